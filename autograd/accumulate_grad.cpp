@@ -1,0 +1,54 @@
+#include "autograd/accumulate_grad.h"
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "core/ops/binary.h"
+#include "core/ops/copy.h"
+
+namespace rush {
+
+// Numbered 0: it runs after all nodes that feed it, so a leaf's hooks see the whole gradient once.
+AccumulateGrad::AccumulateGrad(const Tensor& leaf) : Node(0), variable(leaf) { add_output(leaf); }
+
+AccumulateGrad::~AccumulateGrad() {
+  AutogradMeta* meta = get_meta(variable);
+  const std::lock_guard lock(meta->accumulator_mutex);
+  if (meta->accumulator == this) meta->accumulator = nullptr;
+}
+
+Tensors AccumulateGrad::apply(const Tensors& grads) {
+  Tensor grad = grads[0];
+  if (!grad.defined()) return {};
+  for (auto& hook : get_meta(variable)->hooks) {
+    Tensors one{grad};
+    (*hook)(one);
+    grad = one[0];
+  }
+  Tensor& total = variable.mutable_grad();
+  if (!total.defined()) {
+    // Nobody else can see a gradient that only the engine holds, so it need not be copied. One that is expanded, or
+    // shared with another leaf, must be.
+    const bool own = !GradMode::is_enabled() && grad.use_count() <= 2 && grad.storage().use_count() == 1 &&
+                     grad.is_non_overlapping_and_dense();
+    total = own ? grad.detach() : GradMode::is_enabled() ? grad.clone() : grad.detach().clone();
+  } else if (GradMode::is_enabled()) {
+    total = total + grad;
+  } else {
+    total.add_(grad);
+  }
+  return {};
+}
+
+intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
+  AutogradMeta& meta = need_meta(leaf);
+  const std::lock_guard lock(meta.accumulator_mutex);
+  // One that is about to be deleted has no owner left and cannot be brought back.
+  if (meta.accumulator) {
+    if (auto alive = intrusive_ptr<Node>::try_share(meta.accumulator)) return alive;
+  }
+  auto accumulator = make_intrusive<AccumulateGrad>(leaf);
+  meta.accumulator = accumulator.get();
+  return accumulator;
+}
+
+}  // namespace rush

@@ -1,0 +1,47 @@
+#include "core/ops/copy.h"
+
+#include "autograd/derive.h"
+#include "autograd/derivatives/register.h"
+#include "core/ops/factories.h"
+
+namespace rush {
+
+namespace {
+
+// The engine brings the gradient to the source's dtype; a source on another device needs it there.
+struct CopyBackward final : Node {
+  Device source_device;
+  void save(const Tensor&, const Tensor& src, bool) { source_device = src.device(); }
+  Tensors apply(const Tensors& g) override {
+    return {needs(0) ? zeros_like(g[0]) : Tensor(), needs(1) ? g[0].to(source_device) : Tensor()};
+  }
+};
+
+struct CloneBackward final : Node {
+  Tensors apply(const Tensors& g) override { return {g[0]}; }
+};
+
+struct ToCopyBackward final : Node {
+  TensorOptions source;
+  void save(const Tensor& self, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
+            std::optional<bool>, bool, std::optional<MemoryFormat>) {
+    source = self.options();
+  }
+  Tensors apply(const Tensors& g) override { return {g[0].to(source)}; }
+};
+
+struct FillBackward final : Node {  // nothing of the old value is left
+  Tensors apply(const Tensors& g) override { return {zeros_like(g[0])}; }
+};
+
+}  // namespace
+
+void register_copy_derivatives(Registry& r) {
+  derive<ops::copy_, CopyBackward>(r);
+  derive<ops::clone, CloneBackward>(r);
+  derive<ops::_to_copy, ToCopyBackward>(r);
+  derive<ops::fill_, FillBackward>(r);
+  derive<ops::zero_, FillBackward>(r);
+}
+
+}  // namespace rush

@@ -1,0 +1,14 @@
+#include "autograd/derivatives/register.h"
+
+namespace rush {
+
+void register_autograd(Registry& r) {
+  register_binary_derivatives(r);
+  register_copy_derivatives(r);
+  register_matmul_derivatives(r);
+  register_reduce_derivatives(r);
+  register_unary_derivatives(r);
+  register_view_derivatives(r);
+}
+
+}  // namespace rush

@@ -1,0 +1,134 @@
+// derive<op, Node>: makes the Autograd kernel of an operator from the struct that holds its derivative.
+#pragma once
+#include <tuple>
+
+#include "autograd/inplace.h"
+#include "autograd/saved.h"
+#include "core/dispatch/registry.h"
+
+namespace rush {
+
+namespace detail {
+
+inline bool wants_grad(const Tensor& t) { return t.requires_grad(); }
+inline bool wants_grad(const std::optional<Tensor>& t) { return t && t->requires_grad(); }
+inline bool wants_grad(TensorList list) {
+  for (const Tensor& t : list) {
+    if (t.requires_grad()) return true;
+  }
+  return false;
+}
+inline bool wants_grad(OptionalTensorList list) {
+  for (const auto& t : list) {
+    if (wants_grad(t)) return true;
+  }
+  return false;
+}
+template <class T>
+bool wants_grad(const T&) {
+  return false;
+}
+
+// One edge for each tensor of the arguments, in order; tensors of a list count one by one.
+inline void collect(std::vector<Edge>& edges, const Tensor& t) { edges.push_back(t.defined() ? gradient_edge(t) : Edge()); }
+inline void collect(std::vector<Edge>& edges, const std::optional<Tensor>& t) {
+  edges.push_back(t && t->defined() ? gradient_edge(*t) : Edge());
+}
+inline void collect(std::vector<Edge>& edges, TensorList list) {
+  for (const Tensor& t : list) collect(edges, t);
+}
+inline void collect(std::vector<Edge>& edges, OptionalTensorList list) {
+  for (const auto& t : list) collect(edges, t);
+}
+template <class T>
+void collect(std::vector<Edge>&, const T&) {}
+
+// The results of an operator that is not a view of its input are no views for autograd, whatever its kernel did inside.
+inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view) {
+  if (!view && out.defined() && out.is_view()) out.impl()->set_view(nullptr, ViewOrigin::None);
+  set_history(out, node);
+}
+inline void record(const std::vector<Tensor>& outs, const intrusive_ptr<Node>& node, bool view) {
+  for (const Tensor& out : outs) record(out, node, view);
+}
+template <class... T>
+void record(const std::tuple<T...>& outs, const intrusive_ptr<Node>& node, bool view) {
+  std::apply([&](const auto&... out) { (record(out, node, view), ...); }, outs);
+}
+
+// Calls the struct's save(arguments...) and save_output(results...) where it has them.
+template <class NodeT, class... Args>
+void save_inputs(NodeT& node, Args&&... args) {
+  if constexpr (requires { node.save(args...); }) node.save(args...);
+}
+template <class NodeT, class R>
+void save_results(NodeT& node, const R& result) {
+  if constexpr (requires { node.save_output(result); }) {
+    node.save_output(result);
+  } else if constexpr (requires { std::apply([&](const auto&... r) { node.save_output(r...); }, result); }) {
+    std::apply([&](const auto&... r) { node.save_output(r...); }, result);
+  }
+}
+
+}  // namespace detail
+
+// Note [Derivatives]
+// A derivative is a struct derived from Node, beside the others of its family in autograd/derivatives. It may have
+//   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
+//   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
+//   RUSH_SAVED(self, result)                  the list of its Saved members
+// and has `apply`, which returns a gradient for each tensor argument. `needs(i)` says whether argument i's is asked for.
+// Gradients may come back in the broadcast shape or in a wider dtype: the engine brings them to the argument's.
+template <auto& op, class NodeT>
+struct Derive;
+
+template <class R, class... Args, Op<R(Args...)>& op, class NodeT>
+struct Derive<op, NodeT> {
+  static R call(Args... args) {
+    if (!(detail::wants_grad(args) || ...)) return below(std::forward<Args>(args)...);
+    if constexpr (Op<R(Args...)>::is_inplace) {
+      return inplace(std::forward<Args>(args)...);
+    } else {
+      auto node = make_intrusive<NodeT>();
+      std::vector<Edge> edges;
+      edges.reserve(sizeof...(Args));
+      (detail::collect(edges, args), ...);
+      node->set_next_edges(std::move(edges));
+      detail::save_inputs(*node, args...);
+      R result = below(std::forward<Args>(args)...);
+      detail::record(result, node, op.is_view());
+      detail::save_results(*node, result);
+      return result;
+    }
+  }
+
+ private:
+  static R below(Args... args) {
+    const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+    return op(std::forward<Args>(args)...);
+  }
+
+  template <class... Rest>
+  static R inplace(Tensor& self, Rest&&... rest) {
+    check_inplace(self, op.name());
+    auto node = make_intrusive<NodeT>();
+    std::vector<Edge> edges;
+    detail::collect(edges, self);
+    (detail::collect(edges, rest), ...);
+    node->set_next_edges(std::move(edges));
+    Tensor before = alias_for_saving(self);
+    detail::save_inputs(*node, before, rest...);
+    preserve_if_saved(before);
+    below(self, std::forward<Rest>(rest)...);
+    rebase_history(self, node);
+    detail::save_results(*node, self);
+    return self;
+  }
+};
+
+template <auto& op, class NodeT>
+void derive(Registry& registry, std::source_location where = std::source_location::current()) {
+  registry.kernel(op, DispatchKey::Autograd, &Derive<op, NodeT>::call, where);
+}
+
+}  // namespace rush

@@ -1,0 +1,227 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "core/ops/binary.h"
+#include "core/ops/copy.h"
+#include "core/ops/factories.h"
+#include "core/ops/reduce.h"
+#include "core/ops/unary.h"
+#include "core/ops/view.h"
+
+namespace rush {
+
+namespace {
+
+// Whether `sizes` broadcasts to `grad`, so that the gradient can be summed to it.
+bool broadcasts_to(IntArrayRef sizes, IntArrayRef grad) {
+  if (sizes.size() > grad.size()) return false;
+  const size_t lead = grad.size() - sizes.size();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] != grad[lead + i] && sizes[i] != 1) return false;
+  }
+  return true;
+}
+
+Tensor fit_to_output(Tensor grad, const GradMetadata& expected, const Node& node) {
+  if (!(grad.sizes() == IntArrayRef(expected.sizes))) {
+    RUSH_CHECK(broadcasts_to(expected.sizes, grad.sizes()), "backward: ", node.name(), " expects a gradient of shape ",
+               expected.sizes, ", got ", grad.sizes());
+    grad = sum_to_size(grad, expected.sizes);
+  }
+  if (grad.scalar_type() != expected.dtype) {
+    if (grad.is_complex() && !is_complex(expected.dtype)) grad = real(grad);
+    grad = grad.to(expected.dtype);
+  }
+  return grad;
+}
+
+bool sole_owner(const Tensor& t) { return t.use_count() == 1 && t.storage().use_count() == 1 && !t.is_view(); }
+
+// Nodes whose gradients are arriving, the next to run on top.
+class ReadyNodes {
+ public:
+  struct Entry {
+    intrusive_ptr<Node> node;
+    Tensors grads;  // one for each forward output of the node, undefined until it arrives
+  };
+
+  void deliver(const Edge& edge, Tensor grad) {
+    Node* node = edge.node.get();
+    grad = fit_to_output(std::move(grad), node->output_metadata(edge.slot), *node);
+    const auto [at, added] = entries_.try_emplace(node);
+    Entry& entry = at->second;
+    if (added) {
+      entry.node = edge.node;
+      entry.grads.resize(node->num_outputs());
+      heap_.push_back(node);
+      std::push_heap(heap_.begin(), heap_.end(), runs_later);
+    }
+    Tensor& total = entry.grads[edge.slot];
+    if (!total.defined()) {
+      total = std::move(grad);
+    } else if (!GradMode::is_enabled() && sole_owner(total)) {
+      total.add_(grad);
+    } else {
+      total = total + grad;
+    }
+  }
+
+  bool empty() const { return heap_.empty(); }
+
+  Entry take() {
+    std::pop_heap(heap_.begin(), heap_.end(), runs_later);
+    const auto at = entries_.find(heap_.back());
+    heap_.pop_back();
+    Entry entry = std::move(at->second);
+    entries_.erase(at);
+    return entry;
+  }
+
+ private:
+  static bool runs_later(const Node* a, const Node* b) { return a->sequence_nr() < b->sequence_nr(); }
+
+  std::vector<Node*> heap_;
+  std::unordered_map<Node*, Entry> entries_;
+};
+
+// The nodes from which some input can be reached.
+std::unordered_set<Node*> nodes_leading_to(const std::vector<Edge>& roots, const std::vector<Edge>& inputs) {
+  std::unordered_set<Node*> leading;
+  for (const Edge& input : inputs) leading.insert(input.node.get());
+  // All reachable nodes, then in ascending order of their numbers: producers are decided before their consumers.
+  std::unordered_set<Node*> seen;
+  std::vector<Node*> all;
+  const auto visit = [&](const Edge& edge) {
+    if (edge.valid() && seen.insert(edge.node.get()).second) all.push_back(edge.node.get());
+  };
+  for (const Edge& root : roots) visit(root);
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (const Edge& edge : all[i]->next_edges()) visit(edge);
+  }
+  std::sort(all.begin(), all.end(), [](const Node* a, const Node* b) { return a->sequence_nr() < b->sequence_nr(); });
+  for (Node* node : all) {
+    for (const Edge& edge : node->next_edges()) {
+      if (edge.valid() && leading.count(edge.node.get())) leading.insert(node);
+    }
+  }
+  return leading;
+}
+
+void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {
+  for (auto& hook : hooks) (*hook)(grads);
+}
+
+}  // namespace
+
+Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, const std::vector<Edge>& inputs,
+                     const BackwardOptions& options) {
+  const AutoGradMode recording(options.create_graph);
+  std::unordered_set<Node*> leading;
+  if (!inputs.empty()) leading = nodes_leading_to(roots, inputs);
+  const auto wanted = [&](const Edge& edge) {
+    return edge.valid() && (inputs.empty() || leading.count(edge.node.get()));
+  };
+  std::unordered_map<Node*, std::vector<size_t>> captures;
+  if (!options.accumulate) {
+    for (size_t i = 0; i < inputs.size(); ++i) captures[inputs[i].node.get()].push_back(i);
+  }
+
+  Tensors captured(inputs.size());
+  ReadyNodes ready;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (wanted(roots[i])) ready.deliver(roots[i], gradients[i]);
+  }
+  while (!ready.empty()) {
+    auto [node, grads] = ready.take();
+    run_hooks(node->pre_hooks(), grads);
+    if (const auto found = captures.find(node.get()); found != captures.end()) {
+      for (size_t i : found->second) captured[i] = grads[inputs[i].slot];
+      // A captured leaf is not accumulated into; another node may still lead to further inputs.
+      if (node->next_edges().empty()) continue;
+    }
+    if (!options.accumulate && dynamic_cast<AccumulateGrad*>(node.get())) continue;
+    Tensors results = node->apply(grads);
+    grads.clear();
+    run_hooks(node->post_hooks(), results);
+    if (!options.retain_graph) node->release_saved();
+    const auto& edges = node->next_edges();
+    for (size_t i = 0; i < edges.size() && i < results.size(); ++i) {
+      if (!results[i].defined() || !wanted(edges[i])) continue;
+      ready.deliver(edges[i], std::move(results[i]));
+    }
+  }
+  return captured;
+}
+
+namespace autograd {
+
+namespace {
+
+std::vector<Edge> root_edges(TensorList outputs, const char* op) {
+  std::vector<Edge> roots;
+  for (const Tensor& output : outputs) {
+    RUSH_CHECK(output.defined() && output.requires_grad(), op,
+               ": a tensor does not require a gradient and has no grad_fn");
+    roots.push_back(gradient_edge(output));
+  }
+  return roots;
+}
+
+Tensors root_gradients(TensorList outputs, TensorList given, const char* op) {
+  RUSH_CHECK_VALUE(given.empty() || given.size() == outputs.size(), op, ": got ", given.size(), " gradients for ",
+                   outputs.size(), " outputs");
+  Tensors gradients;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& output = outputs[i];
+    if (i < given.size() && given[i].defined()) {
+      RUSH_CHECK_VALUE(given[i].sizes() == output.sizes(), op, ": the gradient has shape ", given[i].sizes(),
+                       ", the output ", output.sizes());
+      gradients.push_back(given[i]);
+      continue;
+    }
+    RUSH_CHECK(output.numel() == 1, op, ": a gradient is needed for an output of shape ", output.sizes(),
+               "; only one element has an implicit gradient of 1");
+    RUSH_CHECK(!output.is_complex(), op, ": a complex output has no implicit gradient");
+    gradients.push_back(ones_like(output));
+  }
+  return gradients;
+}
+
+}  // namespace
+
+void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> retain_graph, bool create_graph,
+              TensorList inputs) {
+  std::vector<Edge> ends;
+  for (const Tensor& input : inputs) {
+    RUSH_CHECK(input.requires_grad() && input.is_leaf(), "backward: `inputs` must be leaves that require a gradient");
+    ends.push_back(gradient_edge(input));
+  }
+  run_backward(root_edges(tensors, "backward"), root_gradients(tensors, grad_tensors, "backward"), ends,
+               {retain_graph.value_or(create_graph), create_graph, true});
+}
+
+Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std::optional<bool> retain_graph,
+             bool create_graph, bool allow_unused) {
+  RUSH_CHECK_VALUE(!inputs.empty(), "grad: `inputs` is empty");
+  std::vector<Edge> ends;
+  for (const Tensor& input : inputs) {
+    RUSH_CHECK(input.requires_grad(), "grad: an input does not require a gradient");
+    ends.push_back(gradient_edge(input));
+  }
+  Tensors result = run_backward(root_edges(outputs, "grad"), root_gradients(outputs, grad_outputs, "grad"), ends,
+                                {retain_graph.value_or(create_graph), create_graph, false});
+  for (size_t i = 0; i < result.size(); ++i) {
+    RUSH_CHECK(allow_unused || result[i].defined(), "grad: input ", i,
+               " was not used in the computation; pass allow_unused=true to get an undefined gradient");
+  }
+  return result;
+}
+
+}  // namespace autograd
+}  // namespace rush

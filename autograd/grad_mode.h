@@ -1,0 +1,40 @@
+// Guards that decide whether this thread records what it computes.
+#pragma once
+#include "core/dispatch/key.h"
+
+namespace rush {
+
+struct GradMode {
+  static bool is_enabled() { return dispatch_state.grad_mode; }
+  static void set_enabled(bool enabled);
+};
+
+// Sets grad mode for a scope.
+class AutoGradMode {
+ public:
+  explicit AutoGradMode(bool enabled) { GradMode::set_enabled(enabled); }
+
+ private:
+  DispatchStateGuard restore_;
+};
+
+// Nothing in the scope is recorded; results do not require a gradient. torch::NoGradGuard.
+class NoGradGuard : public AutoGradMode {
+ public:
+  NoGradGuard() : AutoGradMode(false) {}
+};
+
+// Undoes an enclosing NoGradGuard.
+class EnableGradGuard : public AutoGradMode {
+ public:
+  EnableGradGuard() : AutoGradMode(true) {}
+};
+
+// As NoGradGuard, and tensors made in the scope can never take part in a recorded computation. c10::InferenceMode.
+class InferenceMode : public AutoGradMode {
+ public:
+  explicit InferenceMode(bool enabled = true) : AutoGradMode(!enabled) { dispatch_state.inference_mode = enabled; }
+  static bool is_enabled() { return dispatch_state.inference_mode; }
+};
+
+}  // namespace rush

@@ -1,0 +1,140 @@
+#include "autograd/inplace.h"
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "core/ops/copy.h"
+#include "core/ops/view.h"
+
+namespace rush {
+
+// Note [Views and in-place writes]
+// Writing a view changes its base, and so every other view. The base's history is rebased on a CopySlices node, which
+// routes the part of the gradient under the view through the in-place operator's node. The histories of views are brought
+// up to date only when they are asked for: a view remembers the storage's version at which its grad_fn was made, and when
+// that is no longer current, the view's function is made anew, as a strided view of the base as it is now.
+
+namespace {
+
+// The geometry of a view within its base's storage.
+struct Geometry {
+  DimVector sizes, strides;
+  int64_t offset;
+  explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
+  Tensor of(const Tensor& base) const { return base.as_strided(sizes, strides, offset); }
+};
+
+// The gradient of a strided view: zeros of the base, with the view's gradient at its place. The gradient is computed
+// for a base of any layout by scattering into the storage's range.
+struct CopySlices final : Node {
+  Geometry base, view;
+  intrusive_ptr<Node> function;  // of the in-place operator; its edge 0 leads to the view as it was
+
+  CopySlices(const Tensor& base_tensor, const Tensor& view_tensor, intrusive_ptr<Node> function)
+      : base(base_tensor), view(view_tensor), function(std::move(function)) {
+    add_output(base_tensor);
+    // The base as it was takes the gradient of all that the view does not cover.
+    add_next_edge(gradient_edge(base_tensor));
+    const auto& edges = this->function->next_edges();
+    for (size_t i = 1; i < edges.size(); ++i) add_next_edge(edges[i]);
+  }
+
+  Tensors apply(const Tensors& grads) override {
+    RUSH_CHECK(function, "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go "
+                         "through it again");
+    // A clone in the base's own layout, so that the view's geometry fits it.
+    Tensor grad = empty_strided(base.sizes, base.strides, TensorOptions(grads[0].scalar_type()).device(grads[0].device()));
+    grad.copy_(grads[0]);
+    const Tensor under = grad.as_strided(view.sizes, view.strides, view.offset - base.offset);
+    Tensors results = function->apply({under.clone()});
+    Tensors out(next_edges().size());
+    for (size_t i = 1; i < results.size() && i < out.size(); ++i) out[i] = results[i];
+    if (needs(0)) {
+      // What the view's old value contributed; nothing when the operator overwrote it.
+      if (!results.empty() && results[0].defined()) {
+        under.copy_(results[0]);
+      } else {
+        under.zero_();
+      }
+      out[0] = grad;
+    }
+    return out;
+  }
+  void visit_saved(SavedVisitor& visitor) override {
+    if (function) function->visit_saved(visitor);
+  }
+  void release_saved() override {
+    if (function) function->release_saved();
+    function.reset();
+  }
+};
+
+}  // namespace
+
+void check_inplace(const Tensor& tensor, std::string_view op) {
+  if (!GradMode::is_enabled()) return;
+  const TensorImpl* impl = tensor.impl();
+  RUSH_CHECK(impl->view_origin() != ViewOrigin::NoGrad, op,
+             ": a view that was made without recording is written in place while recording");
+  if (impl->view_base()) {
+    RUSH_CHECK(impl->view_origin() != ViewOrigin::MultiOutput, op,
+               ": the output of an operator that returns several views is written in place; clone it first");
+    const Tensor base(impl->view_base());
+    RUSH_CHECK(!(base.requires_grad() && base.is_leaf()), op,
+               ": a view of a leaf that requires a gradient is written in place");
+  } else {
+    RUSH_CHECK(!(tensor.requires_grad() && tensor.is_leaf()), op,
+               ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+  }
+}
+
+void rebase_history(Tensor& tensor, const intrusive_ptr<Node>& node) {
+  if (!tensor.is_view()) return set_history(tensor, node);
+  const Tensor base(tensor.impl()->view_base());
+  // `node` is driven by CopySlices; the engine never sees it.
+  node->add_output(tensor);
+  set_history(base, make_intrusive<CopySlices>(base, tensor, node));
+  // Its version is behind the base's now, so the view's own function is made anew when it is asked for.
+  AutogradMeta& meta = need_meta(tensor);
+  meta.grad_fn.reset();
+  tensor.impl()->set_requires_autograd(true);
+  meta.version = static_cast<uint32_t>(tensor._version()) - 1;
+}
+
+void refresh_view(const Tensor& tensor) {
+  if (!tensor.is_view()) return;
+  const Tensor base(tensor.impl()->view_base());
+  if (!base.requires_grad()) return;
+  AutogradMeta& meta = need_meta(tensor);
+  const auto now = static_cast<uint32_t>(tensor._version());
+  if (meta.grad_fn && meta.version == now) return;
+  const EnableGradGuard recording;
+  const Tensor again = base.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  AutogradMeta* made = get_meta(again);
+  meta.grad_fn = made->grad_fn;
+  meta.output_nr = made->output_nr;
+  meta.version = now;
+  tensor.impl()->set_requires_autograd(true);
+}
+
+Tensor alias_for_saving(const Tensor& target) {
+  Tensor alias = detail::make_alias(target);
+  if (target.requires_grad()) {
+    const Edge edge = gradient_edge(target);
+    AutogradMeta& meta = need_meta(alias);
+    meta.grad_fn = edge.node;
+    meta.output_nr = edge.slot;
+    alias.impl()->set_requires_autograd(true);
+  }
+  return alias;
+}
+
+void preserve_if_saved(Tensor& alias) {
+  if (alias.use_count() == 1) return;
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor copy = native::clone_contiguous(alias);
+  copy.storage()->set_version(static_cast<uint32_t>(alias._version()));
+  alias.impl()->set_storage(copy.storage());
+  alias.impl()->set_geometry(copy.sizes(), copy.strides(), 0);
+}
+
+}  // namespace rush

@@ -1,0 +1,28 @@
+// AutogradMeta: what autograd keeps with a tensor.
+#pragma once
+#include <mutex>
+
+#include "autograd/node.h"
+
+namespace rush {
+
+struct AutogradMeta final : AutogradMetaBase {
+  Tensor grad;
+  intrusive_ptr<Node> grad_fn;
+  uint32_t output_nr = 0;
+  bool requires_grad = false;  // of a leaf
+  bool retains_grad = false;
+  // The storage's version when grad_fn was set, for views: see Note [Views and in-place writes].
+  uint32_t version = 0;
+  // The leaf's AccumulateGrad while one is alive. It holds the leaf, so the leaf only points at it.
+  Node* accumulator = nullptr;
+  std::mutex accumulator_mutex;
+  // A leaf's hooks; those of other tensors go to their grad_fn at once.
+  std::vector<std::unique_ptr<NodeHook>> hooks;
+};
+
+inline AutogradMeta* get_meta(const Tensor& tensor) { return static_cast<AutogradMeta*>(tensor.impl()->autograd_meta()); }
+// Makes it when there is none.
+AutogradMeta& need_meta(const Tensor& tensor);
+
+}  // namespace rush

@@ -1,0 +1,90 @@
+#include "autograd/node.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <typeinfo>
+
+#include "autograd/inplace.h"
+#include "autograd/meta.h"
+#include "autograd/accumulate_grad.h"
+#include "autograd/saved.h"
+
+namespace rush {
+
+uint64_t Node::next_sequence_nr() {
+  // One count for all threads: a node may consume what another thread made.
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+Node::~Node() = default;
+
+std::string Node::name() const {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
+  std::string full = status == 0 ? demangled : typeid(*this).name();
+  std::free(demangled);
+  const size_t colon = full.rfind("::");
+  return colon == full.npos ? full : full.substr(colon + 2);
+}
+
+void Node::release_saved() {
+  struct Releaser final : SavedVisitor {
+    void visit(const char*, Saved& saved) override { saved.release(); }
+  } releaser;
+  visit_saved(releaser);
+}
+
+uint32_t Node::add_output(const Tensor& output) {
+  outputs_.push_back({DimVector(output.sizes()), output.scalar_type(), output.device()});
+  return static_cast<uint32_t>(outputs_.size() - 1);
+}
+
+// Deleting a node drops its edges and saved tensors, which may be the last owners of further nodes. Those wait in a list
+// until the first deletion is done, so the stack does not grow with the graph.
+void Node::destroy() {
+  static thread_local std::vector<Node*>* waiting = nullptr;
+  if (waiting) {
+    waiting->push_back(this);
+    return;
+  }
+  std::vector<Node*> list{this};
+  waiting = &list;
+  while (!list.empty()) {
+    Node* node = list.back();
+    list.pop_back();
+    delete node;
+  }
+  waiting = nullptr;
+}
+
+AutogradMeta& need_meta(const Tensor& tensor) {
+  if (!tensor.impl()->autograd_meta()) tensor.impl()->set_autograd_meta(std::make_unique<AutogradMeta>());
+  return *get_meta(tensor);
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.requires_grad()) return {};
+  refresh_view(tensor);
+  AutogradMeta* meta = get_meta(tensor);
+  if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
+  return {grad_accumulator(tensor), 0};
+}
+
+void set_history(const Tensor& output, const intrusive_ptr<Node>& node) {
+  if (!output.defined()) {
+    node->add_output(Tensor(make_intrusive<TensorImpl>(nullptr, kFloat32, Device())));
+    return;
+  }
+  const uint32_t slot = node->add_output(output);
+  if (!is_differentiable(output.scalar_type())) return;
+  RUSH_CHECK(!output.is_inference(), node->name(), ": an inference tensor cannot be recorded");
+  AutogradMeta& meta = need_meta(output);
+  meta.grad_fn = node;
+  meta.output_nr = slot;
+  meta.version = static_cast<uint32_t>(output._version());
+  output.impl()->set_requires_autograd(true);
+}
+
+}  // namespace rush

@@ -1,0 +1,101 @@
+// Node: one function of the graph that the backward pass walks, and the edges between nodes.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/intrusive_ptr.h"
+#include "core/tensor.h"
+
+namespace rush {
+
+class Node;
+class Saved;
+using Tensors = std::vector<Tensor>;
+
+// A gradient flows along an edge into gradient number `slot` of `node`.
+struct Edge {
+  intrusive_ptr<Node> node;
+  uint32_t slot = 0;
+  bool valid() const { return static_cast<bool>(node); }
+};
+
+// What a node knows of one of its forward outputs, so that the gradient arriving for it can be brought to its shape.
+struct GradMetadata {
+  DimVector sizes;
+  ScalarType dtype = kFloat32;
+  Device device;
+};
+
+// Called with each saved tensor of a node, by name: to free them, to draw the graph, to print them.
+class SavedVisitor {
+ public:
+  virtual void visit(const char* name, Saved& saved) = 0;
+
+ protected:
+  ~SavedVisitor() = default;
+};
+
+// Callables that see, and may replace, the gradients that go into or come out of a node.
+struct NodeHook {
+  virtual ~NodeHook() = default;
+  // `grads` are replaced in place.
+  virtual void operator()(Tensors& grads) = 0;
+};
+
+// Note [The graph]
+// A forward call on tensors that require gradients makes a Node, whose edges point at the nodes that made its inputs
+// (AccumulateGrad for leaves). `apply` turns the gradients of the call's outputs into those of its inputs, one for each
+// edge, in order; where an edge is not valid the gradient is not needed (`needs(i)`) and may be undefined. Since `apply`
+// calls public operators, its own computation can be recorded: that is double backward.
+//
+// Nodes are numbered as they are made. A node is made after those that its edges lead to, so descending numbers are an
+// order in which every consumer comes before its producers: the engine needs no other.
+class Node : public IntrusiveTarget {
+ public:
+  explicit Node(uint64_t sequence_nr = next_sequence_nr()) : sequence_nr_(sequence_nr) {}
+  ~Node() override;
+
+  // "MulBackward", the struct's name.
+  virtual std::string name() const;
+  virtual Tensors apply(const Tensors& grads) = 0;
+  // Visits what was saved for `apply`; RUSH_SAVED writes it.
+  virtual void visit_saved(SavedVisitor&) {}
+  // Frees what was saved, after a backward pass that does not retain the graph.
+  virtual void release_saved();
+
+  uint64_t sequence_nr() const { return sequence_nr_; }
+  const std::vector<Edge>& next_edges() const { return next_edges_; }
+  void set_next_edges(std::vector<Edge> edges) { next_edges_ = std::move(edges); }
+  void add_next_edge(Edge edge) { next_edges_.push_back(std::move(edge)); }
+  // Whether the gradient of input `i` is asked for.
+  bool needs(size_t i) const { return i < next_edges_.size() && next_edges_[i].valid(); }
+
+  // Registers a forward output and returns its number.
+  uint32_t add_output(const Tensor& output);
+  size_t num_outputs() const { return outputs_.size(); }
+  const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }
+
+  std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
+  std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
+
+  void destroy() override;
+
+ private:
+  static uint64_t next_sequence_nr();
+
+  uint64_t sequence_nr_;
+  std::vector<Edge> next_edges_;
+  std::vector<GradMetadata> outputs_;
+  std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
+  std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
+};
+
+// The edge that a gradient of `tensor` flows along: to its grad_fn, to its accumulator if it is a leaf that requires a
+// gradient, invalid otherwise.
+Edge gradient_edge(const Tensor& tensor);
+// Makes `node` the function that computed `output`, unless the dtype carries no gradient.
+void set_history(const Tensor& output, const intrusive_ptr<Node>& node);
+
+}  // namespace rush

@@ -1,0 +1,117 @@
+// The autograd methods of Tensor.
+#include "autograd/engine.h"
+#include "autograd/grad_mode.h"
+#include "autograd/hooks.h"
+#include "autograd/meta.h"
+#include "core/ops/copy.h"
+
+namespace rush {
+
+const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  RUSH_CHECK(!requires_grad || rush::is_differentiable(scalar_type()),
+             "requires_grad_: only floating point and complex tensors have gradients, this is ", scalar_type());
+  RUSH_CHECK(!requires_grad || !is_inference(), "requires_grad_: an inference tensor cannot require a gradient");
+  if (requires_grad == this->requires_grad() && is_leaf()) return *this;
+  RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
+  need_meta(*this).requires_grad = requires_grad;
+  impl_->set_requires_autograd(requires_grad);
+  return *this;
+}
+
+Tensor& Tensor::set_requires_grad(bool requires_grad) {
+  requires_grad_(requires_grad);
+  return *this;
+}
+
+bool Tensor::is_leaf() const { return !grad_fn(); }
+
+intrusive_ptr<Node> Tensor::grad_fn() const {
+  if (!requires_grad()) return {};
+  refresh_view(*this);
+  const AutogradMeta* meta = get_meta(*this);
+  return meta ? meta->grad_fn : intrusive_ptr<Node>();
+}
+
+int64_t Tensor::output_nr() const {
+  const AutogradMeta* meta = get_meta(*this);
+  return meta ? meta->output_nr : 0;
+}
+
+const Tensor& Tensor::grad() const {
+  static const Tensor undefined;
+  const AutogradMeta* meta = get_meta(*this);
+  return meta ? meta->grad : undefined;
+}
+
+Tensor& Tensor::mutable_grad() const { return need_meta(*this).grad; }
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+                      std::optional<TensorList> inputs) const {
+  autograd::backward(*this, gradient, retain_graph, create_graph, inputs.value_or(TensorList()));
+}
+
+Tensor Tensor::detach() const {
+  // A view that autograd does not follow.
+  return detail::make_alias(*this);
+}
+
+Tensor& Tensor::detach_() {
+  RUSH_CHECK(!is_view(), "detach_: a view cannot be detached in place; use detach()");
+  AutogradMeta& meta = need_meta(*this);
+  meta.grad_fn.reset();
+  meta.output_nr = 0;
+  meta.requires_grad = false;
+  impl_->set_requires_autograd(false);
+  return *this;
+}
+
+void Tensor::set_data(const Tensor& other) const {
+  RUSH_CHECK(!is_view(), "set_data: a view cannot be given other data");
+  checked().set_data_of(other.checked());
+}
+
+namespace {
+
+// Fills `grad` of a tensor that is not a leaf. Holds it weakly through its impl: the node must not keep its output alive.
+struct RetainGradHook final : NodeHook {
+  TensorImpl* impl;
+  uint32_t slot;
+  RetainGradHook(TensorImpl* impl, uint32_t slot) : impl(impl), slot(slot) {}
+  void operator()(Tensors& grads) override {
+    auto alive = intrusive_ptr<TensorImpl>::try_share(impl);
+    if (!alive || !grads[slot].defined()) return;
+    Tensor& total = need_meta(Tensor(alive)).grad;
+    total = total.defined() ? total + grads[slot] : grads[slot].clone();
+  }
+};
+
+}  // namespace
+
+void Tensor::retain_grad() const {
+  RUSH_CHECK(requires_grad(), "retain_grad: the tensor does not require a gradient");
+  if (is_leaf() || retains_grad()) return;
+  AutogradMeta& meta = need_meta(*this);
+  meta.retains_grad = true;
+  meta.grad_fn->pre_hooks().push_back(std::make_unique<RetainGradHook>(impl_.get(), meta.output_nr));
+}
+
+bool Tensor::retains_grad() const {
+  const AutogradMeta* meta = get_meta(*this);
+  return meta && meta->retains_grad;
+}
+
+unsigned detail::add_tensor_hook(const Tensor& tensor, std::unique_ptr<NodeHook> hook) {
+  RUSH_CHECK(tensor.requires_grad(), "register_hook: the tensor does not require a gradient");
+  auto& hooks = tensor.is_leaf() ? need_meta(tensor).hooks : tensor.grad_fn()->pre_hooks();
+  hooks.push_back(std::move(hook));
+  return static_cast<unsigned>(hooks.size() - 1);
+}
+
+void Tensor::remove_hook(unsigned position) const {
+  auto& hooks = is_leaf() ? need_meta(*this).hooks : grad_fn()->pre_hooks();
+  RUSH_CHECK_INDEX(position < hooks.size(), "remove_hook: there is no hook number ", position);
+  // Later hooks keep their numbers.
+  hooks[position] = std::make_unique<detail::NoHook>();
+}
+
+}  // namespace rush

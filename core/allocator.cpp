@@ -1,0 +1,23 @@
+#include "core/allocator.h"
+
+#include <atomic>
+
+#include "core/error.h"
+
+namespace rush {
+
+namespace {
+std::atomic<Allocator*> installed[kNumDeviceTypes];
+}
+
+Allocator& allocator(DeviceType device) {
+  Allocator* current = installed[static_cast<int>(device)].load(std::memory_order_acquire);
+  RUSH_CHECK_NOT_IMPLEMENTED(current, "there is no allocator for device type ", device_type_name(device));
+  return *current;
+}
+
+void set_allocator(DeviceType device, Allocator* replacement) {
+  installed[static_cast<int>(device)].store(replacement, std::memory_order_release);
+}
+
+}  // namespace rush

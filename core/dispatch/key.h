@@ -1,0 +1,89 @@
+// Dispatch keys: what a call may stop at on its way to a kernel, highest first.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/device.h"
+
+namespace rush {
+
+// The order is the order of dispatch: the highest key that a call carries and the operator implements is served first.
+enum class DispatchKey : uint8_t {
+  Undefined,
+  Meta,
+  CPU,
+  CUDA,
+  QuantizedCPU,
+  QuantizedCUDA,
+  SparseCPU,
+  SparseCUDA,
+  Autograd,
+  Autocast,
+  Tracer,
+  Profiler,
+};
+inline constexpr int kNumDispatchKeys = 12;
+
+const char* name(DispatchKey key);
+
+class KeySet {
+ public:
+  constexpr KeySet() = default;
+  constexpr KeySet(DispatchKey key) : bits_(static_cast<uint16_t>(1u << static_cast<unsigned>(key))) {}
+  static constexpr KeySet all() { return from_bits(0xFFFF); }
+
+  constexpr KeySet operator|(KeySet other) const { return from_bits(bits_ | other.bits_); }
+  constexpr KeySet operator&(KeySet other) const { return from_bits(bits_ & other.bits_); }
+  constexpr KeySet without(KeySet other) const { return from_bits(bits_ & ~other.bits_); }
+  constexpr KeySet& operator|=(KeySet other) { return *this = *this | other; }
+  constexpr bool has(DispatchKey key) const { return (bits_ & KeySet(key).bits_) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  // Undefined for the empty set.
+  constexpr DispatchKey highest() const {
+    return static_cast<DispatchKey>(31 - __builtin_clz(static_cast<unsigned>(bits_) | 1u));
+  }
+  constexpr uint16_t bits() const { return bits_; }
+  friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
+
+ private:
+  static constexpr KeySet from_bits(unsigned bits) {
+    KeySet set;
+    set.bits_ = static_cast<uint16_t>(bits);
+    return set;
+  }
+  uint16_t bits_ = 0;
+};
+
+constexpr bool is_backend_key(DispatchKey key) { return key > DispatchKey::Undefined && key < DispatchKey::Autograd; }
+constexpr DispatchKey backend_key(DeviceType device) {
+  return device == DeviceType::CPU ? DispatchKey::CPU
+         : device == DeviceType::CUDA ? DispatchKey::CUDA
+                                      : DispatchKey::Meta;
+}
+
+void append(std::string& out, KeySet keys);
+
+// What this thread adds to and takes from every call's keys, and its grad mode.
+struct DispatchState {
+  KeySet included;
+  KeySet excluded;
+  bool grad_mode = true;
+  bool inference_mode = false;
+  int depth = 0;  // of nested calls, kept only while the dispatch trace is on
+};
+inline thread_local constinit DispatchState dispatch_state;
+
+// Restores the thread's dispatch state at the end of a scope.
+class DispatchStateGuard {
+ public:
+  DispatchStateGuard() : saved_(dispatch_state) {}
+  explicit DispatchStateGuard(KeySet exclude) : saved_(dispatch_state) { dispatch_state.excluded |= exclude; }
+  ~DispatchStateGuard() { dispatch_state = saved_; }
+  DispatchStateGuard(const DispatchStateGuard&) = delete;
+  DispatchStateGuard& operator=(const DispatchStateGuard&) = delete;
+
+ private:
+  DispatchState saved_;
+};
+
+}  // namespace rush

@@ -1,0 +1,41 @@
+#include "core/dispatch/registry.h"
+
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "core/dispatch/schema.h"
+
+namespace rush {
+
+void Registry::list(const OpBase& op) {
+  const auto [at, added] = by_name_.emplace(op.name(), &op);
+  RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
+}
+
+const OpBase* Registry::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Registry& registry() {
+  static Registry instance;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    register_all(instance);
+    const char* show = std::getenv("RUSH_SHOW_DISPATCH");
+    show_dispatch = show && std::string_view(show) != "0" && *show;
+  });
+  return instance;
+}
+
+Stack call_operator(std::string_view name, std::vector<Value> positional,
+                    std::vector<std::pair<std::string, Value>> named) {
+  const OpBase* op = registry().find(name);
+  RUSH_CHECK_NOT_IMPLEMENTED(op, "there is no operator named '", name, "'");
+  Stack stack = Schema::parse(op->schema()).bind(std::move(positional), std::move(named));
+  op->call_boxed(stack);
+  return stack;
+}
+
+}  // namespace rush

@@ -1,0 +1,70 @@
+// The list of all operators, and how kernels get into them.
+#pragma once
+#include <map>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "core/dispatch/boxed.h"
+#include "core/dispatch/op.h"
+
+namespace rush {
+
+// Note [Explicit registration]
+// `initialize` calls register_ops, register_cpu, register_autograd, ... once, in that order: ordinary functions that
+// anyone can step into. There are no static initialisers, so the linker drops nothing and nothing runs before main.
+class Registry {
+ public:
+  using Where = std::source_location;
+
+  // The front of an operator: the same function on every backend, see Note [Fronts and kernels]. Also lists the operator.
+  template <class Sig>
+  void native(Op<Sig>& op, std::type_identity_t<Sig>* front, Where where = Where::current()) {
+    add(op);
+    for (DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta}) set(op, key, front, where);
+  }
+  // An operator made of calls to other operators: it needs no derivative, so it serves the Autograd key as well.
+  template <class Sig>
+  void composite(Op<Sig>& op, std::type_identity_t<Sig>* body, Where where = Where::current()) {
+    native(op, body, where);
+    set(op, DispatchKey::Autograd, body, where);
+  }
+  // A kernel for one key of an operator that is already listed.
+  template <class Sig>
+  void kernel(Op<Sig>& op, DispatchKey key, std::type_identity_t<Sig>* fn, Where where = Where::current()) {
+    set(op, key, fn, where);
+  }
+
+  // Null when there is none of that name ("aten::add.Tensor").
+  const OpBase* find(std::string_view name) const;
+  const std::map<std::string_view, const OpBase*>& operators() const { return by_name_; }
+
+ private:
+  template <class Sig>
+  void add(Op<Sig>& op) {
+    op.boxed_ = &call_unboxed<Sig>;
+    list(op);
+  }
+  void list(const OpBase& op);
+  template <class Fn>
+  void set(OpBase& op, DispatchKey key, Fn* fn, Where where) {
+    const int slot = static_cast<int>(key);
+    op.table_[slot] = reinterpret_cast<OpBase::AnyFn>(fn);
+    op.registered_at_[slot] = where;
+    op.mask_ |= key;
+  }
+
+  std::map<std::string_view, const OpBase*> by_name_;
+};
+
+// Fills the registry on the first call, from any thread; later calls return at once. Called by the first operator.
+Registry& registry();
+
+// Defined beside the rooms' registration functions: calls them in order.
+void register_all(Registry& registry);
+
+// Calls an operator by name, as Schema::bind describes the arguments. Throws NotImplementedError for an unknown name.
+Stack call_operator(std::string_view name, std::vector<Value> positional,
+                    std::vector<std::pair<std::string, Value>> named = {});
+
+}  // namespace rush

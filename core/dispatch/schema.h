@@ -1,0 +1,35 @@
+// Schema: an operator's schema string taken apart, so that it can be called by name with defaults left out.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/dispatch/value.h"
+
+namespace rush {
+
+struct Argument {
+  std::string type;  // "Tensor", "int[2]", "Scalar?", alias annotations removed
+  std::string name;
+  std::optional<Value> default_value;
+  bool keyword_only = false;
+
+  bool optional() const { return type.ends_with('?'); }
+};
+
+struct Schema {
+  std::string name;  // "aten::add.Tensor"
+  std::vector<Argument> arguments;
+  int num_returns = 1;
+
+  // Throws ValueError when the text is not of the ATen form `name(type arg=default, *, ...) -> returns`.
+  static Schema parse(std::string_view text);
+
+  // A stack of all arguments in order, from positional ones and named ones; what is left out takes its default. Numbers
+  // are fitted to the argument's type (2 for a float, 3 for an int[2]). Throws TypeError naming the argument.
+  std::vector<Value> bind(std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named) const;
+};
+
+}  // namespace rush

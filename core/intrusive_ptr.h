@@ -1,0 +1,102 @@
+// Reference-counted objects that carry their own count, so that a raw pointer can be turned back into an owner.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace rush {
+
+// Base of everything held by an intrusive_ptr. An object starts with one reference, owned by make_intrusive.
+class IntrusiveTarget {
+ public:
+  IntrusiveTarget() = default;
+  IntrusiveTarget(const IntrusiveTarget&) = delete;
+  IntrusiveTarget& operator=(const IntrusiveTarget&) = delete;
+  virtual ~IntrusiveTarget() = default;
+
+  uint32_t use_count() const { return count_.load(std::memory_order_acquire); }
+
+  // Called when the last reference goes. Nodes override it, so that freeing a long graph does not recurse.
+  virtual void destroy() { delete this; }
+
+ private:
+  template <class T>
+  friend class intrusive_ptr;
+  mutable std::atomic<uint32_t> count_{1};
+};
+
+template <class T>
+class intrusive_ptr {
+ public:
+  using element_type = T;
+
+  intrusive_ptr() = default;
+  intrusive_ptr(std::nullptr_t) {}
+  intrusive_ptr(const intrusive_ptr& other) : target_(other.target_) { retain(); }
+  intrusive_ptr(intrusive_ptr&& other) noexcept : target_(std::exchange(other.target_, nullptr)) {}
+  template <class U>
+  intrusive_ptr(intrusive_ptr<U> other) : target_(other.release()) {}
+  intrusive_ptr& operator=(const intrusive_ptr& other) {
+    intrusive_ptr(other).swap(*this);
+    return *this;
+  }
+  intrusive_ptr& operator=(intrusive_ptr&& other) noexcept {
+    intrusive_ptr(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~intrusive_ptr() { reset(); }
+
+  // Takes over a reference that the caller owns (from `release`, or the one that a new object starts with).
+  static intrusive_ptr take(T* target) {
+    intrusive_ptr p;
+    p.target_ = target;
+    return p;
+  }
+  // Adds a reference to an object that somebody else owns.
+  static intrusive_ptr share(T* target) {
+    intrusive_ptr p;
+    p.target_ = target;
+    p.retain();
+    return p;
+  }
+
+  // As `share`, for an object that may be on its way out; null when its last reference is gone.
+  static intrusive_ptr try_share(T* target) {
+    uint32_t count = target->count_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (target->count_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return take(target);
+    }
+    return {};
+  }
+
+  // Gives up the reference without dropping it.
+  T* release() noexcept { return std::exchange(target_, nullptr); }
+  void reset() noexcept {
+    T* target = std::exchange(target_, nullptr);
+    if (target && target->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) target->destroy();
+  }
+  void swap(intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
+
+  T* get() const noexcept { return target_; }
+  T& operator*() const noexcept { return *target_; }
+  T* operator->() const noexcept { return target_; }
+  explicit operator bool() const noexcept { return target_ != nullptr; }
+  uint32_t use_count() const noexcept { return target_ ? target_->use_count() : 0; }
+
+  friend bool operator==(const intrusive_ptr& a, const intrusive_ptr& b) { return a.target_ == b.target_; }
+  friend bool operator==(const intrusive_ptr& a, std::nullptr_t) { return a.target_ == nullptr; }
+
+ private:
+  void retain() const noexcept {
+    if (target_) target_->count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  T* target_ = nullptr;
+};
+
+template <class T, class... Args>
+intrusive_ptr<T> make_intrusive(Args&&... args) {
+  return intrusive_ptr<T>::take(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace rush

@@ -1,0 +1,70 @@
+// Type promotion across operands, and broadcasting of shapes.
+#include "core/iterator/tensor_iterator.h"
+
+namespace rush {
+
+namespace {
+
+int category(ScalarType type) {
+  return is_complex(type) ? 3 : is_floating_point(type) ? 2 : type == kBool ? 0 : 1;
+}
+
+// What operands of one rank promote to together.
+struct RankResult {
+  bool any = false;
+  ScalarType type = kBool;
+  void take(ScalarType other) {
+    type = any ? promote_types(type, other) : other;
+    any = true;
+  }
+};
+
+// A lower rank changes the dtype only when it is of a higher category.
+ScalarType combine(const RankResult& higher, const RankResult& lower) {
+  if (!higher.any) return lower.type;
+  if (!lower.any || category(lower.type) <= category(higher.type)) return higher.type;
+  // A real tensor with a complex number of lower rank keeps its precision.
+  return promote_types(higher.type, lower.type);
+}
+
+}  // namespace
+
+ScalarType result_type(TensorList tensors) {
+  RankResult dimensioned, zero_dim, number;
+  for (const Tensor& t : tensors) {
+    if (!t.defined()) continue;
+    ScalarType type = t.scalar_type();
+    if (t.impl()->is_wrapped_number()) {
+      // A Python-like float has the default dtype, not float64.
+      if (is_complex(type)) type = to_complex(get_default_dtype());
+      if (rush::is_floating_point(type)) type = get_default_dtype();
+      number.take(type);
+    } else {
+      (t.dim() ? dimensioned : zero_dim).take(type);
+    }
+  }
+  const auto merge = [](const RankResult& a, const RankResult& b) {
+    RankResult merged;
+    merged.any = a.any || b.any;
+    if (merged.any) merged.type = combine(a, b);
+    return merged;
+  };
+  // float16 with a complex number would promote to complex64 only through its category; promote_types does that.
+  return merge(merge(dimensioned, zero_dim), number).type;
+}
+
+DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
+  const IntArrayRef longer = a.size() >= b.size() ? a : b;
+  const IntArrayRef shorter = a.size() >= b.size() ? b : a;
+  DimVector shape(longer);
+  const size_t lead = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t& size = shape[lead + i];
+    RUSH_CHECK_VALUE(size == shorter[i] || size == 1 || shorter[i] == 1, op, ": cannot broadcast ", a, " with ", b,
+                     ": sizes ", size, " and ", shorter[i], " differ and neither is 1");
+    if (size == 1) size = shorter[i];
+  }
+  return shape;
+}
+
+}  // namespace rush

@@ -1,0 +1,269 @@
+#include "core/iterator/tensor_iterator.h"
+
+#include <algorithm>
+
+#include "core/ops/copy.h"
+
+namespace rush {
+
+TensorIterator TensorIterator::pointwise(const char* op, const Tensor& out, TensorList inputs, Promotion promotion,
+                                         std::optional<ScalarType> output_dtype) {
+  TensorIterator it;
+  it.op_ = op;
+  it.count_ = static_cast<int>(inputs.size()) + 1;
+  RUSH_INTERNAL_ASSERT(it.count_ <= kMaxOperands, op, " has too many operands");
+  it.operands_[0].tensor = out;
+  Device device;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    RUSH_CHECK_VALUE(inputs[i].defined(), op, ": argument ", i, " is undefined");
+    it.operands_[i + 1].tensor = inputs[i];
+    // A 0-dimensional CPU tensor goes along with tensors of any device.
+    const Device own = inputs[i].device();
+    const bool follows = inputs[i].dim() == 0 && own.is_cpu();
+    RUSH_CHECK_VALUE(follows || device.is_cpu() || device == own, op, ": tensors are on ", device, " and on ", own);
+    if (!follows && !own.is_cpu()) device = own;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    RUSH_CHECK_VALUE(inputs[i].device() == device || inputs[i].dim() == 0, op, ": tensors are on ", device, " and on ",
+                     inputs[i].device());
+  }
+  it.device_type_ = device.type;
+  RUSH_CHECK_VALUE(!out.defined() || out.device() == device || inputs.size() == 0 || device.is_cpu(), op,
+                   ": the result is on ", device, ", the output on ", out.device());
+  if (out.defined()) it.device_type_ = out.device().type;
+  it.set_dtypes(promotion, output_dtype);
+  if (it.set_up_flat()) return it;
+  it.broadcast_shape();
+  it.resolve_overlap();
+  it.set_strides();
+  it.sort_dimensions();
+  it.allocate_output();
+  it.coalesce();
+  return it;
+}
+
+TensorIterator TensorIterator::nullary(const char* op, const Tensor& out) {
+  return pointwise(op, out, {}, Promotion::None, out.scalar_type());
+}
+
+namespace {
+
+bool all_same_dtype(const std::array<TensorIterator::Operand, TensorIterator::kMaxOperands>& operands, int count) {
+  for (int i = 2; i < count; ++i) {
+    if (operands[i].tensor.scalar_type() != operands[1].tensor.scalar_type()) return false;
+  }
+  return true;
+}
+
+// Whether two elements of the tensor share memory, as those of an expanded one do.
+bool overlaps_itself(const Tensor& t) {
+  for (size_t d = 0; d < t.sizes().size(); ++d) {
+    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
+  }
+  return false;
+}
+
+// Whether both touch some byte in common, judged by their ranges; identical geometry does not count.
+bool overlaps_partly(const Tensor& a, const Tensor& b) {
+  if (!a.is_alias_of(b) || a.numel() == 0 || b.numel() == 0) return false;
+  if (a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides()) return false;
+  const auto range = [](const Tensor& t) {
+    const char* first = static_cast<const char*>(t.data_ptr());
+    return std::pair(first, first + storage_extent(t.sizes(), t.strides(), 0) * t.element_size());
+  };
+  const auto [a_first, a_last] = range(a);
+  const auto [b_first, b_last] = range(b);
+  return a_first < b_last && b_first < a_last;
+}
+
+}  // namespace
+
+void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype) {
+  Tensor& out = operands_[0].tensor;
+  ScalarType common = count_ > 1 ? operands_[1].tensor.scalar_type() : *output_dtype;
+  if (promotion != Promotion::None) {
+    if (!all_same_dtype(operands_, count_)) {
+      Tensor inputs[kMaxOperands];
+      for (int i = 1; i < count_; ++i) inputs[i - 1] = operands_[i].tensor;
+      common = result_type(TensorList(inputs, static_cast<size_t>(count_ - 1)));
+    }
+    if (promotion == Promotion::Float && is_integral(common, true)) common = get_default_dtype();
+    for (int i = 1; i < count_; ++i) {
+      Operand& input = operands_[i];
+      // Casting is outside the graph: the derivative casts the gradient back.
+      if (input.tensor.scalar_type() != common) {
+        input.tensor = native::to_dtype(input.tensor, common);
+      }
+    }
+  }
+  for (int i = 1; i < count_; ++i) operands_[i].dtype = operands_[i].tensor.scalar_type();
+  output_dtype_ = output_dtype ? *output_dtype : promotion == Promotion::Compare ? kBool : common;
+  operands_[0].dtype = output_dtype_;
+  if (out.defined() && out.scalar_type() != output_dtype_) {
+    RUSH_CHECK_TYPE(can_cast(output_dtype_, out.scalar_type()), op_, ": the result is ", output_dtype_,
+                    " and cannot be written into a tensor of ", out.scalar_type());
+    operands_[0].original = out;
+    out = detail::empty_strided(out.sizes(), contiguous_strides(out.sizes()), output_dtype_, out.device());
+  }
+}
+
+// The common case: all of one shape and contiguous. One loop, and nothing to sort.
+bool TensorIterator::set_up_flat() {
+  const Tensor& out = operands_[0].tensor;
+  const Tensor& first = operands_[count_ > 1 ? 1 : 0].tensor;
+  for (int i = out.defined() ? 0 : 1; i < count_; ++i) {
+    const Tensor& t = operands_[i].tensor;
+    if (!t.is_contiguous() || !(t.sizes() == first.sizes()) || t.device().type != device_type_) return false;
+  }
+  if (!out.defined()) {
+    operands_[0].tensor = detail::empty_contiguous(first.sizes(), output_dtype_, first.device());
+  } else {
+    for (int i = 1; i < count_; ++i) {
+      if (overlaps_partly(out, operands_[i].tensor)) return false;
+    }
+  }
+  numel_ = first.numel();
+  shape_.push_back(numel_);
+  for (int i = 0; i < count_; ++i) {
+    Operand& operand = operands_[i];
+    operand.data = static_cast<char*>(operand.tensor.data_ptr());
+    operand.strides.push_back(element_size(operand.dtype));
+  }
+  return true;
+}
+
+void TensorIterator::broadcast_shape() {
+  const Tensor& out = operands_[0].tensor;
+  if (count_ == 1) {
+    shape_ = out.sizes();
+  } else {
+    shape_ = operands_[1].tensor.sizes();
+    for (int i = 2; i < count_; ++i) {
+      const IntArrayRef sizes = operands_[i].tensor.sizes();
+      if (!(sizes == IntArrayRef(shape_))) shape_ = broadcast_shapes(shape_, sizes, op_);
+    }
+  }
+  if (out.defined()) {
+    RUSH_CHECK_VALUE(out.sizes() == IntArrayRef(shape_), op_, ": the result has shape ", shape_,
+                     " and cannot be written into a tensor of shape ", out.sizes());
+  }
+  numel_ = checked_numel(shape_);
+}
+
+void TensorIterator::resolve_overlap() {
+  const Tensor& out = operands_[0].tensor;
+  if (!out.defined()) return;
+  RUSH_CHECK_VALUE(!overlaps_itself(out), op_, ": cannot write into a tensor of sizes ", out.sizes(), " and strides ",
+                   out.strides(), ": several of its elements share memory; clone it first");
+  for (int i = 1; i < count_; ++i) {
+    // Reading a shifted alias while writing would see new values.
+    if (overlaps_partly(out, operands_[i].tensor)) operands_[i].tensor = native::clone_contiguous(operands_[i].tensor);
+  }
+}
+
+void TensorIterator::set_strides() {
+  const size_t dims = shape_.size();
+  for (int i = operands_[0].tensor.defined() ? 0 : 1; i < count_; ++i) {
+    Operand& operand = operands_[i];
+    const Tensor& t = operand.tensor;
+    operand.data = static_cast<char*>(t.data_ptr());
+    operand.strides.resize(dims, 0);
+    const size_t lead = dims - t.sizes().size();
+    for (size_t d = 0; d < t.sizes().size(); ++d) {
+      const bool broadcast = t.sizes()[d] == 1 && shape_[lead + d] != 1;
+      operand.strides[lead + d] = broadcast ? 0 : t.strides()[d] * t.element_size();
+    }
+  }
+}
+
+// Orders the dimensions by stride, smallest first, looking at the operands in turn and leaving ties as they are.
+void TensorIterator::sort_dimensions() {
+  const size_t dims = shape_.size();
+  order_.resize(dims);
+  for (size_t d = 0; d < dims; ++d) order_[d] = static_cast<int64_t>(dims - 1 - d);
+  const int first = operands_[0].tensor.defined() ? 0 : 1;
+  // 1 when dimension a must lie outside b, -1 when inside, 0 when nothing tells.
+  const auto compare = [&](int64_t a, int64_t b) {
+    for (int i = first; i < count_; ++i) {
+      const int64_t sa = operands_[i].strides[a], sb = operands_[i].strides[b];
+      if (sa == 0 || sb == 0) continue;
+      if (sa != sb) return sa < sb ? -1 : 1;
+      if (shape_[a] > shape_[b]) return 1;
+    }
+    return 0;
+  };
+  for (size_t i = 1; i < dims; ++i) {
+    size_t moving = i;
+    for (size_t j = i; j-- > 0;) {
+      const int relation = compare(order_[j], order_[moving]);
+      if (relation < 0) break;
+      if (relation > 0) {
+        std::swap(order_[j], order_[moving]);
+        moving = j;
+      }
+    }
+  }
+  const auto permute = [&](DimVector& values) {
+    DimVector permuted(dims, 0);
+    for (size_t d = 0; d < dims; ++d) permuted[d] = values[order_[d]];
+    values = permuted;
+  };
+  permute(shape_);
+  for (int i = first; i < count_; ++i) permute(operands_[i].strides);
+}
+
+void TensorIterator::allocate_output() {
+  Operand& out = operands_[0];
+  if (out.tensor.defined()) return;
+  const size_t dims = shape_.size();
+  DimVector sizes(dims, 0), strides(dims, 0);
+  int64_t stride = 1;
+  out.strides.resize(dims);
+  for (size_t d = 0; d < dims; ++d) {
+    sizes[order_[d]] = shape_[d];
+    strides[order_[d]] = stride;
+    out.strides[d] = stride * element_size(output_dtype_);
+    stride *= std::max<int64_t>(shape_[d], 1);
+  }
+  Device device;
+  for (int i = 1; i < count_; ++i) {
+    if (operands_[i].tensor.device().type == device_type_) device = operands_[i].tensor.device();
+  }
+  out.tensor = detail::empty_strided(sizes, strides, output_dtype_, device);
+  out.data = static_cast<char*>(out.tensor.data_ptr());
+}
+
+void TensorIterator::coalesce() {
+  if (shape_.size() <= 1) return;
+  const auto mergeable = [&](size_t inner, size_t outer) {
+    if (shape_[inner] == 1 || shape_[outer] == 1) return true;
+    for (int i = 0; i < count_; ++i) {
+      if (shape_[inner] * operands_[i].strides[inner] != operands_[i].strides[outer]) return false;
+    }
+    return true;
+  };
+  size_t last = 0;
+  for (size_t d = 1; d < shape_.size(); ++d) {
+    if (mergeable(last, d)) {
+      if (shape_[last] == 1) {
+        for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
+      }
+      shape_[last] *= shape_[d];
+    } else {
+      ++last;
+      shape_[last] = shape_[d];
+      for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
+    }
+  }
+  shape_.resize(last + 1);
+  for (int i = 0; i < count_; ++i) operands_[i].strides.resize(last + 1);
+}
+
+Tensor& TensorIterator::finish() {
+  Operand& out = operands_[0];
+  if (!out.original.defined()) return out.tensor;
+  native::copy_(out.original, out.tensor, false);
+  return out.original;
+}
+
+}  // namespace rush

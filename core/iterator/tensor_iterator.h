@@ -1,0 +1,139 @@
+// TensorIterator: prepares element-wise loops over tensors: broadcasts, promotes, allocates the output, coalesces.
+#pragma once
+#include <array>
+
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+namespace rush {
+
+// How the dtypes of inputs decide what is computed and what comes out.
+enum class Promotion {
+  None,      // inputs as they are; the output has the first input's dtype
+  Common,    // inputs in their common dtype, which is the output's
+  Float,     // likewise, but integers and bool become the default floating type
+  Compare,   // inputs in their common dtype, the output is bool
+};
+
+// The dtype that a set of tensors promotes to: tensors with dimensions decide first, then 0-dimensional ones, then numbers;
+// a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
+ScalarType result_type(TensorList tensors);
+inline ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({a, b}); }
+
+// The shape that two shapes broadcast to. Throws ValueError naming `op` and both.
+DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
+
+// Note [How an element-wise loop is prepared]
+// From operands of any shape, dtype and strides the iterator makes a loop over raw pointers: it broadcasts the shapes,
+// casts inputs to the dtype of the computation, allocates an output whose dimensions lie in memory in the inputs' order,
+// sorts the dimensions by stride and merges neighbours that are one run. What is left is usually one dimension: a
+// contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
+class TensorIterator {
+ public:
+  static constexpr int kMaxOperands = 5;
+
+  struct Operand {
+    Tensor tensor;        // what the loop reads or writes
+    Tensor original;      // the caller's output, when the loop writes a temporary of another dtype
+    char* data = nullptr;
+    DimVector strides;    // bytes
+    ScalarType dtype = kFloat32;
+  };
+
+  // out = f(inputs...). `op` names the operator in errors. An undefined `out` is allocated; a defined one (in place)
+  // must have the broadcast shape and a dtype that the result can be cast to. Throws ValueError and TypeError.
+  static TensorIterator pointwise(const char* op, const Tensor& out, TensorList inputs, Promotion promotion,
+                                  std::optional<ScalarType> output_dtype = std::nullopt);
+  // out = f(): fills `out`.
+  static TensorIterator nullary(const char* op, const Tensor& out);
+
+  const Tensor& output() const { return operands_[0].tensor; }
+  // The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
+  Tensor& finish();
+
+  const char* op() const { return op_; }
+  DeviceType device_type() const { return device_type_; }
+  int ntensors() const { return count_; }
+  const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }
+  ScalarType dtype(int i = 0) const { return operand(i).dtype; }
+  // The dtype of the inputs; of the output when there are none.
+  ScalarType common_dtype() const { return operand(count_ > 1 ? 1 : 0).dtype; }
+  int64_t numel() const { return numel_; }
+  int dim() const { return static_cast<int>(shape_.size()); }
+  IntArrayRef shape() const { return shape_; }
+  // Whether a single loop covers all, each operand at its element's stride or 0.
+  bool is_flat() const { return shape_.size() <= 1; }
+
+  // Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
+  // threads when there is much to do. `data` and `strides` have an entry for each operand.
+  template <class Loop>
+  void for_each(const Loop& loop, int64_t grain = kGrain) const {
+    parallel_for(0, numel_, grain, [&](int64_t begin, int64_t end) { run_range(loop, begin, end); });
+  }
+  // The part [begin, end) of the elements, in the iterator's order, on this thread.
+  template <class Loop>
+  void run_range(const Loop& loop, int64_t begin, int64_t end) const;
+
+ private:
+  void set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype);
+  void broadcast_shape();
+  bool set_up_flat();
+  void set_strides();
+  void sort_dimensions();
+  void allocate_output();
+  void coalesce();
+  void resolve_overlap();
+
+  const char* op_ = "";
+  DeviceType device_type_ = DeviceType::CPU;
+  int count_ = 0;
+  int64_t numel_ = 0;
+  ScalarType output_dtype_ = kFloat32;
+  DimVector shape_;   // the loop's, innermost first once sorted
+  DimVector order_;   // loop dimension i is the tensors' dimension order_[i]
+  std::array<Operand, kMaxOperands> operands_;
+};
+
+template <class Loop>
+void TensorIterator::run_range(const Loop& loop, int64_t begin, int64_t end) const {
+  char* data[kMaxOperands];
+  int64_t strides[kMaxOperands];
+  const size_t dims = shape_.size();
+  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
+  if (dims <= 1) {
+    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
+    loop(data, strides, end - begin);
+    return;
+  }
+  // Position of `begin`, then an odometer over the outer dimensions.
+  DimVector position(dims, 0);
+  int64_t rest = begin;
+  for (size_t d = 0; d < dims; ++d) {
+    position[d] = rest % shape_[d];
+    rest /= shape_[d];
+  }
+  for (int t = 0; t < count_; ++t) {
+    data[t] = operand(t).data;
+    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
+  }
+  for (int64_t done = begin; done < end;) {
+    const int64_t n = std::min(shape_[0] - position[0], end - done);
+    char* current[kMaxOperands];
+    for (int t = 0; t < count_; ++t) current[t] = data[t];
+    loop(current, strides, n);
+    done += n;
+    if (done >= end) break;
+    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
+    position[0] = 0;
+    for (size_t d = 1; d < dims; ++d) {
+      if (++position[d] < shape_[d]) {
+        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
+        break;
+      }
+      position[d] = 0;
+      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
+    }
+  }
+}
+
+}  // namespace rush

@@ -1,0 +1,98 @@
+#include "core/ops/copy.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/register.h"
+#include "core/ops/view.h"
+
+namespace rush {
+
+namespace native {
+
+Tensor& copy_(Tensor& self, const Tensor& src, bool /*non_blocking*/) {
+  RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
+  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
+                   "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
+  if (self.is_same(src)) return self;
+  const Tensor source = self.sizes() == src.sizes() ? src : expand_as_strided(src, self.sizes());
+  auto it = TensorIterator::pointwise("copy_", self, source, Promotion::None, self.scalar_type());
+  kernels::copy(it.device_type(), it);
+  return self;
+}
+
+Tensor to_dtype(const Tensor& self, ScalarType dtype) {
+  auto it = TensorIterator::pointwise("to", Tensor(), self, Promotion::None, dtype);
+  kernels::copy(it.device_type(), it);
+  Tensor out = it.output();
+  out.impl()->set_wrapped_number(self.impl()->is_wrapped_number());
+  return out;
+}
+
+Tensor clone_contiguous(const Tensor& self) {
+  Tensor out = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+  return copy_(out, self, false);
+}
+
+Tensor contiguous(const Tensor& self) { return self.is_contiguous() ? self : clone_contiguous(self); }
+
+static Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format) {
+  if (format != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), dtype, device, format);
+  if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), dtype, device);
+  return detail::empty_contiguous(self.sizes(), dtype, device);
+}
+
+static Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
+  Tensor out = empty_for_copy(self, self.scalar_type(), self.device(), format.value_or(MemoryFormat::Preserve));
+  return copy_(out, self, false);
+}
+
+static Tensor contiguous_format(const Tensor& self, MemoryFormat format) {
+  RUSH_CHECK_VALUE(format != MemoryFormat::Preserve, "contiguous: preserve_format is not a layout to convert to");
+  return self.is_contiguous(format) ? self : ops::clone(self, format);
+}
+
+static Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
+                       std::optional<Device> device, std::optional<bool> /*pin_memory*/, bool non_blocking,
+                       std::optional<MemoryFormat> format) {
+  Tensor out = empty_for_copy(self, dtype.value_or(self.scalar_type()), device.value_or(self.device()),
+                              format.value_or(MemoryFormat::Preserve));
+  return copy_(out, self, non_blocking);
+}
+
+}  // namespace native
+
+void register_copy_ops(Registry& r) {
+  r.native(ops::copy_, native::copy_);
+  r.native(ops::clone, native::clone);
+  r.composite(ops::contiguous, native::contiguous_format);
+  r.native(ops::_to_copy, native::_to_copy);
+}
+
+Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return ops::clone(*this, memory_format); }
+Tensor Tensor::contiguous(MemoryFormat memory_format) const {
+  return is_contiguous(memory_format) ? *this : ops::contiguous(*this, memory_format);
+}
+Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) { return ops::copy_(*this, source, non_blocking); }
+
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
+  const ScalarType dtype = options.dtype_opt().value_or(scalar_type());
+  const Device device = options.device_opt().value_or(this->device());
+  const auto format = options.memory_format_opt();
+  const bool same_device = device.type == this->device().type && (device.index < 0 || device == this->device());
+  const bool same_format = !format || *format == MemoryFormat::Preserve || is_contiguous(*format);
+  if (!copy && dtype == scalar_type() && same_device && same_format) return *this;
+  return ops::_to_copy(*this, dtype, std::nullopt, device, std::nullopt, non_blocking, format);
+}
+Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy) const {
+  return to(TensorOptions(dtype), non_blocking, copy);
+}
+Tensor Tensor::to(Device device, bool non_blocking, bool copy) const {
+  return to(TensorOptions(device), non_blocking, copy);
+}
+Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy) const {
+  return to(TensorOptions(dtype).device(device), non_blocking, copy);
+}
+Tensor Tensor::type_as(const Tensor& other) const { return to(other.options()); }
+Tensor Tensor::cpu() const { return to(Device(kCPU)); }
+Tensor Tensor::cuda() const { return to(Device(kCUDA)); }
+
+}  // namespace rush

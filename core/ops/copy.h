@@ -1,0 +1,44 @@
+// Copies: clone, contiguous, to, copy_.
+#pragma once
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
+#include "core/iterator/tensor_iterator.h"
+#include "core/tensor.h"
+
+namespace rush {
+
+namespace ops {
+inline constinit Op<Tensor&(Tensor&, const Tensor&, bool)> copy_{
+    "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"};
+inline constinit Op<Tensor(const Tensor&, std::optional<MemoryFormat>)> clone{
+    "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, MemoryFormat)> contiguous{
+    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"};
+inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
+                           std::optional<bool>, bool, std::optional<MemoryFormat>)>
+    _to_copy{
+        "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+        "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"};
+}  // namespace ops
+
+// A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.
+inline Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std::nullopt) {
+  return ops::clone(self, memory_format);
+}
+
+namespace native {
+// For code below autograd: no dispatch, no graph.
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking);
+Tensor to_dtype(const Tensor& self, ScalarType dtype);
+Tensor clone_contiguous(const Tensor& self);
+// `self` itself when it is already row-major.
+Tensor contiguous(const Tensor& self);
+}  // namespace native
+
+namespace kernels {
+// Operand 0 is written with operand 1, converted between their dtypes.
+inline constinit Kernel<void(TensorIterator&)> copy{"copy_"};
+}  // namespace kernels
+
+
+}  // namespace rush

@@ -1,0 +1,36 @@
+// Loops split over threads.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+namespace rush {
+
+// Threads that parallel_for may use, on the calling thread's loops. Throws ValueError below one.
+void set_num_threads(int threads);
+int get_num_threads();
+// Whether the caller already runs inside a parallel_for; loops do not nest.
+bool in_parallel_region();
+
+namespace detail {
+using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
+void parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context);
+}  // namespace detail
+
+// Calls body(from, to) over parts of [begin, end), in parallel when there are more than `grain` steps. The first exception
+// that a part throws reaches the caller.
+template <class Body>
+void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
+  if (end - begin <= grain) {
+    if (begin < end) body(begin, end);
+    return;
+  }
+  detail::parallel_ranges(
+      begin, end, grain,
+      [](void* context, int64_t from, int64_t to) { (*static_cast<std::remove_reference_t<Body>*>(context))(from, to); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// Steps below which splitting costs more than it gives, for a cheap body.
+inline constexpr int64_t kGrain = 32768;
+
+}  // namespace rush

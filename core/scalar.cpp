@@ -1,0 +1,19 @@
+#include "core/scalar.h"
+
+#include "core/str.h"
+
+namespace rush {
+
+void append(std::string& out, const Scalar& scalar) {
+  switch (scalar.type()) {
+    case kBool: append(out, scalar.toBool()); break;
+    case kInt64: append(out, scalar.toLong()); break;
+    case kFloat64: append(out, scalar.toDouble()); break;
+    default: {
+      const auto value = scalar.to<complex<double>>();
+      out += str("(", value.real(), " + ", value.imag(), "j)");
+    }
+  }
+}
+
+}  // namespace rush

@@ -1,0 +1,75 @@
+// A number of any type, as arguments such as `alpha` take it: remembers whether it was a bool, integer, float, complex.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/scalar_type.h"
+
+namespace rush {
+
+class Scalar {
+ public:
+  constexpr Scalar() : type_(kInt64), integer_(0) {}
+  template <class T>
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+  constexpr Scalar(T value) : type_(kInt64), integer_(static_cast<int64_t>(value)) {}
+  template <class T>
+    requires(std::is_same_v<T, bool>)
+  constexpr Scalar(T value) : type_(kBool), integer_(value) {}
+  constexpr Scalar(double value) : type_(kFloat64), real_(value) {}
+  constexpr Scalar(float value) : type_(kFloat64), real_(value) {}
+  Scalar(Half value) : type_(kFloat64), real_(static_cast<float>(value)) {}
+  Scalar(BFloat16 value) : type_(kFloat64), real_(static_cast<float>(value)) {}
+  Scalar(complex<double> value) : type_(kComplex128), real_(value.real()), imag_(value.imag()) {}
+  Scalar(complex<float> value) : type_(kComplex128), real_(value.real()), imag_(value.imag()) {}
+
+  // kBool, kInt64, kFloat64 or kComplex128.
+  ScalarType type() const { return type_; }
+  bool is_boolean() const { return type_ == kBool; }
+  bool is_integral(bool include_bool) const { return type_ == kInt64 || (include_bool && is_boolean()); }
+  bool is_floating_point() const { return type_ == kFloat64; }
+  bool is_complex() const { return type_ == kComplex128; }
+
+  // The value as T. Throws ValueError when a complex with an imaginary part is asked for as a real number.
+  template <class T>
+  T to() const {
+    if constexpr (is_complex_v<T>) {
+      using Real = decltype(T().real());
+      return is_complex() ? T(static_cast<Real>(real_), static_cast<Real>(imag_))
+                          : T(static_cast<Real>(to<double>()), Real(0));
+    } else {
+      RUSH_CHECK_VALUE(!is_complex() || imag_ == 0, "Scalar: a complex number cannot be converted to a real one");
+      if constexpr (std::is_same_v<T, bool>) {
+        return type_ == kFloat64 || is_complex() ? real_ != 0 : integer_ != 0;
+      } else if constexpr (is_reduced_float_v<T>) {
+        return T(static_cast<float>(to<double>()));
+      } else {
+        return type_ == kFloat64 || is_complex() ? static_cast<T>(real_) : static_cast<T>(integer_);
+      }
+    }
+  }
+  double toDouble() const { return to<double>(); }
+  int64_t toLong() const { return to<int64_t>(); }
+  bool toBool() const { return to<bool>(); }
+
+  // Whether the value equals `other` exactly; cheap tests such as alpha == 1.
+  bool equal(double other) const { return !is_complex() && toDouble() == other; }
+  Scalar operator-() const {
+    if (is_complex()) return Scalar(complex<double>(-real_, -imag_));
+    return is_floating_point() ? Scalar(-real_) : Scalar(-integer_);
+  }
+
+ private:
+  ScalarType type_;
+  union {
+    int64_t integer_;
+    double real_;
+  };
+  double imag_ = 0;
+};
+
+void append(std::string& out, const Scalar& scalar);
+
+}  // namespace rush

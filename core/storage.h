@@ -1,0 +1,52 @@
+// The block of memory that a tensor and its views share.
+#pragma once
+#include <atomic>
+#include <cstddef>
+
+#include "core/allocator.h"
+#include "core/device.h"
+#include "core/intrusive_ptr.h"
+
+namespace rush {
+
+// Note [Version counters live in the storage]
+// Every in-place write to any tensor over this memory counts here, so a tensor saved for the backward pass notices writes
+// through its base, its views and its detached aliases alike. PyTorch keeps the counter in the tensor and shares it among
+// views; there two tensors over one storage that are not views of each other (`x.data`) count apart. Here they do not,
+// which reports a few more writes, and costs no allocation per tensor.
+class StorageImpl final : public IntrusiveTarget {
+ public:
+  using Deleter = void (*)(void* context);
+
+  // Memory from `source`; null data when `source` is null (the meta device).
+  StorageImpl(size_t nbytes, Device device, Allocator* source)
+      : data_(source ? source->allocate(nbytes) : nullptr), nbytes_(nbytes), device_(device), allocator_(source) {}
+  // Memory of somebody else, who is told by `deleter(context)` when it is no longer needed.
+  StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
+      : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
+  ~StorageImpl() override {
+    if (allocator_) allocator_->deallocate(data_, nbytes_);
+    if (deleter_) deleter_(context_);
+  }
+
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  // For a copy that stands in for another storage, see Note [In-place operators save a copy].
+  void set_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
+
+ private:
+  void* data_;
+  size_t nbytes_;
+  Device device_;
+  std::atomic<uint32_t> version_{0};
+  Allocator* allocator_ = nullptr;
+  Deleter deleter_ = nullptr;
+  void* context_ = nullptr;
+};
+
+using Storage = intrusive_ptr<StorageImpl>;
+
+}  // namespace rush

@@ -1,0 +1,146 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/dispatch/key.h"
+
+namespace rush {
+
+int64_t wrap_dim(int64_t dim, int64_t dims, const char* op) {
+  // A 0-dimensional tensor is addressed as if it had one dimension.
+  const int64_t range = dims == 0 ? 1 : dims;
+  RUSH_CHECK_INDEX(dim >= -range && dim < range, op, ": dimension ", dim, " is outside [", -range, ", ", range - 1,
+                   "] of a tensor with ", dims, " dimensions");
+  return dim < 0 ? dim + range : dim;
+}
+
+DimVector wrap_dims(IntArrayRef dim, int64_t dims, const char* op, bool empty_is_all) {
+  DimVector wrapped;
+  if (dim.empty() && empty_is_all) {
+    wrapped.resize(static_cast<size_t>(dims));
+    std::iota(wrapped.begin(), wrapped.end(), 0);
+    return wrapped;
+  }
+  for (int64_t d : dim) {
+    const int64_t w = wrap_dim(d, dims, op);
+    RUSH_CHECK_VALUE(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), op, ": dimension ", d,
+                     " appears twice in ", dim);
+    wrapped.push_back(w);
+  }
+  return wrapped;
+}
+
+int64_t Tensor::size(int64_t dim) const {
+  RUSH_CHECK_INDEX(this->dim() > 0, "size: a 0-dimensional tensor has no sizes, asked for dimension ", dim);
+  return sizes()[static_cast<size_t>(wrap_dim(dim, this->dim(), "size"))];
+}
+
+int64_t Tensor::stride(int64_t dim) const {
+  RUSH_CHECK_INDEX(this->dim() > 0, "stride: a 0-dimensional tensor has no strides, asked for dimension ", dim);
+  return strides()[static_cast<size_t>(wrap_dim(dim, this->dim(), "stride"))];
+}
+
+namespace {
+
+// Whether the elements lie in memory in exactly this format's order; sizes of one do not matter.
+bool matches_format(const Tensor& tensor, MemoryFormat format) {
+  const size_t dims = format == MemoryFormat::ChannelsLast ? 4 : 5;
+  if (tensor.sizes().size() != dims) return false;
+  const DimVector expected = strides_for(tensor.sizes(), format);
+  for (size_t d = 0; d < dims; ++d) {
+    if (tensor.sizes()[d] == 0) return true;
+    if (tensor.sizes()[d] != 1 && tensor.strides()[d] != expected[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return checked().is_contiguous();
+  return matches_format(*this, format);
+}
+
+MemoryFormat Tensor::suggest_memory_format() const {
+  if (is_contiguous()) return MemoryFormat::Contiguous;
+  if (is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
+  if (is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+Tensor Tensor::tensor_data() const { return detail::make_alias(*this); }
+
+namespace detail {
+
+Tensor make_view(const Tensor& base, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, ViewOrigin origin) {
+  return make_view_as(base, base.scalar_type(), sizes, strides, storage_offset, origin);
+}
+
+Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset,
+                    ViewOrigin origin) {
+  TensorImpl* source = base.impl();
+  auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
+  view->set_geometry(sizes, strides, storage_offset);
+  if (!dispatch_state.grad_mode) {
+    view->set_view(nullptr, ViewOrigin::NoGrad);
+  } else if (is_differentiable(source->dtype())) {
+    view->set_view(source->view_base() ? source->view_base() : base.impl_ptr(), origin);
+  }
+  return Tensor(std::move(view));
+}
+
+Tensor make_alias(const Tensor& tensor) {
+  TensorImpl* source = tensor.impl();
+  auto alias = make_intrusive<TensorImpl>(source->storage(), source->dtype(), source->device());
+  alias->set_geometry(source->sizes(), source->strides(), source->storage_offset());
+  alias->set_wrapped_number(source->is_wrapped_number());
+  return Tensor(std::move(alias));
+}
+
+namespace {
+
+Storage new_storage(int64_t elements, ScalarType dtype, Device device) {
+  int64_t nbytes = 0;
+  RUSH_CHECK_VALUE(!__builtin_mul_overflow(elements, element_size(dtype), &nbytes), "a tensor of ", elements,
+                   " elements of ", dtype, " is larger than the address space");
+  Allocator* source = device.is_meta() ? nullptr : &allocator(device.type);
+  return make_intrusive<StorageImpl>(static_cast<size_t>(nbytes), device, source);
+}
+
+}  // namespace
+
+Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
+  auto impl = make_intrusive<TensorImpl>(new_storage(checked_numel(sizes), dtype, device), dtype, device);
+  impl->set_contiguous(sizes);
+  return Tensor(std::move(impl));
+}
+
+Tensor empty_format(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous) return empty_contiguous(sizes, dtype, device);
+  return empty_strided(sizes, strides_for(sizes, format), dtype, device);
+}
+
+Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  checked_numel(sizes);
+  auto impl = make_intrusive<TensorImpl>(new_storage(storage_extent(sizes, strides, 0), dtype, device), dtype, device);
+  impl->set_geometry(sizes, strides, 0);
+  return Tensor(std::move(impl));
+}
+
+Tensor wrapped_number(const Scalar& value) {
+  // An integer stays int64 and a float float64 here; promotion turns it into what the other operand needs.
+  Tensor number = empty_contiguous({}, value.type(), Device());
+  switch (value.type()) {
+    case kBool: *number.data_ptr<bool>() = value.toBool(); break;
+    case kInt64: *number.data_ptr<int64_t>() = value.toLong(); break;
+    case kFloat64: *number.data_ptr<double>() = value.toDouble(); break;
+    default: *number.data_ptr<complex<double>>() = value.to<complex<double>>();
+  }
+  number.impl()->set_wrapped_number(true);
+  return number;
+}
+
+}  // namespace detail
+
+}  // namespace rush

@@ -1,0 +1,218 @@
+// Tensor: a handle on a TensorImpl. Copies share it; methods are operators, declared with their family in core/ops.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "core/array_ref.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "core/tensor_impl.h"
+#include "core/tensor_options.h"
+
+namespace rush {
+
+class Tensor;
+class Node;
+
+using TensorList = ArrayRef<Tensor>;
+using OptionalTensorList = ArrayRef<std::optional<Tensor>>;
+
+// An IntArrayRef that may be left out. Unlike std::optional<IntArrayRef> it is built from braces or one number.
+class OptionalIntArrayRef {
+ public:
+  OptionalIntArrayRef() = default;
+  OptionalIntArrayRef(std::nullopt_t) {}
+  OptionalIntArrayRef(IntArrayRef values) : values_(values), given_(true) {}
+  OptionalIntArrayRef(const std::vector<int64_t>& values) : values_(values), given_(true) {}
+  OptionalIntArrayRef(const DimVector& values) : values_(values), given_(true) {}
+  OptionalIntArrayRef(const std::initializer_list<int64_t>& values) : values_(values), given_(true) {}
+  OptionalIntArrayRef(const int64_t& one) : values_(one), given_(true) {}
+
+  bool has_value() const { return given_; }
+  explicit operator bool() const { return given_; }
+  const IntArrayRef& operator*() const { return values_; }
+  const IntArrayRef* operator->() const { return &values_; }
+
+ private:
+  IntArrayRef values_;
+  bool given_ = false;
+};
+
+namespace indexing {
+struct TensorIndex;
+}
+
+class Tensor {
+ public:
+  // An undefined tensor: it holds nothing, and stands for "no tensor" where one is optional.
+  Tensor() = default;
+  explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  // ---- identity and metadata ----
+  bool defined() const { return static_cast<bool>(impl_); }
+  TensorImpl* impl() const { return impl_.get(); }
+  const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  uint32_t use_count() const { return impl_.use_count(); }
+  void reset() { impl_.reset(); }
+
+  IntArrayRef sizes() const { return checked().sizes(); }
+  IntArrayRef strides() const { return checked().strides(); }
+  // Dimensions count from the end when negative. Throw IndexError out of range.
+  int64_t size(int64_t dim) const;
+  int64_t stride(int64_t dim) const;
+  int64_t dim() const { return checked().dim(); }
+  int64_t ndimension() const { return dim(); }
+  int64_t numel() const { return checked().numel(); }
+  int64_t storage_offset() const { return checked().storage_offset(); }
+  int64_t element_size() const { return rush::element_size(scalar_type()); }
+  int64_t itemsize() const { return element_size(); }
+  int64_t nbytes() const { return numel() * element_size(); }
+  ScalarType scalar_type() const { return checked().dtype(); }
+  ScalarType dtype() const { return scalar_type(); }
+  Device device() const { return checked().device(); }
+  Layout layout() const { return kStrided; }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
+  const Storage& storage() const { return checked().storage(); }
+  bool has_storage() const { return defined(); }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool is_meta() const { return device().is_meta(); }
+  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }
+  bool is_complex() const { return rush::is_complex(scalar_type()); }
+  bool is_signed() const { return scalar_type() != kUInt8 && scalar_type() != kBool; }
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
+  // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.
+  MemoryFormat suggest_memory_format() const;
+  // Whether both are the same view of the same memory.
+  bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
+
+  // ---- data ----
+  // The first element. The typed form throws TypeError unless T is the dtype's type.
+  void* data_ptr() const { return checked().data(); }
+  template <class T>
+  T* data_ptr() const {
+    RUSH_CHECK_TYPE(scalar_type() == scalar_type_of<T>, "data_ptr: asked for ", name(scalar_type_of<T>),
+                    ", the tensor is ", scalar_type());
+    return static_cast<T*>(data_ptr());
+  }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data_ptr<T>();
+  }
+  // The single element. Throws ValueError unless there is exactly one.
+  Scalar item() const;
+  template <class T>
+  T item() const {
+    return item().to<T>();
+  }
+
+  // ---- autograd (defined in autograd/) ----
+  bool requires_grad() const { return defined() && impl_->keys().has(DispatchKey::Autograd); }
+  // Starts or stops recording on a leaf. Throws Error on a tensor that is not a leaf, or whose dtype has no gradients.
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  Tensor& set_requires_grad(bool requires_grad);
+  bool is_leaf() const;
+  // The function that made this tensor; null for a leaf.
+  intrusive_ptr<Node> grad_fn() const;
+  int64_t output_nr() const;
+  // The accumulated gradient, undefined before the first backward pass.
+  const Tensor& grad() const;
+  Tensor& mutable_grad() const;
+  // Adds the gradients of this tensor to the `grad` of every leaf it depends on. `gradient` defaults to one for a tensor of
+  // one element. Throws Error when this does not require a gradient, or when the graph was already freed.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                std::optional<TensorList> inputs = std::nullopt) const;
+  // Keeps the gradient of a tensor that is not a leaf.
+  void retain_grad() const;
+  bool retains_grad() const;
+  // Calls `hook` with the gradient of this tensor when it is computed; a tensor that it returns takes the gradient's
+  // place. A hook is any callable void(Tensor) or Tensor(Tensor). Returns a number for remove_hook.
+  template <class Hook>
+  unsigned register_hook(Hook&& hook) const;
+  void remove_hook(unsigned position) const;
+  // A tensor over the same memory, outside the graph.
+  Tensor detach() const;
+  Tensor& detach_();
+  // Over the same memory, outside the graph; writes to it are still counted (see Note [Version counters live in the
+  // storage]).
+  Tensor data() const { return tensor_data(); }
+  Tensor variable_data() const { return tensor_data(); }
+  Tensor tensor_data() const;
+  // Makes this tensor hold what `other` holds, keeping its place in optimisers and modules.
+  void set_data(const Tensor& other) const;
+  int64_t _version() const { return checked().storage()->version(); }
+  bool is_view() const { return defined() && impl_->view_base(); }
+  const Tensor _base() const { return Tensor(checked().view_base()); }
+  bool is_inference() const { return defined() && impl_->is_inference(); }
+  void bump_version() const { checked().storage()->bump_version(); }
+
+  // ---- indexing (core/ops/index.h) ----
+  Tensor operator[](int64_t index) const { return select(0, index); }
+  Tensor operator[](const Tensor& index) const;
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
+  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values);
+  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value);
+
+  // ---- operators on numbers (core/ops/binary.h) ----
+  Tensor operator-() const { return neg(); }
+  Tensor& operator+=(const Tensor& other) { return add_(other); }
+  Tensor& operator+=(const Scalar& other) { return add_(other); }
+  Tensor& operator-=(const Tensor& other) { return sub_(other); }
+  Tensor& operator-=(const Scalar& other) { return sub_(other); }
+  Tensor& operator*=(const Tensor& other) { return mul_(other); }
+  Tensor& operator*=(const Scalar& other) { return mul_(other); }
+  Tensor& operator/=(const Tensor& other) { return div_(other); }
+  Tensor& operator/=(const Scalar& other) { return div_(other); }
+
+  // ---- the operators, a family a file ----
+#include "core/ops/methods.inc"
+
+ private:
+  TensorImpl& checked() const {
+    RUSH_CHECK(defined(), "expected a tensor, got an undefined one");
+    return *impl_;
+  }
+
+  intrusive_ptr<TensorImpl> impl_;
+};
+
+// As PyTorch prints tensors: values in aligned columns, then dtype and device where they are not the default.
+std::string to_string(const Tensor& tensor);
+template <class Stream>
+  requires requires(Stream& s) { s << std::string(); }
+Stream& operator<<(Stream& stream, const Tensor& tensor) {
+  stream << to_string(tensor);
+  return stream;
+}
+
+// `dim`, counted from the front. Throws IndexError naming the operator when it is outside [-dims, dims).
+int64_t wrap_dim(int64_t dim, int64_t dims, const char* op);
+// Likewise for several; throws ValueError when one appears twice. An empty list means all when `empty_is_all`.
+DimVector wrap_dims(IntArrayRef dim, int64_t dims, const char* op, bool empty_is_all = false);
+
+namespace detail {
+// A view of `base`'s memory, followed by autograd while grad mode is on. The geometry lies within the storage.
+Tensor make_view(const Tensor& base, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset,
+                 ViewOrigin origin = ViewOrigin::Single);
+// Likewise with another element type, whose sizes, strides and offset count in its own elements.
+Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
+                    int64_t storage_offset, ViewOrigin origin = ViewOrigin::Single);
+// Another handle on the same memory and geometry that autograd does not follow.
+Tensor make_alias(const Tensor& tensor);
+// Uninitialised memory: row-major, in another format, or with strides that cover it densely.
+Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device);
+Tensor empty_format(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFormat format);
+Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
+// A 0-dimensional CPU tensor that promotes as the number does.
+Tensor wrapped_number(const Scalar& value);
+}  // namespace detail
+
+}  // namespace rush

@@ -1,0 +1,120 @@
+#include "core/tensor_impl.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace rush {
+
+void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
+  sizes_.assign(sizes.begin(), sizes.end());
+  strides_.assign(strides.begin(), strides.end());
+  storage_offset_ = storage_offset;
+  numel_ = 1;
+  for (int64_t size : sizes_) numel_ *= size;
+  contiguous_ = rush::is_contiguous(sizes_, strides_);
+  dense_ = contiguous_ || rush::is_non_overlapping_and_dense(sizes_, strides_);
+}
+
+void TensorImpl::set_contiguous(IntArrayRef sizes) {
+  sizes_.assign(sizes.begin(), sizes.end());
+  strides_.resize(sizes_.size());
+  storage_offset_ = 0;
+  numel_ = 1;
+  for (size_t i = sizes_.size(); i-- > 0;) {
+    strides_[i] = numel_;
+    numel_ *= std::max<int64_t>(sizes_[i], 1);
+  }
+  if (std::find(sizes_.begin(), sizes_.end(), 0) != sizes_.end()) numel_ = 0;
+  contiguous_ = dense_ = true;
+}
+
+void TensorImpl::set_data_of(const TensorImpl& other) {
+  storage_ = other.storage_;
+  sizes_ = other.sizes_;
+  strides_ = other.strides_;
+  numel_ = other.numel_;
+  storage_offset_ = other.storage_offset_;
+  dtype_ = other.dtype_;
+  device_ = other.device_;
+  keys_ = (keys_ & KeySet(DispatchKey::Autograd)) | other.keys_.without(DispatchKey::Autograd);
+  contiguous_ = other.contiguous_;
+  dense_ = other.dense_;
+}
+
+DimVector contiguous_strides(IntArrayRef sizes) {
+  DimVector strides(sizes.size(), 1);
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= std::max<int64_t>(sizes[i], 1);
+  }
+  return strides;
+}
+
+DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return contiguous_strides(sizes);
+  const size_t dims = format == MemoryFormat::ChannelsLast ? 4 : 5;
+  RUSH_CHECK_VALUE(sizes.size() == dims, "memory format ", format, " needs ", dims, " dimensions, got sizes ", sizes);
+  DimVector strides(dims, 1);
+  int64_t stride = 1;
+  const auto place = [&](size_t d) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  };
+  place(1);
+  for (size_t d = dims - 1; d >= 2; --d) place(d);
+  place(0);
+  return strides;
+}
+
+int64_t checked_numel(IntArrayRef sizes) {
+  int64_t numel = 1;
+  for (int64_t size : sizes) {
+    RUSH_CHECK_VALUE(size >= 0, "sizes must not be negative, got ", sizes);
+    RUSH_CHECK_VALUE(!__builtin_mul_overflow(numel, size, &numel), "sizes ", sizes, " hold too many elements");
+  }
+  // A zero anywhere hides an overflow elsewhere only when the product itself is representable; strides need that too.
+  return numel;
+}
+
+int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
+  int64_t last = storage_offset;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    int64_t reach = 0;
+    RUSH_CHECK_VALUE(!__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
+                         !__builtin_add_overflow(last, reach, &last),
+                     "sizes ", sizes, " with strides ", strides, " reach too far");
+  }
+  return last + 1;
+}
+
+bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t expected = 1;
+  bool contiguous = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] == 1) continue;
+    contiguous = contiguous && strides[i] == expected;
+    expected *= sizes[i];
+  }
+  return contiguous;
+}
+
+bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides) {
+  DimVector order(sizes.size(), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t expected = 1;
+  for (int64_t d : order) {
+    if (sizes[d] == 0) return true;
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+}  // namespace rush

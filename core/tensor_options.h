@@ -1,0 +1,62 @@
+// dtype, layout, device and the like, as factories take them: TensorOptions().dtype(kFloat64).device(kCUDA).
+#pragma once
+#include <optional>
+
+#include "core/device.h"
+#include "core/layout.h"
+#include "core/scalar_type.h"
+
+namespace rush {
+
+class TensorOptions {
+ public:
+  TensorOptions() = default;
+  // Implicit, so that factories take `kFloat64` or `kCUDA` where options are expected.
+  TensorOptions(ScalarType dtype) : dtype_(dtype) {}
+  TensorOptions(Device device) : device_(device) {}
+  TensorOptions(DeviceType device) : device_(device) {}
+
+  TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
+  TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
+  TensorOptions layout(std::optional<Layout> value) const { return with(&TensorOptions::layout_, value); }
+  TensorOptions requires_grad(bool value) const { return with(&TensorOptions::requires_grad_, value); }
+  TensorOptions pinned_memory(std::optional<bool> value) const { return with(&TensorOptions::pinned_memory_, value); }
+  TensorOptions memory_format(std::optional<MemoryFormat> value) const {
+    return with(&TensorOptions::memory_format_, value);
+  }
+
+  // What was given, else the default.
+  ScalarType dtype() const { return dtype_ ? *dtype_ : get_default_dtype(); }
+  Device device() const { return device_.value_or(Device()); }
+  Layout layout() const { return layout_.value_or(kStrided); }
+  bool requires_grad() const { return requires_grad_; }
+  bool pinned_memory() const { return pinned_memory_.value_or(false); }
+
+  // Exactly what was given.
+  std::optional<ScalarType> dtype_opt() const { return dtype_; }
+  std::optional<Device> device_opt() const { return device_; }
+  std::optional<Layout> layout_opt() const { return layout_; }
+  std::optional<bool> pinned_memory_opt() const { return pinned_memory_; }
+  std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
+
+ private:
+  template <class Member, class Value>
+  TensorOptions with(Member member, Value value) const {
+    TensorOptions changed = *this;
+    changed.*member = value;
+    return changed;
+  }
+
+  std::optional<ScalarType> dtype_;
+  std::optional<Device> device_;
+  std::optional<Layout> layout_;
+  std::optional<bool> pinned_memory_;
+  std::optional<MemoryFormat> memory_format_;
+  bool requires_grad_ = false;
+};
+
+inline TensorOptions dtype(ScalarType value) { return TensorOptions(value); }
+inline TensorOptions device(Device value) { return TensorOptions(value); }
+inline TensorOptions requires_grad(bool value = true) { return TensorOptions().requires_grad(value); }
+
+}  // namespace rush

@@ -1,0 +1,15 @@
+// Where the rooms meet: the registration of everything, in order. See Note [Explicit registration].
+#include "autograd/derivatives/register.h"
+#include "backends/cpu/register.h"
+#include "core/dispatch/registry.h"
+#include "core/ops/register.h"
+
+namespace rush {
+
+void register_all(Registry& registry) {
+  register_ops(registry);
+  register_cpu(registry);
+  register_autograd(registry);
+}
+
+}  // namespace rush

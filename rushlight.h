@@ -1,0 +1,15 @@
+// Everything that a program needs: tensors, operators, autograd.
+#pragma once
+#include "autograd/engine.h"
+#include "autograd/grad_mode.h"
+#include "autograd/hooks.h"
+#include "core/generator.h"
+#include "core/ops/binary.h"
+#include "core/ops/copy.h"
+#include "core/ops/factories.h"
+#include "core/ops/matmul.h"
+#include "core/ops/reduce.h"
+#include "core/ops/unary.h"
+#include "core/ops/view.h"
+#include "core/parallel.h"
+#include "core/tensor.h"
