@@ -1,0 +1,108 @@
+// The exceptions that Rushlight throws and the checks that throw them. Every message is one line.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "core/macros.h"
+#include "core/str.h"
+
+namespace rush {
+
+/// The base of every exception of this library. Mirrors c10::Error, Python's RuntimeError.
+class Error : public std::runtime_error {
+ public:
+  /// Line breaks in `message` become spaces: a log stays one line per failure whatever text a caller passed in.
+  explicit Error(std::string message);
+};
+
+/// An argument has the right type and a wrong value. Mirrors c10::ValueError, Python's ValueError.
+class ValueError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An argument has a wrong type or dtype. Mirrors c10::TypeError, Python's TypeError.
+class TypeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A dimension or an index is out of range. Mirrors c10::IndexError, Python's IndexError.
+class IndexError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// No kernel exists for this dtype, device or option. Mirrors c10::NotImplementedError, Python's NotImplementedError.
+class NotImplementedError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An allocation failed, on any device. Mirrors c10::OutOfMemoryError, torch.OutOfMemoryError in Python.
+class OutOfMemoryError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A CUDA call or a CUDA library's call failed. Mirrors c10::AcceleratorError, torch.AcceleratorError in Python.
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file cannot be read, written or parsed. Mirrors Python's OSError, formerly IOError.
+class IOError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A matrix is singular, or an iteration did not converge. Mirrors c10::LinAlgError, torch.linalg.LinAlgError in
+/// Python.
+class LinAlgError : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace detail {
+// Arguments come by value: a local passed by reference would have to live in memory on the path that does not throw,
+// and string literals of different lengths would each instantiate their own function.
+template <class E, class... Args>
+[[noreturn]] RUSH_COLD RUSH_NOINLINE void fail(Args... args) {
+  static_assert(sizeof...(Args) > 0, "a failure explains itself: pass the message's parts");
+  throw E(str(args...));
+}
+
+[[noreturn]] RUSH_COLD void fail_internal(const char* condition, const char* file, int line,
+                                          const std::string& message);
+}  // namespace detail
+
+}  // namespace rush
+
+/// Throws an `ErrorType` whose message is the concatenation of the other arguments.
+#define RUSH_THROW(ErrorType, ...) ::rush::detail::fail<ErrorType>(__VA_ARGS__)
+
+/// Throws an `ErrorType` unless `condition` holds. The message's arguments are evaluated only then.
+#define RUSH_CHECK_AS(ErrorType, condition, ...) \
+  do {                                           \
+    if (RUSH_UNLIKELY(!(condition))) {           \
+      RUSH_THROW(ErrorType, __VA_ARGS__);        \
+    }                                            \
+  } while (false)
+
+#define RUSH_CHECK(condition, ...) RUSH_CHECK_AS(::rush::Error, condition, __VA_ARGS__)
+#define RUSH_CHECK_VALUE(condition, ...) RUSH_CHECK_AS(::rush::ValueError, condition, __VA_ARGS__)
+#define RUSH_CHECK_TYPE(condition, ...) RUSH_CHECK_AS(::rush::TypeError, condition, __VA_ARGS__)
+#define RUSH_CHECK_INDEX(condition, ...) RUSH_CHECK_AS(::rush::IndexError, condition, __VA_ARGS__)
+#define RUSH_CHECK_NOT_IMPLEMENTED(condition, ...) RUSH_CHECK_AS(::rush::NotImplementedError, condition, __VA_ARGS__)
+#define RUSH_CHECK_IO(condition, ...) RUSH_CHECK_AS(::rush::IOError, condition, __VA_ARGS__)
+#define RUSH_CHECK_LINALG(condition, ...) RUSH_CHECK_AS(::rush::LinAlgError, condition, __VA_ARGS__)
+
+/// What only a bug in Rushlight can violate. Bad input is never reported this way.
+#define RUSH_INTERNAL_ASSERT(condition, ...)                                                   \
+  do {                                                                                         \
+    if (RUSH_UNLIKELY(!(condition))) {                                                         \
+      ::rush::detail::fail_internal(#condition, __FILE__, __LINE__, ::rush::str(__VA_ARGS__)); \
+    }                                                                                          \
+  } while (false)
