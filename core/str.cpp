@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "core/complex.h"
+#include "core/half.h"
+
 namespace rush {
 
 namespace {
@@ -14,6 +17,15 @@ void append_chars(std::string& out, T value, Format... format) {
   const auto end = std::to_chars(digits, digits + kMaxNumberLength, value, format...).ptr;
   out.append(digits, end);
 }
+
+template <class T>
+void append_complex(std::string& out, const complex<T>& value) {
+  out.push_back('(');
+  append(out, value.real());
+  const std::string imag = str(value.imag());
+  if (imag.front() != '-') out.push_back('+');
+  out.append(imag).append("j)");
+}
 }  // namespace
 
 namespace detail {
@@ -22,5 +34,10 @@ void append_unsigned(std::string& out, unsigned long long value) { append_chars(
 void append_float(std::string& out, float value) { append_chars(out, value, std::chars_format::general); }
 void append_double(std::string& out, double value) { append_chars(out, value, std::chars_format::general); }
 }  // namespace detail
+
+void append(std::string& out, Half value) { append(out, static_cast<float>(value)); }
+void append(std::string& out, BFloat16 value) { append(out, static_cast<float>(value)); }
+void append(std::string& out, const complex<float>& value) { append_complex(out, value); }
+void append(std::string& out, const complex<double>& value) { append_complex(out, value); }
 
 }  // namespace rush
