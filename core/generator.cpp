@@ -64,8 +64,8 @@ void GeneratorImpl::set_state(const std::vector<uint8_t>& state) {
   set_offset(offset);
 }
 
-std::shared_ptr<GeneratorImpl> CPUGeneratorImpl::clone() const {
-  auto copy = std::make_shared<CPUGeneratorImpl>(current_seed());
+intrusive_ptr<GeneratorImpl> CPUGeneratorImpl::clone() const {
+  auto copy = make_intrusive<CPUGeneratorImpl>(current_seed());
   copy->set_offset(get_offset());
   return copy;
 }

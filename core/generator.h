@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "core/device.h"
 #include "core/error.h"
+#include "core/intrusive_ptr.h"
 #include "core/philox.h"
 
 namespace rush {
@@ -19,12 +19,9 @@ inline constexpr uint64_t kDefaultSeed = 67280421310721;
 /// The state (seed, offset). Its functions take no lock: whoever shares a generator between threads holds `mutex_`
 /// around them, as in ATen. Operators call Generator::reserve, which does. A backend derives from it where drawing
 /// means more than advancing a counter: under CUDA graph capture, the state lives in device memory.
-class GeneratorImpl {
+class GeneratorImpl : public IntrusiveTarget {
  public:
   GeneratorImpl(Device device, uint64_t seed) : device_(device), seed_(seed) {}
-  virtual ~GeneratorImpl() = default;
-  GeneratorImpl(const GeneratorImpl&) = delete;
-  GeneratorImpl& operator=(const GeneratorImpl&) = delete;
 
   Device device() const { return device_; }
 
@@ -50,7 +47,7 @@ class GeneratorImpl {
   void set_state(const std::vector<uint8_t>& state);
 
   /// A generator on the same device in the same state.
-  virtual std::shared_ptr<GeneratorImpl> clone() const = 0;
+  virtual intrusive_ptr<GeneratorImpl> clone() const = 0;
 
   std::mutex mutex_;
 
@@ -63,7 +60,7 @@ class GeneratorImpl {
 class CPUGeneratorImpl final : public GeneratorImpl {
  public:
   explicit CPUGeneratorImpl(uint64_t seed = kDefaultSeed) : GeneratorImpl(kCPU, seed) {}
-  std::shared_ptr<GeneratorImpl> clone() const override;
+  intrusive_ptr<GeneratorImpl> clone() const override;
 };
 
 /// A shared handle to a GeneratorImpl; copies share the state. Mirrors at::Generator. A default-constructed one is
@@ -71,11 +68,11 @@ class CPUGeneratorImpl final : public GeneratorImpl {
 class Generator {
  public:
   Generator() = default;
-  explicit Generator(std::shared_ptr<GeneratorImpl> impl) : impl_(std::move(impl)) {
+  explicit Generator(intrusive_ptr<GeneratorImpl> impl) : impl_(std::move(impl)) {
     RUSH_CHECK_VALUE(impl_, "Generator: expected an implementation, got a null pointer");
   }
 
-  bool defined() const { return impl_ != nullptr; }
+  bool defined() const { return static_cast<bool>(impl_); }
   friend bool operator==(const Generator& a, const Generator& b) { return a.impl_ == b.impl_; }
 
   // All below throw Error on an undefined generator.
@@ -103,7 +100,7 @@ class Generator {
   }
 
  private:
-  std::shared_ptr<GeneratorImpl> impl_;
+  intrusive_ptr<GeneratorImpl> impl_;
 
   GeneratorImpl& impl() const {
     RUSH_CHECK(impl_, "Generator: this generator is undefined; make one with rush::make_generator");
@@ -114,7 +111,7 @@ class Generator {
 /// make_generator<CPUGeneratorImpl>(seed). Mirrors at::make_generator.
 template <class Impl, class... Args>
 Generator make_generator(Args&&... args) {
-  return Generator(std::make_shared<Impl>(std::forward<Args>(args)...));
+  return Generator(make_intrusive<Impl>(std::forward<Args>(args)...));
 }
 
 /// The generator that operators on `device` draw from when they are given none; made on first use. Throws
