@@ -1,0 +1,102 @@
+#include "core/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace rush::io {
+namespace {
+
+constexpr mode_t kNewFileMode = 0666;  // less the process's umask
+
+std::string folder_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Where symbolic links lead; a path that does not exist yet stays as it is.
+std::string follow_links(const std::string& path) {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  std::string target = resolved ? resolved : path;
+  std::free(resolved);
+  return target;
+}
+
+// A name that no other writer uses, in this process or another; O_EXCL settles what chance does not.
+FileDescriptor create_temporary(const std::string& target, std::string* name) {
+  static std::atomic<unsigned> serial{0};
+  FileDescriptor file;
+  do {
+    *name = str(target, ".tmp-", ::getpid(), "-", serial++);
+    file = FileDescriptor(::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode));
+  } while (!file.valid() && errno == EEXIST);
+  return file;
+}
+
+// A rename is on disk only when its folder is. File systems that cannot flush a folder say so with EINVAL.
+void flush_folder(const std::string& path, const std::string& folder) {
+  FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!handle.valid()) return;  // a folder that may be written but not read: nothing more can be done
+  RUSH_CHECK_IO(::fsync(handle.get()) == 0 || errno == EINVAL, path,
+                ": cannot flush its folder: ", std::strerror(errno));
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follow_links(path_)) {
+  struct stat old;
+  bool exists = ::stat(target_.c_str(), &old) == 0;
+  RUSH_CHECK_IO(!exists || S_ISREG(old.st_mode), path_, ": cannot replace: not a regular file");
+
+  file_ = create_temporary(target_, &temporary_path_);
+  if (!file_.valid()) {
+    temporary_path_.clear();
+    throw IOError(str(path_, ": cannot write in its folder: ", std::strerror(errno)));
+  }
+  // Best effort: on a file system without permissions the content still matters more than its mode.
+  if (exists) (void)::fchmod(file_.get(), old.st_mode & 07777);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
+}
+
+void AtomicFile::write(const void* bytes, size_t size) {
+  RUSH_CHECK_IO(file_.valid(), path_, ": written to after commit");
+  const char* next = static_cast<const char*>(bytes);
+  while (size > 0) {
+    ssize_t done = ::write(file_.get(), next, size);
+    if (done < 0 && errno == EINTR) continue;
+    RUSH_CHECK_IO(done >= 0, path_, ": cannot write: ", std::strerror(errno));
+    next += done;
+    size -= static_cast<size_t>(done);
+  }
+}
+
+void AtomicFile::commit() {
+  RUSH_CHECK_IO(file_.valid(), path_, ": committed twice");
+  RUSH_CHECK_IO(::fsync(file_.get()) == 0, path_, ": cannot flush to disk: ", std::strerror(errno));
+  RUSH_CHECK_IO(::close(file_.release()) == 0, path_, ": cannot close: ", std::strerror(errno));
+  RUSH_CHECK_IO(::rename(temporary_path_.c_str(), target_.c_str()) == 0, path_,
+                ": cannot rename into place: ", std::strerror(errno));
+  temporary_path_.clear();
+  flush_folder(path_, folder_of(target_));
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+}  // namespace rush::io

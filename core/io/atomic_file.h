@@ -1,0 +1,40 @@
+// Writes a file so that readers find the old content or the whole new one, never a part, even after a crash.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/io/file_descriptor.h"
+
+namespace rush::io {
+
+/// A file under construction. Bytes go to a temporary file in the folder of `path`; `commit` flushes them to disk and
+/// renames it over `path`. Destroyed without `commit`, it removes the temporary file and `path` stays as it was.
+/// A symbolic link is followed, and the permissions of a file that is replaced are kept.
+class AtomicFile {
+ public:
+  /// Throws IOError if the folder does not exist or cannot be written, or if `path` exists and is no regular file.
+  explicit AtomicFile(std::string path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  /// Appends `size` bytes. Throws IOError (disk full, ...).
+  void write(const void* bytes, size_t size);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// Makes the new content visible under `path`; nothing may be written afterwards. Throws IOError.
+  void commit();
+
+ private:
+  std::string path_;            // as the caller gave it, for messages
+  std::string target_;          // where links lead
+  std::string temporary_path_;  // empty once renamed
+  FileDescriptor file_;
+};
+
+/// Writes `content` to `path` through an AtomicFile. Throws IOError.
+void write_file_atomically(const std::string& path, std::string_view content);
+
+}  // namespace rush::io

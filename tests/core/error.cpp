@@ -1,0 +1,95 @@
+#include "core/error.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/complex.h"
+#include "core/half.h"
+
+namespace {
+
+namespace elsewhere {
+struct Shape {
+  int rank;
+};
+void append(std::string& out, const Shape& shape) { out += "rank " + std::to_string(shape.rank); }
+}  // namespace elsewhere
+
+bool never() { return false; }
+
+int count_evaluations(int& evaluations) { return ++evaluations; }
+
+TEST_CASE("str concatenates values as streams would, without their surprises") {
+  using rush::str;
+  CHECK(str() == "");
+  CHECK(str("a", 'b', std::string("c"), std::string_view("d")) == "abcd");
+  CHECK(str(true, false) == "truefalse");
+  CHECK(str(int8_t{65}, ' ', uint8_t{65}) == "65 65");  // dtypes, not characters
+  CHECK(str(std::numeric_limits<int64_t>::min()) == "-9223372036854775808");
+  CHECK(str(std::numeric_limits<uint64_t>::max()) == "18446744073709551615");
+  CHECK(str(static_cast<const char*>(nullptr)) == "(null)");
+  CHECK(str(std::vector<int64_t>{2, 3}, std::array<int, 1>{4}, std::vector<int>{}) == "(2, 3)(4)()");
+  CHECK(str(elsewhere::Shape{3}, std::vector<elsewhere::Shape>{{1}}) == "rank 3(rank 1)");
+}
+
+TEST_CASE("str prints the shortest digits that read back as the same number") {
+  using rush::str;
+  CHECK(str(1.0, ' ', -0.5f, ' ', 0.1f, ' ', 0.1, ' ', 100000.0, ' ', 1e-7) == "1 -0.5 0.1 0.1 100000 1e-07");
+  CHECK(str(1.0 / 3) == "0.3333333333333333");
+  CHECK(str(std::numeric_limits<double>::infinity(), ' ', std::numeric_limits<float>::quiet_NaN()) == "inf nan");
+  CHECK(str(rush::Half(0.5f), ' ', rush::BFloat16(3)) == "0.5 3");
+  CHECK(str(rush::complex64(1, -2.5f), rush::complex128(0, 1)) == "(1-2.5j)(0+1j)");
+}
+
+TEST_CASE("a check throws its own type with the concatenated message") {
+  const int index = 5;
+  CHECK_THROWS_WITH_AS(RUSH_CHECK(index < 3, "got ", index), "got 5", rush::Error);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_VALUE(false, "value"), "value", rush::ValueError);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_TYPE(false, "type"), "type", rush::TypeError);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_INDEX(false, "index"), "index", rush::IndexError);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_NOT_IMPLEMENTED(false, "kernel"), "kernel", rush::NotImplementedError);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_IO(false, "file"), "file", rush::IOError);
+  CHECK_THROWS_WITH_AS(RUSH_CHECK_LINALG(false, "singular"), "singular", rush::LinAlgError);
+  CHECK_THROWS_WITH_AS(RUSH_THROW(rush::OutOfMemoryError, "no ", 2, " GiB"), "no 2 GiB", rush::OutOfMemoryError);
+  CHECK_THROWS_AS(RUSH_THROW(rush::CudaError, "launch"), rush::Error);
+  CHECK_THROWS_AS(RUSH_CHECK_INDEX(false, "index"), std::runtime_error);
+}
+
+TEST_CASE("a check that holds evaluates its condition once and its message never") {
+  int conditions = 0;
+  int messages = 0;
+  RUSH_CHECK(count_evaluations(conditions) == 1, "evaluated ", count_evaluations(messages));
+  RUSH_INTERNAL_ASSERT(count_evaluations(conditions) == 2, count_evaluations(messages));
+  CHECK(conditions == 2);
+  CHECK(messages == 0);
+}
+
+TEST_CASE("a check is one statement") {
+  bool reached_else = false;
+  if (never())
+    RUSH_CHECK(true, "taken by the if");
+  else
+    reached_else = true;
+  CHECK(reached_else);
+}
+
+TEST_CASE("every message is one line") { CHECK_THROWS_WITH(RUSH_CHECK(false, "two\nlines\r\n"), "two lines  "); }
+
+TEST_CASE("an internal assertion names its condition and its place") {
+  try {
+    RUSH_INTERNAL_ASSERT(1 + 1 == 3, "arithmetic ", 42);
+    FAIL("no exception");
+  } catch (const rush::Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find("1 + 1 == 3") != std::string::npos);
+    CHECK(message.find("error.cpp:") != std::string::npos);
+    CHECK(message.find(": arithmetic 42") != std::string::npos);
+  }
+}
+
+}  // namespace

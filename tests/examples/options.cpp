@@ -1,0 +1,94 @@
+#include "examples/options.h"
+
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+
+using examples::Options;
+
+namespace {
+
+struct Config {
+  int64_t n_layer = 4;
+  double lr = 1e-3;
+  std::string device = "cpu", data;
+  bool compile = false;
+  Options options{"gpt", "Trains a GPT."};
+
+  Config() {
+    options.add("--n_layer", &n_layer, "blocks", 1, 100);
+    options.add("--lr", &lr, "step size", 0);
+    options.add("--device", &device, "where to run", {"cpu", "cuda"});
+    options.add("--data", &data, "a folder");
+    options.add("--compile", &compile, "does nothing");
+  }
+};
+
+std::string failure(const std::vector<std::string>& arguments) {
+  Config config;
+  try {
+    config.options.parse(arguments);
+  } catch (const rush::ValueError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("Options: both spellings of values, dashes and underscores alike, the last one counts") {
+  Config config;
+  config.options.parse({"--n-layer", "6", "--lr=3e-4", "--n_layer=12", "--device", "cuda", "--data=a=b", "--compile"});
+  CHECK(config.n_layer == 12);
+  CHECK(config.lr == 3e-4);
+  CHECK(config.device == "cuda");
+  CHECK(config.data == "a=b");
+  CHECK(config.compile);
+  config.options.parse({"--compile=False", "--data", "-"});
+  CHECK_FALSE(config.compile);
+  CHECK(config.data == "-");
+}
+
+TEST_CASE("Options: defaults stay where nothing is given") {
+  Config config;
+  config.options.parse({});
+  CHECK(config.n_layer == 4);
+  CHECK(config.lr == 1e-3);
+}
+
+TEST_CASE("Options: bad input is one line that names the option") {
+  CHECK(failure({"--n_layr", "1"}) == "unknown option --n_layr (did you mean --n_layer?)");
+  CHECK(failure({"--wibble=3"}) == "unknown option --wibble");
+  CHECK(failure({"extra"}) == "unexpected argument 'extra'");
+  CHECK(failure({"--"}) == "unexpected argument '--'");
+  CHECK(failure({"--n_layer"}) == "--n_layer: its value is missing");
+  CHECK(failure({"--n_layer", "--lr"}) == "--n_layer: its value is missing");
+  CHECK(failure({"--n_layer", "0"}) == "--n_layer: expected a whole number from 1 to 100, got '0'");
+  CHECK(failure({"--n_layer="}) == "--n_layer: expected a whole number from 1 to 100, got ''");
+  CHECK(failure({"--n_layer", "4x"}) == "--n_layer: expected a whole number from 1 to 100, got '4x'");
+  CHECK(failure({"--n_layer", "99999999999999999999"}) ==
+        "--n_layer: expected a whole number from 1 to 100, got '99999999999999999999'");
+  CHECK(failure({"--lr", "-1"}) == "--lr: expected a number of at least 0, got '-1'");
+  CHECK(failure({"--lr", "nan"}) == "--lr: expected a number of at least 0, got 'nan'");
+  CHECK(failure({"--lr", "1e999"}) == "--lr: expected a number of at least 0, got '1e999'");
+  CHECK(failure({"--device", "tpu"}) == "--device: expected one of cpu, cuda, got 'tpu'");
+  CHECK(failure({"--compile=maybe"}) == "--compile: expected true or false, got 'maybe'");
+}
+
+TEST_CASE("Options: a refused value leaves its variable alone") {
+  Config config;
+  CHECK_THROWS_AS(config.options.parse({"--n_layer", "1000"}), rush::ValueError);
+  CHECK(config.n_layer == 4);
+}
+
+TEST_CASE("Options: the help lists every option with its default") {
+  Config config;
+  CHECK(config.options.help() ==
+        "Trains a GPT.\n\n"
+        "Options:\n"
+        "  --n_layer  blocks (default 4)\n"
+        "  --lr       step size (default 0.001)\n"
+        "  --device   where to run: cpu, cuda (default cpu)\n"
+        "  --data     a folder\n"
+        "  --compile  does nothing (default false)\n");
+}

@@ -1,0 +1,80 @@
+#include "core/io/atomic_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/io/read_file.h"
+#include "tests/temporary_folder.h"
+
+using rush::io::AtomicFile;
+using rush::io::write_file_atomically;
+using rush::testing::file_content;
+using rush::testing::TemporaryFolder;
+namespace fs = std::filesystem;
+
+TEST_CASE("AtomicFile: the old content stays until commit, then the new one is whole") {
+  TemporaryFolder folder;
+  std::string path = folder.write("a.txt", "old");
+  AtomicFile file(path);
+  file.write("new ");
+  CHECK(file_content(path) == "old");
+  file.write("content");
+  file.commit();
+  CHECK(file_content(path) == "new content");
+  CHECK(folder.file_count() == 1);
+  CHECK_THROWS_AS(file.write("more"), rush::IOError);
+  CHECK_THROWS_AS(file.commit(), rush::IOError);
+}
+
+TEST_CASE("AtomicFile: without commit nothing changes and nothing is left behind") {
+  TemporaryFolder folder;
+  std::string path = folder.write("a.txt", "old");
+  { AtomicFile(path).write("new"); }
+  CHECK(file_content(path) == "old");
+  CHECK(folder.file_count() == 1);
+}
+
+TEST_CASE("AtomicFile: two writers of one path do not mix") {
+  TemporaryFolder folder;
+  AtomicFile first(folder / "a.txt"), second(folder / "a.txt");
+  first.write("first");
+  second.write("second");
+  second.commit();
+  first.commit();
+  CHECK(file_content(folder / "a.txt") == "first");
+  CHECK(folder.file_count() == 1);
+}
+
+TEST_CASE("AtomicFile: follows links and keeps permissions") {
+  TemporaryFolder folder;
+  std::string path = folder.write("a.txt", "old"), link = folder / "link";
+  fs::create_symlink(path, link);
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+  write_file_atomically(link, "new");
+  CHECK(fs::is_symlink(link));
+  CHECK(file_content(path) == "new");
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read));
+}
+
+TEST_CASE("AtomicFile: what it cannot replace is an IOError that names it") {
+  TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(AtomicFile(folder.path()), doctest::Contains("not a regular file"), rush::IOError);
+  CHECK_THROWS_WITH_AS(AtomicFile("/dev/null"), "/dev/null: cannot replace: not a regular file", rush::IOError);
+  std::string missing = folder / "missing/a.txt";
+  CHECK_THROWS_WITH_AS(AtomicFile(missing.c_str()),
+                       (missing + ": cannot write in its folder: No such file or directory").c_str(), rush::IOError);
+}
+
+TEST_CASE("read_file: what was written comes back; what is no file is an IOError") {
+  TemporaryFolder folder;
+  std::string content("a\0b\n", 4);
+  write_file_atomically(folder / "a", content);
+  std::vector<uint8_t> bytes = rush::io::read_file(folder / "a");
+  CHECK(std::string(bytes.begin(), bytes.end()) == content);
+  CHECK(rush::io::read_file(folder.write("empty", "")).empty());
+  CHECK_THROWS_WITH_AS(rush::io::read_file(folder / "none"), doctest::Contains("none: cannot open"), rush::IOError);
+  CHECK_THROWS_WITH_AS(rush::io::read_file(folder.path()), doctest::Contains("not a regular file"), rush::IOError);
+  CHECK_THROWS_AS(rush::io::read_file("/dev/zero"), rush::IOError);
+}

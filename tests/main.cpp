@@ -1,0 +1,42 @@
+// The test executable's main: doctest's, except that a run whose filters match no test case fails. CTest runs one
+// source file at a time by such a filter, and a file that lost its cases must not look green.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <optional>
+
+namespace {
+
+std::optional<unsigned> cases_matched;  // set by a run of tests, not by a query such as --list-test-cases
+
+struct CountMatchedCases : doctest::IReporter {
+  explicit CountMatchedCases(const doctest::ContextOptions&) {}
+  void test_run_end(const doctest::TestRunStats& stats) override { cases_matched = stats.numTestCasesPassingFilters; }
+
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+
+REGISTER_LISTENER("count_matched_cases", 1, CountMatchedCases);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  const int status = context.run();
+  if (cases_matched == 0u) {
+    std::fputs("rush_tests: no test case matches the filters\n", stderr);
+    return 1;
+  }
+  return status;
+}
