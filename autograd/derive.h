@@ -30,7 +30,9 @@ bool wants_grad(const T&) {
 }
 
 // One edge for each tensor of the arguments, in order; tensors of a list count one by one.
-inline void collect(std::vector<Edge>& edges, const Tensor& t) { edges.push_back(t.defined() ? gradient_edge(t) : Edge()); }
+inline void collect(std::vector<Edge>& edges, const Tensor& t) {
+  edges.push_back(t.defined() ? gradient_edge(t) : Edge());
+}
 inline void collect(std::vector<Edge>& edges, const std::optional<Tensor>& t) {
   edges.push_back(t && t->defined() ? gradient_edge(*t) : Edge());
 }
@@ -56,17 +58,25 @@ void record(const std::tuple<T...>& outs, const intrusive_ptr<Node>& node, bool 
   std::apply([&](const auto&... out) { (record(out, node, view), ...); }, outs);
 }
 
-// Calls the struct's save(arguments...) and save_output(results...) where it has them.
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+
+// Calls the struct's save(arguments...) and save_output(results...) where it has them. One that has them with other
+// parameters does not compile.
 template <class NodeT, class... Args>
 void save_inputs(NodeT& node, Args&&... args) {
-  if constexpr (requires { node.save(args...); }) node.save(args...);
+  if constexpr (requires { &NodeT::save; }) node.save(args...);
 }
 template <class NodeT, class R>
 void save_results(NodeT& node, const R& result) {
-  if constexpr (requires { node.save_output(result); }) {
-    node.save_output(result);
-  } else if constexpr (requires { std::apply([&](const auto&... r) { node.save_output(r...); }, result); }) {
-    std::apply([&](const auto&... r) { node.save_output(r...); }, result);
+  if constexpr (requires { &NodeT::save_output; }) {
+    if constexpr (is_tuple<R>) {
+      std::apply([&](const auto&... each) { node.save_output(each...); }, result);
+    } else {
+      node.save_output(result);
+    }
   }
 }
 
@@ -77,8 +87,8 @@ void save_results(NodeT& node, const R& result) {
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
-// and has `apply`, which returns a gradient for each tensor argument. `needs(i)` says whether argument i's is asked for.
-// Gradients may come back in the broadcast shape or in a wider dtype: the engine brings them to the argument's.
+// and has `apply`, which returns a gradient for each tensor argument. `needs(i)` says whether argument i's is asked
+// for. Gradients may come back in the broadcast shape or in a wider dtype: the engine brings them to the argument's.
 template <auto& op, class NodeT>
 struct Derive;
 

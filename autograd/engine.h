@@ -8,11 +8,11 @@
 namespace rush {
 
 // Note [The engine]
-// The backward pass runs on the caller's thread. A heap holds the nodes whose gradients have begun to arrive; the one with
-// the highest sequence number has all of them (Note [The graph]), so it is taken off, applied, and its results are added to
-// the buffers of the nodes its edges lead to. A gradient is brought to the shape and dtype of the forward output it
-// belongs to as it is delivered: summed over broadcast dimensions, cast, its imaginary part dropped for a real output.
-// Nothing recurses, so the depth of the graph does not matter.
+// The backward pass runs on the caller's thread. A heap holds the nodes whose gradients have begun to arrive; the one
+// with the highest sequence number has all of them (Note [The graph]), so it is taken off, applied, and its results are
+// added to the buffers of the nodes its edges lead to. A gradient is brought to the shape and dtype of the forward
+// output it belongs to as it is delivered: summed over broadcast dimensions, cast, its imaginary part dropped for a
+// real output. Nothing recurses, so the depth of the graph does not matter.
 struct BackwardOptions {
   bool retain_graph = false;  // keep what the nodes saved
   bool create_graph = false;  // record the backward pass itself

@@ -3,15 +3,17 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/ops/copy.h"
+#include "core/ops/factories.h"
 #include "core/ops/view.h"
 
 namespace rush {
 
 // Note [Views and in-place writes]
 // Writing a view changes its base, and so every other view. The base's history is rebased on a CopySlices node, which
-// routes the part of the gradient under the view through the in-place operator's node. The histories of views are brought
-// up to date only when they are asked for: a view remembers the storage's version at which its grad_fn was made, and when
-// that is no longer current, the view's function is made anew, as a strided view of the base as it is now.
+// routes the part of the gradient under the view through the in-place operator's node. The histories of views are
+// brought up to date only when they are asked for: a view remembers the storage's version at which its grad_fn was
+// made, and when that is no longer current, the view's function is made anew, as a strided view of the base as it is
+// now.
 
 namespace {
 
@@ -31,7 +33,6 @@ struct CopySlices final : Node {
 
   CopySlices(const Tensor& base_tensor, const Tensor& view_tensor, intrusive_ptr<Node> function)
       : base(base_tensor), view(view_tensor), function(std::move(function)) {
-    add_output(base_tensor);
     // The base as it was takes the gradient of all that the view does not cover.
     add_next_edge(gradient_edge(base_tensor));
     const auto& edges = this->function->next_edges();
@@ -39,10 +40,12 @@ struct CopySlices final : Node {
   }
 
   Tensors apply(const Tensors& grads) override {
-    RUSH_CHECK(function, "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go "
-                         "through it again");
+    RUSH_CHECK(function,
+               "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go "
+               "through it again");
     // A clone in the base's own layout, so that the view's geometry fits it.
-    Tensor grad = empty_strided(base.sizes, base.strides, TensorOptions(grads[0].scalar_type()).device(grads[0].device()));
+    Tensor grad =
+        empty_strided(base.sizes, base.strides, TensorOptions(grads[0].scalar_type()).device(grads[0].device()));
     grad.copy_(grads[0]);
     const Tensor under = grad.as_strided(view.sizes, view.strides, view.offset - base.offset);
     Tensors results = function->apply({under.clone()});

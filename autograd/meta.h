@@ -11,7 +11,9 @@ struct AutogradMeta final : AutogradMetaBase {
   intrusive_ptr<Node> grad_fn;
   uint32_t output_nr = 0;
   bool requires_grad = false;  // of a leaf
-  bool retains_grad = false;
+  // The gradient of a tensor that is not a leaf, when it is kept: shared with the hook that fills it, which must not
+  // keep its own output alive.
+  std::shared_ptr<Tensor> retained;
   // The storage's version when grad_fn was set, for views: see Note [Views and in-place writes].
   uint32_t version = 0;
   // The leaf's AccumulateGrad while one is alive. It holds the leaf, so the leaf only points at it.
@@ -21,7 +23,9 @@ struct AutogradMeta final : AutogradMetaBase {
   std::vector<std::unique_ptr<NodeHook>> hooks;
 };
 
-inline AutogradMeta* get_meta(const Tensor& tensor) { return static_cast<AutogradMeta*>(tensor.impl()->autograd_meta()); }
+inline AutogradMeta* get_meta(const Tensor& tensor) {
+  return static_cast<AutogradMeta*>(tensor.impl()->autograd_meta());
+}
 // Makes it when there is none.
 AutogradMeta& need_meta(const Tensor& tensor);
 

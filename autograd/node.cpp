@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <typeinfo>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/inplace.h"
 #include "autograd/meta.h"
-#include "autograd/accumulate_grad.h"
 #include "autograd/saved.h"
 
 namespace rush {
@@ -41,8 +41,8 @@ uint32_t Node::add_output(const Tensor& output) {
   return static_cast<uint32_t>(outputs_.size() - 1);
 }
 
-// Deleting a node drops its edges and saved tensors, which may be the last owners of further nodes. Those wait in a list
-// until the first deletion is done, so the stack does not grow with the graph.
+// Deleting a node drops its edges and saved tensors, which may be the last owners of further nodes. Those wait in a
+// list until the first deletion is done, so the stack does not grow with the graph.
 void Node::destroy() {
   static thread_local std::vector<Node*>* waiting = nullptr;
   if (waiting) {

@@ -47,8 +47,8 @@ struct NodeHook {
 // Note [The graph]
 // A forward call on tensors that require gradients makes a Node, whose edges point at the nodes that made its inputs
 // (AccumulateGrad for leaves). `apply` turns the gradients of the call's outputs into those of its inputs, one for each
-// edge, in order; where an edge is not valid the gradient is not needed (`needs(i)`) and may be undefined. Since `apply`
-// calls public operators, its own computation can be recorded: that is double backward.
+// edge, in order; where an edge is not valid the gradient is not needed (`needs(i)`) and may be undefined. Since
+// `apply` calls public operators, its own computation can be recorded: that is double backward.
 //
 // Nodes are numbered as they are made. A node is made after those that its edges lead to, so descending numbers are an
 // order in which every consumer comes before its producers: the engine needs no other.

@@ -24,8 +24,9 @@ Saved Saved::output(const Tensor& output, Node* node) {
 }
 
 Tensor Saved::get() const {
-  RUSH_CHECK(!released_,
-             "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through it again");
+  RUSH_CHECK(
+      !released_,
+      "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through it again");
   if (!tensor_.defined()) return {};
   const auto now = static_cast<uint32_t>(tensor_._version());
   RUSH_CHECK(now == version_, "backward: a tensor of sizes ", tensor_.sizes(),

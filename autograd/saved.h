@@ -67,11 +67,11 @@ inline void visit_one(SavedVisitor& v, const char* name, SavedList& list) {
 #define RUSH_SAVED_7(v, a, ...) RUSH_SAVED_1(v, a) RUSH_SAVED_6(v, __VA_ARGS__)
 #define RUSH_SAVED_8(v, a, ...) RUSH_SAVED_1(v, a) RUSH_SAVED_7(v, __VA_ARGS__)
 #define RUSH_SAVED_PICK(_1, _2, _3, _4, _5, _6, _7, _8, pick, ...) pick
-#define RUSH_SAVED(...)                                                                                             \
-  void visit_saved(::rush::SavedVisitor& visitor_) override {                                                       \
+#define RUSH_SAVED(...)                                                                                              \
+  void visit_saved(::rush::SavedVisitor& visitor_) override {                                                        \
     RUSH_SAVED_PICK(__VA_ARGS__, RUSH_SAVED_8, RUSH_SAVED_7, RUSH_SAVED_6, RUSH_SAVED_5, RUSH_SAVED_4, RUSH_SAVED_3, \
-                    RUSH_SAVED_2, RUSH_SAVED_1, _)                                                                  \
-    (visitor_, __VA_ARGS__)                                                                                         \
+                    RUSH_SAVED_2, RUSH_SAVED_1, _)                                                                   \
+    (visitor_, __VA_ARGS__)                                                                                          \
   }
 
 }  // namespace rush

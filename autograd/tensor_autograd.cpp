@@ -2,7 +2,9 @@
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
+#include "autograd/inplace.h"
 #include "autograd/meta.h"
+#include "core/ops/binary.h"
 #include "core/ops/copy.h"
 
 namespace rush {
@@ -18,9 +20,9 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   return *this;
 }
 
-Tensor& Tensor::set_requires_grad(bool requires_grad) {
+Tensor& Tensor::set_requires_grad(bool requires_grad) const {
   requires_grad_(requires_grad);
-  return *this;
+  return self();
 }
 
 bool Tensor::is_leaf() const { return !grad_fn(); }
@@ -40,10 +42,13 @@ int64_t Tensor::output_nr() const {
 const Tensor& Tensor::grad() const {
   static const Tensor undefined;
   const AutogradMeta* meta = get_meta(*this);
-  return meta ? meta->grad : undefined;
+  return !meta ? undefined : meta->retained ? *meta->retained : meta->grad;
 }
 
-Tensor& Tensor::mutable_grad() const { return need_meta(*this).grad; }
+Tensor& Tensor::mutable_grad() const {
+  AutogradMeta& meta = need_meta(*this);
+  return meta.retained ? *meta.retained : meta.grad;
+}
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
                       std::optional<TensorList> inputs) const {
@@ -55,14 +60,14 @@ Tensor Tensor::detach() const {
   return detail::make_alias(*this);
 }
 
-Tensor& Tensor::detach_() {
+Tensor& Tensor::detach_() const {
   RUSH_CHECK(!is_view(), "detach_: a view cannot be detached in place; use detach()");
   AutogradMeta& meta = need_meta(*this);
   meta.grad_fn.reset();
   meta.output_nr = 0;
   meta.requires_grad = false;
   impl_->set_requires_autograd(false);
-  return *this;
+  return self();
 }
 
 void Tensor::set_data(const Tensor& other) const {
@@ -72,16 +77,13 @@ void Tensor::set_data(const Tensor& other) const {
 
 namespace {
 
-// Fills `grad` of a tensor that is not a leaf. Holds it weakly through its impl: the node must not keep its output alive.
 struct RetainGradHook final : NodeHook {
-  TensorImpl* impl;
+  std::shared_ptr<Tensor> total;
   uint32_t slot;
-  RetainGradHook(TensorImpl* impl, uint32_t slot) : impl(impl), slot(slot) {}
+  RetainGradHook(std::shared_ptr<Tensor> total, uint32_t slot) : total(std::move(total)), slot(slot) {}
   void operator()(Tensors& grads) override {
-    auto alive = intrusive_ptr<TensorImpl>::try_share(impl);
-    if (!alive || !grads[slot].defined()) return;
-    Tensor& total = need_meta(Tensor(alive)).grad;
-    total = total.defined() ? total + grads[slot] : grads[slot].clone();
+    if (!grads[slot].defined()) return;
+    *total = total->defined() ? *total + grads[slot] : grads[slot].clone();
   }
 };
 
@@ -91,13 +93,13 @@ void Tensor::retain_grad() const {
   RUSH_CHECK(requires_grad(), "retain_grad: the tensor does not require a gradient");
   if (is_leaf() || retains_grad()) return;
   AutogradMeta& meta = need_meta(*this);
-  meta.retains_grad = true;
-  meta.grad_fn->pre_hooks().push_back(std::make_unique<RetainGradHook>(impl_.get(), meta.output_nr));
+  meta.retained = std::make_shared<Tensor>();
+  meta.grad_fn->pre_hooks().push_back(std::make_unique<RetainGradHook>(meta.retained, meta.output_nr));
 }
 
 bool Tensor::retains_grad() const {
   const AutogradMeta* meta = get_meta(*this);
-  return meta && meta->retains_grad;
+  return meta && meta->retained;
 }
 
 unsigned detail::add_tensor_hook(const Tensor& tensor, std::unique_ptr<NodeHook> hook) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/dispatch/registry.h"
 #include "core/error.h"
 
 namespace rush {
@@ -11,7 +12,13 @@ std::atomic<Allocator*> installed[kNumDeviceTypes];
 }
 
 Allocator& allocator(DeviceType device) {
-  Allocator* current = installed[static_cast<int>(device)].load(std::memory_order_acquire);
+  const std::atomic<Allocator*>& slot = installed[static_cast<int>(device)];
+  Allocator* current = slot.load(std::memory_order_acquire);
+  if (RUSH_UNLIKELY(!current)) {
+    // A tensor may be made before the first operator is called.
+    registry();
+    current = slot.load(std::memory_order_acquire);
+  }
   RUSH_CHECK_NOT_IMPLEMENTED(current, "there is no allocator for device type ", device_type_name(device));
   return *current;
 }

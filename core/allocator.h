@@ -7,7 +7,8 @@
 
 namespace rush {
 
-// Counts since the process started, in bytes. "Allocated" is what tensors hold; "reserved" adds the blocks kept for reuse.
+// Counts since the process started, in bytes. "Allocated" is what tensors hold; "reserved" adds the blocks kept for
+// reuse.
 struct AllocatorStats {
   int64_t allocated = 0;
   int64_t max_allocated = 0;

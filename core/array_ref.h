@@ -1,4 +1,5 @@
-// ArrayRef, a view of a contiguous array that somebody else owns, and InlineVector, a small vector without a heap block.
+// ArrayRef, a view of a contiguous array that somebody else owns, and InlineVector, a small vector without a heap
+// block.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -60,7 +61,8 @@ class ArrayRef {
 
 using IntArrayRef = ArrayRef<int64_t>;
 
-// A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor fit.
+// A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor
+// fit.
 template <class T, size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T>);

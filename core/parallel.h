@@ -16,8 +16,8 @@ using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
 void parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context);
 }  // namespace detail
 
-// Calls body(from, to) over parts of [begin, end), in parallel when there are more than `grain` steps. The first exception
-// that a part throws reaches the caller.
+// Calls body(from, to) over parts of [begin, end), in parallel when there are more than `grain` steps. The first
+// exception that a part throws reaches the caller.
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
   if (end - begin <= grain) {
@@ -26,7 +26,9 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
   }
   detail::parallel_ranges(
       begin, end, grain,
-      [](void* context, int64_t from, int64_t to) { (*static_cast<std::remove_reference_t<Body>*>(context))(from, to); },
+      [](void* context, int64_t from, int64_t to) {
+        (*static_cast<std::remove_reference_t<Body>*>(context))(from, to);
+      },
       const_cast<void*>(static_cast<const void*>(&body)));
 }
 

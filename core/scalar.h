@@ -13,11 +13,10 @@ class Scalar {
  public:
   constexpr Scalar() : type_(kInt64), integer_(0) {}
   template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  constexpr Scalar(T value) : type_(kInt64), integer_(static_cast<int64_t>(value)) {}
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) constexpr Scalar(T value)
+      : type_(kInt64), integer_(static_cast<int64_t>(value)) {}
   template <class T>
-    requires(std::is_same_v<T, bool>)
-  constexpr Scalar(T value) : type_(kBool), integer_(value) {}
+  requires(std::is_same_v<T, bool>) constexpr Scalar(T value) : type_(kBool), integer_(value) {}
   constexpr Scalar(double value) : type_(kFloat64), real_(value) {}
   constexpr Scalar(float value) : type_(kFloat64), real_(value) {}
   Scalar(Half value) : type_(kFloat64), real_(static_cast<float>(value)) {}

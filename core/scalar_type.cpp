@@ -37,9 +37,7 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   return a > b ? a : b;
 }
 
-ScalarType to_real(ScalarType type) {
-  return type == kComplex64 ? kFloat32 : type == kComplex128 ? kFloat64 : type;
-}
+ScalarType to_real(ScalarType type) { return type == kComplex64 ? kFloat32 : type == kComplex128 ? kFloat64 : type; }
 
 ScalarType to_complex(ScalarType type) {
   if (is_complex(type)) return type;

@@ -11,18 +11,18 @@
 namespace rush {
 
 // Every element type: enumerator, C++ type, PyTorch's name. The order fixes the index into kernels' tables.
-#define RUSH_FORALL_SCALAR_TYPES(X)             \
-  X(Byte, uint8_t, "uint8")                     \
-  X(Char, int8_t, "int8")                       \
-  X(Short, int16_t, "int16")                    \
-  X(Int, int32_t, "int32")                      \
-  X(Long, int64_t, "int64")                     \
-  X(Half, ::rush::Half, "float16")              \
-  X(Float, float, "float32")                    \
-  X(Double, double, "float64")                  \
-  X(ComplexFloat, ::rush::complex<float>, "complex64")   \
+#define RUSH_FORALL_SCALAR_TYPES(X)                       \
+  X(Byte, uint8_t, "uint8")                               \
+  X(Char, int8_t, "int8")                                 \
+  X(Short, int16_t, "int16")                              \
+  X(Int, int32_t, "int32")                                \
+  X(Long, int64_t, "int64")                               \
+  X(Half, ::rush::Half, "float16")                        \
+  X(Float, float, "float32")                              \
+  X(Double, double, "float64")                            \
+  X(ComplexFloat, ::rush::complex<float>, "complex64")    \
   X(ComplexDouble, ::rush::complex<double>, "complex128") \
-  X(Bool, bool, "bool")                         \
+  X(Bool, bool, "bool")                                   \
   X(BFloat16, ::rush::BFloat16, "bfloat16")
 
 enum class ScalarType : int8_t {
@@ -51,14 +51,14 @@ template <ScalarType>
 struct CppType;
 template <class T>
 struct ScalarTypeOf;
-#define RUSH_MAP_TYPE(name, cpp, text)                               \
-  template <>                                                        \
-  struct CppType<ScalarType::name> {                                 \
-    using type = cpp;                                                \
-  };                                                                 \
-  template <>                                                        \
-  struct ScalarTypeOf<cpp> {                                         \
-    static constexpr ScalarType value = ScalarType::name;            \
+#define RUSH_MAP_TYPE(name, cpp, text)                    \
+  template <>                                             \
+  struct CppType<ScalarType::name> {                      \
+    using type = cpp;                                     \
+  };                                                      \
+  template <>                                             \
+  struct ScalarTypeOf<cpp> {                              \
+    static constexpr ScalarType value = ScalarType::name; \
   };
 RUSH_FORALL_SCALAR_TYPES(RUSH_MAP_TYPE)
 #undef RUSH_MAP_TYPE
@@ -89,9 +89,7 @@ constexpr bool is_complex(ScalarType t) { return t == kComplex64 || t == kComple
 constexpr bool is_floating_point(ScalarType t) {
   return t == kFloat32 || t == kFloat64 || t == kFloat16 || t == kBFloat16;
 }
-constexpr bool is_integral(ScalarType t, bool include_bool) {
-  return t <= kInt64 || (include_bool && t == kBool);
-}
+constexpr bool is_integral(ScalarType t, bool include_bool) { return t <= kInt64 || (include_bool && t == kBool); }
 // Only these carry gradients.
 constexpr bool is_differentiable(ScalarType t) { return is_floating_point(t) || is_complex(t); }
 

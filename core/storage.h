@@ -10,10 +10,10 @@
 namespace rush {
 
 // Note [Version counters live in the storage]
-// Every in-place write to any tensor over this memory counts here, so a tensor saved for the backward pass notices writes
-// through its base, its views and its detached aliases alike. PyTorch keeps the counter in the tensor and shares it among
-// views; there two tensors over one storage that are not views of each other (`x.data`) count apart. Here they do not,
-// which reports a few more writes, and costs no allocation per tensor.
+// Every in-place write to any tensor over this memory counts here, so a tensor saved for the backward pass notices
+// writes through its base, its views and its detached aliases alike. PyTorch keeps the counter in the tensor and shares
+// it among views; there two tensors over one storage that are not views of each other (`x.data`) count apart. Here they
+// do not, which reports a few more writes, and costs no allocation per tensor.
 class StorageImpl final : public IntrusiveTarget {
  public:
   using Deleter = void (*)(void* context);

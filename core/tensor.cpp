@@ -73,12 +73,13 @@ Tensor Tensor::tensor_data() const { return detail::make_alias(*this); }
 
 namespace detail {
 
-Tensor make_view(const Tensor& base, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, ViewOrigin origin) {
+Tensor make_view(const Tensor& base, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset,
+                 ViewOrigin origin) {
   return make_view_as(base, base.scalar_type(), sizes, strides, storage_offset, origin);
 }
 
-Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset,
-                    ViewOrigin origin) {
+Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
+                    int64_t storage_offset, ViewOrigin origin) {
   TensorImpl* source = base.impl();
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_geometry(sizes, strides, storage_offset);

@@ -115,7 +115,7 @@ class Tensor {
   bool requires_grad() const { return defined() && impl_->keys().has(DispatchKey::Autograd); }
   // Starts or stops recording on a leaf. Throws Error on a tensor that is not a leaf, or whose dtype has no gradients.
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  Tensor& set_requires_grad(bool requires_grad);
+  Tensor& set_requires_grad(bool requires_grad) const;
   bool is_leaf() const;
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
@@ -123,8 +123,8 @@ class Tensor {
   // The accumulated gradient, undefined before the first backward pass.
   const Tensor& grad() const;
   Tensor& mutable_grad() const;
-  // Adds the gradients of this tensor to the `grad` of every leaf it depends on. `gradient` defaults to one for a tensor of
-  // one element. Throws Error when this does not require a gradient, or when the graph was already freed.
+  // Adds the gradients of this tensor to the `grad` of every leaf it depends on. `gradient` defaults to one for a
+  // tensor of one element. Throws Error when this does not require a gradient, or when the graph was already freed.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
                 std::optional<TensorList> inputs = std::nullopt) const;
   // Keeps the gradient of a tensor that is not a leaf.
@@ -137,7 +137,7 @@ class Tensor {
   void remove_hook(unsigned position) const;
   // A tensor over the same memory, outside the graph.
   Tensor detach() const;
-  Tensor& detach_();
+  Tensor& detach_() const;
   // Over the same memory, outside the graph; writes to it are still counted (see Note [Version counters live in the
   // storage]).
   Tensor data() const { return tensor_data(); }
@@ -156,26 +156,28 @@ class Tensor {
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
-  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
-  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
-  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values);
-  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value) const;
+  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
+  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
   // ---- operators on numbers (core/ops/binary.h) ----
   Tensor operator-() const { return neg(); }
-  Tensor& operator+=(const Tensor& other) { return add_(other); }
-  Tensor& operator+=(const Scalar& other) { return add_(other); }
-  Tensor& operator-=(const Tensor& other) { return sub_(other); }
-  Tensor& operator-=(const Scalar& other) { return sub_(other); }
-  Tensor& operator*=(const Tensor& other) { return mul_(other); }
-  Tensor& operator*=(const Scalar& other) { return mul_(other); }
-  Tensor& operator/=(const Tensor& other) { return div_(other); }
-  Tensor& operator/=(const Scalar& other) { return div_(other); }
+  Tensor& operator+=(const Tensor& other) const { return add_(other); }
+  Tensor& operator+=(const Scalar& other) const { return add_(other); }
+  Tensor& operator-=(const Tensor& other) const { return sub_(other); }
+  Tensor& operator-=(const Scalar& other) const { return sub_(other); }
+  Tensor& operator*=(const Tensor& other) const { return mul_(other); }
+  Tensor& operator*=(const Scalar& other) const { return mul_(other); }
+  Tensor& operator/=(const Tensor& other) const { return div_(other); }
+  Tensor& operator/=(const Scalar& other) const { return div_(other); }
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"
 
  private:
+  // In-place methods are const, as libtorch's are: they change what the handle points to, not the handle.
+  Tensor& self() const { return const_cast<Tensor&>(*this); }
   TensorImpl& checked() const {
     RUSH_CHECK(defined(), "expected a tensor, got an undefined one");
     return *impl_;
@@ -187,7 +189,7 @@ class Tensor {
 // As PyTorch prints tensors: values in aligned columns, then dtype and device where they are not the default.
 std::string to_string(const Tensor& tensor);
 template <class Stream>
-  requires requires(Stream& s) { s << std::string(); }
+requires requires(Stream& s) { s << std::string(); }
 Stream& operator<<(Stream& stream, const Tensor& tensor) {
   stream << to_string(tensor);
   return stream;

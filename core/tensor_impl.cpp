@@ -84,9 +84,9 @@ int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_o
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) return 0;
     int64_t reach = 0;
-    RUSH_CHECK_VALUE(!__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
-                         !__builtin_add_overflow(last, reach, &last),
-                     "sizes ", sizes, " with strides ", strides, " reach too far");
+    RUSH_CHECK_VALUE(
+        !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) && !__builtin_add_overflow(last, reach, &last),
+        "sizes ", sizes, " with strides ", strides, " reach too far");
   }
   return last + 1;
 }

@@ -43,9 +43,7 @@ class TensorImpl final : public IntrusiveTarget {
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const { return contiguous_; }
   bool is_non_overlapping_and_dense() const { return dense_; }
-  void* data() const {
-    return static_cast<char*>(storage_->data()) + storage_offset_ * element_size(dtype_);
-  }
+  void* data() const { return static_cast<char*>(storage_->data()) + storage_offset_ * element_size(dtype_); }
   // A 0-dimensional tensor that stands for a number in the source: it promotes as a number does, not as a tensor.
   bool is_wrapped_number() const { return wrapped_number_; }
   void set_wrapped_number(bool value) { wrapped_number_ = value; }
@@ -62,9 +60,7 @@ class TensorImpl final : public IntrusiveTarget {
   // A tensor carries it exactly while it requires a gradient, so that calls on plain tensors go straight to the backend
   // and the Autograd kernels need not ask. A view must look at its base too: an in-place write into the base, after the
   // view was made, can make both require a gradient. Grad mode off takes the key away from every call of the thread.
-  KeySet keys() const {
-    return view_base_ ? keys_ | (view_base_->keys_ & KeySet(DispatchKey::Autograd)) : keys_;
-  }
+  KeySet keys() const { return view_base_ ? keys_ | (view_base_->keys_ & KeySet(DispatchKey::Autograd)) : keys_; }
   void set_requires_autograd(bool value) {
     const KeySet autograd = DispatchKey::Autograd;
     keys_ = value ? keys_ | autograd : keys_.without(autograd);

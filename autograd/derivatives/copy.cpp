@@ -1,7 +1,7 @@
 #include "core/ops/copy.h"
 
-#include "autograd/derive.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
 #include "core/ops/factories.h"
 
 namespace rush {

@@ -1,7 +1,7 @@
 #include "core/ops/matmul.h"
 
-#include "autograd/derive.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
 
 namespace rush {
 

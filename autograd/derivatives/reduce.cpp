@@ -1,7 +1,7 @@
 #include "core/ops/reduce.h"
 
-#include "autograd/derive.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
 #include "core/ops/view.h"
 
 namespace rush {

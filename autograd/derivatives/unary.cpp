@@ -1,7 +1,7 @@
 #include "core/ops/unary.h"
 
-#include "autograd/derive.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
 #include "core/ops/binary.h"
 
 namespace rush {

@@ -1,7 +1,7 @@
 #include "core/ops/view.h"
 
-#include "autograd/derive.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
 #include "core/ops/factories.h"
 
 namespace rush {
@@ -42,8 +42,8 @@ struct TransposeBackward final : Node {
   Tensors apply(const Tensors& g) override { return {g[0].transpose(dim0, dim1)}; }
 };
 
-// The gradient is written at the view's place in zeros of the input. Elements that the view shows twice would need their
-// gradients summed, which a strided write cannot do.
+// The gradient is written at the view's place in zeros of the input. Elements that the view shows twice would need
+// their gradients summed, which a strided write cannot do.
 struct AsStridedBackward final : Node {
   DimVector input_sizes, input_strides, sizes, strides;
   int64_t input_offset = 0, offset = 0;

@@ -17,9 +17,7 @@ struct AddLoop {
   }
 };
 
-void add(TensorIterator& it, const Scalar& alpha) {
-  pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha);
-}
+void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha); }
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Calls a typed operator with arguments from a stack of Values. Instantiated once per signature, where it is registered.
+// Calls a typed operator with arguments from a stack of Values. Instantiated once per signature, where it is
+// registered.
 #pragma once
 #include <tuple>
 

@@ -8,10 +8,10 @@
 namespace rush {
 
 // Note [Fronts and kernels]
-// An operator has a front and a kernel. The front, in core/ops, is the same for every device: it validates, computes the
-// output's shape and allocates it. The kernel, in backends/, fills it. A front ends by calling its Kernel object with the
-// device's type; a backend sets its function there when it registers. On the meta device there is nothing to fill, so the
-// front alone is the meta kernel.
+// An operator has a front and a kernel. The front, in core/ops, is the same for every device: it validates, computes
+// the output's shape and allocates it. The kernel, in backends/, fills it. A front ends by calling its Kernel object
+// with the device's type; a backend sets its function there when it registers. On the meta device there is nothing to
+// fill, so the front alone is the meta kernel.
 template <class Signature>
 class Kernel;
 

@@ -3,9 +3,9 @@
 namespace rush {
 
 const char* name(DispatchKey key) {
-  static constexpr const char* names[kNumDispatchKeys] = {"Undefined", "Meta",         "CPU",       "CUDA",
+  static constexpr const char* names[kNumDispatchKeys] = {"Undefined",    "Meta",          "CPU",       "CUDA",
                                                           "QuantizedCPU", "QuantizedCUDA", "SparseCPU", "SparseCUDA",
-                                                          "Autograd",  "Autocast",     "Tracer",    "Profiler"};
+                                                          "Autograd",     "Autocast",      "Tracer",    "Profiler"};
   return names[static_cast<int>(key)];
 }
 

@@ -56,7 +56,7 @@ class KeySet {
 
 constexpr bool is_backend_key(DispatchKey key) { return key > DispatchKey::Undefined && key < DispatchKey::Autograd; }
 constexpr DispatchKey backend_key(DeviceType device) {
-  return device == DeviceType::CPU ? DispatchKey::CPU
+  return device == DeviceType::CPU    ? DispatchKey::CPU
          : device == DeviceType::CUDA ? DispatchKey::CUDA
                                       : DispatchKey::Meta;
 }

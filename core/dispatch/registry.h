@@ -17,7 +17,8 @@ class Registry {
  public:
   using Where = std::source_location;
 
-  // The front of an operator: the same function on every backend, see Note [Fronts and kernels]. Also lists the operator.
+  // The front of an operator: the same function on every backend, see Note [Fronts and kernels]. Also lists the
+  // operator.
   template <class Sig>
   void native(Op<Sig>& op, std::type_identity_t<Sig>* front, Where where = Where::current()) {
     add(op);

@@ -152,8 +152,8 @@ Schema Schema::parse(std::string_view text) {
   std::string_view rest = text;
   const size_t open = rest.find('(');
   const size_t arrow = rest.rfind(") -> ");
-  RUSH_CHECK_VALUE(open != rest.npos && arrow != rest.npos && open < arrow, "schema: expected 'name(...) -> ...', got '",
-                   text, "'");
+  RUSH_CHECK_VALUE(open != rest.npos && arrow != rest.npos && open < arrow,
+                   "schema: expected 'name(...) -> ...', got '", text, "'");
   schema.name = rest.substr(0, open);
   std::string_view list = rest.substr(open + 1, arrow - open - 1);
   std::string_view returns = rest.substr(arrow + 5);
@@ -181,10 +181,11 @@ Schema Schema::parse(std::string_view text) {
 }
 
 std::vector<Value> Schema::bind(std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named) const {
-  RUSH_CHECK_TYPE(positional.size() <= arguments.size(), name, ": takes at most ", arguments.size(),
-                  " arguments, got ", positional.size());
+  RUSH_CHECK_TYPE(positional.size() <= arguments.size(), name, ": takes at most ", arguments.size(), " arguments, got ",
+                  positional.size());
   for (const auto& [key, value] : named) {
-    const bool known = std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == key; });
+    const bool known =
+        std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == key; });
     RUSH_CHECK_TYPE(known, name, ": has no argument named '", key, "'");
   }
   std::vector<Value> stack;

@@ -11,14 +11,14 @@ namespace rush {
 
 class Value {
  public:
-  using Data = std::variant<std::monostate, Tensor, bool, int64_t, double, complex<double>, std::string, std::vector<int64_t>,
-                            std::vector<double>, std::vector<bool>, std::vector<Tensor>,
+  using Data = std::variant<std::monostate, Tensor, bool, int64_t, double, complex<double>, std::string,
+                            std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Tensor>,
                             std::vector<std::optional<Tensor>>, ScalarType, Layout, Device, MemoryFormat, Generator>;
 
   Value() = default;
   template <class T>
-    requires std::constructible_from<Data, T&&> && (!std::is_same_v<std::decay_t<T>, Value>)
-  Value(T&& value) : data_(std::forward<T>(value)) {}
+  requires std::constructible_from<Data, T&&> &&(!std::is_same_v<std::decay_t<T>, Value>)Value(T&& value)
+      : data_(std::forward<T>(value)) {}
   Value(int value) : data_(static_cast<int64_t>(value)) {}
   Value(const char* value) : data_(std::string(value)) {}
 

@@ -9,14 +9,14 @@ namespace rush {
 
 // How the dtypes of inputs decide what is computed and what comes out.
 enum class Promotion {
-  None,      // inputs as they are; the output has the first input's dtype
-  Common,    // inputs in their common dtype, which is the output's
-  Float,     // likewise, but integers and bool become the default floating type
-  Compare,   // inputs in their common dtype, the output is bool
+  None,     // inputs as they are; the output has the first input's dtype
+  Common,   // inputs in their common dtype, which is the output's
+  Float,    // likewise, but integers and bool become the default floating type
+  Compare,  // inputs in their common dtype, the output is bool
 };
 
-// The dtype that a set of tensors promotes to: tensors with dimensions decide first, then 0-dimensional ones, then numbers;
-// a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
+// The dtype that a set of tensors promotes to: tensors with dimensions decide first, then 0-dimensional ones, then
+// numbers; a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
 ScalarType result_type(TensorList tensors);
 inline ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({a, b}); }
 
@@ -25,18 +25,18 @@ DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
 
 // Note [How an element-wise loop is prepared]
 // From operands of any shape, dtype and strides the iterator makes a loop over raw pointers: it broadcasts the shapes,
-// casts inputs to the dtype of the computation, allocates an output whose dimensions lie in memory in the inputs' order,
-// sorts the dimensions by stride and merges neighbours that are one run. What is left is usually one dimension: a
-// contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
+// casts inputs to the dtype of the computation, allocates an output whose dimensions lie in memory in the inputs'
+// order, sorts the dimensions by stride and merges neighbours that are one run. What is left is usually one dimension:
+// a contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
 class TensorIterator {
  public:
   static constexpr int kMaxOperands = 5;
 
   struct Operand {
-    Tensor tensor;        // what the loop reads or writes
-    Tensor original;      // the caller's output, when the loop writes a temporary of another dtype
+    Tensor tensor;    // what the loop reads or writes
+    Tensor original;  // the caller's output, when the loop writes a temporary of another dtype
     char* data = nullptr;
-    DimVector strides;    // bytes
+    DimVector strides;  // bytes
     ScalarType dtype = kFloat32;
   };
 
@@ -89,8 +89,8 @@ class TensorIterator {
   int count_ = 0;
   int64_t numel_ = 0;
   ScalarType output_dtype_ = kFloat32;
-  DimVector shape_;   // the loop's, innermost first once sorted
-  DimVector order_;   // loop dimension i is the tensors' dimension order_[i]
+  DimVector shape_;  // the loop's, innermost first once sorted
+  DimVector order_;  // loop dimension i is the tensors' dimension order_[i]
   std::array<Operand, kMaxOperands> operands_;
 };
 

@@ -56,25 +56,25 @@ Tensor Tensor::add(const Tensor& other, const Scalar& alpha) const { return ops:
 Tensor Tensor::add(const Scalar& other, const Scalar& alpha) const {
   return ops::add(*this, wrapped_number(other), alpha);
 }
-Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) { return ops::add_(*this, other, alpha); }
-Tensor& Tensor::add_(const Scalar& other, const Scalar& alpha) {
-  return ops::add_(*this, wrapped_number(other), alpha);
+Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) const { return ops::add_(self(), other, alpha); }
+Tensor& Tensor::add_(const Scalar& other, const Scalar& alpha) const {
+  return ops::add_(self(), wrapped_number(other), alpha);
 }
 Tensor Tensor::sub(const Tensor& other, const Scalar& alpha) const { return ops::sub(*this, other, alpha); }
 Tensor Tensor::sub(const Scalar& other, const Scalar& alpha) const {
   return ops::sub(*this, wrapped_number(other), alpha);
 }
-Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) { return ops::sub_(*this, other, alpha); }
-Tensor& Tensor::sub_(const Scalar& other, const Scalar& alpha) {
-  return ops::sub_(*this, wrapped_number(other), alpha);
+Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) const { return ops::sub_(self(), other, alpha); }
+Tensor& Tensor::sub_(const Scalar& other, const Scalar& alpha) const {
+  return ops::sub_(self(), wrapped_number(other), alpha);
 }
 Tensor Tensor::mul(const Tensor& other) const { return ops::mul(*this, other); }
 Tensor Tensor::mul(const Scalar& other) const { return ops::mul(*this, wrapped_number(other)); }
-Tensor& Tensor::mul_(const Tensor& other) { return ops::mul_(*this, other); }
-Tensor& Tensor::mul_(const Scalar& other) { return ops::mul_(*this, wrapped_number(other)); }
+Tensor& Tensor::mul_(const Tensor& other) const { return ops::mul_(self(), other); }
+Tensor& Tensor::mul_(const Scalar& other) const { return ops::mul_(self(), wrapped_number(other)); }
 Tensor Tensor::div(const Tensor& other) const { return ops::div(*this, other); }
 Tensor Tensor::div(const Scalar& other) const { return ops::div(*this, wrapped_number(other)); }
-Tensor& Tensor::div_(const Tensor& other) { return ops::div_(*this, other); }
-Tensor& Tensor::div_(const Scalar& other) { return ops::div_(*this, wrapped_number(other)); }
+Tensor& Tensor::div_(const Tensor& other) const { return ops::div_(self(), other); }
+Tensor& Tensor::div_(const Scalar& other) const { return ops::div_(self(), wrapped_number(other)); }
 
 }  // namespace rush

@@ -57,5 +57,4 @@ inline constinit Kernel<void(TensorIterator&, const Scalar&)> add{"add"};  // a 
 inline constinit PointwiseKernel mul{"mul"}, div{"div"};
 }  // namespace kernels
 
-
 }  // namespace rush

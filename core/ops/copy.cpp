@@ -67,11 +67,27 @@ void register_copy_ops(Registry& r) {
   r.native(ops::_to_copy, native::_to_copy);
 }
 
+Scalar Tensor::item() const {
+  RUSH_CHECK_VALUE(numel() == 1, "item: expected one element, the tensor has shape ", sizes());
+  RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor host = cpu();
+  switch (scalar_type()) {
+#define RUSH_ITEM(type_name, type, text) \
+  case ScalarType::type_name: return Scalar(*host.data_ptr<type>());
+    RUSH_FORALL_SCALAR_TYPES(RUSH_ITEM)
+#undef RUSH_ITEM
+  }
+  return {};
+}
+
 Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return ops::clone(*this, memory_format); }
 Tensor Tensor::contiguous(MemoryFormat memory_format) const {
   return is_contiguous(memory_format) ? *this : ops::contiguous(*this, memory_format);
 }
-Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) { return ops::copy_(*this, source, non_blocking); }
+Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
+  return ops::copy_(self(), source, non_blocking);
+}
 
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
   const ScalarType dtype = options.dtype_opt().value_or(scalar_type());

@@ -40,5 +40,4 @@ namespace kernels {
 inline constinit Kernel<void(TensorIterator&)> copy{"copy_"};
 }  // namespace kernels
 
-
 }  // namespace rush

@@ -1,8 +1,8 @@
 #include "core/ops/factories.h"
 
 #include "core/dispatch/registry.h"
-#include "core/ops/register.h"
 #include "core/ops/copy.h"
+#include "core/ops/register.h"
 
 namespace rush {
 
@@ -75,9 +75,8 @@ Tensor detail::finish_factory(Tensor tensor, const TensorOptions& options) {
 using detail::finish_factory;
 
 Tensor empty(IntArrayRef size, const TensorOptions& o) {
-  return finish_factory(ops::empty(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(),
-                                   o.memory_format_opt()),
-                        o);
+  return finish_factory(
+      ops::empty(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(), o.memory_format_opt()), o);
 }
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) {
@@ -86,8 +85,8 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& 
 }
 
 Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& o) {
-  return finish_factory(
-      ops::full(size, value, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()), o);
+  return finish_factory(ops::full(size, value, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()),
+                        o);
 }
 
 Tensor zeros(IntArrayRef size, const TensorOptions& o) { return full(size, 0, o.dtype(o.dtype())); }
@@ -149,8 +148,12 @@ Tensor tensor(ArrayRef<int> values, const TensorOptions& o) {
   // As in Python, plain integers make int64 tensors.
   return tensor(std::vector<int64_t>(values.begin(), values.end()), o);
 }
-Tensor tensor(std::initializer_list<double> values, const TensorOptions& o) { return tensor(ArrayRef<double>(values), o); }
-Tensor tensor(std::initializer_list<float> values, const TensorOptions& o) { return tensor(ArrayRef<float>(values), o); }
+Tensor tensor(std::initializer_list<double> values, const TensorOptions& o) {
+  return tensor(ArrayRef<double>(values), o);
+}
+Tensor tensor(std::initializer_list<float> values, const TensorOptions& o) {
+  return tensor(ArrayRef<float>(values), o);
+}
 Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& o) {
   return tensor(ArrayRef<int64_t>(values), o);
 }
@@ -160,11 +163,11 @@ Tensor tensor(std::initializer_list<bool> values, const TensorOptions& o) {
 }
 Tensor tensor(const Scalar& value, const TensorOptions& o) { return full({}, value, o); }
 
-Tensor& Tensor::fill_(const Scalar& value) { return ops::fill_(*this, value); }
-Tensor& Tensor::fill_(const Tensor& value) {
+Tensor& Tensor::fill_(const Scalar& value) const { return ops::fill_(self(), value); }
+Tensor& Tensor::fill_(const Tensor& value) const {
   RUSH_CHECK_VALUE(value.dim() == 0, "fill_: expected a 0-dimensional value, got shape ", value.sizes());
   return copy_(value);
 }
-Tensor& Tensor::zero_() { return ops::zero_(*this); }
+Tensor& Tensor::zero_() const { return ops::zero_(self()); }
 
 }  // namespace rush

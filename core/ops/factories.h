@@ -69,5 +69,4 @@ namespace kernels {
 inline constinit Kernel<void(TensorIterator&, const Scalar&)> fill{"fill_"};
 }  // namespace kernels
 
-
 }  // namespace rush

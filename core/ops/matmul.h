@@ -13,11 +13,11 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&)> mm{"aten::mm(Tensor se
 inline Tensor mm(const Tensor& self, const Tensor& mat2) { return ops::mm(self, mat2); }
 
 namespace kernels {
-// c = beta * c + alpha * a b, for each matrix of a batch: (B, n, k) x (B, k, m) -> (B, n, m). Any strides; c is dense. With
-// beta 0, c need not be initialised.
-inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha)>
+// c = beta * c + alpha * a b, for each matrix of a batch: (B, n, k) x (B, k, m) -> (B, n, m). Any strides; c is dense.
+// With beta 0, c need not be initialised.
+inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
+                             const Scalar& alpha)>
     gemm{"mm"};
 }  // namespace kernels
-
 
 }  // namespace rush

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/dispatch/registry.h"
-#include "core/ops/register.h"
 #include "core/ops/copy.h"
+#include "core/ops/register.h"
 
 namespace rush {
 

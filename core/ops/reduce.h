@@ -26,5 +26,4 @@ namespace kernels {
 inline constinit Kernel<void(const Tensor& output, const Tensor& input, IntArrayRef dims)> sum{"sum"};
 }  // namespace kernels
 
-
 }  // namespace rush

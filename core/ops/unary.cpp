@@ -14,8 +14,8 @@ void register_unary_ops(Registry& r) {
 }
 
 Tensor Tensor::neg() const { return ops::neg(*this); }
-Tensor& Tensor::neg_() { return ops::neg_(*this); }
+Tensor& Tensor::neg_() const { return ops::neg_(self()); }
 Tensor Tensor::exp() const { return ops::exp(*this); }
-Tensor& Tensor::exp_() { return ops::exp_(*this); }
+Tensor& Tensor::exp_() const { return ops::exp_(self()); }
 
 }  // namespace rush

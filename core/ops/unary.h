@@ -23,5 +23,4 @@ namespace kernels {
 inline constinit PointwiseKernel neg{"neg"}, exp{"exp"};
 }  // namespace kernels
 
-
 }  // namespace rush

@@ -1,8 +1,8 @@
 #include "core/ops/view.h"
 
 #include "core/dispatch/registry.h"
-#include "core/ops/register.h"
 #include "core/ops/copy.h"
+#include "core/ops/register.h"
 
 namespace rush {
 
@@ -71,8 +71,8 @@ static Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
 static Tensor view(const Tensor& self, IntArrayRef size) {
   const DimVector shape = infer_size(size, self.numel(), "view");
   const auto strides = view_strides(self.sizes(), self.strides(), shape);
-  RUSH_CHECK_VALUE(strides, "view: sizes ", self.sizes(), " with strides ", self.strides(), " cannot be seen as ", shape,
-                   " without a copy; use reshape");
+  RUSH_CHECK_VALUE(strides, "view: sizes ", self.sizes(), " with strides ", self.strides(), " cannot be seen as ",
+                   shape, " without a copy; use reshape");
   return detail::make_view(self, shape, *strides, self.storage_offset());
 }
 

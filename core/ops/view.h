@@ -49,5 +49,4 @@ namespace native {
 Tensor expand_as_strided(const Tensor& self, IntArrayRef sizes);
 }  // namespace native
 
-
 }  // namespace rush
