@@ -1,7 +1,9 @@
 // Everything that a program needs: tensors, operators, autograd.
 #pragma once
 #include "autograd/engine.h"
+#include "autograd/function.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
 #include "core/generator.h"
 #include "core/ops/binary.h"

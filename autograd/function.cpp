@@ -1,0 +1,34 @@
+#include "autograd/function.h"
+
+#include <algorithm>
+
+#include "core/ops/factories.h"
+
+namespace rush::autograd::detail {
+
+Tensor zeros_for(const GradMetadata& output) {
+  return zeros(output.sizes, TensorOptions(output.dtype).device(output.device));
+}
+
+void collect_argument(std::vector<Edge>& edges, std::vector<bool>& is_tensor, const Tensor& argument) {
+  is_tensor.push_back(true);
+  edges.push_back(argument.defined() ? gradient_edge(argument) : Edge());
+}
+
+void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node) {
+  for (Tensor& output : outputs) {
+    const bool skip = std::any_of(non_differentiable.begin(), non_differentiable.end(),
+                                  [&](const Tensor& t) { return t.is_same(output); });
+    if (skip || !output.defined()) {
+      // It keeps its number among the outputs, and no gradient ever arrives for it.
+      node->add_output(output.defined() ? output : empty({0}));
+      continue;
+    }
+    // An input returned as it is must keep its own history.
+    if (output.requires_grad()) output = rush::detail::make_alias(output);
+    output.impl()->set_view(nullptr, ViewOrigin::None);
+    set_history(output, node);
+  }
+}
+
+}  // namespace rush::autograd::detail

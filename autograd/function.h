@@ -1,0 +1,142 @@
+// Custom differentiable functions, as torch::autograd::Function: a struct with static forward and backward.
+#pragma once
+#include <any>
+#include <map>
+#include <string>
+#include <type_traits>
+
+#include "autograd/grad_mode.h"
+#include "autograd/saved.h"
+
+namespace rush::autograd {
+
+using variable_list = Tensors;
+
+// What forward leaves for backward.
+class AutogradContext {
+ public:
+  // Keeps inputs or outputs for the backward pass; values that are neither go into `saved_data`.
+  void save_for_backward(Tensors tensors) { to_save_ = std::move(tensors); }
+  // What was saved. Throws Error when one was written in place since, or the graph was freed.
+  Tensors get_saved_variables() const { return saved_.get(); }
+  // Outputs listed here get no gradient.
+  void mark_non_differentiable(Tensors outputs) { non_differentiable_ = std::move(outputs); }
+  // Whether the gradient of the i-th tensor argument is asked for.
+  bool needs_input_grad(size_t i) const { return node_ && node_->needs(i); }
+  // By default an output that received no gradient is given zeros.
+  void set_materialize_grads(bool value) { materialize_grads_ = value; }
+
+  std::map<std::string, std::any> saved_data;
+
+ private:
+  template <class>
+  friend class Function;
+  template <class>
+  friend struct FunctionNode;
+  Tensors to_save_, non_differentiable_;
+  SavedList saved_;
+  Node* node_ = nullptr;
+  bool materialize_grads_ = true;
+};
+
+template <class F>
+struct FunctionNode final : Node {
+  AutogradContext ctx;
+  std::vector<bool> is_tensor;  // of forward's arguments
+
+  std::string name() const override { return Node::name(); }
+  void visit_saved(SavedVisitor& visitor) override { rush::detail::visit_one(visitor, "saved", ctx.saved_); }
+
+  Tensors apply(const Tensors& grads) override {
+    Tensors given = grads;
+    if (ctx.materialize_grads_) {
+      for (size_t i = 0; i < given.size(); ++i) {
+        const GradMetadata& output = output_metadata(i);
+        if (!given[i].defined()) given[i] = zeros_of(output);
+      }
+    }
+    Tensors results = F::backward(&ctx, given);
+    RUSH_CHECK(results.size() == is_tensor.size(), name(), ": backward returned ", results.size(),
+               " gradients for the ", is_tensor.size(), " arguments of forward");
+    Tensors of_tensors;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (is_tensor[i]) of_tensors.push_back(results[i]);
+    }
+    return of_tensors;
+  }
+
+ private:
+  static Tensor zeros_of(const GradMetadata& output);
+};
+
+namespace detail {
+Tensor zeros_for(const GradMetadata& output);
+void collect_argument(std::vector<Edge>& edges, std::vector<bool>& is_tensor, const Tensor& argument);
+template <class T>
+void collect_argument(std::vector<Edge>&, std::vector<bool>& is_tensor, const T&) {
+  is_tensor.push_back(false);
+}
+// Gives the outputs their history; one that is an input becomes a view of it first.
+void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node);
+inline Tensors as_list(const Tensor& output) { return {output}; }
+inline Tensors as_list(const Tensors& outputs) { return outputs; }
+}  // namespace detail
+
+template <class F>
+Tensor FunctionNode<F>::zeros_of(const GradMetadata& output) {
+  return detail::zeros_for(output);
+}
+
+// struct Square : autograd::Function<Square> {
+//   static Tensor forward(AutogradContext* ctx, const Tensor& x) { ctx->save_for_backward({x}); return x * x; }
+//   static Tensors backward(AutogradContext* ctx, Tensors g) { return {g[0] * ctx->get_saved_variables()[0] * 2}; }
+// };
+// Tensor y = Square::apply(x);
+//
+// `forward` runs without recording and returns a Tensor or Tensors; `backward` returns a gradient for each argument of
+// `forward` (undefined for those that are not tensors) and may itself be differentiated.
+template <class T>
+class Function {
+ public:
+  // A template of its own, so that T is complete when `forward` is looked up.
+  template <class X = T, class... Args>
+  static auto apply(Args&&... args) {
+    using Result = std::decay_t<decltype(X::forward(nullptr, args...))>;
+    auto node = make_intrusive<FunctionNode<X>>();
+    std::vector<Edge> edges;
+    (detail::collect_argument(edges, node->is_tensor, args), ...);
+    bool recording = false;
+    for (const Edge& edge : edges) recording = recording || edge.valid();
+    recording = recording && GradMode::is_enabled();
+    node->set_next_edges(std::move(edges));
+    node->ctx.node_ = node.get();
+    Tensors outputs;
+    {
+      const NoGradGuard no_grad;
+      outputs = detail::as_list(X::forward(&node->ctx, std::forward<Args>(args)...));
+    }
+    if (recording) {
+      detail::record_outputs(outputs, node->ctx.non_differentiable_, node);
+      node->ctx.saved_ = saved_list(node->ctx.to_save_, outputs, node.get());
+    }
+    node->ctx.to_save_.clear();
+    if constexpr (std::is_same_v<Result, Tensor>) {
+      return outputs[0];
+    } else {
+      return outputs;
+    }
+  }
+
+ private:
+  static SavedList saved_list(const Tensors& tensors, const Tensors& outputs, Node* node) {
+    SavedList list;
+    for (const Tensor& t : tensors) {
+      bool is_output = false;
+      for (const Tensor& output : outputs) is_output = is_output || output.is_same(t);
+      list.list().push_back(is_output ? Saved::output(t, node) : Saved(t));
+    }
+    return list;
+  }
+};
+
+}  // namespace rush::autograd

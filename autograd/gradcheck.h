@@ -1,0 +1,26 @@
+// Checks derivatives against finite differences, in PyTorch's slow mode: the whole Jacobian, element by element.
+#pragma once
+#include <functional>
+
+#include "autograd/node.h"
+
+namespace rush::autograd {
+
+struct GradcheckOptions {
+  double eps = 1e-6;   // step of the central difference
+  double atol = 1e-5;  // |analytic - numeric| <= atol + rtol * |numeric|
+  double rtol = 1e-3;
+};
+
+using TensorFunction = std::function<Tensors(const Tensors&)>;
+
+// Compares the gradients of `fn` with respect to the inputs that require one with central differences. Inputs are
+// float64 and of any strides, but no two elements of one may share memory; outputs of integer dtypes are passed over.
+// Returns true, or throws Error naming the output, the input, the element and both values. torch.autograd.gradcheck.
+bool gradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
+
+// Likewise for the gradients' own gradients: gradcheck of (inputs, grad_outputs) -> gradients of the inputs, at random
+// grad_outputs. torch.autograd.gradgradcheck.
+bool gradgradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
+
+}  // namespace rush::autograd
