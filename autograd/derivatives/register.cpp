@@ -5,9 +5,13 @@ namespace rush {
 void register_autograd(Registry& r) {
   register_binary_derivatives(r);
   register_copy_derivatives(r);
+  register_loss_derivatives(r);
   register_matmul_derivatives(r);
+  register_norm_derivatives(r);
+  register_pool_derivatives(r);
   register_reduce_derivatives(r);
   register_unary_derivatives(r);
+  register_upsample_derivatives(r);
   register_view_derivatives(r);
 }
 

@@ -10,9 +10,13 @@ void register_autograd(Registry& registry);
 
 void register_binary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
+void register_loss_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
+void register_norm_derivatives(Registry& registry);
+void register_pool_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_unary_derivatives(Registry& registry);
+void register_upsample_derivatives(Registry& registry);
 void register_view_derivatives(Registry& registry);
 
 }  // namespace rush

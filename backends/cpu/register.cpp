@@ -6,9 +6,13 @@ void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_binary();
   cpu::register_copy();
+  cpu::register_loss();
   cpu::register_matmul();
+  cpu::register_norm();
+  cpu::register_pool();
   cpu::register_reduce();
   cpu::register_unary();
+  cpu::register_upsample();
 }
 
 }  // namespace rush

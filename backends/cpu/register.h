@@ -12,9 +12,13 @@ namespace cpu {
 void register_allocator();
 void register_binary();
 void register_copy();
+void register_loss();
 void register_matmul();
+void register_norm();
+void register_pool();
 void register_reduce();
 void register_unary();
+void register_upsample();
 }  // namespace cpu
 
 }  // namespace rush

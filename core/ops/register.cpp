@@ -6,9 +6,13 @@ void register_ops(Registry& r) {
   register_binary_ops(r);
   register_copy_ops(r);
   register_factory_ops(r);
+  register_loss_ops(r);
   register_matmul_ops(r);
+  register_norm_ops(r);
+  register_pool_ops(r);
   register_reduce_ops(r);
   register_unary_ops(r);
+  register_upsample_ops(r);
   register_view_ops(r);
 }
 

@@ -10,9 +10,13 @@ void register_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
+void register_loss_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
+void register_norm_ops(Registry& registry);
+void register_pool_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
+void register_upsample_ops(Registry& registry);
 void register_view_ops(Registry& registry);
 
 }  // namespace rush
