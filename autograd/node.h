@@ -54,6 +54,9 @@ struct NodeHook {
 // order in which every consumer comes before its producers: the engine needs no other.
 class Node : public IntrusiveTarget {
  public:
+  // A leaf finds its accumulator again through a pointer that does not own it.
+  static constexpr bool revivable = true;
+
   explicit Node(uint64_t sequence_nr = next_sequence_nr()) : sequence_nr_(sequence_nr) {}
   ~Node() override;
 
