@@ -95,6 +95,9 @@ class Node : public IntrusiveTarget {
   std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
 };
 
+// The node whose `apply` this thread is in; null outside the backward pass. Errors name it.
+inline thread_local constinit Node* current_node = nullptr;
+
 // The edge that a gradient of `tensor` flows along: to its grad_fn, to its accumulator if it is a leaf that requires a
 // gradient, invalid otherwise.
 Edge gradient_edge(const Tensor& tensor);
