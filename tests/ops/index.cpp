@@ -4,40 +4,15 @@
 
 #include <cmath>
 
-#include "autograd/gradcheck.h"
 #include "rushlight.h"
+#include "tests/ops/index_testing.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing;
 
 using Indices = std::vector<std::optional<Tensor>>;
-
-// 0, 1, 2, ... in this shape.
-Tensor counting(IntArrayRef sizes, ScalarType dtype = kFloat64) {
-  const Tensor flat = zeros(checked_numel(sizes), kFloat64);
-  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = static_cast<double>(i);
-  return flat.to(dtype).view(sizes);
-}
-
-std::vector<double> values(const Tensor& t) {
-  const Tensor dense = t.to(kFloat64).contiguous();
-  return std::vector<double>(dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel());
-}
-using Doubles = std::vector<double>;
-
-// Some smooth values with a gradient.
-Tensor leaf(IntArrayRef sizes, double phase = 0) {
-  const Tensor t = zeros(sizes, kFloat64);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = std::sin(1.7 * static_cast<double>(i) + phase);
-  return t.requires_grad_();
-}
-
-template <class Fn>
-void check_gradients(const Fn& fn, const Tensors& inputs) {
-  CHECK(autograd::gradcheck(fn, inputs));
-  CHECK(autograd::gradgradcheck(fn, inputs));
-}
 
 TEST_CASE("index: the indexed dimensions stand where the first one was, or at the front") {
   const Tensor x = counting({2, 3, 4});
