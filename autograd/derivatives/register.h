@@ -11,6 +11,8 @@ void register_autograd(Registry& registry);
 void register_binary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
+void register_index_derivatives(Registry& registry);
+void register_masked_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
 void register_norm_derivatives(Registry& registry);
 void register_pool_derivatives(Registry& registry);
