@@ -117,7 +117,7 @@ struct FusedRmsNormBackward final : Node {
       const auto [dx, dw] = ops::_fused_rms_norm_backward(g[0], x, shape, rstd.get(), w, {needs(0), needs(1)});
       return {dx, dw};
     }
-    const double eps = given_eps.value_or(rms_norm_default_eps(x.scalar_type()));
+    const double eps = detail::rms_norm_eps(x.scalar_type(), given_eps);
     const Normalized n = normalize(x, last_dims(x.dim(), shape.size()), eps, false);
     return {normalize_backward(w.defined() ? g[0] * w : g[0], n, false), g[0] * n.hat};
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/loops.h"
+#include "backends/cpu/planes.h"
 #include "backends/cpu/register.h"
 
 namespace rush::cpu {
@@ -142,60 +143,11 @@ struct MaxPoolLoop {
   }
 };
 
-// A range of the inner dimension of one plane; the parts that the backward loops are split over.
-struct Part {
-  int64_t plane, begin, end;
-};
-
-// Calls body(part): windows overlap, so a plane is one thread's, but channels of channels-last data are independent.
+// Loops that scatter, over parts of planes.
 template <class Body>
 void for_each_part(const PoolGeometry& g, const Body& body) {
-  constexpr int64_t kPart = 64;
-  const int64_t parts = (g.inner + kPart - 1) / kPart;
-  const int64_t cost = std::max<int64_t>(1, (g.input_plane() + g.output_plane()) * std::min(g.inner, kPart));
-  parallel_for(0, g.outer * parts, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t from = i % parts * kPart;
-      body(Part{i / parts, from, std::min(from + kPart, g.inner)});
-    }
-  });
+  for_each_plane_part(g.outer, g.inner, g.input_plane() + g.output_plane(), body);
 }
-
-// The gradient of one part of a plane, summed in the type that arithmetic on T is done in.
-template <class T>
-class GradPlane {
- public:
-  using Math = opmath_t<T>;
-  GradPlane(T* plane, const PoolGeometry& g, const Part& part) : plane_(plane), g_(g), part_(part) {
-    const int64_t width = part.end - part.begin;
-    if constexpr (std::is_same_v<T, Math>) {
-      data_ = plane + part.begin;
-      stride_ = g.inner;
-      for (int64_t i = 0; i < g.input_plane(); ++i) std::fill_n(data_ + i * stride_, width, T(0));
-    } else {
-      sums_.assign(static_cast<size_t>(g.input_plane() * width), Math(0));
-      data_ = sums_.data();
-      stride_ = width;
-    }
-  }
-  ~GradPlane() {
-    if constexpr (!std::is_same_v<T, Math>) {
-      for (int64_t i = 0; i < g_.input_plane(); ++i) {
-        T* to = plane_ + i * g_.inner + part_.begin;
-        for (int64_t c = 0; c < stride_; ++c) to[c] = static_cast<T>(data_[i * stride_ + c]);
-      }
-    }
-  }
-  Math* at(int64_t position) { return data_ + position * stride_; }
-
- private:
-  T* plane_;
-  const PoolGeometry& g_;
-  Part part_;
-  Math* data_;
-  int64_t stride_;
-  std::vector<Math> sums_;
-};
 
 struct MaxPoolBackwardLoop {
   template <class T>
@@ -204,8 +156,8 @@ struct MaxPoolBackwardLoop {
     const T* out = grad_output.data_ptr<T>();
     const int64_t* where = indices.data_ptr<int64_t>();
     const int64_t in_plane = g.input_plane(), out_plane = g.output_plane();
-    for_each_part(g, [&](const Part& part) {
-      GradPlane<T> sums(in + part.plane * in_plane * g.inner, g, part);
+    for_each_part(g, [&](const PlanePart& part) {
+      PlaneSums<T> sums(in + part.plane * in_plane * g.inner, in_plane, g.inner, part);
       for (int64_t o = 0; o < out_plane; ++o) {
         const int64_t from = (part.plane * out_plane + o) * g.inner;
         for (int64_t c = part.begin; c < part.end; ++c) {
@@ -215,6 +167,7 @@ struct MaxPoolBackwardLoop {
           sums.at(at)[c - part.begin] += static_cast<opmath_t<T>>(out[from + c]);
         }
       }
+      sums.store();
     });
   }
 };
@@ -270,31 +223,32 @@ struct AvgPoolBackwardLoop {
                   const PoolDivisor& divisor) {
     T* in = grad_input.data_ptr<T>();
     const T* out = grad_output.data_ptr<T>();
-    for_each_part(g, [&](const Part& part) {
-      GradPlane<T> sums(in + part.plane * g.input_plane() * g.inner, g, part);
+    for_each_part(g, [&](const PlanePart& part) {
+      PlaneSums<T> sums(in + part.plane * g.input_plane() * g.inner, g.input_plane(), g.inner, part);
       const T* from = out + part.plane * g.output_plane() * g.inner;
       for (int64_t d = 0; d < g.axis[0].output; ++d) {
         for (int64_t h = 0; h < g.axis[1].output; ++h) {
           const T* row = from + (d * g.axis[1].output + h) * g.axis[2].output * g.inner;
-          spread_row(row, sums, g, divisor, d, h, part);
+          spread_row(row + part.begin, sums, g, divisor, d, h);
         }
       }
+      sums.store();
     });
   }
 
  private:
   // Adds a row's gradients, each divided as its window's sum was, to all elements of the windows.
   template <class T>
-  static void spread_row(const T* row, GradPlane<T>& sums, const PoolGeometry& g, const PoolDivisor& divisor, int64_t d,
-                         int64_t h, const Part& part) {
+  static void spread_row(const T* row, PlaneSums<T>& sums, const PoolGeometry& g, const PoolDivisor& divisor, int64_t d,
+                         int64_t h) {
     using Math = opmath_t<T>;
     const PoolAxis& width = g.axis[2];
-    const int64_t channels = part.end - part.begin;
+    const int64_t channels = sums.width();
     static thread_local std::vector<Math> shares;
     shares.resize(static_cast<size_t>(width.output * channels));
     for (int64_t o = 0; o < width.output; ++o) {
       const auto count = static_cast<Math>(divisor(g, d, h, o));
-      const T* from = row + o * g.inner + part.begin;
+      const T* from = row + o * g.inner;
       for (int64_t c = 0; c < channels; ++c) shares[o * channels + c] = static_cast<Math>(from[c]) / count;
     }
     for_each_window_row(g, d, h, [&](int64_t start) {

@@ -10,6 +10,7 @@ void register_cpu(Registry& registry);
 
 namespace cpu {
 void register_allocator();
+void register_batch_norm();
 void register_binary();
 void register_copy();
 void register_loss();

@@ -90,11 +90,6 @@ static Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, cons
   return std::get<0>(ops::native_layer_norm(input, normalized_shape, weight, bias, eps));
 }
 
-static double rms_norm_eps(const Tensor& input, std::optional<double> eps) {
-  const bool wide = to_real(input.scalar_type()) == kFloat64;
-  return eps.value_or(wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon());
-}
-
 static std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef normalized_shape,
                                                  const OptionalTensor& weight, std::optional<double> eps) {
   const char* op = "rms_norm";
@@ -103,7 +98,7 @@ static std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRe
   const Tensor x = native::contiguous(input);
   const Tensor out = detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device());
   const Tensor rstd = detail::empty_contiguous(rows.statistics, norm_statistics_type(input), x.device());
-  kernels::layer_norm(x.device().type, out, Tensor(), rstd, x, w, Tensor(), rows.columns, rms_norm_eps(input, eps));
+  kernels::layer_norm(x.device().type, out, Tensor(), rstd, x, w, Tensor(), rows.columns, detail::rms_norm_eps(input.scalar_type(), eps));
   return {out, rstd};
 }
 
@@ -132,7 +127,7 @@ static Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const 
   DimVector dims;
   for (size_t d = 1; d <= normalized_shape.size(); ++d) dims.push_back(-static_cast<int64_t>(d));
   const Tensor squares = ops::sum_dim(input * input, IntArrayRef(dims), true, std::nullopt) / rows.columns;
-  const Tensor out = input * (squares + rms_norm_eps(input, eps)).rsqrt();
+  const Tensor out = input * (squares + detail::rms_norm_eps(input.scalar_type(), eps)).rsqrt();
   return weight ? out * *weight : out;
 }
 
@@ -208,6 +203,11 @@ static Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, do
 }
 
 }  // namespace native
+
+double detail::rms_norm_eps(ScalarType input, std::optional<double> given) {
+  const bool wide = to_real(input) == kFloat64;
+  return given.value_or(wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon());
+}
 
 void register_norm_ops(Registry& r) {
   r.native(ops::native_layer_norm, native::native_layer_norm);

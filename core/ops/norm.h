@@ -147,6 +147,11 @@ inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2
   return ops::pairwise_distance(x1, x2, p, eps, keepdim);
 }
 
+namespace detail {
+// What rms_norm adds to the mean square when no eps is given: the epsilon of the dtype that it computes in.
+double rms_norm_eps(ScalarType input, std::optional<double> given);
+}  // namespace detail
+
 namespace kernels {
 // Tensors are dense. Statistics, weights and their gradients are in the dtype that is computed in (float32 for 16-bit
 // inputs). An undefined weight is 1, an undefined bias 0; an undefined output is not wanted.

@@ -3,7 +3,9 @@
 namespace rush {
 
 void register_ops(Registry& r) {
+  register_batch_norm_ops(r);
   register_binary_ops(r);
+  register_class_loss_ops(r);
   register_copy_ops(r);
   register_factory_ops(r);
   register_loss_ops(r);

@@ -7,7 +7,9 @@ class Registry;
 
 void register_ops(Registry& registry);
 
+void register_batch_norm_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
+void register_class_loss_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_loss_ops(Registry& registry);
