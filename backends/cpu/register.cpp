@@ -8,7 +8,9 @@ void register_cpu(Registry&) {
   cpu::register_binary();
   cpu::register_copy();
   cpu::register_loss();
+  cpu::register_gather();
   cpu::register_index();
+  cpu::register_index_select();
   cpu::register_masked();
   cpu::register_matmul();
   cpu::register_norm();

@@ -9,7 +9,9 @@ void register_ops(Registry& r) {
   register_copy_ops(r);
   register_factory_ops(r);
   register_loss_ops(r);
+  register_gather_ops(r);
   register_index_ops(r);
+  register_index_select_ops(r);
   register_masked_ops(r);
   register_matmul_ops(r);
   register_norm_ops(r);
