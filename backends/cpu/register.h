@@ -15,6 +15,7 @@ void register_copy();
 void register_matmul();
 void register_reduce();
 void register_unary();
+void register_view();
 }  // namespace cpu
 
 }  // namespace rush

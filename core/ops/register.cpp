@@ -5,9 +5,12 @@ namespace rush {
 void register_ops(Registry& r) {
   register_binary_ops(r);
   register_copy_ops(r);
+  register_dims_ops(r);
   register_factory_ops(r);
+  register_join_ops(r);
   register_matmul_ops(r);
   register_reduce_ops(r);
+  register_split_ops(r);
   register_unary_ops(r);
   register_view_ops(r);
 }
