@@ -8,6 +8,8 @@ void register_ops(Registry& r) {
   register_dims_ops(r);
   register_factory_ops(r);
   register_join_ops(r);
+  register_index_ops(r);
+  register_masked_ops(r);
   register_matmul_ops(r);
   register_reduce_ops(r);
   register_split_ops(r);
