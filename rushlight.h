@@ -11,6 +11,7 @@
 #include "core/ops/factories.h"
 #include "core/ops/loss.h"
 #include "core/ops/gather.h"
+#include "core/ops/join.h"
 #include "core/ops/index.h"
 #include "core/ops/index_select.h"
 #include "core/ops/masked.h"

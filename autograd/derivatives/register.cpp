@@ -7,6 +7,7 @@ void register_autograd(Registry& r) {
   register_copy_derivatives(r);
   register_loss_derivatives(r);
   register_gather_derivatives(r);
+  register_join_derivatives(r);
   register_index_derivatives(r);
   register_index_select_derivatives(r);
   register_masked_derivatives(r);

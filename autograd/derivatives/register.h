@@ -12,6 +12,7 @@ void register_binary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);
+void register_join_derivatives(Registry& registry);
 void register_index_derivatives(Registry& registry);
 void register_index_select_derivatives(Registry& registry);
 void register_masked_derivatives(Registry& registry);

@@ -18,6 +18,7 @@ void register_cpu(Registry&) {
   cpu::register_reduce();
   cpu::register_unary();
   cpu::register_upsample();
+  cpu::register_view();
 }
 
 }  // namespace rush

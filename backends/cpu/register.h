@@ -24,6 +24,7 @@ void register_pool();
 void register_reduce();
 void register_unary();
 void register_upsample();
+void register_view();
 }  // namespace cpu
 
 }  // namespace rush

@@ -7,9 +7,11 @@ void register_ops(Registry& r) {
   register_binary_ops(r);
   register_class_loss_ops(r);
   register_copy_ops(r);
+  register_dims_ops(r);
   register_factory_ops(r);
   register_loss_ops(r);
   register_gather_ops(r);
+  register_join_ops(r);
   register_index_ops(r);
   register_index_select_ops(r);
   register_masked_ops(r);
@@ -17,6 +19,7 @@ void register_ops(Registry& r) {
   register_norm_ops(r);
   register_pool_ops(r);
   register_reduce_ops(r);
+  register_split_ops(r);
   register_unary_ops(r);
   register_upsample_ops(r);
   register_view_ops(r);
