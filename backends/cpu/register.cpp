@@ -6,8 +6,13 @@ void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_binary();
   cpu::register_copy();
+  cpu::register_extrema();
   cpu::register_matmul();
   cpu::register_reduce();
+  cpu::register_scan();
+  cpu::register_softmax();
+  cpu::register_sort();
+  cpu::register_statistics();
   cpu::register_unary();
 }
 

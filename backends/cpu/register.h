@@ -12,8 +12,13 @@ namespace cpu {
 void register_allocator();
 void register_binary();
 void register_copy();
+void register_extrema();
 void register_matmul();
 void register_reduce();
+void register_scan();
+void register_softmax();
+void register_sort();
+void register_statistics();
 void register_unary();
 }  // namespace cpu
 

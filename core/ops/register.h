@@ -9,9 +9,14 @@ void register_ops(Registry& registry);
 
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
+void register_extrema_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
+void register_scan_ops(Registry& registry);
+void register_softmax_ops(Registry& registry);
+void register_sort_ops(Registry& registry);
+void register_statistics_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
 void register_view_ops(Registry& registry);
 
