@@ -7,6 +7,8 @@ void register_cpu(Registry&) {
   cpu::register_binary();
   cpu::register_copy();
   cpu::register_extrema();
+  cpu::register_index();
+  cpu::register_masked();
   cpu::register_matmul();
   cpu::register_reduce();
   cpu::register_scan();

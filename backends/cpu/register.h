@@ -13,6 +13,8 @@ void register_allocator();
 void register_binary();
 void register_copy();
 void register_extrema();
+void register_index();
+void register_masked();
 void register_matmul();
 void register_reduce();
 void register_scan();
