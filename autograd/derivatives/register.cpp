@@ -9,7 +9,10 @@ void register_autograd(Registry& r) {
   register_index_derivatives(r);
   register_masked_derivatives(r);
   register_matmul_derivatives(r);
+  register_pad_derivatives(r);
+  register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
+  register_triangular_derivatives(r);
   register_unary_derivatives(r);
   register_view_derivatives(r);
 }
