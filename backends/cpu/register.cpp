@@ -9,8 +9,13 @@ void register_cpu(Registry&) {
   cpu::register_index();
   cpu::register_masked();
   cpu::register_matmul();
+  cpu::register_pad();
+  cpu::register_range();
+  cpu::register_rearrange();
   cpu::register_reduce();
+  cpu::register_triangular();
   cpu::register_unary();
+  cpu::register_view();
 }
 
 }  // namespace rush

@@ -15,8 +15,13 @@ void register_copy();
 void register_index();
 void register_masked();
 void register_matmul();
+void register_pad();
+void register_range();
+void register_rearrange();
 void register_reduce();
+void register_triangular();
 void register_unary();
+void register_view();
 }  // namespace cpu
 
 }  // namespace rush
