@@ -6,7 +6,9 @@ void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_binary();
   cpu::register_copy();
+  cpu::register_gather();
   cpu::register_index();
+  cpu::register_index_select();
   cpu::register_masked();
   cpu::register_matmul();
   cpu::register_pad();

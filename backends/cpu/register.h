@@ -12,7 +12,9 @@ namespace cpu {
 void register_allocator();
 void register_binary();
 void register_copy();
+void register_gather();
 void register_index();
+void register_index_select();
 void register_masked();
 void register_matmul();
 void register_pad();

@@ -8,7 +8,9 @@ void register_ops(Registry& r) {
   register_dims_ops(r);
   register_factory_ops(r);
   register_join_ops(r);
+  register_gather_ops(r);
   register_index_ops(r);
+  register_index_select_ops(r);
   register_masked_ops(r);
   register_matmul_ops(r);
   register_pad_ops(r);
