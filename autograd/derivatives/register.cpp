@@ -14,7 +14,10 @@ void register_autograd(Registry& r) {
   register_matmul_derivatives(r);
   register_norm_derivatives(r);
   register_pool_derivatives(r);
+  register_pad_derivatives(r);
+  register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
+  register_triangular_derivatives(r);
   register_unary_derivatives(r);
   register_upsample_derivatives(r);
   register_view_derivatives(r);

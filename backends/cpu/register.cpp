@@ -16,7 +16,11 @@ void register_cpu(Registry&) {
   cpu::register_matmul();
   cpu::register_norm();
   cpu::register_pool();
+  cpu::register_pad();
+  cpu::register_range();
+  cpu::register_rearrange();
   cpu::register_reduce();
+  cpu::register_triangular();
   cpu::register_scan();
   cpu::register_softmax();
   cpu::register_sort();

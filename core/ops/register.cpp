@@ -19,8 +19,12 @@ void register_ops(Registry& r) {
   register_matmul_ops(r);
   register_norm_ops(r);
   register_pool_ops(r);
+  register_pad_ops(r);
+  register_range_ops(r);
+  register_rearrange_ops(r);
   register_reduce_ops(r);
   register_split_ops(r);
+  register_triangular_ops(r);
   register_scan_ops(r);
   register_softmax_ops(r);
   register_sort_ops(r);
