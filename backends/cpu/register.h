@@ -14,7 +14,12 @@ void register_binary();
 void register_copy();
 void register_matmul();
 void register_reduce();
+void register_activation();
+void register_compare();
+void register_power();
+void register_ternary();
 void register_unary();
+void register_unary_math();
 }  // namespace cpu
 
 }  // namespace rush

@@ -3,7 +3,13 @@
 namespace rush {
 
 void register_ops(Registry& r) {
+  register_activation_ops(r);
   register_binary_ops(r);
+  register_bitwise_ops(r);
+  register_compare_ops(r);
+  register_complex_ops(r);
+  register_power_ops(r);
+  register_ternary_ops(r);
   register_copy_ops(r);
   register_factory_ops(r);
   register_matmul_ops(r);

@@ -7,7 +7,13 @@ class Registry;
 
 void register_ops(Registry& registry);
 
+void register_activation_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
+void register_bitwise_ops(Registry& registry);
+void register_compare_ops(Registry& registry);
+void register_complex_ops(Registry& registry);
+void register_power_ops(Registry& registry);
+void register_ternary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
