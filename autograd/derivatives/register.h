@@ -13,6 +13,8 @@ void register_binary_derivatives(Registry& registry);
 void register_power_derivatives(Registry& registry);
 void register_ternary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
+void register_index_derivatives(Registry& registry);
+void register_masked_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_unary_derivatives(Registry& registry);

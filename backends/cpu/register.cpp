@@ -8,6 +8,8 @@ void register_cpu(Registry&) {
   cpu::register_binary();
   cpu::register_compare();
   cpu::register_copy();
+  cpu::register_index();
+  cpu::register_masked();
   cpu::register_matmul();
   cpu::register_reduce();
   cpu::register_power();
