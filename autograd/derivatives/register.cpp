@@ -3,7 +3,10 @@
 namespace rush {
 
 void register_autograd(Registry& r) {
+  register_activation_derivatives(r);
   register_binary_derivatives(r);
+  register_power_derivatives(r);
+  register_ternary_derivatives(r);
   register_copy_derivatives(r);
   register_loss_derivatives(r);
   register_gather_derivatives(r);

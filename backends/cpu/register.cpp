@@ -5,7 +5,9 @@ namespace rush {
 void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_batch_norm();
+  cpu::register_activation();
   cpu::register_binary();
+  cpu::register_compare();
   cpu::register_copy();
   cpu::register_loss();
   cpu::register_gather();
@@ -28,6 +30,10 @@ void register_cpu(Registry&) {
   cpu::register_unary();
   cpu::register_upsample();
   cpu::register_view();
+  cpu::register_power();
+  cpu::register_ternary();
+  cpu::register_unary();
+  cpu::register_unary_math();
 }
 
 }  // namespace rush

@@ -34,6 +34,12 @@ void register_statistics();
 void register_unary();
 void register_upsample();
 void register_view();
+void register_activation();
+void register_compare();
+void register_power();
+void register_ternary();
+void register_unary();
+void register_unary_math();
 }  // namespace cpu
 
 }  // namespace rush

@@ -6,6 +6,13 @@ void register_ops(Registry& r) {
   register_batch_norm_ops(r);
   register_binary_ops(r);
   register_class_loss_ops(r);
+  register_activation_ops(r);
+  register_binary_ops(r);
+  register_bitwise_ops(r);
+  register_compare_ops(r);
+  register_complex_ops(r);
+  register_power_ops(r);
+  register_ternary_ops(r);
   register_copy_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
