@@ -184,6 +184,20 @@ static Tensor group_norm(const Tensor& input, int64_t num_groups, const Optional
       ops::native_group_norm(input, weight, bias, input.size(0), input.size(1), positions, num_groups, eps));
 }
 
+static Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
+  if (dim == -1) return v.norm(pow);
+  dim = wrap_dim(dim, v.dim(), "norm_except_dim");
+  DimVector others;
+  for (int64_t d = 0; d < v.dim(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  return others.empty() ? v.abs() : v.norm(pow, others, true);
+}
+
+static Tensor _weight_norm(const Tensor& v, const Tensor& g, int64_t dim) {
+  return v * (g / ops::norm_except_dim(v, 2, dim));
+}
+
 // The norm over `dim`, at least eps. Its gradient is the norm's even below eps, as PyTorch defines it.
 static Tensor norm_at_least(const Tensor& x, int64_t dim, double eps) {
   const Tensor norm = x.norm(2, dim, true);
@@ -219,6 +233,8 @@ void register_norm_ops(Registry& r) {
   r.native(ops::native_group_norm, native::native_group_norm);
   r.native(ops::native_group_norm_backward, native::native_group_norm_backward);
   r.composite(ops::group_norm, native::group_norm);
+  r.composite(ops::norm_except_dim, native::norm_except_dim);
+  r.composite(ops::_weight_norm, native::_weight_norm);
   r.composite(ops::cosine_similarity, native::cosine_similarity);
   r.composite(ops::pairwise_distance, native::pairwise_distance);
 }

@@ -76,6 +76,10 @@ inline constinit Op<Tensor(const Tensor&, int64_t, const OptionalTensor&, const 
         "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
         "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor"};
 
+inline constinit Op<Tensor(const Tensor&, int64_t, int64_t)> norm_except_dim{
+    "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t)> _weight_norm{
+    "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t, double)> cosine_similarity{
     "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, double, double, bool)> pairwise_distance{
@@ -136,6 +140,14 @@ inline NormResult native_group_norm(const Tensor& input, const OptionalTensor& w
                                     int64_t N, int64_t C, int64_t HxW, int64_t group, double eps) {
   return ops::native_group_norm(input, weight, bias, N, C, HxW, group, eps);
 }
+
+// The p-norm over all dimensions but `dim`, which keep size one; over all when `dim` is -1, without dimensions then.
+inline Tensor norm_except_dim(const Tensor& v, int64_t pow = 2, int64_t dim = 0) {
+  return ops::norm_except_dim(v, pow, dim);
+}
+// v * g / norm_except_dim(v, 2, dim): a weight of direction v and length g. Salimans and Kingma 2016,
+// https://arxiv.org/abs/1602.07868.
+inline Tensor _weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0) { return ops::_weight_norm(v, g, dim); }
 
 // sum(x1 x2) / (max(|x1|, eps) max(|x2|, eps)) over `dim`, after broadcasting. Throws TypeError on integers.
 inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8) {

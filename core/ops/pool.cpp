@@ -2,6 +2,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
+#include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
 
@@ -278,6 +279,35 @@ static Tensor adaptive_avg_pool_nd(const Tensor& self, IntArrayRef output_size) 
   return op(self, output_size);
 }
 
+static Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, int dims, IntArrayRef output_size) {
+  RUSH_CHECK_VALUE(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a tensor of ", dims + 1, " or ",
+                   dims + 2, " dimensions, got shape ", self.sizes());
+  RUSH_CHECK_VALUE(indices.sizes() == self.sizes(), op, ": indices have shape ", indices.sizes(), ", the values ",
+                   self.sizes());
+  RUSH_CHECK_VALUE(output_size.size() == static_cast<size_t>(dims), op, ": output_size needs ", dims,
+                   " numbers, got ", output_size);
+  const IntArrayRef leading = self.sizes().slice(0, static_cast<size_t>(self.dim() - dims));
+  DimVector in(leading), out(leading), sizes(leading);
+  for (int64_t size : output_size) sizes.push_back(size);
+  in.push_back(checked_numel(self.sizes().slice(leading.size())));
+  out.push_back(checked_numel(output_size));
+  const Tensor flat = zeros(out, self.options()).scatter(-1, indices.reshape(in), self.reshape(in));
+  return flat.view(sizes);
+}
+
+static Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
+  return unpool("max_unpool2d", self, indices, 2, output_size);
+}
+
+static Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size, IntArrayRef stride,
+                           IntArrayRef padding) {
+  const char* op = "max_unpool3d";
+  RUSH_CHECK_VALUE(stride.size() == 3 && padding.size() == 3, op, ": stride and padding need 3 numbers, got ", stride,
+                   " and ", padding);
+  for (int64_t s : stride) RUSH_CHECK_VALUE(s > 0, op, ": stride must be positive, got ", stride);
+  return unpool(op, self, indices, 3, output_size);
+}
+
 }  // namespace native
 
 void register_pool_ops(Registry& r) {
@@ -306,6 +336,8 @@ void register_pool_ops(Registry& r) {
   r.native(ops::adaptive_max_pool3d, native::adaptive_max_pool<3>);
   r.native(ops::adaptive_max_pool2d_backward, native::adaptive_max_pool_backward<2>);
   r.native(ops::adaptive_max_pool3d_backward, native::adaptive_max_pool_backward<3>);
+  r.composite(ops::max_unpool2d, native::max_unpool2d);
+  r.composite(ops::max_unpool3d, native::max_unpool3d);
 }
 
 }  // namespace rush

@@ -84,6 +84,11 @@ inline constinit AdaptiveMaxPoolBackwardOp adaptive_max_pool2d_backward{
     "aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"};
 inline constinit AdaptiveMaxPoolBackwardOp adaptive_max_pool3d_backward{
     "aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor"};
+
+inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef)> max_unpool2d{
+    "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef)> max_unpool3d{
+    "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"};
 }  // namespace ops
 
 #undef RUSH_MAX_POOL_SCHEMA
@@ -158,6 +163,17 @@ inline PoolResult adaptive_max_pool2d(const Tensor& self, IntArrayRef output_siz
 }
 inline PoolResult adaptive_max_pool3d(const Tensor& self, IntArrayRef output_size) {
   return ops::adaptive_max_pool3d(self, output_size);
+}
+
+// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling returned
+// them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not fit.
+inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
+  return ops::max_unpool2d(self, indices, output_size);
+}
+// `stride` and `padding` are checked only: the indices say all.
+inline Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size, IntArrayRef stride,
+                           IntArrayRef padding) {
+  return ops::max_unpool3d(self, indices, output_size, stride, padding);
 }
 
 // The windows along one dimension.

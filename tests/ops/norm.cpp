@@ -165,6 +165,16 @@ TEST_CASE("cosine_similarity and pairwise_distance") {
   }
 }
 
+TEST_CASE("weight norm: direction and length apart") {
+  const Tensor v = leaf({3, 2, 2}), g = leaf({3, 1, 1}, 1), columns = leaf({1, 1, 2}, 1);
+  const Tensor w = _weight_norm(v, g);
+  check_close(norm_except_dim(w), values(g.abs()));
+  check_close(norm_except_dim(_weight_norm(v, columns, 2), 2, 2), values(columns.abs()));
+  CHECK(norm_except_dim(v, 2, -1).sizes().empty());
+  CHECK(norm_except_dim(v, 1, 1).sizes() == IntArrayRef({1, 2, 1}));
+  check_gradients([](const Tensors& in) { return Tensors{_weight_norm(in[0], in[1])}; }, {v, g});
+}
+
 TEST_CASE("norms: wrong arguments") {
   const Tensor x = zeros({2, 6});
   CHECK_THROWS_AS(layer_norm(x, 5), ValueError);

@@ -201,6 +201,22 @@ TEST_CASE("adaptive pooling: windows from floor(o in / out) to ceil((o + 1) in /
   CHECK(adaptive_avg_pool2d(zeros({1, 3, 4, 4}), {0, 2}).sizes() == IntArrayRef({1, 3, 0, 2}));
 }
 
+TEST_CASE("max_unpool puts values back where they came from") {
+  const Tensor x = scrambled({2, 3, 4, 6});
+  const auto [out, indices] = max_pool2d_with_indices(x, 2);
+  const Tensor back = max_unpool2d(out, indices, {4, 6});
+  CHECK(back.sizes() == x.sizes());
+  CHECK(values(std::get<0>(max_pool2d_with_indices(back.abs(), 2))) == values(out.abs()));
+  CHECK(back.ne(0).sum().item<int64_t>() <= out.numel());
+  check_gradients([at = indices](const Tensors& in) { return Tensors{max_unpool2d(in[0], at, {4, 6})}; },
+                  {leaf({2, 3, 2, 3})});
+  const auto [box, places] = max_pool3d_with_indices(scrambled({1, 2, 4, 4, 4}), 2);
+  CHECK(max_unpool3d(box, places, {4, 4, 4}, {2, 2, 2}, {0, 0, 0}).sizes() == IntArrayRef({1, 2, 4, 4, 4}));
+  CHECK_THROWS_AS(max_unpool2d(out, indices, {2, 2}), IndexError);
+  CHECK_THROWS_AS(max_unpool2d(out, indices, {4}), ValueError);
+  CHECK_THROWS_AS(max_unpool2d(out, places, {4, 6}), ValueError);
+}
+
 TEST_CASE("pooling: first and second derivatives") {
   const Tensor x = scrambled({2, 2, 5, 4}).requires_grad_();
   const Tensor channels_last = scrambled({2, 2, 5, 4}).contiguous(MemoryFormat::ChannelsLast).requires_grad_();
