@@ -87,7 +87,7 @@ static std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Ten
   const ClassLayout layout = layout_of(op, self, target);
   const Tensor y = class_indices(op, target, self);
   const Tensor w = class_weight(op, weight, layout.classes, self, self.scalar_type());
-  const bool each = reduction == Reduction::None && self.dim() > 1;
+  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
   const Tensor out =
       detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
   const Tensor total = detail::empty_contiguous({}, self.scalar_type(), self.device());
@@ -105,7 +105,7 @@ static Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Te
   const ClassLayout layout = layout_of(op, self, target);
   const Tensor y = class_indices(op, target, self);
   const Tensor w = class_weight(op, weight, layout.classes, self, self.scalar_type());
-  const bool each = reduction == Reduction::None && self.dim() > 1;
+  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
   RUSH_CHECK_VALUE(grad.numel() == (each ? target.numel() : 1), op, ": grad_output has shape ", grad.sizes(),
                    ", the target ", target.sizes());
   RUSH_CHECK_VALUE(total_weight.numel() == 1, op, ": total_weight must be one number, got shape ",
@@ -144,7 +144,7 @@ static Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
   const Tensor out =
       ops::nll_loss2d(self.reshape({self.size(0), self.size(1), 1, positions}),
                       target.reshape({self.size(0), 1, positions}), weight, reduction, ignore_index);
-  return reduction == Reduction::None ? out.reshape(expected) : out;
+  return reduction == rush::Reduction::None ? out.reshape(expected) : out;
 }
 
 // Note [Fused cross entropy]
@@ -164,7 +164,7 @@ static std::tuple<Tensor, Tensor, Tensor> cross_entropy_forward(const Tensor& se
   const Tensor y = class_indices(op, target, self);
   const ScalarType math = math_type(self);
   const Tensor w = class_weight(op, weight, layout.classes, self, math);
-  const bool each = reduction == Reduction::None && self.dim() > 1;
+  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
   const Tensor out =
       detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
   const Tensor lse = detail::empty_contiguous(layout.samples, math, self.device());
@@ -183,7 +183,7 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
   const ClassLayout layout = row_layout(op, self, target);
   const Tensor y = class_indices(op, target, self);
   const Tensor w = class_weight(op, weight, layout.classes, self, math_type(self));
-  RUSH_CHECK_VALUE(grad.numel() == (reduction == Reduction::None ? layout.samples : 1), op, ": grad_output has shape ",
+  RUSH_CHECK_VALUE(grad.numel() == (reduction == rush::Reduction::None ? layout.samples : 1), op, ": grad_output has shape ",
                    grad.sizes(), ", the target ", target.sizes());
   RUSH_CHECK_VALUE(logsumexp.numel() == layout.samples && total_weight.numel() == 1, op,
                    ": logsumexp and total_weight are not those of the forward pass");
@@ -214,9 +214,9 @@ static Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& t
       label_smoothing > 0 ? target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes) : target;
   Tensor loss = -(log_softmax(self, class_dim) * smooth);
   if (given(weight)) loss = loss * broadcast_weight(weight, self);
-  if (reduction == Reduction::None) return loss.sum(class_dim);
+  if (reduction == rush::Reduction::None) return loss.sum(class_dim);
   const Tensor total = loss.sum();
-  return reduction == Reduction::Sum ? total
+  return reduction == rush::Reduction::Sum ? total
                                      : total / (static_cast<double>(self.numel()) / static_cast<double>(classes));
 }
 
@@ -232,8 +232,8 @@ static Tensor cross_entropy_of_classes(const Tensor& self, const Tensor& target,
   const Tensor ignored = target.eq(ignore_index);
   Tensor spread = -(given(weight) ? scores * broadcast_weight(weight, self) : scores).sum(1);
   spread = spread.masked_fill(ignored, 0);
-  if (reduction == Reduction::Sum) spread = spread.sum();
-  if (reduction == Reduction::Mean) {
+  if (reduction == rush::Reduction::Sum) spread = spread.sum();
+  if (reduction == rush::Reduction::Mean) {
     const Tensor counted =
         given(weight) ? weight->index_select(0, target.masked_fill(ignored, 0).reshape({target.numel()}))
                             .masked_fill(ignored.reshape({target.numel()}), 0)

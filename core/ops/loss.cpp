@@ -34,7 +34,7 @@ static Tensor elementwise_loss_backward(const Tensor& grad, const Tensor& self, 
   detail::check_reduction(kernel.name(), reduction);
   const Tensor inputs[] = {self, target, grad};
   auto it = TensorIterator::pointwise(kernel.name(), Tensor(), inputs, Promotion::Common);
-  const double norm = reduction == Reduction::Mean ? 1 / static_cast<double>(it.numel()) : 1;
+  const double norm = reduction == rush::Reduction::Mean ? 1 / static_cast<double>(it.numel()) : 1;
   kernel(it.device_type(), it, parameter, norm);
   return it.output();
 }
@@ -162,13 +162,13 @@ static Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, 
 }  // namespace native
 
 void detail::check_reduction(const char* op, int64_t reduction) {
-  RUSH_CHECK_VALUE(reduction >= 0 && reduction < Reduction::END, op,
+  RUSH_CHECK_VALUE(reduction >= 0 && reduction < rush::Reduction::END, op,
                    ": reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);
 }
 
 Tensor detail::reduce_loss(const Tensor& loss, int64_t reduction) {
-  if (reduction == Reduction::Mean) return loss.mean();
-  return reduction == Reduction::Sum ? loss.sum() : loss;
+  if (reduction == rush::Reduction::Mean) return loss.mean();
+  return reduction == rush::Reduction::Sum ? loss.sum() : loss;
 }
 
 void register_loss_ops(Registry& r) {
