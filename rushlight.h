@@ -8,6 +8,7 @@
 #include "core/generator.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
+#include "core/ops/embedding.h"
 #include "core/ops/factories.h"
 #include "core/ops/gather.h"
 #include "core/ops/index.h"

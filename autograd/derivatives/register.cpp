@@ -5,6 +5,7 @@ namespace rush {
 void register_autograd(Registry& r) {
   register_binary_derivatives(r);
   register_copy_derivatives(r);
+  register_embedding_derivatives(r);
   register_gather_derivatives(r);
   register_index_derivatives(r);
   register_index_select_derivatives(r);

@@ -10,6 +10,7 @@ void register_autograd(Registry& registry);
 
 void register_binary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
+void register_embedding_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);
 void register_index_derivatives(Registry& registry);
 void register_index_select_derivatives(Registry& registry);

@@ -5,6 +5,7 @@ namespace rush {
 void register_ops(Registry& r) {
   register_binary_ops(r);
   register_copy_ops(r);
+  register_embedding_ops(r);
   register_factory_ops(r);
   register_gather_ops(r);
   register_index_ops(r);

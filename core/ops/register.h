@@ -9,6 +9,7 @@ void register_ops(Registry& registry);
 
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
+void register_embedding_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_gather_ops(Registry& registry);
 void register_index_ops(Registry& registry);
