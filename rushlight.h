@@ -14,6 +14,7 @@
 #include "core/ops/power.h"
 #include "core/ops/ternary.h"
 #include "core/ops/copy.h"
+#include "core/ops/embedding.h"
 #include "core/ops/factories.h"
 #include "core/ops/loss.h"
 #include "core/ops/gather.h"

@@ -9,6 +9,8 @@ void register_autograd(Registry& r) {
   register_ternary_derivatives(r);
   register_copy_derivatives(r);
   register_loss_derivatives(r);
+  register_embedding_derivatives(r);
+  register_join_derivatives(r);
   register_gather_derivatives(r);
   register_join_derivatives(r);
   register_index_derivatives(r);

@@ -14,6 +14,8 @@ void register_power_derivatives(Registry& registry);
 void register_ternary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
+void register_embedding_derivatives(Registry& registry);
+void register_join_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);
 void register_index_derivatives(Registry& registry);

@@ -14,6 +14,7 @@ void register_ops(Registry& r) {
   register_power_ops(r);
   register_ternary_ops(r);
   register_copy_ops(r);
+  register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
   register_factory_ops(r);

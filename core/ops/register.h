@@ -18,6 +18,7 @@ void register_complex_ops(Registry& registry);
 void register_power_ops(Registry& registry);
 void register_ternary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
+void register_embedding_ops(Registry& registry);
 void register_dims_ops(Registry& registry);
 void register_extrema_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
