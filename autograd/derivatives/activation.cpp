@@ -317,31 +317,6 @@ struct GluBackward final : Node {
   }
   Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
 };
-// Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
-// for g: p s + q a s';  for a: q g s';  for b: p g s' + q g a s''.
-struct GluBackwardBackward final : Node {
-  Saved grad, self;
-  int64_t dim = 0;
-  RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Tensor& x, int64_t d) {
-    grad = g;
-    self = x;
-    dim = d;
-  }
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    const int64_t half = x.size(dim) / 2;
-    const Tensor p = g[0].narrow(dim, 0, half), q = g[0].narrow(dim, half, half);
-    const Tensor a = x.narrow(dim, 0, half), s = x.narrow(dim, half, half).sigmoid(), slope = s * (1 - s);
-    Tensors grads(2);
-    if (needs(0)) grads[0] = p * s + q * a * slope;
-    if (needs(1)) {
-      const Tensor scaled = grad.get() * slope;
-      grads[1] = cat({q * scaled, scaled * (p + q * a * (1 - 2 * s))}, dim);
-    }
-    return grads;
-  }
-};
 struct PreluKernelBackward final : FromInputs {
   Tensors apply(const Tensors& g) override {
     auto [of_self, of_weight] = ops::_prelu_kernel_backward(g[0], self.get(), other.get());
@@ -404,7 +379,6 @@ void register_activation_derivatives(Registry& r) {
   derive<ops::hardswish_backward, HardswishBackwardBackward>(r);
   derive<ops::hardshrink_backward, ShrinkBackwardBackward>(r);
   derive<ops::softshrink_backward, ShrinkBackwardBackward>(r);
-  derive<ops::glu_backward, GluBackwardBackward>(r);
   derive<ops::_prelu_kernel_backward, PreluKernelBackwardBackward>(r);
 }
 
