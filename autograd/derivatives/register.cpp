@@ -9,6 +9,8 @@ void register_autograd(Registry& r) {
   register_masked_derivatives(r);
   register_matmul_derivatives(r);
   register_reduce_derivatives(r);
+  register_softmax_derivatives(r);
+  register_statistics_derivatives(r);
   register_unary_derivatives(r);
   register_view_derivatives(r);
 }

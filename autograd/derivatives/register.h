@@ -14,6 +14,8 @@ void register_index_derivatives(Registry& registry);
 void register_masked_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
+void register_softmax_derivatives(Registry& registry);
+void register_statistics_derivatives(Registry& registry);
 void register_unary_derivatives(Registry& registry);
 void register_view_derivatives(Registry& registry);
 

@@ -7,15 +7,20 @@ void register_cpu(Registry&) {
   cpu::register_binary();
   cpu::register_copy();
   cpu::register_extrema();
+  cpu::register_histogram();
   cpu::register_index();
   cpu::register_masked();
   cpu::register_matmul();
+  cpu::register_order_statistics();
   cpu::register_reduce();
   cpu::register_scan();
+  cpu::register_search();
   cpu::register_softmax();
   cpu::register_sort();
   cpu::register_statistics();
   cpu::register_unary();
+  cpu::register_unique();
+  cpu::register_vector_norm();
 }
 
 }  // namespace rush

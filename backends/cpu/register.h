@@ -13,15 +13,20 @@ void register_allocator();
 void register_binary();
 void register_copy();
 void register_extrema();
+void register_histogram();
 void register_index();
 void register_masked();
 void register_matmul();
+void register_order_statistics();
 void register_reduce();
 void register_scan();
+void register_search();
 void register_softmax();
 void register_sort();
 void register_statistics();
 void register_unary();
+void register_unique();
+void register_vector_norm();
 }  // namespace cpu
 
 }  // namespace rush

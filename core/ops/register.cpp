@@ -6,16 +6,21 @@ void register_ops(Registry& r) {
   register_binary_ops(r);
   register_copy_ops(r);
   register_extrema_ops(r);
+  register_histogram_ops(r);
   register_factory_ops(r);
   register_index_ops(r);
   register_masked_ops(r);
   register_matmul_ops(r);
+  register_order_statistics_ops(r);
   register_reduce_ops(r);
   register_scan_ops(r);
+  register_search_ops(r);
   register_softmax_ops(r);
   register_sort_ops(r);
   register_statistics_ops(r);
   register_unary_ops(r);
+  register_unique_ops(r);
+  register_vector_norm_ops(r);
   register_view_ops(r);
 }
 

@@ -10,16 +10,21 @@ void register_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_extrema_ops(Registry& registry);
+void register_histogram_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_index_ops(Registry& registry);
 void register_masked_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
+void register_order_statistics_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
 void register_scan_ops(Registry& registry);
+void register_search_ops(Registry& registry);
 void register_softmax_ops(Registry& registry);
 void register_sort_ops(Registry& registry);
 void register_statistics_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
+void register_unique_ops(Registry& registry);
+void register_vector_norm_ops(Registry& registry);
 void register_view_ops(Registry& registry);
 
 }  // namespace rush
