@@ -6,13 +6,19 @@ void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_binary();
   cpu::register_copy();
+  cpu::register_gather();
   cpu::register_extrema();
   cpu::register_histogram();
   cpu::register_index();
+  cpu::register_index_select();
   cpu::register_masked();
   cpu::register_matmul();
   cpu::register_order_statistics();
+  cpu::register_pad();
+  cpu::register_range();
+  cpu::register_rearrange();
   cpu::register_reduce();
+  cpu::register_triangular();
   cpu::register_scan();
   cpu::register_search();
   cpu::register_softmax();
@@ -21,6 +27,7 @@ void register_cpu(Registry&) {
   cpu::register_unary();
   cpu::register_unique();
   cpu::register_vector_norm();
+  cpu::register_view();
 }
 
 }  // namespace rush
