@@ -17,6 +17,7 @@ void register_ops(Registry& r) {
   register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
+  register_histogram_ops(r);
   register_factory_ops(r);
   register_loss_ops(r);
   register_gather_ops(r);
@@ -27,6 +28,7 @@ void register_ops(Registry& r) {
   register_matmul_ops(r);
   register_norm_ops(r);
   register_pool_ops(r);
+  register_order_statistics_ops(r);
   register_pad_ops(r);
   register_range_ops(r);
   register_rearrange_ops(r);
@@ -34,11 +36,14 @@ void register_ops(Registry& r) {
   register_split_ops(r);
   register_triangular_ops(r);
   register_scan_ops(r);
+  register_search_ops(r);
   register_softmax_ops(r);
   register_sort_ops(r);
   register_statistics_ops(r);
   register_unary_ops(r);
   register_upsample_ops(r);
+  register_unique_ops(r);
+  register_vector_norm_ops(r);
   register_view_ops(r);
 }
 
