@@ -157,8 +157,8 @@ struct NllLossNode : Node {
 struct NllLossBackward final : NllLossNode<ops::nll_loss_backward> {};
 struct NllLoss2dBackward final : NllLossNode<ops::nll_loss2d_backward> {};
 
-// The backward pass writes -w[y] g (over the total weight) at the targets, whatever the input: its derivative by g reads
-// there, as the loss itself does.
+// The backward pass writes -w[y] g (over the total weight) at the targets, whatever the input: its derivative by g
+// reads there, as the loss itself does.
 template <ClassLossOp& forward>
 struct NllLossBackwardNode : Node {
   Saved target, weight;
@@ -216,8 +216,7 @@ struct CrossEntropyBackward final : Node {
   Tensor class_shares(const Tensor& x, const Tensor& y, const Tensor& w) const {
     const NoGradGuard constants;
     const Tensor one = ones({}, x.options());
-    const Tensor own =
-        -ops::nll_loss_backward(one, x, y, w, static_cast<int64_t>(Reduction::Sum), ignore_index, one);
+    const Tensor own = -ops::nll_loss_backward(one, x, y, w, static_cast<int64_t>(Reduction::Sum), ignore_index, one);
     if (label_smoothing == 0) return own;
     Tensor spread = full_like(x, label_smoothing / static_cast<double>(x.size(-1)));
     if (w.defined()) spread = spread * w;

@@ -146,8 +146,8 @@ struct NativeGroupNormBackward final : Node {
     check_no_statistics_gradient(g, "native_group_norm");
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
-      const auto [dx, dw, db] = ops::native_group_norm_backward(
-          g[0], x, mean.get(), rstd.get(), w, N, C, HxW, groups, {needs(0), needs(1), needs(2)});
+      const auto [dx, dw, db] = ops::native_group_norm_backward(g[0], x, mean.get(), rstd.get(), w, N, C, HxW, groups,
+                                                                {needs(0), needs(1), needs(2)});
       return {dx, dw, db};
     }
     // (N, C, HxW) -> (N, groups, C / groups * HxW)

@@ -50,7 +50,8 @@ struct SmoothNode : Node {
     scales = {s...};
   }
   Tensors apply(const Tensors& g) override {
-    return {std::apply([&](auto... s) { return backward(g[0], output_size, input_size, align_corners, s...); }, scales)};
+    return {
+        std::apply([&](auto... s) { return backward(g[0], output_size, input_size, align_corners, s...); }, scales)};
   }
 };
 
@@ -70,7 +71,7 @@ struct SmoothBackwardNode : Node {
 };
 
 // UpsampleNearest1dBackward and so on.
-#define RUSH_UPSAMPLE_NODES(kind, Name, op, ...)                             \
+#define RUSH_UPSAMPLE_NODES(kind, Name, op, ...)                                \
   struct Name##Backward final : kind##Node<ops::op##_backward, __VA_ARGS__> {}; \
   struct Name##BackwardBackward final : kind##BackwardNode<ops::op, __VA_ARGS__> {};
 

@@ -182,8 +182,8 @@ struct BatchNormBackwardLoop {
         const T* dy = grad + (n * l.channels + c) * l.inner;
         const T* x = in + (n * l.channels + c) * l.inner;
         sum += long_sum<Math>(l.inner, [=](int64_t i) { return static_cast<Math>(dy[i]); });
-        dot += long_sum<Math>(
-            l.inner, [=](int64_t i) { return static_cast<Math>(dy[i]) * (static_cast<Math>(x[i]) - centre); });
+        dot += long_sum<Math>(l.inner,
+                              [=](int64_t i) { return static_cast<Math>(dy[i]) * (static_cast<Math>(x[i]) - centre); });
       }
       keep(c, sum, dot);
       if (!dx) return;
@@ -228,8 +228,7 @@ struct BatchNormBackwardLoop {
 #pragma GCC ivdep
         for (int64_t c = 0; c < channels; ++c) {
           const Math deviation = static_cast<Math>(in[at + c]) - p.mean[c];
-          dx[at + c] =
-              static_cast<T>((static_cast<Math>(grad[at + c]) - mean_dy[c] - deviation * slope[c]) * scale[c]);
+          dx[at + c] = static_cast<T>((static_cast<Math>(grad[at + c]) - mean_dy[c] - deviation * slope[c]) * scale[c]);
         }
       }
     });

@@ -26,8 +26,10 @@ struct LossLoop {
   // The functor in the type that is computed in; some have no parameter.
   template <class Math>
   static Loss<Math> make(double parameter) {
-    if constexpr (std::is_empty_v<Loss<Math>>) return {};
-    else return {static_cast<Math>(parameter)};
+    if constexpr (std::is_empty_v<Loss<Math>>)
+      return {};
+    else
+      return {static_cast<Math>(parameter)};
   }
 };
 
@@ -251,8 +253,7 @@ struct CrossEntropyBackwardLoop {
         const Math scale = static_cast<Math>(grad[i * step]) / norm;
         write_row(x, dx, classes, lse[i], scale * weights.total(y, all), scale * weights.spread, weights.weight);
         const Math own = weights.target_share * weights.of_class(y) + weights.spread * weights.of_class(y);
-        dx[y] = static_cast<T>(scale *
-                               (weights.total(y, all) * vector_exp(static_cast<Math>(x[y]) - lse[i]) - own));
+        dx[y] = static_cast<T>(scale * (weights.total(y, all) * vector_exp(static_cast<Math>(x[y]) - lse[i]) - own));
       }
     });
   }
@@ -280,8 +281,7 @@ void nll_loss(const Tensor& output, const Tensor& total_weight, const Tensor& sc
 }
 
 void nll_loss_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& target, const Tensor& weight,
-                       const Tensor& total_weight, int64_t reduction, int64_t ignore_index,
-                       const ClassLayout& layout) {
+                       const Tensor& total_weight, int64_t reduction, int64_t ignore_index, const ClassLayout& layout) {
   pick<NllLossBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "nll_loss_backward")(
       grad_input, grad_output, target, weight, total_weight, reduction, ignore_index, layout);
 }

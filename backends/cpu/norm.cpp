@@ -105,8 +105,8 @@ struct LayerNormBackwardLoop {
     const int64_t weights = dw ? columns : 0, biases = db ? columns : 0;
     const auto add_rows = [&](int64_t begin, int64_t end, Math* sums) {
       for (int64_t row = begin; row < end; ++row) {
-        const LayerNormRow<T> r{dy + row * columns, in + row * columns, w, means ? means[row] : Math(0), rstds[row],
-                                columns};
+        const LayerNormRow<T> r{dy + row * columns,           in + row * columns, w,
+                                means ? means[row] : Math(0), rstds[row],         columns};
         if (dx && w) r.template input_gradient<true>(dx + row * columns, means);
         if (dx && !w) r.template input_gradient<false>(dx + row * columns, means);
         if (dw) r.add_weight_gradient(sums);
@@ -174,9 +174,8 @@ struct GroupNormBackwardLoop {
           const T* x = in + group * size + c * l.positions;
           const T* dy = grad + group * size + c * l.positions;
           const double sum = long_sum<Math>(l.positions, [=](int64_t i) { return static_cast<Math>(dy[i]); });
-          const double dot = long_sum<Math>(l.positions, [=](int64_t i) {
-            return static_cast<Math>(dy[i]) * (static_cast<Math>(x[i]) - centre);
-          });
+          const double dot = long_sum<Math>(
+              l.positions, [=](int64_t i) { return static_cast<Math>(dy[i]) * (static_cast<Math>(x[i]) - centre); });
           sums[group * l.channels + c] = sum;
           dots[group * l.channels + c] = dot;
           const double scale = w ? static_cast<double>(w[group % l.groups * l.channels + c]) : 1.0;

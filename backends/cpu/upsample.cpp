@@ -148,8 +148,8 @@ struct BackwardLoop {
 
  private:
   template <class T, class Math>
-  static void scatter_row(const T* grad, const UpsampleGeometry& g, const std::array<AxisTaps<Math>, 3>& taps, int64_t d,
-                          int64_t h, PlaneSums<T>& sums) {
+  static void scatter_row(const T* grad, const UpsampleGeometry& g, const std::array<AxisTaps<Math>, 3>& taps,
+                          int64_t d, int64_t h, PlaneSums<T>& sums) {
     static thread_local std::vector<Math> row;
     const int64_t columns = g.axis[2].input, width = sums.width();
     row.assign(static_cast<size_t>(columns * width), Math(0));

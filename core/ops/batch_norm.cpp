@@ -122,8 +122,7 @@ static Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, cons
                          const OptionalTensor& running_mean, const OptionalTensor& running_var, bool training,
                          double momentum, double eps, bool /*cudnn_enabled*/) {
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
-  return std::get<0>(
-      ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+  return std::get<0>(ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 // (C) -> (N * C): a sample's channels count as channels of their own.

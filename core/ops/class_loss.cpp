@@ -88,8 +88,7 @@ static std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Ten
   const Tensor y = class_indices(op, target, self);
   const Tensor w = class_weight(op, weight, layout.classes, self, self.scalar_type());
   const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  const Tensor out =
-      detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
+  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
   const Tensor total = detail::empty_contiguous({}, self.scalar_type(), self.device());
   kernels::nll_loss(self.device().type, out, total, native::contiguous(self), y, w, reduction, ignore_index, layout);
   return {out, total};
@@ -141,9 +140,8 @@ static Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
   }
   RUSH_CHECK_VALUE(target.sizes() == IntArrayRef(expected), op, ": an input of shape ", self.sizes(),
                    " needs a target of shape ", expected, ", got ", target.sizes());
-  const Tensor out =
-      ops::nll_loss2d(self.reshape({self.size(0), self.size(1), 1, positions}),
-                      target.reshape({self.size(0), 1, positions}), weight, reduction, ignore_index);
+  const Tensor out = ops::nll_loss2d(self.reshape({self.size(0), self.size(1), 1, positions}),
+                                     target.reshape({self.size(0), 1, positions}), weight, reduction, ignore_index);
   return reduction == rush::Reduction::None ? out.reshape(expected) : out;
 }
 
@@ -165,8 +163,7 @@ static std::tuple<Tensor, Tensor, Tensor> cross_entropy_forward(const Tensor& se
   const ScalarType math = math_type(self);
   const Tensor w = class_weight(op, weight, layout.classes, self, math);
   const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  const Tensor out =
-      detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
+  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
   const Tensor lse = detail::empty_contiguous(layout.samples, math, self.device());
   const Tensor total = detail::empty_contiguous({}, math, self.device());
   kernels::cross_entropy(self.device().type, out, lse, total, native::contiguous(self), y, w,
@@ -183,8 +180,8 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
   const ClassLayout layout = row_layout(op, self, target);
   const Tensor y = class_indices(op, target, self);
   const Tensor w = class_weight(op, weight, layout.classes, self, math_type(self));
-  RUSH_CHECK_VALUE(grad.numel() == (reduction == rush::Reduction::None ? layout.samples : 1), op, ": grad_output has shape ",
-                   grad.sizes(), ", the target ", target.sizes());
+  RUSH_CHECK_VALUE(grad.numel() == (reduction == rush::Reduction::None ? layout.samples : 1), op,
+                   ": grad_output has shape ", grad.sizes(), ", the target ", target.sizes());
   RUSH_CHECK_VALUE(logsumexp.numel() == layout.samples && total_weight.numel() == 1, op,
                    ": logsumexp and total_weight are not those of the forward pass");
   RUSH_CHECK_TYPE(grad.scalar_type() == self.scalar_type() && logsumexp.scalar_type() == math_type(self) &&
@@ -217,14 +214,13 @@ static Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& t
   if (reduction == rush::Reduction::None) return loss.sum(class_dim);
   const Tensor total = loss.sum();
   return reduction == rush::Reduction::Sum ? total
-                                     : total / (static_cast<double>(self.numel()) / static_cast<double>(classes));
+                                           : total / (static_cast<double>(self.numel()) / static_cast<double>(classes));
 }
 
 static Tensor cross_entropy_of_classes(const Tensor& self, const Tensor& target, const OptionalTensor& weight,
                                        int64_t reduction, int64_t ignore_index, double label_smoothing) {
   if (self.dim() <= 2) {
-    return std::get<0>(
-        ops::cross_entropy_forward(self, target, weight, reduction, ignore_index, label_smoothing));
+    return std::get<0>(ops::cross_entropy_forward(self, target, weight, reduction, ignore_index, label_smoothing));
   }
   const Tensor scores = log_softmax(self, 1);
   const Tensor nll = ops::nll_loss_nd(scores, target, weight, reduction, ignore_index);
@@ -234,11 +230,11 @@ static Tensor cross_entropy_of_classes(const Tensor& self, const Tensor& target,
   spread = spread.masked_fill(ignored, 0);
   if (reduction == rush::Reduction::Sum) spread = spread.sum();
   if (reduction == rush::Reduction::Mean) {
-    const Tensor counted =
-        given(weight) ? weight->index_select(0, target.masked_fill(ignored, 0).reshape({target.numel()}))
-                            .masked_fill(ignored.reshape({target.numel()}), 0)
-                            .sum()
-                      : ignored.logical_not().sum();
+    const Tensor counted = given(weight)
+                               ? weight->index_select(0, target.masked_fill(ignored, 0).reshape({target.numel()}))
+                                     .masked_fill(ignored.reshape({target.numel()}), 0)
+                                     .sum()
+                               : ignored.logical_not().sum();
     spread = spread.sum() / counted;
   }
   return nll * (1 - label_smoothing) + spread * (label_smoothing / static_cast<double>(self.size(1)));
@@ -290,7 +286,7 @@ static Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, i
                    target.sizes());
   const Tensor x = as_rows(self), y = as_rows(target);
   // A place in the list counts until the first negative one.
-  const Tensor listed = y.lt(0).cumsum(1).eq(0);               // (N, places)
+  const Tensor listed = y.lt(0).cumsum(1).eq(0);  // (N, places)
   const Tensor classes = y.masked_fill(listed.logical_not(), 0);
   const Tensor is_target = zeros_like(x).scatter_add(1, classes, listed.to(x.scalar_type())).gt(0);  // (N, C)
   // (N, places, C): how much class c falls short of the class listed at a place.

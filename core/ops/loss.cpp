@@ -176,8 +176,7 @@ void register_loss_ops(Registry& r) {
   r.native(ops::mse_loss_backward, native::mse_loss_backward);
   r.composite(ops::l1_loss, native::l1_loss);
   r.native(ops::smooth_l1_loss, native::smooth_l1_loss);
-  r.native(ops::smooth_l1_loss_backward,
-           native::elementwise_loss_backward<kernels::smooth_l1_loss_backward>);
+  r.native(ops::smooth_l1_loss_backward, native::elementwise_loss_backward<kernels::smooth_l1_loss_backward>);
   r.native(ops::huber_loss, native::huber_loss);
   r.native(ops::huber_loss_backward, native::elementwise_loss_backward<kernels::huber_loss_backward>);
   r.native(ops::binary_cross_entropy, native::binary_cross_entropy);

@@ -21,8 +21,8 @@ using ScaledLossBackwardOp = Op<Tensor(const Tensor&, const Tensor&, const Tenso
 using ClassLossOp = Op<Tensor(const Tensor&, const Tensor&, const OptionalTensor&, int64_t, int64_t)>;
 using ClassLossForwardOp =
     Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const OptionalTensor&, int64_t, int64_t)>;
-using ClassLossBackwardOp = Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&, int64_t,
-                                      int64_t, const Tensor&)>;
+using ClassLossBackwardOp =
+    Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&, int64_t, int64_t, const Tensor&)>;
 using EmbeddingLossOp = Op<Tensor(const Tensor&, const Tensor&, const Tensor&, double, int64_t)>;
 
 namespace ops {
@@ -33,7 +33,8 @@ inline constinit LossOp l1_loss{"aten::l1_loss(Tensor self, Tensor target, int r
 inline constinit ScaledLossOp smooth_l1_loss{
     "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor"};
 inline constinit ScaledLossBackwardOp smooth_l1_loss_backward{
-    "aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor"};
+    "aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> "
+    "Tensor"};
 inline constinit ScaledLossOp huber_loss{
     "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"};
 inline constinit ScaledLossBackwardOp huber_loss_backward{
@@ -53,7 +54,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const OptionalTensor&, 
 inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t, bool)> kl_div{
     "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, bool, bool, double, int64_t)> poisson_nll_loss{
-    "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"};
+    "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> "
+    "Tensor"};
 
 inline constinit ClassLossForwardOp nll_loss_forward{
     "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor "
@@ -84,12 +86,14 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const OptionalTensor&, 
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const OptionalTensor&, int64_t,
                                                        int64_t, double)>
     cross_entropy_forward{
-        "rush::cross_entropy_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, float "
+        "rush::cross_entropy_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
+        "float "
         "label_smoothing) -> (Tensor output, Tensor logsumexp, Tensor total_weight)"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&, int64_t, int64_t, double,
                            const Tensor&, const Tensor&)>
     cross_entropy_backward{
-        "rush::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
+        "rush::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+        "int "
         "ignore_index, float label_smoothing, Tensor logsumexp, Tensor total_weight) -> Tensor"};
 
 inline constinit EmbeddingLossOp margin_ranking_loss{
@@ -159,8 +163,8 @@ inline Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool l
   return ops::poisson_nll_loss(input, target, log_input, full, eps, reduction);
 }
 
-// -w[y] x[y]: x (N, C) or (C) or (N, C, ...) holds log-probabilities, y (N), () or (N, ...) int64 classes, w (C). Where y
-// is `ignore_index` nothing is counted. The mean is weighted: the sum over the sum of w[y]. Throws IndexError for a
+// -w[y] x[y]: x (N, C) or (C) or (N, C, ...) holds log-probabilities, y (N), () or (N, ...) int64 classes, w (C). Where
+// y is `ignore_index` nothing is counted. The mean is weighted: the sum over the sum of w[y]. Throws IndexError for a
 // class outside [0, C).
 inline Tensor nll_loss(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
                        int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
@@ -197,8 +201,8 @@ inline Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, dou
                                    int64_t reduction = Reduction::Mean) {
   return ops::hinge_embedding_loss(self, target, margin, reduction);
 }
-// max(0, d(anchor, positive) - d(anchor, negative) + margin), d being pairwise_distance; with `swap` the distance to the
-// negative is that from the positive, where it is less.
+// max(0, d(anchor, positive) - d(anchor, negative) + margin), d being pairwise_distance; with `swap` the distance to
+// the negative is that from the positive, where it is less.
 inline Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                   double margin = 1, double p = 2, double eps = 1e-6, bool swap = false,
                                   int64_t reduction = Reduction::Mean) {
@@ -209,8 +213,8 @@ inline Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const 
                                 const OptionalTensor& weight = {}, int64_t reduction = Reduction::Mean) {
   return ops::multi_margin_loss(self, target, p, margin, weight, reduction);
 }
-// For each sample of x (N, C), whose classes y (N, C) lists up to the first -1: the sum over listed classes j and others
-// i of max(0, 1 - x[j] + x[i]) / C.
+// For each sample of x (N, C), whose classes y (N, C) lists up to the first -1: the sum over listed classes j and
+// others i of max(0, 1 - x[j] + x[i]) / C.
 inline Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::multilabel_margin_loss(self, target, reduction);
 }
@@ -229,7 +233,8 @@ inline constinit LossBackwardKernel mse_loss_backward{"mse_loss_backward"},
 struct ClassLayout {
   int64_t samples = 1, classes = 1, positions = 1;
 };
-// `weight` may be undefined; it has the scores' dtype, as has `total_weight`, which gets the sum of the targets' weights.
+// `weight` may be undefined; it has the scores' dtype, as has `total_weight`, which gets the sum of the targets'
+// weights.
 inline constinit Kernel<void(const Tensor& output, const Tensor& total_weight, const Tensor& scores,
                              const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
                              const ClassLayout&)>

@@ -98,7 +98,8 @@ static std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRe
   const Tensor x = native::contiguous(input);
   const Tensor out = detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device());
   const Tensor rstd = detail::empty_contiguous(rows.statistics, norm_statistics_type(input), x.device());
-  kernels::layer_norm(x.device().type, out, Tensor(), rstd, x, w, Tensor(), rows.columns, detail::rms_norm_eps(input.scalar_type(), eps));
+  kernels::layer_norm(x.device().type, out, Tensor(), rstd, x, w, Tensor(), rows.columns,
+                      detail::rms_norm_eps(input.scalar_type(), eps));
   return {out, rstd};
 }
 

@@ -19,7 +19,8 @@ inline constinit Op<NormResult(const Tensor&, IntArrayRef, const OptionalTensor&
 inline constinit Op<NormResult(const Tensor&, const Tensor&, IntArrayRef, const Tensor&, const Tensor&,
                                const OptionalTensor&, const OptionalTensor&, std::array<bool, 3>)>
     native_layer_norm_backward{
-        "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor "
+        "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+        "Tensor "
         "rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, const OptionalTensor&, const OptionalTensor&, double, bool)>
     layer_norm{
@@ -41,7 +42,8 @@ inline constinit Op<Tensor(const Tensor&, IntArrayRef, const OptionalTensor&, st
 inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                                const OptionalTensor&, bool, double, double)>
     native_batch_norm{
-        "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+        "running_var, "
         "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<NormResult(const Tensor&, const Tensor&, const OptionalTensor&, const OptionalTensor&,
                                const OptionalTensor&, const OptionalTensor&, const OptionalTensor&, bool, double,
@@ -58,13 +60,15 @@ inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalT
 inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                            const OptionalTensor&, bool, double, double, bool)>
     instance_norm{
-        "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+        "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool "
         "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"};
 
 inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const OptionalTensor&, int64_t, int64_t, int64_t,
                                int64_t, double)>
     native_group_norm{
-        "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
+        "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+        "group, "
         "float eps) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<NormResult(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&,
                                int64_t, int64_t, int64_t, int64_t, std::array<bool, 3>)>
@@ -83,7 +87,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t)> _weight_norm{
 inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t, double)> cosine_similarity{
     "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, double, double, bool)> pairwise_distance{
-    "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> "
+    "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) "
+    "-> "
     "Tensor"};
 }  // namespace ops
 
@@ -107,10 +112,10 @@ inline Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const 
   return ops::rms_norm(input, normalized_shape, weight, eps);
 }
 
-// Normalises each channel of a (N, C, ...) tensor, by the mean and biased variance of the batch when `training`, else by
-// the running ones; then scales by weight and adds bias, both (C). Training moves the running statistics, where given, by
-// `momentum` towards the batch's mean and unbiased variance. Throws ValueError on wrong shapes, or when there are no
-// running statistics outside training. Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167.
+// Normalises each channel of a (N, C, ...) tensor, by the mean and biased variance of the batch when `training`, else
+// by the running ones; then scales by weight and adds bias, both (C). Training moves the running statistics, where
+// given, by `momentum` towards the batch's mean and unbiased variance. Throws ValueError on wrong shapes, or when there
+// are no running statistics outside training. Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167.
 inline Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                          const OptionalTensor& running_mean, const OptionalTensor& running_var, bool training,
                          double momentum, double eps, bool cudnn_enabled = true) {
@@ -131,7 +136,8 @@ inline Tensor instance_norm(const Tensor& input, const OptionalTensor& weight, c
                             cudnn_enabled);
 }
 // Normalises each of `num_groups` groups of neighbouring channels of each sample of a (N, C, ...) tensor; weight and
-// bias are (C). Throws ValueError when C is no multiple of num_groups. Wu and He 2018, https://arxiv.org/abs/1803.08494.
+// bias are (C). Throws ValueError when C is no multiple of num_groups. Wu and He 2018,
+// https://arxiv.org/abs/1803.08494.
 inline Tensor group_norm(const Tensor& input, int64_t num_groups, const OptionalTensor& weight = {},
                          const OptionalTensor& bias = {}, double eps = 1e-5, bool cudnn_enabled = true) {
   return ops::group_norm(input, num_groups, weight, bias, eps, cudnn_enabled);

@@ -114,8 +114,9 @@ Pooling prepare_windows(const char* op, const Tensor& self, int dims, const Wind
 }
 
 Pooling prepare_adaptive(const char* op, const Tensor& self, int dims, IntArrayRef sizes) {
-  return prepare(op, self, dims,
-                 [&](int64_t size, int d) { return adaptive_axis(op, size, entry(sizes, dims, d, op, "output_size")); });
+  return prepare(op, self, dims, [&](int64_t size, int d) {
+    return adaptive_axis(op, size, entry(sizes, dims, d, op, "output_size"));
+  });
 }
 
 PoolResult run_max_pool(const Pooling& p) {
@@ -263,8 +264,7 @@ static Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel, IntArrayRef str
 
 static Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
   const char* op = kAdaptiveAvg[1];
-  return drop_height(
-      ops::_adaptive_avg_pool2d(add_height(op, self), with_height(output_size, 1, op, "output_size")));
+  return drop_height(ops::_adaptive_avg_pool2d(add_height(op, self), with_height(output_size, 1, op, "output_size")));
 }
 
 static PoolResult adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size) {
@@ -284,8 +284,8 @@ static Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, 
                    dims + 2, " dimensions, got shape ", self.sizes());
   RUSH_CHECK_VALUE(indices.sizes() == self.sizes(), op, ": indices have shape ", indices.sizes(), ", the values ",
                    self.sizes());
-  RUSH_CHECK_VALUE(output_size.size() == static_cast<size_t>(dims), op, ": output_size needs ", dims,
-                   " numbers, got ", output_size);
+  RUSH_CHECK_VALUE(output_size.size() == static_cast<size_t>(dims), op, ": output_size needs ", dims, " numbers, got ",
+                   output_size);
   const IntArrayRef leading = self.sizes().slice(0, static_cast<size_t>(self.dim() - dims));
   DimVector in(leading), out(leading), sizes(leading);
   for (int64_t size : output_size) sizes.push_back(size);

@@ -11,29 +11,29 @@ namespace rush {
 using PoolResult = std::tuple<Tensor, Tensor>;  // values, and where in its plane each was found
 using MaxPoolOp = Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool)>;
 using MaxPoolIndicesOp = Op<PoolResult(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool)>;
-using MaxPoolBackwardOp = Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
-                                    bool, const Tensor&)>;
+using MaxPoolBackwardOp =
+    Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool, const Tensor&)>;
 using AvgPool1dOp = Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool)>;
-using AvgPoolOp =
-    Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>)>;
-using AvgPoolBackwardOp = Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool,
-                                    std::optional<int64_t>)>;
+using AvgPoolOp = Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>)>;
+using AvgPoolBackwardOp =
+    Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, bool, bool, std::optional<int64_t>)>;
 using AdaptiveAvgPoolOp = Op<Tensor(const Tensor&, IntArrayRef)>;
 using AdaptiveAvgPoolBackwardOp = Op<Tensor(const Tensor&, const Tensor&)>;
 using AdaptiveMaxPoolOp = Op<PoolResult(const Tensor&, IntArrayRef)>;
 using AdaptiveMaxPoolBackwardOp = Op<Tensor(const Tensor&, const Tensor&, const Tensor&)>;
 
-#define RUSH_MAX_POOL_SCHEMA(n, zero, one)                                                     \
-  "(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=" zero ", int[" n \
-  "] dilation=" one ", bool ceil_mode=False) -> "
-#define RUSH_MAX_POOL_BACKWARD_SCHEMA(n)                                                                             \
-  "(Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, int[" n          \
+#define RUSH_MAX_POOL_SCHEMA(n, zero, one)                                                                            \
+  "(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=" zero ", int[" n "] dilation=" one \
+  ", bool ceil_mode=False) -> "
+#define RUSH_MAX_POOL_BACKWARD_SCHEMA(n)                                                                    \
+  "(Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, int[" n \
   "] dilation, bool ceil_mode, Tensor indices) -> Tensor"
-#define RUSH_AVG_POOL_SCHEMA(n, zero)                                                      \
+#define RUSH_AVG_POOL_SCHEMA(n, zero)                                                    \
   "(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=" zero \
   ", bool ceil_mode=False, bool count_include_pad=True"
-#define RUSH_AVG_POOL_BACKWARD_SCHEMA(n)                                                                    \
-  "(Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] padding, bool " \
+#define RUSH_AVG_POOL_BACKWARD_SCHEMA(n)                                                \
+  "(Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n \
+  "] padding, bool "                                                                    \
   "ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"
 
 namespace ops {
@@ -145,7 +145,8 @@ inline Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRe
   return ops::avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-// Pooling to a given output size: output o of a dimension looks at inputs floor(o in / out) up to ceil((o + 1) in / out).
+// Pooling to a given output size: output o of a dimension looks at inputs floor(o in / out) up to ceil((o + 1) in /
+// out).
 inline Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
   return ops::adaptive_avg_pool1d(self, output_size);
 }
@@ -165,8 +166,8 @@ inline PoolResult adaptive_max_pool3d(const Tensor& self, IntArrayRef output_siz
   return ops::adaptive_max_pool3d(self, output_size);
 }
 
-// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling returned
-// them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not fit.
+// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling
+// returned them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not fit.
 inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
   return ops::max_unpool2d(self, indices, output_size);
 }

@@ -11,16 +11,15 @@ namespace rush {
 namespace {
 
 constexpr const char* kOp = "upsample";
-constexpr MemoryFormat kChannelsLast[] = {MemoryFormat::Contiguous, MemoryFormat::Contiguous, MemoryFormat::ChannelsLast,
-                                          MemoryFormat::ChannelsLast3d};
+constexpr MemoryFormat kChannelsLast[] = {MemoryFormat::Contiguous, MemoryFormat::Contiguous,
+                                          MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d};
 
 // The input's sizes and the output's along the resized dimensions. `format` is the layout of both tensors.
 template <size_t dims>
-UpsampleGeometry make_geometry(UpsampleMode mode, bool align_corners, IntArrayRef input_sizes,
-                               IntArrayRef output_size, const std::array<OptionalScale, dims>& scales,
-                               MemoryFormat format) {
-  RUSH_CHECK_VALUE(input_sizes.size() == dims + 2, kOp, ": expected a tensor of ", dims + 2,
-                   " dimensions, got shape ", input_sizes);
+UpsampleGeometry make_geometry(UpsampleMode mode, bool align_corners, IntArrayRef input_sizes, IntArrayRef output_size,
+                               const std::array<OptionalScale, dims>& scales, MemoryFormat format) {
+  RUSH_CHECK_VALUE(input_sizes.size() == dims + 2, kOp, ": expected a tensor of ", dims + 2, " dimensions, got shape ",
+                   input_sizes);
   RUSH_CHECK_VALUE(output_size.size() == dims, kOp, ": output_size needs ", dims, " numbers, got ", output_size);
   UpsampleGeometry g;
   g.mode = mode;
@@ -52,8 +51,8 @@ Tensor run(UpsampleMode mode, const Tensor& self, IntArrayRef output_size, bool 
 }
 
 template <size_t dims>
-Tensor run_backward(UpsampleMode mode, const Tensor& grad, IntArrayRef output_size,
-                    IntArrayRef input_size, bool align_corners, const std::array<OptionalScale, dims>& scales) {
+Tensor run_backward(UpsampleMode mode, const Tensor& grad, IntArrayRef output_size, IntArrayRef input_size,
+                    bool align_corners, const std::array<OptionalScale, dims>& scales) {
   const bool channels_inside = dims > 1 && grad.suggest_memory_format() == kChannelsLast[dims];
   const MemoryFormat format = channels_inside ? kChannelsLast[dims] : MemoryFormat::Contiguous;
   const UpsampleGeometry g = make_geometry(mode, align_corners, input_size, output_size, scales, format);
@@ -116,7 +115,8 @@ static Tensor upsample_to(const OpT& op, const Tensor& input, const OptionalIntA
   const DimVector size = requested_size(input, dims, output_size, factors);
   return [&]<size_t... d>(std::index_sequence<d...>) {
     return op(input, size, options..., (factors ? OptionalScale((*factors)[d]) : std::nullopt)...);
-  }(std::make_index_sequence<dims>());
+  }
+  (std::make_index_sequence<dims>());
 }
 
 template <auto& op, size_t dims>
@@ -133,8 +133,8 @@ static Tensor upsample_smooth_vec(const Tensor& input, OptionalIntArrayRef outpu
 }  // namespace native
 
 void register_upsample_ops(Registry& r) {
-#define RUSH_REGISTER_UPSAMPLE(name, kind, mode, dims)                                 \
-  r.native(ops::name, native::upsample_##kind<UpsampleMode::mode>);                    \
+#define RUSH_REGISTER_UPSAMPLE(name, kind, mode, dims)                                    \
+  r.native(ops::name, native::upsample_##kind<UpsampleMode::mode>);                       \
   r.native(ops::name##_backward, native::upsample_##kind##_backward<UpsampleMode::mode>); \
   r.composite(ops::name##_vec, native::upsample_##kind##_vec<ops::name, dims>);
   RUSH_REGISTER_UPSAMPLE(upsample_nearest1d, nearest, Nearest, 1)

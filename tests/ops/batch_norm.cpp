@@ -70,7 +70,8 @@ TEST_CASE("batch_norm: training normalises by the batch and moves the running st
         CHECK(values(mean)[c] == doctest::Approx(7.5 + 0.25 * s.mean[c]));
         CHECK(values(var)[c] == doctest::Approx(15 + 0.25 * s.var[c] * n / (n - 1)));
       }
-      check_close(batch_norm(input.to(kFloat32), w.to(kFloat32), b.to(kFloat32), {}, {}, true, 0.1, 1e-3), expected, 2e-5);
+      check_close(batch_norm(input.to(kFloat32), w.to(kFloat32), b.to(kFloat32), {}, {}, true, 0.1, 1e-3), expected,
+                  2e-5);
       check_close(batch_norm(input.to(kBFloat16), w.to(kFloat32), b.to(kFloat32), {}, {}, true, 0.1, 1e-3), expected,
                   0.05);
     }
@@ -79,8 +80,7 @@ TEST_CASE("batch_norm: training normalises by the batch and moves the running st
 
 TEST_CASE("batch_norm: evaluation uses the running statistics and leaves them alone") {
   const Tensor x = leaf({2, 3, 4, 5}).detach(), mean = leaf({3}, 1).detach(), var = leaf({3}, 2).detach() + 2;
-  const Doubles expected =
-      expected_output(x, {values(mean), values(var)}, Doubles{1, 1, 1}, Doubles{0, 0, 0}, 1e-5);
+  const Doubles expected = expected_output(x, {values(mean), values(var)}, Doubles{1, 1, 1}, Doubles{0, 0, 0}, 1e-5);
   const auto [out, save_mean, save_invstd] = native_batch_norm(x, {}, {}, mean, var, false, 0.1, 1e-5);
   check_close(out, expected);
   CHECK(save_mean.numel() == 0);
@@ -135,17 +135,19 @@ TEST_CASE("batch_norm and instance_norm: first and second derivatives") {
     check_gradients(train, {x, w, b});
     check_gradients(evaluate, {x, w, b});
   }
-  check_gradients([](const Tensors& in) { return Tensors{batch_norm(in[0], {}, {}, {}, {}, true, 0.1, 1e-3)}; }, {image});
-  check_gradients([](const Tensors& in) { return Tensors{instance_norm(in[0], in[1], in[2], {}, {}, true, 0.1, 1e-3)}; },
-                  {leaf({2, 3, 3}), w, b});
+  check_gradients([](const Tensors& in) { return Tensors{batch_norm(in[0], {}, {}, {}, {}, true, 0.1, 1e-3)}; },
+                  {image});
+  check_gradients(
+      [](const Tensors& in) { return Tensors{instance_norm(in[0], in[1], in[2], {}, {}, true, 0.1, 1e-3)}; },
+      {leaf({2, 3, 3}), w, b});
 }
 
 TEST_CASE("batch_norm: the fused backward pass in lower precision and both layouts") {
   const Tensor x = leaf({2, 3, 70, 70}), w = leaf({3}, 1), b = leaf({3}, 2);
   const Tensor grad = leaf(x.sizes(), 0.4).detach();
   const auto gradients = [&](ScalarType dtype, MemoryFormat format) {
-    const Tensors inputs{x.detach().to(dtype).contiguous(format).requires_grad_(), w.detach().to(dtype).requires_grad_(),
-                         b.detach().to(dtype).requires_grad_()};
+    const Tensors inputs{x.detach().to(dtype).contiguous(format).requires_grad_(),
+                         w.detach().to(dtype).requires_grad_(), b.detach().to(dtype).requires_grad_()};
     const Tensor out = batch_norm(inputs[0], inputs[1], inputs[2], {}, {}, true, 0.1, 1e-3);
     return autograd::grad({out}, inputs, {grad.to(dtype)});
   };

@@ -50,7 +50,9 @@ Reference cross_entropy_reference(const Tensor& scores, const Longs& classes, co
   return r;
 }
 
-Tensor classes_tensor(const Longs& classes, IntArrayRef sizes) { return tensor(ArrayRef<int64_t>(classes)).view(sizes); }
+Tensor classes_tensor(const Longs& classes, IntArrayRef sizes) {
+  return tensor(ArrayRef<int64_t>(classes)).view(sizes);
+}
 
 TEST_CASE("cross_entropy_loss: classes, weights, smoothing and what is ignored") {
   struct Shape {
@@ -93,7 +95,8 @@ TEST_CASE("cross_entropy_loss: many classes, large scores, nothing to count") {
   const Tensor x = leaf({3, 9000}).detach() * 5;
   const Reference r = cross_entropy_reference(x, {7, 8999, 0}, Doubles(9000, 1.0), 0.1);
   check_close(cross_entropy_loss(x, tensor({7, 8999, 0}), {}, Reduction::Mean, -100, 0.1), {r.sum / 3});
-  check_close(cross_entropy_loss(x.to(kFloat32), tensor({7, 8999, 0}), {}, Reduction::Mean, -100, 0.1), {r.sum / 3}, 1e-5);
+  check_close(cross_entropy_loss(x.to(kFloat32), tensor({7, 8999, 0}), {}, Reduction::Mean, -100, 0.1), {r.sum / 3},
+              1e-5);
   const Tensor large = tensor({1e5, -1e5}).view({1, 2});
   check_close(cross_entropy_loss(large, tensor({1})), {2e5});
   const double inf = std::numeric_limits<double>::infinity();
@@ -141,7 +144,8 @@ TEST_CASE("losses of classes: first and second derivatives") {
   for (const int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
     for (const OptionalTensor& weight : {OptionalTensor(), OptionalTensor(w)}) {
       check_gradients([&](const Tensors& in) { return Tensors{nll_loss(in[0], y, weight, reduction)}; }, {x});
-      check_gradients([&](const Tensors& in) { return Tensors{nll_loss_nd(in[0], image_y, weight, reduction)}; }, {image});
+      check_gradients([&](const Tensors& in) { return Tensors{nll_loss_nd(in[0], image_y, weight, reduction)}; },
+                      {image});
       for (const double smoothing : {0.0, 0.3}) {
         const auto fn = [&](const Tensors& in) {
           return Tensors{cross_entropy_loss(in[0], y, weight, reduction, -100, smoothing)};
@@ -151,7 +155,8 @@ TEST_CASE("losses of classes: first and second derivatives") {
       }
     }
     check_gradients(
-        [&](const Tensors& in) { return Tensors{cross_entropy_loss(in[0], image_y, w, reduction, -100, 0.3)}; }, {image});
+        [&](const Tensors& in) { return Tensors{cross_entropy_loss(in[0], image_y, w, reduction, -100, 0.3)}; },
+        {image});
     check_gradients([&](const Tensors& in) { return Tensors{cross_entropy_loss(in[0], in[1], w, reduction)}; },
                     {x, leaf({4, 3}, 1)});
   }

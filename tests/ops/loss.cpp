@@ -35,13 +35,13 @@ const Case kCases[] = {
     {"smooth l1, beta 0", [](const Tensor& x, const Tensor& y, int64_t r) { return smooth_l1_loss(x, y, r, 0); },
      [](double x, double y) { return std::abs(x - y); }},
     {"huber", [](const Tensor& x, const Tensor& y, int64_t r) { return huber_loss(x, y, r, 0.75); },
-     [](double x, double y) {
-       return std::abs(x - y) <= 0.75 ? square(x - y) / 2 : 0.75 * (std::abs(x - y) - 0.375);
-     }},
+     [](double x, double y) { return std::abs(x - y) <= 0.75 ? square(x - y) / 2 : 0.75 * (std::abs(x - y) - 0.375); }},
     {"soft margin", [](const Tensor& x, const Tensor& y, int64_t r) { return soft_margin_loss(x, y, r); },
      [](double x, double y) { return std::log1p(std::exp(-x * y)); }},
     {"binary cross entropy",
-     [](const Tensor& x, const Tensor& y, int64_t r) { return binary_cross_entropy(x * 0.4 + 0.5, y * 0.5 + 0.5, {}, r); },
+     [](const Tensor& x, const Tensor& y, int64_t r) {
+       return binary_cross_entropy(x * 0.4 + 0.5, y * 0.5 + 0.5, {}, r);
+     },
      [](double x, double y) {
        const double p = x * 0.4 + 0.5, q = y * 0.5 + 0.5;
        return -(q * std::log(p) + (1 - q) * std::log(1 - p));
@@ -53,7 +53,8 @@ const Case kCases[] = {
      [](double x, double y) { return (y + 1.5) * (std::log(y + 1.5) - x); }},
     {"kl div of logarithms", [](const Tensor& x, const Tensor& y, int64_t r) { return kl_div(x, y, r, true); },
      [](double x, double y) { return std::exp(y) * (y - x); }},
-    {"poisson", [](const Tensor& x, const Tensor& y, int64_t r) { return poisson_nll_loss(x, y, true, false, 1e-8, r); },
+    {"poisson",
+     [](const Tensor& x, const Tensor& y, int64_t r) { return poisson_nll_loss(x, y, true, false, 1e-8, r); },
      [](double x, double y) { return std::exp(x) - y * x; }},
     {"poisson, full",
      [](const Tensor& x, const Tensor& y, int64_t r) { return poisson_nll_loss(x + 2, y + 1.2, false, true, 1e-8, r); },
@@ -92,7 +93,8 @@ TEST_CASE("losses of single elements: values, reductions and dtypes") {
 }
 
 TEST_CASE("losses of single elements: first and second derivatives") {
-  const Tensor x = leaf({2, 3}), y = leaf({2, 3}, 0.8), row = leaf({3}, 0.8), strided = leaf({3, 2}).detach().t().requires_grad_();
+  const Tensor x = leaf({2, 3}), y = leaf({2, 3}, 0.8), row = leaf({3}, 0.8),
+               strided = leaf({3, 2}).detach().t().requires_grad_();
   for (const Case& c : kCases) {
     CAPTURE(c.name);
     for (const int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
@@ -114,7 +116,8 @@ TEST_CASE("losses: an infinitely wrong answer stays finite where PyTorch's does"
 }
 
 TEST_CASE("binary cross entropy: weights") {
-  const Tensor x = leaf({2, 3}).detach(), y = leaf({2, 3}, 0.8).detach() * 0.5 + 0.5, w = tensor({1., 2., 3.}).to(kFloat64);
+  const Tensor x = leaf({2, 3}).detach(), y = leaf({2, 3}, 0.8).detach() * 0.5 + 0.5,
+               w = tensor({1., 2., 3.}).to(kFloat64);
   const Tensor probability = x * 0.4 + 0.5;
   CHECK(values(binary_cross_entropy(probability, y, w, Reduction::None)) ==
         values(binary_cross_entropy(probability, y, {}, Reduction::None) * w));
@@ -123,26 +126,29 @@ TEST_CASE("binary cross entropy: weights") {
     const double s = sigmoid(values(x)[i]), t = values(y)[i], weight = values(w)[i % 3];
     CHECK(got[i] == doctest::Approx(-weight * (weight * t * std::log(s) + (1 - t) * std::log(1 - s))));
   }
-  check_gradients([&](const Tensors& in) { return Tensors{binary_cross_entropy(in[0] * 0.4 + 0.5, in[1] * 0.5 + 0.5, w)}; },
-                  {leaf({2, 3}), leaf({2, 3}, 0.8)});
   check_gradients(
-      [&](const Tensors& in) { return Tensors{binary_cross_entropy_with_logits(in[0], in[1], w, in[2])}; },
-      {leaf({2, 3}), leaf({2, 3}, 0.8), leaf({3}, 1)});
+      [&](const Tensors& in) { return Tensors{binary_cross_entropy(in[0] * 0.4 + 0.5, in[1] * 0.5 + 0.5, w)}; },
+      {leaf({2, 3}), leaf({2, 3}, 0.8)});
+  check_gradients([&](const Tensors& in) { return Tensors{binary_cross_entropy_with_logits(in[0], in[1], w, in[2])}; },
+                  {leaf({2, 3}), leaf({2, 3}, 0.8), leaf({3}, 1)});
 }
 
 TEST_CASE("losses of pairs and triples") {
-  const Tensor a = tensor({1., 2., -1.}).to(kFloat64), b = tensor({0., 3., 1.}).to(kFloat64), y = tensor({1., -1., 1.}).to(kFloat64);
+  const Tensor a = tensor({1., 2., -1.}).to(kFloat64), b = tensor({0., 3., 1.}).to(kFloat64),
+               y = tensor({1., -1., 1.}).to(kFloat64);
   CHECK(values(margin_ranking_loss(a, b, y, 0.5, Reduction::None)) == Doubles{0, 0, 2.5});
   CHECK(margin_ranking_loss(tensor({1, 2}), tensor({0, 3}), tensor({1, 1}), 1).scalar_type() == kFloat32);
   CHECK(values(hinge_embedding_loss(a, y, 1, Reduction::None)) == Doubles{1, 0, -1});
   CHECK(values(hinge_embedding_loss(tensor({0.25, 3.}), tensor({-1., -1.}), 1, Reduction::None)) == Doubles{0.75, 0});
-  const Tensor left = tensor({1., 0., 3., 4.}).view({2, 2}).to(kFloat64), right = tensor({1., 1., 4., 3.}).view({2, 2}).to(kFloat64);
+  const Tensor left = tensor({1., 0., 3., 4.}).view({2, 2}).to(kFloat64),
+               right = tensor({1., 1., 4., 3.}).view({2, 2}).to(kFloat64);
   const Doubles angles = values(cosine_embedding_loss(left, right, tensor({1, -1}), 0.5, Reduction::None));
   CHECK(angles[0] == doctest::Approx(1 - 1 / std::sqrt(2.0)));
   CHECK(angles[1] == doctest::Approx(24.0 / 25 - 0.5));
   CHECK(cosine_embedding_loss(left.select(0, 1), right.select(0, 1), scalar_tensor(-1)).item<double>() ==
         doctest::Approx(24.0 / 25));
-  const Doubles triplets = values(triplet_margin_loss(left, right, zeros({2, 2}, kFloat64), 1, 2, 0, false, Reduction::None));
+  const Doubles triplets =
+      values(triplet_margin_loss(left, right, zeros({2, 2}, kFloat64), 1, 2, 0, false, Reduction::None));
   CHECK(triplets[0] == doctest::Approx(1));
   CHECK(triplets[1] == doctest::Approx(0));
   const Tensor swapped = triplet_margin_loss(left, right, full({2, 2}, 0.5, kFloat64), 9, 2, 0, true, Reduction::None);
@@ -160,8 +166,8 @@ TEST_CASE("losses of pairs and triples: first and second derivatives") {
   check_gradients([&](const Tensors& in) { return Tensors{hinge_embedding_loss(in[0], signs, 0.3)}; }, {a});
   check_gradients([&](const Tensors& in) { return Tensors{cosine_embedding_loss(in[0], in[1], y, -0.9)}; }, {a, b});
   check_gradients([](const Tensors& in) { return Tensors{triplet_margin_loss(in[0], in[1], in[2])}; }, {a, b, c});
-  check_gradients(
-      [](const Tensors& in) { return Tensors{triplet_margin_loss(in[0], in[1], in[2], 1, 2, 1e-6, true)}; }, {a, b, c});
+  check_gradients([](const Tensors& in) { return Tensors{triplet_margin_loss(in[0], in[1], in[2], 1, 2, 1e-6, true)}; },
+                  {a, b, c});
 }
 
 }  // namespace

@@ -127,17 +127,17 @@ void check_fused_backward(const autograd::TensorFunction& fn, const Tensors& inp
 }
 
 TEST_CASE("layer and group norm: the fused backward pass, in every dtype and beyond one block") {
-  for (const auto& [dtype, tolerance] : {std::pair(kFloat64, 1e-9), std::pair(kFloat32, 2e-4), std::pair(kBFloat16, 0.1)}) {
+  for (const auto& [dtype, tolerance] :
+       {std::pair(kFloat64, 1e-9), std::pair(kFloat32, 2e-4), std::pair(kBFloat16, 0.1)}) {
     const auto cast = [dtype = dtype](const Tensor& t) { return t.detach().to(dtype).requires_grad_(); };
     for (const int64_t columns : {5, 70, 4500}) {
       const Tensors inputs{cast(leaf({300, columns})), cast(leaf({columns}, 1)), cast(leaf({columns}, 2))};
       if (dtype == kBFloat16 || columns > 1000) {
-        check_fused_backward(
-            [&](const Tensors& in) { return Tensors{layer_norm(in[0], columns, in[1], in[2])}; },
-            {cast(leaf({3, columns})), inputs[1], inputs[2]}, tolerance);
+        check_fused_backward([&](const Tensors& in) { return Tensors{layer_norm(in[0], columns, in[1], in[2])}; },
+                             {cast(leaf({3, columns})), inputs[1], inputs[2]}, tolerance);
       } else {
-        check_fused_backward([&](const Tensors& in) { return Tensors{layer_norm(in[0], columns, in[1], in[2])}; }, inputs,
-                             tolerance);
+        check_fused_backward([&](const Tensors& in) { return Tensors{layer_norm(in[0], columns, in[1], in[2])}; },
+                             inputs, tolerance);
       }
     }
     check_fused_backward([](const Tensors& in) { return Tensors{group_norm(in[0], 2, in[1], in[2])}; },
@@ -148,7 +148,8 @@ TEST_CASE("layer and group norm: the fused backward pass, in every dtype and bey
 }
 
 TEST_CASE("cosine_similarity and pairwise_distance") {
-  const Tensor a = tensor({1., 2., 3., -1.}).view({2, 2}).to(kFloat64), b = tensor({4., 0., 3., 1.}).view({2, 2}).to(kFloat64);
+  const Tensor a = tensor({1., 2., 3., -1.}).view({2, 2}).to(kFloat64),
+               b = tensor({4., 0., 3., 1.}).view({2, 2}).to(kFloat64);
   check_close(cosine_similarity(a, b), {1 / std::sqrt(5.0), 8 / 10.0});
   check_close(cosine_similarity(a, b, 0), {13 / std::sqrt(250.0), -1 / std::sqrt(5.0)});
   check_close(cosine_similarity(zeros({2}, kFloat64), ones({2}, kFloat64), 0), {0});
@@ -190,7 +191,8 @@ TEST_CASE("norms: wrong arguments") {
   CHECK_THROWS_AS(group_norm(x, 2, zeros({2})), ValueError);
   CHECK_THROWS_AS(rms_norm(x, 7), ValueError);
   const auto [out, mean, rstd] = native_layer_norm(x, 6, {}, {}, 1e-5);
-  CHECK_THROWS_AS(ops::native_layer_norm_backward(zeros({2, 5}), x, 6, mean, rstd, {}, {}, {true, true, true}), ValueError);
+  CHECK_THROWS_AS(ops::native_layer_norm_backward(zeros({2, 5}), x, 6, mean, rstd, {}, {}, {true, true, true}),
+                  ValueError);
   CHECK_THROWS_AS(ops::native_layer_norm_backward(x, x, 6, zeros({3}), rstd, {}, {}, {true, true, true}), ValueError);
   // The statistics carry no gradient of their own.
   const Tensor leaf_x = leaf({2, 6});

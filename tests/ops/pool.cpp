@@ -20,10 +20,10 @@ struct Case {
 
 // (N, C, H, W), windows of two dimensions.
 const Case kCases[] = {
-    {{2, 3, 6, 7}, {2, 2}, {}, {0, 0}, {1, 1}, false},   {{2, 2, 7, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
-    {{1, 2, 6, 6}, {3, 3}, {}, {1, 1}, {1, 1}, true},    {{2, 2, 6, 6}, {3, 2}, {}, {0, 0}, {1, 2}, true},
+    {{2, 3, 6, 7}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{2, 2, 7, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
+    {{1, 2, 6, 6}, {3, 3}, {}, {1, 1}, {1, 1}, true},      {{2, 2, 6, 6}, {3, 2}, {}, {0, 0}, {1, 2}, true},
     {{2, 1, 8, 5}, {3, 1}, {1, 3}, {1, 0}, {2, 1}, false}, {{1, 3, 9, 9}, {4, 4}, {2, 3}, {1, 1}, {1, 1}, true},
-    {{0, 3, 5, 5}, {2, 2}, {}, {0, 0}, {1, 1}, false},   {{1, 1, 1, 1}, {1, 1}, {}, {0, 0}, {1, 1}, false},
+    {{0, 3, 5, 5}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{1, 1, 1, 1}, {1, 1}, {}, {0, 0}, {1, 1}, false},
 };
 
 int64_t out_size(int64_t in, int64_t k, int64_t s, int64_t p, int64_t d, bool ceil_mode) {
@@ -157,7 +157,8 @@ TEST_CASE("avg_pool2d: padding counted or not, and a divisor of one's own") {
               counts.back() += count_include_pad ? padded : at >= 0;
             });
         const std::optional<int64_t> given = divisor ? std::optional(divisor) : std::nullopt;
-        for (const Tensor& input : {x, x.contiguous(MemoryFormat::ChannelsLast), x.transpose(0, 3).clone().transpose(0, 3)}) {
+        for (const Tensor& input :
+             {x, x.contiguous(MemoryFormat::ChannelsLast), x.transpose(0, 3).clone().transpose(0, 3)}) {
           const Doubles got =
               values(avg_pool2d(input, c.kernel, c.stride, c.padding, c.ceil_mode, count_include_pad, given));
           REQUIRE(got.size() == sums.size());
@@ -208,8 +209,11 @@ TEST_CASE("max_unpool puts values back where they came from") {
   CHECK(back.sizes() == x.sizes());
   CHECK(values(std::get<0>(max_pool2d_with_indices(back.abs(), 2))) == values(out.abs()));
   CHECK(back.ne(0).sum().item<int64_t>() <= out.numel());
-  check_gradients([at = indices](const Tensors& in) { return Tensors{max_unpool2d(in[0], at, {4, 6})}; },
-                  {leaf({2, 3, 2, 3})});
+  check_gradients(
+      [at = indices](const Tensors& in) {
+        return Tensors{max_unpool2d(in[0], at, {4, 6})};
+      },
+      {leaf({2, 3, 2, 3})});
   const auto [box, places] = max_pool3d_with_indices(scrambled({1, 2, 4, 4, 4}), 2);
   CHECK(max_unpool3d(box, places, {4, 4, 4}, {2, 2, 2}, {0, 0, 0}).sizes() == IntArrayRef({1, 2, 4, 4, 4}));
   CHECK_THROWS_AS(max_unpool2d(out, indices, {2, 2}), IndexError);
@@ -226,7 +230,11 @@ TEST_CASE("pooling: first and second derivatives") {
     check_gradients([](const Tensors& in) { return Tensors{avg_pool2d(in[0], 3, 2, 1, true, false)}; }, {input});
     check_gradients([](const Tensors& in) { return Tensors{avg_pool2d(in[0], 3, 1, 1, false, true, 5)}; }, {input});
     check_gradients([](const Tensors& in) { return Tensors{adaptive_avg_pool2d(in[0], {3, 2})}; }, {input});
-    check_gradients([](const Tensors& in) { return Tensors{std::get<0>(adaptive_max_pool2d(in[0], {3, 3}))}; }, {input});
+    check_gradients(
+        [](const Tensors& in) {
+          return Tensors{std::get<0>(adaptive_max_pool2d(in[0], {3, 3}))};
+        },
+        {input});
   }
   const Tensor line = scrambled({3, 7}).requires_grad_();
   check_gradients([](const Tensors& in) { return Tensors{max_pool1d(in[0], 3, 2, 1)}; }, {line});

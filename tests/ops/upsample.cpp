@@ -56,7 +56,9 @@ TEST_CASE("upsample: linear and cubic values") {
 
 TEST_CASE("upsample: weights sum to one, and rows and columns are resized alike") {
   const Tensor flat = full({2, 3, 4, 5}, 2.5, kFloat64);
-  const auto all = [](const Tensor& t, double value) { return values(t) == Doubles(static_cast<size_t>(t.numel()), value); };
+  const auto all = [](const Tensor& t, double value) {
+    return values(t) == Doubles(static_cast<size_t>(t.numel()), value);
+  };
   CHECK(all(upsample_bilinear2d(flat, {7, 3}, false), 2.5));
   check_close(values(upsample_bicubic2d(flat, {7, 3}, false)), Doubles(2 * 3 * 21, 2.5), 1e-12);
   CHECK(all(upsample_trilinear3d(flat.view({1, 2, 3, 4, 5}), {2, 6, 7}, false), 2.5));
@@ -92,7 +94,9 @@ TEST_CASE("upsample: first and second derivatives") {
     check_gradients([](const Tensors& in) { return Tensors{_upsample_nearest_exact2d(in[0], {2, 5})}; }, {x});
     check_gradients([](const Tensors& in) { return Tensors{upsample_bilinear2d(in[0], {5, 3}, false)}; }, {x});
     check_gradients(
-        [](const Tensors& in) { return Tensors{upsample_bicubic2d(in[0], std::nullopt, false, Scales{1.5, 0.8})}; },
+        [](const Tensors& in) {
+          return Tensors{upsample_bicubic2d(in[0], std::nullopt, false, Scales{1.5, 0.8})};
+        },
         {x});
   }
   const Tensor box = leaf({1, 1, 2, 3, 2});
