@@ -16,8 +16,7 @@ void register_piecewise() {
   kernels::threshold_backward.set(kCPU, map_with<functors::ThresholdBackward, RealTypes, Scalar>);
   kernels::leaky_relu.set(kCPU, map_with<functors::LeakyRelu, Types, Scalar>);
   kernels::leaky_relu_backward.set(kCPU, map_with<functors::LeakyReluBackward, Types, Scalar>);
-  kernels::elu_backward_from_result.set(kCPU,
-                                        map_with<functors::EluBackwardFromResult, Types, Scalar, Scalar, Scalar>);
+  kernels::elu_backward_from_result.set(kCPU, map_with<functors::EluBackwardFromResult, Types, Scalar, Scalar, Scalar>);
   kernels::hardtanh_backward.set(kCPU, map_with<functors::HardtanhBackward, Types, Scalar, Scalar>);
   kernels::hardswish.set(kCPU, map<functors::Hardswish, Types>);
   kernels::hardswish_backward.set(kCPU, map<functors::HardswishBackward, Types>);

@@ -64,8 +64,8 @@ struct LogReduced {
     const Vec::Ints exponent = shifted >> 23;
     f = Vec::from_bits((shifted & 0x007fffff) + 0x3f3504f3) - Vec(1.0f);
     k = Vec(__builtin_convertvector(exponent, Vec::Floats)) - select(subnormal, Vec(23.0f), Vec(0.0f));
-    const float c[] = {0.3333331043f, -0.2499998656f, 0.2000222785f, -0.1666925378f, 0.1421863129f,
-                       -0.1238427969f, 0.1187313112f, -0.1179029614f, 0.06915577209f};
+    const float c[] = {0.3333331043f,  -0.2499998656f, 0.2000222785f,  -0.1666925378f, 0.1421863129f,
+                       -0.1238427969f, 0.1187313112f,  -0.1179029614f, 0.06915577209f};
     log1pf = f - (Vec(0.5f) * f * f - f * f * f * polynomial(f, c));
   }
 };
@@ -111,8 +111,8 @@ inline Vec exp2(Vec x) {
   x = select(x < Vec(-150.0f), Vec(-150.0f), x);
   const vec::Rounded n(x);
   const Vec r = x - n.number;
-  const float c[] = {0.6931471806f, 0.2402265092f, 0.05550410929f, 0.00961805638f, 0.001333345412f, 1.546156325e-4f,
-                     1.531019805e-5f};
+  const float c[] = {0.6931471806f,   0.2402265092f,   0.05550410929f, 0.00961805638f,
+                     0.001333345412f, 1.546156325e-4f, 1.531019805e-5f};
   return vec::scale(Vec(1.0f) + r * polynomial(r, c), n.integer);
 }
 
@@ -174,10 +174,10 @@ inline Vec tanh(Vec x) {
 // x P(x^2) up to 1, beyond it 1 - exp(Q(x)) with Q = log erfc.
 inline Vec erf(Vec x) {
   const Vec size = select(abs(x) > Vec(4.0f), Vec(4.0f), abs(x));
-  const float p[] = {1.128379166f, -0.3761262714f, 0.1128360018f, -0.02685444464f, 0.005189535449f, -8.020842332e-4f,
-                     7.889123246e-5f};
-  const float q[] = {1.880362418e-4f, -1.129578407f, -0.6332199257f, -0.1084185444f, 0.02520823709f, -0.004204554981f,
-                     4.413350597e-4f, -2.168674416e-5f};
+  const float p[] = {1.128379166f,    -0.3761262714f,   0.1128360018f,  -0.02685444464f,
+                     0.005189535449f, -8.020842332e-4f, 7.889123246e-5f};
+  const float q[] = {1.880362418e-4f, -1.129578407f,    -0.6332199257f,  -0.1084185444f,
+                     0.02520823709f,  -0.004204554981f, 4.413350597e-4f, -2.168674416e-5f};
   const Vec inner = size * polynomial(size * size, p);
   const Vec outer = Vec(1.0f) - exp(polynomial(size, q));
   return copysign(select(size < Vec(1.0f), inner, outer), x);
@@ -205,7 +205,7 @@ RUSH_ALWAYS_INLINE HalfFloats pow_of_half(HalfFloats base, HalfFloats exponent) 
   const Longs k = shifted >> 52;
   const Doubles m = std::bit_cast<Doubles>((shifted & 0x000fffffffffffff) + kSqrtHalf);
   const Doubles s = (m - 1) / (m + 1);
-  const double c[] = {2.8853900817778496, 0.9617966941140544,  0.57707794216931108,
+  const double c[] = {2.8853900817778496,  0.9617966941140544,  0.57707794216931108,
                       0.41220927119400919, 0.31990495745596419, 0.28291033403626303};
   const Doubles log2_x = __builtin_convertvector(k, Doubles) + s * polynomial(s * s, c);
   Doubles t = log2_x * __builtin_convertvector(exponent, Doubles);
@@ -248,8 +248,7 @@ inline Vec pow(Vec base, Vec exponent) {
 
 // out = f(in...) for n floats, a register at a time; the rest is padded with ones.
 template <class F, size_t... I>
-RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n,
-                                 std::index_sequence<I...>) {
+RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n, std::index_sequence<I...>) {
   int64_t i = 0;
   for (; i + Vec::kSize <= n; i += Vec::kSize) f(Vec::load(in[I] + i)...).store(out + i);
   if (i == n) return;

@@ -1,6 +1,7 @@
 // Arithmetic of two operands. T is the type that the computation is done in: float for the 16-bit ones.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "backends/functors/integer.h"
 #include "core/complex_math.h"
@@ -53,6 +54,11 @@ struct DivTrunc {
     }
   }
 };
+// Of 16-bit numbers: their quotient is rounded to 16 bits before it is cut.
+template <class Storage>
+struct DivTruncOf {
+  RUSH_HD float operator()(float a, float b) const { return std::trunc(static_cast<float>(Storage(a / b))); }
+};
 
 struct DivFloor {
   template <class T>
@@ -76,6 +82,7 @@ struct DivFloor {
   }
 };
 
+// NaN where a / b is too large for T, as in PyTorch.
 struct Fmod {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
@@ -85,7 +92,7 @@ struct Fmod {
       }
       return static_cast<T>(a % b);
     } else {
-      return std::fmod(a, b);
+      return std::isinf(a / b) ? std::numeric_limits<T>::quiet_NaN() : std::fmod(a, b);
     }
   }
 };

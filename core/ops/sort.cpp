@@ -24,7 +24,7 @@ static std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool des
 // Sorting is always stable here.
 static std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool> /*stable*/, int64_t dim,
                                               bool descending) {
-  return sort(self, dim, descending);
+  return native::sort(self, dim, descending);
 }
 
 static Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
@@ -61,7 +61,9 @@ void register_sort_ops(Registry& r) {
   r.native(ops::topk, native::topk);
 }
 
-std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const { return ops::sort(*this, dim, descending); }
+std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
+  return ops::sort(*this, dim, descending);
+}
 std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim, bool descending) const {
   return ops::sort_stable(*this, stable, dim, descending);
 }

@@ -99,9 +99,9 @@ TEST_CASE("vectors of floats: limits and special values") {
 }
 
 TEST_CASE("vectors of floats: pow") {
-  const float interesting[] = {0.0f,  -0.0f, 1.0f,  -1.0f, 2.0f,  -2.0f, 0.5f,  3.0f,   -3.0f, 0.1f,
-                               10.0f, 1e-40f, kInf, -kInf, 1e30f, 1e-30f, 0.999f, 1.001f, 127.f, -149.0f,
-                               std::numeric_limits<float>::quiet_NaN()};
+  const float interesting[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  2.0f,   -2.0f,   0.5f,
+                               3.0f,  -3.0f,  0.1f,   10.0f,  1e-40f, kInf,    -kInf,
+                               1e30f, 1e-30f, 0.999f, 1.001f, 127.f,  -149.0f, std::numeric_limits<float>::quiet_NaN()};
   for (const float base : interesting) {
     for (const float exponent : interesting) {
       CAPTURE(base);

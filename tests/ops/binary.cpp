@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/complex_math.h"
 #include "core/ops/power.h"
 #include "tests/ops/index_testing.h"
 
@@ -86,9 +87,13 @@ TEST_CASE("binary: derivatives, twice") {
   }
   const auto several = [](const Tensors& in) {
     const Tensor a = in[0], b = in[1];
-    return Tensors{add(a, b, 2),      sub(a, b, 3),          rsub(a, b, 2),       div(a, b, std::nullopt), div(a, b, "floor"),
-                   div(a, b, "trunc"), true_divide(a, b), pow(a, 3),           pow(a, -1),              pow(a, 0.5),
-                   pow(a, 0),          pow(2.5, a),       float_power(a, 1.5), a % b};
+    return Tensors{add(a, b, 2),        sub(a, b, 3),
+                   rsub(a, b, 2),       div(a, b, std::nullopt),
+                   div(a, b, "floor"),  div(a, b, "trunc"),
+                   true_divide(a, b),   pow(a, 3),
+                   pow(a, -1),          pow(a, 0.5),
+                   pow(a, 0),           pow(2.5, a),
+                   float_power(a, 1.5), a % b};
   };
   check_gradients(several, {ramp({2, 2}, 1.2, 1.9), ramp({2}, 2.1, 2.9)});
   const auto inplace = [](const Tensors& in) {
@@ -200,8 +205,16 @@ TEST_CASE("binary: complex numbers") {
   CHECK(close(item(leaf.grad()), z * complex<double>(2)));
   const auto through = [](const Tensors& in) {
     const Tensor c = make_complex(in[0], in[1]);
-    return Tensors{abs(c),          angle(c),           real(c * c),       real(view_as_real(exp(c)).sum()), real(c.sgn()),
-                   real(c.conj() / (c + 3)), real(polar(in[0], in[1])), real(pow(c, c)), real(tanh(c)), real(sigmoid(c))};
+    return Tensors{abs(c),
+                   angle(c),
+                   real(c * c),
+                   real(view_as_real(exp(c)).sum()),
+                   real(c.sgn()),
+                   real(c.conj() / (c + 3)),
+                   real(polar(in[0], in[1])),
+                   real(pow(c, c)),
+                   real(tanh(c)),
+                   real(sigmoid(c))};
   };
   CHECK(autograd::gradcheck(through, {ramp({3}, 0.5, 1), ramp({3}, -1, 1)}));
 }
