@@ -1,7 +1,7 @@
 #include "core/ops/binary.h"
 
-#include "backends/cpu/blocks.h"
 #include "backends/cpu/register.h"
+#include "backends/cpu/vec_math.h"
 #include "backends/functors/binary.h"
 
 namespace rush::cpu {
@@ -36,9 +36,9 @@ void check_divisor(TensorIterator& it) {
 }
 
 template <class F>
-void divide(TensorIterator& it) {
+void rest_of_division(TensorIterator& it) {
   check_divisor(it);
-  map<F, RealTypes>(it);
+  map_vec<F, RealTypes>(it);
 }
 
 struct DivTruncLoop {
@@ -54,6 +54,11 @@ void div_trunc(TensorIterator& it) {
   pick<DivTruncLoop>(RealTypes(), it.common_dtype(), it.op())(it);
 }
 
+void div_floor(TensorIterator& it) {
+  check_divisor(it);
+  map<functors::DivFloor, RealTypes, kSlowGrain>(it);
+}
+
 }  // namespace
 
 void register_binary() {
@@ -61,9 +66,9 @@ void register_binary() {
   kernels::mul.set(kCPU, binary<functors::Mul, AllTypes>);
   kernels::div.set(kCPU, binary<functors::Div, FloatTypes>);
   kernels::div_trunc.set(kCPU, div_trunc);
-  kernels::div_floor.set(kCPU, divide<functors::DivFloor>);
-  kernels::fmod.set(kCPU, divide<functors::Fmod>);
-  kernels::remainder.set(kCPU, divide<functors::Remainder>);
+  kernels::div_floor.set(kCPU, div_floor);
+  kernels::fmod.set(kCPU, rest_of_division<functors::Fmod>);
+  kernels::remainder.set(kCPU, rest_of_division<functors::Remainder>);
 }
 
 }  // namespace rush::cpu

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/functors/integer.h"
+#include "backends/functors/select.h"
 #include "core/complex_math.h"
 
 namespace rush::functors {
@@ -91,8 +92,10 @@ struct Fmod {
         if (b == -1) return 0;
       }
       return static_cast<T>(a % b);
-    } else {
+    } else if constexpr (std::is_floating_point_v<T>) {
       return std::isinf(a / b) ? std::numeric_limits<T>::quiet_NaN() : std::fmod(a, b);
+    } else {
+      return fmod(a, b);
     }
   }
 };
@@ -101,7 +104,7 @@ struct Remainder {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
     const T rest = Fmod()(a, b);
-    return rest != 0 && (b < 0) != (rest < 0) ? static_cast<T>(rest + b) : rest;
+    return select((rest != T(0)) & ((b < T(0)) ^ (rest < T(0))), static_cast<T>(rest + b), rest);
   }
 };
 
@@ -156,7 +159,8 @@ struct Cube {
 struct Atan2 {
   template <class T>
   RUSH_HD T operator()(T y, T x) const {
-    return std::atan2(y, x);
+    using std::atan2;
+    return atan2(y, x);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "core/ops/binary.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -134,6 +135,19 @@ TEST_CASE("binary: division of floating point numbers follows Python") {
   CHECK(values(remainder(a, b))[3] == -kInf);
   CHECK(values(div(a, tensor({0.0}, kFloat64), "floor"))[0] == kInf);
   CHECK(std::isnan(values(fmod(a, 0.0))[0]));
+  // Exact in float32 too, where the quotient rounds up to an integer.
+  uint32_t state = 1;
+  const auto random = [&] {
+    state = state * 1664525u + 1013904223u;
+    return std::bit_cast<float>((state & 0x80ffffffu) | 0x3f000000u) * (state % 3 ? 1.0f : 1e6f);
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const float x = i % 2 ? random() : random() * static_cast<float>(i), y = random();
+    const float got = fmod(scalar_tensor(x), scalar_tensor(y)).item<float>();
+    CAPTURE(x);
+    CAPTURE(y);
+    REQUIRE(got == std::fmod(x, y));
+  }
 }
 
 TEST_CASE("binary: powers") {
