@@ -4,6 +4,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/vector_norm.h"
+#include "core/ops/unary.h"
 #include "core/ops/view.h"
 
 namespace rush {
