@@ -6,6 +6,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/hooks.h"
 #include "core/generator.h"
+#include "core/indexing.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
