@@ -7,6 +7,7 @@
 #include "autograd/hooks.h"
 #include "core/generator.h"
 #include "core/ops/activation.h"
+#include "core/indexing.h"
 #include "core/ops/binary.h"
 #include "core/ops/bitwise.h"
 #include "core/ops/compare.h"
