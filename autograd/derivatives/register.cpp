@@ -13,6 +13,7 @@ void register_autograd(Registry& r) {
   register_masked_derivatives(r);
   register_matmul_derivatives(r);
   register_pad_derivatives(r);
+  register_random_derivatives(r);
   register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
   register_triangular_derivatives(r);

@@ -18,6 +18,7 @@ void register_index_select_derivatives(Registry& registry);
 void register_masked_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
 void register_pad_derivatives(Registry& registry);
+void register_random_derivatives(Registry& registry);
 void register_rearrange_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_triangular_derivatives(Registry& registry);

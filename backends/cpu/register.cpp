@@ -13,6 +13,7 @@ void register_cpu(Registry&) {
   cpu::register_masked();
   cpu::register_matmul();
   cpu::register_pad();
+  cpu::register_random();
   cpu::register_range();
   cpu::register_rearrange();
   cpu::register_reduce();

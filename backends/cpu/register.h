@@ -19,6 +19,7 @@ void register_index_select();
 void register_masked();
 void register_matmul();
 void register_pad();
+void register_random();
 void register_range();
 void register_rearrange();
 void register_reduce();

@@ -5,6 +5,7 @@ namespace rush {
 void register_ops(Registry& r) {
   register_binary_ops(r);
   register_copy_ops(r);
+  register_dropout_ops(r);
   register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
@@ -16,6 +17,8 @@ void register_ops(Registry& r) {
   register_masked_ops(r);
   register_matmul_ops(r);
   register_pad_ops(r);
+  register_random_factory_ops(r);
+  register_random_ops(r);
   register_range_ops(r);
   register_rearrange_ops(r);
   register_reduce_ops(r);

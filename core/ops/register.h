@@ -9,6 +9,7 @@ void register_ops(Registry& registry);
 
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
+void register_dropout_ops(Registry& registry);
 void register_embedding_ops(Registry& registry);
 void register_dims_ops(Registry& registry);
 void register_extrema_ops(Registry& registry);
@@ -20,6 +21,8 @@ void register_index_select_ops(Registry& registry);
 void register_masked_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
 void register_pad_ops(Registry& registry);
+void register_random_factory_ops(Registry& registry);
+void register_random_ops(Registry& registry);
 void register_range_ops(Registry& registry);
 void register_rearrange_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
