@@ -20,6 +20,7 @@ void register_autograd(Registry& r) {
   register_norm_derivatives(r);
   register_pool_derivatives(r);
   register_pad_derivatives(r);
+  register_random_derivatives(r);
   register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
   register_softmax_derivatives(r);

@@ -25,6 +25,7 @@ void register_matmul_derivatives(Registry& registry);
 void register_norm_derivatives(Registry& registry);
 void register_pool_derivatives(Registry& registry);
 void register_pad_derivatives(Registry& registry);
+void register_random_derivatives(Registry& registry);
 void register_rearrange_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_softmax_derivatives(Registry& registry);

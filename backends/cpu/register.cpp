@@ -21,6 +21,7 @@ void register_cpu(Registry&) {
   cpu::register_pool();
   cpu::register_order_statistics();
   cpu::register_pad();
+  cpu::register_random();
   cpu::register_range();
   cpu::register_rearrange();
   cpu::register_reduce();

@@ -25,6 +25,7 @@ void register_norm();
 void register_pool();
 void register_order_statistics();
 void register_pad();
+void register_random();
 void register_range();
 void register_rearrange();
 void register_reduce();

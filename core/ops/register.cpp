@@ -14,6 +14,7 @@ void register_ops(Registry& r) {
   register_power_ops(r);
   register_ternary_ops(r);
   register_copy_ops(r);
+  register_dropout_ops(r);
   register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
@@ -30,6 +31,8 @@ void register_ops(Registry& r) {
   register_pool_ops(r);
   register_order_statistics_ops(r);
   register_pad_ops(r);
+  register_random_factory_ops(r);
+  register_random_ops(r);
   register_range_ops(r);
   register_rearrange_ops(r);
   register_reduce_ops(r);
