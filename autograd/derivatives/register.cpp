@@ -24,6 +24,7 @@ void register_autograd(Registry& r) {
   register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
   register_softmax_derivatives(r);
+  register_sort_derivatives(r);
   register_statistics_derivatives(r);
   register_triangular_derivatives(r);
   register_unary_derivatives(r);

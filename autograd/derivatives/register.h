@@ -29,6 +29,7 @@ void register_random_derivatives(Registry& registry);
 void register_rearrange_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_softmax_derivatives(Registry& registry);
+void register_sort_derivatives(Registry& registry);
 void register_statistics_derivatives(Registry& registry);
 void register_triangular_derivatives(Registry& registry);
 void register_unary_derivatives(Registry& registry);

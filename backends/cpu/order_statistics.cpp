@@ -82,7 +82,7 @@ struct MedianLoop {
       }
       load_entries(x, shape.inner, n, false, entries);
       const int64_t middle = std::max<int64_t>(n - nans - 1, 0) / 2;
-      std::nth_element(entries, entries + middle, entries + n);
+      std::nth_element(entries, entries + middle, entries + n, before<functors::SortKey<T>>);
       return entries[middle].index;
     });
   }
