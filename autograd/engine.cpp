@@ -113,6 +113,16 @@ std::unordered_set<Node*> nodes_leading_to(const std::vector<Edge>& roots, const
   return leading;
 }
 
+Tensors apply_node(Node& node, const Tensors& grads) {
+  // Restored on the way out: a node may start a backward pass of its own.
+  struct Restore {
+    Node* outer = current_node;
+    ~Restore() { current_node = outer; }
+  } restore;
+  current_node = &node;
+  return node.apply(grads);
+}
+
 void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {
   for (auto& hook : hooks) (*hook)(grads);
 }
@@ -146,7 +156,7 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
       if (node->next_edges().empty()) continue;
     }
     if (!options.accumulate && dynamic_cast<AccumulateGrad*>(node.get())) continue;
-    Tensors results = node->apply(grads);
+    Tensors results = apply_node(*node, grads);
     grads.clear();
     run_hooks(node->post_hooks(), results);
     if (!options.retain_graph) node->release_saved();

@@ -54,6 +54,9 @@ struct NodeHook {
 // order in which every consumer comes before its producers: the engine needs no other.
 class Node : public IntrusiveTarget {
  public:
+  // A leaf finds its accumulator again through a pointer that does not own it.
+  static constexpr bool revivable = true;
+
   explicit Node(uint64_t sequence_nr = next_sequence_nr()) : sequence_nr_(sequence_nr) {}
   ~Node() override;
 
@@ -91,6 +94,9 @@ class Node : public IntrusiveTarget {
   std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
   std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
 };
+
+// The node whose `apply` this thread is in; null outside the backward pass. Errors name it.
+inline thread_local constinit Node* current_node = nullptr;
 
 // The edge that a gradient of `tensor` flows along: to its grad_fn, to its accumulator if it is a leaf that requires a
 // gradient, invalid otherwise.

@@ -29,8 +29,9 @@ Tensor Saved::get() const {
       "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through it again");
   if (!tensor_.defined()) return {};
   const auto now = static_cast<uint32_t>(tensor_._version());
-  RUSH_CHECK(now == version_, "backward: a tensor of sizes ", tensor_.sizes(),
-             " that the gradient needs was modified in place: it is at version ", now, ", expected version ", version_);
+  RUSH_CHECK(now == version_, "backward: a tensor of sizes ", tensor_.sizes(), " that ",
+             current_node ? current_node->name() : "the gradient", " needs was modified in place: it is at version ",
+             now, ", expected version ", version_);
   if (!node_) return tensor_;
   Tensor output = detail::make_alias(tensor_);
   AutogradMeta& meta = need_meta(output);

@@ -60,8 +60,10 @@ class intrusive_ptr {
     return p;
   }
 
-  // As `share`, for an object that may be on its way out; null when its last reference is gone.
+  // As `share`, for an object that may be on its way out; null when its last reference is gone. T::revivable says that
+  // T is used so.
   static intrusive_ptr try_share(T* target) {
+    static_assert(revivable);
     uint32_t count = target->count_.load(std::memory_order_relaxed);
     while (count != 0) {
       if (target->count_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return take(target);
@@ -73,7 +75,12 @@ class intrusive_ptr {
   T* release() noexcept { return std::exchange(target_, nullptr); }
   void reset() noexcept {
     T* target = std::exchange(target_, nullptr);
-    if (target && target->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) target->destroy();
+    if (!target) return;
+    if constexpr (!revivable) {
+      // The last owner need not write the count: nobody else can see the object any more.
+      if (target->count_.load(std::memory_order_acquire) == 1) return target->destroy();
+    }
+    if (target->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) target->destroy();
   }
   void swap(intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
 
@@ -87,6 +94,9 @@ class intrusive_ptr {
   friend bool operator==(const intrusive_ptr& a, std::nullptr_t) { return a.target_ == nullptr; }
 
  private:
+  // Asked for where T is complete.
+  static constexpr bool revivable = requires { T::revivable; };
+
   void retain() const noexcept {
     if (target_) target_->count_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -58,6 +58,9 @@ class Tensor {
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   uint32_t use_count() const { return impl_.use_count(); }
   void reset() { impl_.reset(); }
+  // For borrowing without touching the count: what `borrow` returns must be given to `unborrow` and never destroyed.
+  static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
+  void unborrow() { impl_.release(); }
 
   IntArrayRef sizes() const { return checked().sizes(); }
   IntArrayRef strides() const { return checked().strides(); }

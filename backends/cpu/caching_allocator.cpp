@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "backends/cpu/register.h"
 #include "core/error.h"
@@ -77,10 +77,10 @@ class CachingAllocator final : public Allocator {
 
   void* take_central(size_t index);
   void give_central(void* data, size_t index) noexcept;
+  void add_counts(int64_t bytes, int64_t calls) noexcept;
 
  private:
   void* from_system(size_t size, size_t nbytes);
-  void count_allocated(int64_t bytes);
 
   mutable std::mutex mutex_;
   std::array<FreeList, kClasses> lists_;
@@ -94,10 +94,19 @@ CachingAllocator& instance() {
   return *allocator;
 }
 
-// One thread's small blocks.
+// One thread's small blocks, and its counts since it last added them to the allocator's: a shared counter written at
+// every call would cost as much as the rest of the call.
 struct ThreadCache {
   std::array<FreeList, kSmallClasses> lists;
+  int64_t bytes = 0, calls = 0;
+
   ~ThreadCache();
+  void count(int64_t more_bytes, int64_t more_calls) {
+    bytes += more_bytes;
+    calls += more_calls;
+    if (bytes > static_cast<int64_t>(kSmall) || bytes < -static_cast<int64_t>(kSmall)) flush();
+  }
+  void flush() { instance().add_counts(std::exchange(bytes, 0), std::exchange(calls, 0)); }
 };
 // Trivial, so that it can be asked after the cache itself is gone.
 thread_local bool thread_ended = false;
@@ -105,6 +114,7 @@ thread_local ThreadCache thread_cache;
 
 ThreadCache::~ThreadCache() {
   thread_ended = true;
+  flush();
   for (size_t index = 0; index < lists.size(); ++index) {
     while (void* data = lists[index].pop(class_size(index))) instance().give_central(data, index);
   }
@@ -116,8 +126,14 @@ void raise_to(std::atomic<int64_t>& maximum, int64_t value) {
   }
 }
 
-void CachingAllocator::count_allocated(int64_t bytes) {
+void CachingAllocator::add_counts(int64_t bytes, int64_t calls) noexcept {
   raise_to(max_allocated_, allocated_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  allocations_.fetch_add(calls, std::memory_order_relaxed);
+}
+
+// Counts through the thread's cache while there is one.
+void count(int64_t bytes, int64_t calls) {
+  thread_ended ? instance().add_counts(bytes, calls) : thread_cache.count(bytes, calls);
 }
 
 void* CachingAllocator::allocate(size_t nbytes) {
@@ -128,15 +144,14 @@ void* CachingAllocator::allocate(size_t nbytes) {
   if (index < kSmallClasses && !thread_ended) data = thread_cache.lists[index].pop(size);
   if (!data) data = take_central(index);
   if (!data) data = from_system(size, nbytes);
-  allocations_.fetch_add(1, std::memory_order_relaxed);
-  count_allocated(static_cast<int64_t>(nbytes));
+  count(static_cast<int64_t>(nbytes), 1);
   RUSH_POISON(static_cast<char*>(data) + nbytes, size - nbytes);
   return data;
 }
 
 void CachingAllocator::deallocate(void* data, size_t nbytes) noexcept {
   if (!data) return;
-  allocated_.fetch_sub(static_cast<int64_t>(nbytes), std::memory_order_relaxed);
+  count(-static_cast<int64_t>(nbytes), 0);
   const size_t index = size_class(nbytes);
   if (index < kSmallClasses && !thread_ended && thread_cache.lists[index].count < kKept) {
     thread_cache.lists[index].push(data, class_size(index));
@@ -184,6 +199,8 @@ void CachingAllocator::empty_cache() {
 }
 
 AllocatorStats CachingAllocator::stats() const {
+  // Other threads may be up to kSmall bytes behind.
+  if (!thread_ended) thread_cache.flush();
   AllocatorStats stats;
   stats.allocated = allocated_.load();
   stats.max_allocated = max_allocated_.load();

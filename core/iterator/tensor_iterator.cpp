@@ -6,40 +6,41 @@
 
 namespace rush {
 
-TensorIterator TensorIterator::pointwise(const char* op, const Tensor& out, TensorList inputs, Promotion promotion,
-                                         std::optional<ScalarType> output_dtype) {
-  TensorIterator it;
-  it.op_ = op;
-  it.count_ = static_cast<int>(inputs.size()) + 1;
-  RUSH_INTERNAL_ASSERT(it.count_ <= kMaxOperands, op, " has too many operands");
-  it.operands_[0].tensor = out;
-  Device device;
+TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
+                               std::optional<ScalarType> output_dtype)
+    : op_(op), count_(static_cast<int>(inputs.size()) + 1) {
+  RUSH_INTERNAL_ASSERT(count_ <= kMaxOperands, op, " has too many operands");
+  operands_[0].tensor = out;
   for (size_t i = 0; i < inputs.size(); ++i) {
     RUSH_CHECK_VALUE(inputs[i].defined(), op, ": argument ", i, " is undefined");
-    it.operands_[i + 1].tensor = inputs[i];
-    // A 0-dimensional CPU tensor goes along with tensors of any device.
-    const Device own = inputs[i].device();
-    const bool follows = inputs[i].dim() == 0 && own.is_cpu();
-    RUSH_CHECK_VALUE(follows || device.is_cpu() || device == own, op, ": tensors are on ", device, " and on ", own);
-    if (!follows && !own.is_cpu()) device = own;
+    Operand& operand = operands_[i + 1];
+    operand.tensor = inputs.are_borrowed() ? Tensor::borrow(inputs[i]) : inputs[i];
+    operand.borrowed = inputs.are_borrowed();
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    RUSH_CHECK_VALUE(inputs[i].device() == device || inputs[i].dim() == 0, op, ": tensors are on ", device, " and on ",
-                     inputs[i].device());
+  find_device();
+  set_dtypes(promotion, output_dtype);
+  if (set_up_flat()) return;
+  broadcast_shape();
+  resolve_overlap();
+  set_strides();
+  sort_dimensions();
+  allocate_output();
+  coalesce();
+}
+
+// The device of the computation. A 0-dimensional CPU tensor goes along with tensors of any device.
+void TensorIterator::find_device() {
+  const int first = operands_[0].tensor.defined() ? 0 : 1;
+  Device device = operands_[first].tensor.device();
+  for (int i = first + 1; i < count_; ++i) {
+    const Tensor& tensor = operands_[i].tensor;
+    if (tensor.device() == device || (tensor.dim() == 0 && tensor.is_cpu())) continue;
+    const Tensor& so_far = operands_[first].tensor;
+    const bool followed = i == first + 1 && first == 1 && so_far.dim() == 0 && so_far.is_cpu();
+    RUSH_CHECK_VALUE(followed, op_, ": tensors are on ", device, " and on ", tensor.device());
+    device = tensor.device();
   }
-  it.device_type_ = device.type;
-  RUSH_CHECK_VALUE(!out.defined() || out.device() == device || inputs.size() == 0 || device.is_cpu(), op,
-                   ": the result is on ", device, ", the output on ", out.device());
-  if (out.defined()) it.device_type_ = out.device().type;
-  it.set_dtypes(promotion, output_dtype);
-  if (it.set_up_flat()) return it;
-  it.broadcast_shape();
-  it.resolve_overlap();
-  it.set_strides();
-  it.sort_dimensions();
-  it.allocate_output();
-  it.coalesce();
-  return it;
+  device_type_ = device.type;
 }
 
 TensorIterator TensorIterator::nullary(const char* op, const Tensor& out) {
@@ -92,7 +93,7 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
       Operand& input = operands_[i];
       // Casting is outside the graph: the derivative casts the gradient back.
       if (input.tensor.scalar_type() != common) {
-        input.tensor = native::to_dtype(input.tensor, common);
+        input.own(native::to_dtype(input.tensor, common));
       }
     }
   }
@@ -157,7 +158,7 @@ void TensorIterator::resolve_overlap() {
                    out.strides(), ": several of its elements share memory; clone it first");
   for (int i = 1; i < count_; ++i) {
     // Reading a shifted alias while writing would see new values.
-    if (overlaps_partly(out, operands_[i].tensor)) operands_[i].tensor = native::clone_contiguous(operands_[i].tensor);
+    if (overlaps_partly(out, operands_[i].tensor)) operands_[i].own(native::clone_contiguous(operands_[i].tensor));
   }
 }
 

@@ -38,16 +38,51 @@ class TensorIterator {
     char* data = nullptr;
     DimVector strides;  // bytes
     ScalarType dtype = kFloat32;
+    bool borrowed = false;  // `tensor` is the caller's, who keeps it alive
+
+    Operand() = default;
+    Operand(Operand&& other) = delete;
+    ~Operand() {
+      if (borrowed) tensor.unborrow();
+    }
+    void own(Tensor replacement) {
+      if (borrowed) tensor.unborrow();
+      borrowed = false;
+      tensor = std::move(replacement);
+    }
+  };
+
+  // Input tensors: owned by the iterator, or, given as pointers, borrowed from a caller that outlives it.
+  class Inputs {
+   public:
+    Inputs(const Tensor& one) : owned_(one) {}
+    Inputs(TensorList list) : owned_(list) {}
+    template <size_t N>
+    Inputs(const Tensor (&array)[N]) : owned_(array) {}
+    Inputs(std::initializer_list<const Tensor*> pointers) : borrowed_(pointers) {}
+    size_t size() const { return owned_.size() + borrowed_.size(); }
+    bool are_borrowed() const { return !borrowed_.empty(); }
+    const Tensor& operator[](size_t i) const { return borrowed_.empty() ? owned_[i] : *borrowed_[i]; }
+
+   private:
+    TensorList owned_;
+    ArrayRef<const Tensor*> borrowed_;
   };
 
   // out = f(inputs...). `op` names the operator in errors. An undefined `out` is allocated; a defined one (in place)
   // must have the broadcast shape and a dtype that the result can be cast to. Throws ValueError and TypeError.
-  static TensorIterator pointwise(const char* op, const Tensor& out, TensorList inputs, Promotion promotion,
-                                  std::optional<ScalarType> output_dtype = std::nullopt);
+  TensorIterator(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
+                 std::optional<ScalarType> output_dtype = std::nullopt);
+  static TensorIterator pointwise(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
+                                  std::optional<ScalarType> output_dtype = std::nullopt) {
+    return TensorIterator(op, out, inputs, promotion, output_dtype);
+  }
   // out = f(): fills `out`.
   static TensorIterator nullary(const char* op, const Tensor& out);
 
   const Tensor& output() const { return operands_[0].tensor; }
+  // The same, given away: the iterator is not used again.
+  Tensor take_output() { return std::move(operands_[0].tensor); }
   // The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
   Tensor& finish();
 
@@ -75,6 +110,7 @@ class TensorIterator {
   void run_range(const Loop& loop, int64_t begin, int64_t end) const;
 
  private:
+  void find_device();
   void set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype);
   void broadcast_shape();
   bool set_up_flat();

@@ -8,15 +8,13 @@ namespace rush {
 namespace native {
 
 static Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  const Tensor inputs[] = {self, other};
-  auto it = TensorIterator::pointwise("add", Tensor(), inputs, Promotion::Common);
+  auto it = TensorIterator::pointwise("add", Tensor(), {&self, &other}, Promotion::Common);
   kernels::add(it.device_type(), it, alpha);
-  return it.output();
+  return it.take_output();
 }
 
 static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
-  const Tensor inputs[] = {self, other};
-  auto it = TensorIterator::pointwise("add_", self, inputs, Promotion::Common);
+  auto it = TensorIterator::pointwise("add_", self, {&self, &other}, Promotion::Common);
   kernels::add(it.device_type(), it, alpha);
   it.finish();
   return self;

@@ -12,14 +12,14 @@ namespace native {
 
 template <PointwiseKernel& kernel, Promotion promotion>
 Tensor unary(const Tensor& self) {
-  auto it = TensorIterator::pointwise(kernel.name(), Tensor(), self, promotion);
+  auto it = TensorIterator::pointwise(kernel.name(), Tensor(), {&self}, promotion);
   kernel(it.device_type(), it);
-  return it.output();
+  return it.take_output();
 }
 
 template <PointwiseKernel& kernel, Promotion promotion>
 Tensor& unary_(Tensor& self) {
-  auto it = TensorIterator::pointwise(kernel.name(), self, self, promotion);
+  auto it = TensorIterator::pointwise(kernel.name(), self, {&self}, promotion);
   kernel(it.device_type(), it);
   it.finish();
   return self;
@@ -27,16 +27,14 @@ Tensor& unary_(Tensor& self) {
 
 template <PointwiseKernel& kernel, Promotion promotion>
 Tensor binary(const Tensor& self, const Tensor& other) {
-  const Tensor inputs[] = {self, other};
-  auto it = TensorIterator::pointwise(kernel.name(), Tensor(), inputs, promotion);
+  auto it = TensorIterator::pointwise(kernel.name(), Tensor(), {&self, &other}, promotion);
   kernel(it.device_type(), it);
-  return it.output();
+  return it.take_output();
 }
 
 template <PointwiseKernel& kernel, Promotion promotion>
 Tensor& binary_(Tensor& self, const Tensor& other) {
-  const Tensor inputs[] = {self, other};
-  auto it = TensorIterator::pointwise(kernel.name(), self, inputs, promotion);
+  auto it = TensorIterator::pointwise(kernel.name(), self, {&self, &other}, promotion);
   kernel(it.device_type(), it);
   it.finish();
   return self;

@@ -1,0 +1,375 @@
+#include "core/io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/io/atomic_file.h"
+
+namespace rush::io {
+namespace {
+
+using Json = nlohmann::json;
+using Entry = SafetensorsFile::Entry;
+
+constexpr uint64_t kLengthSize = 8;           // of the header's length, which begins the file
+constexpr uint64_t kMaxHeader = 100'000'000;  // as the reference implementation
+constexpr size_t kMaxDims = 64;               // as PyTorch
+constexpr size_t kAlignment = 8;              // of the data
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+struct DtypeName {
+  std::string_view name;
+  ScalarType dtype;
+};
+constexpr std::array<DtypeName, 11> kDtypes{{{"BOOL", kBool},
+                                             {"U8", kUInt8},
+                                             {"I8", kInt8},
+                                             {"I16", kInt16},
+                                             {"I32", kInt32},
+                                             {"I64", kInt64},
+                                             {"F16", kFloat16},
+                                             {"BF16", kBFloat16},
+                                             {"F32", kFloat32},
+                                             {"F64", kFloat64},
+                                             {"C64", kComplex64}}};
+
+std::optional<ScalarType> dtype_named(std::string_view name) {
+  for (const DtypeName& each : kDtypes) {
+    if (each.name == name) return each.dtype;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(ScalarType dtype) {
+  for (const DtypeName& each : kDtypes) {
+    if (each.dtype == dtype) return each.name;
+  }
+  RUSH_THROW(TypeError, "save_safetensors: the format has no dtype for ", dtype);
+}
+
+// ---- reading
+// ---------------------------------------------------------------------------------------------------------
+
+// Receives the header's pieces as the parser meets them. Only one form is accepted,
+//   {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"KEY": "TEXT", ...}},
+// so no tree is built, which hostile input could make deep, and a key that comes twice is noticed.
+class HeaderHandler final : public nlohmann::json_sax<Json> {
+ public:
+  HeaderHandler(const std::string& path, std::vector<Entry>* entries, Metadata* metadata)
+      : path_(path), entries_(entries), metadata_(metadata) {}
+
+  bool start_object(size_t) override {
+    switch (at_) {
+      case At::Start: at_ = At::Header; return true;
+      case At::TensorValue:
+        at_ = At::Tensor;
+        has_dtype_ = has_shape_ = has_offsets_ = false;
+        return true;
+      case At::MetadataValue: at_ = At::MetadataObject; return true;
+      default: return unexpected("an object");
+    }
+  }
+
+  bool end_object() override {
+    if (at_ == At::Tensor) {
+      RUSH_CHECK_IO(has_dtype_ && has_shape_ && has_offsets_, path_, ": corrupt header: tensor '", entry().name,
+                    "' lacks its dtype, shape or data_offsets");
+    }
+    at_ = at_ == At::Header ? At::End : At::Header;
+    return true;
+  }
+
+  bool key(std::string& key) override {
+    if (at_ == At::Header) {
+      RUSH_CHECK_IO(names_.insert(key).second, path_, ": corrupt header: '", key, "' comes twice");
+      at_ = key == kMetadataKey ? At::MetadataValue : At::TensorValue;
+      if (at_ == At::TensorValue) entries_->push_back({key, kUInt8, {}, 0, 0});
+    } else if (at_ == At::MetadataObject) {
+      RUSH_CHECK_IO(metadata_->emplace(key, "").second, path_, ": corrupt header: metadata '", key, "' comes twice");
+      key_ = key;
+      at_ = At::MetadataText;
+    } else {
+      bool& seen = key == "dtype" ? has_dtype_ : key == "shape" ? has_shape_ : has_offsets_;
+      RUSH_CHECK_IO(key == "dtype" || key == "shape" || key == "data_offsets", path_, ": corrupt header: tensor '",
+                    entry().name, "' has an unknown key '", key, "'");
+      RUSH_CHECK_IO(!seen, path_, ": corrupt header: '", key, "' of tensor '", entry().name, "' comes twice");
+      seen = true;
+      at_ = key == "dtype" ? At::Dtype : key == "shape" ? At::Shape : At::Offsets;
+    }
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    if (at_ == At::MetadataText) {
+      (*metadata_)[key_] = text;
+      at_ = At::MetadataObject;
+      return true;
+    }
+    if (at_ != At::Dtype) return unexpected("a string");
+    const std::optional<ScalarType> dtype = dtype_named(text);
+    RUSH_CHECK_NOT_IMPLEMENTED(dtype, path_, ": tensor '", entry().name, "' has the unsupported dtype '", text, "'");
+    entry().dtype = *dtype;
+    at_ = At::Tensor;
+    return true;
+  }
+
+  bool start_array(size_t) override {
+    if (at_ != At::Shape && at_ != At::Offsets) return unexpected("an array");
+    at_ = at_ == At::Shape ? At::ShapeList : At::OffsetsList;
+    offsets_.clear();
+    return true;
+  }
+
+  bool number_unsigned(uint64_t number) override {
+    if (at_ == At::ShapeList) {
+      RUSH_CHECK_IO(number <= std::numeric_limits<int64_t>::max() && entry().shape.size() < kMaxDims, path_,
+                    ": corrupt header: tensor '", entry().name, "' has an absurd shape");
+      entry().shape.push_back(static_cast<int64_t>(number));
+    } else if (at_ == At::OffsetsList && offsets_.size() < 2) {
+      offsets_.push_back(number);
+    } else {
+      return unexpected("a number");
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    if (at_ == At::OffsetsList) {
+      RUSH_CHECK_IO(offsets_.size() == 2, path_, ": corrupt header: tensor '", entry().name,
+                    "' needs two data_offsets");
+      entry().begin = offsets_[0];
+      entry().end = offsets_[1];
+    }
+    at_ = At::Tensor;
+    return true;
+  }
+
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool) override { return unexpected("a boolean"); }
+  bool number_integer(int64_t) override { return unexpected("a negative number"); }
+  bool number_float(double, const std::string&) override { return unexpected("a fraction"); }
+  bool binary(Json::binary_t&) override { return unexpected("binary data"); }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    RUSH_THROW(IOError, path_, ": corrupt header: no JSON from byte ", kLengthSize + position, " on");
+  }
+
+ private:
+  enum class At {
+    Start,
+    Header,
+    TensorValue,
+    Tensor,
+    Dtype,
+    Shape,
+    ShapeList,
+    Offsets,
+    OffsetsList,
+    MetadataValue,
+    MetadataObject,
+    MetadataText,
+    End
+  };
+
+  Entry& entry() { return entries_->back(); }
+  [[noreturn]] bool unexpected(const char* what) {
+    const bool in_tensor = at_ >= At::TensorValue && at_ <= At::OffsetsList;
+    RUSH_THROW(IOError, path_, ": corrupt header: unexpected ", what, in_tensor ? " in tensor '" : "",
+               in_tensor ? entry().name : "", in_tensor ? "'" : "");
+  }
+
+  const std::string& path_;
+  std::vector<Entry>* entries_;
+  Metadata* metadata_;
+  At at_ = At::Start;
+  std::unordered_set<std::string> names_;
+  std::string key_;
+  bool has_dtype_ = false, has_shape_ = false, has_offsets_ = false;
+  std::vector<uint64_t> offsets_;
+};
+
+std::string read_header(const InputFile& file) {
+  uint8_t little_endian[kLengthSize];
+  RUSH_CHECK_IO(file.size() >= kLengthSize, file.path(), ": truncated: no safetensors file has only ", file.size(),
+                " bytes");
+  file.read(0, little_endian, kLengthSize);
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthSize; ++i) length |= uint64_t{little_endian[i]} << (8 * i);
+  RUSH_CHECK_IO(length <= kMaxHeader, file.path(), ": not a safetensors file: it announces a header of ", length,
+                " bytes, at most ", kMaxHeader, " are accepted");
+  RUSH_CHECK_IO(length <= file.size() - kLengthSize, file.path(), ": truncated: the header needs ", length,
+                " bytes, the file has ", file.size() - kLengthSize, " for it");
+  std::string header(static_cast<size_t>(length), '\0');
+  file.read(kLengthSize, header.data(), header.size());
+  RUSH_CHECK_IO(header.starts_with('{'), file.path(), ": not a safetensors file: its header does not begin with '{'");
+  return header;
+}
+
+// Bytes of the values. Empty dimensions count as one here: strides are made of the others' products.
+uint64_t checked_bytes(const std::string& path, const Entry& entry) {
+  int64_t bytes = element_size(entry.dtype);
+  bool overflow = false, empty = false;
+  for (const int64_t size : entry.shape) {
+    empty |= size == 0;
+    overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes);
+  }
+  RUSH_CHECK_IO(!overflow, path, ": corrupt header: tensor '", entry.name, "' of shape ", entry.shape,
+                " has more than 2^63 bytes");
+  return empty ? 0 : static_cast<uint64_t>(bytes);
+}
+
+// Every tensor has the bytes that its dtype and shape ask for, and together they are all of the data.
+void check_ranges(const std::string& path, const std::vector<Entry>& entries, uint64_t data_size) {
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(entries[a].begin, entries[a].end) < std::pair(entries[b].begin, entries[b].end);
+  });
+  uint64_t covered = 0;
+  for (const size_t i : order) {
+    const Entry& entry = entries[i];
+    RUSH_CHECK_IO(entry.begin <= entry.end && entry.end <= data_size, path, ": truncated or corrupt: tensor '",
+                  entry.name, "' lies at bytes ", entry.begin, " to ", entry.end, " of ", data_size);
+    const uint64_t bytes = checked_bytes(path, entry);
+    RUSH_CHECK_IO(entry.end - entry.begin == bytes, path, ": corrupt header: tensor '", entry.name, "' of shape ",
+                  entry.shape, " and dtype ", entry.dtype, " needs ", bytes, " bytes, it has ",
+                  entry.end - entry.begin);
+    RUSH_CHECK_IO(entry.begin == covered, path, ": corrupt header: tensor '", entry.name, "' begins at byte ",
+                  entry.begin, ", the one before it ends at ", covered);
+    covered = entry.end;
+  }
+  RUSH_CHECK_IO(covered == data_size, path, ": corrupt: ", data_size - covered, " bytes after the last tensor");
+}
+
+// ---- writing
+// ---------------------------------------------------------------------------------------------------------
+
+// The text as a JSON string. Throws ValueError unless it is UTF-8.
+std::string quoted(const std::string& text) {
+  try {
+    return Json(text).dump();
+  } catch (const Json::exception&) {
+    RUSH_THROW(ValueError, "save_safetensors: a name or metadata is not UTF-8 text");
+  }
+}
+
+void check_savable(const NamedTensors& tensors) {
+  std::unordered_set<std::string_view> names;
+  for (const auto& [name, tensor] : tensors) {
+    RUSH_CHECK_VALUE(name != kMetadataKey, "save_safetensors: a tensor cannot be named '", kMetadataKey, "'");
+    RUSH_CHECK_VALUE(names.insert(name).second, "save_safetensors: two tensors are named '", name, "'");
+    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), "save_safetensors: tensor '", name, "' has no data");
+    name_of(tensor.scalar_type());
+  }
+}
+
+// Wide elements first, so that every tensor is aligned to its own; otherwise in the caller's order.
+std::vector<size_t> order_in_file(const NamedTensors& tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return tensors[a].second.element_size() > tensors[b].second.element_size();
+  });
+  return order;
+}
+
+// The header, padded so that the data begin aligned.
+std::string make_header(const NamedTensors& tensors, const std::vector<size_t>& order, const Metadata& metadata) {
+  std::vector<int64_t> begins(tensors.size());
+  int64_t end = 0;
+  for (const size_t i : order) {
+    begins[i] = end;
+    end += tensors[i].second.nbytes();
+  }
+
+  std::string header = "{", separator;
+  if (!metadata.empty()) {
+    header += str(quoted(std::string(kMetadataKey)), ":{");
+    for (const auto& [key, text] : metadata) {
+      header += str(separator, quoted(key), ":", quoted(text));
+      separator = ",";
+    }
+    header += "}";
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, tensor] = tensors[i];
+    header += str(separator, quoted(name), ":{\"dtype\":\"", name_of(tensor.scalar_type()),
+                  "\",\"shape\":", Json(tensor.sizes().vec()).dump(), ",\"data_offsets\":[", begins[i], ",",
+                  begins[i] + tensor.nbytes(), "]}");
+    separator = ",";
+  }
+  header += "}";
+  header.resize((header.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  return header;
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {
+  check_savable(tensors);
+  const std::vector<size_t> order = order_in_file(tensors);
+  const std::string header = make_header(tensors, order, metadata);
+
+  AtomicFile file(path);
+  uint8_t little_endian[kLengthSize];
+  for (size_t i = 0; i < kLengthSize; ++i) little_endian[i] = static_cast<uint8_t>(uint64_t{header.size()} >> (8 * i));
+  file.write(little_endian, kLengthSize);
+  file.write(header);
+  for (const size_t i : order) {
+    const Tensor values = tensors[i].second.detach().cpu().contiguous();
+    file.write(values.data_ptr(), static_cast<size_t>(values.nbytes()));
+  }
+  file.commit();
+}
+
+NamedTensors load_safetensors(const std::string& path) {
+  const SafetensorsFile file(path);
+  NamedTensors tensors;
+  for (const Entry& entry : file.entries()) tensors.emplace_back(entry.name, file.read(entry));
+  return tensors;
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
+  const std::string header = read_header(file_);
+  HeaderHandler handler(path, &entries_, &metadata_);
+  Json::sax_parse(header, &handler);
+
+  const uint64_t data_begin = kLengthSize + header.size();
+  check_ranges(path, entries_, file_.size() - data_begin);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].begin += data_begin;
+    entries_[i].end += data_begin;
+    by_name_.emplace(entries_[i].name, i);
+  }
+}
+
+const Entry* SafetensorsFile::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+Tensor SafetensorsFile::read(std::string_view name) const {
+  const Entry* entry = find(name);
+  RUSH_CHECK_IO(entry, file_.path(), ": has no tensor named '", name, "'");
+  return read(*entry);
+}
+
+Tensor SafetensorsFile::read(const Entry& entry) const {
+  const size_t size = static_cast<size_t>(entry.end - entry.begin);
+  const Tensor tensor = detail::empty_contiguous(entry.shape, entry.dtype, kCPU);
+  file_.read(entry.begin, tensor.data_ptr(), size);
+  if (entry.dtype == kBool) {
+    const uint8_t* bytes = static_cast<const uint8_t*>(tensor.data_ptr());
+    RUSH_CHECK_IO(std::all_of(bytes, bytes + size, [](uint8_t byte) { return byte <= 1; }), file_.path(),
+                  ": corrupt: tensor '", entry.name, "' holds a bool that is neither 0 nor 1");
+  }
+  return tensor;
+}
+
+}  // namespace rush::io

@@ -1,0 +1,202 @@
+#include "autograd/engine.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+Tensor leaf(std::initializer_list<double> values) { return tensor(values, kFloat64).requires_grad_(); }
+
+std::vector<double> list(const Tensor& t) {
+  std::vector<double> values;
+  const Tensor flat = t.detach().contiguous().view({-1});
+  for (int64_t i = 0; i < flat.numel(); ++i) values.push_back(flat[i].item<double>());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("gradients of a tensor used several times are summed") {
+  const Tensor x = leaf({2, 3});
+  (x * x + x).sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{5, 7});
+  // A second pass adds to what is there.
+  (x * 10).sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{15, 17});
+}
+
+TEST_CASE("gradients are summed over broadcast dimensions and cast to the input's dtype") {
+  const Tensor column = ones({3, 1}, TensorOptions(kFloat64)).requires_grad_();
+  const Tensor row = ones({4}, requires_grad());
+  (column * row).sum().backward();
+  CHECK(column.grad().sizes() == IntArrayRef({3, 1}));
+  CHECK(list(column.grad()) == std::vector<double>{4, 4, 4});
+  CHECK(row.grad().scalar_type() == kFloat32);
+  CHECK(list(row.grad()) == std::vector<double>{3, 3, 3, 3});
+}
+
+TEST_CASE("a graph is freed by its backward pass unless it is retained") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = (x * x).sum();
+  y.backward({}, true);
+  y.backward();
+  CHECK(list(x.grad()) == std::vector<double>{4, 8});
+  CHECK_THROWS_WITH_AS(
+      y.backward(),
+      "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through "
+      "it again",
+      Error);
+}
+
+TEST_CASE("grad returns gradients and leaves .grad alone") {
+  const Tensor x = leaf({1, 2}), z = leaf({5, 6});
+  const Tensor y = x * x * z;
+  const Tensors g = autograd::grad(y.sum(), {x, z});
+  CHECK(list(g[0]) == std::vector<double>{10, 24});
+  CHECK(list(g[1]) == std::vector<double>{1, 4});
+  CHECK_FALSE(x.grad().defined());
+  const Tensor unused = leaf({1});
+  CHECK_THROWS_AS(autograd::grad((x * 2).sum(), unused), Error);
+  CHECK_FALSE(autograd::grad((x * 2).sum(), {unused}, {}, {}, false, true)[0].defined());
+}
+
+TEST_CASE("grad with respect to a tensor inside the graph, and to an input of one of its consumers") {
+  const Tensor x = leaf({3});
+  const Tensor y = x * x;
+  const Tensor z = y * y;
+  const Tensors g = autograd::grad(z, {y, x});
+  CHECK(g[0].item<double>() == 18);
+  CHECK(g[1].item<double>() == 108);
+}
+
+TEST_CASE("higher derivatives through create_graph") {
+  const Tensor x = leaf({2});
+  Tensor d = x * x * x * x;
+  for (const double expected : {32.0, 48.0, 48.0, 24.0}) {
+    d = autograd::grad(d, x, {}, true, true)[0];
+    CHECK(d.item<double>() == doctest::Approx(expected));
+  }
+}
+
+TEST_CASE("backward with inputs accumulates only into those") {
+  const Tensor x = leaf({2}), w = leaf({3});
+  const Tensor y = x * w;
+  y.backward({}, false, false, TensorList(w));
+  CHECK(w.grad().item<double>() == 2);
+  CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("hooks see and replace gradients; removed ones do not run") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  std::vector<double> seen;
+  y.register_hook([&](const Tensor& g) { seen = list(g); });
+  y.register_hook([](const Tensor& g) { return g * 10; });
+  const unsigned removed = x.register_hook([](const Tensor& g) { return g * 1000; });
+  x.register_hook([](const Tensor& g) { return g + 1; });
+  x.remove_hook(removed);
+  y.sum().backward();
+  CHECK(seen == std::vector<double>{1, 1});
+  CHECK(list(x.grad()) == std::vector<double>{31, 31});
+  CHECK_THROWS_AS(x.remove_hook(7), IndexError);
+  CHECK_THROWS_AS(ones({1}).register_hook([](const Tensor&) {}), Error);
+}
+
+TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  (y * y).sum().backward();
+  CHECK(list(y.grad()) == std::vector<double>{6, 12});
+  CHECK(y.retains_grad());
+  {
+    // The tensor may be gone by then.
+    Tensor z = x * 2;
+    const Tensor loss = z.sum();
+    z.retain_grad();
+    z.reset();
+    loss.backward();
+  }
+}
+
+TEST_CASE("guards decide what is recorded, detach leaves the graph") {
+  const Tensor x = leaf({1});
+  {
+    const NoGradGuard no_grad;
+    CHECK_FALSE((x * 2).requires_grad());
+    {
+      const EnableGradGuard grad;
+      CHECK((x * 2).requires_grad());
+    }
+    CHECK_FALSE(GradMode::is_enabled());
+  }
+  CHECK((x * 2).requires_grad());
+  const Tensor d = x.detach();
+  CHECK_FALSE(d.requires_grad());
+  CHECK(d.data_ptr() == x.data_ptr());
+  CHECK(x.is_leaf());
+  CHECK_FALSE((x * 2).is_leaf());
+  {
+    const InferenceMode inference;
+    const Tensor t = ones({2});
+    CHECK(t.is_inference());
+    CHECK_THROWS_AS(t.requires_grad_(), Error);
+  }
+}
+
+TEST_CASE("bad calls are one-line errors") {
+  const Tensor x = leaf({1, 2});
+  CHECK_THROWS_AS(x.backward(), Error);
+  CHECK_THROWS_AS(ones({1}).backward(), Error);
+  CHECK_THROWS_AS((x * 2).backward(ones({3}, kFloat64)), ValueError);
+  CHECK_THROWS_AS(ones({2}, kInt64).requires_grad_(), Error);
+  CHECK_THROWS_AS((x * 2).requires_grad_(false), Error);
+}
+
+TEST_CASE("a graph of a million nodes is walked and freed without recursion") {
+  const Tensor x = leaf({1});
+  const Tensor b = tensor({1.0}, kFloat64);
+  Tensor y = x;
+  for (int i = 0; i < 1000000; ++i) y = y + b;
+  y.backward();
+  CHECK(x.grad().item<double>() == 1);
+  y.reset();
+  // Freed without a backward pass.
+  y = x;
+  for (int i = 0; i < 1000000; ++i) y = y * b;
+  y.reset();
+}
+
+TEST_CASE("threads run their own backward passes over shared leaves' graphs") {
+  const Tensor shared = leaf({2});
+  std::vector<std::thread> threads;
+  std::vector<double> results(4);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const Tensor y = shared * shared * static_cast<double>(t);
+        results[t] = autograd::grad(y, shared)[0].item<double>();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(results == std::vector<double>{0, 4, 8, 12});
+}
+
+TEST_CASE("a consumer recorded by another thread comes before what it consumed") {
+  const Tensor x = leaf({3});
+  Tensor y = x;
+  std::thread([&] {
+    for (int i = 0; i < 100; ++i) y = y * 1.0;
+  }).join();
+  Tensor z;
+  std::thread([&] { z = y * y; }).join();
+  z.backward();
+  CHECK(x.grad().item<double>() == 6);
+}

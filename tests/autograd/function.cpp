@@ -1,0 +1,88 @@
+#include "autograd/function.h"
+
+#include <doctest/doctest.h>
+
+#include "rushlight.h"
+
+using namespace rush;
+using autograd::AutogradContext;
+
+namespace {
+
+struct ScaledSquare : autograd::Function<ScaledSquare> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double scale) {
+    ctx->save_for_backward({x});
+    ctx->saved_data["scale"] = scale;
+    return x * x * scale;
+  }
+  static Tensors backward(AutogradContext* ctx, Tensors g) {
+    const Tensor x = ctx->get_saved_variables()[0];
+    return {g[0] * x * (2 * std::any_cast<double>(ctx->saved_data["scale"])), Tensor()};
+  }
+};
+
+struct ExpAndTwice : autograd::Function<ExpAndTwice> {  // saves an output; has two outputs
+  static Tensors forward(AutogradContext* ctx, const Tensor& x) {
+    const Tensor e = x.exp();
+    ctx->save_for_backward({e});
+    return {e, x * 2};
+  }
+  static Tensors backward(AutogradContext* ctx, Tensors g) { return {g[0] * ctx->get_saved_variables()[0] + g[1] * 2}; }
+};
+
+struct WrongCount : autograd::Function<WrongCount> {
+  static Tensor forward(AutogradContext*, const Tensor& a, const Tensor& b) { return a * b; }
+  static Tensors backward(AutogradContext*, Tensors g) { return {g[0]}; }
+};
+
+struct Identity : autograd::Function<Identity> {
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x; }
+  static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 3}; }
+};
+
+struct WrongFormula : autograd::Function<WrongFormula> {
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x * x; }
+  static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 2}; }
+};
+
+}  // namespace
+
+TEST_CASE("a custom function is recorded with its own backward, twice differentiable") {
+  const Tensor x = tensor({0.5, -1.0, 2.0}, kFloat64).requires_grad_();
+  const auto fn = [](const Tensors& in) { return Tensors{ScaledSquare::apply(in[0], 3.0)}; };
+  CHECK(autograd::gradcheck(fn, {x}));
+  CHECK(autograd::gradgradcheck(fn, {x}));
+  CHECK(ScaledSquare::apply(x, 3.0).grad_fn()->name().find("ScaledSquare") != std::string::npos);
+  const NoGradGuard no_grad;
+  CHECK_FALSE(ScaledSquare::apply(x, 3.0).requires_grad());
+}
+
+TEST_CASE("several outputs; those without a gradient are given zeros") {
+  const Tensor x = tensor({0.5, -1.0}, kFloat64).requires_grad_();
+  const auto fn = [](const Tensors& in) { return ExpAndTwice::apply(in[0]); };
+  CHECK(autograd::gradcheck(fn, {x}));
+  CHECK(autograd::gradgradcheck(fn, {x}));
+  ExpAndTwice::apply(x)[1].sum().backward();
+  CHECK(x.grad()[0].item<double>() == 2);
+}
+
+TEST_CASE("an input returned as it is keeps its own history") {
+  const Tensor x = tensor({1.0}, kFloat64).requires_grad_();
+  const Tensor y = Identity::apply(x);
+  CHECK(x.is_leaf());
+  (y + x).sum().backward();
+  CHECK(x.grad().item<double>() == 4);
+}
+
+TEST_CASE("backward must return a gradient for every argument of forward") {
+  const Tensor x = tensor({1.0}, kFloat64).requires_grad_();
+  CHECK_THROWS_AS(WrongCount::apply(x, x).backward(), Error);
+}
+
+TEST_CASE("gradcheck finds a wrong formula and names the element") {
+  const Tensor x = tensor({0.5, -1.0}, kFloat64).requires_grad_();
+  const auto fn = [](const Tensors& in) { return Tensors{WrongFormula::apply(in[0])}; };
+  CHECK_THROWS_AS(autograd::gradcheck(fn, {x}), Error);
+  CHECK_THROWS_AS(autograd::gradcheck(fn, {ones({2}, requires_grad())}), TypeError);
+  CHECK_THROWS_AS(autograd::gradcheck(fn, {ones({2}, kFloat64)}), ValueError);
+}
