@@ -117,10 +117,18 @@ void multiply_part(const Product<T>& p, const Grid& grid, int64_t part) {
   if (rows > 0 && columns > 0) multiply_on_this_thread(p.part(row, rows, column, columns));
 }
 
+template <class T>
+gemm_math_t<T> factor_of(const Scalar& scalar) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<gemm_math_t<T>>(scalar.toLong());
+  } else {
+    return scalar.to<gemm_math_t<T>>();
+  }
+}
+
 struct GemmLoop {
   template <class T>
   static void run(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    using Math = gemm_math_t<T>;
     if (c.numel() == 0) return;
     const auto batch_step = [](const Tensor& t) { return t.stride(0); };
     Product<T> first{c.size(1),
@@ -129,8 +137,8 @@ struct GemmLoop {
                      {a.data_ptr<T>(), a.stride(1), a.stride(2)},
                      {b.data_ptr<T>(), b.stride(1), b.stride(2)},
                      {c.data_ptr<T>(), c.stride(1), c.stride(2)},
-                     alpha.to<Math>(),
-                     beta.to<Math>()};
+                     factor_of<T>(alpha),
+                     factor_of<T>(beta)};
     int64_t a_step = batch_step(a), b_step = batch_step(b);
     if (better_transposed(first)) {
       first = first.transposed();

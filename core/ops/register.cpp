@@ -7,6 +7,7 @@ void register_ops(Registry& r) {
   register_copy_ops(r);
   register_factory_ops(r);
   register_matmul_ops(r);
+  register_product_ops(r);
   register_reduce_ops(r);
   register_unary_ops(r);
   register_view_ops(r);

@@ -11,6 +11,7 @@ void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
+void register_product_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
 void register_view_ops(Registry& registry);
