@@ -5,6 +5,7 @@ namespace rush {
 void register_autograd(Registry& r) {
   register_binary_derivatives(r);
   register_copy_derivatives(r);
+  register_join_derivatives(r);
   register_index_derivatives(r);
   register_masked_derivatives(r);
   register_matmul_derivatives(r);

@@ -11,6 +11,7 @@ void register_cpu(Registry&) {
   cpu::register_matmul();
   cpu::register_reduce();
   cpu::register_unary();
+  cpu::register_view();
 }
 
 }  // namespace rush

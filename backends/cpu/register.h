@@ -17,6 +17,7 @@ void register_masked();
 void register_matmul();
 void register_reduce();
 void register_unary();
+void register_view();
 }  // namespace cpu
 
 }  // namespace rush

@@ -9,12 +9,15 @@ void register_ops(Registry& registry);
 
 void register_binary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
+void register_dims_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
+void register_join_ops(Registry& registry);
 void register_index_ops(Registry& registry);
 void register_masked_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
 void register_product_ops(Registry& registry);
 void register_reduce_ops(Registry& registry);
+void register_split_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
 void register_view_ops(Registry& registry);
 
