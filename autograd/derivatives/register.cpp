@@ -4,6 +4,8 @@ namespace rush {
 
 void register_autograd(Registry& r) {
   register_binary_derivatives(r);
+  register_conv_derivatives(r);
+  register_linear_derivatives(r);
   register_copy_derivatives(r);
   register_join_derivatives(r);
   register_index_derivatives(r);

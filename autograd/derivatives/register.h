@@ -9,6 +9,8 @@ class Registry;
 void register_autograd(Registry& registry);
 
 void register_binary_derivatives(Registry& registry);
+void register_conv_derivatives(Registry& registry);
+void register_linear_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);
 void register_index_derivatives(Registry& registry);

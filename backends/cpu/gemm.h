@@ -99,6 +99,13 @@ constexpr int64_t packed_columns_size(int64_t columns, int64_t depth) {
   return (columns + Shape::columns - 1) / Shape::columns * Shape::columns * depth * Shape::planes;
 }
 
+// The largest step that splits `count` into equal parts of at most `most`, in multiples of `unit`.
+inline int64_t even_step(int64_t count, int64_t most, int64_t unit) {
+  const int64_t parts = (count + most - 1) / most;
+  const int64_t step = (count + parts - 1) / parts;
+  return (step + unit - 1) / unit * unit;
+}
+
 // Packs rows of A, or columns of B, over a range of the depth.
 template <class Math>
 void pack_rows(const LaneSource<Math>& a, int64_t row, int64_t rows, int64_t depth_begin, int64_t depth,

@@ -186,13 +186,6 @@ void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const gemm_re
   }
 }
 
-// The largest step that splits `count` into equal parts of at most `most`, in multiples of `unit`.
-inline int64_t even_step(int64_t count, int64_t most, int64_t unit) {
-  const int64_t parts = (count + most - 1) / most;
-  const int64_t step = (count + parts - 1) / parts;
-  return (step + unit - 1) / unit * unit;
-}
-
 template <class Math>
 void multiply(int64_t rows, int64_t columns, int64_t depth, const LaneSource<Math>& a, const LaneSource<Math>& b,
               Math alpha, Math beta, MatrixRef<Math> c) {

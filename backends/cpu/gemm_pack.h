@@ -1,4 +1,4 @@
-// Packing the lanes of an ordinary strided matrix, see Note [How a product is computed].
+// Packing lanes, and those of an ordinary strided matrix. See Note [How a product is computed].
 #pragma once
 #include <algorithm>
 
@@ -27,36 +27,69 @@ RUSH_ALWAYS_INLINE void put(T value, Real* to, int64_t width) {
   }
 }
 
+// Lanes that lie side by side: from(d) is the first lane at depth d.
+template <class T, class From>
+void pack_across(const From& from, int64_t lanes, int64_t depth, int64_t width,
+                 gemm_real_t<gemm_math_t<T>>* panel) {
+  using Shape = TileShape<gemm_math_t<T>>;
+  constexpr int64_t full = Shape::columns;
+  const int64_t step = Shape::planes * width;
+  if (lanes == full && width == full) {
+    // A constant count makes this a few vector moves.
+    for (int64_t d = 0; d < depth; ++d) {
+      const T* source = from(d);
+      for (int64_t l = 0; l < full; ++l) put(source[l], panel + d * Shape::planes * full + l, full);
+    }
+    return;
+  }
+  for (int64_t d = 0; d < depth; ++d) {
+    const T* source = from(d);
+    for (int64_t l = 0; l < lanes; ++l) put(source[l], panel + d * step + l, width);
+  }
+}
+
+// Lanes whose depth lies side by side: from(l) is lane l at the first depth. A transposition: as much depth at a time
+// as a cache line of the source holds, to stay near in the panel.
+template <class T, class From>
+void pack_along(const From& from, int64_t lanes, int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
+  constexpr int64_t run = 64 / sizeof(T);
+  const int64_t step = TileShape<gemm_math_t<T>>::planes * width;
+  for (int64_t d = 0; d < depth; d += run) {
+    const int64_t end = std::min(d + run, depth);
+    for (int64_t l = 0; l < lanes; ++l) {
+      const T* source = from(l);
+      for (int64_t i = d; i < end; ++i) put(source[i], panel + i * step + l, width);
+    }
+  }
+}
+
+// Lanes anywhere: at(l, d) is the number.
+template <class T, class At>
+void pack_scattered(const At& at, int64_t lanes, int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
+  const int64_t step = TileShape<gemm_math_t<T>>::planes * width;
+  for (int64_t d = 0; d < depth; ++d) {
+    for (int64_t l = 0; l < lanes; ++l) put(at(l, d), panel + d * step + l, width);
+  }
+}
+
+template <class Math>
+void zero_panel(gemm_real_t<Math>* panel, int64_t lanes, int64_t depth, int64_t width) {
+  if (lanes < width) std::fill_n(panel, depth * TileShape<Math>::planes * width, gemm_real_t<Math>(0));
+}
+
 template <class T>
 void pack_matrix(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t lanes, int64_t depth_begin,
                  int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
-  using Math = gemm_math_t<T>;
-  constexpr int64_t planes = TileShape<Math>::planes;
-  constexpr int64_t full = TileShape<Math>::columns;
-  const auto& matrix = static_cast<const MatrixSource<T>&>(source);
-  const T* from = matrix.data + lane * matrix.lane_stride + depth_begin * matrix.depth_stride;
-  const int64_t step = planes * width;
-  if (lanes < width) std::fill_n(panel, depth * step, 0);
-  if (matrix.lane_stride == 1 && lanes == full && width == full) {
-    // A constant count makes this a few vector moves.
-    for (int64_t d = 0; d < depth; ++d) {
-      for (int64_t l = 0; l < full; ++l) put(from[d * matrix.depth_stride + l], panel + d * planes * full + l, full);
-    }
-  } else if (matrix.depth_stride == 1) {
-    // A transposition: as much depth at a time as a cache line of the source holds, to stay near in the panel.
-    constexpr int64_t run = 64 / sizeof(T);
-    for (int64_t d = 0; d < depth; d += run) {
-      const int64_t end = std::min(d + run, depth);
-      for (int64_t l = 0; l < lanes; ++l) {
-        for (int64_t i = d; i < end; ++i) put(from[l * matrix.lane_stride + i], panel + i * step + l, width);
-      }
-    }
+  const auto& m = static_cast<const MatrixSource<T>&>(source);
+  const T* first = m.data + lane * m.lane_stride + depth_begin * m.depth_stride;
+  zero_panel<gemm_math_t<T>>(panel, lanes, depth, width);
+  if (m.lane_stride == 1) {
+    pack_across<T>([&](int64_t d) { return first + d * m.depth_stride; }, lanes, depth, width, panel);
+  } else if (m.depth_stride == 1) {
+    pack_along<T>([&](int64_t l) { return first + l * m.lane_stride; }, lanes, depth, width, panel);
   } else {
-    for (int64_t d = 0; d < depth; ++d) {
-      for (int64_t l = 0; l < lanes; ++l) {
-        put(from[l * matrix.lane_stride + d * matrix.depth_stride], panel + d * step + l, width);
-      }
-    }
+    pack_scattered<T>([&](int64_t l, int64_t d) { return first[l * m.lane_stride + d * m.depth_stride]; }, lanes,
+                      depth, width, panel);
   }
 }
 

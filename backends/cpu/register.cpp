@@ -5,6 +5,9 @@ namespace rush {
 void register_cpu(Registry&) {
   cpu::register_allocator();
   cpu::register_binary();
+  cpu::register_conv();
+  cpu::register_conv_transpose();
+  cpu::register_conv_weight();
   cpu::register_copy();
   cpu::register_index();
   cpu::register_masked();

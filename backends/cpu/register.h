@@ -11,6 +11,9 @@ void register_cpu(Registry& registry);
 namespace cpu {
 void register_allocator();
 void register_binary();
+void register_conv();
+void register_conv_transpose();
+void register_conv_weight();
 void register_copy();
 void register_index();
 void register_masked();

@@ -4,6 +4,8 @@ namespace rush {
 
 void register_ops(Registry& r) {
   register_binary_ops(r);
+  register_conv_ops(r);
+  register_linear_ops(r);
   register_copy_ops(r);
   register_dims_ops(r);
   register_factory_ops(r);

@@ -8,6 +8,8 @@ class Registry;
 void register_ops(Registry& registry);
 
 void register_binary_ops(Registry& registry);
+void register_conv_ops(Registry& registry);
+void register_linear_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_dims_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
