@@ -9,10 +9,21 @@ void register_cpu(Registry&) {
   cpu::register_conv_transpose();
   cpu::register_conv_weight();
   cpu::register_copy();
+  cpu::register_gather();
+  cpu::register_extrema();
   cpu::register_index();
+  cpu::register_index_select();
   cpu::register_masked();
   cpu::register_matmul();
+  cpu::register_pad();
+  cpu::register_range();
+  cpu::register_rearrange();
   cpu::register_reduce();
+  cpu::register_triangular();
+  cpu::register_scan();
+  cpu::register_softmax();
+  cpu::register_sort();
+  cpu::register_statistics();
   cpu::register_unary();
   cpu::register_view();
 }

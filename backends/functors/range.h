@@ -24,18 +24,35 @@ struct Arange {  // start + i step
 // From both ends to the middle, so that both ends are exact: start + i step, and end - (n - 1 - i) step.
 template <class T>
 struct Linspace {
-  using Value = opmath_t<T>;
-  using Step = std::conditional_t<std::is_integral_v<T>, double, Value>;  // as PyTorch's
-  Value start, end;
+  using End = opmath_t<T>;
+  using Step = std::conditional_t<std::is_integral_v<T>, double, End>;  // integers are cut only at the end
+  End start, end;
   Step step;
   int64_t steps;
-  Linspace(Value start, Value end, int64_t steps)
-      : start(start), end(end), step((Step(end) - Step(start)) / Step(static_cast<double>(steps - 1))), steps(steps) {}
+  Linspace(End start, End end, int64_t steps)
+      : start(start), end(end), step((Step(end) - Step(start)) / count(steps - 1)), steps(steps) {}
+  RUSH_HD Step at(int64_t i) const {
+    if (steps == 1) return Step(start);
+    return i < steps / 2 ? Step(start) + step * count(i) : Step(end) - step * count(steps - i - 1);
+  }
+  RUSH_HD T operator()(int64_t i) const { return static_cast<T>(at(i)); }
+
+ private:
+  // Complex numbers are made from their real part only.
+  RUSH_HD static Step count(int64_t i) { return Step(static_cast<decltype(real_part(Step()))>(i)); }
+  template <class R>
+  static R real_part(R);
+  template <class R>
+  static R real_part(complex<R>);
+};
+
+template <class T>
+struct Logspace {  // base ^ the exponents of linspace
+  Linspace<T> exponents;
+  typename Linspace<T>::Step base;
   RUSH_HD T operator()(int64_t i) const {
-    if (steps == 1) return static_cast<T>(start);
-    const Step at = i < steps / 2 ? Step(start) + step * Step(static_cast<double>(i))
-                                  : Step(end) - step * Step(static_cast<double>(steps - i - 1));
-    return static_cast<T>(at);
+    using std::pow;
+    return static_cast<T>(pow(base, exponents.at(i)));
   }
 };
 
