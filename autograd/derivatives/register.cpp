@@ -3,9 +3,12 @@
 namespace rush {
 
 void register_autograd(Registry& r) {
+  register_activation_derivatives(r);
   register_binary_derivatives(r);
   register_conv_derivatives(r);
   register_linear_derivatives(r);
+  register_power_derivatives(r);
+  register_ternary_derivatives(r);
   register_copy_derivatives(r);
   register_join_derivatives(r);
   register_gather_derivatives(r);

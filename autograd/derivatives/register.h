@@ -8,9 +8,12 @@ class Registry;
 // Gives every differentiable operator its derivative.
 void register_autograd(Registry& registry);
 
+void register_activation_derivatives(Registry& registry);
 void register_binary_derivatives(Registry& registry);
 void register_conv_derivatives(Registry& registry);
 void register_linear_derivatives(Registry& registry);
+void register_power_derivatives(Registry& registry);
+void register_ternary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);

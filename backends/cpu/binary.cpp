@@ -1,6 +1,6 @@
 #include "core/ops/binary.h"
 
-#include "backends/cpu/loops.h"
+#include "backends/cpu/blocks.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/binary.h"
 
@@ -19,12 +19,34 @@ struct AddLoop {
 
 void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha); }
 
+struct CheckDivisorLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+      bool zero = false;
+      for (int64_t i = 0; i < n; ++i) zero |= *reinterpret_cast<const T*>(data[2] + i * strides[2]) == 0;
+      RUSH_CHECK_VALUE(!zero, it.op(), ": an integer is divided by 0");
+    });
+  }
+};
+
+template <class F>
+void divide(TensorIterator& it) {
+  // Before anything is written.
+  if (is_integral(it.common_dtype(), false)) pick<CheckDivisorLoop>(IntegerTypes(), it.common_dtype(), it.op())(it);
+  map<F, RealTypes>(it);
+}
+
 }  // namespace
 
 void register_binary() {
   kernels::add.set(kCPU, add);
   kernels::mul.set(kCPU, binary<functors::Mul, AllTypes>);
   kernels::div.set(kCPU, binary<functors::Div, FloatTypes>);
+  kernels::div_trunc.set(kCPU, divide<functors::DivTrunc>);
+  kernels::div_floor.set(kCPU, divide<functors::DivFloor>);
+  kernels::fmod.set(kCPU, divide<functors::Fmod>);
+  kernels::remainder.set(kCPU, divide<functors::Remainder>);
 }
 
 }  // namespace rush::cpu

@@ -4,10 +4,12 @@ namespace rush {
 
 void register_cpu(Registry&) {
   cpu::register_allocator();
+  cpu::register_activation();
   cpu::register_binary();
   cpu::register_conv();
   cpu::register_conv_transpose();
   cpu::register_conv_weight();
+  cpu::register_compare();
   cpu::register_copy();
   cpu::register_gather();
   cpu::register_extrema();
@@ -19,6 +21,10 @@ void register_cpu(Registry&) {
   cpu::register_range();
   cpu::register_rearrange();
   cpu::register_reduce();
+  cpu::register_power();
+  cpu::register_ternary();
+  cpu::register_unary();
+  cpu::register_unary_math();
   cpu::register_triangular();
   cpu::register_scan();
   cpu::register_softmax();

@@ -3,9 +3,15 @@
 namespace rush {
 
 void register_ops(Registry& r) {
+  register_activation_ops(r);
   register_binary_ops(r);
   register_conv_ops(r);
   register_linear_ops(r);
+  register_bitwise_ops(r);
+  register_compare_ops(r);
+  register_complex_ops(r);
+  register_power_ops(r);
+  register_ternary_ops(r);
   register_copy_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);

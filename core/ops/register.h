@@ -7,9 +7,15 @@ class Registry;
 
 void register_ops(Registry& registry);
 
+void register_activation_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
 void register_conv_ops(Registry& registry);
 void register_linear_ops(Registry& registry);
+void register_bitwise_ops(Registry& registry);
+void register_compare_ops(Registry& registry);
+void register_complex_ops(Registry& registry);
+void register_power_ops(Registry& registry);
+void register_ternary_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_dims_ops(Registry& registry);
 void register_extrema_ops(Registry& registry);
