@@ -5,8 +5,10 @@
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
+#include "core/ops/join.h"
 #include "core/ops/linalg.h"
 #include "core/ops/masked.h"
+#include "core/ops/range.h"
 #include "core/ops/matmul.h"
 #include "core/ops/triangular.h"
 #include "core/ops/unary.h"
@@ -36,19 +38,19 @@ Tensor off_diagonal(const Tensor& t) {
 // wide A = Q (R1 R2) the right part is Q^H times A's own: its gradient is Q GR2, and adds A2 GR2^H to GQ.
 struct LinalgQrBackward final : Node {
   Saved q, r;
-  DimVector sizes;
+  bool without_q = false, complete_tall = false;
   RUSH_SAVED(q, r)
   void save(const Tensor& a, std::string_view mode) {
-    RUSH_CHECK_VALUE(mode != "r", "linalg_qr: mode 'r' has no derivative: it needs Q");
-    RUSH_CHECK_VALUE(mode != "complete" || a.size(-2) <= a.size(-1),
-                     "linalg_qr: mode 'complete' has no derivative for a tall matrix, got shape ", a.sizes());
-    sizes = a.sizes();
+    without_q = mode == "r";
+    complete_tall = mode == "complete" && a.size(-2) > a.size(-1);
   }
   void save_output(const Tensor& q_out, const Tensor& r_out) {
     q = Saved::output(q_out, this);
     r = Saved::output(r_out, this);
   }
   Tensors apply(const Tensors& g) override {
+    RUSH_CHECK(!without_q, "linalg_qr: mode 'r' has no derivative: it would need Q");
+    RUSH_CHECK(!complete_tall, "linalg_qr: mode 'complete' has no derivative for a matrix of more rows than columns");
     const Tensor Q = q.get(), R = r.get();
     const int64_t rows = Q.size(-2), columns = R.size(-1);
     if (rows >= columns) return {square_part(Q, R, g[0], g[1])};

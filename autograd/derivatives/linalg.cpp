@@ -8,6 +8,7 @@
 #include "core/ops/compare.h"
 #include "core/ops/factories.h"
 #include "core/ops/masked.h"
+#include "core/ops/range.h"
 #include "core/ops/matmul.h"
 #include "core/ops/reduce.h"
 #include "core/ops/triangular.h"

@@ -9,6 +9,9 @@ void register_autograd(Registry& r) {
   register_linear_derivatives(r);
   register_power_derivatives(r);
   register_ternary_derivatives(r);
+  register_distance_derivatives(r);
+  register_linalg_derivatives(r);
+  register_decomposition_derivatives(r);
   register_copy_derivatives(r);
   register_join_derivatives(r);
   register_gather_derivatives(r);

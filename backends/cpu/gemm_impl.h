@@ -6,14 +6,9 @@
 
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/scratch.h"
+#include "backends/cpu/transpose.h"
 
 namespace rush::cpu {
-
-template <class Real>
-struct VectorOf {
-  // Aligned as one number: C may lie anywhere.
-  typedef Real type __attribute__((vector_size(kVectorBytes), aligned(alignof(Real)), may_alias));
-};
 
 template <class Math>
 struct TileResult {
@@ -49,7 +44,7 @@ void store_tile(const gemm_real_t<Math>* sums, int64_t rows, int64_t width, cons
 template <class Math, int rows, int vectors>
 void multiply_tile(int64_t depth, const gemm_real_t<Math>* a, const gemm_real_t<Math>* b, const TileResult<Math>& out) {
   using Real = gemm_real_t<Math>;
-  using Vector = typename VectorOf<Real>::type;
+  using Vector = typename VectorOf<Real, kVectorBytes>::type;
   constexpr int planes = TileShape<Math>::planes;
   constexpr int width = TileShape<Math>::width;
   Vector sums[planes][rows][vectors] = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/transpose.h"
 
 namespace rush::cpu {
 
@@ -48,19 +49,54 @@ void pack_across(const From& from, int64_t lanes, int64_t depth, int64_t width,
   }
 }
 
-// Lanes whose depth lies side by side: from(l) is lane l at the first depth. A transposition: as much depth at a time
-// as a cache line of the source holds, to stay near in the panel.
+// Writes depths [begin, end) of some lanes, a number at a time; as much depth at a time as a cache line of the source
+// holds, to stay near in the panel.
 template <class T, class From>
-void pack_along(const From& from, int64_t lanes, int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
+void pack_along_singly(const From& from, int64_t lanes, int64_t begin, int64_t end, int64_t width,
+                       gemm_real_t<gemm_math_t<T>>* panel) {
   constexpr int64_t run = 64 / sizeof(T);
   const int64_t step = TileShape<gemm_math_t<T>>::planes * width;
-  for (int64_t d = 0; d < depth; d += run) {
-    const int64_t end = std::min(d + run, depth);
+  for (int64_t d = begin; d < end; d += run) {
+    const int64_t stop = std::min(d + run, end);
     for (int64_t l = 0; l < lanes; ++l) {
       const T* source = from(l);
-      for (int64_t i = d; i < end; ++i) put(source[i], panel + i * step + l, width);
+      for (int64_t i = d; i < stop; ++i) put(source[i], panel + i * step + l, width);
     }
   }
+}
+
+// Lanes whose depth lies side by side: from(l) is lane l at the first depth. A transposition, by squares in registers
+// where no conversion is needed.
+template <class T, class From>
+void pack_along(const From& from, int64_t lanes, int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
+  int64_t done = 0;
+  if constexpr (std::is_same_v<T, gemm_math_t<T>> && !is_complex_v<T> && kVectorBytes > 16) {
+    constexpr int side = kVectorBytes / sizeof(T);
+    using Vector = typename VectorOf<T, kVectorBytes>::type;
+    for (; done + side <= depth; done += side) {
+      // The last lanes first: whole vectors of them may reach into the next depth's lanes, which are written later.
+      for (int64_t first = (lanes - 1) / side * side; first >= 0; first -= side) {
+        const int64_t count = std::min<int64_t>(side, lanes - first);
+        Vector rows[side] = {};
+#pragma GCC unroll 16
+        for (int i = 0; i < side; ++i) {
+          if (i < count) rows[i] = *reinterpret_cast<const Vector*>(from(first + i) + done);
+        }
+        transpose_square(rows);
+        T* to = panel + done * width + first;
+        const T* end = panel + depth * width;
+#pragma GCC unroll 16
+        for (int i = 0; i < side; ++i, to += width) {
+          if (to + side <= end) {
+            *reinterpret_cast<Vector*>(to) = rows[i];
+          } else {
+            for (int64_t l = 0; l < count; ++l) to[l] = rows[i][l];
+          }
+        }
+      }
+    }
+  }
+  pack_along_singly<T>(from, lanes, done, depth, width, panel);
 }
 
 // Lanes anywhere: at(l, d) is the number.

@@ -12,6 +12,11 @@ void register_ops(Registry& r) {
   register_complex_ops(r);
   register_power_ops(r);
   register_ternary_ops(r);
+  register_distance_ops(r);
+  register_einsum_ops(r);
+  register_linalg_ops(r);
+  register_matrix_norm_ops(r);
+  register_attention_ops(r);
   register_copy_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
