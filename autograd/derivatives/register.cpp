@@ -5,8 +5,13 @@ namespace rush {
 void register_autograd(Registry& r) {
   register_activation_derivatives(r);
   register_binary_derivatives(r);
+  register_conv_derivatives(r);
+  register_linear_derivatives(r);
   register_power_derivatives(r);
   register_ternary_derivatives(r);
+  register_distance_derivatives(r);
+  register_linalg_derivatives(r);
+  register_decomposition_derivatives(r);
   register_copy_derivatives(r);
   register_loss_derivatives(r);
   register_embedding_derivatives(r);

@@ -10,8 +10,13 @@ void register_autograd(Registry& registry);
 
 void register_activation_derivatives(Registry& registry);
 void register_binary_derivatives(Registry& registry);
+void register_conv_derivatives(Registry& registry);
+void register_linear_derivatives(Registry& registry);
 void register_power_derivatives(Registry& registry);
 void register_ternary_derivatives(Registry& registry);
+void register_distance_derivatives(Registry& registry);
+void register_linalg_derivatives(Registry& registry);
+void register_decomposition_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
 void register_embedding_derivatives(Registry& registry);

@@ -7,7 +7,16 @@ void register_cpu(Registry&) {
   cpu::register_batch_norm();
   cpu::register_activation();
   cpu::register_binary();
+  cpu::register_conv();
+  cpu::register_conv_transpose();
+  cpu::register_conv_weight();
   cpu::register_compare();
+  cpu::register_distance();
+  cpu::register_linalg_cholesky();
+  cpu::register_linalg_eigh();
+  cpu::register_linalg_lu();
+  cpu::register_linalg_qr();
+  cpu::register_linalg_svd();
   cpu::register_copy();
   cpu::register_loss();
   cpu::register_gather();

@@ -12,6 +12,15 @@ namespace cpu {
 void register_allocator();
 void register_batch_norm();
 void register_binary();
+void register_conv();
+void register_conv_transpose();
+void register_conv_weight();
+void register_distance();
+void register_linalg_cholesky();
+void register_linalg_eigh();
+void register_linalg_lu();
+void register_linalg_qr();
+void register_linalg_svd();
 void register_copy();
 void register_loss();
 void register_gather();

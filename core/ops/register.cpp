@@ -8,11 +8,18 @@ void register_ops(Registry& r) {
   register_class_loss_ops(r);
   register_activation_ops(r);
   register_binary_ops(r);
+  register_conv_ops(r);
+  register_linear_ops(r);
   register_bitwise_ops(r);
   register_compare_ops(r);
   register_complex_ops(r);
   register_power_ops(r);
   register_ternary_ops(r);
+  register_distance_ops(r);
+  register_einsum_ops(r);
+  register_linalg_ops(r);
+  register_matrix_norm_ops(r);
+  register_attention_ops(r);
   register_copy_ops(r);
   register_dropout_ops(r);
   register_embedding_ops(r);
@@ -30,6 +37,7 @@ void register_ops(Registry& r) {
   register_norm_ops(r);
   register_pool_ops(r);
   register_order_statistics_ops(r);
+  register_product_ops(r);
   register_pad_ops(r);
   register_random_factory_ops(r);
   register_random_ops(r);
