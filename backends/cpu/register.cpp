@@ -7,6 +7,7 @@ void register_cpu(Registry&) {
   cpu::register_binary();
   cpu::register_copy();
   cpu::register_matmul();
+  cpu::register_optim();
   cpu::register_reduce();
   cpu::register_unary();
 }

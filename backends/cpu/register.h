@@ -13,6 +13,7 @@ void register_allocator();
 void register_binary();
 void register_copy();
 void register_matmul();
+void register_optim();
 void register_reduce();
 void register_unary();
 }  // namespace cpu
