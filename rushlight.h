@@ -9,6 +9,8 @@
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
+#include "core/ops/index.h"
+#include "core/ops/masked.h"
 #include "core/ops/matmul.h"
 #include "core/ops/reduce.h"
 #include "core/ops/unary.h"

@@ -30,20 +30,16 @@ bool wants_grad(const T&) {
 }
 
 // One edge for each tensor of the arguments, in order; tensors of a list count one by one.
-inline void collect(std::vector<Edge>& edges, const Tensor& t) {
-  edges.push_back(t.defined() ? gradient_edge(t) : Edge());
+inline void add_edges(Node& node, const Tensor& t) { node.add_next_edge(t.defined() ? gradient_edge(t) : Edge()); }
+inline void add_edges(Node& node, const std::optional<Tensor>& t) { add_edges(node, t ? *t : Tensor()); }
+inline void add_edges(Node& node, TensorList list) {
+  for (const Tensor& t : list) add_edges(node, t);
 }
-inline void collect(std::vector<Edge>& edges, const std::optional<Tensor>& t) {
-  edges.push_back(t && t->defined() ? gradient_edge(*t) : Edge());
-}
-inline void collect(std::vector<Edge>& edges, TensorList list) {
-  for (const Tensor& t : list) collect(edges, t);
-}
-inline void collect(std::vector<Edge>& edges, OptionalTensorList list) {
-  for (const auto& t : list) collect(edges, t);
+inline void add_edges(Node& node, OptionalTensorList list) {
+  for (const auto& t : list) add_edges(node, t);
 }
 template <class T>
-void collect(std::vector<Edge>&, const T&) {}
+void add_edges(Node&, const T&) {}
 
 // The results of an operator that is not a view of its input are no views for autograd, whatever its kernel did inside.
 inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view) {
@@ -100,10 +96,7 @@ struct Derive<op, NodeT> {
       return inplace(std::forward<Args>(args)...);
     } else {
       auto node = make_intrusive<NodeT>();
-      std::vector<Edge> edges;
-      edges.reserve(sizeof...(Args));
-      (detail::collect(edges, args), ...);
-      node->set_next_edges(std::move(edges));
+      (detail::add_edges(*node, args), ...);
       detail::save_inputs(*node, args...);
       R result = below(std::forward<Args>(args)...);
       detail::record(result, node, op.is_view());
@@ -122,10 +115,8 @@ struct Derive<op, NodeT> {
   static R inplace(Tensor& self, Rest&&... rest) {
     check_inplace(self, op.name());
     auto node = make_intrusive<NodeT>();
-    std::vector<Edge> edges;
-    detail::collect(edges, self);
-    (detail::collect(edges, rest), ...);
-    node->set_next_edges(std::move(edges));
+    detail::add_edges(*node, self);
+    (detail::add_edges(*node, rest), ...);
     Tensor before = alias_for_saving(self);
     detail::save_inputs(*node, before, rest...);
     preserve_if_saved(before);

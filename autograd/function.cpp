@@ -10,9 +10,9 @@ Tensor zeros_for(const GradMetadata& output) {
   return zeros(output.sizes, TensorOptions(output.dtype).device(output.device));
 }
 
-void collect_argument(std::vector<Edge>& edges, std::vector<bool>& is_tensor, const Tensor& argument) {
+void add_argument(Node& node, std::vector<bool>& is_tensor, const Tensor& argument) {
   is_tensor.push_back(true);
-  edges.push_back(argument.defined() ? gradient_edge(argument) : Edge());
+  node.add_next_edge(argument.defined() ? gradient_edge(argument) : Edge());
 }
 
 void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node) {

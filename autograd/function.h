@@ -71,9 +71,9 @@ struct FunctionNode final : Node {
 
 namespace detail {
 Tensor zeros_for(const GradMetadata& output);
-void collect_argument(std::vector<Edge>& edges, std::vector<bool>& is_tensor, const Tensor& argument);
+void add_argument(Node& node, std::vector<bool>& is_tensor, const Tensor& argument);
 template <class T>
-void collect_argument(std::vector<Edge>&, std::vector<bool>& is_tensor, const T&) {
+void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
   is_tensor.push_back(false);
 }
 // Gives the outputs their history; one that is an input becomes a view of it first.
@@ -103,12 +103,10 @@ class Function {
   static auto apply(Args&&... args) {
     using Result = std::decay_t<decltype(X::forward(nullptr, args...))>;
     auto node = make_intrusive<FunctionNode<X>>();
-    std::vector<Edge> edges;
-    (detail::collect_argument(edges, node->is_tensor, args), ...);
+    (detail::add_argument(*node, node->is_tensor, args), ...);
     bool recording = false;
-    for (const Edge& edge : edges) recording = recording || edge.valid();
+    for (const Edge& edge : node->next_edges()) recording = recording || edge.valid();
     recording = recording && GradMode::is_enabled();
-    node->set_next_edges(std::move(edges));
     node->ctx.node_ = node.get();
     Tensors outputs;
     {

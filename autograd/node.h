@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/intrusive_ptr.h"
+#include "core/small_list.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -69,8 +70,7 @@ class Node : public IntrusiveTarget {
   virtual void release_saved();
 
   uint64_t sequence_nr() const { return sequence_nr_; }
-  const std::vector<Edge>& next_edges() const { return next_edges_; }
-  void set_next_edges(std::vector<Edge> edges) { next_edges_ = std::move(edges); }
+  const SmallList<Edge, 2>& next_edges() const { return next_edges_; }
   void add_next_edge(Edge edge) { next_edges_.push_back(std::move(edge)); }
   // Whether the gradient of input `i` is asked for.
   bool needs(size_t i) const { return i < next_edges_.size() && next_edges_[i].valid(); }
@@ -89,8 +89,8 @@ class Node : public IntrusiveTarget {
   static uint64_t next_sequence_nr();
 
   uint64_t sequence_nr_;
-  std::vector<Edge> next_edges_;
-  std::vector<GradMetadata> outputs_;
+  SmallList<Edge, 2> next_edges_;
+  SmallList<GradMetadata, 1> outputs_;
   std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
   std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
 };

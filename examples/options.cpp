@@ -89,6 +89,10 @@ void Options::add(std::string_view name, bool* value, std::string help) {
   add_option(name, std::move(help), *value ? "true" : "false", Flag{value});
 }
 
+void Options::add_argument(std::string name, std::string* value, std::string help) {
+  arguments_.push_back({std::move(name), std::move(help), value});
+}
+
 const Options::Option& Options::find(const std::string& name) const {
   const std::string wanted = with_underscores(name);
   size_t best_distance = std::numeric_limits<size_t>::max();
@@ -138,8 +142,13 @@ void Options::assign(const Option& option, const std::string& text) {
 }
 
 void Options::parse(const std::vector<std::string>& arguments) {
+  size_t unnamed = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
+    if (!argument.starts_with("--") && unnamed < arguments_.size()) {
+      *arguments_[unnamed++].value = argument;
+      continue;
+    }
     RUSH_CHECK_VALUE(argument.starts_with("--") && argument.size() > 2, "unexpected argument '", argument, "'");
     const size_t equals = argument.find('=');
     const Option& option = find(argument.substr(0, equals));
@@ -153,6 +162,7 @@ void Options::parse(const std::vector<std::string>& arguments) {
       assign(option, arguments[++i]);
     }
   }
+  RUSH_CHECK_VALUE(unnamed == arguments_.size(), arguments_[unnamed].name, " is missing");
 }
 
 void Options::parse_or_exit(int argc, char** argv) {
@@ -175,10 +185,17 @@ void Options::parse_or_exit(int argc, char** argv) {
 std::string Options::help() const {
   size_t width = 0;
   for (const Option& option : options_) width = std::max(width, option.name.size());
-  std::string out = summary_ + "\n\nOptions:\n";
+  for (const Argument& argument : arguments_) width = std::max(width, argument.name.size());
+  const auto line = [&](const std::string& name, const std::string& text) {
+    return "  " + name + std::string(width - name.size() + 2, ' ') + text + "\n";
+  };
+  std::string out = summary_ + "\n";
+  if (!arguments_.empty()) out += "\nArguments:\n";
+  for (const Argument& argument : arguments_) out += line(argument.name, argument.help);
+  out += "\nOptions:\n";
   for (const Option& option : options_) {
-    out += "  " + option.name + std::string(width - option.name.size() + 2, ' ') + option.help;
-    out += option.default_text.empty() ? "\n" : " (default " + option.default_text + ")\n";
+    const std::string& text = option.default_text;
+    out += line(option.name, option.help + (text.empty() ? "" : " (default " + text + ")"));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Command-line options of the examples: `--name value` or `--name=value`, and `--help`.
+// Command-line options of the programs: `--name value` or `--name=value`, and `--help`.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,11 @@ class Options {
   void add(std::string_view name, std::string* value, std::string help, std::vector<std::string> choices = {});
   void add(std::string_view name, bool* value, std::string help);
 
+  /// Adds an argument without a name, which must be given; `name` stands for it in messages: "CASES.jsonl".
+  void add_argument(std::string name, std::string* value, std::string help);
+
   /// Sets the variables from `arguments` (without the program's name). Throws rush::ValueError, one line that names the
-  /// option, for an unknown option or a bad value; variables of options before the bad one are already set.
+  /// option, for an unknown option, a bad value or a missing argument; variables set before that stay set.
   void parse(const std::vector<std::string>& arguments);
 
   /// For `main`: prints the help and exits with 0 on `--help`; prints the error and exits with 2 on bad options.
@@ -57,6 +60,11 @@ class Options {
     std::variant<WholeNumber, Number, Text, Flag> target;
   };
 
+  struct Argument {
+    std::string name, help;
+    std::string* value;
+  };
+
   void add_option(std::string_view name, std::string help, std::string default_text,
                   std::variant<WholeNumber, Number, Text, Flag> target);
   const Option& find(const std::string& name) const;
@@ -64,6 +72,7 @@ class Options {
 
   std::string program_, summary_;
   std::vector<Option> options_;
+  std::vector<Argument> arguments_;
 };
 
 }  // namespace examples

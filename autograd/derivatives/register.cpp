@@ -5,6 +5,8 @@ namespace rush {
 void register_autograd(Registry& r) {
   register_binary_derivatives(r);
   register_copy_derivatives(r);
+  register_index_derivatives(r);
+  register_masked_derivatives(r);
   register_matmul_derivatives(r);
   register_reduce_derivatives(r);
   register_unary_derivatives(r);

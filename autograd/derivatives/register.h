@@ -10,6 +10,8 @@ void register_autograd(Registry& registry);
 
 void register_binary_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
+void register_index_derivatives(Registry& registry);
+void register_masked_derivatives(Registry& registry);
 void register_matmul_derivatives(Registry& registry);
 void register_reduce_derivatives(Registry& registry);
 void register_unary_derivatives(Registry& registry);

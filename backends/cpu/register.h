@@ -12,6 +12,8 @@ namespace cpu {
 void register_allocator();
 void register_binary();
 void register_copy();
+void register_index();
+void register_masked();
 void register_matmul();
 void register_optim();
 void register_reduce();

@@ -8,12 +8,13 @@ namespace rush {
 
 TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
                                std::optional<ScalarType> output_dtype)
-    : op_(op), count_(static_cast<int>(inputs.size()) + 1) {
-  RUSH_INTERNAL_ASSERT(count_ <= kMaxOperands, op, " has too many operands");
-  operands_[0].tensor = out;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+    : TensorIterator(op) {
+  RUSH_INTERNAL_ASSERT(inputs.size() < kMaxOperands, op, " has too many operands");
+  std::construct_at(&operands_[0])->tensor = out;
+  count_ = 1;
+  for (size_t i = 0; i < inputs.size(); ++i, ++count_) {
     RUSH_CHECK_VALUE(inputs[i].defined(), op, ": argument ", i, " is undefined");
-    Operand& operand = operands_[i + 1];
+    Operand& operand = *std::construct_at(&operands_[i + 1]);
     operand.tensor = inputs.are_borrowed() ? Tensor::borrow(inputs[i]) : inputs[i];
     operand.borrowed = inputs.are_borrowed();
   }

@@ -73,6 +73,11 @@ class TensorIterator {
   // must have the broadcast shape and a dtype that the result can be cast to. Throws ValueError and TypeError.
   TensorIterator(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
                  std::optional<ScalarType> output_dtype = std::nullopt);
+  ~TensorIterator() {
+    for (int i = 0; i < count_; ++i) operands_[static_cast<size_t>(i)].~Operand();
+  }
+  TensorIterator(const TensorIterator&) = delete;
+  TensorIterator& operator=(const TensorIterator&) = delete;
   static TensorIterator pointwise(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
                                   std::optional<ScalarType> output_dtype = std::nullopt) {
     return TensorIterator(op, out, inputs, promotion, output_dtype);
@@ -110,6 +115,8 @@ class TensorIterator {
   void run_range(const Loop& loop, int64_t begin, int64_t end) const;
 
  private:
+  // Delegated to, so that the destructor runs when preparing the operands throws.
+  explicit TensorIterator(const char* op) : op_(op) {}
   void find_device();
   void set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype);
   void broadcast_shape();
@@ -127,7 +134,10 @@ class TensorIterator {
   ScalarType output_dtype_ = kFloat32;
   DimVector shape_;  // the loop's, innermost first once sorted
   DimVector order_;  // loop dimension i is the tensors' dimension order_[i]
-  std::array<Operand, kMaxOperands> operands_;
+  // Only the first count_ are ever constructed.
+  union {
+    std::array<Operand, kMaxOperands> operands_;
+  };
 };
 
 template <class Loop>

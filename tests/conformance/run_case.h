@@ -1,0 +1,21 @@
+// Runs one case on one device and judges it.
+#pragma once
+
+#include <string>
+
+#include "tests/conformance/case_file.h"
+
+namespace conformance {
+
+enum class Outcome { Passed, Failed, Missing };
+
+struct Verdict {
+  Outcome outcome;
+  std::string reason;  // one line; empty when passed
+};
+
+/// Calls the case's operator by name. It passes when its schema is the case's, it does not throw, and every output and
+/// gradient agrees; it is missing when no operator of that name is registered.
+Verdict run_case(const CaseFile& file, const Case& one, rush::Device device);
+
+}  // namespace conformance
