@@ -90,7 +90,7 @@ class AnyModule {
     } else {
       return call_with(
           self, args, [&](const Tensor& input) -> Tensor { return self.forward(input); },
-          std::tuple<const Tensor&>*(nullptr));
+          static_cast<std::tuple<const Tensor&>*>(nullptr));
     }
   }
   template <class M, class Base, class R, class... Params>

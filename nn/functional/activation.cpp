@@ -34,6 +34,8 @@ Tensor hardtanh(Tensor input, const HardtanhFuncOptions& o) {
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& o) {
   return rush::softplus(input, o.beta(), o.threshold());
 }
+Tensor sigmoid(const Tensor& input) { return rush::sigmoid(input); }
+Tensor tanh(const Tensor& input) { return rush::tanh(input); }
 Tensor logsigmoid(const Tensor& input) { return rush::log_sigmoid(input); }
 Tensor softsign(const Tensor& input) { return input / (input.abs() + 1); }
 Tensor tanhshrink(const Tensor& input) { return input - input.tanh(); }

@@ -31,6 +31,9 @@ Tensor hardsigmoid(Tensor input, const HardsigmoidFuncOptions& options = {});
 Tensor hardtanh(Tensor input, const HardtanhFuncOptions& options = {});
 // log(1 + e^(beta x)) / beta; x itself where beta x > threshold
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& options = {});
+// 1 / (1 + e^-x)
+Tensor sigmoid(const Tensor& input);
+Tensor tanh(const Tensor& input);
 // log(sigmoid(x))
 Tensor logsigmoid(const Tensor& input);
 // x / (1 + |x|)
