@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 
-#include "tests/fixtures.h"
 #include "rushlight.h"
+#include "tests/fixtures.h"
 
 namespace {
 

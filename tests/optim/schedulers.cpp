@@ -3,8 +3,8 @@
 #include <cmath>
 #include <memory>
 
-#include "tests/fixtures.h"
 #include "rushlight.h"
+#include "tests/fixtures.h"
 
 namespace {
 
@@ -22,7 +22,9 @@ struct Case {
 const Case kCases[] = {
     {"StepLR(3, 0.5)", [](Optimizer& o) { return Schedules{std::make_shared<StepLR>(o, 3, 0.5)}; }},
     {"MultiStepLR({2, 5, 5, 9}, 0.3)",
-     [](Optimizer& o) { return Schedules{std::make_shared<MultiStepLR>(o, std::vector<int64_t>{5, 2, 9, 5}, 0.3)}; }},
+     [](Optimizer& o) {
+       return Schedules{std::make_shared<MultiStepLR>(o, std::vector<int64_t>{5, 2, 9, 5}, 0.3)};
+     }},
     {"ExponentialLR(0.9)", [](Optimizer& o) { return Schedules{std::make_shared<ExponentialLR>(o, 0.9)}; }},
     {"LinearLR(0.1, 0.8, 7)", [](Optimizer& o) { return Schedules{std::make_shared<LinearLR>(o, 0.1, 0.8, 7)}; }},
     {"CosineAnnealingLR(6, 0.01)",
