@@ -34,6 +34,11 @@ intrusive_ptr<Node> Tensor::grad_fn() const {
   return meta ? meta->grad_fn : intrusive_ptr<Node>();
 }
 
+std::string Tensor::grad_fn_name() const {
+  const intrusive_ptr<Node> node = grad_fn();
+  return node ? node->name() : std::string();
+}
+
 int64_t Tensor::output_nr() const {
   const AutogradMeta* meta = get_meta(*this);
   return meta ? meta->output_nr : 0;

@@ -122,6 +122,8 @@ class Tensor {
   bool is_leaf() const;
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
+  // Its name, "MulBackward"; empty for a leaf.
+  std::string grad_fn_name() const;
   int64_t output_nr() const;
   // The accumulated gradient, undefined before the first backward pass.
   const Tensor& grad() const;
@@ -154,7 +156,7 @@ class Tensor {
   bool is_inference() const { return defined() && impl_->is_inference(); }
   void bump_version() const { checked().storage()->bump_version(); }
 
-  // ---- indexing (core/ops/index.h) ----
+  // ---- indexing (core/indexing.h) ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;

@@ -34,13 +34,22 @@ struct FillBackward final : Node {  // nothing of the old value is left
   Tensors apply(const Tensors& g) override { return {zeros_like(g[0])}; }
 };
 
+struct FillTensorBackward final : Node {  // each element is the value
+  Tensors apply(const Tensors& g) override {
+    return {needs(0) ? zeros_like(g[0]) : Tensor(), needs(1) ? g[0].sum() : Tensor()};
+  }
+};
+
 }  // namespace
 
 void register_copy_derivatives(Registry& r) {
   derive<ops::copy_, CopyBackward>(r);
   derive<ops::clone, CloneBackward>(r);
   derive<ops::_to_copy, ToCopyBackward>(r);
+  derive<ops::fill, FillBackward>(r);
   derive<ops::fill_, FillBackward>(r);
+  derive<ops::fill_Tensor, FillTensorBackward>(r);
+  derive<ops::fill_Tensor_, FillTensorBackward>(r);
   derive<ops::zero_, FillBackward>(r);
 }
 

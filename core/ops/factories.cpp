@@ -56,6 +56,82 @@ static Tensor full(IntArrayRef size, const Scalar& value, Dtype dtype, std::opti
   return fill_(out, value);
 }
 
+static Tensor zeros(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                    std::optional<bool> pin_memory) {
+  return native::full(size, 0, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor ones(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                   std::optional<bool> pin_memory) {
+  return native::full(size, 1, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor scalar_tensor(const Scalar& value, Dtype dtype, std::optional<Layout> layout,
+                            std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::full({}, value, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor full_like(const Tensor& self, const Scalar& value, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory,
+                        std::optional<MemoryFormat> format) {
+  Tensor out = native::empty_like(self, dtype, layout, device, pin_memory, format);
+  return native::fill_(out, value);
+}
+
+static Tensor zeros_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  return native::full_like(self, 0, dtype, layout, device, pin_memory, format);
+}
+
+static Tensor ones_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                        std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  return native::full_like(self, 1, dtype, layout, device, pin_memory, format);
+}
+
+static Tensor new_empty(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::empty(size, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()), pin_memory,
+                       std::nullopt);
+}
+
+static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, Dtype dtype,
+                                std::optional<Layout> layout, std::optional<Device> device,
+                                std::optional<bool> pin_memory) {
+  return native::empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout,
+                               device.value_or(self.device()), pin_memory);
+}
+
+static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, Dtype dtype,
+                       std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+  Tensor out = native::new_empty(self, size, dtype, layout, device, pin_memory);
+  return native::fill_(out, value);
+}
+
+static Tensor new_zeros(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::new_full(self, size, 0, dtype, layout, device, pin_memory);
+}
+
+static Tensor new_ones(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::new_full(self, size, 1, dtype, layout, device, pin_memory);
+}
+
+static Tensor fill(const Tensor& self, const Scalar& value) {
+  Tensor out = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return native::fill_(out, value);
+}
+
+static Tensor& fill_Tensor_(Tensor& self, const Tensor& value) {
+  RUSH_CHECK_VALUE(value.dim() == 0, "fill_: expected a 0-dimensional value, got shape ", value.sizes());
+  return native::copy_(self, value, false);
+}
+
+static Tensor fill_Tensor(const Tensor& self, const Tensor& value) {
+  Tensor out = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return native::fill_Tensor_(out, value);
+}
+
 }  // namespace native
 
 void register_factory_ops(Registry& r) {
@@ -63,6 +139,20 @@ void register_factory_ops(Registry& r) {
   r.native(ops::empty_strided, native::empty_strided);
   r.native(ops::empty_like, native::empty_like);
   r.native(ops::full, native::full);
+  r.native(ops::zeros, native::zeros);
+  r.native(ops::ones, native::ones);
+  r.native(ops::scalar_tensor, native::scalar_tensor);
+  r.native(ops::full_like, native::full_like);
+  r.native(ops::zeros_like, native::zeros_like);
+  r.native(ops::ones_like, native::ones_like);
+  r.native(ops::new_empty, native::new_empty);
+  r.native(ops::new_empty_strided, native::new_empty_strided);
+  r.native(ops::new_full, native::new_full);
+  r.native(ops::new_zeros, native::new_zeros);
+  r.native(ops::new_ones, native::new_ones);
+  r.native(ops::fill, native::fill);
+  r.native(ops::fill_Tensor, native::fill_Tensor);
+  r.native(ops::fill_Tensor_, native::fill_Tensor_);
   r.native(ops::fill_, native::fill_);
   r.native(ops::zero_, native::zero_);
 }
@@ -74,40 +164,52 @@ Tensor detail::finish_factory(Tensor tensor, const TensorOptions& options) {
 
 using detail::finish_factory;
 
+// The options as the arguments that every factory's schema ends with.
+#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
+
 Tensor empty(IntArrayRef size, const TensorOptions& o) {
-  return finish_factory(
-      ops::empty(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(), o.memory_format_opt()), o);
+  return finish_factory(ops::empty(size, RUSH_SPREAD(o), o.memory_format_opt()), o);
 }
-
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) {
-  return finish_factory(
-      ops::empty_strided(size, stride, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()), o);
+  return finish_factory(ops::empty_strided(size, stride, RUSH_SPREAD(o)), o);
 }
-
 Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& o) {
-  return finish_factory(ops::full(size, value, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()),
-                        o);
+  return finish_factory(ops::full(size, value, RUSH_SPREAD(o)), o);
 }
-
-Tensor zeros(IntArrayRef size, const TensorOptions& o) { return full(size, 0, o.dtype(o.dtype())); }
-Tensor ones(IntArrayRef size, const TensorOptions& o) { return full(size, 1, o.dtype(o.dtype())); }
+Tensor zeros(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::zeros(size, RUSH_SPREAD(o)), o); }
+Tensor ones(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::ones(size, RUSH_SPREAD(o)), o); }
+Tensor scalar_tensor(const Scalar& value, const TensorOptions& o) {
+  return finish_factory(ops::scalar_tensor(value, RUSH_SPREAD(o)), o);
+}
 
 Tensor empty_like(const Tensor& self, const TensorOptions& o) {
-  return finish_factory(ops::empty_like(self, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(),
-                                        o.memory_format_opt()),
-                        o);
+  return finish_factory(ops::empty_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
 }
-
 Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& o) {
-  Tensor out = empty_like(self, o.requires_grad(false));
-  out.fill_(value);
-  return finish_factory(out, o);
+  return finish_factory(ops::full_like(self, value, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& o) {
+  return finish_factory(ops::zeros_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor ones_like(const Tensor& self, const TensorOptions& o) {
+  return finish_factory(ops::ones_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
 }
 
-Tensor zeros_like(const Tensor& self, const TensorOptions& o) { return full_like(self, 0, o); }
-Tensor ones_like(const Tensor& self, const TensorOptions& o) { return full_like(self, 1, o); }
-
-Tensor scalar_tensor(const Scalar& value, const TensorOptions& o) { return full({}, value, o.dtype(o.dtype())); }
+Tensor Tensor::new_empty(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_empty(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) const {
+  return finish_factory(ops::new_empty_strided(*this, size, stride, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_zeros(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_zeros(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_ones(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_ones(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_full(IntArrayRef size, const Scalar& value, const TensorOptions& o) const {
+  return finish_factory(ops::new_full(*this, size, value, RUSH_SPREAD(o)), o);
+}
 
 namespace {
 
@@ -118,14 +220,6 @@ Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, void (*de
   auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), o.device());
   impl->set_geometry(sizes, strides, 0);
   return finish_factory(Tensor(std::move(impl)), o);
-}
-
-template <class T>
-Tensor from_values(ArrayRef<T> values, const TensorOptions& o) {
-  const ScalarType natural = is_floating_point(scalar_type_of<T>) ? get_default_dtype() : scalar_type_of<T>;
-  Tensor out = detail::empty_contiguous(static_cast<int64_t>(values.size()), scalar_type_of<T>, Device());
-  std::copy(values.begin(), values.end(), out.data_ptr<T>());
-  return finish_factory(out.to(o.device(), o.dtype_opt().value_or(natural)), o);
 }
 
 }  // namespace
@@ -140,34 +234,8 @@ Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const Te
   return over_memory(data, sizes, contiguous_strides(sizes), deleter, o);
 }
 
-Tensor tensor(ArrayRef<double> values, const TensorOptions& o) { return from_values(values, o); }
-Tensor tensor(ArrayRef<float> values, const TensorOptions& o) { return from_values(values, o); }
-Tensor tensor(ArrayRef<int64_t> values, const TensorOptions& o) { return from_values(values, o); }
-Tensor tensor(ArrayRef<uint8_t> values, const TensorOptions& o) { return from_values(values, o); }
-Tensor tensor(ArrayRef<int> values, const TensorOptions& o) {
-  // As in Python, plain integers make int64 tensors.
-  return tensor(std::vector<int64_t>(values.begin(), values.end()), o);
-}
-Tensor tensor(std::initializer_list<double> values, const TensorOptions& o) {
-  return tensor(ArrayRef<double>(values), o);
-}
-Tensor tensor(std::initializer_list<float> values, const TensorOptions& o) {
-  return tensor(ArrayRef<float>(values), o);
-}
-Tensor tensor(std::initializer_list<int64_t> values, const TensorOptions& o) {
-  return tensor(ArrayRef<int64_t>(values), o);
-}
-Tensor tensor(std::initializer_list<int> values, const TensorOptions& o) { return tensor(ArrayRef<int>(values), o); }
-Tensor tensor(std::initializer_list<bool> values, const TensorOptions& o) {
-  return from_values(ArrayRef<bool>(values), o);
-}
-Tensor tensor(const Scalar& value, const TensorOptions& o) { return full({}, value, o); }
-
 Tensor& Tensor::fill_(const Scalar& value) const { return ops::fill_(self(), value); }
-Tensor& Tensor::fill_(const Tensor& value) const {
-  RUSH_CHECK_VALUE(value.dim() == 0, "fill_: expected a 0-dimensional value, got shape ", value.sizes());
-  return copy_(value);
-}
+Tensor& Tensor::fill_(const Tensor& value) const { return ops::fill_Tensor_(self(), value); }
 Tensor& Tensor::zero_() const { return ops::zero_(self()); }
 
 }  // namespace rush

@@ -1,5 +1,7 @@
 #include "core/ops/view.h"
 
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
@@ -32,6 +34,22 @@ std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, In
   }
   if (next != -1) return std::nullopt;
   return result;
+}
+
+bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
+  DimVector order;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return false;
+    if (sizes[d] > 1) order.push_back(static_cast<int64_t>(d));
+  }
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  // Each stride must step over all that the smaller ones reach.
+  int64_t reach = 0;
+  for (int64_t d : order) {
+    if (strides[d] <= reach) return true;
+    reach += (sizes[d] - 1) * strides[d];
+  }
+  return false;
 }
 
 DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op) {
@@ -109,28 +127,38 @@ static Tensor expand(const Tensor& self, IntArrayRef size, bool /*implicit*/) {
   return expand_as_strided(self, sizes);
 }
 
-static Tensor select(const Tensor& self, int64_t dim, int64_t index) {
-  RUSH_CHECK_INDEX(self.dim() > 0, "select: a 0-dimensional tensor has no dimension to select from");
-  dim = wrap_dim(dim, self.dim(), "select");
-  const int64_t size = self.sizes()[dim];
-  RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " is outside dimension ", dim, " of size ",
-                   size);
-  if (index < 0) index += size;
-  DimVector sizes(self.sizes()), strides(self.strides());
-  sizes.erase(sizes.begin() + dim);
-  strides.erase(strides.begin() + dim);
-  return detail::make_view(self, sizes, strides, self.storage_offset() + index * self.strides()[dim]);
+static Tensor expand_as(const Tensor& self, const Tensor& other) { return ops::expand(self, other.sizes(), false); }
+static Tensor broadcast_to(const Tensor& self, IntArrayRef size) { return ops::expand(self, size, false); }
+static Tensor view_as(const Tensor& self, const Tensor& other) { return ops::view(self, other.sizes()); }
+static Tensor reshape_as(const Tensor& self, const Tensor& other) { return ops::reshape(self, other.sizes()); }
+
+static Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
+  const int64_t first = wrap_dim(start_dim, self.dim(), "flatten"), last = wrap_dim(end_dim, self.dim(), "flatten");
+  RUSH_CHECK_VALUE(first <= last, "flatten: start_dim ", start_dim, " lies behind end_dim ", end_dim);
+  if (self.dim() == 0) return ops::reshape(self, {1});
+  if (first == last) return self;
+  DimVector shape;
+  int64_t merged = 1;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    const int64_t size = self.sizes()[d];
+    if (d < first || d > last) shape.push_back(size);
+    if (d >= first && d <= last) merged *= size;
+    if (d == last) shape.push_back(merged);
+  }
+  return ops::reshape(self, shape);
 }
 
-static Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
-  dim0 = wrap_dim(dim0, self.dim(), "transpose");
-  dim1 = wrap_dim(dim1, self.dim(), "transpose");
-  DimVector sizes(self.sizes()), strides(self.strides());
-  if (self.dim() > 0) {
-    std::swap(sizes[dim0], sizes[dim1]);
-    std::swap(strides[dim0], strides[dim1]);
-  }
-  return detail::make_view(self, sizes, strides, self.storage_offset());
+static Tensor ravel(const Tensor& self) { return self.contiguous().view({self.numel()}); }
+
+static Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
+  RUSH_CHECK_INDEX(self.dim() > 0, "unflatten: a 0-dimensional tensor has no dimension to split");
+  RUSH_CHECK_VALUE(!sizes.empty(), "unflatten: sizes must not be empty");
+  dim = wrap_dim(dim, self.dim(), "unflatten");
+  const DimVector inner = infer_size(sizes, self.sizes()[dim], "unflatten");
+  DimVector shape(self.sizes().slice(0, dim));
+  for (int64_t size : inner) shape.push_back(size);
+  for (int64_t size : self.sizes().slice(dim + 1)) shape.push_back(size);
+  return ops::view(self, shape);
 }
 
 static Tensor view_as_real(const Tensor& self) {
@@ -142,32 +170,90 @@ static Tensor view_as_real(const Tensor& self) {
   return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides, self.storage_offset() * 2);
 }
 
+static Tensor view_as_complex(const Tensor& self) {
+  const ScalarType dtype = self.scalar_type();
+  RUSH_CHECK_TYPE(dtype == kFloat32 || dtype == kFloat64, "view_as_complex: expected float32 or float64, got ", dtype);
+  RUSH_CHECK_VALUE(self.dim() > 0 && self.sizes().back() == 2, "view_as_complex: the last dimension must have size 2, "
+                   "got sizes ", self.sizes());
+  RUSH_CHECK_VALUE(self.strides().back() == 1, "view_as_complex: the last dimension must have stride 1, got strides ",
+                   self.strides());
+  RUSH_CHECK_VALUE(self.storage_offset() % 2 == 0, "view_as_complex: storage offset ", self.storage_offset(),
+                   " is odd");
+  const size_t dims = self.sizes().size() - 1;
+  DimVector strides(self.strides().slice(0, dims));
+  for (size_t d = 0; d < dims; ++d) {
+    RUSH_CHECK_VALUE(strides[d] % 2 == 0, "view_as_complex: all strides but the last must be even, got ",
+                     self.strides());
+    strides[d] /= 2;
+  }
+  return detail::make_view_as(self, to_complex(dtype), self.sizes().slice(0, dims), strides, self.storage_offset() / 2);
+}
+
 static Tensor real(const Tensor& self) { return self.is_complex() ? ops::view_as_real(self).select(-1, 0) : self; }
+
+// The same bytes as elements of another type: the last dimension grows or shrinks with the element's size. Autograd
+// does not follow it.
+static Tensor view_dtype(const Tensor& self, ScalarType dtype) {
+  DimVector sizes(self.sizes()), strides(self.strides());
+  int64_t offset = self.storage_offset();
+  const int64_t from = self.element_size(), to = element_size(dtype);
+  if (from != to) {
+    RUSH_CHECK_VALUE(self.dim() > 0 && strides.back() == 1, "view: seeing ", self.scalar_type(), " as ", dtype,
+                     " needs a last dimension of stride 1, got sizes ", self.sizes(), " and strides ", self.strides());
+    const auto rescale = [&](int64_t value) {
+      RUSH_CHECK_VALUE(value * from % to == 0, "view: sizes ", self.sizes(), ", strides ", self.strides(),
+                       " and offset ", self.storage_offset(), " of ", self.scalar_type(), " do not divide into ", dtype);
+      return value * from / to;
+    };
+    sizes.back() = rescale(sizes.back());
+    offset = rescale(offset);
+    for (size_t d = 0; d + 1 < strides.size(); ++d) strides[d] = rescale(strides[d]);
+  }
+  auto impl = make_intrusive<TensorImpl>(self.storage(), dtype, self.device());
+  impl->set_geometry(sizes, strides, offset);
+  return Tensor(std::move(impl));
+}
+
+static Tensor alias(const Tensor& self) {
+  return detail::make_view(self, self.sizes(), self.strides(), self.storage_offset());
+}
 
 }  // namespace native
 
 void register_view_ops(Registry& r) {
   r.native(ops::as_strided, native::as_strided);
   r.native(ops::view, native::view);
+  r.native(ops::view_dtype, native::view_dtype);
+  r.composite(ops::view_as, native::view_as);
   r.composite(ops::reshape, native::reshape);
+  r.composite(ops::reshape_as, native::reshape_as);
+  r.composite(ops::flatten, native::flatten);
+  r.composite(ops::ravel, native::ravel);
+  r.composite(ops::unflatten, native::unflatten);
   r.native(ops::expand, native::expand);
-  r.native(ops::select, native::select);
-  r.native(ops::transpose, native::transpose);
+  r.composite(ops::expand_as, native::expand_as);
+  r.composite(ops::broadcast_to, native::broadcast_to);
   r.native(ops::view_as_real, native::view_as_real);
+  r.native(ops::view_as_complex, native::view_as_complex);
   r.composite(ops::real, native::real);
+  r.native(ops::alias, native::alias);
+  r.native(ops::detach, detail::make_alias);
 }
 
 Tensor Tensor::as_strided(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) const {
   return ops::as_strided(*this, size, stride, storage_offset);
 }
 Tensor Tensor::view(IntArrayRef size) const { return ops::view(*this, size); }
+Tensor Tensor::view(ScalarType dtype) const { return ops::view_dtype(*this, dtype); }
+Tensor Tensor::view_as(const Tensor& other) const { return ops::view_as(*this, other); }
 Tensor Tensor::reshape(IntArrayRef shape) const { return ops::reshape(*this, shape); }
+Tensor Tensor::reshape_as(const Tensor& other) const { return ops::reshape_as(*this, other); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return ops::flatten(*this, start_dim, end_dim); }
+Tensor Tensor::ravel() const { return ops::ravel(*this); }
+Tensor Tensor::unflatten(int64_t dim, IntArrayRef sizes) const { return ops::unflatten(*this, dim, sizes); }
 Tensor Tensor::expand(IntArrayRef size, bool implicit) const { return ops::expand(*this, size, implicit); }
-Tensor Tensor::select(int64_t dim, int64_t index) const { return ops::select(*this, dim, index); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return ops::transpose(*this, dim0, dim1); }
-Tensor Tensor::t() const {
-  RUSH_CHECK_VALUE(dim() <= 2, "t: expected at most 2 dimensions, got ", dim());
-  return dim() < 2 ? transpose(0, dim() - 1) : transpose(0, 1);
-}
+Tensor Tensor::expand_as(const Tensor& other) const { return ops::expand_as(*this, other); }
+Tensor Tensor::broadcast_to(IntArrayRef size) const { return ops::broadcast_to(*this, size); }
+Tensor Tensor::alias() const { return ops::alias(*this); }
 
 }  // namespace rush

@@ -1,0 +1,32 @@
+#include "core/ops/rearrange.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+
+namespace rush {
+
+namespace {
+
+struct FlipBackward final : Node {
+  DimVector dims;
+  void save(const Tensor&, IntArrayRef flipped) { dims = flipped; }
+  Tensors apply(const Tensors& g) override { return {g[0].flip(dims)}; }
+};
+
+struct RollBackward final : Node {
+  DimVector shifts, dims;
+  void save(const Tensor&, IntArrayRef by, IntArrayRef along) {
+    for (int64_t shift : by) shifts.push_back(-shift);
+    dims = along;
+  }
+  Tensors apply(const Tensors& g) override { return {g[0].roll(shifts, dims)}; }
+};
+
+}  // namespace
+
+void register_rearrange_derivatives(Registry& r) {
+  derive<ops::flip, FlipBackward>(r);
+  derive<ops::roll, RollBackward>(r);
+}
+
+}  // namespace rush

@@ -1,0 +1,49 @@
+// TensorData: what tensor(...) makes a tensor from, written in braces: tensor({{1, 2}, {3, 4}}).
+#pragma once
+#include <initializer_list>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace rush {
+
+// A number, a list of further data, or an array of numbers of one type. Implicit from each of them.
+class TensorData {
+ public:
+  // The empty list.
+  TensorData() = default;
+  template <class T>
+  requires std::is_constructible_v<Scalar, T> TensorData(T number) : kind_(Kind::Number), number_(number) {}
+  TensorData(std::initializer_list<TensorData> list) : list_(list) {}
+  TensorData(ArrayRef<float> values) : TensorData(values.data(), values.size(), kFloat32) {}
+  TensorData(ArrayRef<double> values) : TensorData(values.data(), values.size(), kFloat64) {}
+  TensorData(ArrayRef<int64_t> values) : TensorData(values.data(), values.size(), kInt64) {}
+  TensorData(ArrayRef<int32_t> values) : TensorData(values.data(), values.size(), kInt32) {}
+  TensorData(ArrayRef<uint8_t> values) : TensorData(values.data(), values.size(), kUInt8) {}
+  TensorData(ArrayRef<bool> values) : TensorData(values.data(), values.size(), kBool) {}
+  TensorData(ArrayRef<complex<float>> values) : TensorData(values.data(), values.size(), kComplex64) {}
+  TensorData(ArrayRef<complex<double>> values) : TensorData(values.data(), values.size(), kComplex128) {}
+  template <class T>
+  TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
+  TensorData(const std::vector<bool>& values);
+
+  // A CPU tensor of the elements, in the type that they are written in.
+  Tensor to_tensor() const;
+
+ private:
+  enum class Kind : uint8_t { Number, List, Array };
+
+  TensorData(const void* values, size_t size, ScalarType dtype);
+  DimVector sizes() const;
+  // What the elements promote to; float64 for none.
+  ScalarType type() const;
+  template <class T>
+  void write(T*& next) const;
+
+  Kind kind_ = Kind::List;
+  Scalar number_;
+  std::vector<TensorData> list_;
+  Tensor array_;
+};
+
+}  // namespace rush
