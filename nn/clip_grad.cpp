@@ -2,7 +2,11 @@
 
 #include <cmath>
 
-#include "rushlight.h"
+#include "autograd/grad_mode.h"
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/join.h"
+#include "core/ops/reduce.h"
 
 namespace rush::nn::utils {
 

@@ -1,6 +1,7 @@
 #include "nn/convert_parameters.h"
 
-#include "rushlight.h"
+#include "autograd/grad_mode.h"
+#include "core/ops/join.h"
 
 namespace rush::nn::utils {
 

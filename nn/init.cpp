@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
-#include "rushlight.h"
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
 
 namespace rush::nn::init {
 

@@ -1,6 +1,8 @@
 #include "nn/functional/activation.h"
 
-#include "rushlight.h"
+#include "core/ops/activation.h"
+#include "core/ops/binary.h"
+#include "core/ops/unary.h"
 
 namespace rush::nn::functional {
 

@@ -1,6 +1,7 @@
 #include "nn/functional/dropout.h"
 
-#include "rushlight.h"
+#include "core/ops/dropout.h"
+#include "core/ops/factories.h"
 
 namespace rush::nn::functional {
 

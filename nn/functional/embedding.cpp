@@ -1,7 +1,10 @@
 #include "nn/functional/embedding.h"
 
 #include "autograd/grad_mode.h"
-#include "rushlight.h"
+#include "core/ops/binary.h"
+#include "core/ops/embedding.h"
+#include "core/ops/factories.h"
+#include "core/ops/ternary.h"
 
 namespace rush::nn::functional {
 

@@ -1,5 +1,6 @@
 #include "nn/functional/norm.h"
 
+#include "core/ops/binary.h"
 #include "core/ops/norm.h"
 #include "nn/functional/optional_tensor.h"
 

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <ostream>
 
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/join.h"
 #include "nn/functional/dropout.h"
 #include "nn/functional/linear.h"
 #include "nn/init.h"
-#include "rushlight.h"
 
 namespace rush::nn {
 
