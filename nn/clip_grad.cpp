@@ -6,7 +6,7 @@
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
 #include "core/ops/join.h"
-#include "core/ops/reduce.h"
+#include "core/ops/vector_norm.h"
 
 namespace rush::nn::utils {
 

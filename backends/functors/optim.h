@@ -14,27 +14,24 @@ namespace rush::functors {
 //   p <- p - lr buffer                              otherwise
 template <class Math>
 struct Sgd {
-  Math lr, momentum, keep, weight_decay;
-  bool nesterov, maximize, first, has_momentum;
+  Math lr, momentum, keep, weight_decay, sign;
+  bool nesterov, first;
 
   explicit Sgd(const SgdStep& s)
       : lr(static_cast<Math>(s.lr)),
         momentum(static_cast<Math>(s.momentum)),
         keep(static_cast<Math>(1 - s.dampening)),
         weight_decay(static_cast<Math>(s.weight_decay)),
+        sign(s.maximize ? Math(-1) : Math(1)),
         nesterov(s.nesterov),
-        maximize(s.maximize),
-        first(s.first),
-        has_momentum(s.momentum != 0) {}
+        first(s.first) {}
 
+  // Without momentum.
+  RUSH_HD void operator()(Math& p, Math g) const { p -= lr * (sign * g + weight_decay * p); }
   RUSH_HD void operator()(Math& p, Math g, Math& buffer) const {
-    if (maximize) g = -g;
-    g += weight_decay * p;
-    if (has_momentum) {
-      buffer = first ? g : momentum * buffer + keep * g;
-      g = nesterov ? g + momentum * buffer : buffer;
-    }
-    p -= lr * g;
+    g = sign * g + weight_decay * p;
+    buffer = first ? g : momentum * buffer + keep * g;
+    p -= lr * (nesterov ? g + momentum * buffer : buffer);
   }
 };
 
@@ -48,8 +45,7 @@ struct Sgd {
 // AMSGrad (Reddi et al., "On the convergence of Adam and beyond", 2018) takes the largest v so far in the last line.
 template <class Math>
 struct Adam {
-  Math mean_weight, square_keep, square_weight, step_size, root_correction, eps, decay, l2;
-  bool amsgrad, maximize;
+  Math mean_weight, square_keep, square_weight, step_size, root_correction, eps, decay, l2, sign;
 
   Adam(const AdamStep& s, int64_t step)
       : mean_weight(static_cast<Math>(1 - s.beta1)),
@@ -60,19 +56,27 @@ struct Adam {
         eps(static_cast<Math>(s.eps)),
         decay(static_cast<Math>(s.decoupled ? 1 - s.lr * s.weight_decay : 1)),
         l2(static_cast<Math>(s.decoupled ? 0 : s.weight_decay)),
-        amsgrad(s.amsgrad),
-        maximize(s.maximize) {}
+        sign(s.maximize ? Math(-1) : Math(1)) {}
 
+  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {
+    update_averages(p, g, m, v);
+    move(p, m, v);
+  }
+  // With AMSGrad.
   RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v, Math& max_v) const {
-    if (maximize) g = -g;
+    update_averages(p, g, m, v);
+    max_v = v > max_v ? v : max_v;
+    move(p, m, max_v);
+  }
+
+ private:
+  RUSH_HD void update_averages(Math& p, Math g, Math& m, Math& v) const {
     p *= decay;
-    g += l2 * p;
+    g = sign * g + l2 * p;
     m += mean_weight * (g - m);
     v = square_keep * v + square_weight * g * g;
-    Math largest = v;
-    if (amsgrad) largest = max_v = v > max_v ? v : max_v;
-    p -= step_size * m / (std::sqrt(largest) / root_correction + eps);
   }
+  RUSH_HD void move(Math& p, Math m, Math v) const { p -= step_size * m / (std::sqrt(v) / root_correction + eps); }
 };
 
 }  // namespace rush::functors

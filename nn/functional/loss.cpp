@@ -1,5 +1,6 @@
 #include "nn/functional/loss.h"
 
+#include "core/ops/binary.h"
 #include "core/ops/loss.h"
 #include "nn/functional/optional_tensor.h"
 

@@ -29,7 +29,7 @@ void ConvNdImpl<D, Derived>::reset() {
                    "d: padding=kSame keeps the sizes only with stride 1, got ", o.stride().ref());
   std::vector<int64_t> sizes = {o.out_channels(), o.in_channels() / o.groups()};
   sizes.insert(sizes.end(), o.kernel_size().begin(), o.kernel_size().end());
-  weight = this->register_parameter("weight", empty(sizes));
+  weight = this->register_parameter("weight", rush::empty(sizes));
   bias = this->register_parameter("bias", o.bias() ? empty(o.out_channels()) : Tensor(), o.bias());
   reset_parameters();
 }

@@ -27,7 +27,7 @@ void EmbeddingImpl::reset() {
     // Another handle on the same memory, so that a clone's is not this one's.
     weight = register_parameter("weight", options._weight().detach());
   } else {
-    weight = register_parameter("weight", empty(sizes));
+    weight = register_parameter("weight", rush::empty(sizes));
     reset_parameters();
   }
 }

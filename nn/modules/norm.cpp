@@ -83,8 +83,8 @@ LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(optio
 
 void LayerNormImpl::reset() {
   const bool affine = options.elementwise_affine(), has_bias = affine && options.bias();
-  weight = register_parameter("weight", affine ? empty(options.normalized_shape()) : Tensor(), affine);
-  bias = register_parameter("bias", has_bias ? empty(options.normalized_shape()) : Tensor(), has_bias);
+  weight = register_parameter("weight", affine ? rush::empty(options.normalized_shape()) : Tensor(), affine);
+  bias = register_parameter("bias", has_bias ? rush::empty(options.normalized_shape()) : Tensor(), has_bias);
   reset_parameters();
 }
 
@@ -107,7 +107,7 @@ RMSNormImpl::RMSNormImpl(RMSNormOptions options) : options(std::move(options)) {
 
 void RMSNormImpl::reset() {
   const bool affine = options.elementwise_affine();
-  weight = register_parameter("weight", affine ? empty(options.normalized_shape()) : Tensor(), affine);
+  weight = register_parameter("weight", affine ? rush::empty(options.normalized_shape()) : Tensor(), affine);
   reset_parameters();
 }
 
