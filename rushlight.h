@@ -57,3 +57,6 @@
 #include "core/ops/view.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
+#include "nn/data/data.h"
+#include "nn/nn.h"
+#include "optim/optim.h"

@@ -29,6 +29,7 @@ void register_cpu(Registry&) {
   cpu::register_norm();
   cpu::register_pool();
   cpu::register_order_statistics();
+  cpu::register_optim();
   cpu::register_pad();
   cpu::register_random();
   cpu::register_range();

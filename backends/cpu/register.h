@@ -33,6 +33,7 @@ void register_matmul();
 void register_norm();
 void register_pool();
 void register_order_statistics();
+void register_optim();
 void register_pad();
 void register_random();
 void register_range();
