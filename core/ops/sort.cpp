@@ -24,7 +24,7 @@ static std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool des
 // Sorting is always stable here.
 static std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool> /*stable*/, int64_t dim,
                                               bool descending) {
-  return sort(self, dim, descending);
+  return native::sort(self, dim, descending);
 }
 
 static Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
