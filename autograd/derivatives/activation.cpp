@@ -6,6 +6,7 @@
 #include "core/ops/binary.h"
 #include "core/ops/bitwise.h"
 #include "core/ops/compare.h"
+#include "core/ops/join.h"
 #include "core/ops/power.h"
 #include "core/ops/ternary.h"
 #include "core/ops/unary.h"
@@ -156,8 +157,8 @@ struct EluBackward final : Node {
     return {ops::elu_backward(g[0], alpha, scale, input_scale, false, self.get())};
   }
 };
-// Below 0 the slope is k alpha scale e^(k x), k = input_scale, or k (y + alpha scale) of the result y: it changes with x
-// by k times itself, with y by k.
+// Below 0 the slope is k alpha scale e^(k x), k = input_scale, or k (y + alpha scale) of the result y: it changes with
+// x by k times itself, with y by k.
 struct EluBackwardBackward final : Node {
   Saved grad, self;
   Scalar alpha, scale, input_scale;
@@ -266,9 +267,7 @@ struct HardsigmoidBackward final : FromInput {
   Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], self.get())}; }
 };
 struct HardsigmoidBackwardBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override {
-    return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])};
-  }
+  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])}; }
 };
 struct HardswishBackward final : FromInput {
   Tensors apply(const Tensors& g) override { return {ops::hardswish_backward(g[0], self.get())}; }
@@ -317,6 +316,31 @@ struct GluBackward final : Node {
   }
   Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
 };
+// Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
+// for g: p s + q a s';  for a: q g s';  for b: p g s' + q g a s''.
+struct GluBackwardBackward final : Node {
+  Saved grad, self;
+  int64_t dim = 0;
+  RUSH_SAVED(grad, self)
+  void save(const Tensor& g, const Tensor& x, int64_t d) {
+    grad = g;
+    self = x;
+    dim = d;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    const int64_t half = x.size(dim) / 2;
+    const Tensor p = g[0].narrow(dim, 0, half), q = g[0].narrow(dim, half, half);
+    const Tensor a = x.narrow(dim, 0, half), s = x.narrow(dim, half, half).sigmoid(), slope = s * (1 - s);
+    Tensors grads(2);
+    if (needs(0)) grads[0] = p * s + q * a * slope;
+    if (needs(1)) {
+      const Tensor scaled = grad.get() * slope;
+      grads[1] = cat({q * scaled, scaled * (p + q * a * (1 - 2 * s))}, dim);
+    }
+    return grads;
+  }
+};
 struct PreluKernelBackward final : FromInputs {
   Tensors apply(const Tensors& g) override {
     auto [of_self, of_weight] = ops::_prelu_kernel_backward(g[0], self.get(), other.get());
@@ -346,8 +370,8 @@ struct PreluKernelBackwardBackward final : Node {
 }  // namespace
 
 void register_activation_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node)  \
-  derive<ops::name, Node>(r);    \
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
   derive<ops::name##_, Node>(r);
   RUSH_DERIVE(relu, ReluBackward)
   RUSH_DERIVE(threshold, ThresholdBackward)
@@ -379,6 +403,7 @@ void register_activation_derivatives(Registry& r) {
   derive<ops::hardswish_backward, HardswishBackwardBackward>(r);
   derive<ops::hardshrink_backward, ShrinkBackwardBackward>(r);
   derive<ops::softshrink_backward, ShrinkBackwardBackward>(r);
+  derive<ops::glu_backward, GluBackwardBackward>(r);
   derive<ops::_prelu_kernel_backward, PreluKernelBackwardBackward>(r);
 }
 

@@ -88,8 +88,8 @@ struct RemainderBackward final : RestBackward {
 }  // namespace
 
 void register_binary_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node)  \
-  derive<ops::name, Node>(r);    \
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
   derive<ops::name##_, Node>(r);
   RUSH_DERIVE(add, AddBackward)
   RUSH_DERIVE(sub, SubBackward)

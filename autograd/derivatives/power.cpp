@@ -99,7 +99,8 @@ struct XlogyBackward final : FromInputs {  // d(a ln b) = g ln b, g a / b; the f
 struct LogaddexpBackward final : FromInputs {  // d log(e^a + e^b) = g / (1 + e^(b-a)), g / (1 + e^(a-b))
   Tensors apply(const Tensors& g) override {
     const Tensor difference = conj_of(other.get() - self.get());
-    return {needs(0) ? g[0] / (difference.exp() + 1) : Tensor(), needs(1) ? g[0] / ((-difference).exp() + 1) : Tensor()};
+    return {needs(0) ? g[0] / (difference.exp() + 1) : Tensor(),
+            needs(1) ? g[0] / ((-difference).exp() + 1) : Tensor()};
   }
 };
 struct Logaddexp2Backward final : FromInputs {  // likewise to base 2
@@ -135,8 +136,8 @@ struct AngleBackward final : FromInput {  // of z = x + iy: g (-y + ix) / |z|^2;
 }  // namespace
 
 void register_power_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node)  \
-  derive<ops::name, Node>(r);    \
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
   derive<ops::name##_, Node>(r);
   RUSH_DERIVE(pow, PowBackward)
   RUSH_DERIVE(pow_scalar, PowScalarBackward)

@@ -140,8 +140,8 @@ struct LerpScalarBackward final : Node {
   Scalar weight;
   void save(const Tensor&, const Tensor&, const Scalar& w) { weight = w.conj(); }
   Tensors apply(const Tensors& g) override {
-    const Scalar rest = weight.is_complex() ? Scalar(complex<double>(1) - weight.to<complex<double>>())
-                                            : Scalar(1 - weight.toDouble());
+    const Scalar rest =
+        weight.is_complex() ? Scalar(complex<double>(1) - weight.to<complex<double>>()) : Scalar(1 - weight.toDouble());
     return {needs(0) ? g[0] * rest : Tensor(), needs(1) ? g[0] * weight : Tensor()};
   }
 };
@@ -154,8 +154,8 @@ void register_ternary_derivatives(Registry& r) {
   derive<ops::fmax, FmaxBackward>(r);
   derive<ops::fmin, FminBackward>(r);
   derive<ops::where, WhereBackward>(r);
-#define RUSH_DERIVE(name, Node)  \
-  derive<ops::name, Node>(r);    \
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
   derive<ops::name##_, Node>(r);
   RUSH_DERIVE(clamp, ClampBackward)
   RUSH_DERIVE(clamp_Tensor, ClampTensorBackward)

@@ -233,8 +233,8 @@ struct PolygammaBackward final : Node {  // the next polygamma
 };
 
 void register_elementary(Registry& r) {
-#define RUSH_DERIVE(name, Node)  \
-  derive<ops::name, Node>(r);    \
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
   derive<ops::name##_, Node>(r);
   RUSH_DERIVE(exp, ExpBackward)
   RUSH_DERIVE(exp2, Exp2Backward)

@@ -14,10 +14,7 @@ void register_piecewise() {
   kernels::relu.set(kCPU, map<functors::Relu, RealTypes>);
   kernels::threshold.set(kCPU, map_with<functors::Threshold, RealTypes, Scalar, Scalar>);
   kernels::threshold_backward.set(kCPU, map_with<functors::ThresholdBackward, RealTypes, Scalar>);
-  kernels::leaky_relu.set(kCPU, map_with<functors::LeakyRelu, Types, Scalar>);
-  kernels::leaky_relu_backward.set(kCPU, map_with<functors::LeakyReluBackward, Types, Scalar>);
-  kernels::elu_backward_from_result.set(kCPU,
-                                        map_with<functors::EluBackwardFromResult, Types, Scalar, Scalar, Scalar>);
+  kernels::elu_backward_from_result.set(kCPU, map_with<functors::EluBackwardFromResult, Types, Scalar, Scalar, Scalar>);
   kernels::hardtanh_backward.set(kCPU, map_with<functors::HardtanhBackward, Types, Scalar, Scalar>);
   kernels::hardswish.set(kCPU, map<functors::Hardswish, Types>);
   kernels::hardswish_backward.set(kCPU, map<functors::HardswishBackward, Types>);
@@ -44,6 +41,8 @@ void register_activation() {
   kernels::silu_backward.set(kCPU, map_vec<functors::SiluBackward, FloatTypes>);
   kernels::mish.set(kCPU, map_vec<functors::Mish, Types>);
   kernels::mish_backward.set(kCPU, map_vec<functors::MishBackward, Types>);
+  kernels::leaky_relu_backward.set(kCPU, map_vec_with<functors::LeakyReluBackward, Types, Scalar>);
+  kernels::leaky_relu.set(kCPU, map_vec_with<functors::LeakyRelu, Types, Scalar>);
   kernels::elu.set(kCPU, map_vec_with<functors::Elu, Types, Scalar, Scalar, Scalar>);
   kernels::elu_backward.set(kCPU, map_vec_with<functors::EluBackward, Types, Scalar, Scalar, Scalar>);
   kernels::softplus.set(kCPU, map_vec_with<functors::Softplus, Types, Scalar, Scalar>);

@@ -72,9 +72,7 @@ class BlockLoop {
   }
 
  private:
-  bool is_direct(int t, const int64_t* strides) const {
-    return strides[t] == access_[t].size && !access_[t].converts;
-  }
+  bool is_direct(int t, const int64_t* strides) const { return strides[t] == access_[t].size && !access_[t].converts; }
 
   RUSH_NOINLINE void through_buffers(char** data, const int64_t* strides, int64_t n) const {
     alignas(64) char buffers[kMaxOperands][kBlock * sizeof(complex<double>)];

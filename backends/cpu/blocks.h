@@ -15,8 +15,8 @@ namespace rush::cpu {
 // buffer of 256 numbers that stays in the first-level cache, and the result is scattered or converted back.
 using BlockFn = void (*)(const void* functor, void* out, const void* const* in, int64_t n);
 
-// Calls fn(functor, out, in, n) for all elements; the dtypes of the iterator's operands say what is converted. `grain` is
-// how many elements are worth a thread.
+// Calls fn(functor, out, in, n) for all elements; the dtypes of the iterator's operands say what is converted. `grain`
+// is how many elements are worth a thread.
 void run_blocks(const TensorIterator& it, BlockFn fn, const void* functor, int64_t grain = kGrain);
 
 // Elements worth a thread where one takes tens of nanoseconds.

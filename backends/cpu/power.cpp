@@ -68,7 +68,7 @@ void make_complex(TensorIterator& it) {
 void register_power() {
   kernels::pow.set(kCPU, map_vec<functors::Pow, NumberTypes>);
   kernels::pow_scalar.set(kCPU, pow_scalar);
-  kernels::atan2.set(kCPU, map<functors::Atan2, RealFloatTypes, kSlowGrain>);
+  kernels::atan2.set(kCPU, map_vec<functors::Atan2, RealFloatTypes>);
   kernels::copysign.set(kCPU, map<functors::Copysign, RealFloatTypes>);
   kernels::gcd.set(kCPU, map<functors::Gcd, IntegerTypes, kSlowGrain>);
   kernels::heaviside.set(kCPU, map<functors::Heaviside, RealAndBoolTypes>);

@@ -48,6 +48,8 @@ void register_unary_math() {
   kernels::log1p.set(kCPU, map_vec<functors::Log1p, FloatTypes>);
   kernels::sin.set(kCPU, map_vec<functors::Sin, FloatTypes>);
   kernels::cos.set(kCPU, map_vec<functors::Cos, FloatTypes>);
+  kernels::tan.set(kCPU, map_vec<functors::Tan, FloatTypes>);
+  kernels::atan.set(kCPU, map_vec<functors::Atan, FloatTypes>);
   kernels::tanh.set(kCPU, map_vec<functors::Tanh, FloatTypes>);
   kernels::sigmoid.set(kCPU, map_vec<functors::Sigmoid, FloatTypes>);
   kernels::erf.set(kCPU, map_vec<functors::Erf, RealFloatTypes>);
@@ -56,12 +58,10 @@ void register_unary_math() {
   kernels::acosh.set(kCPU, map<functors::Acosh, FloatTypes, kSlowGrain>);
   kernels::asin.set(kCPU, map<functors::Asin, FloatTypes, kSlowGrain>);
   kernels::asinh.set(kCPU, map<functors::Asinh, FloatTypes, kSlowGrain>);
-  kernels::atan.set(kCPU, map<functors::Atan, FloatTypes, kSlowGrain>);
   kernels::atanh.set(kCPU, map<functors::Atanh, FloatTypes, kSlowGrain>);
   kernels::cosh.set(kCPU, map<functors::Cosh, FloatTypes, kSlowGrain>);
   kernels::sinh.set(kCPU, map<functors::Sinh, FloatTypes, kSlowGrain>);
   kernels::sinc.set(kCPU, map<functors::Sinc, FloatTypes, kSlowGrain>);
-  kernels::tan.set(kCPU, map<functors::Tan, FloatTypes, kSlowGrain>);
   kernels::erfc.set(kCPU, map<functors::Erfc, RealFloatTypes, kSlowGrain>);
   kernels::erfinv.set(kCPU, map<functors::Erfinv, RealFloatTypes, kSlowGrain>);
   kernels::lgamma.set(kCPU, map<functors::Lgamma, RealFloatTypes, kSlowGrain>);

@@ -1,5 +1,6 @@
 // Vec: as many floats as a vector register holds, with the arithmetic and the functions that functors use.
 #pragma once
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -32,11 +33,21 @@ class Vec {
     Ints lanes;
     friend Mask operator&(Mask a, Mask b) { return {a.lanes & b.lanes}; }
     friend Mask operator|(Mask a, Mask b) { return {a.lanes | b.lanes}; }
+    friend Mask operator^(Mask a, Mask b) { return {a.lanes ^ b.lanes}; }
     friend Mask operator!(Mask a) { return {~a.lanes}; }
-    bool any() const {
-      int32_t found = 0;
-      for (int i = 0; i < kSize; ++i) found |= lanes[i];
-      return found != 0;
+    bool any() const { return any_bit(std::bit_cast<std::array<uint64_t, kVectorBytes / 8>>(lanes)); }
+
+   private:
+    // By halves, which takes a few instructions where a loop over the lanes would take one for each.
+    template <size_t N>
+    static bool any_bit(const std::array<uint64_t, N>& words) {
+      if constexpr (N == 1) {
+        return words[0] != 0;
+      } else {
+        std::array<uint64_t, N / 2> half;
+        for (size_t i = 0; i < N / 2; ++i) half[i] = words[i] | words[i + N / 2];
+        return any_bit(half);
+      }
     }
   };
 
@@ -103,8 +114,12 @@ Vec log10(Vec x);
 Vec log1p(Vec x);
 Vec sin(Vec x);
 Vec cos(Vec x);
+Vec tan(Vec x);
+Vec atan(Vec x);
+Vec atan2(Vec y, Vec x);
 Vec tanh(Vec x);
 Vec erf(Vec x);
 Vec pow(Vec base, Vec exponent);
+Vec fmod(Vec a, Vec b);
 
 }  // namespace rush::cpu

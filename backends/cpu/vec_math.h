@@ -6,6 +6,7 @@
 
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/vec.h"
+#include "backends/functors/binary.h"
 
 namespace rush::cpu {
 
@@ -64,8 +65,8 @@ struct LogReduced {
     const Vec::Ints exponent = shifted >> 23;
     f = Vec::from_bits((shifted & 0x007fffff) + 0x3f3504f3) - Vec(1.0f);
     k = Vec(__builtin_convertvector(exponent, Vec::Floats)) - select(subnormal, Vec(23.0f), Vec(0.0f));
-    const float c[] = {0.3333331043f, -0.2499998656f, 0.2000222785f, -0.1666925378f, 0.1421863129f,
-                       -0.1238427969f, 0.1187313112f, -0.1179029614f, 0.06915577209f};
+    const float c[] = {0.3333331043f,  -0.2499998656f, 0.2000222785f,  -0.1666925378f, 0.1421863129f,
+                       -0.1238427969f, 0.1187313112f,  -0.1179029614f, 0.06915577209f};
     log1pf = f - (Vec(0.5f) * f * f - f * f * f * polynomial(f, c));
   }
 };
@@ -78,23 +79,40 @@ RUSH_ALWAYS_INLINE Vec log_special(Vec x, Vec result) {
   return select(x < Vec(0.0f), Vec(std::numeric_limits<float>::quiet_NaN()), result);
 }
 
-// sin(x), or cos(x) when `quarter` is 1, of |x| <= kMaxAngle.
+// x = quarters * pi/2 + r with |r| <= pi/4, and the sine and cosine of r, for |x| <= kMaxAngle.
 inline constexpr float kMaxAngle = 8192;
-RUSH_ALWAYS_INLINE Vec sine(Vec x, int quarter) {
-  const Rounded turns(x * Vec(0.63661977236758f));
-  // pi/2 in three parts, of which the first two times the number of quarter turns are exact.
-  Vec r = x - turns.number * Vec(1.5703125f);
-  r = r - turns.number * Vec(4.837512969970703125e-4f);
-  r = r - turns.number * Vec(7.54978995489188216e-8f);
-  const Vec z = r * r;
-  const float s[] = {-0.1666666666f, 0.008333331868f, -1.984008272e-4f, 2.724939005e-6f};
-  const float c[] = {0.04166666666f, -0.001388888767f, 2.480059694e-5f, -2.730050296e-7f};
-  const Vec sin_r = r + r * z * polynomial(z, s);
-  const Vec cos_r = Vec(1.0f) - Vec(0.5f) * z + z * z * polynomial(z, c);
-  const Vec::Ints quadrant = turns.integer + quarter;
-  const Vec::Mask odd = {(quadrant & 1) != 0};
-  const Vec result = select(odd, cos_r, sin_r);
-  return Vec::from_bits(result.bits() ^ ((quadrant & 2) << 30));
+struct Angle {
+  Vec::Ints quarters;
+  Vec sin_r, cos_r;
+  explicit Angle(Vec x) {
+    const Rounded turns(x * Vec(0.63661977236758f));
+    quarters = turns.integer;
+    // pi/2 in three parts, of which the first two times the number of quarter turns are exact.
+    Vec r = x - turns.number * Vec(1.5703125f);
+    r = r - turns.number * Vec(4.837512969970703125e-4f);
+    r = r - turns.number * Vec(7.54978995489188216e-8f);
+    const Vec z = r * r;
+    const float s[] = {-0.1666666666f, 0.008333331868f, -1.984008272e-4f, 2.724939005e-6f};
+    const float c[] = {0.04166666666f, -0.001388888767f, 2.480059694e-5f, -2.730050296e-7f};
+    sin_r = r + r * z * polynomial(z, s);
+    cos_r = Vec(1.0f) - Vec(0.5f) * z + z * z * polynomial(z, c);
+  }
+  static bool covers(Vec x, float limit) { return !(!(abs(x) <= Vec(limit))).any(); }
+  Vec::Mask odd() const { return {(quarters & 1) != 0}; }
+  // The sine of x plus so many quarter turns.
+  Vec sine(int more) const {
+    const Vec::Ints total = quarters + more;
+    const Vec value = select(Vec::Mask{(total & 1) != 0}, cos_r, sin_r);
+    return Vec::from_bits(value.bits() ^ ((total & 2) << 30));
+  }
+};
+
+// atan(t) for 0 <= t <= 1.
+RUSH_ALWAYS_INLINE Vec atan_below_one(Vec t) {
+  const float c[] = {-0.3333333214f, 0.1999979008f,   -0.142796164f, 0.1104203739f,   -0.0868905215f,
+                     0.06318236954f, -0.03667048823f, 0.013996611f,  -0.002508608584f};
+  const Vec z = t * t;
+  return t + t * z * polynomial(z, c);
 }
 
 }  // namespace vec
@@ -111,8 +129,8 @@ inline Vec exp2(Vec x) {
   x = select(x < Vec(-150.0f), Vec(-150.0f), x);
   const vec::Rounded n(x);
   const Vec r = x - n.number;
-  const float c[] = {0.6931471806f, 0.2402265092f, 0.05550410929f, 0.00961805638f, 0.001333345412f, 1.546156325e-4f,
-                     1.531019805e-5f};
+  const float c[] = {0.6931471806f,   0.2402265092f,   0.05550410929f, 0.00961805638f,
+                     0.001333345412f, 1.546156325e-4f, 1.531019805e-5f};
   return vec::scale(Vec(1.0f) + r * polynomial(r, c), n.integer);
 }
 
@@ -155,13 +173,41 @@ inline Vec log1p(Vec x) {
 }
 
 inline Vec sin(Vec x) {
-  if ((!(abs(x) <= Vec(vec::kMaxAngle))).any()) return x.each([](float a) { return std::sin(a); });
-  return vec::sine(x, 0);
+  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::sin(a); });
+  return vec::Angle(x).sine(0);
 }
 
 inline Vec cos(Vec x) {
-  if ((!(abs(x) <= Vec(vec::kMaxAngle))).any()) return x.each([](float a) { return std::cos(a); });
-  return vec::sine(x, 1);
+  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::cos(a); });
+  return vec::Angle(x).sine(1);
+}
+
+inline Vec tan(Vec x) {
+  // Beside a pole the error of r counts for more.
+  if (!vec::Angle::covers(x, 256)) return x.each([](float a) { return std::tan(a); });
+  const vec::Angle angle(x);
+  return select(angle.odd(), -angle.cos_r, angle.sin_r) / select(angle.odd(), angle.sin_r, angle.cos_r);
+}
+
+inline Vec atan(Vec x) {
+  const Vec size = abs(x);
+  const Vec::Mask steep = size > Vec(1.0f);
+  const Vec angle = vec::atan_below_one(select(steep, Vec(1.0f) / size, size));
+  return copysign(select(steep, Vec(1.57079632679489662f) - angle, angle), x);
+}
+
+// The angle of the smaller to the larger side, mirrored into its octant.
+inline Vec atan2(Vec y, Vec x) {
+  const Vec height = abs(y), width = abs(x);
+  const Vec::Mask steep = height > width;
+  const Vec larger = select(steep, height, width), smaller = select(steep, width, height);
+  // 0 / 0 counts as 0, infinity / infinity as 1.
+  Vec ratio = select(larger == Vec(0.0f), Vec(0.0f), smaller / larger);
+  ratio = select(smaller == Vec(std::numeric_limits<float>::infinity()), Vec(1.0f), ratio);
+  Vec angle = vec::atan_below_one(ratio);
+  angle = select(steep, Vec(1.57079632679489662f) - angle, angle);
+  angle = select(Vec::Mask{x.bits() < 0}, Vec(3.14159265358979324f) - angle, angle);
+  return select((x == x) & (y == y), copysign(angle, y), x + y);
 }
 
 // (e^2x - 1) / (e^2x + 1).
@@ -174,10 +220,10 @@ inline Vec tanh(Vec x) {
 // x P(x^2) up to 1, beyond it 1 - exp(Q(x)) with Q = log erfc.
 inline Vec erf(Vec x) {
   const Vec size = select(abs(x) > Vec(4.0f), Vec(4.0f), abs(x));
-  const float p[] = {1.128379166f, -0.3761262714f, 0.1128360018f, -0.02685444464f, 0.005189535449f, -8.020842332e-4f,
-                     7.889123246e-5f};
-  const float q[] = {1.880362418e-4f, -1.129578407f, -0.6332199257f, -0.1084185444f, 0.02520823709f, -0.004204554981f,
-                     4.413350597e-4f, -2.168674416e-5f};
+  const float p[] = {1.128379166f,    -0.3761262714f,   0.1128360018f,  -0.02685444464f,
+                     0.005189535449f, -8.020842332e-4f, 7.889123246e-5f};
+  const float q[] = {1.880362418e-4f, -1.129578407f,    -0.6332199257f,  -0.1084185444f,
+                     0.02520823709f,  -0.004204554981f, 4.413350597e-4f, -2.168674416e-5f};
   const Vec inner = size * polynomial(size * size, p);
   const Vec outer = Vec(1.0f) - exp(polynomial(size, q));
   return copysign(select(size < Vec(1.0f), inner, outer), x);
@@ -205,7 +251,7 @@ RUSH_ALWAYS_INLINE HalfFloats pow_of_half(HalfFloats base, HalfFloats exponent) 
   const Longs k = shifted >> 52;
   const Doubles m = std::bit_cast<Doubles>((shifted & 0x000fffffffffffff) + kSqrtHalf);
   const Doubles s = (m - 1) / (m + 1);
-  const double c[] = {2.8853900817778496, 0.9617966941140544,  0.57707794216931108,
+  const double c[] = {2.8853900817778496,  0.9617966941140544,  0.57707794216931108,
                       0.41220927119400919, 0.31990495745596419, 0.28291033403626303};
   const Doubles log2_x = __builtin_convertvector(k, Doubles) + s * polynomial(s * s, c);
   Doubles t = log2_x * __builtin_convertvector(exponent, Doubles);
@@ -221,35 +267,62 @@ RUSH_ALWAYS_INLINE HalfFloats pow_of_half(HalfFloats base, HalfFloats exponent) 
   return __builtin_convertvector((1 + r * polynomial(r, e)) * power, HalfFloats);
 }
 
+// fn(a, b) of vectors, by a function of halves of them.
+template <class Fn>
+RUSH_ALWAYS_INLINE Vec by_halves(Vec a, Vec b, const Fn& fn) {
+  struct Halves {
+    HalfFloats low, high;
+  };
+  auto x = std::bit_cast<Halves>(a.lanes());
+  const auto y = std::bit_cast<Halves>(b.lanes());
+  x.low = fn(x.low, y.low);
+  x.high = fn(x.high, y.high);
+  return Vec(std::bit_cast<Vec::Floats>(x));
+}
+
+// fn(a, b), a lane at a time.
+template <class Fn>
+RUSH_NOINLINE Vec lane_by_lane(Vec a, Vec b, const Fn& fn) {
+  float x[Vec::kSize], y[Vec::kSize];
+  a.store(x);
+  b.store(y);
+  for (int i = 0; i < Vec::kSize; ++i) x[i] = fn(x[i], y[i]);
+  return Vec::load(x);
+}
+
+// What a leaves divided by b, for |a / b| < 2^29: in double, a - q b is exact, q being a / b to the nearest integer.
+RUSH_ALWAYS_INLINE HalfFloats fmod_of_half(HalfFloats a, HalfFloats b) {
+  const Doubles x = __builtin_convertvector(a, Doubles), y = __builtin_convertvector(b, Doubles);
+  const Doubles shift = 6755399441055744.0 - Doubles{};  // 1.5 * 2^52, as in Rounded
+  const Doubles quotient = (x / y + shift) - shift;
+  const Doubles rest = x - quotient * y;
+  const Doubles size = y < 0.0 ? -y : y;
+  const Doubles fitted = rest * x < 0.0 ? (x < 0.0 ? rest - size : rest + size) : rest;
+  return __builtin_convertvector(fitted, HalfFloats);
+}
+
 }  // namespace vec
 
 inline Vec pow(Vec base, Vec exponent) {
   constexpr float kMax = std::numeric_limits<float>::max();
   const Vec::Mask ordinary =
       (base >= Vec(std::numeric_limits<float>::min())) & (base <= Vec(kMax)) & (abs(exponent) <= Vec(kMax));
-  if ((!ordinary).any()) {
-    float bases[Vec::kSize], exponents[Vec::kSize];
-    base.store(bases);
-    exponent.store(exponents);
-    for (int i = 0; i < Vec::kSize; ++i) bases[i] = std::pow(bases[i], exponents[i]);
-    return Vec::load(bases);
-  }
-  struct Halves {
-    vec::HalfFloats low, high;
-  };
-  auto b = std::bit_cast<Halves>(base.lanes());
-  const auto e = std::bit_cast<Halves>(exponent.lanes());
-  b.low = vec::pow_of_half(b.low, e.low);
-  b.high = vec::pow_of_half(b.high, e.high);
-  return Vec(std::bit_cast<Vec::Floats>(b));
+  if ((!ordinary).any()) return vec::lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
+  return vec::by_halves(base, exponent, vec::pow_of_half);
+}
+
+inline Vec fmod(Vec a, Vec b) {
+  const Vec::Mask ordinary = abs(a / b) < Vec(536870912.0f);
+  if ((!ordinary).any()) return vec::lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
+  const Vec rest = vec::by_halves(a, b, vec::fmod_of_half);
+  return copysign(rest, a);
 }
 
 // ---- kernels ----
 
 // out = f(in...) for n floats, a register at a time; the rest is padded with ones.
 template <class F, size_t... I>
-RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n,
-                                 std::index_sequence<I...>) {
+RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n, std::index_sequence<I...>) {
   int64_t i = 0;
   for (; i + Vec::kSize <= n; i += Vec::kSize) f(Vec::load(in[I] + i)...).store(out + i);
   if (i == n) return;

@@ -106,12 +106,18 @@ struct MishBackward {  // g (t + x s (1 - t^2)), t = tanh(softplus x), s = sigmo
 template <class T>
 struct LeakyRelu {
   T slope;
-  RUSH_HD T operator()(T x) const { return x > T(0) ? x : x * slope; }
+  template <class V>
+  RUSH_HD V operator()(V x) const {
+    return select(x > V(0), x, x * V(slope));
+  }
 };
 template <class T>
 struct LeakyReluBackward {
   T slope;
-  RUSH_HD T operator()(T grad, T x) const { return x > T(0) ? grad : grad * slope; }
+  template <class V>
+  RUSH_HD V operator()(V grad, V x) const {
+    return select(x > V(0), grad, grad * V(slope));
+  }
 };
 
 template <class T>

@@ -1,8 +1,10 @@
 // Arithmetic of two operands. T is the type that the computation is done in: float for the 16-bit ones.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "backends/functors/integer.h"
+#include "backends/functors/select.h"
 #include "core/complex_math.h"
 
 namespace rush::functors {
@@ -53,6 +55,11 @@ struct DivTrunc {
     }
   }
 };
+// Of 16-bit numbers: their quotient is rounded to 16 bits before it is cut.
+template <class Storage>
+struct DivTruncOf {
+  RUSH_HD float operator()(float a, float b) const { return std::trunc(static_cast<float>(Storage(a / b))); }
+};
 
 struct DivFloor {
   template <class T>
@@ -76,6 +83,7 @@ struct DivFloor {
   }
 };
 
+// NaN where a / b is too large for T, as in PyTorch.
 struct Fmod {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
@@ -84,8 +92,10 @@ struct Fmod {
         if (b == -1) return 0;
       }
       return static_cast<T>(a % b);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return std::isinf(a / b) ? std::numeric_limits<T>::quiet_NaN() : std::fmod(a, b);
     } else {
-      return std::fmod(a, b);
+      return fmod(a, b);
     }
   }
 };
@@ -94,7 +104,7 @@ struct Remainder {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
     const T rest = Fmod()(a, b);
-    return rest != 0 && (b < 0) != (rest < 0) ? static_cast<T>(rest + b) : rest;
+    return select((rest != T(0)) & ((b < T(0)) ^ (rest < T(0))), static_cast<T>(rest + b), rest);
   }
 };
 
@@ -149,7 +159,8 @@ struct Cube {
 struct Atan2 {
   template <class T>
   RUSH_HD T operator()(T y, T x) const {
-    return std::atan2(y, x);
+    using std::atan2;
+    return atan2(y, x);
   }
 };
 

@@ -1,5 +1,5 @@
-// Functions of one operand. T is the type that the computation is done in: float for the 16-bit ones. See Note [Functors
-// on one number and on several].
+// Functions of one operand. T is the type that the computation is done in: float for the 16-bit ones. See Note
+// [Functors on one number and on several].
 #pragma once
 #include <cmath>
 #include <limits>

@@ -11,8 +11,8 @@ namespace native {
 
 // ---- gelu: two kernels under one operator ----
 static bool uses_tanh(std::string_view approximate, const char* op) {
-  RUSH_CHECK_VALUE(approximate == "none" || approximate == "tanh", op, ": approximate must be \"none\" or \"tanh\", got \"",
-                   approximate, "\"");
+  RUSH_CHECK_VALUE(approximate == "none" || approximate == "tanh", op,
+                   ": approximate must be \"none\" or \"tanh\", got \"", approximate, "\"");
   return approximate == "tanh";
 }
 static Tensor gelu(const Tensor& self, std::string_view approximate) {
@@ -61,9 +61,7 @@ static Scalar inverse(const Scalar& alpha, const char* op) {
 static Tensor celu(const Tensor& self, const Scalar& alpha) {
   return ops::elu(self, alpha, 1.0, inverse(alpha, "celu"));
 }
-static Tensor& celu_(Tensor& self, const Scalar& alpha) {
-  return ops::elu_(self, alpha, 1.0, inverse(alpha, "celu_"));
-}
+static Tensor& celu_(Tensor& self, const Scalar& alpha) { return ops::elu_(self, alpha, 1.0, inverse(alpha, "celu_")); }
 
 static std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) {
   // Other backends may keep an intermediate result; these compute it again.
@@ -141,8 +139,8 @@ static Tensor prelu(const Tensor& self, const Tensor& weight) {
   }
   RUSH_CHECK_VALUE(self.dim() > 0, "prelu: a 0-dimensional tensor takes one weight, got ", weight.numel());
   const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
-  RUSH_CHECK_VALUE(channels == weight.numel(), "prelu: expected one weight or ", channels, " as there are channels, got ",
-                   weight.numel());
+  RUSH_CHECK_VALUE(channels == weight.numel(), "prelu: expected one weight or ", channels,
+                   " as there are channels, got ", weight.numel());
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = channels;
   return ops::_prelu_kernel(self, weight.reshape(shape));
@@ -165,9 +163,9 @@ void register_activation_ops(Registry& r) {
   r.native(ops::gelu, native::gelu);
   r.native(ops::gelu_, native::gelu_);
   r.native(ops::gelu_backward, native::gelu_backward);
-#define RUSH_REGISTER(name)                                        \
-  r.native(ops::name, unary<kernels::name, Promotion::None>);      \
-  r.native(ops::name##_, unary_<kernels::name, Promotion::None>);  \
+#define RUSH_REGISTER(name)                                       \
+  r.native(ops::name, unary<kernels::name, Promotion::None>);     \
+  r.native(ops::name##_, unary_<kernels::name, Promotion::None>); \
   r.native(ops::name##_backward, binary<kernels::name##_backward, Promotion::Common>);
   RUSH_REGISTER(silu)
   RUSH_REGISTER(mish)

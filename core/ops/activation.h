@@ -112,8 +112,7 @@ inline Tensor& leaky_relu_(Tensor& self, const Scalar& negative_slope = 0.01) {
   return ops::leaky_relu_(self, negative_slope);
 }
 // scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) below. Clevert, Unterthiner, Hochreiter, 2015.
-inline Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1,
-                  const Scalar& input_scale = 1) {
+inline Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1) {
   return ops::elu(self, alpha, scale, input_scale);
 }
 inline Tensor& elu_(Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1) {
@@ -177,7 +176,7 @@ inline constinit PointwiseKernel hardswish{"hardswish"}, hardswish_backward{"har
 inline constinit PointwiseKernel hardsigmoid{"hardsigmoid"}, hardsigmoid_backward{"hardsigmoid_backward"};
 inline constinit ScalarKernel hardshrink{"hardshrink"}, softshrink{"softshrink"};
 inline constinit ScalarKernel shrink_backward{"shrink_backward"};  // of both: the gradient where |x| > lambd
-inline constinit PointwiseKernel glu{"glu"};                                              // both halves
+inline constinit PointwiseKernel glu{"glu"};                       // both halves
 inline constinit PointwiseKernel glu_backward_a{"glu_backward"}, glu_backward_b{"glu_backward"};  // gradient, halves
 inline constinit PointwiseKernel prelu{"prelu"};
 inline constinit PointwiseKernel prelu_backward_self{"prelu_backward"}, prelu_backward_weight{"prelu_backward"};

@@ -35,7 +35,9 @@ static Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   return native::add_(self, other, -alpha);
 }
 
-static Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha) { return ops::sub(other, self, alpha); }
+static Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return ops::sub(other, self, alpha);
+}
 
 static Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> mode) {
   if (!mode) return binary<kernels::div, Promotion::Float>(self, other);
@@ -139,11 +141,11 @@ Tensor& Tensor::div_(const Tensor& other, std::optional<std::string_view> mode) 
 Tensor& Tensor::div_(const Scalar& other, std::optional<std::string_view> mode) const {
   return ops::div_mode_(self(), wrapped_number(other), mode);
 }
-#define RUSH_DEFINE_METHODS(name, op)                                                            \
-  Tensor Tensor::name(const Tensor& other) const { return ops::op(*this, other); }               \
+#define RUSH_DEFINE_METHODS(name, op)                                              \
+  Tensor Tensor::name(const Tensor& other) const { return ops::op(*this, other); } \
   Tensor Tensor::name(const Scalar& other) const { return ops::op(*this, wrapped_number(other)); }
-#define RUSH_DEFINE_INPLACE_METHODS(name, op)                                          \
-  Tensor& Tensor::name(const Tensor& other) const { return ops::op(self(), other); }   \
+#define RUSH_DEFINE_INPLACE_METHODS(name, op)                                        \
+  Tensor& Tensor::name(const Tensor& other) const { return ops::op(self(), other); } \
   Tensor& Tensor::name(const Scalar& other) const { return ops::op(self(), wrapped_number(other)); }
 RUSH_DEFINE_METHODS(true_divide, div)
 RUSH_DEFINE_INPLACE_METHODS(true_divide_, div_)

@@ -22,8 +22,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, std::optional<std::stri
 inline constinit Op<Tensor&(Tensor&, const Tensor&, std::optional<std::string_view>)> div_mode_{
     "aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)"};
 inline constinit BinaryOp true_divide{"aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor"};
-inline constinit BinaryInplaceOp true_divide_{
-    "aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"};
+inline constinit BinaryInplaceOp true_divide_{"aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"};
 inline constinit BinaryOp floor_divide{"aten::floor_divide(Tensor self, Tensor other) -> Tensor"};
 inline constinit BinaryInplaceOp floor_divide_{
     "aten::floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"};
@@ -69,8 +68,8 @@ inline Tensor mul(const Tensor& self, const Scalar& other) { return self.mul(oth
 // self / other, always floating point: integers are divided as the default dtype.
 inline Tensor div(const Tensor& self, const Tensor& other) { return ops::div(self, other); }
 inline Tensor div(const Tensor& self, const Scalar& other) { return self.div(other); }
-// self / other rounded: mode "trunc" towards 0 as C divides integers, "floor" downwards as Python does, none not at all.
-// Rounded division keeps integers and throws ValueError when one is divided by 0.
+// self / other rounded: mode "trunc" towards 0 as C divides integers, "floor" downwards as Python does, none not at
+// all. Rounded division keeps integers and throws ValueError when one is divided by 0.
 inline Tensor div(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   return ops::div_mode(self, other, rounding_mode);
 }

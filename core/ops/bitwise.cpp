@@ -12,11 +12,11 @@ void register_bitwise_ops(Registry& r) {
   r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>);
   RUSH_FORALL_LOGICAL(RUSH_REGISTER)
 #undef RUSH_REGISTER
-#define RUSH_REGISTER(name)                                      \
-  r.native(ops::name, binary<kernels::name, Promotion::Common>); \
+#define RUSH_REGISTER(name)                                          \
+  r.native(ops::name, binary<kernels::name, Promotion::Common>);     \
   r.native(ops::name##_, binary_<kernels::name, Promotion::Common>); \
-  r.composite(ops::name##_Scalar, with_scalar<ops::name>);       \
-  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);  \
+  r.composite(ops::name##_Scalar, with_scalar<ops::name>);           \
+  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);      \
   r.composite(ops::name##_Scalar_Tensor, scalar_with<ops::name>);
   RUSH_FORALL_BITWISE(RUSH_REGISTER)
 #undef RUSH_REGISTER

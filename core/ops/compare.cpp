@@ -50,10 +50,10 @@ static bool equal(const Tensor& self, const Tensor& other) {
 
 void register_compare_ops(Registry& r) {
   using native::binary, native::binary_, native::same_as, native::with_scalar, native::with_scalar_;
-#define RUSH_REGISTER(name)                                         \
-  r.native(ops::name, binary<kernels::name, Promotion::Compare>);   \
+#define RUSH_REGISTER(name)                                           \
+  r.native(ops::name, binary<kernels::name, Promotion::Compare>);     \
   r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
-  r.composite(ops::name##_Scalar, with_scalar<ops::name>);          \
+  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
   r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
   RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
 #undef RUSH_REGISTER
@@ -69,10 +69,10 @@ void register_compare_ops(Registry& r) {
 }
 
 using detail::wrapped_number;
-#define RUSH_DEFINE_METHODS(name)                                                                              \
-  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); }                           \
-  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other)); }           \
-  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }                   \
+#define RUSH_DEFINE_METHODS(name)                                                                    \
+  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); }                 \
+  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other)); } \
+  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }         \
   Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other)); }
 RUSH_FORALL_COMPARISONS(RUSH_DEFINE_METHODS)
 #undef RUSH_DEFINE_METHODS

@@ -5,12 +5,11 @@
 namespace rush {
 
 namespace ops {
-#define RUSH_DECLARE_OPS(name)                                                                                \
-  inline constinit BinaryOp name{"aten::" #name ".Tensor(Tensor self, Tensor other) -> Tensor"};              \
-  inline constinit ScalarOp name##_Scalar{"aten::" #name ".Scalar(Tensor self, Scalar other) -> Tensor"};     \
-  inline constinit BinaryInplaceOp name##_{"aten::" #name                                                     \
-                                           "_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"};          \
-  inline constinit ScalarInplaceOp name##_Scalar_{"aten::" #name                                              \
+#define RUSH_DECLARE_OPS(name)                                                                                      \
+  inline constinit BinaryOp name{"aten::" #name ".Tensor(Tensor self, Tensor other) -> Tensor"};                    \
+  inline constinit ScalarOp name##_Scalar{"aten::" #name ".Scalar(Tensor self, Scalar other) -> Tensor"};           \
+  inline constinit BinaryInplaceOp name##_{"aten::" #name "_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"}; \
+  inline constinit ScalarInplaceOp name##_Scalar_{"aten::" #name                                                    \
                                                   "_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"};
 RUSH_FORALL_COMPARISONS(RUSH_DECLARE_OPS)
 #undef RUSH_DECLARE_OPS
@@ -30,15 +29,15 @@ inline constinit Op<bool(const Tensor&, const Tensor&)> equal{"aten::equal(Tenso
 }  // namespace ops
 
 // Comparisons: the result is bool, of the broadcast shape. Only eq and ne take complex numbers.
-#define RUSH_DEFINE_FUNCTIONS(name)                                                          \
+#define RUSH_DEFINE_FUNCTIONS(name)                                                              \
   inline Tensor name(const Tensor& self, const Tensor& other) { return ops::name(self, other); } \
   inline Tensor name(const Tensor& self, const Scalar& other) { return self.name(other); }
 RUSH_FORALL_COMPARISONS(RUSH_DEFINE_FUNCTIONS)
 #undef RUSH_DEFINE_FUNCTIONS
 
-#define RUSH_DEFINE_OPERATOR(symbol, name, mirrored)                                              \
-  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return ops::name(a, b); }     \
-  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.name(b); }           \
+#define RUSH_DEFINE_OPERATOR(symbol, name, mirrored)                                          \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return ops::name(a, b); } \
+  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.name(b); }       \
   inline Tensor operator symbol(const Scalar& a, const Tensor& b) { return b.mirrored(a); }
 RUSH_DEFINE_OPERATOR(==, eq, eq)
 RUSH_DEFINE_OPERATOR(!=, ne, ne)

@@ -82,8 +82,8 @@ void register_power_ops(Registry& r) {
   r.composite(ops::float_power, native::float_power);
   r.composite(ops::float_power_scalar, native::float_power_scalar);
   r.composite(ops::float_power_Scalar, native::float_power_Scalar);
-#define RUSH_REGISTER(name, promotion)                                \
-  r.native(ops::name, binary<kernels::name, Promotion::promotion>);   \
+#define RUSH_REGISTER(name, promotion)                              \
+  r.native(ops::name, binary<kernels::name, Promotion::promotion>); \
   r.native(ops::name##_, binary_<kernels::name, Promotion::promotion>);
 #define RUSH_REGISTER_COMMON(name) RUSH_REGISTER(name, Common)
   RUSH_FORALL_BINARY_MATH(RUSH_REGISTER_COMMON)

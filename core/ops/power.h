@@ -12,14 +12,13 @@ inline constinit ScalarInplaceOp pow_scalar_{"aten::pow_.Scalar(Tensor(a!) self,
 inline constinit Op<Tensor(const Scalar&, const Tensor&)> pow_Scalar{
     "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"};
 inline constinit BinaryOp float_power{"aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"};
-inline constinit ScalarOp float_power_scalar{
-    "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"};
+inline constinit ScalarOp float_power_scalar{"aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"};
 inline constinit Op<Tensor(const Scalar&, const Tensor&)> float_power_Scalar{
     "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"};
 
-#define RUSH_DECLARE_OPS(name, overload, other)                                                                      \
-  inline constinit BinaryOp name{"aten::" #name overload "(Tensor self, Tensor " #other ") -> Tensor"};              \
-  inline constinit BinaryInplaceOp name##_{"aten::" #name "_" overload "(Tensor(a!) self, Tensor " #other            \
+#define RUSH_DECLARE_OPS(name, overload, other)                                                           \
+  inline constinit BinaryOp name{"aten::" #name overload "(Tensor self, Tensor " #other ") -> Tensor"};   \
+  inline constinit BinaryInplaceOp name##_{"aten::" #name "_" overload "(Tensor(a!) self, Tensor " #other \
                                            ") -> Tensor(a!)"};
 #define RUSH_DECLARE_PLAIN(name) RUSH_DECLARE_OPS(name, "", other)
 RUSH_FORALL_BINARY_MATH(RUSH_DECLARE_PLAIN)
@@ -68,9 +67,7 @@ RUSH_DEFINE_FUNCTION(xlogy)
 #undef RUSH_DEFINE_FUNCTION
 inline Tensor copysign(const Tensor& self, const Scalar& other) { return self.copysign(other); }
 inline Tensor xlogy(const Tensor& self, const Scalar& other) { return self.xlogy(other); }
-inline Tensor xlogy(const Scalar& self, const Tensor& other) {
-  return ops::xlogy(detail::wrapped_number(self), other);
-}
+inline Tensor xlogy(const Scalar& self, const Tensor& other) { return ops::xlogy(detail::wrapped_number(self), other); }
 
 namespace kernels {
 inline constinit PointwiseKernel pow{"pow"};

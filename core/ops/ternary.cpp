@@ -72,8 +72,8 @@ static Tensor& lerp_scalar_(Tensor& self, const Tensor& end, const Scalar& weigh
 }
 
 static void check_addcdiv(const Tensor& self, const Tensor& a, const Tensor& b) {
-  const bool integers = is_integral(self.scalar_type(), true) && is_integral(a.scalar_type(), true) &&
-                        is_integral(b.scalar_type(), true);
+  const bool integers =
+      is_integral(self.scalar_type(), true) && is_integral(a.scalar_type(), true) && is_integral(b.scalar_type(), true);
   RUSH_CHECK_TYPE(!integers, "addcdiv: integers are not divided; convert them to a floating point dtype");
 }
 static Tensor addcdiv(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
@@ -114,7 +114,8 @@ static Tensor& clamp_(Tensor& self, const OptionalScalar& min, const OptionalSca
   const ScalarType type = clamp_type(self, min, max);
   RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "clamp_: the result is ", type,
                   " and cannot be written into a tensor of ", self.scalar_type());
-  if (self.scalar_type() != type || is_nan(min) || is_nan(max)) return copy_(self, native::clamp(self, min, max), false);
+  if (self.scalar_type() != type || is_nan(min) || is_nan(max))
+    return copy_(self, native::clamp(self, min, max), false);
   auto it = TensorIterator::pointwise("clamp_", self, {&self}, Promotion::None);
   kernels::clamp_scalar(it.device_type(), it, min, max);
   return self;

@@ -104,8 +104,8 @@ static Tensor polygamma(int64_t n, const Tensor& self) {
 
 void register_unary_ops(Registry& r) {
   using native::unary, native::unary_, native::binary, native::rounded, native::rounded_;
-#define RUSH_REGISTER(name, promotion)                               \
-  r.native(ops::name, unary<kernels::name, Promotion::promotion>);   \
+#define RUSH_REGISTER(name, promotion)                             \
+  r.native(ops::name, unary<kernels::name, Promotion::promotion>); \
   r.native(ops::name##_, unary_<kernels::name, Promotion::promotion>);
 #define RUSH_REGISTER_FLOAT(name) RUSH_REGISTER(name, Float)
 #define RUSH_REGISTER_SAME(name) RUSH_REGISTER(name, Common)

@@ -45,7 +45,7 @@ const Function kFunctions[] = {
     {"expm1", rush::cpu::expm1, std::expm1, 3}, {"log", rush::cpu::log, std::log, 2},
     {"log2", rush::cpu::log2, std::log2, 3},    {"log10", rush::cpu::log10, std::log10, 3},
     {"log1p", rush::cpu::log1p, std::log1p, 4}, {"tanh", rush::cpu::tanh, std::tanh, 4},
-    {"erf", rush::cpu::erf, std::erf, 4},
+    {"erf", rush::cpu::erf, std::erf, 4},       {"atan", rush::cpu::atan, std::atan, 3},
 };
 
 TEST_CASE("vectors of floats: elementary functions are accurate to a few ulps everywhere") {
@@ -84,6 +84,26 @@ TEST_CASE("vectors of floats: sin and cos") {
   }
 }
 
+TEST_CASE("vectors of floats: tan, and atan2 in every direction") {
+  double worst = 0;
+  for (uint32_t bits = 0; bits < 0xffff0000u; bits += 7919) {
+    const auto x = std::bit_cast<float>(bits);
+    worst = std::max(worst, ulps(first(tan(Vec(x))), std::tan(static_cast<double>(x))));
+  }
+  CHECK(worst <= 8);
+  const float sides[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.3f, -0.3f, 1e30f, -1e30f, 1e-40f, kInf, -kInf, NAN};
+  for (const float y : sides) {
+    for (const float x : sides) {
+      CAPTURE(y);
+      CAPTURE(x);
+      const double want = std::atan2(static_cast<double>(y), static_cast<double>(x));
+      const float got = first(atan2(Vec(y), Vec(x)));
+      CHECK(ulps(got, want) <= 2);
+      if (!std::isnan(want)) CHECK(std::signbit(got) == std::signbit(want));
+    }
+  }
+}
+
 TEST_CASE("vectors of floats: limits and special values") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const Function& f : kFunctions) {
@@ -99,9 +119,9 @@ TEST_CASE("vectors of floats: limits and special values") {
 }
 
 TEST_CASE("vectors of floats: pow") {
-  const float interesting[] = {0.0f,  -0.0f, 1.0f,  -1.0f, 2.0f,  -2.0f, 0.5f,  3.0f,   -3.0f, 0.1f,
-                               10.0f, 1e-40f, kInf, -kInf, 1e30f, 1e-30f, 0.999f, 1.001f, 127.f, -149.0f,
-                               std::numeric_limits<float>::quiet_NaN()};
+  const float interesting[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  2.0f,   -2.0f,   0.5f,
+                               3.0f,  -3.0f,  0.1f,   10.0f,  1e-40f, kInf,    -kInf,
+                               1e30f, 1e-30f, 0.999f, 1.001f, 127.f,  -149.0f, std::numeric_limits<float>::quiet_NaN()};
   for (const float base : interesting) {
     for (const float exponent : interesting) {
       CAPTURE(base);

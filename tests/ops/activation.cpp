@@ -25,14 +25,14 @@ const Activation kActivations[] = {
     {"gelu tanh", [](const Tensor& x) { return gelu(x, "tanh"); },
      [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); }},
     {"silu", [](const Tensor& x) { return silu(x); }, [](double x) { return x * sigmoid_of(x); }},
-    {"mish", [](const Tensor& x) { return mish(x); },
-     [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
+    {"mish", [](const Tensor& x) { return mish(x); }, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
     {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }, [](double x) { return x > 0 ? x : x * 0.1; }},
     {"elu", [](const Tensor& x) { return elu(x, 1.5, 0.7, 1.2); },
      [](double x) { return 0.7 * (x > 0 ? x : 1.5 * std::expm1(1.2 * x)); }},
     {"selu", [](const Tensor& x) { return selu(x); },
      [](double x) { return 1.0507009873554804934 * (x > 0 ? x : 1.6732632423543772848 * std::expm1(x)); }},
-    {"celu", [](const Tensor& x) { return celu(x, 0.8); }, [](double x) { return x > 0 ? x : 0.8 * std::expm1(x / 0.8); }},
+    {"celu", [](const Tensor& x) { return celu(x, 0.8); },
+     [](double x) { return x > 0 ? x : 0.8 * std::expm1(x / 0.8); }},
     {"softplus", [](const Tensor& x) { return softplus(x, 2, 3); },
      [](double x) { return 2 * x > 3 ? x : std::log1p(std::exp(2 * x)) / 2; }},
     {"log_sigmoid", [](const Tensor& x) { return log_sigmoid(x); }, [](double x) { return -std::log1p(std::exp(-x)); }},
@@ -42,7 +42,9 @@ const Activation kActivations[] = {
     {"hardsigmoid", [](const Tensor& x) { return hardsigmoid(x); }, [](double x) { return held(x + 3, 0, 6) / 6; }},
     {"hardshrink", [](const Tensor& x) { return hardshrink(x); }, [](double x) { return std::abs(x) > 0.5 ? x : 0; }},
     {"softshrink", [](const Tensor& x) { return softshrink(x); },
-     [](double x) { return x > 0.5 ? x - 0.5 : x < -0.5 ? x + 0.5 : 0; }},
+     [](double x) { return x > 0.5    ? x - 0.5
+                           : x < -0.5 ? x + 0.5
+                                      : 0; }},
     {"rrelu", [](const Tensor& x) { return rrelu(x); }, [](double x) { return x > 0 ? x : x * (1. / 8 + 1. / 3) / 2; }},
 };
 
@@ -105,7 +107,8 @@ TEST_CASE("activation: in place, with the derivative of what was overwritten") {
       {[](Tensor& x) -> Tensor& { return celu_(x, 2.0); }, [](const Tensor& x) { return celu(x, 2.0); }},
       {[](Tensor& x) -> Tensor& { return selu_(x); }, [](const Tensor& x) { return selu(x); }},
       {[](Tensor& x) -> Tensor& { return leaky_relu_(x, -0.5); }, [](const Tensor& x) { return leaky_relu(x, -0.5); }},
-      {[](Tensor& x) -> Tensor& { return threshold_(x, 0.2, 1); }, [](const Tensor& x) { return threshold(x, 0.2, 1); }},
+      {[](Tensor& x) -> Tensor& { return threshold_(x, 0.2, 1); },
+       [](const Tensor& x) { return threshold(x, 0.2, 1); }},
       {[](Tensor& x) -> Tensor& { return hardtanh_(x); }, [](const Tensor& x) { return hardtanh(x); }},
       {[](Tensor& x) -> Tensor& { return relu6_(x); }, [](const Tensor& x) { return relu6(x); }},
       {[](Tensor& x) -> Tensor& { return hardswish_(x); }, [](const Tensor& x) { return hardswish(x); }},

@@ -1,8 +1,10 @@
 #include "core/ops/binary.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "core/complex_math.h"
 #include "core/ops/power.h"
 #include "tests/ops/index_testing.h"
 
@@ -86,9 +88,13 @@ TEST_CASE("binary: derivatives, twice") {
   }
   const auto several = [](const Tensors& in) {
     const Tensor a = in[0], b = in[1];
-    return Tensors{add(a, b, 2),      sub(a, b, 3),          rsub(a, b, 2),       div(a, b, std::nullopt), div(a, b, "floor"),
-                   div(a, b, "trunc"), true_divide(a, b), pow(a, 3),           pow(a, -1),              pow(a, 0.5),
-                   pow(a, 0),          pow(2.5, a),       float_power(a, 1.5), a % b};
+    return Tensors{add(a, b, 2),        sub(a, b, 3),
+                   rsub(a, b, 2),       div(a, b, std::nullopt),
+                   div(a, b, "floor"),  div(a, b, "trunc"),
+                   true_divide(a, b),   pow(a, 3),
+                   pow(a, -1),          pow(a, 0.5),
+                   pow(a, 0),           pow(2.5, a),
+                   float_power(a, 1.5), a % b};
   };
   check_gradients(several, {ramp({2, 2}, 1.2, 1.9), ramp({2}, 2.1, 2.9)});
   const auto inplace = [](const Tensors& in) {
@@ -129,6 +135,19 @@ TEST_CASE("binary: division of floating point numbers follows Python") {
   CHECK(values(remainder(a, b))[3] == -kInf);
   CHECK(values(div(a, tensor({0.0}, kFloat64), "floor"))[0] == kInf);
   CHECK(std::isnan(values(fmod(a, 0.0))[0]));
+  // Exact in float32 too, where the quotient rounds up to an integer.
+  uint32_t state = 1;
+  const auto random = [&] {
+    state = state * 1664525u + 1013904223u;
+    return std::bit_cast<float>((state & 0x80ffffffu) | 0x3f000000u) * (state % 3 ? 1.0f : 1e6f);
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const float x = i % 2 ? random() : random() * static_cast<float>(i), y = random();
+    const float got = fmod(scalar_tensor(x), scalar_tensor(y)).item<float>();
+    CAPTURE(x);
+    CAPTURE(y);
+    REQUIRE(got == std::fmod(x, y));
+  }
 }
 
 TEST_CASE("binary: powers") {
@@ -200,8 +219,16 @@ TEST_CASE("binary: complex numbers") {
   CHECK(close(item(leaf.grad()), z * complex<double>(2)));
   const auto through = [](const Tensors& in) {
     const Tensor c = make_complex(in[0], in[1]);
-    return Tensors{abs(c),          angle(c),           real(c * c),       real(view_as_real(exp(c)).sum()), real(c.sgn()),
-                   real(c.conj() / (c + 3)), real(polar(in[0], in[1])), real(pow(c, c)), real(tanh(c)), real(sigmoid(c))};
+    return Tensors{abs(c),
+                   angle(c),
+                   real(c * c),
+                   real(view_as_real(exp(c)).sum()),
+                   real(c.sgn()),
+                   real(c.conj() / (c + 3)),
+                   real(polar(in[0], in[1])),
+                   real(pow(c, c)),
+                   real(tanh(c)),
+                   real(sigmoid(c))};
   };
   CHECK(autograd::gradcheck(through, {ramp({3}, 0.5, 1), ramp({3}, -1, 1)}));
 }

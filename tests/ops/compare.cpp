@@ -45,7 +45,8 @@ TEST_CASE("compare: the larger and the smaller") {
   const Tensor a = tensor({1.0, kNan, 5.0, kNan}, kFloat64), b = tensor({2.0, 3.0, kNan, kNan}, kFloat64);
   const auto same = [](const Tensor& got, const Doubles& want) {
     const Doubles have = values(got);
-    for (size_t i = 0; i < want.size(); ++i) CHECK((have[i] == want[i] || (std::isnan(have[i]) && std::isnan(want[i]))));
+    for (size_t i = 0; i < want.size(); ++i)
+      CHECK((have[i] == want[i] || (std::isnan(have[i]) && std::isnan(want[i]))));
   };
   same(maximum(a, b), {2, kNan, kNan, kNan});
   same(minimum(a, b), {1, kNan, kNan, kNan});

@@ -14,9 +14,9 @@ struct Function {
   const UnaryOp& op;
   const UnaryInplaceOp& inplace;
   double (*reference)(double);
-  double low, high;       // where it is tested
-  bool promotes = true;   // integers become floating point
-  double tolerance = 1;   // times the dtype's usual one
+  double low, high;      // where it is tested
+  bool promotes = true;  // integers become floating point
+  double tolerance = 1;  // times the dtype's usual one
 };
 
 double pi() { return 3.14159265358979323846; }
