@@ -34,7 +34,8 @@ int64_t dims_taken(const TensorIndex& index) {
 // remembered with the dimension of the view that they index, and gather from it, or scatter into it, at the end.
 struct Indexed {
   Tensor view;
-  std::vector<std::optional<Tensor>> tensors;  // one for each dimension of the view from the first on, masks for several
+  std::vector<std::optional<Tensor>>
+      tensors;  // one for each dimension of the view from the first on, masks for several
   bool gathers = false;
 };
 

@@ -132,7 +132,8 @@ bool is_cut(int64_t size) { return size > 2 * kEdgeItems; }
 Tensor edges_of(Tensor tensor) {
   for (int64_t d = 0; d < tensor.dim(); ++d) {
     const int64_t size = tensor.size(d);
-    if (is_cut(size)) tensor = cat({tensor.narrow(d, 0, kEdgeItems), tensor.narrow(d, size - kEdgeItems, kEdgeItems)}, d);
+    if (is_cut(size))
+      tensor = cat({tensor.narrow(d, 0, kEdgeItems), tensor.narrow(d, size - kEdgeItems, kEdgeItems)}, d);
   }
   return tensor;
 }

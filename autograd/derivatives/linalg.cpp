@@ -8,8 +8,8 @@
 #include "core/ops/compare.h"
 #include "core/ops/factories.h"
 #include "core/ops/masked.h"
-#include "core/ops/range.h"
 #include "core/ops/matmul.h"
+#include "core/ops/range.h"
 #include "core/ops/reduce.h"
 #include "core/ops/triangular.h"
 #include "core/ops/unary.h"
@@ -63,8 +63,8 @@ struct LinalgSolveBackward final : Node {
   void save(const Tensor& matrix, const Tensor& b, bool from_left) {
     a = matrix;
     left = from_left;
-    vector = b.dim() == 1 || (b.dim() == matrix.dim() - 1 &&
-                              b.sizes() == matrix.sizes().slice(0, matrix.sizes().size() - 1));
+    vector = b.dim() == 1 ||
+             (b.dim() == matrix.dim() - 1 && b.sizes() == matrix.sizes().slice(0, matrix.sizes().size() - 1));
   }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {

@@ -74,8 +74,7 @@ struct AddmmBackward final : Node {  // d(beta S + alpha A B) = beta* G, alpha* 
     alpha = scale;
   }
   Tensors apply(const Tensors& g) override {
-    return {needs(0) ? scaled(g[0], beta) : Tensor(),
-            needs(1) ? scaled(g[0].mm(adjoint(mat2.get())), alpha) : Tensor(),
+    return {needs(0) ? scaled(g[0], beta) : Tensor(), needs(1) ? scaled(g[0].mm(adjoint(mat2.get())), alpha) : Tensor(),
             needs(2) ? scaled(adjoint(mat1.get()).mm(g[0]), alpha) : Tensor()};
   }
 };
@@ -108,8 +107,7 @@ struct AddmvBackward final : Node {  // d(beta s + alpha A x) = beta* g, alpha* 
     alpha = scale;
   }
   Tensors apply(const Tensors& g) override {
-    return {needs(0) ? scaled(g[0], beta) : Tensor(),
-            needs(1) ? scaled(g[0].outer(vec.get().conj()), alpha) : Tensor(),
+    return {needs(0) ? scaled(g[0], beta) : Tensor(), needs(1) ? scaled(g[0].outer(vec.get().conj()), alpha) : Tensor(),
             needs(2) ? scaled(adjoint(mat.get()).mv(g[0]), alpha) : Tensor()};
   }
 };

@@ -40,7 +40,7 @@ struct BorderPadBackwardBackward final : Node {  // linear in the gradient, and 
 
 void register_pad_derivatives(Registry& r) {
   derive<ops::constant_pad_nd, ConstantPadBackward>(r);
-#define RUSH_BORDER_PAD(name)                                     \
+#define RUSH_BORDER_PAD(name)                                    \
   derive<ops::name, BorderPadBackward<ops::name##_backward>>(r); \
   derive<ops::name##_backward, BorderPadBackwardBackward<ops::name>>(r);
   RUSH_BORDER_PAD(reflection_pad1d)

@@ -129,7 +129,10 @@ inline void tap_offsets(const ConvSizes& s, const Spatial& extent, int64_t* to) 
 // How the pixels of an output plane are laid out as lanes, see Note [Convolution as a product].
 struct PixelLanes {
   PixelLanes(const ConvSizes& s, const Spatial& extent)
-      : dense(s.dense()), width(s.output[2]), pitch(dense ? extent[2] : s.output[2]), row_step(s.stride[1] * extent[2]) {}
+      : dense(s.dense()),
+        width(s.output[2]),
+        pitch(dense ? extent[2] : s.output[2]),
+        row_step(s.stride[1] * extent[2]) {}
   // Lanes that `rows` rows take, a lane of the first row's first pixel being the first.
   int64_t count(int64_t rows) const { return (rows - 1) * pitch + width; }
   // The positions of the lanes, where they do not simply follow each other.

@@ -83,7 +83,8 @@ struct WeightLoop {
 
     // Each part adds up some of the images, then the parts are added. What they hold stays within 64 MB.
     const int64_t size = s.out_channels * s.depth();
-    const int64_t most = std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
+    const int64_t most =
+        std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
     const int64_t wanted = (get_num_threads() + s.groups - 1) / s.groups;
     const int64_t parts = std::min({s.batch, wanted, most});
     const Scratch<Math> sums(s.groups * parts * size);

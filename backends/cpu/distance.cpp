@@ -25,16 +25,17 @@ struct CdistLoop {
     const int64_t n = x1.size(1), m = x2.size(1), d = x1.size(2);
     const T *first = x1.data_ptr<T>(), *second = x2.data_ptr<T>();
     T* to = out.data_ptr<T>();
-    parallel_for(0, out.numel(), std::max<int64_t>(1, kGrain / std::max<int64_t>(d, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T *a = first + i / m * d, *b = second + (i / m / n * m + i % m) * d;
-        Math sum(0);
-        for (int64_t k = 0; k < d; ++k) {
-          sum = norm.add(sum, std::abs(static_cast<Math>(a[k]) - static_cast<Math>(b[k])));
-        }
-        to[i] = static_cast<T>(norm.finish(sum));
-      }
-    });
+    parallel_for(0, out.numel(), std::max<int64_t>(1, kGrain / std::max<int64_t>(d, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const T *a = first + i / m * d, *b = second + (i / m / n * m + i % m) * d;
+                     Math sum(0);
+                     for (int64_t k = 0; k < d; ++k) {
+                       sum = norm.add(sum, std::abs(static_cast<Math>(a[k]) - static_cast<Math>(b[k])));
+                     }
+                     to[i] = static_cast<T>(norm.finish(sum));
+                   }
+                 });
   }
 };
 

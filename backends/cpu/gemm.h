@@ -9,7 +9,8 @@ namespace rush::cpu {
 
 // Note [How a product is computed]
 // C (m, n) = alpha A (m, k) B (k, n) + beta C, after Goto and van de Geijn, "Anatomy of high-performance matrix
-// multiplication" (ACM TOMS 34, 2008). We call the rows of A and the columns of B lanes, and the summed dimension depth.
+// multiplication" (ACM TOMS 34, 2008). We call the rows of A and the columns of B lanes, and the summed dimension
+// depth.
 //
 // A block of B, a few hundred deep, is copied ("packed") into panels of as many columns as two vector registers hold;
 // a block of A into panels of as many rows as the other registers can accumulate. Within a panel, lanes lie side by

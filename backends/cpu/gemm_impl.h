@@ -131,7 +131,8 @@ TileFn<Math> tile_function(int64_t rows, int64_t vectors) {
 // Splits rows into the fewest tiles, of heights that differ by at most one.
 class RowTiles {
  public:
-  RowTiles(int64_t rows, int64_t most) : count_((rows + most - 1) / most), low_(rows / count_), taller_(rows % count_) {}
+  RowTiles(int64_t rows, int64_t most)
+      : count_((rows + most - 1) / most), low_(rows / count_), taller_(rows % count_) {}
   int64_t count() const { return count_; }
   int64_t height(int64_t tile) const { return tile < taller_ ? low_ + 1 : low_; }
   int64_t first_row(int64_t tile) const { return tile * low_ + std::min(tile, taller_); }
@@ -215,10 +216,10 @@ void multiply(int64_t rows, int64_t columns, int64_t depth, const LaneSource<Mat
 }
 
 #define RUSH_INSTANTIATE_GEMM(Math)                                                                                  \
-  template void pack_rows(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);           \
-  template void pack_columns(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);        \
+  template void pack_rows(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);          \
+  template void pack_columns(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);       \
   template void multiply_packed(int64_t, int64_t, int64_t, const gemm_real_t<Math>*, const gemm_real_t<Math>*, Math, \
-                                Math, MatrixRef<Math>);                                                           \
+                                Math, MatrixRef<Math>);                                                              \
   template void multiply(int64_t, int64_t, int64_t, const LaneSource<Math>&, const LaneSource<Math>&, Math, Math,    \
                          MatrixRef<Math>)
 

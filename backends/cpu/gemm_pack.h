@@ -30,8 +30,7 @@ RUSH_ALWAYS_INLINE void put(T value, Real* to, int64_t width) {
 
 // Lanes that lie side by side: from(d) is the first lane at depth d.
 template <class T, class From>
-void pack_across(const From& from, int64_t lanes, int64_t depth, int64_t width,
-                 gemm_real_t<gemm_math_t<T>>* panel) {
+void pack_across(const From& from, int64_t lanes, int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
   using Shape = TileShape<gemm_math_t<T>>;
   constexpr int64_t full = Shape::columns;
   const int64_t step = Shape::planes * width;
@@ -124,8 +123,8 @@ void pack_matrix(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t
   } else if (m.depth_stride == 1) {
     pack_along<T>([&](int64_t l) { return first + l * m.lane_stride; }, lanes, depth, width, panel);
   } else {
-    pack_scattered<T>([&](int64_t l, int64_t d) { return first[l * m.lane_stride + d * m.depth_stride]; }, lanes,
-                      depth, width, panel);
+    pack_scattered<T>([&](int64_t l, int64_t d) { return first[l * m.lane_stride + d * m.depth_stride]; }, lanes, depth,
+                      width, panel);
   }
 }
 

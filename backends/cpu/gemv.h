@@ -23,8 +23,8 @@ Math dot(const Math* a, const Math* b, int64_t n) {
     for (; i + 4 * width <= n; i += 4 * width) {
 #pragma GCC unroll 4
       for (int v = 0; v < 4; ++v) {
-        sums[v] += *reinterpret_cast<const Vector*>(a + i + v * width) *
-                   *reinterpret_cast<const Vector*>(b + i + v * width);
+        sums[v] +=
+            *reinterpret_cast<const Vector*>(a + i + v * width) * *reinterpret_cast<const Vector*>(b + i + v * width);
       }
     }
     const Vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);

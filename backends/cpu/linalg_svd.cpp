@@ -85,7 +85,8 @@ void normalise(const Columns<T>& u, const real_t<T>* lengths) {
 
 // A (n, m) = U diag(s) V^H for n >= m: of its QR decomposition, R is decomposed. u has m columns, or n; v has m.
 template <class T>
-bool decompose_tall(int64_t n, int64_t m, MatrixRef<const T> a, const Columns<T>& u, real_t<T>* s, const Columns<T>& v) {
+bool decompose_tall(int64_t n, int64_t m, MatrixRef<const T> a, const Columns<T>& u, real_t<T>* s,
+                    const Columns<T>& v) {
   const HouseholderQr<T> qr(n, m);
   for (int64_t j = 0; j < m; ++j) {
     for (int64_t i = 0; i < n; ++i) qr.column(j)[i] = *a.at(i, j).data;

@@ -67,8 +67,8 @@ template <class T>
 void multiply_on_this_thread(const Product<T>& p) {
   using Math = gemm_math_t<T>;
   if (p.columns == 1) {
-    return gemv(p.rows, p.depth, p.a.data, p.a.row_stride, p.a.column_stride, p.b.data, p.b.row_stride, p.alpha,
-                p.beta, p.c.data, p.c.row_stride);
+    return gemv(p.rows, p.depth, p.a.data, p.a.row_stride, p.a.column_stride, p.b.data, p.b.row_stride, p.alpha, p.beta,
+                p.c.data, p.c.row_stride);
   }
   const MatrixSource<T> a(p.a.data, p.a.row_stride, p.a.column_stride);
   const MatrixSource<T> b(p.b.data, p.b.column_stride, p.b.row_stride);

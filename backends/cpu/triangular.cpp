@@ -70,8 +70,8 @@ struct IndicesLoop {
 void triangle(const Tensor& out, const Tensor& in, int64_t diagonal, bool upper) {
   // Beyond the matrix every diagonal is the same; a huge one must not overflow.
   const int64_t reach = std::max(in.size(-1), in.size(-2)) + 1;
-  pick<TriangleLoop>(AllTypes(), in.scalar_type(), upper ? "triu" : "tril")(
-      out, in, std::clamp(diagonal, -reach, reach), upper);
+  pick<TriangleLoop>(AllTypes(), in.scalar_type(), upper ? "triu" : "tril")(out, in,
+                                                                            std::clamp(diagonal, -reach, reach), upper);
 }
 
 void triangle_indices(const Tensor& out, int64_t columns, int64_t offset, bool upper) {

@@ -54,8 +54,8 @@ struct StridedSumLoop {
 };
 
 void strided_sum(const Tensor& out, const Tensor& values, IntArrayRef strides, int64_t offset) {
-  pick<StridedSumLoop>(TypeList<float, double, complex<float>, complex<double>>(), values.scalar_type(),
-                       "strided_sum")(out, values, strides, offset);
+  pick<StridedSumLoop>(TypeList<float, double, complex<float>, complex<double>>(), values.scalar_type(), "strided_sum")(
+      out, values, strides, offset);
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ using range_math_t = std::conditional_t<std::is_integral_v<T>, int64_t, std::con
 template <class T>
 struct Arange {  // start + i step
   range_math_t<T> start, step;
-  RUSH_HD T operator()(int64_t i) const {
-    return static_cast<T>(start + static_cast<range_math_t<T>>(i) * step);
-  }
+  RUSH_HD T operator()(int64_t i) const { return static_cast<T>(start + static_cast<range_math_t<T>>(i) * step); }
 };
 
 // From both ends to the middle, so that both ends are exact: start + i step, and end - (n - 1 - i) step.

@@ -31,8 +31,8 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
                    value.sizes());
   RUSH_CHECK_TYPE(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), kOp,
                   ": dtypes differ: ", query.scalar_type(), ", ", key.scalar_type(), " and ", value.scalar_type());
-  RUSH_CHECK_VALUE(query.size(-1) == key.size(-1), kOp, ": queries of ", query.size(-1),
-                   " numbers do not fit keys of ", key.size(-1), ", shapes ", query.sizes(), " and ", key.sizes());
+  RUSH_CHECK_VALUE(query.size(-1) == key.size(-1), kOp, ": queries of ", query.size(-1), " numbers do not fit keys of ",
+                   key.size(-1), ", shapes ", query.sizes(), " and ", key.sizes());
   RUSH_CHECK_VALUE(key.size(-2) == value.size(-2), kOp, ": ", key.size(-2), " keys do not fit ", value.size(-2),
                    " values, shapes ", key.sizes(), " and ", value.sizes());
   RUSH_CHECK_VALUE(!(mask && is_causal), kOp, ": is_causal makes its own mask, so attn_mask must be left out");

@@ -87,8 +87,8 @@ DimVector output_sizes(const char* op, const Tensor& input, const Tensor& weight
       sizes.push_back((in - 1) * args.stride[d] - 2 * args.padding[d] + reach + args.output_padding[d]);
     } else {
       const int64_t padded = in + 2 * args.padding[d];
-      RUSH_CHECK_VALUE(padded >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ", padded,
-                       " with its padding, in dimension ", d + 2, " of ", input.sizes());
+      RUSH_CHECK_VALUE(padded >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
+                       padded, " with its padding, in dimension ", d + 2, " of ", input.sizes());
       sizes.push_back((padded - reach) / args.stride[d] + 1);
     }
     RUSH_CHECK_VALUE(sizes.back() >= 0, op, ": the output would have size ", sizes.back(), " in dimension ", d + 2);

@@ -21,9 +21,9 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const std::optional<Ten
     convolution{
         "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
         "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"};
-inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(
-    const Tensor&, const Tensor&, const Tensor&, OptionalIntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool,
-    IntArrayRef, int64_t, std::array<bool, 3>)>
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, OptionalIntArrayRef,
+                                                       IntArrayRef, IntArrayRef, IntArrayRef, bool, IntArrayRef,
+                                                       int64_t, std::array<bool, 3>)>
     convolution_backward{
         "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] "
         "stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] "

@@ -18,7 +18,8 @@ static Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<
                   x2.scalar_type());
   RUSH_CHECK_VALUE(x1.device() == x2.device(), "cdist: devices differ: ", x1.device(), " and ", x2.device());
   RUSH_CHECK_VALUE(p >= 0, "cdist: p must not be negative, got ", p);
-  RUSH_CHECK_VALUE(!mode || (*mode >= 0 && *mode <= 2), "cdist: compute_mode must be 0, 1 or 2, got ", mode.value_or(0));
+  RUSH_CHECK_VALUE(!mode || (*mode >= 0 && *mode <= 2), "cdist: compute_mode must be 0, 1 or 2, got ",
+                   mode.value_or(0));
   const auto leading = [](const Tensor& t) { return t.sizes().slice(0, t.sizes().size() - 2); };
   DimVector sizes = broadcast_shapes(leading(x1), leading(x2), "cdist");
   const int64_t batch = checked_numel(sizes);

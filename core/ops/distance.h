@@ -14,7 +14,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, double, std::optional<i
 // dimensions broadcast, p in [0, inf]. `compute_mode`, by which PyTorch chooses between two methods of different
 // rounding, is accepted; differences are always taken one by one. Throws TypeError unless both are of one floating
 // dtype.
-inline Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2, std::optional<int64_t> compute_mode = std::nullopt) {
+inline Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2,
+                    std::optional<int64_t> compute_mode = std::nullopt) {
   return ops::cdist(x1, x2, p, compute_mode);
 }
 

@@ -20,7 +20,9 @@ constexpr int kEllipsis = 52;
 
 using Labels = std::vector<int>;
 
-bool contains(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool contains(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 // A to Z before a to z, which is the alphabetical order of results.
 int label_of(char letter) { return letter >= 'a' ? letter - 'a' + 26 : letter - 'A'; }
@@ -174,8 +176,8 @@ Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
 
 void check_sizes(const Tensor& a, const Tensor& b, std::string_view equation) {
   for (int64_t d = 0; d < a.dim(); ++d) {
-    RUSH_CHECK_VALUE(a.size(d) == b.size(d) || a.size(d) == 1 || b.size(d) == 1, "einsum: '", equation,
-                     "': sizes ", a.size(d), " and ", b.size(d), " of one letter differ");
+    RUSH_CHECK_VALUE(a.size(d) == b.size(d) || a.size(d) == 1 || b.size(d) == 1, "einsum: '", equation, "': sizes ",
+                     a.size(d), " and ", b.size(d), " of one letter differ");
   }
 }
 

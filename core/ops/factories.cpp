@@ -97,8 +97,8 @@ static Tensor new_empty(const Tensor& self, IntArrayRef size, Dtype dtype, std::
 static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, Dtype dtype,
                                 std::optional<Layout> layout, std::optional<Device> device,
                                 std::optional<bool> pin_memory) {
-  return native::empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout,
-                               device.value_or(self.device()), pin_memory);
+  return native::empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()),
+                               pin_memory);
 }
 
 static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, Dtype dtype,

@@ -26,23 +26,23 @@ inline constinit SizeFactoryOp zeros{"aten::zeros(SymInt[] size, *, " RUSH_FACTO
 inline constinit SizeFactoryOp ones{"aten::ones(SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 inline constinit Op<Tensor(const Scalar&, RUSH_FACTORY_ARGS)> scalar_tensor{
     "aten::scalar_tensor(Scalar s, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
-inline constinit LikeFactoryOp empty_like{
-    "aten::empty_like(Tensor self, *, " RUSH_FACTORY_SCHEMA ", MemoryFormat? memory_format=None) -> Tensor"};
-inline constinit LikeFactoryOp zeros_like{
-    "aten::zeros_like(Tensor self, *, " RUSH_FACTORY_SCHEMA ", MemoryFormat? memory_format=None) -> Tensor"};
-inline constinit LikeFactoryOp ones_like{
-    "aten::ones_like(Tensor self, *, " RUSH_FACTORY_SCHEMA ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit LikeFactoryOp empty_like{"aten::empty_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                          ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit LikeFactoryOp zeros_like{"aten::zeros_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                          ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit LikeFactoryOp ones_like{"aten::ones_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                         ", MemoryFormat? memory_format=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Scalar&, RUSH_FACTORY_ARGS, std::optional<MemoryFormat>)> full_like{
     "aten::full_like(Tensor self, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA
     ", MemoryFormat? memory_format=None) -> Tensor"};
-inline constinit NewFactoryOp new_empty{
-    "aten::new_empty(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit NewFactoryOp new_empty{"aten::new_empty(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                        ") -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, RUSH_FACTORY_ARGS)> new_empty_strided{
     "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
-inline constinit NewFactoryOp new_zeros{
-    "aten::new_zeros(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
-inline constinit NewFactoryOp new_ones{
-    "aten::new_ones(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit NewFactoryOp new_zeros{"aten::new_zeros(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                        ") -> Tensor"};
+inline constinit NewFactoryOp new_ones{"aten::new_ones(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                       ") -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, const Scalar&, RUSH_FACTORY_ARGS)> new_full{
     "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Scalar&)> fill{

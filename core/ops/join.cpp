@@ -95,9 +95,7 @@ static Tensor vstack(TensorList tensors) { return ops::cat(each<rush::atleast_2d
 static Tensor dstack(TensorList tensors) { return ops::cat(each<rush::atleast_3d>(tensors, "dstack"), 2); }
 
 static Tensor as_column(const Tensor& t) { return t.dim() <= 1 ? t.reshape({t.numel(), 1}) : t; }
-static Tensor column_stack(TensorList tensors) {
-  return ops::hstack(each<as_column>(tensors, "column_stack"));
-}
+static Tensor column_stack(TensorList tensors) { return ops::hstack(each<as_column>(tensors, "column_stack")); }
 
 // Each matrix widened by zeros on both sides, then all below one another.
 static Tensor block_diag(TensorList tensors) {
@@ -111,8 +109,8 @@ static Tensor block_diag(TensorList tensors) {
   int64_t left = 0;
   for (const Tensor& block : blocks) {
     const int64_t height = block.sizes()[0], right = left + block.sizes()[1];
-    rows.push_back(ops::cat(
-        {zeros({height, left}, block.options()), block, zeros({height, width - right}, block.options())}, 1));
+    rows.push_back(
+        ops::cat({zeros({height, left}, block.options()), block, zeros({height, width - right}, block.options())}, 1));
     left = right;
   }
   return ops::cat(rows, 0);
@@ -164,8 +162,8 @@ static std::vector<Tensor> meshgrid(TensorList tensors) {
 }
 
 static std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view indexing) {
-  RUSH_CHECK_VALUE(indexing == "ij" || indexing == "xy", "meshgrid: indexing must be \"ij\" or \"xy\", got \"", indexing,
-                   "\"");
+  RUSH_CHECK_VALUE(indexing == "ij" || indexing == "xy", "meshgrid: indexing must be \"ij\" or \"xy\", got \"",
+                   indexing, "\"");
   if (indexing == "ij" || tensors.size() < 2) return ops::meshgrid(tensors);
   std::vector<Tensor> swapped(tensors.begin(), tensors.end());
   std::swap(swapped[0], swapped[1]);

@@ -19,8 +19,7 @@ inline constinit JoinOp row_stack{"aten::row_stack(Tensor[] tensors) -> Tensor"}
 inline constinit JoinOp dstack{"aten::dstack(Tensor[] tensors) -> Tensor"};
 inline constinit JoinOp column_stack{"aten::column_stack(Tensor[] tensors) -> Tensor"};
 inline constinit JoinOp block_diag{"aten::block_diag(Tensor[] tensors) -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, IntArrayRef)> repeat{
-    "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, IntArrayRef)> repeat{"aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef)> tile{"aten::tile(Tensor self, SymInt[] dims) -> Tensor"};
 inline constinit Op<std::vector<Tensor>(TensorList)> meshgrid{"aten::meshgrid(Tensor[] tensors) -> Tensor[]"};
 inline constinit Op<std::vector<Tensor>(TensorList, std::string_view)> meshgrid_indexing{

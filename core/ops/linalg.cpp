@@ -49,9 +49,7 @@ Tensor empty_like_matrices(const Tensor& a, DimVector sizes) {
   return detail::empty_contiguous(sizes, a.scalar_type(), a.device());
 }
 
-Tensor new_info(const Tensor& batched) {
-  return detail::empty_contiguous(batched.size(0), kInt32, batched.device());
-}
+Tensor new_info(const Tensor& batched) { return detail::empty_contiguous(batched.size(0), kInt32, batched.device()); }
 
 // Throws for the first matrix whose computation failed.
 void check_info(const char* op, const Tensor& info, bool batched, const char* what) {
@@ -94,8 +92,8 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
                    a.sizes());
   RUSH_CHECK_VALUE(left || !vector, "linalg_solve: a vector B, shape ", b.sizes(), ", needs left=True");
   const Tensor columns = vector ? b.unsqueeze(-1) : left ? b : b.transpose(-2, -1);
-  RUSH_CHECK_VALUE(columns.size(-2) == a.size(-1), "linalg_solve: B of shape ", b.sizes(),
-                   " does not fit A of shape ", a.sizes());
+  RUSH_CHECK_VALUE(columns.size(-2) == a.size(-1), "linalg_solve: B of shape ", b.sizes(), " does not fit A of shape ",
+                   a.sizes());
   const DimVector batch = broadcast_shapes(batch_of(a), batch_of(columns), "linalg_solve");
   // X A = B is A^T X^T = B^T.
   const Tensor matrices = broadcast_batch(left ? a : a.transpose(-2, -1), batch);
@@ -150,8 +148,7 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view triangl
                    "linalg_eigh: UPLO must be 'L' or 'U', got '", triangle, "'");
   const bool lower = triangle == "L" || triangle == "l";
   const Tensor batch = as_batch(lower ? a : a.transpose(-2, -1).conj()), info = new_info(batch);
-  const Tensor values =
-      detail::empty_contiguous(with(batch_of(a), {a.size(-1)}), to_real(a.scalar_type()), a.device());
+  const Tensor values = detail::empty_contiguous(with(batch_of(a), {a.size(-1)}), to_real(a.scalar_type()), a.device());
   const Tensor vectors = empty_like_matrices(a, a.sizes());
   kernels::linalg_eigh(a.device().type, values.view({batch.size(0), a.size(-1)}), as_batch(vectors), batch, info);
   check_info("linalg_eigh", info, a.dim() > 2, "has eigenvalues that the iteration did not find");

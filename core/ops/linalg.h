@@ -1,4 +1,5 @@
-// Linear algebra: equations, determinants, inverses and decompositions of matrices. https://pytorch.org/docs/stable/linalg.html
+// Linear algebra: equations, determinants, inverses and decompositions of matrices.
+// https://pytorch.org/docs/stable/linalg.html
 #pragma once
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
@@ -55,8 +56,8 @@ inline Tensor det(const Tensor& self) { return ops::linalg_det(self); }
 // (..., n, n) -> (..., n, n).
 inline Tensor linalg_inv(const Tensor& A) { return ops::linalg_inv(A); }
 inline Tensor inverse(const Tensor& self) { return ops::linalg_inv(self); }
-// X of A X = B, or X A = B unless `left`. B is (..., n, k), or a vector (n) or a batch of vectors (..., n) for A (..., n,
-// n); batches broadcast.
+// X of A X = B, or X A = B unless `left`. B is (..., n, k), or a vector (n) or a batch of vectors (..., n) for A (...,
+// n, n); batches broadcast.
 inline Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true) { return ops::linalg_solve(A, B, left); }
 // Likewise for a triangular A, of which only the `upper` or lower triangle is read; `unitriangular` takes its diagonal
 // for ones. Never singular: a zero on the diagonal gives infinities.
@@ -66,8 +67,8 @@ inline Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upp
 }
 // The lower triangular L of A = L L^H, or the upper L^H; of the positive definite A only that triangle is read.
 inline Tensor linalg_cholesky(const Tensor& self, bool upper = false) { return ops::linalg_cholesky(self, upper); }
-// A = Q R with orthonormal columns of Q and upper triangular R. A (..., n, m), k = min(n, m): with mode "reduced" Q (..., n,
-// k), R (..., k, m); with "complete" Q (..., n, n), R (..., n, m); with "r" R as reduced and an empty Q.
+// A = Q R with orthonormal columns of Q and upper triangular R. A (..., n, m), k = min(n, m): with mode "reduced" Q
+// (..., n, k), R (..., k, m); with "complete" Q (..., n, n), R (..., n, m); with "r" R as reduced and an empty Q.
 inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode = "reduced") {
   return ops::linalg_qr(A, mode);
 }

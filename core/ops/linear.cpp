@@ -17,8 +17,8 @@ static void check_linear(const Tensor& input, const Tensor& weight, const std::o
   RUSH_CHECK_VALUE(input.dim() >= 1 && input.sizes().back() == weight.sizes().back(), "linear: cannot multiply input ",
                    input.sizes(), " by the transpose of weight ", weight.sizes());
   for (const Tensor& other : {weight, bias.value_or(weight)}) {
-    RUSH_CHECK_TYPE(other.scalar_type() == input.scalar_type(), "linear: dtypes differ: input is ",
-                    input.scalar_type(), ", a parameter is ", other.scalar_type());
+    RUSH_CHECK_TYPE(other.scalar_type() == input.scalar_type(), "linear: dtypes differ: input is ", input.scalar_type(),
+                    ", a parameter is ", other.scalar_type());
     RUSH_CHECK_VALUE(other.device() == input.device(), "linear: devices differ: input is on ", input.device(),
                      ", a parameter is on ", other.device());
   }
@@ -62,8 +62,8 @@ static Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor&
   const int64_t k = weight.size(0), n = weight.size(1), m = weight.size(2);
   DimVector sizes(input1.sizes()), sizes2(input2.sizes());
   sizes.back() = sizes2.back() = k;
-  RUSH_CHECK_VALUE(sizes == sizes2 && input1.size(-1) == n && input2.size(-1) == m, "bilinear: inputs ",
-                   input1.sizes(), " and ", input2.sizes(), " do not fit a weight ", weight.sizes());
+  RUSH_CHECK_VALUE(sizes == sizes2 && input1.size(-1) == n && input2.size(-1) == m, "bilinear: inputs ", input1.sizes(),
+                   " and ", input2.sizes(), " do not fit a weight ", weight.sizes());
   const int64_t count = checked_numel(sizes.empty() ? IntArrayRef() : IntArrayRef(sizes).slice(0, sizes.size() - 1));
   const Tensor by_first = weight.permute({1, 0, 2}).reshape({n, k * m});
   const Tensor forms = input1.reshape({count, n}).mm(by_first).view({count, k, m});

@@ -11,8 +11,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const st
     "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"};
 }  // namespace ops
 
-// input weight^T + bias: (..., in) x (out, in) [+ (out)] -> (..., out). A weight of shape (in) drops the last dimension.
-// Throws ValueError on shapes that do not fit and TypeError when the dtypes differ.
+// input weight^T + bias: (..., in) x (out, in) [+ (out)] -> (..., out). A weight of shape (in) drops the last
+// dimension. Throws ValueError on shapes that do not fit and TypeError when the dtypes differ.
 inline Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt) {
   return ops::linear(input, weight, bias);
 }

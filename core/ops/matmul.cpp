@@ -66,14 +66,13 @@ static Tensor dot(const Tensor& self, const Tensor& tensor) {
 }
 
 // What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.
-static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes,
-                      const Scalar& beta) {
+static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes, const Scalar& beta) {
   RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op, ": self is ", self.scalar_type(),
                   ", the factors are ", factor.scalar_type());
   RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
                    factor.device());
-  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, op) == DimVector(sizes), op, ": self has shape ",
-                   self.sizes(), ", which does not broadcast to the product's ", sizes);
+  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, op) == DimVector(sizes), op, ": self has shape ", self.sizes(),
+                   ", which does not broadcast to the product's ", sizes);
   Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
   // A fraction scales integers as the integer that it is cut to.
   const bool unread = is_integral(self.scalar_type(), true) ? beta.toLong() == 0 : beta.equal(0);
@@ -99,8 +98,7 @@ static Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, co
 static Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                       const Scalar& alpha) {
   check_factors("baddbmm", batch1, 3, batch2, 3);
-  const Tensor out =
-      new_sum("baddbmm", self, batch1, {batch1.size(0), batch1.size(1), batch2.size(2)}, beta);
+  const Tensor out = new_sum("baddbmm", self, batch1, {batch1.size(0), batch1.size(1), batch2.size(2)}, beta);
   kernels::gemm(self.device().type, out, batch1, batch2, beta, alpha);
   return out;
 }
@@ -131,12 +129,12 @@ Tensor Tensor::bmm(const Tensor& mat2) const { return ops::bmm(*this, mat2); }
 Tensor Tensor::mv(const Tensor& vec) const { return ops::mv(*this, vec); }
 Tensor Tensor::dot(const Tensor& tensor) const { return ops::dot(*this, tensor); }
 
-#define RUSH_ADD_PRODUCT_METHODS(name)                                                                                \
-  Tensor Tensor::name(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const {              \
-    return ops::name(*this, a, b, beta, alpha);                                                                       \
-  }                                                                                                                   \
-  Tensor& Tensor::name##_(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const {          \
-    return ops::name##_(self(), a, b, beta, alpha);                                                                   \
+#define RUSH_ADD_PRODUCT_METHODS(name)                                                                       \
+  Tensor Tensor::name(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const {     \
+    return ops::name(*this, a, b, beta, alpha);                                                              \
+  }                                                                                                          \
+  Tensor& Tensor::name##_(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const { \
+    return ops::name##_(self(), a, b, beta, alpha);                                                          \
   }
 RUSH_ADD_PRODUCT_METHODS(addmm)
 RUSH_ADD_PRODUCT_METHODS(addmv)

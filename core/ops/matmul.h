@@ -69,8 +69,8 @@ inline Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dim
   return ops::tensordot(self, other, dims_self, dims_other);
 }
 
-// In the following, with beta 0 self is not read: its NaN and infinities do not matter. For integers, beta and alpha are
-// cut to integers.
+// In the following, with beta 0 self is not read: its NaN and infinities do not matter. For integers, beta and alpha
+// are cut to integers.
 
 // beta self + alpha mat1 mat2; self broadcasts to (n, m).
 inline Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,

@@ -16,10 +16,10 @@ namespace native {
 namespace {
 
 void check_matrix_norm(const Tensor& self, const DimVector& dims, IntArrayRef dim) {
-  RUSH_CHECK_VALUE(dims.size() == 2 && dims[0] != dims[1], "linalg_matrix_norm: expected two different dimensions, got ",
-                   dim);
-  RUSH_CHECK_TYPE(is_differentiable(self.scalar_type()),
-                  "linalg_matrix_norm: expected floating point or complex, got ", self.scalar_type());
+  RUSH_CHECK_VALUE(dims.size() == 2 && dims[0] != dims[1],
+                   "linalg_matrix_norm: expected two different dimensions, got ", dim);
+  RUSH_CHECK_TYPE(is_differentiable(self.scalar_type()), "linalg_matrix_norm: expected floating point or complex, got ",
+                  self.scalar_type());
 }
 
 Tensor converted(const Tensor& self, std::optional<ScalarType> dtype) { return dtype ? self.to(*dtype) : self; }

@@ -74,8 +74,7 @@ static DimVector check_border_pad(const BorderPad& kind, const Tensor& self, Int
 
 template <const BorderPad& kind>
 static Tensor border_pad(const Tensor& self, IntArrayRef pad) {
-  const Tensor out =
-      detail::empty_contiguous(check_border_pad(kind, self, pad), self.scalar_type(), self.device());
+  const Tensor out = detail::empty_contiguous(check_border_pad(kind, self, pad), self.scalar_type(), self.device());
   kernels::border_pad(self.device().type, out, native::contiguous(self), pad, kind.mode);
   return out;
 }
@@ -105,8 +104,8 @@ static Tensor _pad_circular(const Tensor& self, IntArrayRef pad) {
     const int64_t dim = self.dim() - 1 - static_cast<int64_t>(i), before = pad[2 * i], after = pad[2 * i + 1];
     const int64_t cut = std::max<int64_t>(-before, 0);
     const int64_t length = self.sizes()[dim] - cut - std::max<int64_t>(-after, 0);
-    RUSH_CHECK_VALUE(before <= length && after <= length, "pad: circular padding ", pad, " wraps more than once around ",
-                     self.sizes());
+    RUSH_CHECK_VALUE(before <= length && after <= length, "pad: circular padding ", pad,
+                     " wraps more than once around ", self.sizes());
     const Tensor centre = ops::slice(result, dim, cut, cut + length, 1);
     std::vector<Tensor> parts;
     if (before > 0) parts.push_back(ops::slice(centre, dim, length - before, length, 1));
@@ -139,9 +138,9 @@ void register_pad_ops(Registry& r) {
   r.composite(ops::pad, native::pad);
   r.native(ops::constant_pad_nd, native::constant_pad_nd);
   r.composite(ops::_pad_circular, native::_pad_circular);
-#define RUSH_BORDER_PAD(name, dims, mode)                                    \
+#define RUSH_BORDER_PAD(name, dims, mode)                                     \
   static constexpr native::BorderPad name##_kind{#name, dims, PadMode::mode}; \
-  r.native(ops::name, native::border_pad<name##_kind>);                      \
+  r.native(ops::name, native::border_pad<name##_kind>);                       \
   r.native(ops::name##_backward, native::border_pad_backward<name##_kind>);
   RUSH_BORDER_PAD(reflection_pad1d, 1, Reflect)
   RUSH_BORDER_PAD(reflection_pad2d, 2, Reflect)

@@ -16,9 +16,9 @@ inline constinit Op<Tensor(const Tensor&, IntArrayRef, const Scalar&)> constant_
     "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"};
 inline constinit PadOp _pad_circular{"aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor"};
 // reflection_pad1d .. replication_pad3d and the gradients of each.
-#define RUSH_BORDER_PAD(name, numbers)                                                    \
+#define RUSH_BORDER_PAD(name, numbers)                                                                 \
   inline constinit PadOp name{"aten::" #name "(Tensor self, SymInt[" #numbers "] padding) -> Tensor"}; \
-  inline constinit PadBackwardOp name##_backward{                                         \
+  inline constinit PadBackwardOp name##_backward{                                                      \
       "aten::" #name "_backward(Tensor grad_output, Tensor self, SymInt[" #numbers "] padding) -> Tensor"};
 RUSH_BORDER_PAD(reflection_pad1d, 2)
 RUSH_BORDER_PAD(reflection_pad2d, 4)

@@ -45,8 +45,8 @@ static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& bat
                      const Scalar& alpha) {
   RUSH_CHECK_VALUE(batch1.dim() == 3 && batch2.dim() == 3, "addbmm: expected batches of matrices, got shapes ",
                    batch1.sizes(), " and ", batch2.sizes());
-  RUSH_CHECK_VALUE(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1),
-                   "addbmm: cannot multiply ", batch1.sizes(), " by ", batch2.sizes());
+  RUSH_CHECK_VALUE(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1), "addbmm: cannot multiply ",
+                   batch1.sizes(), " by ", batch2.sizes());
   const int64_t depth = batch1.size(0) * batch1.size(2);
   const Tensor rows = batch1.transpose(0, 1).reshape({batch1.size(1), depth});
   return ops::addmm(self, rows, batch2.reshape({depth, batch2.size(2)}), beta, alpha);
@@ -86,8 +86,8 @@ static int64_t product_of_sizes(const Tensor& t, IntArrayRef dims) {
 }
 
 static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
-  RUSH_CHECK_VALUE(dims_self.size() == dims_other.size(), "tensordot: got ", dims_self.size(), " dimensions of self and ",
-                   dims_other.size(), " of other");
+  RUSH_CHECK_VALUE(dims_self.size() == dims_other.size(), "tensordot: got ", dims_self.size(),
+                   " dimensions of self and ", dims_other.size(), " of other");
   const DimVector summed = wrap_dims(dims_self, self.dim(), "tensordot");
   const DimVector summed_other = wrap_dims(dims_other, other.dim(), "tensordot");
   Tensor a = self, b = other;
@@ -113,8 +113,8 @@ static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dim
 
 // Note [When matmul folds]
 // A batch (..., n, k) times one matrix (k, m) is one product of (... n, k) by (k, m), provided that the leading
-// dimensions can be seen as one without a copy. It is also folded when the matrix requires a gradient: the gradient of a
-// batched product would first hold a matrix for every element of the batch, only to be summed.
+// dimensions can be seen as one without a copy. It is also folded when the matrix requires a gradient: the gradient of
+// a batched product would first hold a matrix for every element of the batch, only to be summed.
 static bool folds(const Tensor& batch, const Tensor& matrix) {
   if (matrix.requires_grad() || batch.numel() == 0) return true;
   return view_strides(batch.sizes(), batch.strides(), {batch.numel() / batch.sizes().back(), batch.sizes().back()})

@@ -58,8 +58,7 @@ static Tensor arange_start(const Scalar& start, const Scalar& end, MaybeDtype dt
   return arange_start_step(start, end, 1, dtype, layout, device, pin_memory);
 }
 
-static Tensor arange(const Scalar& end, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
-                     MaybePin pin_memory) {
+static Tensor arange(const Scalar& end, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin_memory) {
   return arange_start_step(0, end, 1, dtype, layout, device, pin_memory);
 }
 

@@ -7,10 +7,10 @@ namespace rush {
 using ArangeOp = Op<Tensor(const Scalar&, const Scalar&, RUSH_FACTORY_ARGS)>;
 
 namespace ops {
-inline constinit Op<Tensor(const Scalar&, RUSH_FACTORY_ARGS)> arange{
-    "aten::arange(Scalar end, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
-inline constinit ArangeOp arange_start{
-    "aten::arange.start(Scalar start, Scalar end, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit Op<Tensor(const Scalar&, RUSH_FACTORY_ARGS)> arange{"aten::arange(Scalar end, *, " RUSH_FACTORY_SCHEMA
+                                                                     ") -> Tensor"};
+inline constinit ArangeOp arange_start{"aten::arange.start(Scalar start, Scalar end, *, " RUSH_FACTORY_SCHEMA
+                                       ") -> Tensor"};
 inline constinit Op<Tensor(const Scalar&, const Scalar&, const Scalar&, RUSH_FACTORY_ARGS)> arange_start_step{
     "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 
@@ -35,8 +35,8 @@ inline constinit Op<Tensor(const Scalar&, const Tensor&, int64_t, double, RUSH_F
     "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " RUSH_FACTORY_SCHEMA
     ") -> Tensor"};
 
-inline constinit Op<Tensor(int64_t, RUSH_FACTORY_ARGS)> eye{
-    "aten::eye(SymInt n, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit Op<Tensor(int64_t, RUSH_FACTORY_ARGS)> eye{"aten::eye(SymInt n, *, " RUSH_FACTORY_SCHEMA
+                                                            ") -> Tensor"};
 inline constinit Op<Tensor(int64_t, int64_t, RUSH_FACTORY_ARGS)> eye_m{
     "aten::eye.m(SymInt n, SymInt m, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 }  // namespace ops

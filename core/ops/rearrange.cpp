@@ -89,7 +89,8 @@ static Tensor permute_last(const Tensor& self, std::initializer_list<int64_t> or
 
 static Tensor pixel_shuffle(const Tensor& self, int64_t factor) {
   RUSH_CHECK_VALUE(self.dim() >= 3, "pixel_shuffle: expected at least 3 dimensions, got sizes ", self.sizes());
-  RUSH_CHECK_VALUE(factor > 0 && factor < (int64_t{1} << 31), "pixel_shuffle: the factor must be positive, got ", factor);
+  RUSH_CHECK_VALUE(factor > 0 && factor < (int64_t{1} << 31), "pixel_shuffle: the factor must be positive, got ",
+                   factor);
   const int64_t channels = self.size(-3), height = self.size(-2), width = self.size(-1);
   RUSH_CHECK_VALUE(channels % (factor * factor) == 0, "pixel_shuffle: ", channels, " channels do not divide by ",
                    factor, " squared");
@@ -107,8 +108,7 @@ static Tensor pixel_unshuffle(const Tensor& self, int64_t factor) {
   RUSH_CHECK_VALUE(height % factor == 0 && width % factor == 0, "pixel_unshuffle: height ", height, " and width ",
                    width, " do not divide by ", factor);
   // (C, H, r, W, r) -> (C, r, r, H, W)
-  const Tensor apart =
-      self.reshape(with_last_dims(self, {channels, height / factor, factor, width / factor, factor}));
+  const Tensor apart = self.reshape(with_last_dims(self, {channels, height / factor, factor, width / factor, factor}));
   return permute_last(apart, {0, 2, 4, 1, 3})
       .reshape(with_last_dims(self, {channels * factor * factor, height / factor, width / factor}));
 }

@@ -107,8 +107,8 @@ static Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t len
   RUSH_CHECK_VALUE(length >= 0, "narrow: the length must not be negative, got ", length);
   dim = wrap_dim(dim, self.dim(), "narrow");
   const int64_t size = self.sizes()[dim];
-  RUSH_CHECK_INDEX(start >= -size && start <= size, "narrow: start ", start, " is outside dimension ", dim,
-                   " of size ", size);
+  RUSH_CHECK_INDEX(start >= -size && start <= size, "narrow: start ", start, " is outside dimension ", dim, " of size ",
+                   size);
   if (start < 0) start += size;
   RUSH_CHECK_INDEX(length <= size - start, "narrow: ", length, " elements from ", start, " leave dimension ", dim,
                    " of size ", size);

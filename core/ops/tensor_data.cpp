@@ -25,8 +25,9 @@ DimVector TensorData::sizes() const {
     if (i == 0) {
       for (int64_t size : inner) sizes.push_back(size);
     }
-    RUSH_CHECK_VALUE(IntArrayRef(inner) == IntArrayRef(sizes).slice(1), "tensor: lists on one level must agree: one has sizes ",
-                     IntArrayRef(sizes).slice(1), ", another ", inner);
+    RUSH_CHECK_VALUE(IntArrayRef(inner) == IntArrayRef(sizes).slice(1),
+                     "tensor: lists on one level must agree: one has sizes ", IntArrayRef(sizes).slice(1), ", another ",
+                     inner);
   }
   return sizes;
 }
@@ -54,11 +55,11 @@ Tensor TensorData::to_tensor() const {
   if (kind_ == Kind::Array) return array_;
   const Tensor out = detail::empty_contiguous(sizes(), type(), Device());
   switch (out.scalar_type()) {
-#define RUSH_WRITE(name, cpp, text)        \
-  case ScalarType::name: {                 \
+#define RUSH_WRITE(name, cpp, text)                 \
+  case ScalarType::name: {                          \
     auto* next = static_cast<cpp*>(out.data_ptr()); \
-    write(next);                           \
-    break;                                 \
+    write(next);                                    \
+    break;                                          \
   }
     RUSH_FORALL_SCALAR_TYPES(RUSH_WRITE)
 #undef RUSH_WRITE

@@ -11,10 +11,8 @@ using TriangleIndicesOp = Op<Tensor(int64_t, int64_t, int64_t, RUSH_FACTORY_ARGS
 namespace ops {
 inline constinit TriangleOp tril{"aten::tril(Tensor self, SymInt diagonal=0) -> Tensor"};
 inline constinit TriangleOp triu{"aten::triu(Tensor self, SymInt diagonal=0) -> Tensor"};
-inline constinit Op<Tensor&(Tensor&, int64_t)> tril_{
-    "aten::tril_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"};
-inline constinit Op<Tensor&(Tensor&, int64_t)> triu_{
-    "aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"};
+inline constinit Op<Tensor&(Tensor&, int64_t)> tril_{"aten::tril_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"};
+inline constinit Op<Tensor&(Tensor&, int64_t)> triu_{"aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"};
 inline constinit TriangleIndicesOp tril_indices{
     "aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None) -> Tensor"};

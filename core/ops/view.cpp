@@ -173,8 +173,10 @@ static Tensor view_as_real(const Tensor& self) {
 static Tensor view_as_complex(const Tensor& self) {
   const ScalarType dtype = self.scalar_type();
   RUSH_CHECK_TYPE(dtype == kFloat32 || dtype == kFloat64, "view_as_complex: expected float32 or float64, got ", dtype);
-  RUSH_CHECK_VALUE(self.dim() > 0 && self.sizes().back() == 2, "view_as_complex: the last dimension must have size 2, "
-                   "got sizes ", self.sizes());
+  RUSH_CHECK_VALUE(self.dim() > 0 && self.sizes().back() == 2,
+                   "view_as_complex: the last dimension must have size 2, "
+                   "got sizes ",
+                   self.sizes());
   RUSH_CHECK_VALUE(self.strides().back() == 1, "view_as_complex: the last dimension must have stride 1, got strides ",
                    self.strides());
   RUSH_CHECK_VALUE(self.storage_offset() % 2 == 0, "view_as_complex: storage offset ", self.storage_offset(),
@@ -202,7 +204,8 @@ static Tensor view_dtype(const Tensor& self, ScalarType dtype) {
                      " needs a last dimension of stride 1, got sizes ", self.sizes(), " and strides ", self.strides());
     const auto rescale = [&](int64_t value) {
       RUSH_CHECK_VALUE(value * from % to == 0, "view: sizes ", self.sizes(), ", strides ", self.strides(),
-                       " and offset ", self.storage_offset(), " of ", self.scalar_type(), " do not divide into ", dtype);
+                       " and offset ", self.storage_offset(), " of ", self.scalar_type(), " do not divide into ",
+                       dtype);
       return value * from / to;
     };
     sizes.back() = rescale(sizes.back());

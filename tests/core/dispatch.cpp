@@ -98,7 +98,7 @@ TEST_CASE("calls by name bind arguments by position and by name, and defaults") 
   CHECK_THROWS_AS(call_operator("aten::nothing", {}), NotImplementedError);
   CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a}), TypeError);
   CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a, b, a}), TypeError);
-  CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a, 3}), TypeError);
+  CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a, "three"}), TypeError);
   CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a, b}, {{"other", a}}), TypeError);
   CHECK_THROWS_AS(call_operator("aten::mul.Tensor", {a, b}, {{"nobody", a}}), TypeError);
 }

@@ -64,9 +64,9 @@ TEST_CASE("scaled_dot_product_attention: shared heads") {
 TEST_CASE("scaled_dot_product_attention: derivatives") {
   const Tensors inputs = {leaf({1, 2, 3, 2}), leaf({1, 2, 4, 2}, 1), leaf({1, 2, 4, 3}, 2)};
   check_gradients([](const Tensors& t) { return Tensors{scaled_dot_product_attention(t[0], t[1], t[2])}; }, inputs);
-  check_gradients([](const Tensors& t) {
-    return Tensors{scaled_dot_product_attention(t[0], t[1], t[2], std::nullopt, 0, true)};
-  }, inputs);
+  check_gradients(
+      [](const Tensors& t) { return Tensors{scaled_dot_product_attention(t[0], t[1], t[2], std::nullopt, 0, true)}; },
+      inputs);
   check_gradients([](const Tensors& t) { return Tensors{scaled_dot_product_attention(t[0], t[1], t[2], t[3])}; },
                   {inputs[0], inputs[1], inputs[2], leaf({3, 4}, 4)});
 }

@@ -207,9 +207,9 @@ TEST_CASE("conv: empty batches, empty inputs, the meta device") {
 
 TEST_CASE("conv: bad input") {
   const Tensor x = ones({1, 4, 5, 5}), w = ones({2, 4, 3, 3});
-  CHECK_THROWS_WITH_AS(conv2d(ones({1, 3, 5, 5}), w),
-                       "convolution: weight (2, 4, 3, 3) with 1 groups expects 4 channels, the input (1, 3, 5, 5) has 3",
-                       ValueError);
+  CHECK_THROWS_WITH_AS(
+      conv2d(ones({1, 3, 5, 5}), w),
+      "convolution: weight (2, 4, 3, 3) with 1 groups expects 4 channels, the input (1, 3, 5, 5) has 3", ValueError);
   CHECK_THROWS_AS(conv2d(ones({5, 5}), w), ValueError);
   CHECK_THROWS_AS(conv2d(x, ones({2, 4, 3})), ValueError);
   CHECK_THROWS_AS(conv2d(x, ones({2, 4, 7, 3})), ValueError);

@@ -164,10 +164,12 @@ TEST_CASE("linalg: derivatives") {
           {square(0), leaf({3, 2}, 1)});
     check([=](const Tensors& t) { return Tensors{linalg_solve_triangular(t[0], t[1], upper, false, true)}; },
           {square(0), leaf({2, 3}, 1)});
-    check([=](const Tensors& t) {
-      const Tensor a = t[0].matmul(t[0].mT()) + eye(3, kFloat64);
-      return Tensors{linalg_cholesky(a, upper)};
-    }, {leaf({3, 3})});
+    check(
+        [=](const Tensors& t) {
+          const Tensor a = t[0].matmul(t[0].mT()) + eye(3, kFloat64);
+          return Tensors{linalg_cholesky(a, upper)};
+        },
+        {leaf({3, 3})});
   }
   const auto qr = [](const Tensors& t) {
     const auto [q, r] = linalg_qr(t[0]);
@@ -176,15 +178,19 @@ TEST_CASE("linalg: derivatives") {
   check(qr, {leaf({4, 3})});
   check(qr, {leaf({3, 4})});
   // Eigenvectors and singular vectors are unique up to their signs, so functions without these are checked.
-  check([](const Tensors& t) {
-    const auto [w, v] = linalg_eigh(t[0] + t[0].mT());
-    return Tensors{w, v * v};
-  }, {leaf({3, 3})});
+  check(
+      [](const Tensors& t) {
+        const auto [w, v] = linalg_eigh(t[0] + t[0].mT());
+        return Tensors{w, v * v};
+      },
+      {leaf({3, 3})});
   for (const DimVector& sizes : {DimVector{3, 3}, DimVector{4, 2}, DimVector{2, 4}}) {
-    check([](const Tensors& t) {
-      const auto [u, s, vh] = linalg_svd(t[0], false);
-      return Tensors{u * u, s, vh * vh, u.matmul(vh)};
-    }, {leaf(sizes)});
+    check(
+        [](const Tensors& t) {
+          const auto [u, s, vh] = linalg_svd(t[0], false);
+          return Tensors{u * u, s, vh * vh, u.matmul(vh)};
+        },
+        {leaf(sizes)});
     check([](const Tensors& t) { return Tensors{linalg_svdvals(t[0])}; }, {leaf(sizes)});
   }
   // A singular matrix's determinant has a gradient too: its cofactors.
@@ -216,9 +222,11 @@ TEST_CASE("linalg_matrix_norm, linalg_norm: every order") {
     check_close(linalg_matrix_norm(b, ord, {2, 0}), linalg_matrix_norm(b.permute({1, 2, 0}), ord));
   }
   check_close(linalg_matrix_norm(b, "nuc", {0, 2}), linalg_matrix_norm(b.permute({1, 0, 2}), "nuc"));
-  check_gradients([](const Tensors& t) {
-    return Tensors{linalg_matrix_norm(t[0], "nuc"), linalg_matrix_norm(t[0], 2), linalg_matrix_norm(t[0], 1)};
-  }, {leaf({2, 3})});
+  check_gradients(
+      [](const Tensors& t) {
+        return Tensors{linalg_matrix_norm(t[0], "nuc"), linalg_matrix_norm(t[0], 2), linalg_matrix_norm(t[0], 1)};
+      },
+      {leaf({2, 3})});
 }
 
 TEST_CASE("linalg: bad input") {

@@ -11,7 +11,8 @@ double distance_between(const Tensor& a, const Tensor& b) { return (a - b).abs()
 
 TEST_CASE("linear: a product with the transposed weight, over any leading dimensions") {
   const Tensor w = leaf({5, 4}, 1).detach(), b = leaf({5}, 2).detach();
-  for (const DimVector& sizes : {DimVector{4}, DimVector{3, 4}, DimVector{2, 3, 4}, DimVector{2, 1, 3, 4}, DimVector{0, 4}}) {
+  for (const DimVector& sizes :
+       {DimVector{4}, DimVector{3, 4}, DimVector{2, 3, 4}, DimVector{2, 1, 3, 4}, DimVector{0, 4}}) {
     const Tensor x = leaf(sizes).detach();
     const Tensor y = linear(x, w, b);
     CHECK(y.sizes().slice(0, sizes.size() - 1) == x.sizes().slice(0, sizes.size() - 1));
@@ -33,7 +34,8 @@ TEST_CASE("linear, bilinear: derivatives") {
   check_gradients(fn, {leaf({3, 4}), leaf({5, 4}, 1), leaf({5}, 2)});
   check_gradients(fn, {leaf({2, 2, 4}), leaf({3, 4}, 1), leaf({3}, 2)});
   check_gradients([](const Tensors& t) { return Tensors{linear(t[0], t[1])}; }, {leaf({2, 4}), leaf({4}, 1)});
-  check_gradients([](const Tensors& t) { return Tensors{linear(t[0].t(), t[1].t())}; }, {leaf({4, 2}), leaf({4, 3}, 1)});
+  check_gradients([](const Tensors& t) { return Tensors{linear(t[0].t(), t[1].t())}; },
+                  {leaf({4, 2}), leaf({4, 3}, 1)});
   check_gradients([](const Tensors& t) { return Tensors{bilinear(t[0], t[1], t[2], t[3])}; },
                   {leaf({2, 3}), leaf({2, 2}, 1), leaf({4, 3, 2}, 2), leaf({4}, 3)});
 }

@@ -81,7 +81,7 @@ TEST_CASE("discrete distributions have their means and variances") {
   near(values(fresh(kUInt8).random_()), 127.5, 65535 / 12.0);
   near(values(fresh(kBool).random_()), 0.5, 0.25);
   CHECK(distance(values(fresh(kInt64).random_()), [](double x) { return x * 0x1p-63; }) < 1.95);
-  CHECK(distance(values(fresh(kInt64).random_(std::numeric_limits<int64_t>::min(), std::nullopt)),
+  CHECK(distance(values(fresh(kInt64).random_(std::numeric_limits<int64_t>::min(), std::optional<int64_t>())),
                  [](double x) { return x * 0x1p-64 + 0.5; }) < 1.95);
   CHECK(distance(values(randint(int64_t{3} << 40, kDraws)), [](double x) { return x / 3 * 0x1p-40; }) < 1.95);
   CHECK(distance(values(randint(int64_t{3} << 30, kDraws)), [](double x) { return x / 3 * 0x1p-30; }) < 1.95);
