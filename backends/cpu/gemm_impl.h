@@ -47,6 +47,12 @@ void multiply_tile(int64_t depth, const gemm_real_t<Math>* a, const gemm_real_t<
   using Vector = typename VectorOf<Real, kVectorBytes>::type;
   constexpr int planes = TileShape<Math>::planes;
   constexpr int width = TileShape<Math>::width;
+  // The rows of C are far apart, and would otherwise be waited for one after another at the end.
+#pragma GCC unroll 16
+  for (int i = 0; i < rows; ++i) {
+    __builtin_prefetch(out.c.data + i * out.c.row_stride, 1);
+    if (vectors * planes == 2) __builtin_prefetch(out.c.data + i * out.c.row_stride + width, 1);
+  }
   Vector sums[planes][rows][vectors] = {};
   for (int64_t d = 0; d < depth; ++d) {
     Vector columns[planes][vectors];
