@@ -53,6 +53,8 @@ class Scalar {
   int64_t toLong() const { return to<int64_t>(); }
   bool toBool() const { return to<bool>(); }
 
+  Scalar conj() const { return is_complex() ? Scalar(complex<double>(real_, -imag_)) : *this; }
+
   // Whether the value equals `other` exactly; cheap tests such as alpha == 1.
   bool equal(double other) const { return !is_complex() && toDouble() == other; }
   Scalar operator-() const {

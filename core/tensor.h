@@ -8,6 +8,7 @@
 
 #include "core/array_ref.h"
 #include "core/error.h"
+#include "core/ops/pointwise_tables.h"
 #include "core/scalar.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_options.h"
@@ -16,6 +17,7 @@ namespace rush {
 
 class Tensor;
 class Node;
+class Generator;
 
 using TensorList = ArrayRef<Tensor>;
 using OptionalTensorList = ArrayRef<std::optional<Tensor>>;
@@ -168,6 +170,7 @@ class Tensor {
 
   // ---- operators on numbers (core/ops/binary.h) ----
   Tensor operator-() const { return neg(); }
+  Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }
   Tensor& operator+=(const Scalar& other) const { return add_(other); }
   Tensor& operator-=(const Tensor& other) const { return sub_(other); }
@@ -176,6 +179,9 @@ class Tensor {
   Tensor& operator*=(const Scalar& other) const { return mul_(other); }
   Tensor& operator/=(const Tensor& other) const { return div_(other); }
   Tensor& operator/=(const Scalar& other) const { return div_(other); }
+  Tensor& operator&=(const Tensor& other) const { return bitwise_and_(other); }
+  Tensor& operator|=(const Tensor& other) const { return bitwise_or_(other); }
+  Tensor& operator^=(const Tensor& other) const { return bitwise_xor_(other); }
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"

@@ -1,7 +1,7 @@
 #include "core/ops/binary.h"
 
-#include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
+#include "backends/cpu/vec_math.h"
 #include "backends/functors/binary.h"
 
 namespace rush::cpu {
@@ -19,12 +19,56 @@ struct AddLoop {
 
 void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha); }
 
+struct CheckDivisorLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+      bool zero = false;
+      for (int64_t i = 0; i < n; ++i) zero |= *reinterpret_cast<const T*>(data[2] + i * strides[2]) == 0;
+      RUSH_CHECK_VALUE(!zero, it.op(), ": an integer is divided by 0");
+    });
+  }
+};
+
+// Throws before anything is written.
+void check_divisor(TensorIterator& it) {
+  if (is_integral(it.common_dtype(), false)) pick<CheckDivisorLoop>(IntegerTypes(), it.common_dtype(), it.op())(it);
+}
+
+template <class F>
+void rest_of_division(TensorIterator& it) {
+  check_divisor(it);
+  map_vec<F, RealTypes>(it);
+}
+
+struct DivTruncLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    using F = std::conditional_t<is_reduced_float_v<T>, functors::DivTruncOf<T>, functors::DivTrunc>;
+    const F functor{};
+    run_blocks(it, block_of<opmath_t<T>, opmath_t<T>, F>(), &functor);
+  }
+};
+void div_trunc(TensorIterator& it) {
+  check_divisor(it);
+  pick<DivTruncLoop>(RealTypes(), it.common_dtype(), it.op())(it);
+}
+
+void div_floor(TensorIterator& it) {
+  check_divisor(it);
+  map<functors::DivFloor, RealTypes, kSlowGrain>(it);
+}
+
 }  // namespace
 
 void register_binary() {
   kernels::add.set(kCPU, add);
   kernels::mul.set(kCPU, binary<functors::Mul, AllTypes>);
   kernels::div.set(kCPU, binary<functors::Div, FloatTypes>);
+  kernels::div_trunc.set(kCPU, div_trunc);
+  kernels::div_floor.set(kCPU, div_floor);
+  kernels::fmod.set(kCPU, rest_of_division<functors::Fmod>);
+  kernels::remainder.set(kCPU, rest_of_division<functors::Remainder>);
 }
 
 }  // namespace rush::cpu

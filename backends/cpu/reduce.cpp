@@ -1,58 +1,85 @@
+// Sums and products, and whether elements are zero.
 #include "core/ops/reduce.h"
 
-#include <algorithm>
-
 #include "backends/cpu/loops.h"
+#include "backends/cpu/reduce_loops.h"
 #include "backends/cpu/register.h"
+#include "backends/functors/reduce.h"
 
 namespace rush::cpu {
 
 namespace {
 
-struct SumLoop {
+// Integers and bool are summed and multiplied as int64, everything else in its own type.
+template <template <class, class> class F>
+struct Accumulate {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-    using Math = opmath_t<T>;
-    // One output element a step: its input position comes from the kept dimensions, then all reduced ones are walked.
-    DimVector kept_sizes, kept_strides, sizes, strides;
-    for (int64_t d = 0; d < input.dim(); ++d) {
-      const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
-      (reduced ? sizes : kept_sizes).push_back(input.size(d));
-      (reduced ? strides : kept_strides).push_back(input.stride(d));
+    if constexpr (std::is_integral_v<T>) {
+      reduce_to<T, int64_t>(F<T, int64_t>(), output, input, dims);
+    } else {
+      reduce_to<T, T>(F<opmath_t<T>, opmath_t<T>>(), output, input, dims);
     }
-    const T* in = input.data_ptr<T>();
-    T* out = output.data_ptr<T>();
-    int64_t count = 1;
-    for (int64_t size : sizes) count *= size;
-    parallel_for(0, output.numel(), std::max<int64_t>(1, kGrain / std::max<int64_t>(count, 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     int64_t offset = 0, rest = o;
-                     for (size_t d = kept_sizes.size(); d-- > 0;) {
-                       offset += rest % kept_sizes[d] * kept_strides[d];
-                       rest /= kept_sizes[d];
-                     }
-                     Math total(0);
-                     for (int64_t i = 0; i < count; ++i) {
-                       int64_t at = offset, left = i;
-                       for (size_t d = sizes.size(); d-- > 0;) {
-                         at += left % sizes[d] * strides[d];
-                         left /= sizes[d];
-                       }
-                       total = total + static_cast<Math>(in[at]);
-                     }
-                     out[o] = static_cast<T>(total);
-                   }
-                 });
   }
 };
 
-void sum(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<SumLoop>(NumberTypes(), input.scalar_type(), "sum")(output, input, dims);
+struct MeanLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+    using Math = opmath_t<T>;
+    int64_t count = 1;
+    for (int64_t d : dims) count *= input.sizes()[d];
+    using Real = typename functors::RealPart<Math>::type;
+    reduce_to<T, T>(functors::Mean<Math>(Math(static_cast<Real>(count))), output, input, dims);
+  }
+};
+
+struct NanSumLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+    reduce_to<T, T>(functors::NanSum<opmath_t<T>>(), output, input, dims);
+  }
+};
+
+// any, all and count_nonzero are all a count of what is not zero.
+enum class Ask { HowMany, Any, All };
+
+struct CountLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, IntArrayRef dims, Ask ask) {
+    int64_t all = 1;
+    for (int64_t d : dims) all *= input.sizes()[d];
+    void* out = output.data_ptr();
+    reduce_with<T>(functors::CountNonzero<opmath_t<T>>(), output, input, dims, [=](int64_t at, int64_t count) {
+      if (ask == Ask::HowMany) {
+        static_cast<int64_t*>(out)[at] = count;
+      } else {
+        static_cast<bool*>(out)[at] = ask == Ask::Any ? count > 0 : count == all;
+      }
+    });
+  }
+};
+
+template <Ask ask>
+void count(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  pick<CountLoop>(AllTypes(), input.scalar_type(), "count_nonzero")(output, input, dims, ask);
+}
+
+template <class Loop, class Types>
+void reduction(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  pick<Loop>(Types(), input.scalar_type(), "reduction")(output, input, dims);
 }
 
 }  // namespace
 
-void register_reduce() { kernels::sum.set(kCPU, sum); }
+void register_reduce() {
+  kernels::sum.set(kCPU, reduction<Accumulate<functors::Sum>, AllTypes>);
+  kernels::prod.set(kCPU, reduction<Accumulate<functors::Prod>, AllTypes>);
+  kernels::mean.set(kCPU, reduction<MeanLoop, FloatTypes>);
+  kernels::nansum.set(kCPU, reduction<NanSumLoop, RealFloatTypes>);
+  kernels::any.set(kCPU, count<Ask::Any>);
+  kernels::all.set(kCPU, count<Ask::All>);
+  kernels::count_nonzero.set(kCPU, count<Ask::HowMany>);
+}
 
 }  // namespace rush::cpu

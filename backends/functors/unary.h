@@ -1,24 +1,267 @@
-// Functions of one operand. T is the type that the computation is done in: float for the 16-bit ones.
+// Functions of one operand. T is the type that the computation is done in: float for the 16-bit ones. See Note
+// [Functors on one number and on several].
 #pragma once
 #include <cmath>
+#include <limits>
 
+#include "backends/functors/integer.h"
+#include "backends/functors/select.h"
 #include "core/complex_math.h"
-#include "core/macros.h"
 
 namespace rush::functors {
+
+// The functions that the standard library has, of real and complex numbers alike.
+#define RUSH_DEFINE_FUNCTOR(Name, name) \
+  struct Name {                         \
+    template <class T>                  \
+    RUSH_HD T operator()(T a) const {   \
+      using std::name;                  \
+      return name(a);                   \
+    }                                   \
+  };
+RUSH_DEFINE_FUNCTOR(Acos, acos)
+RUSH_DEFINE_FUNCTOR(Acosh, acosh)
+RUSH_DEFINE_FUNCTOR(Asin, asin)
+RUSH_DEFINE_FUNCTOR(Asinh, asinh)
+RUSH_DEFINE_FUNCTOR(Atan, atan)
+RUSH_DEFINE_FUNCTOR(Atanh, atanh)
+RUSH_DEFINE_FUNCTOR(Ceil, ceil)
+RUSH_DEFINE_FUNCTOR(Cos, cos)
+RUSH_DEFINE_FUNCTOR(Cosh, cosh)
+RUSH_DEFINE_FUNCTOR(Erf, erf)
+RUSH_DEFINE_FUNCTOR(Erfc, erfc)
+RUSH_DEFINE_FUNCTOR(Exp, exp)
+RUSH_DEFINE_FUNCTOR(Exp2, exp2)
+RUSH_DEFINE_FUNCTOR(Expm1, expm1)
+RUSH_DEFINE_FUNCTOR(Floor, floor)
+RUSH_DEFINE_FUNCTOR(Lgamma, lgamma)
+RUSH_DEFINE_FUNCTOR(Log, log)
+RUSH_DEFINE_FUNCTOR(Log10, log10)
+RUSH_DEFINE_FUNCTOR(Log1p, log1p)
+RUSH_DEFINE_FUNCTOR(Log2, log2)
+RUSH_DEFINE_FUNCTOR(Round, nearbyint)
+RUSH_DEFINE_FUNCTOR(Sin, sin)
+RUSH_DEFINE_FUNCTOR(Sinh, sinh)
+RUSH_DEFINE_FUNCTOR(Sqrt, sqrt)
+RUSH_DEFINE_FUNCTOR(Tan, tan)
+RUSH_DEFINE_FUNCTOR(Tanh, tanh)
+RUSH_DEFINE_FUNCTOR(Trunc, trunc)
+#undef RUSH_DEFINE_FUNCTOR
 
 struct Neg {
   template <class T>
   RUSH_HD T operator()(T a) const {
+    if constexpr (is_integer<T>) return wrap_sub(T(0), a);
     return static_cast<T>(-a);
   }
 };
 
-struct Exp {
+struct Abs {  // of complex numbers, the real magnitude
+  template <class T>
+  RUSH_HD T operator()(complex<T> a) const {
+    return abs(a);
+  }
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    if constexpr (is_integer<T>) return a < T(0) ? wrap_sub(T(0), a) : a;
+    return std::abs(a);
+  }
+};
+
+struct Sign {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return static_cast<T>((T(0) < a) - (a < T(0)));
+  }
+};
+
+struct Sgn {
+  template <class T>
+  RUSH_HD complex<T> operator()(complex<T> a) const {
+    return a == complex<T>(0) ? a : a / complex<T>(abs(a));
+  }
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return Sign()(a);
+  }
+};
+
+struct Signbit {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
+    return a < T(0);
+  }
+};
+
+struct Conj {
+  template <class T>
+  RUSH_HD complex<T> operator()(complex<T> a) const {
+    return conj(a);
+  }
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a;
+  }
+};
+
+struct Angle {
+  template <class T>
+  RUSH_HD T operator()(complex<T> a) const {
+    return arg(a);
+  }
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a != a ? a : a < T(0) ? T(3.14159265358979323846) : T(0);
+  }
+};
+
+struct Frac {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a - std::trunc(a);
+  }
+};
+
+template <class T>
+struct RoundDecimals {
+  T power;  // 10^|decimals|
+  bool negative;
+  RUSH_HD T operator()(T a) const {
+    return negative ? std::nearbyint(a / power) * power : std::nearbyint(a * power) / power;
+  }
+};
+
+struct Reciprocal {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return T(1) / a;
+  }
+};
+
+struct Rsqrt {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    using std::sqrt;
+    return T(1) / sqrt(a);
+  }
+};
+
+struct Sigmoid {
   template <class T>
   RUSH_HD T operator()(T a) const {
     using std::exp;
-    return exp(a);
+    return T(1) / (T(1) + exp(-a));
+  }
+};
+
+struct SigmoidBackward {  // g y (1 - y)
+  template <class T>
+  RUSH_HD T operator()(T grad, T y) const {
+    return grad * Conj()((T(1) - y) * y);
+  }
+};
+
+struct TanhBackward {  // g (1 - y^2)
+  template <class T>
+  RUSH_HD T operator()(T grad, T y) const {
+    return grad * Conj()(T(1) - y * y);
+  }
+};
+
+struct Sinc {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    using std::sin;
+    if (a == T(0)) return T(1);
+    const T scaled = T(3.14159265358979323846) * a;
+    return sin(scaled) / scaled;
+  }
+};
+
+struct Deg2Rad {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a * T(0.017453292519943295769);
+  }
+};
+
+struct Rad2Deg {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a * T(57.29577951308232087680);
+  }
+};
+
+template <class T>
+struct Logit {
+  T eps;  // negative: no clamping
+  RUSH_HD T operator()(T a) const {
+    if (eps >= 0) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a;
+    return std::log(a / (1 - a));
+  }
+};
+
+template <class T>
+struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the clamped range
+  T eps;
+  RUSH_HD T operator()(T grad, T a) const {
+    const T low = eps < 0 ? T(0) : eps, high = 1 - low;
+    if (a < low || a > high) return eps < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);
+    return grad / (a * (1 - a));
+  }
+};
+
+template <class T>
+struct NanToNum {
+  T nan, posinf, neginf;
+  RUSH_HD T of_real(T a) const { return a != a ? nan : std::isinf(a) ? (a > 0 ? posinf : neginf) : a; }
+  RUSH_HD complex<T> operator()(complex<T> a) const { return {of_real(a.real()), of_real(a.imag())}; }
+  RUSH_HD T operator()(T a) const { return of_real(a); }
+};
+
+struct IsNan {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return !(a == a);
+  }
+};
+struct IsInf {
+  template <class T>
+  RUSH_HD bool operator()(complex<T> a) const {
+    return std::isinf(a.real()) || std::isinf(a.imag());
+  }
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return std::isinf(a);
+  }
+};
+struct IsFinite {
+  template <class T>
+  RUSH_HD bool operator()(complex<T> a) const {
+    return std::isfinite(a.real()) && std::isfinite(a.imag());
+  }
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return std::isfinite(a);
+  }
+};
+struct IsPosInf {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return a > 0 && std::isinf(a);
+  }
+};
+struct IsNegInf {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return a < 0 && std::isinf(a);
+  }
+};
+struct IsReal {
+  template <class T>
+  RUSH_HD bool operator()(complex<T> a) const {
+    return a.imag() == 0;
   }
 };
 

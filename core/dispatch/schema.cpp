@@ -133,6 +133,13 @@ Value fit(const Argument& argument, Value value) {
     }
     return value;
   }
+  if (type == "Tensor" || type == "Tensor?") {
+    if (value.is<bool>()) return detail::wrapped_number(value.as<bool>());
+    if (value.is<int64_t>()) return detail::wrapped_number(value.as<int64_t>());
+    if (value.is<double>()) return detail::wrapped_number(value.as<double>());
+    if (value.is<complex<double>>()) return detail::wrapped_number(value.as<complex<double>>());
+    return value;
+  }
   if (type.starts_with("float") && value.is<int64_t>()) return static_cast<double>(value.as<int64_t>());
   if (type.starts_with("float") && value.is<bool>()) return static_cast<double>(value.as<bool>());
   if (type == "Tensor?[]" && value.is<std::vector<Tensor>>()) {

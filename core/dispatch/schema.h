@@ -28,7 +28,8 @@ struct Schema {
   static Schema parse(std::string_view text);
 
   // A stack of all arguments in order, from positional ones and named ones; what is left out takes its default. Numbers
-  // are fitted to the argument's type (2 for a float, 3 for an int[2]). Throws TypeError naming the argument.
+  // are fitted to the argument's type (2 for a float, 3 for an int[2], 4 for a Tensor). Throws TypeError naming the
+  // argument.
   std::vector<Value> bind(std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named) const;
 };
 

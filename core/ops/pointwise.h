@@ -7,37 +7,69 @@
 namespace rush {
 
 using PointwiseKernel = Kernel<void(TensorIterator&)>;
+// Kernels with numbers among their arguments.
+using ScalarKernel = Kernel<void(TensorIterator&, const Scalar&)>;
+using ScalarKernel2 = Kernel<void(TensorIterator&, const Scalar&, const Scalar&)>;
+using ScalarKernel3 = Kernel<void(TensorIterator&, const Scalar&, const Scalar&, const Scalar&)>;
+
+using UnaryOp = Op<Tensor(const Tensor&)>;
+using UnaryInplaceOp = Op<Tensor&(Tensor&)>;
+using BinaryOp = Op<Tensor(const Tensor&, const Tensor&)>;
+using BinaryInplaceOp = Op<Tensor&(Tensor&, const Tensor&)>;
+using ScalarOp = Op<Tensor(const Tensor&, const Scalar&)>;
+using ScalarInplaceOp = Op<Tensor&(Tensor&, const Scalar&)>;
 
 namespace native {
 
-template <PointwiseKernel& kernel, Promotion promotion>
-Tensor unary(const Tensor& self) {
+// Arguments after the tensors go to the kernel as they are.
+template <auto& kernel, Promotion promotion, class... Rest>
+Tensor unary(const Tensor& self, Rest... rest) {
   auto it = TensorIterator::pointwise(kernel.name(), Tensor(), {&self}, promotion);
-  kernel(it.device_type(), it);
+  kernel(it.device_type(), it, rest...);
   return it.take_output();
 }
 
-template <PointwiseKernel& kernel, Promotion promotion>
-Tensor& unary_(Tensor& self) {
+template <auto& kernel, Promotion promotion, class... Rest>
+Tensor& unary_(Tensor& self, Rest... rest) {
   auto it = TensorIterator::pointwise(kernel.name(), self, {&self}, promotion);
-  kernel(it.device_type(), it);
+  kernel(it.device_type(), it, rest...);
   it.finish();
   return self;
 }
 
-template <PointwiseKernel& kernel, Promotion promotion>
-Tensor binary(const Tensor& self, const Tensor& other) {
+template <auto& kernel, Promotion promotion, class... Rest>
+Tensor binary(const Tensor& self, const Tensor& other, Rest... rest) {
   auto it = TensorIterator::pointwise(kernel.name(), Tensor(), {&self, &other}, promotion);
-  kernel(it.device_type(), it);
+  kernel(it.device_type(), it, rest...);
   return it.take_output();
 }
 
-template <PointwiseKernel& kernel, Promotion promotion>
-Tensor& binary_(Tensor& self, const Tensor& other) {
+template <auto& kernel, Promotion promotion, class... Rest>
+Tensor& binary_(Tensor& self, const Tensor& other, Rest... rest) {
   auto it = TensorIterator::pointwise(kernel.name(), self, {&self, &other}, promotion);
-  kernel(it.device_type(), it);
+  kernel(it.device_type(), it, rest...);
   it.finish();
   return self;
+}
+
+// Overloads on a number: the operator on tensors, given the number as a 0-dimensional tensor.
+template <auto& op>
+Tensor with_scalar(const Tensor& self, const Scalar& other) {
+  return op(self, detail::wrapped_number(other));
+}
+template <auto& op>
+Tensor& with_scalar_(Tensor& self, const Scalar& other) {
+  return op(self, detail::wrapped_number(other));
+}
+template <auto& op>
+Tensor scalar_with(const Scalar& self, const Tensor& other) {
+  return op(detail::wrapped_number(self), other);
+}
+
+// Another name of an operator.
+template <auto& op, class... Args>
+auto same_as(Args... args) -> decltype(op(args...)) {
+  return op(args...);
 }
 
 }  // namespace native

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "core/parallel.h"
+
 namespace examples {
 namespace {
 
@@ -272,12 +274,16 @@ void draw_digit(size_t digit, Random random, std::span<uint8_t, kDigitPixels> ou
 
 Digits draw_digits(size_t count, uint64_t seed) {
   Digits digits{std::vector<uint8_t>(count * kDigitPixels), std::vector<int64_t>(count)};
-  for (size_t i = 0; i < count; ++i) {
-    Random random(seed, i);
-    const size_t digit = random.index(10);
-    digits.labels[i] = static_cast<int64_t>(digit);
-    draw_digit(digit, random, std::span<uint8_t, kDigitPixels>(digits.pixels.data() + i * kDigitPixels, kDigitPixels));
-  }
+  constexpr int64_t kDigitsPerThread = 100;
+  rush::parallel_for(0, static_cast<int64_t>(count), kDigitsPerThread, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      Random random(seed, i);
+      const size_t digit = random.index(10);
+      digits.labels[i] = static_cast<int64_t>(digit);
+      uint8_t* pixels = digits.pixels.data() + i * kDigitPixels;
+      draw_digit(digit, random, std::span<uint8_t, kDigitPixels>(pixels, kDigitPixels));
+    }
+  });
   return digits;
 }
 

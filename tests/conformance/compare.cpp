@@ -53,6 +53,7 @@ std::complex<double> to_complex(const T& value) {
   }
 }
 
+bool is_finite(std::complex<double> z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
 bool is_nan(std::complex<double> z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 
 template <class T>
@@ -62,7 +63,8 @@ bool agree(const T& actual, const T& expected, Tolerance tolerance) {
   } else {
     const std::complex<double> a = to_complex(actual), b = to_complex(expected);
     if (is_nan(a) || is_nan(b)) return is_nan(a) && is_nan(b);
-    return a == b || std::abs(a - b) <= tolerance.absolute + tolerance.relative * std::abs(b);
+    if (!is_finite(a) || !is_finite(b)) return a == b;
+    return std::abs(a - b) <= tolerance.absolute + tolerance.relative * std::abs(b);
   }
 }
 

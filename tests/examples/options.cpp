@@ -75,6 +75,22 @@ TEST_CASE("Options: bad input is one line that names the option") {
   CHECK(failure({"--compile=maybe"}) == "--compile: expected true or false, got 'maybe'");
 }
 
+TEST_CASE("Options: arguments without a name stand anywhere and must be there") {
+  std::string cases, folder;
+  bool verbose = false;
+  Options options("run", "Runs cases.");
+  options.add_argument("CASES", &cases, "a file");
+  options.add_argument("FOLDER", &folder, "where to write");
+  options.add("--verbose", &verbose, "say more");
+  options.parse({"a.jsonl", "--verbose", "out"});
+  CHECK(cases == "a.jsonl");
+  CHECK(folder == "out");
+  CHECK(verbose);
+  CHECK_THROWS_WITH_AS(options.parse({"a.jsonl"}), "FOLDER is missing", rush::ValueError);
+  CHECK_THROWS_WITH_AS(options.parse({"a", "b", "c"}), "unexpected argument 'c'", rush::ValueError);
+  CHECK(options.help().find("CASES      a file") != std::string::npos);
+}
+
 TEST_CASE("Options: a refused value leaves its variable alone") {
   Config config;
   CHECK_THROWS_AS(config.options.parse({"--n_layer", "1000"}), rush::ValueError);

@@ -1,0 +1,126 @@
+// Reductions on the CPU: how the elements are walked, for every functor of backends/functors/reduce.h.
+#pragma once
+#include <algorithm>
+
+#include "core/tensor.h"
+
+namespace rush::cpu {
+
+// Note [How a reduction walks its input]
+// Dimensions are sorted by stride and merged where they are one run, so that memory is read in its order. Then
+//   the innermost one is reduced: each output is the sum of runs, accumulated in 32 lanes that the compiler keeps in
+//     vector registers;
+//   the innermost one is kept: whole rows are added into a tile of accumulators, one per column.
+// Blocks of a fixed size are accumulated plainly, and their results pairwise, so that the rounding error of a sum of n
+// numbers grows with log n. Where there are few outputs, each is cut into pieces of a fixed size that are reduced in
+// parallel. No cut depends on the number of threads, so neither does the result.
+
+// A functor's work on stretches of elements, with its types erased so that the walk is compiled once. Accumulators are
+// arrays of `acc_size` bytes each; `f` is the functor.
+struct Stretches {
+  int64_t element_size, acc_size;
+  void (*identity)(const void* f, void* acc, int64_t n);
+  // acc = n elements, `stride` apart.
+  void (*block)(const void* f, const char* x, int64_t stride, int64_t n, void* acc);
+  // acc[c] takes element c of each of `rows` rows.
+  void (*add_rows)(const void* f, const char* x, int64_t row_stride, int64_t rows, int64_t stride, int64_t columns,
+                   void* acc);
+  // acc[c] = left[c] with acc[c].
+  void (*combine)(const void* f, const void* left, void* acc, int64_t n);
+  // Stores n results, `stride` apart.
+  void (*write)(const void* sink, int64_t offset, int64_t stride, const void* acc, int64_t n);
+};
+
+namespace reduce {
+
+inline constexpr int kLanes = 32;
+inline constexpr int64_t kMaxAccSize = 24;
+
+template <class F, class T>
+RUSH_ALWAYS_INLINE typename F::Acc take(const F& f, typename F::Acc acc, T x) {
+  return f.take(acc, static_cast<typename F::In>(x));
+}
+
+template <class F>
+void identity(const void* functor, void* acc, int64_t n) {
+  std::fill_n(static_cast<typename F::Acc*>(acc), n, static_cast<const F*>(functor)->identity());
+}
+
+template <class F, class T>
+void block(const void* functor, const char* data, int64_t stride, int64_t n, void* acc) {
+  using Acc = typename F::Acc;
+  const F f = *static_cast<const F*>(functor);
+  const T* x = reinterpret_cast<const T*>(data);
+  Acc total = f.identity();
+  if (stride == 1 && n >= kLanes) {
+    Acc lanes[kLanes];
+    for (int k = 0; k < kLanes; ++k) lanes[k] = f.identity();
+    for (; n >= kLanes; n -= kLanes, x += kLanes) {
+#pragma GCC ivdep
+      for (int k = 0; k < kLanes; ++k) lanes[k] = take(f, lanes[k], x[k]);
+    }
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int k = 0; k < width; ++k) lanes[k] = f.combine(lanes[k], lanes[k + width]);
+    }
+    total = lanes[0];
+  }
+  for (int64_t i = 0; i < n; ++i) total = take(f, total, x[i * stride]);
+  *static_cast<Acc*>(acc) = total;
+}
+
+template <class F, class T>
+void add_rows(const void* functor, const char* data, int64_t row_stride, int64_t rows, int64_t stride, int64_t columns,
+              void* accumulators) {
+  const F f = *static_cast<const F*>(functor);
+  const T* x = reinterpret_cast<const T*>(data);
+  auto* acc = static_cast<typename F::Acc*>(accumulators);
+  for (int64_t r = 0; r < rows; ++r, x += row_stride) {
+    if (stride == 1) {
+#pragma GCC ivdep
+      for (int64_t c = 0; c < columns; ++c) acc[c] = take(f, acc[c], x[c]);
+    } else {
+      for (int64_t c = 0; c < columns; ++c) acc[c] = take(f, acc[c], x[c * stride]);
+    }
+  }
+}
+
+template <class F>
+void combine(const void* functor, const void* left, void* accumulators, int64_t n) {
+  using Acc = typename F::Acc;
+  const F f = *static_cast<const F*>(functor);
+  auto* acc = static_cast<Acc*>(accumulators);
+  for (int64_t i = 0; i < n; ++i) acc[i] = f.combine(static_cast<const Acc*>(left)[i], acc[i]);
+}
+
+template <class F, class Write>
+void write(const void* sink, int64_t offset, int64_t stride, const void* acc, int64_t n) {
+  const Write& store = *static_cast<const Write*>(sink);
+  for (int64_t i = 0; i < n; ++i) store(offset + i * stride, static_cast<const typename F::Acc*>(acc)[i]);
+}
+
+// Reduces `dims` of `input`; the results go to `sink`.
+void run(const Stretches& stretches, const void* f, const void* sink, const Tensor& output, const Tensor& input,
+         IntArrayRef dims);
+
+}  // namespace reduce
+
+// Reduces `dims` of `input` with f. write(offset, acc) stores the accumulator of the output element at `offset`; it is
+// called from several threads, once for each element.
+template <class T, class F, class Write>
+void reduce_with(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims, const Write& write) {
+  using namespace reduce;
+  static_assert(sizeof(typename F::Acc) <= kMaxAccSize);
+  static constexpr Stretches stretches{sizeof(T),  sizeof(typename F::Acc), identity<F>, block<F, T>, add_rows<F, T>,
+                                       combine<F>, reduce::write<F, Write>};
+  reduce::run(stretches, &f, &write, output, input, dims);
+}
+
+// Likewise; the functor's result is the output.
+template <class T, class Out, class F>
+void reduce_to(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  Out* out = output.data_ptr<Out>();
+  reduce_with<T>(f, output, input, dims,
+                 [&](int64_t at, const typename F::Acc& acc) { out[at] = static_cast<Out>(f.result(acc)); });
+}
+
+}  // namespace rush::cpu

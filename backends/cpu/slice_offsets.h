@@ -1,0 +1,70 @@
+// Where the elements of a slice lie: used by the kernels that copy slices between a strided and a row-major tensor.
+#pragma once
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace rush::cpu {
+
+// Some neighbouring dimensions of a view: how far from its start their elements lie, in row-major order.
+class Block {
+ public:
+  Block(const Tensor& view, int64_t first, int64_t last) {
+    for (int64_t d = first; d < last; ++d) {
+      const int64_t size = view.size(d), stride = view.stride(d);
+      count_ *= size;
+      if (size == 1) continue;
+      if (!sizes_.empty() && strides_.back() == size * stride) {
+        sizes_.back() *= size;
+        strides_.back() = stride;
+      } else {
+        sizes_.push_back(size);
+        strides_.push_back(stride);
+      }
+    }
+  }
+  int64_t count() const { return count_; }
+  int64_t offset(int64_t i) const {
+    int64_t at = 0;
+    for (size_t d = sizes_.size(); d-- > 0;) {
+      at += i % sizes_[d] * strides_[d];
+      i /= sizes_[d];
+    }
+    return at;
+  }
+  bool is_run() const { return sizes_.size() <= 1; }
+  int64_t stride() const { return sizes_.empty() ? 1 : strides_[0]; }
+  bool is_contiguous() const { return is_run() && stride() == 1; }
+
+ private:
+  DimVector sizes_, strides_;
+  int64_t count_ = 1;
+};
+
+// The offsets within a slice: a formula where they are evenly spaced, a table otherwise.
+class SliceOffsets {
+ public:
+  explicit SliceOffsets(const Block& block) : stride_(block.stride()) {
+    if (block.is_run()) return;
+    table_.resize(static_cast<size_t>(block.count()));
+    for (int64_t i = 0; i < block.count(); ++i) table_[static_cast<size_t>(i)] = block.offset(i);
+  }
+  // body(i, offset of element i) for i in [begin, end).
+  template <class Body>
+  RUSH_ALWAYS_INLINE void for_each(int64_t begin, int64_t end, const Body& body) const {
+    if (!table_.empty()) {
+      for (int64_t i = begin; i < end; ++i) body(i, table_[static_cast<size_t>(i)]);
+    } else if (stride_ == 1) {
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) body(i, i);
+    } else {
+      for (int64_t i = begin; i < end; ++i) body(i, i * stride_);
+    }
+  }
+
+ private:
+  int64_t stride_;
+  std::vector<int64_t> table_;
+};
+
+}  // namespace rush::cpu

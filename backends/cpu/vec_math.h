@@ -1,0 +1,385 @@
+// exp, log, sin, tanh, erf, pow and so on of vectors of floats. The polynomials are minimax approximations, fitted by
+// Remez' algorithm on the interval named with each.
+#pragma once
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/blocks.h"
+#include "backends/cpu/vec.h"
+#include "backends/functors/binary.h"
+
+namespace rush::cpu {
+
+namespace vec {
+
+typedef uint32_t UInts __attribute__((vector_size(kVectorBytes)));
+
+// x rounded to an integer, for |x| < 2^22. Adding 1.5 * 2^23 leaves no bits for the fraction, and the integer in the
+// lowest bits.
+struct Rounded {
+  Vec number;
+  Vec::Ints integer;
+  explicit Rounded(Vec x) {
+    const Vec shift(12582912.0f);
+    const Vec shifted = x + shift;
+    number = shifted - shift;
+    integer = shifted.bits() - shift.bits();
+  }
+};
+
+// 2^n for -126 <= n <= 127.
+RUSH_ALWAYS_INLINE Vec power_of_two(Vec::Ints n) {
+  return Vec::from_bits(std::bit_cast<Vec::Ints>(std::bit_cast<UInts>(n + 127) << 23));
+}
+
+// value * 2^n for -150 <= n <= 129, where 2^n itself may not be a float.
+RUSH_ALWAYS_INLINE Vec scale(Vec value, Vec::Ints n) {
+  const Vec::Ints half = n >> 1;
+  return value * power_of_two(half) * power_of_two(n - half);
+}
+
+// x = n ln 2 + rest. ln 2 in two parts, of which n times the first is exact.
+struct ExpReduced {
+  Rounded n;
+  Vec rest;
+  explicit ExpReduced(Vec x) : n(x * Vec(1.44269504088896f)) {
+    rest = x - n.number * Vec(0.693359375f);
+    rest = rest - n.number * Vec(-2.12194440054691e-4f);
+  }
+};
+
+// e^x - 1 for |x| <= ln 2 / 2.
+RUSH_ALWAYS_INLINE Vec expm1_near_zero(Vec x) {
+  const float c[] = {0.5000000014f, 0.1666666676f, 0.04166646458f, 0.008333285926f, 0.001393368806f, 1.990764087e-4f};
+  return x + x * x * polynomial(x, c);
+}
+
+// x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and log1pf = log(1 + f).
+struct LogReduced {
+  Vec k, f, log1pf;
+  explicit LogReduced(Vec x) {
+    const Vec tiny(std::numeric_limits<float>::min());
+    const Vec::Mask subnormal = x < tiny;
+    const Vec normal = select(subnormal, x * Vec(8388608.0f), x);
+    const Vec::Ints shifted = normal.bits() - 0x3f3504f3;  // sqrt(1/2)
+    const Vec::Ints exponent = shifted >> 23;
+    f = Vec::from_bits((shifted & 0x007fffff) + 0x3f3504f3) - Vec(1.0f);
+    k = Vec(__builtin_convertvector(exponent, Vec::Floats)) - select(subnormal, Vec(23.0f), Vec(0.0f));
+    const float c[] = {0.3333331043f,  -0.2499998656f, 0.2000222785f,  -0.1666925378f, 0.1421863129f,
+                       -0.1238427969f, 0.1187313112f,  -0.1179029614f, 0.06915577209f};
+    log1pf = f - (Vec(0.5f) * f * f - f * f * f * polynomial(f, c));
+  }
+};
+
+// What the logarithms of 0, infinity, NaN and negative numbers are, instead of `result`.
+RUSH_ALWAYS_INLINE Vec log_special(Vec x, Vec result) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  result = select(x < Vec(kInf), result, x);
+  result = select(x == Vec(0.0f), Vec(-kInf), result);
+  return select(x < Vec(0.0f), Vec(std::numeric_limits<float>::quiet_NaN()), result);
+}
+
+// x = quarters * pi/2 + r with |r| <= pi/4, and the sine and cosine of r, for |x| <= kMaxAngle.
+inline constexpr float kMaxAngle = 8192;
+struct Angle {
+  Vec::Ints quarters;
+  Vec sin_r, cos_r;
+  explicit Angle(Vec x) {
+    const Rounded turns(x * Vec(0.63661977236758f));
+    quarters = turns.integer;
+    // pi/2 in three parts, of which the first two times the number of quarter turns are exact.
+    Vec r = x - turns.number * Vec(1.5703125f);
+    r = r - turns.number * Vec(4.837512969970703125e-4f);
+    r = r - turns.number * Vec(7.54978995489188216e-8f);
+    const Vec z = r * r;
+    const float s[] = {-0.1666666666f, 0.008333331868f, -1.984008272e-4f, 2.724939005e-6f};
+    const float c[] = {0.04166666666f, -0.001388888767f, 2.480059694e-5f, -2.730050296e-7f};
+    sin_r = r + r * z * polynomial(z, s);
+    cos_r = Vec(1.0f) - Vec(0.5f) * z + z * z * polynomial(z, c);
+  }
+  static bool covers(Vec x, float limit) { return !(!(abs(x) <= Vec(limit))).any(); }
+  Vec::Mask odd() const { return {(quarters & 1) != 0}; }
+  // The sine of x plus so many quarter turns.
+  Vec sine(int more) const {
+    const Vec::Ints total = quarters + more;
+    const Vec value = select(Vec::Mask{(total & 1) != 0}, cos_r, sin_r);
+    return Vec::from_bits(value.bits() ^ ((total & 2) << 30));
+  }
+};
+
+// atan(t) for 0 <= t <= 1.
+RUSH_ALWAYS_INLINE Vec atan_below_one(Vec t) {
+  const float c[] = {-0.3333333214f, 0.1999979008f,   -0.142796164f, 0.1104203739f,   -0.0868905215f,
+                     0.06318236954f, -0.03667048823f, 0.013996611f,  -0.002508608584f};
+  const Vec z = t * t;
+  return t + t * z * polynomial(z, c);
+}
+
+}  // namespace vec
+
+inline Vec exp(Vec x) {
+  x = select(x > Vec(89.0f), Vec(89.0f), x);
+  x = select(x < Vec(-104.0f), Vec(-104.0f), x);
+  const vec::ExpReduced reduced(x);
+  return vec::scale(Vec(1.0f) + vec::expm1_near_zero(reduced.rest), reduced.n.integer);
+}
+
+inline Vec exp2(Vec x) {
+  x = select(x > Vec(129.0f), Vec(129.0f), x);
+  x = select(x < Vec(-150.0f), Vec(-150.0f), x);
+  const vec::Rounded n(x);
+  const Vec r = x - n.number;
+  const float c[] = {0.6931471806f,   0.2402265092f,   0.05550410929f, 0.00961805638f,
+                     0.001333345412f, 1.546156325e-4f, 1.531019805e-5f};
+  return vec::scale(Vec(1.0f) + r * polynomial(r, c), n.integer);
+}
+
+// 2^n (e^r - 1) + (2^n - 1), all halved while 2^n may overflow.
+inline Vec expm1(Vec x) {
+  x = select(x > Vec(89.0f), Vec(89.0f), x);
+  x = select(x < Vec(-80.0f), Vec(-80.0f), x);
+  const vec::ExpReduced reduced(x);
+  const Vec half_power = vec::power_of_two(reduced.n.integer - 1);
+  const Vec half = half_power * vec::expm1_near_zero(reduced.rest) + (half_power - Vec(0.5f));
+  return half + half;
+}
+
+inline Vec log(Vec x) {
+  const vec::LogReduced reduced(x);
+  const Vec low = reduced.log1pf + reduced.k * Vec(-2.12194440054691e-4f);
+  return vec::log_special(x, low + reduced.k * Vec(0.693359375f));
+}
+
+inline Vec log2(Vec x) {
+  const vec::LogReduced reduced(x);
+  return vec::log_special(x, reduced.k + reduced.log1pf * Vec(1.44269504088896f));
+}
+
+inline Vec log10(Vec x) {
+  const vec::LogReduced reduced(x);
+  // log10(2) in two parts.
+  const Vec low = reduced.log1pf * Vec(0.434294481903252f) + reduced.k * Vec(-3.84716495883e-5f);
+  return vec::log_special(x, low + reduced.k * Vec(0.301068499622777f));
+}
+
+// log(u) x / (u - 1) with u = 1 + x as rounded: the rounding's effect on both factors cancels. Kahan; Goldberg, What
+// Every Computer Scientist Should Know About Floating-Point Arithmetic, theorem 4.
+inline Vec log1p(Vec x) {
+  const Vec u = x + Vec(1.0f);
+  const Vec small = u - Vec(1.0f);
+  const Vec result = log(u) * (x / small);
+  const Vec plain = select(small == Vec(0.0f), x, result);
+  return select(u < Vec(std::numeric_limits<float>::infinity()), plain, log(u));
+}
+
+inline Vec sin(Vec x) {
+  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::sin(a); });
+  return vec::Angle(x).sine(0);
+}
+
+inline Vec cos(Vec x) {
+  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::cos(a); });
+  return vec::Angle(x).sine(1);
+}
+
+inline Vec tan(Vec x) {
+  // Beside a pole the error of r counts for more.
+  if (!vec::Angle::covers(x, 256)) return x.each([](float a) { return std::tan(a); });
+  const vec::Angle angle(x);
+  return select(angle.odd(), -angle.cos_r, angle.sin_r) / select(angle.odd(), angle.sin_r, angle.cos_r);
+}
+
+inline Vec atan(Vec x) {
+  const Vec size = abs(x);
+  const Vec::Mask steep = size > Vec(1.0f);
+  const Vec angle = vec::atan_below_one(select(steep, Vec(1.0f) / size, size));
+  return copysign(select(steep, Vec(1.57079632679489662f) - angle, angle), x);
+}
+
+// The angle of the smaller to the larger side, mirrored into its octant.
+inline Vec atan2(Vec y, Vec x) {
+  const Vec height = abs(y), width = abs(x);
+  const Vec::Mask steep = height > width;
+  const Vec larger = select(steep, height, width), smaller = select(steep, width, height);
+  // 0 / 0 counts as 0, infinity / infinity as 1.
+  Vec ratio = select(larger == Vec(0.0f), Vec(0.0f), smaller / larger);
+  ratio = select(smaller == Vec(std::numeric_limits<float>::infinity()), Vec(1.0f), ratio);
+  Vec angle = vec::atan_below_one(ratio);
+  angle = select(steep, Vec(1.57079632679489662f) - angle, angle);
+  angle = select(Vec::Mask{x.bits() < 0}, Vec(3.14159265358979324f) - angle, angle);
+  return select((x == x) & (y == y), copysign(angle, y), x + y);
+}
+
+// (e^2x - 1) / (e^2x + 1).
+inline Vec tanh(Vec x) {
+  const Vec size = abs(x);
+  const Vec t = expm1(Vec(2.0f) * select(size > Vec(10.0f), Vec(10.0f), size));
+  return copysign(t / (t + Vec(2.0f)), x);
+}
+
+// x P(x^2) up to 1, beyond it 1 - exp(Q(x)) with Q = log erfc.
+inline Vec erf(Vec x) {
+  const Vec size = select(abs(x) > Vec(4.0f), Vec(4.0f), abs(x));
+  const float p[] = {1.128379166f,    -0.3761262714f,   0.1128360018f,  -0.02685444464f,
+                     0.005189535449f, -8.020842332e-4f, 7.889123246e-5f};
+  const float q[] = {1.880362418e-4f, -1.129578407f,    -0.6332199257f,  -0.1084185444f,
+                     0.02520823709f,  -0.004204554981f, 4.413350597e-4f, -2.168674416e-5f};
+  const Vec inner = size * polynomial(size * size, p);
+  const Vec outer = Vec(1.0f) - exp(polynomial(size, q));
+  return copysign(select(size < Vec(1.0f), inner, outer), x);
+}
+
+namespace vec {
+
+typedef float HalfFloats __attribute__((vector_size(kVectorBytes / 2)));
+typedef double Doubles __attribute__((vector_size(kVectorBytes)));
+typedef int64_t Longs __attribute__((vector_size(kVectorBytes)));
+
+template <size_t N>
+RUSH_ALWAYS_INLINE Doubles polynomial(Doubles x, const double (&c)[N]) {
+  Doubles sum = c[N - 1] - Doubles{};
+  for (size_t i = N - 1; i-- > 0;) sum = sum * x + c[i];
+  return sum;
+}
+
+// base^exponent = 2^(exponent log2(base)) in double, for normal positive bases. log2(2^k m) = k + log2(m), and log2(m)
+// is a polynomial in s = (m - 1) / (m + 1), which is at most 0.172.
+RUSH_ALWAYS_INLINE HalfFloats pow_of_half(HalfFloats base, HalfFloats exponent) {
+  const Doubles x = __builtin_convertvector(base, Doubles);
+  const Longs kSqrtHalf = 0x3fe6a09e00000000 - Longs{};
+  const Longs shifted = std::bit_cast<Longs>(x) - kSqrtHalf;
+  const Longs k = shifted >> 52;
+  const Doubles m = std::bit_cast<Doubles>((shifted & 0x000fffffffffffff) + kSqrtHalf);
+  const Doubles s = (m - 1) / (m + 1);
+  const double c[] = {2.8853900817778496,  0.9617966941140544,  0.57707794216931108,
+                      0.41220927119400919, 0.31990495745596419, 0.28291033403626303};
+  const Doubles log2_x = __builtin_convertvector(k, Doubles) + s * polynomial(s * s, c);
+  Doubles t = log2_x * __builtin_convertvector(exponent, Doubles);
+  t = t > 200.0 ? 200.0 - Doubles{} : t;
+  t = t < -200.0 ? -200.0 - Doubles{} : t;
+  const Doubles shift = 6755399441055744.0 - Doubles{};  // 1.5 * 2^52, as in Rounded
+  const Doubles rounded = t + shift;
+  const Doubles r = t - (rounded - shift);
+  const double e[] = {0.69314718055366582,   0.24022650923700022,    0.055504109291392261, 0.0096180563803113902,
+                      0.0013333454124083778, 0.00015461563252460768, 1.5310198050756703e-5};
+  const Longs n = std::bit_cast<Longs>(rounded) - std::bit_cast<Longs>(shift);
+  const Doubles power = std::bit_cast<Doubles>((n + 1023) << 52);
+  return __builtin_convertvector((1 + r * polynomial(r, e)) * power, HalfFloats);
+}
+
+// fn(a, b) of vectors, by a function of halves of them.
+template <class Fn>
+RUSH_ALWAYS_INLINE Vec by_halves(Vec a, Vec b, const Fn& fn) {
+  struct Halves {
+    HalfFloats low, high;
+  };
+  auto x = std::bit_cast<Halves>(a.lanes());
+  const auto y = std::bit_cast<Halves>(b.lanes());
+  x.low = fn(x.low, y.low);
+  x.high = fn(x.high, y.high);
+  return Vec(std::bit_cast<Vec::Floats>(x));
+}
+
+// fn(a, b), a lane at a time.
+template <class Fn>
+RUSH_NOINLINE Vec lane_by_lane(Vec a, Vec b, const Fn& fn) {
+  float x[Vec::kSize], y[Vec::kSize];
+  a.store(x);
+  b.store(y);
+  for (int i = 0; i < Vec::kSize; ++i) x[i] = fn(x[i], y[i]);
+  return Vec::load(x);
+}
+
+// What a leaves divided by b, for |a / b| < 2^29: in double, a - q b is exact, q being a / b to the nearest integer.
+RUSH_ALWAYS_INLINE HalfFloats fmod_of_half(HalfFloats a, HalfFloats b) {
+  const Doubles x = __builtin_convertvector(a, Doubles), y = __builtin_convertvector(b, Doubles);
+  const Doubles shift = 6755399441055744.0 - Doubles{};  // 1.5 * 2^52, as in Rounded
+  const Doubles quotient = (x / y + shift) - shift;
+  const Doubles rest = x - quotient * y;
+  const Doubles size = y < 0.0 ? -y : y;
+  const Doubles fitted = rest * x < 0.0 ? (x < 0.0 ? rest - size : rest + size) : rest;
+  return __builtin_convertvector(fitted, HalfFloats);
+}
+
+}  // namespace vec
+
+inline Vec pow(Vec base, Vec exponent) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  const Vec::Mask ordinary =
+      (base >= Vec(std::numeric_limits<float>::min())) & (base <= Vec(kMax)) & (abs(exponent) <= Vec(kMax));
+  if ((!ordinary).any()) return vec::lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
+  return vec::by_halves(base, exponent, vec::pow_of_half);
+}
+
+inline Vec fmod(Vec a, Vec b) {
+  const Vec::Mask ordinary = abs(a / b) < Vec(536870912.0f);
+  if ((!ordinary).any()) return vec::lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
+  const Vec rest = vec::by_halves(a, b, vec::fmod_of_half);
+  return copysign(rest, a);
+}
+
+// ---- kernels ----
+
+// out = f(in...) for n floats, a register at a time; the rest is padded with ones.
+template <class F, size_t... I>
+RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n, std::index_sequence<I...>) {
+  int64_t i = 0;
+  for (; i + Vec::kSize <= n; i += Vec::kSize) f(Vec::load(in[I] + i)...).store(out + i);
+  if (i == n) return;
+  float padded[sizeof...(I) + 1][Vec::kSize];
+  for (auto& row : padded) std::fill_n(row, Vec::kSize, 1.0f);
+  const size_t rest = static_cast<size_t>(n - i) * sizeof(float);
+  (std::memcpy(padded[I], in[I] + i, rest), ...);
+  f(Vec::load(padded[I])...).store(padded[sizeof...(I)]);
+  std::memcpy(out + i, padded[sizeof...(I)], rest);
+}
+
+template <class F, size_t arity>
+void vec_block(const void* functor, void* out, const void* const* in, int64_t n) {
+  vec_loop(*static_cast<const F*>(functor), static_cast<float*>(out), reinterpret_cast<const float* const*>(in), n,
+           std::make_index_sequence<arity>());
+}
+
+// As block_of (see blocks.h), with vectors where the numbers are floats.
+template <class T, class F>
+constexpr BlockFn vec_block_of() {
+  if constexpr (!std::is_same_v<T, float>) {
+    return block_of<T, T, F>();
+  } else if constexpr (std::is_invocable_v<const F&, Vec>) {
+    return vec_block<F, 1>;
+  } else if constexpr (std::is_invocable_v<const F&, Vec, Vec>) {
+    return vec_block<F, 2>;
+  } else {
+    return vec_block<F, 3>;
+  }
+}
+
+// As map and map_with, with vectors of floats for float, float16 and bfloat16.
+template <class F>
+struct MapVecLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    const F functor{};
+    run_blocks(it, vec_block_of<opmath_t<T>, F>(), &functor, kGrain / 4);
+  }
+};
+template <class F, class Types>
+void map_vec(TensorIterator& it) {
+  pick<MapVecLoop<F>>(Types(), it.common_dtype(), it.op())(it);
+}
+
+template <template <class> class F, class... Numbers>
+struct MapVecWithLoop {
+  template <class T>
+  static void run(TensorIterator& it, const Numbers&... numbers) {
+    using Math = opmath_t<T>;
+    const F<Math> functor{numbers.template to<Math>()...};
+    run_blocks(it, vec_block_of<Math, F<Math>>(), &functor, kGrain / 4);
+  }
+};
+template <template <class> class F, class Types, class... Numbers>
+void map_vec_with(TensorIterator& it, const Numbers&... numbers) {
+  pick<MapVecWithLoop<F, Numbers...>>(Types(), it.common_dtype(), it.op())(it, numbers...);
+}
+
+}  // namespace rush::cpu

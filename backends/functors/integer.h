@@ -1,0 +1,30 @@
+// Arithmetic of integers that may overflow: it wraps around, as in PyTorch, and so is computed unsigned, where C++
+// defines it to.
+#pragma once
+#include <type_traits>
+
+#include "core/macros.h"
+
+namespace rush::functors {
+
+template <class T>
+inline constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// Unsigned, and at least as wide as int, to which narrower ones would be promoted.
+template <class T>
+using Unsigned = std::conditional_t<sizeof(T) < 8, unsigned, unsigned long long>;
+
+template <class T>
+RUSH_HD T wrap_add(T a, T b) {
+  return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+}
+template <class T>
+RUSH_HD T wrap_sub(T a, T b) {
+  return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
+}
+template <class T>
+RUSH_HD T wrap_mul(T a, T b) {
+  return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
+}
+
+}  // namespace rush::functors

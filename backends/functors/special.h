@@ -1,0 +1,126 @@
+// Special functions that the standard library lacks: digamma, polygamma, the inverse error function.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/macros.h"
+
+namespace rush::functors {
+
+// psi(x) = ln x - 1/(2x) - sum B_2k / (2k x^2k), used where x >= 10; below, psi(x) = psi(x + 1) - 1/x, and for
+// negative x the reflection psi(x) = psi(1 - x) - pi / tan(pi x). Abramowitz and Stegun, 6.3.
+struct Digamma {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    if (x == 0) return std::copysign(std::numeric_limits<T>::infinity(), -x);
+    if (x < 0) {
+      if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
+      constexpr double kPi = 3.14159265358979323846;
+      // Of the fraction, in double: tan(pi x) loses all digits of a large x.
+      const double fraction = x - std::trunc(x);
+      return (*this)(1 - x) - static_cast<T>(kPi / std::tan(kPi * fraction));
+    }
+    T shift = 0;
+    for (; x < 10; x += 1) shift -= 1 / x;
+    const T z = 1 / (x * x);
+    const T series =
+        z * (T(1. / 12) -
+             z * (T(1. / 120) -
+                  z * (T(1. / 252) - z * (T(1. / 240) - z * (T(1. / 132) - z * (T(691. / 32760) - z * T(1. / 12)))))));
+    return shift + std::log(x) - T(0.5) / x - series;
+  }
+};
+
+// The Hurwitz zeta function sum_k (q + k)^-s by Euler's and Maclaurin's formula: ten terms, then the integral and
+// corrections B_2j / (2j)! s (s+1) ... (s + 2j - 2) (q + 10)^-(s + 2j - 1).
+struct Zeta {
+  template <class T>
+  RUSH_HD T operator()(T s, T q) const {
+    if (q <= 0 && q == std::floor(q)) return std::numeric_limits<T>::infinity();
+    T sum = 0;
+    for (int k = 0; k < 10 || q < 10; ++k, q += 1) sum += std::pow(q, -s);
+    const T last = std::pow(q, -s);
+    sum += last * q / (s - 1) + last / 2;
+    // B_2j / (2j)!
+    const T bernoulli[] = {T(1. / 12),
+                           T(-1. / 720),
+                           T(1. / 30240),
+                           T(-1. / 1209600),
+                           T(1. / 47900160),
+                           T(-5.2841901386874932e-10),
+                           T(1.3382536530684679e-11),
+                           T(-3.3896802963225829e-13)};
+    T rising = s, power = last / q;
+    for (int j = 0; j < 8; ++j) {
+      sum += bernoulli[j] * rising * power;
+      rising *= (s + 2 * j + 1) * (s + 2 * j + 2);
+      power /= q * q;
+    }
+    return sum;
+  }
+};
+
+// psi^(n)(x) = (-1)^(n+1) n! zeta(n + 1, x).
+struct Polygamma {
+  int64_t n;
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    // Reflected: on the left the zeta series passes close by its poles.
+    constexpr double kPi = 3.14159265358979323846;
+    if (n == 1 && x < T(0.5)) {
+      const double sine = std::sin(kPi * (static_cast<double>(x) - std::trunc(static_cast<double>(x))));
+      return static_cast<T>(kPi * kPi / (sine * sine)) - (*this)(1 - x);
+    }
+    const T magnitude = std::exp(std::lgamma(static_cast<T>(n) + 1)) * Zeta()(static_cast<T>(n + 1), x);
+    return n % 2 ? magnitude : -magnitude;
+  }
+};
+
+// A first approximation by M. Giles (Approximating the erfinv function, GPU Computing Gems 2, 2011), then Newton's
+// method on erf, or near 1, where erf(x) - y cancels, on erfc.
+struct Erfinv {
+  RUSH_HD static double approximate(double y) {
+    double w = -std::log((1 - y) * (1 + y));
+    if (w < 5) {
+      w -= 2.5;
+      return y * (((((((((2.81022636e-08 * w + 3.43273939e-07) * w - 3.5233877e-06) * w - 4.39150654e-06) * w +
+                       0.00021858087) *
+                          w -
+                      0.00125372503) *
+                         w -
+                     0.00417768164) *
+                        w +
+                    0.246640727) *
+                       w +
+                   1.50140941));
+    }
+    w = std::sqrt(w) - 3;
+    return y * (((((((((-0.000200214257 * w + 0.000100950558) * w + 0.00134934322) * w - 0.00367342844) * w +
+                     0.00573950773) *
+                        w -
+                    0.0076224613) *
+                       w +
+                   0.00943887047) *
+                      w +
+                  1.00167406) *
+                     w +
+                 2.83297682));
+  }
+  template <class T>
+  RUSH_HD T operator()(T value) const {
+    const double y = value, size = std::abs(y);
+    if (size >= 1) {
+      return size == 1 ? std::copysign(std::numeric_limits<T>::infinity(), value) : std::numeric_limits<T>::quiet_NaN();
+    }
+    constexpr double kSlope = 1.12837916709551257390;  // 2 / sqrt(pi)
+    double x = approximate(size);
+    for (int step = 0; step < (sizeof(T) < 8 ? 1 : 3); ++step) {
+      const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
+      x -= error / (kSlope * std::exp(-x * x));
+    }
+    return static_cast<T>(std::copysign(x, y));
+  }
+};
+
+}  // namespace rush::functors

@@ -1,0 +1,79 @@
+// Variance and standard deviation.
+#pragma once
+#include <tuple>
+
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
+
+namespace rush {
+
+namespace ops {
+#define RUSH_STATISTIC(name, Result, results)                                                                  \
+  inline constinit Op<Result(const Tensor&, bool)> name{"aten::" #name                                         \
+                                                        "(Tensor self, bool unbiased=True) -> " results};      \
+  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, bool, bool)> name##_dim{                      \
+      "aten::" #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results};    \
+  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, const std::optional<Scalar>&, bool)>          \
+      name##_correction{"aten::" #name                                                                         \
+                        ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=" \
+                        "False) -> " results};
+#define RUSH_TWO_TENSORS std::tuple<Tensor, Tensor>
+RUSH_STATISTIC(var, Tensor, "Tensor")
+RUSH_STATISTIC(std, Tensor, "Tensor")
+RUSH_STATISTIC(var_mean, RUSH_TWO_TENSORS, "(Tensor, Tensor)")
+RUSH_STATISTIC(std_mean, RUSH_TWO_TENSORS, "(Tensor, Tensor)")
+#undef RUSH_TWO_TENSORS
+#undef RUSH_STATISTIC
+}  // namespace ops
+
+// The variance over all dimensions or the given ones: the sum of squared distances from the mean over n - correction.
+// `correction` defaults to 1, `unbiased` means 1 or 0. NaN or infinite where n - correction is not positive. Of a
+// complex tensor it is real: the sum of the variances of the parts. Throws TypeError for integers and bool.
+inline Tensor var(const Tensor& self, bool unbiased) { return ops::var(self, unbiased); }
+inline Tensor var(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim = false) {
+  return ops::var_dim(self, dim, unbiased, keepdim);
+}
+inline Tensor var(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
+                  const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
+  return ops::var_correction(self, dim, correction, keepdim);
+}
+// The square root of the variance.
+inline Tensor std(const Tensor& self, bool unbiased) { return ops::std(self, unbiased); }
+inline Tensor std(const Tensor& self, OptionalIntArrayRef dim, bool unbiased, bool keepdim = false) {
+  return ops::std_dim(self, dim, unbiased, keepdim);
+}
+inline Tensor std(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
+                  const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
+  return ops::std_correction(self, dim, correction, keepdim);
+}
+// (variance, mean), in one pass.
+inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) { return ops::var_mean(self, unbiased); }
+inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntArrayRef dim, bool unbiased,
+                                           bool keepdim = false) {
+  return ops::var_mean_dim(self, dim, unbiased, keepdim);
+}
+inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
+                                           const std::optional<Scalar>& correction = std::nullopt,
+                                           bool keepdim = false) {
+  return ops::var_mean_correction(self, dim, correction, keepdim);
+}
+// (standard deviation, mean).
+inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) { return ops::std_mean(self, unbiased); }
+inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntArrayRef dim, bool unbiased,
+                                           bool keepdim = false) {
+  return ops::std_mean_dim(self, dim, unbiased, keepdim);
+}
+inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
+                                           const std::optional<Scalar>& correction = std::nullopt,
+                                           bool keepdim = false) {
+  return ops::std_mean_correction(self, dim, correction, keepdim);
+}
+
+namespace kernels {
+// Variance (its root, where `root`) and mean over `dims`, as kernels::sum takes them; `mean` may be undefined.
+inline constinit Kernel<void(const Tensor& variance, const Tensor& mean, const Tensor& input, IntArrayRef dims,
+                             double correction, bool root)>
+    moments{"var"};
+}  // namespace kernels
+
+}  // namespace rush

@@ -1,0 +1,137 @@
+#include "core/iterator/tensor_iterator.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+// 0, 1, 2, ... in row-major order.
+Tensor counting(IntArrayRef sizes, ScalarType dtype = kFloat64) {
+  std::vector<double> values(static_cast<size_t>(checked_numel(sizes)));
+  std::iota(values.begin(), values.end(), 0.0);
+  return tensor(values, kFloat64).view(sizes).to(dtype);
+}
+
+double at(const Tensor& t, std::vector<int64_t> index) {
+  Tensor part = t;
+  for (int64_t i : index) part = part[i];
+  return part.item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("dtypes promote by PyTorch's table") {
+  // Rows and columns in the order of ScalarType; letters name the result, computed by torch.promote_types.
+  const std::string letters = "BCSIJHFDcdbT";
+  const std::vector<std::string> table = {"BSSIJHFDcdBT", "SCSIJHFDcdCT", "SSSIJHFDcdST", "IIIIJHFDcdIT",
+                                          "JJJJJHFDcdJT", "HHHHHHFDcdHF", "FFFFFFFDcdFF", "DDDDDDDDddDD",
+                                          "cccccccdcdcc", "dddddddddddd", "BCSIJHFDcdbT", "TTTTTFFDcdTT"};
+  for (int a = 0; a < kNumScalarTypes; ++a) {
+    for (int b = 0; b < kNumScalarTypes; ++b) {
+      const auto expected = static_cast<ScalarType>(letters.find(table[a][b]));
+      CHECK(promote_types(static_cast<ScalarType>(a), static_cast<ScalarType>(b)) == expected);
+    }
+  }
+}
+
+TEST_CASE("0-dimensional tensors and numbers count only when their category is higher") {
+  const Tensor f32 = ones({2}), f64_0 = scalar_tensor(1, kFloat64), i8 = ones({2}, kInt8), i32 = ones({2}, kInt32);
+  CHECK(result_type(f32, f64_0) == kFloat32);
+  CHECK(result_type(i32, f64_0) == kFloat64);
+  CHECK(result_type(i8, scalar_tensor(1000, kInt64)) == kInt8);
+  CHECK((i32 * 2.5).scalar_type() == kFloat32);
+  CHECK((i8 * 1000).scalar_type() == kInt8);
+  CHECK((ones({2}, kBool) * 3).scalar_type() == kInt64);
+  CHECK((ones({2}, kFloat64) * complex<double>(0, 1)).scalar_type() == kComplex128);
+  CHECK((ones({2}, kBFloat16) * 2.0).scalar_type() == kBFloat16);
+  CHECK((scalar_tensor(1, kInt32) * 3).scalar_type() == kInt32);
+}
+
+TEST_CASE("operands broadcast; a naive loop agrees, for any strides") {
+  const Tensor a = counting({3, 1, 4}), b = counting({5, 1}).add(0.5);
+  const Tensor sum = a + b;
+  REQUIRE(sum.sizes() == IntArrayRef({3, 5, 4}));
+  const Tensor permuted = counting({4, 5, 3}).transpose(0, 2);
+  const Tensor product = permuted * a;
+  for (int64_t i = 0; i < 3; ++i) {
+    for (int64_t j = 0; j < 5; ++j) {
+      for (int64_t k = 0; k < 4; ++k) {
+        REQUIRE(at(sum, {i, j, k}) == at(a, {i, 0, k}) + at(b, {j, 0}));
+        REQUIRE(at(product, {i, j, k}) == at(permuted, {i, j, k}) * at(a, {i, 0, k}));
+      }
+    }
+  }
+  CHECK_THROWS_WITH_AS(ones({2, 3}) + ones({4}),
+                       "add: cannot broadcast (2, 3) with (4): sizes 3 and 4 differ and neither is 1", ValueError);
+}
+
+TEST_CASE("a new output lies in memory in its inputs' order") {
+  const Tensor t = counting({2, 3, 4}).transpose(0, 2);
+  CHECK((t + t).strides() == t.strides());
+  const Tensor image = empty({2, 3, 4, 5}, TensorOptions().memory_format(MemoryFormat::ChannelsLast));
+  CHECK(image.exp().is_contiguous(MemoryFormat::ChannelsLast));
+  CHECK((image + ones({3, 1, 1})).is_contiguous(MemoryFormat::ChannelsLast));
+}
+
+TEST_CASE("dimensions that are one run of memory become one loop") {
+  const Tensor a = counting({4, 5, 6});
+  CHECK(TensorIterator::pointwise("test", Tensor(), {&a}, Promotion::Common).dim() == 1);
+  const Tensor t = a.transpose(0, 1);
+  CHECK(TensorIterator::pointwise("test", Tensor(), {&t}, Promotion::Common).dim() == 1);
+  const Tensor slice = a.as_strided({4, 5, 3}, {30, 6, 1}, 0);
+  CHECK(TensorIterator::pointwise("test", Tensor(), {&slice}, Promotion::Common).dim() == 2);
+}
+
+TEST_CASE("large strided loops are split over threads without losing elements") {
+  const Tensor a = counting({301, 407}), b = counting({407, 301}).transpose(0, 1);
+  const Tensor sum = a + b;
+  for (int64_t i = 0; i < 301; i += 7) {
+    for (int64_t j = 0; j < 407; j += 11) {
+      REQUIRE(at(sum, {i, j}) == static_cast<double>(i * 407 + j + j * 301 + i));
+    }
+  }
+}
+
+TEST_CASE("results are cast to the target of an in-place operator, within its category") {
+  const Tensor a = ones({3}, kFloat32);
+  a.add_(ones({3}, kFloat64));
+  CHECK(a.scalar_type() == kFloat32);
+  CHECK(a[2].item<float>() == 2);
+  const Tensor strided = zeros({3, 2}).transpose(0, 1);
+  strided.add_(counting({2, 3}));
+  CHECK(strided[1][0].item<float>() == 3);
+  CHECK_THROWS_AS(ones({2}, kInt32).add_(0.5), TypeError);
+  CHECK_THROWS_AS(ones({2}, kBool).add_(1), TypeError);
+  CHECK_THROWS_AS(Tensor() + a, Error);
+}
+
+TEST_CASE("empty and 0-dimensional operands") {
+  CHECK((ones({0, 3}) + ones({1, 3})).sizes() == IntArrayRef({0, 3}));
+  CHECK((scalar_tensor(2) * scalar_tensor(3)).item<float>() == 6);
+  CHECK((scalar_tensor(2) * scalar_tensor(3)).dim() == 0);
+}
+
+TEST_CASE("parallel_for covers its range once and carries exceptions to the caller") {
+  std::vector<int> hits(100000);
+  parallel_for(0, 100000, 1000, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) ++hits[i];
+  });
+  CHECK(std::count(hits.begin(), hits.end(), 1) == 100000);
+  CHECK_THROWS_AS(parallel_for(0, 1000, 1, [](int64_t, int64_t) { throw ValueError("stop"); }), ValueError);
+  parallel_for(0, 0, 1, [](int64_t, int64_t) { FAIL("called for an empty range"); });
+  const int threads = get_num_threads();
+  set_num_threads(3);
+  CHECK(get_num_threads() == 3);
+  const NoGradGuard no_grad;
+  parallel_for(0, 3, 1, [](int64_t, int64_t) { RUSH_CHECK(!GradMode::is_enabled(), "grad mode is not the caller's"); });
+  set_num_threads(threads);
+  CHECK_THROWS_AS(set_num_threads(0), ValueError);
+}
