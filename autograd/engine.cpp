@@ -41,7 +41,10 @@ Tensor fit_to_output(Tensor grad, const GradMetadata& expected, const Node& node
   return grad;
 }
 
-bool sole_owner(const Tensor& t) { return t.use_count() == 1 && t.storage().use_count() == 1 && !t.is_view(); }
+// Whether nobody else sees the tensor's memory, and no two of its elements share any, as an expanded one's do.
+bool sole_owner(const Tensor& t) {
+  return t.use_count() == 1 && t.storage().use_count() == 1 && !t.is_view() && t.is_non_overlapping_and_dense();
+}
 
 // Nodes whose gradients are arriving, the next to run on top.
 class ReadyNodes {

@@ -21,8 +21,21 @@ namespace {
 struct Geometry {
   DimVector sizes, strides;
   int64_t offset;
-  explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
-  Tensor of(const Tensor& base) const { return base.as_strided(sizes, strides, offset); }
+  ScalarType dtype;
+  explicit Geometry(const Tensor& t)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), dtype(t.scalar_type()) {}
+
+  // The view of `base`, or of a tensor like it that lies `shift` elements further on in its own storage. The view may
+  // see complex numbers as pairs of real ones, or the other way round.
+  Tensor of(const Tensor& base, int64_t shift = 0) const {
+    if (base.scalar_type() == dtype) return base.as_strided(sizes, strides, offset + shift);
+    if (base.is_complex()) return view_as_real(base).as_strided(sizes, strides, offset + 2 * shift);
+    DimVector pair_sizes(sizes), pair_strides(strides);
+    for (int64_t& stride : pair_strides) stride *= 2;
+    pair_sizes.push_back(2);
+    pair_strides.push_back(1);
+    return view_as_complex(base.as_strided(pair_sizes, pair_strides, 2 * offset + shift));
+  }
 };
 
 // The gradient of a strided view: zeros of the base, with the view's gradient at its place. The gradient is computed
@@ -47,7 +60,7 @@ struct CopySlices final : Node {
     Tensor grad =
         empty_strided(base.sizes, base.strides, TensorOptions(grads[0].scalar_type()).device(grads[0].device()));
     grad.copy_(grads[0]);
-    const Tensor under = grad.as_strided(view.sizes, view.strides, view.offset - base.offset);
+    const Tensor under = view.of(grad, -base.offset);
     Tensors results = function->apply({under.clone()});
     Tensors out(next_edges().size());
     for (size_t i = 1; i < results.size() && i < out.size(); ++i) out[i] = results[i];
@@ -111,7 +124,7 @@ void refresh_view(const Tensor& tensor) {
   const auto now = static_cast<uint32_t>(tensor._version());
   if (meta.grad_fn && meta.version == now) return;
   const EnableGradGuard recording;
-  const Tensor again = base.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  const Tensor again = Geometry(tensor).of(base);
   AutogradMeta* made = get_meta(again);
   meta.grad_fn = made->grad_fn;
   meta.output_nr = made->output_nr;

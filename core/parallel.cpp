@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <utility>
 
 #include "core/dispatch/key.h"
 #include "core/error.h"
@@ -13,7 +14,11 @@ namespace rush {
 
 namespace {
 std::atomic<int> requested_threads{0};
-}
+thread_local constinit bool serial_loops = false;
+}  // namespace
+
+SerialLoopsGuard::SerialLoopsGuard() : before_(std::exchange(serial_loops, true)) {}
+SerialLoopsGuard::~SerialLoopsGuard() { serial_loops = before_; }
 
 void set_num_threads(int threads) {
   RUSH_CHECK_VALUE(threads >= 1, "set_num_threads: expected at least 1, got ", threads);
@@ -26,13 +31,13 @@ int get_num_threads() {
   return threads ? threads : omp_get_max_threads();
 }
 
-bool in_parallel_region() { return omp_in_parallel(); }
+bool in_parallel_region() { return serial_loops || omp_in_parallel(); }
 
 void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
   const int64_t steps = end - begin;
   const int64_t wanted = grain > 0 ? (steps + grain - 1) / grain : steps;
   const int threads = static_cast<int>(std::min<int64_t>(get_num_threads(), wanted));
-  if (threads <= 1 || omp_in_parallel()) return fn(context, begin, end);
+  if (threads <= 1 || in_parallel_region()) return fn(context, begin, end);
   const int64_t part = (steps + threads - 1) / threads;
   std::exception_ptr failure;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;

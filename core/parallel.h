@@ -8,8 +8,20 @@ namespace rush {
 // Threads that parallel_for may use, on the calling thread's loops. Throws ValueError below one.
 void set_num_threads(int threads);
 int get_num_threads();
-// Whether the caller already runs inside a parallel_for; loops do not nest.
+// Whether the caller already runs inside a parallel_for, or under a SerialLoopsGuard; loops do not nest.
 bool in_parallel_region();
+
+// For a scope, loops of this thread are not split: for threads that are themselves what runs in parallel.
+class SerialLoopsGuard {
+ public:
+  SerialLoopsGuard();
+  ~SerialLoopsGuard();
+  SerialLoopsGuard(const SerialLoopsGuard&) = delete;
+  SerialLoopsGuard& operator=(const SerialLoopsGuard&) = delete;
+
+ private:
+  bool before_;
+};
 
 namespace detail {
 using RangeFn = void (*)(void* context, int64_t begin, int64_t end);

@@ -17,6 +17,7 @@ namespace rush {
 
 class Tensor;
 class Node;
+class Generator;
 
 using TensorList = ArrayRef<Tensor>;
 using OptionalTensorList = ArrayRef<std::optional<Tensor>>;

@@ -36,6 +36,14 @@ Found<T> search_run(const T* x, int64_t n) {
   constexpr int64_t kBlock = 512;
   using Math = opmath_t<T>;
   const F<Math> f;
+  if (n <= reduce::kLanes) {
+    Found<T> best{x[0], 0};
+    for (int64_t i = 1; i < n; ++i) {
+      const Math next = x[i];
+      if (Better()(next, best.value)) best = {next, i};
+    }
+    return best;
+  }
   Found<T> best{f.identity(), -1};
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t to = std::min(n, from + kBlock);

@@ -4,31 +4,52 @@ namespace rush {
 
 void register_cpu(Registry&) {
   cpu::register_allocator();
+  cpu::register_batch_norm();
   cpu::register_activation();
   cpu::register_binary();
+  cpu::register_conv();
+  cpu::register_conv_transpose();
+  cpu::register_conv_weight();
   cpu::register_compare();
+  cpu::register_distance();
+  cpu::register_linalg_cholesky();
+  cpu::register_linalg_eigh();
+  cpu::register_linalg_lu();
+  cpu::register_linalg_qr();
+  cpu::register_linalg_svd();
   cpu::register_copy();
+  cpu::register_loss();
   cpu::register_gather();
   cpu::register_extrema();
+  cpu::register_histogram();
   cpu::register_index();
   cpu::register_index_select();
   cpu::register_masked();
   cpu::register_matmul();
+  cpu::register_norm();
+  cpu::register_pool();
+  cpu::register_order_statistics();
+  cpu::register_optim();
   cpu::register_pad();
+  cpu::register_random();
   cpu::register_range();
   cpu::register_rearrange();
   cpu::register_reduce();
-  cpu::register_power();
-  cpu::register_ternary();
-  cpu::register_unary();
-  cpu::register_unary_math();
   cpu::register_triangular();
   cpu::register_scan();
+  cpu::register_search();
   cpu::register_softmax();
   cpu::register_sort();
   cpu::register_statistics();
   cpu::register_unary();
+  cpu::register_upsample();
+  cpu::register_unique();
+  cpu::register_vector_norm();
   cpu::register_view();
+  cpu::register_power();
+  cpu::register_ternary();
+  cpu::register_unary();
+  cpu::register_unary_math();
 }
 
 }  // namespace rush

@@ -13,12 +13,7 @@ template <class Key>
 void sort_entries(Entry<Key>* entries, int64_t n, Entry<Key>* scratch) {
   constexpr int kDigits = sizeof(Key);
   constexpr int64_t kFew = 200;
-  if (n <= kFew) {
-    std::sort(entries, entries + n, [](const Entry<Key>& a, const Entry<Key>& b) {
-      return a.key != b.key ? a.key < b.key : a.index < b.index;
-    });
-    return;
-  }
+  if (n <= kFew) return std::sort(entries, entries + n, before<Key>);
   int64_t counts[kDigits][256] = {};
   for (int64_t i = 0; i < n; ++i) {
     for (int d = 0; d < kDigits; ++d) ++counts[d][entries[i].key >> (8 * d) & 255];

@@ -16,6 +16,12 @@ struct Entry {
   friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
 };
 
+// The order in which a stable sort leaves them.
+template <class Key>
+bool before(const Entry<Key>& a, const Entry<Key>& b) {
+  return a.key != b.key ? a.key < b.key : a.index < b.index;
+}
+
 // The n elements of a line, `stride` apart; with `reversed` the largest has the smallest key.
 template <class T, class Key = functors::SortKey<T>>
 void load_entries(const T* x, int64_t stride, int64_t n, bool reversed, Entry<Key>* entries) {

@@ -1,6 +1,8 @@
 // Calls a typed operator with arguments from a stack of Values. Instantiated once per signature, where it is
 // registered.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "core/dispatch/op.h"
@@ -39,6 +41,16 @@ struct Unbox<IntArrayRef> {
 template <>
 struct Unbox<ArrayRef<double>> {
   static ArrayRef<double> from(Value& value) { return value.as<std::vector<double>>(); }
+};
+template <size_t N>
+struct Unbox<std::array<bool, N>> {
+  static std::array<bool, N> from(Value& value) {
+    const auto& given = value.as<std::vector<bool>>();
+    RUSH_CHECK_VALUE(given.size() == N, "expected ", N, " booleans, got ", given.size());
+    std::array<bool, N> mask;
+    std::copy(given.begin(), given.end(), mask.begin());
+    return mask;
+  }
 };
 template <>
 struct Unbox<TensorList> {

@@ -58,6 +58,28 @@ static Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std:
   return copy_(out, self, non_blocking);
 }
 
+static Tensor to_dtype_of(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
+                          std::optional<MemoryFormat> format) {
+  return self.to(dtype, non_blocking, copy, format);
+}
+
+static Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy,
+                        std::optional<MemoryFormat> format) {
+  return self.to(device, dtype, non_blocking, copy, format);
+}
+
+static Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> format) {
+  return self.to(other, non_blocking, copy, format);
+}
+
+static Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                              std::optional<Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                              bool copy, std::optional<MemoryFormat> format) {
+  const auto options = TensorOptions().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory);
+  return self.to(options, non_blocking, copy, format);
+}
+
 }  // namespace native
 
 void register_copy_ops(Registry& r) {
@@ -65,6 +87,10 @@ void register_copy_ops(Registry& r) {
   r.native(ops::clone, native::clone);
   r.composite(ops::contiguous, native::contiguous_format);
   r.native(ops::_to_copy, native::_to_copy);
+  r.composite(ops::to_dtype, native::to_dtype_of);
+  r.composite(ops::to_device, native::to_device);
+  r.composite(ops::to_other, native::to_other);
+  r.composite(ops::to_dtype_layout, native::to_dtype_layout);
 }
 
 Scalar Tensor::item() const {
@@ -89,23 +115,28 @@ Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   return ops::copy_(self(), source, non_blocking);
 }
 
-Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> memory_format) const {
   const ScalarType dtype = options.dtype_opt().value_or(scalar_type());
   const Device device = options.device_opt().value_or(this->device());
-  const auto format = options.memory_format_opt();
+  const auto format = memory_format ? memory_format : options.memory_format_opt();
   const bool same_device = device.type == this->device().type && (device.index < 0 || device == this->device());
   const bool same_format = !format || *format == MemoryFormat::Preserve || is_contiguous(*format);
   if (!copy && dtype == scalar_type() && same_device && same_format) return *this;
   return ops::_to_copy(*this, dtype, std::nullopt, device, std::nullopt, non_blocking, format);
 }
-Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy) const {
-  return to(TensorOptions(dtype), non_blocking, copy);
+Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(dtype), non_blocking, copy, memory_format);
 }
-Tensor Tensor::to(Device device, bool non_blocking, bool copy) const {
-  return to(TensorOptions(device), non_blocking, copy);
+Tensor Tensor::to(Device device, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(device), non_blocking, copy, memory_format);
 }
-Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy) const {
-  return to(TensorOptions(dtype).device(device), non_blocking, copy);
+Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(dtype).device(device), non_blocking, copy, memory_format);
+}
+Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(other.options(), non_blocking, copy, memory_format);
 }
 Tensor Tensor::type_as(const Tensor& other) const { return to(other.options()); }
 Tensor Tensor::cpu() const { return to(Device(kCPU)); }

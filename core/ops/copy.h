@@ -19,6 +19,21 @@ inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::option
     _to_copy{
         "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
         "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, ScalarType, bool, bool, std::optional<MemoryFormat>)> to_dtype{
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)"};
+inline constinit Op<Tensor(const Tensor&, Device, ScalarType, bool, bool, std::optional<MemoryFormat>)> to_device{
+    "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&, bool, bool, std::optional<MemoryFormat>)> to_other{
+    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)"};
+inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
+                           std::optional<bool>, bool, bool, std::optional<MemoryFormat>)>
+    to_dtype_layout{
+        "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+        "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
+        "Tensor(a)"};
 }  // namespace ops
 
 // A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.

@@ -170,7 +170,6 @@ static std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_vie
   std::vector<Tensor> swapped(tensors.begin(), tensors.end());
   std::swap(swapped[0], swapped[1]);
   std::vector<Tensor> grids = ops::meshgrid(swapped);
-  for (Tensor& grid : grids) grid = grid.transpose(0, 1);
   std::swap(grids[0], grids[1]);
   return grids;
 }

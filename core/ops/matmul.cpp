@@ -1,6 +1,8 @@
+// The products that have a kernel: mm, bmm, mv, dot and those added to a tensor.
 #include "core/ops/matmul.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/copy.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
 
@@ -8,29 +10,139 @@ namespace rush {
 
 namespace native {
 
-// A matrix as a batch of one, without touching the graph.
-static Tensor as_batch(const Tensor& matrix) {
-  const int64_t batch_stride = matrix.numel();
-  return detail::make_view(matrix, {1, matrix.size(0), matrix.size(1)},
-                           {batch_stride, matrix.stride(0), matrix.stride(1)}, matrix.storage_offset());
+static void check_factors(const char* op, const Tensor& a, int64_t a_dims, const Tensor& b, int64_t b_dims) {
+  RUSH_CHECK_VALUE(a.dim() == a_dims && b.dim() == b_dims, op, ": expected factors of ", a_dims, " and ", b_dims,
+                   " dimensions, got shapes ", a.sizes(), " and ", b.sizes());
+  const int64_t columns = a.sizes().back(), rows = b.sizes()[b_dims == 1 ? 0 : b_dims - 2];
+  RUSH_CHECK_VALUE(columns == rows, op, ": cannot multiply ", a.sizes(), " by ", b.sizes(), ": ", columns,
+                   " columns against ", rows, " rows");
+  if (a_dims == 3) {
+    RUSH_CHECK_VALUE(a.sizes()[0] == b.sizes()[0], op, ": batches differ: ", a.sizes(), " and ", b.sizes());
+  }
+  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op, ": dtypes differ: ", a.scalar_type(), " and ",
+                  b.scalar_type());
+  RUSH_CHECK_VALUE(a.device() == b.device(), op, ": devices differ: ", a.device(), " and ", b.device());
+}
+
+// Matrices and vectors as batches of matrices, without touching the graph.
+static Tensor batch_of_matrix(const Tensor& t) {
+  return detail::make_view(t, {1, t.size(0), t.size(1)}, {t.numel(), t.stride(0), t.stride(1)}, t.storage_offset());
+}
+static Tensor batch_of_column(const Tensor& t) {
+  return detail::make_view(t, {1, t.size(0), 1}, {t.numel(), t.stride(0), 1}, t.storage_offset());
+}
+static Tensor batch_of_row(const Tensor& t) {
+  return detail::make_view(t, {1, 1, t.size(0)}, {t.numel(), 1, t.stride(0)}, t.storage_offset());
 }
 
 static Tensor mm(const Tensor& self, const Tensor& mat2) {
-  RUSH_CHECK_VALUE(self.dim() == 2 && mat2.dim() == 2, "mm: expected two matrices, got shapes ", self.sizes(), " and ",
-                   mat2.sizes());
-  RUSH_CHECK_VALUE(self.size(1) == mat2.size(0), "mm: cannot multiply ", self.sizes(), " by ", mat2.sizes(), ": ",
-                   self.size(1), " columns against ", mat2.size(0), " rows");
-  RUSH_CHECK_TYPE(self.scalar_type() == mat2.scalar_type(), "mm: dtypes differ: ", self.scalar_type(), " and ",
-                  mat2.scalar_type());
+  check_factors("mm", self, 2, mat2, 2);
   const Tensor out = detail::empty_contiguous({self.size(0), mat2.size(1)}, self.scalar_type(), self.device());
-  kernels::gemm(self.device().type, as_batch(out), as_batch(self), as_batch(mat2), 0, 1);
+  kernels::gemm(self.device().type, batch_of_matrix(out), batch_of_matrix(self), batch_of_matrix(mat2), 0, 1);
   return out;
+}
+
+static Tensor bmm(const Tensor& self, const Tensor& mat2) {
+  check_factors("bmm", self, 3, mat2, 3);
+  const Tensor out =
+      detail::empty_contiguous({self.size(0), self.size(1), mat2.size(2)}, self.scalar_type(), self.device());
+  kernels::gemm(self.device().type, out, self, mat2, 0, 1);
+  return out;
+}
+
+static Tensor mv(const Tensor& self, const Tensor& vec) {
+  check_factors("mv", self, 2, vec, 1);
+  const Tensor out = detail::empty_contiguous(self.size(0), self.scalar_type(), self.device());
+  kernels::gemm(self.device().type, batch_of_column(out), batch_of_matrix(self), batch_of_column(vec), 0, 1);
+  return out;
+}
+
+static Tensor dot(const Tensor& self, const Tensor& tensor) {
+  check_factors("dot", self, 1, tensor, 1);
+  const Tensor out = detail::empty_contiguous({}, self.scalar_type(), self.device());
+  const Tensor cell = detail::make_view(out, {1, 1, 1}, {1, 1, 1}, 0);
+  kernels::gemm(self.device().type, cell, batch_of_row(self), batch_of_column(tensor), 0, 1);
+  return out;
+}
+
+// What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.
+static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes,
+                      const Scalar& beta) {
+  RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op, ": self is ", self.scalar_type(),
+                  ", the factors are ", factor.scalar_type());
+  RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
+                   factor.device());
+  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, op) == DimVector(sizes), op, ": self has shape ",
+                   self.sizes(), ", which does not broadcast to the product's ", sizes);
+  Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
+  // A fraction scales integers as the integer that it is cut to.
+  const bool unread = is_integral(self.scalar_type(), true) ? beta.toLong() == 0 : beta.equal(0);
+  if (!unread) copy_(out, self, false);
+  return out;
+}
+
+static Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                    const Scalar& alpha) {
+  check_factors("addmm", mat1, 2, mat2, 2);
+  const Tensor out = new_sum("addmm", self, mat1, {mat1.size(0), mat2.size(1)}, beta);
+  kernels::gemm(self.device().type, batch_of_matrix(out), batch_of_matrix(mat1), batch_of_matrix(mat2), beta, alpha);
+  return out;
+}
+
+static Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+  check_factors("addmv", mat, 2, vec, 1);
+  const Tensor out = new_sum("addmv", self, mat, mat.size(0), beta);
+  kernels::gemm(self.device().type, batch_of_column(out), batch_of_matrix(mat), batch_of_column(vec), beta, alpha);
+  return out;
+}
+
+static Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                      const Scalar& alpha) {
+  check_factors("baddbmm", batch1, 3, batch2, 3);
+  const Tensor out =
+      new_sum("baddbmm", self, batch1, {batch1.size(0), batch1.size(1), batch2.size(2)}, beta);
+  kernels::gemm(self.device().type, out, batch1, batch2, beta, alpha);
+  return out;
+}
+
+// In place: through a new tensor, since self may share memory with a factor. Self must have the product's shape.
+template <auto& op>
+static Tensor& add_product_(Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return copy_(self, op(self, a, b, beta, alpha), false);
 }
 
 }  // namespace native
 
-void register_matmul_ops(Registry& r) { r.native(ops::mm, native::mm); }
+void register_matmul_ops(Registry& r) {
+  r.native(ops::mm, native::mm);
+  r.native(ops::bmm, native::bmm);
+  r.native(ops::mv, native::mv);
+  r.native(ops::dot, native::dot);
+  r.native(ops::addmm, native::addmm);
+  r.native(ops::addmm_, native::add_product_<ops::addmm>);
+  r.native(ops::addmv, native::addmv);
+  r.native(ops::addmv_, native::add_product_<ops::addmv>);
+  r.native(ops::baddbmm, native::baddbmm);
+  r.native(ops::baddbmm_, native::add_product_<ops::baddbmm>);
+}
 
 Tensor Tensor::mm(const Tensor& mat2) const { return ops::mm(*this, mat2); }
+Tensor Tensor::bmm(const Tensor& mat2) const { return ops::bmm(*this, mat2); }
+Tensor Tensor::mv(const Tensor& vec) const { return ops::mv(*this, vec); }
+Tensor Tensor::dot(const Tensor& tensor) const { return ops::dot(*this, tensor); }
+
+#define RUSH_ADD_PRODUCT_METHODS(name)                                                                                \
+  Tensor Tensor::name(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const {              \
+    return ops::name(*this, a, b, beta, alpha);                                                                       \
+  }                                                                                                                   \
+  Tensor& Tensor::name##_(const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) const {          \
+    return ops::name##_(self(), a, b, beta, alpha);                                                                   \
+  }
+RUSH_ADD_PRODUCT_METHODS(addmm)
+RUSH_ADD_PRODUCT_METHODS(addmv)
+RUSH_ADD_PRODUCT_METHODS(baddbmm)
+RUSH_ADD_PRODUCT_METHODS(addbmm)
+RUSH_ADD_PRODUCT_METHODS(addr)
+#undef RUSH_ADD_PRODUCT_METHODS
 
 }  // namespace rush

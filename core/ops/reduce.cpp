@@ -5,6 +5,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/ops/view.h"
 
 namespace rush {
 
@@ -116,6 +117,11 @@ static Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
   return count_nonzero_dims(self, dim ? IntArrayRef(*dim) : IntArrayRef());
 }
 
+static Tensor trace(const Tensor& self) {
+  RUSH_CHECK_VALUE(self.dim() == 2, "trace: expected a matrix, got shape ", self.sizes());
+  return ops::sum(ops::diagonal(self, 0, 0, 1), std::nullopt);
+}
+
 }  // namespace native
 
 Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
@@ -145,6 +151,7 @@ void register_reduce_ops(Registry& r) {
   r.native(ops::all_dims, native::logical_dims<kernels::all>);
   r.native(ops::count_nonzero, native::count_nonzero);
   r.native(ops::count_nonzero_dim, native::count_nonzero_dims);
+  r.composite(ops::trace, native::trace);
 }
 
 Tensor Tensor::sum(std::optional<ScalarType> dtype) const { return ops::sum(*this, dtype); }
@@ -170,5 +177,6 @@ Tensor Tensor::all(int64_t dim, bool keepdim) const { return ops::all_dim(*this,
 Tensor Tensor::all(OptionalIntArrayRef dim, bool keepdim) const { return ops::all_dims(*this, dim, keepdim); }
 Tensor Tensor::count_nonzero(std::optional<int64_t> dim) const { return ops::count_nonzero(*this, dim); }
 Tensor Tensor::count_nonzero(IntArrayRef dim) const { return ops::count_nonzero_dim(*this, dim); }
+Tensor Tensor::trace() const { return ops::trace(*this); }
 
 }  // namespace rush

@@ -36,6 +36,7 @@ inline constinit Op<Tensor(const Tensor&, std::optional<int64_t>)> count_nonzero
     "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef)> count_nonzero_dim{
     "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"};
+inline constinit ReduceAllOp trace{"aten::trace(Tensor self) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, bool)> logsumexp{
     "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"};
 }  // namespace ops
@@ -88,6 +89,8 @@ inline Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim = std
   return ops::count_nonzero(self, dim);
 }
 inline Tensor count_nonzero(const Tensor& self, IntArrayRef dim) { return ops::count_nonzero_dim(self, dim); }
+// The sum of a matrix's diagonal. Throws ValueError for another number of dimensions.
+inline Tensor trace(const Tensor& self) { return ops::trace(self); }
 // log(sum(exp(self))), without overflow: the largest element is taken out first. -inf of none.
 inline Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim = false) {
   return ops::logsumexp(self, dim, keepdim);

@@ -3,6 +3,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
+#include "core/ops/vector_norm.h"
 #include "core/ops/unary.h"
 #include "core/ops/view.h"
 
@@ -21,10 +22,15 @@ static TensorPair complex_moments(const Tensor& self, const Reduction& reduction
   DimVector part_sizes(reduction.kept);
   part_sizes.push_back(2);
   const Tensor parts = detail::empty_contiguous(part_sizes, real, self.device());
-  kernels::moments(self.device().type, parts, Tensor(), ops::view_as_real(self), reduction.dims, correction, false);
-  const int64_t last = self.dim();
-  Tensor variance = ops::sum_dim(parts, last, false, std::nullopt);
-  if (root) variance = ops::sqrt(variance);
+  const Tensor variance = reduction.allocate(self, real);
+  kernels::moments(self.device().type, parts, Tensor(), ops::view_as_real(self), reduction.dims, correction, root);
+  part_sizes[part_sizes.size() - 1] = 1;
+  variance.impl()->set_contiguous(part_sizes);
+  if (root) {  // the parts' deviations add up as the sides of a right triangle
+    kernels::vector_norm(self.device().type, variance, parts, self.dim(), 2);
+  } else {
+    kernels::sum(self.device().type, variance, parts, self.dim());
+  }
   Tensor mean;
   if (with_mean) {
     mean = reduction.allocate(self, self.scalar_type());

@@ -1,0 +1,92 @@
+#include "core/ops/optim.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/optim.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// Calls body(i, begin, n) for stretches of n elements of tensor number i, so that threads share the elements of all
+// tensors evenly.
+template <class Body>
+void for_each_stretch(TensorList tensors, const Body& body) {
+  std::vector<int64_t> starts = {0};
+  for (const Tensor& tensor : tensors) starts.push_back(starts.back() + tensor.numel());
+  parallel_for(0, starts.back(), kGrain, [&](int64_t begin, int64_t end) {
+    auto next = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin());
+    for (size_t i = next - 1; i < tensors.size() && starts[i] < end; ++i) {
+      const int64_t from = std::max(begin, starts[i]);
+      body(i, from - starts[i], std::min(end, starts[i + 1]) - from);
+    }
+  });
+}
+
+// step(p[k], g[k], states[k]...) for one stretch, written back but for the gradient. The functor comes by value and the
+// pointers restricted: so the loop vectorises.
+template <class T, class Step, class... State>
+RUSH_NOINLINE void run_stretch(Step step, int64_t n, T* __restrict p, const T* __restrict g,
+                               State* __restrict... states) {
+  using Math = opmath_t<T>;
+#pragma GCC ivdep
+  for (int64_t k = 0; k < n; ++k) {
+    Math param = static_cast<Math>(p[k]);
+    std::tuple<decltype(Math(*states))...> values(static_cast<Math>(states[k])...);
+    std::apply([&](auto&... each) { step(param, static_cast<Math>(g[k]), each...); }, values);
+    p[k] = static_cast<T>(param);
+    std::apply([&](auto&... each) { ((states[k] = static_cast<T>(each)), ...); }, values);
+  }
+}
+
+struct SgdLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
+    const functors::Sgd<opmath_t<T>> sgd(step);
+    for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
+      T* p = params[i].data_ptr<T>() + begin;
+      const T* g = grads[i].data_ptr<T>() + begin;
+      if (step.momentum == 0) return run_stretch(sgd, n, p, g);
+      run_stretch(sgd, n, p, g, buffers[i].data_ptr<T>() + begin);
+    });
+  }
+};
+
+struct AdamLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList max_squares,
+                  ArrayRef<int64_t> steps, const AdamStep& step) {
+    for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
+      const functors::Adam<opmath_t<T>> adam(step, steps[i]);
+      T *p = params[i].data_ptr<T>() + begin, *m = means[i].data_ptr<T>() + begin;
+      T* v = squares[i].data_ptr<T>() + begin;
+      const T* g = grads[i].data_ptr<T>() + begin;
+      if (!step.amsgrad) return run_stretch(adam, n, p, g, m, v);
+      run_stretch(adam, n, p, g, m, v, max_squares[i].data_ptr<T>() + begin);
+    });
+  }
+};
+
+void fused_sgd(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
+  if (params.empty()) return;
+  pick<SgdLoop>(RealFloatTypes(), params[0].scalar_type(), "SGD")(params, grads, buffers, step);
+}
+
+void fused_adam(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList max_squares,
+                ArrayRef<int64_t> steps, const AdamStep& step) {
+  if (params.empty()) return;
+  pick<AdamLoop>(RealFloatTypes(), params[0].scalar_type(), "Adam")(params, grads, means, squares, max_squares, steps,
+                                                                    step);
+}
+
+}  // namespace
+
+void register_optim() {
+  kernels::fused_sgd.set(kCPU, fused_sgd);
+  kernels::fused_adam.set(kCPU, fused_adam);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,49 @@
+// What the fronts of all normalisations check and prepare alike.
+#pragma once
+#include "core/ops/copy.h"
+#include "core/ops/norm.h"
+
+namespace rush::detail {
+
+// Statistics, and weights for the kernels, are float32 when the input has 16 bits, else of the input's dtype.
+inline ScalarType norm_statistics_type(const Tensor& input) {
+  return input.element_size() == 2 ? kFloat32 : input.scalar_type();
+}
+
+inline void check_norm_input(const char* op, const Tensor& input) {
+  RUSH_CHECK_VALUE(input.defined(), op, ": the input is undefined");
+  RUSH_CHECK_NOT_IMPLEMENTED(input.is_floating_point() || input.is_complex(), op, ": not implemented for ",
+                             input.scalar_type());
+}
+
+// A weight, bias or running statistic as the kernels take it; undefined when it is not given. Throws ValueError for
+// another shape than `sizes`, or another device than the input's; TypeError unless floating point.
+inline Tensor norm_parameter(const char* op, const char* argument, const OptionalTensor& given, IntArrayRef sizes,
+                             const Tensor& input) {
+  if (!given || !given->defined()) return {};
+  RUSH_CHECK_VALUE(given->sizes() == sizes, op, ": ", argument, " has shape ", given->sizes(), ", expected ", sizes);
+  RUSH_CHECK_VALUE(given->device() == input.device(), op, ": ", argument, " is on ", given->device(), ", the input on ",
+                   input.device());
+  RUSH_CHECK_TYPE(given->is_floating_point(), op, ": ", argument, " is ", given->scalar_type(),
+                  ", expected floating point");
+  const ScalarType dtype = norm_statistics_type(input);
+  return native::contiguous(given->scalar_type() == dtype ? *given : native::to_dtype(*given, dtype));
+}
+
+// The gradient of the output in the input's layout. Throws ValueError for another shape, TypeError for another dtype.
+inline Tensor norm_grad_output(const char* op, const Tensor& grad, const Tensor& input, MemoryFormat format) {
+  RUSH_CHECK_VALUE(grad.sizes() == input.sizes(), op, ": grad_out has shape ", grad.sizes(), ", the input ",
+                   input.sizes());
+  RUSH_CHECK_TYPE(grad.scalar_type() == input.scalar_type(), op, ": grad_out is ", grad.scalar_type(), ", the input ",
+                  input.scalar_type());
+  return ops::contiguous(grad, format);
+}
+
+// A parameter's gradient in the dtype of the parameter, or in the input's where there is none.
+inline Tensor norm_parameter_gradient(const Tensor& gradient, const OptionalTensor& parameter, const Tensor& input) {
+  if (!gradient.defined()) return {};
+  const ScalarType dtype = parameter && parameter->defined() ? parameter->scalar_type() : input.scalar_type();
+  return gradient.scalar_type() == dtype ? gradient : native::to_dtype(gradient, dtype);
+}
+
+}  // namespace rush::detail

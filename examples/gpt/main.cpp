@@ -1,0 +1,250 @@
+// Trains a character-level GPT on a text and lets it write. The options have nanoGPT's names.
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "core/io/atomic_file.h"
+#include "core/io/safetensors.h"
+#include "examples/gpt/gpt.h"
+#include "examples/gpt/text_data.h"
+#include "examples/options.h"
+#include "examples/progress.h"
+#include "rushlight.h"
+
+namespace examples {
+namespace {
+
+using nlohmann::json;
+using rush::Tensor;
+
+// The defaults are nanoGPT's for a laptop.
+struct Settings {
+  std::string data, device = "cpu", out_dir = "out", json_file;
+  int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
+  int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
+  int64_t max_new_tokens = 500, top_k = 200;
+  double learning_rate = 1e-3, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
+  double dropout = 0, temperature = 0.8;
+
+  void parse(int argc, char** argv) {
+    Options options("gpt", "Trains a character-level GPT on a text and lets it write.");
+    options.add("--data", &data, "text file (default: tiny Shakespeare if it is there, else the project's own texts)");
+    options.add("--n_layer", &n_layer, "blocks", 1);
+    options.add("--n_head", &n_head, "attention heads of a block", 1);
+    options.add("--n_embd", &n_embd, "width", 1);
+    options.add("--block_size", &block_size, "characters that the model sees", 1);
+    options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 1);
+    options.add("--batch_size", &batch_size, "blocks in a batch", 1);
+    options.add("--max_iters", &max_iters, "batches to train on", 0);
+    options.add("--learning_rate", &learning_rate, "the highest learning rate", 0);
+    options.add("--min_lr", &min_lr, "the learning rate at the end", 0);
+    options.add("--warmup_iters", &warmup_iters, "batches over which the learning rate rises", 0);
+    options.add("--weight_decay", &weight_decay, "AdamW's, for matrices", 0);
+    options.add("--beta1", &beta1, "AdamW's", 0, 1);
+    options.add("--beta2", &beta2, "AdamW's", 0, 1);
+    options.add("--grad_clip", &grad_clip, "the highest norm of the gradient; 0: any", 0);
+    options.add("--eval_interval", &eval_interval, "batches between estimates of the losses", 1);
+    options.add("--eval_iters", &eval_iters, "batches of an estimate", 1);
+    options.add("--max_new_tokens", &max_new_tokens, "characters to write at the end", 0);
+    options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3);
+    options.add("--top_k", &top_k, "write only the likeliest characters", 1);
+    options.add("--seed", &seed, "of weights, batches and what is written", 0);
+    options.add("--device", &device, "cpu or cuda");
+    options.add("--out_dir", &out_dir, "folder for the checkpoint; empty: none");
+    options.add("--json", &json_file, "file for the results");
+    options.parse_or_exit(argc, argv);
+  }
+};
+
+class Trainer {
+ public:
+  Trainer(const Settings& settings, const std::string& text)
+      : s_(settings),
+        device_(settings.device),
+        vocabulary_(text),
+        data_(text, vocabulary_, settings.block_size),
+        generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
+        model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
+        optimizer_(decay_groups(), rush::optim::AdamWOptions(s_.learning_rate).betas({s_.beta1, s_.beta2})),
+        schedule_(optimizer_, [this](int64_t iteration) { return rate_at(iteration); }) {
+    model_->to(device_);
+  }
+
+  // Trains, and returns the loss on the whole validation text.
+  double run() {
+    std::printf("%lld characters, %lld different; %.2f million parameters\n",
+                static_cast<long long>(data_.size(TextData::Train) + data_.size(TextData::Validation)),
+                static_cast<long long>(vocabulary_.size()), static_cast<double>(model_->parameter_count()) / 1e6);
+    const int64_t batch_tokens = s_.batch_size * s_.block_size;
+    Progress progress("training", s_.max_iters * batch_tokens, "tokens");
+    for (int64_t iteration = 0; iteration < s_.max_iters; ++iteration) {
+      if (iteration % s_.eval_interval == 0) report(progress, iteration);
+      const Tensor loss = step();
+      if (iteration % 10 == 9 || iteration + 1 == s_.max_iters) last_loss_ = loss.item<double>();
+      progress.update((iteration + 1) * batch_tokens, {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
+    }
+    report(progress, s_.max_iters);
+    progress.finish();
+    seconds_ = progress.elapsed();
+    return whole_validation_loss();
+  }
+
+  // Starts with a line break, and continues as the text would.
+  std::string write() {
+    model_->eval();
+    const int64_t first = vocabulary_.bytes().find('\n') != std::string::npos ? vocabulary_.token('\n') : 0;
+    const Tensor start = rush::full({1, 1}, first, rush::TensorOptions(rush::kLong).device(device_));
+    return vocabulary_.decode(model_->generate(start, s_.max_new_tokens, s_.temperature, s_.top_k));
+  }
+
+  json results() const {
+    return {{"iterations", s_.max_iters},
+            {"seconds", seconds_},
+            {"parameters", model_->parameter_count()},
+            {"vocabulary", vocabulary_.size()},
+            {"history", history_},
+            {"settings",
+             {{"n_layer", s_.n_layer},
+              {"n_head", s_.n_head},
+              {"n_embd", s_.n_embd},
+              {"block_size", s_.block_size},
+              {"batch_size", s_.batch_size},
+              {"learning_rate", s_.learning_rate},
+              {"dropout", s_.dropout},
+              {"seed", s_.seed},
+              {"device", s_.device}}}};
+  }
+
+  void save(const std::string& folder) const {
+    std::filesystem::create_directories(folder);
+    rush::io::NamedTensors weights;
+    for (const auto& parameter : model_->named_parameters())
+      weights.emplace_back(parameter.key(), parameter->detach().cpu());
+    json characters = json::array();
+    for (const char c : vocabulary_.bytes()) characters.push_back(static_cast<unsigned char>(c));
+    const GPTConfig& c = model_->config();
+    const json config = {{"vocab_size", c.vocab_size}, {"block_size", c.block_size}, {"n_layer", c.n_layer},
+                         {"n_head", c.n_head},         {"n_embd", c.n_embd},         {"bytes", characters}};
+    rush::io::save_safetensors(folder + "/ckpt.safetensors", weights, {{"config", config.dump()}});
+  }
+
+ private:
+  // Matrices decay, biases and normalisations do not.
+  std::vector<rush::optim::OptimizerParamGroup> decay_groups() const {
+    std::vector<Tensor> matrices, vectors;
+    for (const Tensor& parameter : model_->parameters())
+      (parameter.dim() >= 2 ? matrices : vectors).push_back(parameter);
+    const auto options = [&](double weight_decay) {
+      return std::make_unique<rush::optim::AdamWOptions>(
+          rush::optim::AdamWOptions(s_.learning_rate).betas({s_.beta1, s_.beta2}).weight_decay(weight_decay));
+    };
+    std::vector<rush::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(matrices, options(s_.weight_decay));
+    groups.emplace_back(vectors, options(0));
+    return groups;
+  }
+
+  // The part of the learning rate at an iteration: a linear rise, then half a cosine down to min_lr.
+  double rate_at(int64_t iteration) const {
+    const double lowest = s_.learning_rate > 0 ? s_.min_lr / s_.learning_rate : 0;
+    const auto now = static_cast<double>(iteration), rise = static_cast<double>(s_.warmup_iters);
+    if (now < rise) return (now + 1) / (rise + 1);
+    const double fall = static_cast<double>(s_.max_iters) - rise;
+    const double part = fall > 0 ? std::min((now - rise) / fall, 1.0) : 1;
+    return lowest + (1 - lowest) * (1 + std::cos(std::numbers::pi * part)) / 2;
+  }
+
+  Tensor loss_of(const TextData::Batch& batch) {
+    return model_->loss(batch.first.to(device_), batch.second.to(device_));
+  }
+
+  Tensor step() {
+    const Tensor loss = loss_of(data_.random_batch(TextData::Train, s_.batch_size, generator_));
+    optimizer_.zero_grad();
+    loss.backward();
+    if (s_.grad_clip > 0) rush::nn::utils::clip_grad_norm_(model_->parameters(), s_.grad_clip);
+    optimizer_.step();
+    schedule_.step();
+    return loss.detach();
+  }
+
+  double estimated_loss(TextData::Split split) {
+    double total = 0;
+    for (int64_t i = 0; i < s_.eval_iters; ++i) {
+      total += loss_of(data_.random_batch(split, s_.batch_size, generator_)).item<double>();
+    }
+    return total / static_cast<double>(s_.eval_iters);
+  }
+
+  void report(Progress& progress, int64_t iteration) {
+    const rush::NoGradGuard no_grad;
+    model_->eval();
+    const double train = estimated_loss(TextData::Train), validation = estimated_loss(TextData::Validation);
+    model_->train();
+    history_.push_back({{"iteration", iteration}, {"train_loss", train}, {"val_loss", validation}});
+    char line[100];
+    std::snprintf(line, sizeof(line), "iteration %lld: train loss %.4f, val loss %.4f",
+                  static_cast<long long>(iteration), train, validation);
+    progress.note(line);
+  }
+
+  // Over all of the validation text, or its first 4,096 blocks.
+  double whole_validation_loss() {
+    const rush::NoGradGuard no_grad;
+    model_->eval();
+    double total = 0, blocks = 0;
+    for (const TextData::Batch& batch : data_.in_order(TextData::Validation, s_.batch_size, 4096)) {
+      const auto count = static_cast<double>(batch.first.size(0));
+      total += loss_of(batch).item<double>() * count;
+      blocks += count;
+    }
+    return total / blocks;
+  }
+
+  const Settings& s_;
+  rush::Device device_;
+  Vocabulary vocabulary_;
+  TextData data_;
+  rush::Generator generator_;
+  GPT model_;
+  rush::optim::AdamW optimizer_;
+  rush::optim::LambdaLR schedule_;
+  double last_loss_ = 0, seconds_ = 0;
+  json history_ = json::array();
+};
+
+void train(const Settings& settings) {
+  const std::string path = find_text(settings.data);
+  std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
+                                     "own texts"
+                                   : ("training on " + path).c_str());
+  rush::manual_seed(static_cast<uint64_t>(settings.seed));
+  Trainer trainer(settings, read_text(path));
+  const double loss = trainer.run();
+  if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", trainer.write().c_str());
+  if (!settings.out_dir.empty()) trainer.save(settings.out_dir);
+  if (!settings.json_file.empty()) {
+    json results = trainer.results();
+    results["val_loss"] = loss;
+    rush::io::write_file_atomically(settings.json_file, results.dump(2) + "\n");
+  }
+  std::printf("val loss %.4f\n", loss);
+}
+
+}  // namespace
+}  // namespace examples
+
+int main(int argc, char** argv) {
+  examples::Settings settings;
+  settings.parse(argc, argv);
+  try {
+    examples::train(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpt: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,56 @@
+// A text as training data: characters numbered, the first nine tenths to train on, the rest to validate.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/generator.h"
+#include "core/tensor.h"
+
+namespace examples {
+
+/// The path that `--data` names; else tiny Shakespeare where RUSH_DATA or the project's data folder has it; else empty.
+std::string find_text(const std::string& given);
+
+/// What `path` holds; for an empty path the project's own texts, README.md and docs/*.md, under RUSH_ROOT.
+/// Throws rush::IOError if there is nothing to read.
+std::string read_text(const std::string& path);
+
+/// A token for each byte value that occurs, in the order of the values.
+class Vocabulary {
+ public:
+  explicit Vocabulary(const std::string& text);
+  int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
+  /// Throws rush::ValueError for a byte that did not occur in the text.
+  int64_t token(char byte) const;
+  std::string decode(const rush::Tensor& tokens) const;
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  int64_t token_of_[256];
+};
+
+class TextData {
+ public:
+  /// Throws rush::ValueError if the text has fewer than 10 blocks of block_size + 1 characters.
+  TextData(const std::string& text, const Vocabulary& vocabulary, int64_t block_size);
+
+  enum Split { Train, Validation };
+  using Batch = std::pair<rush::Tensor, rush::Tensor>;  // tokens (B, T), and those that follow them (B, T)
+
+  /// `batch_size` blocks from random places.
+  Batch random_batch(Split split, int64_t batch_size, rush::Generator& generator) const;
+  /// The split in blocks that follow each other, at most `max_blocks`, in batches of `batch_size`.
+  std::vector<Batch> in_order(Split split, int64_t batch_size, int64_t max_blocks) const;
+  int64_t size(Split split) const { return static_cast<int64_t>(tokens_[split].size()); }
+
+ private:
+  Batch batch_at(Split split, const std::vector<int64_t>& starts) const;
+
+  std::vector<int64_t> tokens_[2];
+  int64_t block_size_;
+};
+
+}  // namespace examples

@@ -1,0 +1,164 @@
+// AnyModule: a module of any class behind one type, so that a Sequential can call a row of them.
+#pragma once
+#include <any>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <typeinfo>
+#include <vector>
+
+#include "nn/module.h"
+
+namespace rush::nn {
+
+namespace detail {
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+}  // namespace detail
+
+// Note [How AnyModule calls forward]
+// A template knows the class of the module when the AnyModule is made, and leaves behind a function pointer that casts
+// the module back, unpacks the arguments from std::any and calls forward. Arguments must have the parameters' types
+// exactly; trailing ones of type std::optional may be left out. A class whose forward is overloaded or a template (as
+// Sequential's) is called with a Tensor and returns a Tensor.
+class AnyModule {
+ public:
+  AnyModule() = default;
+  template <class M>
+  requires std::is_base_of_v<Module, M>
+  explicit AnyModule(std::shared_ptr<M> module) : module_(std::move(module)), call_(&call<M>), class_(&typeid(M)) {}
+  template <class M>
+  requires std::is_base_of_v<Module, std::decay_t<M>>
+  explicit AnyModule(M&& module) : AnyModule(std::make_shared<std::decay_t<M>>(std::forward<M>(module))) {}
+  template <class M>
+  explicit AnyModule(const ModuleHolder<M>& holder) : AnyModule(holder.ptr()) {}
+
+  bool is_empty() const noexcept { return !module_; }
+  // The module. Throws Error when empty.
+  const std::shared_ptr<Module>& ptr() const {
+    RUSH_CHECK(module_, "AnyModule: it is empty");
+    return module_;
+  }
+  // The module as the class that it was made with. Throws TypeError for any other.
+  template <class T>
+  detail::contained_t<T>& get() const {
+    using M = detail::contained_t<T>;
+    RUSH_CHECK_TYPE(*class_of() == typeid(M), "AnyModule: it holds ", module_->name(), ", not the class asked for");
+    return static_cast<M&>(*module_);
+  }
+  const std::type_info& type_info() const { return *class_of(); }
+  AnyModule clone(std::optional<Device> device = std::nullopt) const {
+    AnyModule copy = *this;
+    if (module_) copy.module_ = module_->clone(device);
+    return copy;
+  }
+
+  // Calls the module's forward. Throws TypeError when the arguments or the result are of other types.
+  template <class Return = Tensor, class... Args>
+  Return forward(Args&&... args) const {
+    std::vector<std::any> packed;
+    packed.reserve(sizeof...(Args));
+    (packed.push_back(std::any(std::decay_t<Args>(std::forward<Args>(args)))), ...);
+    std::any result = any_forward(packed);
+    if constexpr (!std::is_void_v<Return>) {
+      Return* value = std::any_cast<Return>(&result);
+      RUSH_CHECK_TYPE(value, "AnyModule: ", module_->name(), " returns another type than the one asked for");
+      return std::move(*value);
+    }
+  }
+  // The same on packed arguments, which may be moved from.
+  std::any any_forward(std::vector<std::any>& args) const {
+    ptr();
+    return call_(*module_, args);
+  }
+
+ private:
+  using Call = std::any (*)(Module& module, std::vector<std::any>& args);
+
+  const std::type_info* class_of() const {
+    ptr();
+    return class_;
+  }
+
+  template <class M>
+  static std::any call(Module& module, std::vector<std::any>& args) {
+    M& self = static_cast<M&>(module);
+    if constexpr (requires { &M::forward; }) {
+      return call_method(self, &M::forward, args);
+    } else {
+      return call_with(
+          self, args, [&](const Tensor& input) -> Tensor { return self.forward(input); },
+          static_cast<std::tuple<const Tensor&>*>(nullptr));
+    }
+  }
+  template <class M, class Base, class R, class... Params>
+  static std::any call_method(M& self, R (Base::*method)(Params...), std::vector<std::any>& args) {
+    return call_with(
+        self, args, [&](Params... values) -> R { return (self.*method)(std::forward<Params>(values)...); },
+        static_cast<std::tuple<Params...>*>(nullptr));
+  }
+  template <class M, class Base, class R, class... Params>
+  static std::any call_method(M& self, R (Base::*method)(Params...) const, std::vector<std::any>& args) {
+    return call_with(
+        self, args, [&](Params... values) -> R { return (self.*method)(std::forward<Params>(values)...); },
+        static_cast<std::tuple<Params...>*>(nullptr));
+  }
+
+  template <class Fn, class... Params>
+  static std::any call_with(const Module& module, std::vector<std::any>& args, const Fn& fn, std::tuple<Params...>*) {
+    check_count<Params...>(module, args);
+    size_t position = 0;
+    // Braces, so that the arguments are unpacked in order.
+    std::tuple<std::decay_t<Params>...> values{unpack<std::decay_t<Params>>(module, args, position++)...};
+    using R = std::invoke_result_t<Fn, Params...>;
+    if constexpr (std::is_void_v<R>) {
+      std::apply([&](auto&... each) { fn(static_cast<Params>(each)...); }, values);
+      return {};
+    } else {
+      return std::apply([&](auto&... each) { return std::any(std::decay_t<R>(fn(static_cast<Params>(each)...))); },
+                        values);
+    }
+  }
+
+  template <class... Params>
+  static void check_count(const Module& module, const std::vector<std::any>& args) {
+    constexpr bool optional[] = {detail::is_optional<std::decay_t<Params>>..., false};
+    size_t required = sizeof...(Params);
+    while (required > 0 && optional[required - 1]) --required;
+    RUSH_CHECK_TYPE(args.size() >= required && args.size() <= sizeof...(Params), module.name(), ": forward takes ",
+                    sizeof...(Params), " arguments, ", required, " of them required, got ", args.size());
+  }
+  template <class T>
+  static T unpack(const Module& module, std::vector<std::any>& args, size_t position) {
+    if constexpr (detail::is_optional<T>) {
+      if (position >= args.size()) return T();
+      if (auto* plain = std::any_cast<typename T::value_type>(&args[position])) return T(std::move(*plain));
+    }
+    T* value = std::any_cast<T>(&args[position]);
+    RUSH_CHECK_TYPE(value, module.name(), ": argument ", position + 1,
+                    " of forward has another type than the parameter");
+    return std::move(*value);
+  }
+
+  std::shared_ptr<Module> module_;
+  Call call_ = nullptr;
+  const std::type_info* class_ = nullptr;
+};
+
+// A module with the name that it is to have in a Sequential: {"conv1", Conv2d(1, 32, 3)}.
+class NamedAnyModule {
+ public:
+  template <class M>
+  NamedAnyModule(std::string name, M&& module) : name_(std::move(name)), module_(std::forward<M>(module)) {}
+  NamedAnyModule(std::string name, AnyModule module) : name_(std::move(name)), module_(std::move(module)) {}
+  const std::string& name() const noexcept { return name_; }
+  const AnyModule& module() const noexcept { return module_; }
+
+ private:
+  std::string name_;
+  AnyModule module_;
+};
+
+}  // namespace rush::nn

@@ -1,0 +1,64 @@
+#include "nn/clip_grad.h"
+
+#include <cmath>
+
+#include "autograd/grad_mode.h"
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/join.h"
+#include "core/ops/vector_norm.h"
+
+namespace rush::nn::utils {
+
+namespace {
+
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> gradients;
+  for (const Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+// The norm of all gradients as one vector: the norm of their norms.
+Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
+  if (norm_type == 0) return full({}, static_cast<double>(gradients.size()));
+  std::vector<Tensor> norms;
+  norms.reserve(gradients.size());
+  for (const Tensor& gradient : gradients)
+    norms.push_back(linalg_vector_norm(gradient, norm_type).to(gradients[0].options()));
+  return norms.size() == 1 ? norms[0] : linalg_vector_norm(stack(norms), norm_type);
+}
+
+}  // namespace
+
+double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return 0;
+  const Tensor norm = total_norm(gradients, norm_type);
+  const double norm_before = norm.item<double>();
+  RUSH_CHECK(!error_if_nonfinite || std::isfinite(norm_before), "clip_grad_norm_: the norm of order ", norm_type,
+             " of the gradients is ", norm_before, "; pass error_if_nonfinite=false to scale them nevertheless");
+  const Tensor coefficient = max_norm / (norm + 1e-6);
+  // A norm that is not a number spoils all gradients, as in PyTorch.
+  if (coefficient.item<double>() >= 1) return norm_before;
+  for (const Tensor& gradient : gradients) gradient.mul_(coefficient.to(gradient.device()));
+  return norm_before;
+}
+
+double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type, bool error_if_nonfinite) {
+  return clip_grad_norm_(std::vector<Tensor>{parameter}, max_norm, norm_type, error_if_nonfinite);
+}
+
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  const NoGradGuard no_grad;
+  for (const Tensor& gradient : gradients_of(parameters)) gradient.clamp_(-clip_value, clip_value);
+}
+
+void clip_grad_value_(const Tensor& parameter, double clip_value) {
+  clip_grad_value_(std::vector<Tensor>{parameter}, clip_value);
+}
+
+}  // namespace rush::nn::utils

@@ -1,0 +1,9 @@
+// Datasets, transforms, samplers and the loader.
+#pragma once
+#include "nn/data/data_loader.h"
+#include "nn/data/datasets/base.h"
+#include "nn/data/datasets/shared.h"
+#include "nn/data/datasets/tensor.h"
+#include "nn/data/transforms/lambda.h"
+#include "nn/data/transforms/stack.h"
+#include "nn/data/transforms/tensor.h"

@@ -1,0 +1,26 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "nn/arg.h"
+
+namespace rush::data {
+
+struct DataLoaderOptions {
+  DataLoaderOptions() = default;
+  DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}
+  RUSH_ARG(size_t, batch_size) = 1;
+  // Threads that load batches ahead of the caller; without any, a batch is loaded when it is asked for.
+  RUSH_ARG(size_t, workers) = 0;
+  // How many batches are loaded ahead at most. Default: twice the workers.
+  RUSH_ARG(std::optional<size_t>, max_jobs) = std::nullopt;
+  // How long to wait for a batch of a worker.
+  RUSH_ARG(std::optional<std::chrono::milliseconds>, timeout) = std::nullopt;
+  // Batches come in the sampler's order; otherwise as they are ready.
+  RUSH_ARG(bool, enforce_ordering) = true;
+  // Leaves out a last batch that is smaller than the others.
+  RUSH_ARG(bool, drop_last) = false;
+};
+
+}  // namespace rush::data

@@ -1,0 +1,63 @@
+// The bases of datasets. Derive from Dataset and write `get` and `size`; or from BatchDataset, to load many at once.
+#pragma once
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "core/array_ref.h"
+#include "nn/data/example.h"
+
+namespace rush::data::datasets {
+
+template <class SourceDataset, class AppliedTransform>
+class MapDataset;
+
+// A dataset is a value: every worker thread of a DataLoader has a copy. Tensors in it are shared; what copies cannot
+// share goes into a SharedBatchDataset.
+template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>>
+class BatchDataset {
+ public:
+  using BatchType = Batch;
+  using BatchRequestType = BatchRequest;
+
+  virtual ~BatchDataset() = default;
+  // The examples of a batch, by index.
+  virtual Batch get_batch(BatchRequest request) = 0;
+  // How many examples there are; nothing when that is not known.
+  virtual std::optional<size_t> size() const = 0;
+
+  // This dataset with a transform applied to every batch: dataset.map(Normalize<>(mean, std)).map(Stack<>()).
+  template <class TransformType>
+  MapDataset<Self, TransformType> map(TransformType transform) & {
+    return {static_cast<Self&>(*this), std::move(transform)};
+  }
+  template <class TransformType>
+  MapDataset<Self, TransformType> map(TransformType transform) && {
+    return {static_cast<Self&&>(*this), std::move(transform)};
+  }
+
+ protected:
+  BatchDataset() = default;
+  BatchDataset(const BatchDataset&) = default;
+  BatchDataset(BatchDataset&&) noexcept = default;
+  BatchDataset& operator=(const BatchDataset&) = default;
+  BatchDataset& operator=(BatchDataset&&) noexcept = default;
+};
+
+template <class Self, class SingleExample = Example<>>
+class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
+ public:
+  using ExampleType = SingleExample;
+
+  virtual ExampleType get(size_t index) = 0;
+  std::vector<ExampleType> get_batch(ArrayRef<size_t> indices) override {
+    std::vector<ExampleType> batch;
+    batch.reserve(indices.size());
+    for (size_t index : indices) batch.push_back(get(index));
+    return batch;
+  }
+};
+
+}  // namespace rush::data::datasets
+
+#include "nn/data/datasets/map.h"

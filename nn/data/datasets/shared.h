@@ -1,0 +1,33 @@
+// One dataset for all workers of a DataLoader, in place of a copy each.
+#pragma once
+#include <memory>
+
+#include "nn/data/datasets/base.h"
+
+namespace rush::data::datasets {
+
+// The workers call get_batch at the same time: the dataset has to allow it.
+template <class UnderlyingDataset>
+class SharedBatchDataset final
+    : public BatchDataset<SharedBatchDataset<UnderlyingDataset>, typename UnderlyingDataset::BatchType,
+                          typename UnderlyingDataset::BatchRequestType> {
+ public:
+  SharedBatchDataset(std::shared_ptr<UnderlyingDataset> dataset) : dataset_(std::move(dataset)) {}
+
+  typename UnderlyingDataset::BatchType get_batch(typename UnderlyingDataset::BatchRequestType request) override {
+    return dataset_->get_batch(std::move(request));
+  }
+  std::optional<size_t> size() const override { return dataset_->size(); }
+  UnderlyingDataset& operator*() { return *dataset_; }
+  UnderlyingDataset* operator->() { return dataset_.get(); }
+
+ private:
+  std::shared_ptr<UnderlyingDataset> dataset_;
+};
+
+template <class UnderlyingDataset, class... Args>
+SharedBatchDataset<UnderlyingDataset> make_shared_dataset(Args&&... args) {
+  return std::make_shared<UnderlyingDataset>(std::forward<Args>(args)...);
+}
+
+}  // namespace rush::data::datasets

@@ -1,0 +1,127 @@
+// WorkerPool: threads that carry out numbered jobs and hand back their results in order.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace rush::data {
+
+template <class Job, class Result>
+class WorkerPool {
+ public:
+  using Work = std::function<Result(Job)>;
+
+  // Starts a thread for each function.
+  explicit WorkerPool(std::vector<Work> works) {
+    try {
+      for (Work& work : works) {
+        threads_.emplace_back([this, work = std::move(work)] { run(work); });
+      }
+    } catch (...) {  // no more threads to be had
+      stop();
+      throw;
+    }
+  }
+  ~WorkerPool() { stop(); }
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  void push(Job job) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.emplace_back(next_number_++, std::move(job));
+    }
+    ++outstanding_;
+    jobs_changed_.notify_one();
+  }
+  // Jobs that were pushed and whose results were not taken.
+  size_t outstanding() const { return outstanding_; }
+
+  // Waits for the result of the oldest job, or of any. What the job threw, this throws. Throws Error after `timeout`.
+  Result pop(bool in_order, const std::optional<std::chrono::milliseconds>& timeout) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto ready = [&] { return in_order ? results_.count(next_result_) > 0 : !results_.empty(); };
+    if (timeout) {
+      RUSH_CHECK(results_changed_.wait_for(lock, *timeout, ready), "DataLoader: no worker delivered a batch within ",
+                 timeout->count(), " ms");
+    } else {
+      results_changed_.wait(lock, ready);
+    }
+    Outcome outcome = std::move(results_.begin()->second);
+    results_.erase(results_.begin());
+    lock.unlock();
+    ++next_result_;
+    --outstanding_;
+    if (outcome.failure) std::rethrow_exception(outcome.failure);
+    return std::move(*outcome.result);
+  }
+
+  // Forgets all jobs and results. A job that is being carried out is finished, and its result dropped.
+  void clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    jobs_.clear();
+    results_.clear();
+    next_result_ = first_wanted_ = next_number_;
+    outstanding_ = 0;
+  }
+
+ private:
+  struct Outcome {
+    std::optional<Result> result;
+    std::exception_ptr failure;
+  };
+
+  void stop() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    jobs_changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void run(const Work& work) {
+    const SerialLoopsGuard one_thread;  // the workers themselves are what runs in parallel
+    while (true) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      jobs_changed_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
+      if (stopping_) return;
+      auto [number, job] = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      Outcome outcome;
+      try {
+        outcome.result.emplace(work(std::move(job)));
+      } catch (...) {
+        outcome.failure = std::current_exception();
+      }
+      lock.lock();
+      if (number >= first_wanted_) results_.emplace(number, std::move(outcome));
+      lock.unlock();
+      results_changed_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable jobs_changed_, results_changed_;
+  std::deque<std::pair<uint64_t, Job>> jobs_;
+  std::map<uint64_t, Outcome> results_;
+  uint64_t next_number_ = 0, first_wanted_ = 0;
+  bool stopping_ = false;
+  uint64_t next_result_ = 0;  // these two belong to the caller's thread
+  size_t outstanding_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace rush::data

@@ -1,0 +1,56 @@
+// ExpandingArray<D>: a number for each of D dimensions, given one by one or as a single number for all of them.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+
+#include "core/array_ref.h"
+#include "core/error.h"
+
+namespace rush {
+
+template <size_t D, class T = int64_t>
+class ExpandingArray {
+ public:
+  ExpandingArray(T all) { values_.fill(all); }
+  ExpandingArray(std::initializer_list<T> values) : ExpandingArray(ArrayRef<T>(values)) {}
+  ExpandingArray(const std::vector<T>& values) : ExpandingArray(ArrayRef<T>(values)) {}
+  ExpandingArray(const std::array<T, D>& values) : values_(values) {}
+  // Throws ValueError unless there is one number, for all dimensions, or D of them.
+  ExpandingArray(ArrayRef<T> values) {
+    RUSH_CHECK_VALUE(values.size() == D || values.size() == 1, "expected one number or ", D, ", got ", values.size());
+    for (size_t i = 0; i < D; ++i) values_[i] = values[values.size() == 1 ? 0 : i];
+  }
+
+  operator ArrayRef<T>() const { return ArrayRef<T>(values_.data(), D); }
+  ArrayRef<T> ref() const { return *this; }
+  T operator[](size_t i) const { return values_[i]; }
+  size_t size() const { return D; }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+  friend bool operator==(const ExpandingArray& a, const ExpandingArray& b) { return a.values_ == b.values_; }
+
+ private:
+  std::array<T, D> values_;
+};
+
+// The same where a dimension may be left as it is: {7, std::nullopt}.
+template <size_t D>
+class ExpandingArrayWithOptionalElem {
+ public:
+  using Element = std::optional<int64_t>;
+  ExpandingArrayWithOptionalElem(int64_t all) { values_.fill(all); }
+  ExpandingArrayWithOptionalElem(std::initializer_list<Element> values) {
+    RUSH_CHECK_VALUE(values.size() == D || values.size() == 1, "expected one number or ", D, ", got ", values.size());
+    for (size_t i = 0; i < D; ++i) values_[i] = values.begin()[values.size() == 1 ? 0 : i];
+  }
+
+  const Element& operator[](size_t i) const { return values_[i]; }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+
+ private:
+  std::array<Element, D> values_;
+};
+
+}  // namespace rush

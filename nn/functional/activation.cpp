@@ -1,0 +1,51 @@
+#include "nn/functional/activation.h"
+
+#include "core/ops/activation.h"
+#include "core/ops/binary.h"
+#include "core/ops/unary.h"
+
+namespace rush::nn::functional {
+
+Tensor relu(Tensor input, const ReLUFuncOptions& o) { return o.inplace() ? rush::relu_(input) : rush::relu(input); }
+Tensor relu6(Tensor input, const ReLU6FuncOptions& o) {
+  return o.inplace() ? rush::hardtanh_(input, 0, 6) : rush::hardtanh(input, 0, 6);
+}
+Tensor elu(Tensor input, const ELUFuncOptions& o) {
+  return o.inplace() ? rush::elu_(input, o.alpha()) : rush::elu(input, o.alpha());
+}
+Tensor selu(Tensor input, const SELUFuncOptions& o) { return o.inplace() ? rush::selu_(input) : rush::selu(input); }
+Tensor celu(Tensor input, const CELUFuncOptions& o) {
+  return o.inplace() ? rush::celu_(input, o.alpha()) : rush::celu(input, o.alpha());
+}
+Tensor leaky_relu(Tensor input, const LeakyReLUFuncOptions& o) {
+  return o.inplace() ? rush::leaky_relu_(input, o.negative_slope()) : rush::leaky_relu(input, o.negative_slope());
+}
+Tensor gelu(const Tensor& input, const GELUFuncOptions& o) { return rush::gelu(input, o.approximate()); }
+Tensor silu(Tensor input, const SiLUFuncOptions& o) { return o.inplace() ? rush::silu_(input) : rush::silu(input); }
+Tensor mish(Tensor input, const MishFuncOptions& o) { return o.inplace() ? rush::mish_(input) : rush::mish(input); }
+Tensor hardswish(Tensor input, const HardswishFuncOptions& o) {
+  return o.inplace() ? rush::hardswish_(input) : rush::hardswish(input);
+}
+Tensor hardsigmoid(Tensor input, const HardsigmoidFuncOptions& o) {
+  return o.inplace() ? rush::hardsigmoid_(input) : rush::hardsigmoid(input);
+}
+Tensor hardtanh(Tensor input, const HardtanhFuncOptions& o) {
+  return o.inplace() ? rush::hardtanh_(input, o.min_val(), o.max_val())
+                     : rush::hardtanh(input, o.min_val(), o.max_val());
+}
+Tensor softplus(const Tensor& input, const SoftplusFuncOptions& o) {
+  return rush::softplus(input, o.beta(), o.threshold());
+}
+Tensor sigmoid(const Tensor& input) { return rush::sigmoid(input); }
+Tensor tanh(const Tensor& input) { return rush::tanh(input); }
+Tensor logsigmoid(const Tensor& input) { return rush::log_sigmoid(input); }
+Tensor softsign(const Tensor& input) { return input / (input.abs() + 1); }
+Tensor tanhshrink(const Tensor& input) { return input - input.tanh(); }
+Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& o) { return input.softmax(o.dim(), o.dtype()); }
+Tensor softmin(const Tensor& input, const SoftminFuncOptions& o) { return (-input).softmax(o.dim(), o.dtype()); }
+Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& o) {
+  return input.log_softmax(o.dim(), o.dtype());
+}
+Tensor glu(const Tensor& input, const GLUFuncOptions& o) { return rush::glu(input, o.dim()); }
+
+}  // namespace rush::nn::functional

@@ -1,0 +1,33 @@
+#include "nn/functional/conv.h"
+
+#include "core/ops/conv.h"
+#include "nn/functional/optional_tensor.h"
+
+namespace rush::nn::functional {
+
+namespace {
+
+// `conv` is overloaded: padding is numbers, or "same" or "valid".
+template <size_t D, class Conv>
+Tensor convolve(const Conv& conv, const Tensor& input, const Tensor& weight, const ConvFuncOptions<D>& o) {
+  const auto bias = optional_tensor(o.bias());
+  if (const auto* numbers = std::get_if<ExpandingArray<D>>(&o.padding())) {
+    return conv(input, weight, bias, o.stride().ref(), numbers->ref(), o.dilation().ref(), o.groups());
+  }
+  const std::string_view padding = enumtype::holds<enumtype::kSame>(o.padding()) ? "same" : "valid";
+  return conv(input, weight, bias, o.stride().ref(), padding, o.dilation().ref(), o.groups());
+}
+
+}  // namespace
+
+#define RUSH_CONV(conv)                                                                                               \
+  convolve(                                                                                                           \
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& bias, IntArrayRef stride, auto padding,       \
+         IntArrayRef dilation, int64_t groups) { return rush::conv(x, w, bias, stride, padding, dilation, groups); }, \
+      input, weight, options)
+
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Conv1dFuncOptions& options) { return RUSH_CONV(conv1d); }
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) { return RUSH_CONV(conv2d); }
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions& options) { return RUSH_CONV(conv3d); }
+
+}  // namespace rush::nn::functional

@@ -1,0 +1,12 @@
+#pragma once
+#include "nn/options/conv.h"
+
+namespace rush::nn::functional {
+
+// Cross-correlation: (N, C, L), (O, C / groups, K) -> (N, O, L'); likewise with two and three dimensions, and without
+// N.
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Conv1dFuncOptions& options = {});
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options = {});
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions& options = {});
+
+}  // namespace rush::nn::functional

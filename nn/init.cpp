@@ -1,0 +1,143 @@
+#include "nn/init.h"
+
+#include <cmath>
+
+#include "autograd/grad_mode.h"
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+
+namespace rush::nn::init {
+
+double calculate_gain(NonlinearityType nonlinearity, double param) {
+  using enumtype::holds;
+  if (holds<enumtype::kTanh>(nonlinearity)) return 5.0 / 3.0;
+  if (holds<enumtype::kReLU>(nonlinearity)) return std::sqrt(2.0);
+  if (holds<enumtype::kLeakyReLU>(nonlinearity)) return std::sqrt(2.0 / (1 + param * param));
+  if (holds<enumtype::kSELU>(nonlinearity)) return 3.0 / 4.0;
+  return 1.0;
+}
+
+std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
+  RUSH_CHECK_VALUE(tensor.dim() >= 2, "init: fan in and fan out need at least 2 dimensions, got shape ",
+                   tensor.sizes());
+  int64_t receptive_field = 1;
+  for (int64_t d = 2; d < tensor.dim(); ++d) receptive_field *= tensor.size(d);
+  return {tensor.size(1) * receptive_field, tensor.size(0) * receptive_field};
+}
+
+Tensor uniform_(Tensor tensor, double low, double high) {
+  const NoGradGuard no_grad;
+  return tensor.uniform_(low, high);
+}
+
+Tensor normal_(Tensor tensor, double mean, double std) {
+  const NoGradGuard no_grad;
+  return tensor.normal_(mean, std);
+}
+
+Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b) {
+  const NoGradGuard no_grad;
+  const auto normal_cdf = [](double x) { return (1 + std::erf(x / std::sqrt(2.0))) / 2; };
+  const double low = normal_cdf((a - mean) / std), high = normal_cdf((b - mean) / std);
+  // Uniform in the cumulative distribution's range of [a, b], mapped back through its inverse.
+  tensor.uniform_(2 * low - 1, 2 * high - 1);
+  tensor.erfinv_();
+  tensor.mul_(std * std::sqrt(2.0));
+  tensor.add_(mean);
+  return tensor.clamp_(a, b);
+}
+
+Tensor constant_(Tensor tensor, const Scalar& value) {
+  const NoGradGuard no_grad;
+  return tensor.fill_(value);
+}
+
+Tensor ones_(Tensor tensor) { return constant_(std::move(tensor), 1); }
+Tensor zeros_(Tensor tensor) { return constant_(std::move(tensor), 0); }
+
+Tensor eye_(Tensor matrix) {
+  RUSH_CHECK_VALUE(matrix.dim() == 2, "eye_: expected a matrix, got shape ", matrix.sizes());
+  const NoGradGuard no_grad;
+  matrix.zero_();
+  // The diagonal, as a view.
+  const int64_t length = std::min(matrix.size(0), matrix.size(1));
+  matrix.as_strided(length, matrix.stride(0) + matrix.stride(1)).fill_(1);
+  return matrix;
+}
+
+Tensor dirac_(Tensor tensor, int64_t groups) {
+  RUSH_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_: expected 3, 4 or 5 dimensions, got shape ",
+                   tensor.sizes());
+  RUSH_CHECK_VALUE(groups >= 1 && tensor.size(0) % groups == 0, "dirac_: ", tensor.size(0),
+                   " output channels cannot be divided into ", groups, " groups");
+  const NoGradGuard no_grad;
+  tensor.zero_();
+  const int64_t outputs_per_group = tensor.size(0) / groups;
+  for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t channel = 0; channel < std::min(outputs_per_group, tensor.size(1)); ++channel) {
+      Tensor kernel = tensor[group * outputs_per_group + channel][channel];
+      while (kernel.dim() > 0) kernel = kernel.select(0, kernel.size(0) / 2);
+      kernel.fill_(1);
+    }
+  }
+  return tensor;
+}
+
+Tensor xavier_uniform_(Tensor tensor, double gain) {
+  const auto [fan_in, fan_out] = _calculate_fan_in_and_fan_out(tensor);
+  const double std = gain * std::sqrt(2.0 / static_cast<double>(fan_in + fan_out));
+  const double bound = std::sqrt(3.0) * std;
+  return uniform_(std::move(tensor), -bound, bound);
+}
+
+Tensor xavier_normal_(Tensor tensor, double gain) {
+  const auto [fan_in, fan_out] = _calculate_fan_in_and_fan_out(tensor);
+  return normal_(std::move(tensor), 0, gain * std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)));
+}
+
+namespace {
+
+double kaiming_deviation(const Tensor& tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
+  const auto [fan_in, fan_out] = _calculate_fan_in_and_fan_out(tensor);
+  const int64_t fan = enumtype::holds<enumtype::kFanIn>(mode) ? fan_in : fan_out;
+  return calculate_gain(nonlinearity, a) / std::sqrt(static_cast<double>(fan));
+}
+
+}  // namespace
+
+Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
+  if (tensor.numel() == 0) return tensor;
+  const double bound = std::sqrt(3.0) * kaiming_deviation(tensor, a, mode, nonlinearity);
+  return uniform_(std::move(tensor), -bound, bound);
+}
+
+Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
+  if (tensor.numel() == 0) return tensor;
+  const double std = kaiming_deviation(tensor, a, mode, nonlinearity);
+  return normal_(std::move(tensor), 0, std);
+}
+
+Tensor orthogonal_(Tensor tensor, double gain) {
+  RUSH_CHECK_VALUE(tensor.dim() >= 2, "orthogonal_: expected at least 2 dimensions, got shape ", tensor.sizes());
+  if (tensor.numel() == 0) return tensor;
+  const NoGradGuard no_grad;
+  const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
+  const int64_t few = std::min(rows, columns), many = std::max(rows, columns);
+  // Gram and Schmidt's method on rows of normal numbers: the orthonormal factor of their QR decomposition whose
+  // triangular one has a positive diagonal, which is uniformly distributed (Mezzadri, "How to generate random matrices
+  // from the classical compact groups", 2007). Each row is projected twice, for accuracy.
+  Tensor basis = empty({few, many}, tensor.options().dtype(kFloat64)).normal_();
+  for (int64_t i = 0; i < few; ++i) {
+    const Tensor row = basis.narrow(0, i, 1);  // (1, many)
+    for (int pass = 0; i > 0 && pass < 2; ++pass) {
+      const Tensor done = basis.narrow(0, 0, i);  // (i, many)
+      row.sub_(row.mm(done.t()).mm(done));
+    }
+    row.div_(row.mul(row).sum().sqrt());
+  }
+  const Tensor matrix = rows <= columns ? basis : basis.t();
+  tensor.copy_(matrix.reshape(tensor.sizes()).mul(gain));
+  return tensor;
+}
+
+}  // namespace rush::nn::init

@@ -1,0 +1,179 @@
+// Module: the base of everything that has parameters. It owns its parameters, buffers and submodules by name.
+#pragma once
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/tensor.h"
+#include "nn/module_holder.h"
+#include "nn/ordered_dict.h"
+
+namespace rush::nn {
+
+// Note [Modules are shared]
+// A module lives in a std::shared_ptr: its parent holds it by name in `children_`, and the parent's class usually keeps
+// a second handle as a member, with which `forward` calls it. Classes come in pairs: `LinearImpl` derives from Module,
+// and `Linear` is a ModuleHolder<LinearImpl>, a shared_ptr that constructs what it points to.
+//
+// Derive from Module, register what you own in the constructor, and write a `forward` of any signature.
+class Module : public std::enable_shared_from_this<Module> {
+ public:
+  // Without a name, it is taken from the class.
+  explicit Module(std::string name);
+  Module();
+  Module(const Module&) = default;
+  Module& operator=(const Module&) = default;
+  Module(Module&&) noexcept = default;
+  Module& operator=(Module&&) noexcept = default;
+  virtual ~Module() = default;
+
+  // "rush::nn::LinearImpl", or what the constructor was given.
+  const std::string& name() const noexcept;
+
+  // A module of the same class with parameters, buffers and submodules of its own, equal to this one's, on `device` if
+  // one is given. Throws NotImplementedError unless the class derives from Cloneable.
+  virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
+
+  // Calls fn on this module, then on all below it. `fn` takes one of (Module&), (const Module&), (const
+  // std::shared_ptr<Module>&), each optionally with the module's full name, a const std::string&, before it.
+  template <class Fn>
+  void apply(const Fn& fn, const std::string& name_prefix = "");
+  template <class Fn>
+  void apply(const Fn& fn, const std::string& name_prefix = "") const;
+
+  // Parameters and buffers: own ones first, then the submodules', named "conv1.weight". What is registered in two
+  // places (a tied weight) is listed once, under the first name, so that no optimiser updates it twice; undefined
+  // tensors are left out.
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
+  std::vector<Tensor> buffers(bool recurse = true) const;
+  OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
+
+  // This module (under the name `name_prefix`) and all below it, each once.
+  std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
+  OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = "",
+                                                                  bool include_self = true) const;
+  // Direct submodules.
+  std::vector<std::shared_ptr<Module>> children() const { return children_.values(); }
+  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return children_; }
+
+  // Training mode, for this module and all below it: dropout and batch normalisation behave differently.
+  virtual void train(bool on = true);
+  void eval() { train(false); }
+  virtual bool is_training() const noexcept { return is_training_; }
+
+  // Moves parameters, buffers and gradients, in place: optimisers keep pointing at them. A dtype applies to floating
+  // point and complex tensors only, as in Python; libtorch converts integer buffers too.
+  virtual void to(Device device, ScalarType dtype, bool non_blocking = false);
+  virtual void to(ScalarType dtype, bool non_blocking = false);
+  virtual void to(Device device, bool non_blocking = false);
+
+  // Drops the gradients of all parameters, or fills them with zero.
+  virtual void zero_grad(bool set_to_none = true);
+
+  // This module as the given class (LinearImpl or Linear); null when it is another.
+  template <class ModuleType>
+  auto* as() noexcept {
+    return dynamic_cast<detail::contained_t<ModuleType>*>(this);
+  }
+  template <class ModuleType>
+  const auto* as() const noexcept {
+    return dynamic_cast<const detail::contained_t<ModuleType>*>(this);
+  }
+
+  // Writes what stands for this module when it is printed: "rush::nn::Linear(in_features=2, out_features=3,
+  // bias=true)".
+  virtual void pretty_print(std::ostream& stream) const;
+
+  // Takes ownership under a name, and returns what was registered. Throws ValueError when the name is empty, has a dot
+  // or is taken. A parameter may be undefined, for one that an option turned off.
+  Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
+  // State that is not trained: running statistics, masks.
+  Tensor& register_buffer(std::string name, Tensor tensor);
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
+    add_child(std::move(name), module);
+    return module;
+  }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
+    return register_module(std::move(name), holder.ptr());
+  }
+  // As register_module, in place of the submodule that has the name. Throws ValueError when there is none.
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
+    children_[name] = module;
+    return module;
+  }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
+    return replace_module(name, holder.ptr());
+  }
+  void unregister_module(const std::string& name) { children_.erase(name); }
+
+ protected:
+  OrderedDict<std::string, Tensor> parameters_{"Parameter"};
+
+ private:
+  template <class Derived>
+  friend class Cloneable;
+  friend std::ostream& operator<<(std::ostream& stream, const Module& module);
+
+  void add_child(std::string name, std::shared_ptr<Module> module);
+  // Takes over the state of `other`, a module of the same class. Cloneable knows how.
+  virtual void clone_(Module& other, const std::optional<Device>& device);
+  void convert(const TensorOptions& target, bool non_blocking);
+  void pretty_print_recursive(std::ostream& stream, const std::string& indentation) const;
+
+  OrderedDict<std::string, Tensor> buffers_{"Buffer"};
+  OrderedDict<std::string, std::shared_ptr<Module>> children_{"Submodule"};
+  mutable std::string name_;
+  bool is_training_ = true;
+};
+
+// The module and all below it, indented.
+std::ostream& operator<<(std::ostream& stream, const Module& module);
+
+namespace detail {
+
+// "layer" + "weight" -> "layer.weight"
+std::string join_names(const std::string& prefix, const std::string& name);
+// The pointer that holds the module. Throws Error when it is not held by a std::shared_ptr.
+std::shared_ptr<Module> shared_module(const Module& module);
+
+template <class Fn, class M>
+void call_with_module(const Fn& fn, const std::string& name, M& module) {
+  if constexpr (std::is_invocable_v<Fn, M&>) {
+    fn(module);
+  } else if constexpr (std::is_invocable_v<Fn, const std::string&, M&>) {
+    fn(name, module);
+  } else {
+    const std::shared_ptr<Module> shared = shared_module(module);
+    if constexpr (std::is_invocable_v<Fn, const std::shared_ptr<Module>&>) {
+      fn(shared);
+    } else {
+      fn(name, shared);
+    }
+  }
+}
+
+}  // namespace detail
+
+template <class Fn>
+void Module::apply(const Fn& fn, const std::string& name_prefix) {
+  detail::call_with_module(fn, name_prefix, *this);
+  for (auto& child : children_) child.value()->apply(fn, detail::join_names(name_prefix, child.key()));
+}
+
+template <class Fn>
+void Module::apply(const Fn& fn, const std::string& name_prefix) const {
+  detail::call_with_module(fn, name_prefix, *this);
+  for (const auto& child : children_) {
+    const Module& module = *child.value();
+    module.apply(fn, detail::join_names(name_prefix, child.key()));
+  }
+}
+
+}  // namespace rush::nn

@@ -1,0 +1,91 @@
+// ModuleHolder: the handle through which modules are used. See Note [Modules are shared].
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "core/error.h"
+
+namespace rush::nn {
+
+namespace detail {
+
+struct ModuleHolderBase {};
+template <class T>
+inline constexpr bool is_module_holder = std::is_base_of_v<ModuleHolderBase, std::decay_t<T>>;
+
+// LinearImpl for Linear and for LinearImpl.
+template <class T, bool = is_module_holder<T>>
+struct Contained {
+  using type = T;
+};
+template <class T>
+struct Contained<T, true> {
+  using type = typename T::ContainedType;
+};
+template <class T>
+using contained_t = typename Contained<T>::type;
+
+}  // namespace detail
+
+// A shared pointer to a module that constructs it: Linear(2, 3) makes a LinearImpl(2, 3). A holder made from nullptr is
+// empty, for members that a constructor fills later.
+template <class ContainedModule>
+class ModuleHolder : detail::ModuleHolderBase {
+ public:
+  using ContainedType = ContainedModule;
+
+  ModuleHolder() : impl_(std::make_shared<ContainedModule>()) {
+    static_assert(std::is_default_constructible_v<ContainedModule>,
+                  "this module has no default constructor; declare the member as `Name member{nullptr}` and assign it "
+                  "in your constructor");
+  }
+  ModuleHolder(std::nullptr_t) {}
+  ModuleHolder(std::shared_ptr<ContainedModule> module) : impl_(std::move(module)) {}
+  template <class Head, class... Tail>
+  requires(!(sizeof...(Tail) == 0 &&
+             (std::is_base_of_v<ModuleHolder, std::decay_t<Head>> ||
+              std::is_convertible_v<Head, std::shared_ptr<ContainedModule>>))) explicit ModuleHolder(Head&& head,
+                                                                                                     Tail&&... tail)
+      : impl_(std::make_shared<ContainedModule>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+
+  explicit operator bool() const noexcept { return static_cast<bool>(impl_); }
+  bool is_empty() const noexcept { return !impl_; }
+  // All throw Error on an empty holder.
+  ContainedModule* operator->() const { return get(); }
+  ContainedModule& operator*() const { return *get(); }
+  ContainedModule* get() const { return ptr().get(); }
+  const std::shared_ptr<ContainedModule>& ptr() const {
+    RUSH_CHECK(impl_, "accessing an empty module holder");
+    return impl_;
+  }
+  operator std::shared_ptr<ContainedModule>() const { return ptr(); }
+
+  // Calls forward.
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) const {
+    return get()->forward(std::forward<Args>(args)...);
+  }
+
+ protected:
+  std::shared_ptr<ContainedModule> impl_;
+};
+
+// Prints the module that it holds.
+template <class Stream, class ContainedModule>
+Stream& operator<<(Stream& stream, const ModuleHolder<ContainedModule>& holder) {
+  stream << *holder;
+  return stream;
+}
+
+}  // namespace rush::nn
+
+// Defines the class Name as the holder of NameImpl.
+#define RUSH_MODULE(Name)                                     \
+  class Name : public ::rush::nn::ModuleHolder<Name##Impl> {  \
+   public:                                                    \
+    using ::rush::nn::ModuleHolder<Name##Impl>::ModuleHolder; \
+    using Impl [[maybe_unused]] = Name##Impl;                 \
+  }

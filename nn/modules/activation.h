@@ -1,0 +1,68 @@
+// Activations: modules without parameters (but PReLU) that apply a function of nn::functional.
+#pragma once
+#include "nn/cloneable.h"
+#include "nn/options/activation.h"
+
+namespace rush::nn {
+
+// Name, function.
+#define RUSH_FORALL_PLAIN_ACTIVATIONS(X) \
+  X(Sigmoid, sigmoid)                    \
+  X(Tanh, tanh)                          \
+  X(LogSigmoid, logsigmoid)              \
+  X(Softsign, softsign)                  \
+  X(Tanhshrink, tanhshrink)
+
+// Likewise, with options NameOptions that have defaults.
+#define RUSH_FORALL_ACTIVATIONS(X) \
+  X(ReLU, relu)                    \
+  X(ReLU6, relu6)                  \
+  X(ELU, elu)                      \
+  X(SELU, selu)                    \
+  X(CELU, celu)                    \
+  X(LeakyReLU, leaky_relu)         \
+  X(GELU, gelu)                    \
+  X(SiLU, silu)                    \
+  X(Mish, mish)                    \
+  X(Hardswish, hardswish)          \
+  X(Hardsigmoid, hardsigmoid)      \
+  X(Hardtanh, hardtanh)            \
+  X(Softplus, softplus)            \
+  X(GLU, glu)
+
+// Likewise, with options that must be given.
+#define RUSH_FORALL_DIMENSION_ACTIVATIONS(X) \
+  X(Softmax, softmax)                        \
+  X(Softmin, softmin)                        \
+  X(LogSoftmax, log_softmax)
+
+#define RUSH_PLAIN_ACTIVATION(Name, function)               \
+  class Name##Impl : public Cloneable<Name##Impl> {         \
+   public:                                                  \
+    void reset() override {}                                \
+    void pretty_print(std::ostream& stream) const override; \
+    Tensor forward(const Tensor& input);                    \
+  };                                                        \
+  RUSH_MODULE(Name);
+#define RUSH_ACTIVATION_WITH(Name, ...)                                                 \
+  class Name##Impl : public Cloneable<Name##Impl> {                                     \
+   public:                                                                              \
+    explicit Name##Impl(const Name##Options& options __VA_ARGS__) : options(options) {} \
+    void reset() override {}                                                            \
+    void pretty_print(std::ostream& stream) const override;                             \
+    Tensor forward(const Tensor& input);                                                \
+                                                                                        \
+    Name##Options options;                                                              \
+  };                                                                                    \
+  RUSH_MODULE(Name);
+#define RUSH_ACTIVATION(Name, function) RUSH_ACTIVATION_WITH(Name, = {})
+#define RUSH_DIMENSION_ACTIVATION(Name, function) RUSH_ACTIVATION_WITH(Name)
+RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
+RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
+RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_DIMENSION_ACTIVATION)
+#undef RUSH_PLAIN_ACTIVATION
+#undef RUSH_ACTIVATION_WITH
+#undef RUSH_ACTIVATION
+#undef RUSH_DIMENSION_ACTIVATION
+
+}  // namespace rush::nn

@@ -1,0 +1,256 @@
+// Modules that hold modules: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict.
+#pragma once
+#include <initializer_list>
+
+#include "nn/any_module.h"
+#include "nn/cloneable.h"
+
+namespace rush::nn {
+
+// Calls its modules in a row, each with what the one before returned. They are named "0", "1", ... unless given names:
+// Sequential({{"fc", Linear(4, 2)}, {"act", ReLU()}}). torch.nn.Sequential.
+class SequentialImpl : public Cloneable<SequentialImpl> {
+ public:
+  using Iterator = std::vector<AnyModule>::iterator;
+  using ConstIterator = std::vector<AnyModule>::const_iterator;
+
+  SequentialImpl() = default;
+  template <class... Modules>
+  requires(sizeof...(Modules) > 0 && !(std::is_same_v<std::decay_t<Modules>, SequentialImpl> || ...) &&
+           !(std::is_same_v<std::decay_t<Modules>, std::initializer_list<NamedAnyModule>> || ...) &&
+           !(std::is_same_v<std::decay_t<Modules>, OrderedDict<std::string, AnyModule>> ||
+             ...)) explicit SequentialImpl(Modules&&... modules) {
+    (push_back(std::forward<Modules>(modules)), ...);
+  }
+  explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
+    for (const NamedAnyModule& each : modules) push_back(each.name(), each.module());
+  }
+  explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& modules) {
+    for (const auto& each : modules) push_back(each.key(), each.value());
+  }
+
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  template <class Return = Tensor, class... Inputs>
+  Return forward(Inputs&&... inputs) {
+    RUSH_CHECK(!is_empty(), "Sequential: forward of an empty one");
+    std::vector<std::any> values;
+    (values.push_back(std::any(std::decay_t<Inputs>(std::forward<Inputs>(inputs)))), ...);
+    for (const AnyModule& module : modules_) {
+      std::any result = module.any_forward(values);
+      values.clear();
+      values.push_back(std::move(result));
+    }
+    Return* value = std::any_cast<Return>(&values[0]);
+    RUSH_CHECK_TYPE(value, "Sequential: the last module returns another type than the one asked for");
+    return std::move(*value);
+  }
+
+  void push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
+  void push_back(std::string name, AnyModule module) {
+    register_module(std::move(name), module.ptr());
+    modules_.push_back(std::move(module));
+  }
+  template <class M>
+  requires std::is_base_of_v<Module, M>
+  void push_back(std::shared_ptr<M> module) { push_back(AnyModule(std::move(module))); }
+  template <class M>
+  requires std::is_base_of_v<Module, std::decay_t<M>> || detail::is_module_holder<M>
+  void push_back(M&& module) { push_back(AnyModule(std::forward<M>(module))); }
+  template <class M>
+  requires std::is_base_of_v<Module, std::decay_t<M>> || detail::is_module_holder<M>
+  void push_back(std::string name, M&& module) { push_back(std::move(name), AnyModule(std::forward<M>(module))); }
+
+  // Appends all modules of another container.
+  template <class Container>
+  void extend(const Container& container) {
+    for (const auto& module : container) push_back(module);
+  }
+
+  Iterator begin() { return modules_.begin(); }
+  Iterator end() { return modules_.end(); }
+  ConstIterator begin() const { return modules_.begin(); }
+  ConstIterator end() const { return modules_.end(); }
+  size_t size() const noexcept { return modules_.size(); }
+  bool is_empty() const noexcept { return modules_.empty(); }
+  std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+  // Throws IndexError when there is no such position.
+  std::shared_ptr<Module> ptr(size_t index) const {
+    check_index(index);
+    return modules_[index].ptr();
+  }
+  template <class T>
+  auto& at(size_t index) const {
+    check_index(index);
+    return modules_[index].template get<T>();
+  }
+
+ private:
+  void check_index(size_t index) const {
+    RUSH_CHECK_INDEX(index < modules_.size(), "Sequential: position ", index, " of ", modules_.size());
+  }
+
+  std::vector<AnyModule> modules_;
+};
+
+class Sequential : public ModuleHolder<SequentialImpl> {
+ public:
+  using ModuleHolder<SequentialImpl>::ModuleHolder;
+  using Impl = SequentialImpl;
+  Sequential() = default;
+  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+};
+
+// A list of modules, which its owner calls as it likes. They are named "0", "1", ... torch.nn.ModuleList.
+class ModuleListImpl : public Cloneable<ModuleListImpl> {
+ public:
+  using Iterator = std::vector<std::shared_ptr<Module>>::iterator;
+  using ConstIterator = std::vector<std::shared_ptr<Module>>::const_iterator;
+
+  ModuleListImpl() = default;
+  template <class... Modules>
+  requires(sizeof...(Modules) > 0 && !(std::is_same_v<std::decay_t<Modules>, ModuleListImpl> ||
+                                       ...)) explicit ModuleListImpl(Modules&&... modules) {
+    (push_back(std::forward<Modules>(modules)), ...);
+  }
+
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  void push_back(std::shared_ptr<Module> module);
+  template <class M>
+  void push_back(const ModuleHolder<M>& holder) {
+    push_back(std::static_pointer_cast<Module>(holder.ptr()));
+  }
+  template <class M>
+  requires std::is_base_of_v<Module, std::decay_t<M>>
+  void push_back(M&& module) {
+    push_back(std::static_pointer_cast<Module>(std::make_shared<std::decay_t<M>>(std::forward<M>(module))));
+  }
+  // Puts a module before position `index`; those behind move on, names included.
+  void insert(size_t index, std::shared_ptr<Module> module);
+  template <class M>
+  void insert(size_t index, const ModuleHolder<M>& holder) {
+    insert(index, std::static_pointer_cast<Module>(holder.ptr()));
+  }
+  template <class Container>
+  void extend(const Container& container) {
+    for (const auto& module : container) push_back(module);
+  }
+
+  Iterator begin() { return modules_.begin(); }
+  Iterator end() { return modules_.end(); }
+  ConstIterator begin() const { return modules_.begin(); }
+  ConstIterator end() const { return modules_.end(); }
+  size_t size() const noexcept { return modules_.size(); }
+  bool is_empty() const noexcept { return modules_.empty(); }
+  std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+  // Throws IndexError when there is no such position.
+  std::shared_ptr<Module> ptr(size_t index) const;
+  // The module at `index` as its class. Throws TypeError when it is another.
+  template <class T>
+  auto& at(size_t index) const {
+    auto* module = ptr(index)->template as<T>();
+    RUSH_CHECK_TYPE(module, "ModuleList: position ", index, " holds ", modules_[index]->name());
+    return *module;
+  }
+
+ private:
+  std::vector<std::shared_ptr<Module>> modules_;
+};
+RUSH_MODULE(ModuleList);
+
+// Modules by name. torch.nn.ModuleDict.
+class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
+ public:
+  using Items = OrderedDict<std::string, std::shared_ptr<Module>>;
+
+  ModuleDictImpl() = default;
+  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
+    for (const auto& [key, module] : modules) insert(key, module);
+  }
+  explicit ModuleDictImpl(const Items& modules) { update(modules); }
+
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  // Adds a module, or replaces the one of that name.
+  void insert(const std::string& key, std::shared_ptr<Module> module);
+  void update(const Items& modules) {
+    for (const auto& each : modules) insert(each.key(), each.value());
+  }
+  std::shared_ptr<Module> pop(const std::string& key);
+  void clear();
+
+  Items items() const { return named_children(); }
+  std::vector<std::string> keys() const { return items().keys(); }
+  std::vector<std::shared_ptr<Module>> values() const { return children(); }
+  size_t size() const { return items().size(); }
+  bool empty() const { return items().is_empty(); }
+  bool contains(const std::string& key) const { return items().contains(key); }
+  // Throws ValueError when there is no such key.
+  std::shared_ptr<Module> operator[](const std::string& key) const { return items()[key]; }
+  template <class T>
+  auto& at(const std::string& key) const {
+    auto* module = (*this)[key]->template as<T>();
+    RUSH_CHECK_TYPE(module, "ModuleDict: '", key, "' holds another class than the one asked for");
+    return *module;
+  }
+};
+RUSH_MODULE(ModuleDict);
+
+// Parameters named "0", "1", ... torch.nn.ParameterList.
+class ParameterListImpl : public Cloneable<ParameterListImpl> {
+ public:
+  ParameterListImpl() = default;
+  explicit ParameterListImpl(const std::vector<Tensor>& parameters) { extend(parameters); }
+
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  void append(const Tensor& parameter);
+  void extend(const std::vector<Tensor>& parameters) {
+    for (const Tensor& each : parameters) append(each);
+  }
+  size_t size() const noexcept { return parameters_.size(); }
+  bool is_empty() const noexcept { return parameters_.is_empty(); }
+  auto begin() { return parameters_.begin(); }
+  auto end() { return parameters_.end(); }
+  Tensor& operator[](size_t index) { return at(index); }
+  // Throws IndexError when there is no such position.
+  Tensor& at(size_t index);
+};
+RUSH_MODULE(ParameterList);
+
+// Parameters by name. torch.nn.ParameterDict.
+class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
+ public:
+  ParameterDictImpl() = default;
+  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& parameters) {
+    for (const auto& each : parameters) insert(each.key(), each.value());
+  }
+
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  Tensor& insert(const std::string& key, const Tensor& parameter) {
+    return register_parameter(key, parameter, parameter.requires_grad());
+  }
+  Tensor pop(const std::string& key);
+  std::vector<std::string> keys() const { return parameters_.keys(); }
+  std::vector<Tensor> values() const { return parameters_.values(); }
+  size_t size() const noexcept { return parameters_.size(); }
+  bool empty() const noexcept { return parameters_.is_empty(); }
+  bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
+  // Throws ValueError when there is no such key.
+  Tensor& operator[](const std::string& key) { return parameters_[key]; }
+};
+RUSH_MODULE(ParameterDict);
+
+}  // namespace rush::nn

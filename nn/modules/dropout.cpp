@@ -1,0 +1,27 @@
+#include "nn/modules/dropout.h"
+
+#include <ostream>
+
+#include "nn/functional/dropout.h"
+
+namespace rush::nn {
+
+#define RUSH_DROPOUT_BODY(Name, function)                                                                             \
+  void Name##Impl::reset() {                                                                                          \
+    RUSH_CHECK_VALUE(options.p() >= 0 && options.p() <= 1, #Name ": the probability has to be between 0 and 1, got ", \
+                     options.p());                                                                                    \
+  }                                                                                                                   \
+  void Name##Impl::pretty_print(std::ostream& stream) const {                                                         \
+    stream << str("rush::nn::" #Name "(p=", options.p(), ", inplace=", options.inplace(), ")");                       \
+  }                                                                                                                   \
+  Tensor Name##Impl::forward(const Tensor& input) {                                                                   \
+    const auto call =                                                                                                 \
+        functional::DropoutFuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());           \
+    return functional::function(input, call);                                                                         \
+  }
+RUSH_DROPOUT_BODY(Dropout, dropout)
+RUSH_DROPOUT_BODY(Dropout1d, dropout1d)
+RUSH_DROPOUT_BODY(Dropout2d, dropout2d)
+RUSH_DROPOUT_BODY(Dropout3d, dropout3d)
+
+}  // namespace rush::nn

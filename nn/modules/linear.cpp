@@ -1,0 +1,76 @@
+#include "nn/modules/linear.h"
+
+#include <cmath>
+#include <ostream>
+
+#include "core/ops/factories.h"
+#include "core/ops/view.h"
+#include "nn/functional/linear.h"
+#include "nn/init.h"
+
+namespace rush::nn {
+
+LinearImpl::LinearImpl(const LinearOptions& options) : options(options) { LinearImpl::reset(); }
+
+void LinearImpl::reset() {
+  RUSH_CHECK_VALUE(options.in_features() >= 0 && options.out_features() >= 0, "Linear: cannot map ",
+                   options.in_features(), " features to ", options.out_features());
+  weight = register_parameter("weight", empty({options.out_features(), options.in_features()}));
+  bias = register_parameter("bias", options.bias() ? empty(options.out_features()) : Tensor(), options.bias());
+  reset_parameters();
+}
+
+void LinearImpl::reset_parameters() {
+  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (bias.defined() && options.in_features() > 0) {
+    const double bound = 1 / std::sqrt(static_cast<double>(options.in_features()));
+    init::uniform_(bias, -bound, bound);
+  }
+}
+
+void LinearImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::Linear(in_features=", options.in_features(), ", out_features=", options.out_features(),
+                ", bias=", options.bias(), ")");
+}
+
+Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
+
+BilinearImpl::BilinearImpl(const BilinearOptions& options) : options(options) { BilinearImpl::reset(); }
+
+void BilinearImpl::reset() {
+  weight =
+      register_parameter("weight", empty({options.out_features(), options.in1_features(), options.in2_features()}));
+  bias = register_parameter("bias", options.bias() ? empty(options.out_features()) : Tensor(), options.bias());
+  reset_parameters();
+}
+
+void BilinearImpl::reset_parameters() {
+  const double bound = 1 / std::sqrt(static_cast<double>(weight.size(1)));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+void BilinearImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::Bilinear(in1_features=", options.in1_features(), ", in2_features=", options.in2_features(),
+                ", out_features=", options.out_features(), ", bias=", options.bias(), ")");
+}
+
+Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
+  return functional::bilinear(input1, input2, weight, bias);
+}
+
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Identity()"; }
+
+void FlattenImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")");
+}
+
+Tensor FlattenImpl::forward(const Tensor& input) { return input.flatten(options.start_dim(), options.end_dim()); }
+
+void UnflattenImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::Unflatten(dim=", options.dim(), ", unflattened_size=", options.sizes(), ")");
+}
+
+Tensor UnflattenImpl::forward(const Tensor& input) { return input.unflatten(options.dim(), options.sizes()); }
+
+}  // namespace rush::nn

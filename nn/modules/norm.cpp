@@ -1,0 +1,155 @@
+#include "nn/modules/norm.h"
+
+#include <ostream>
+
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "nn/functional/norm.h"
+#include "nn/init.h"
+
+namespace rush::nn {
+
+template <size_t D, class Derived>
+BatchNormNdImpl<D, Derived>::BatchNormNdImpl(const BatchNormOptions& options) : options(options) {
+  BatchNormNdImpl::reset();
+}
+
+template <size_t D, class Derived>
+void BatchNormNdImpl<D, Derived>::reset() {
+  const int64_t channels = options.num_features();
+  const auto each_channel = [&](bool wanted) { return wanted ? empty(channels) : Tensor(); };
+  weight = this->register_parameter("weight", each_channel(options.affine()), options.affine());
+  bias = this->register_parameter("bias", each_channel(options.affine()), options.affine());
+  const bool tracks = options.track_running_stats();
+  running_mean = this->register_buffer("running_mean", each_channel(tracks));
+  running_var = this->register_buffer("running_var", each_channel(tracks));
+  num_batches_tracked = this->register_buffer("num_batches_tracked", tracks ? zeros({}, kInt64) : Tensor());
+  reset_running_stats();
+  reset_parameters();
+}
+
+template <size_t D, class Derived>
+void BatchNormNdImpl<D, Derived>::reset_parameters() {
+  if (!options.affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+template <size_t D, class Derived>
+void BatchNormNdImpl<D, Derived>::reset_running_stats() {
+  if (!options.track_running_stats()) return;
+  init::zeros_(running_mean);
+  init::ones_(running_var);
+  init::zeros_(num_batches_tracked);
+}
+
+template <size_t D, class Derived>
+double BatchNormNdImpl<D, Derived>::next_momentum() {
+  if (!this->is_training() || !num_batches_tracked.defined()) return options.momentum().value_or(0);
+  num_batches_tracked.add_(1);
+  return options.momentum() ? *options.momentum() : 1 / num_batches_tracked.template item<double>();
+}
+
+template <size_t D, class Derived>
+Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
+  constexpr auto dims = static_cast<int64_t>(D) + 2;
+  RUSH_CHECK_VALUE(input.dim() == dims || (D == 1 && input.dim() == 2), "BatchNorm", D, "d: expected ",
+                   D == 1   ? "2 or 3"
+                   : D == 2 ? "4"
+                            : "5",
+                   " dimensions, got an input of shape ", input.sizes());
+  const double momentum = next_momentum();
+  const bool by_batch = this->is_training() || !running_mean.defined();
+  // Running statistics of an untracked module neither are used nor change.
+  const bool uses_running = !this->is_training() || options.track_running_stats();
+  return functional::batch_norm(
+      input, uses_running ? running_mean : Tensor(), uses_running ? running_var : Tensor(),
+      functional::BatchNormFuncOptions().weight(weight).bias(bias).training(by_batch).momentum(momentum).eps(
+          options.eps()));
+}
+
+template <size_t D, class Derived>
+void BatchNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::BatchNorm", D, "d(", options.num_features(), ", eps=", options.eps(),
+                ", momentum=", options.momentum() ? str(*options.momentum()) : "none", ", affine=", options.affine(),
+                ", track_running_stats=", options.track_running_stats(), ")");
+}
+
+template class BatchNormNdImpl<1, BatchNorm1dImpl>;
+template class BatchNormNdImpl<2, BatchNorm2dImpl>;
+template class BatchNormNdImpl<3, BatchNorm3dImpl>;
+
+LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(options)) { LayerNormImpl::reset(); }
+
+void LayerNormImpl::reset() {
+  const bool affine = options.elementwise_affine(), has_bias = affine && options.bias();
+  weight = register_parameter("weight", affine ? rush::empty(options.normalized_shape()) : Tensor(), affine);
+  bias = register_parameter("bias", has_bias ? rush::empty(options.normalized_shape()) : Tensor(), has_bias);
+  reset_parameters();
+}
+
+void LayerNormImpl::reset_parameters() {
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
+}
+
+void LayerNormImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::LayerNorm(", options.normalized_shape(), ", eps=", options.eps(),
+                ", elementwise_affine=", options.elementwise_affine(), ")");
+}
+
+Tensor LayerNormImpl::forward(const Tensor& input) {
+  return functional::layer_norm(
+      input, functional::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
+}
+
+RMSNormImpl::RMSNormImpl(RMSNormOptions options) : options(std::move(options)) { RMSNormImpl::reset(); }
+
+void RMSNormImpl::reset() {
+  const bool affine = options.elementwise_affine();
+  weight = register_parameter("weight", affine ? rush::empty(options.normalized_shape()) : Tensor(), affine);
+  reset_parameters();
+}
+
+void RMSNormImpl::reset_parameters() {
+  if (weight.defined()) init::ones_(weight);
+}
+
+void RMSNormImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::RMSNorm(", options.normalized_shape(),
+                ", eps=", options.eps() ? str(*options.eps()) : "none",
+                ", elementwise_affine=", options.elementwise_affine(), ")");
+}
+
+Tensor RMSNormImpl::forward(const Tensor& input) {
+  return functional::rms_norm(
+      input, functional::RMSNormFuncOptions(options.normalized_shape()).weight(weight).eps(options.eps()));
+}
+
+GroupNormImpl::GroupNormImpl(const GroupNormOptions& options) : options(options) { GroupNormImpl::reset(); }
+
+void GroupNormImpl::reset() {
+  RUSH_CHECK_VALUE(options.num_groups() > 0 && options.num_channels() % options.num_groups() == 0,
+                   "GroupNorm: ", options.num_channels(), " channels cannot be divided into ", options.num_groups(),
+                   " groups");
+  weight = register_parameter("weight", options.affine() ? empty(options.num_channels()) : Tensor(), options.affine());
+  bias = register_parameter("bias", options.affine() ? empty(options.num_channels()) : Tensor(), options.affine());
+  reset_parameters();
+}
+
+void GroupNormImpl::reset_parameters() {
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
+}
+
+void GroupNormImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(), ", eps=", options.eps(),
+                ", affine=", options.affine(), ")");
+}
+
+Tensor GroupNormImpl::forward(const Tensor& input) {
+  return functional::group_norm(
+      input, functional::GroupNormFuncOptions(options.num_groups()).weight(weight).bias(bias).eps(options.eps()));
+}
+
+}  // namespace rush::nn

@@ -1,0 +1,7 @@
+// Modules, functional, initialisation, gradient clipping.
+#pragma once
+#include "nn/clip_grad.h"
+#include "nn/convert_parameters.h"
+#include "nn/functional.h"
+#include "nn/init.h"
+#include "nn/modules.h"

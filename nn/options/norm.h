@@ -1,0 +1,89 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/tensor.h"
+#include "nn/arg.h"
+
+namespace rush::nn {
+
+struct BatchNormOptions {
+  BatchNormOptions(int64_t num_features) : num_features_(num_features) {}
+  RUSH_ARG(int64_t, num_features);
+  RUSH_ARG(double, eps) = 1e-5;
+  // The weight of the newest batch in the running statistics; without one, all batches count alike.
+  RUSH_ARG(std::optional<double>, momentum) = 0.1;
+  RUSH_ARG(bool, affine) = true;
+  RUSH_ARG(bool, track_running_stats) = true;
+};
+using BatchNorm1dOptions = BatchNormOptions;
+using BatchNorm2dOptions = BatchNormOptions;
+using BatchNorm3dOptions = BatchNormOptions;
+
+struct LayerNormOptions {
+  LayerNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
+  RUSH_ARG(std::vector<int64_t>, normalized_shape);
+  RUSH_ARG(double, eps) = 1e-5;
+  RUSH_ARG(bool, elementwise_affine) = true;
+  // As in Python; libtorch has it not.
+  RUSH_ARG(bool, bias) = true;
+};
+
+// torch.nn.RMSNorm, which libtorch does not have.
+struct RMSNormOptions {
+  RMSNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
+  RUSH_ARG(std::vector<int64_t>, normalized_shape);
+  // Default: the machine epsilon of the input's dtype.
+  RUSH_ARG(std::optional<double>, eps) = std::nullopt;
+  RUSH_ARG(bool, elementwise_affine) = true;
+};
+
+struct GroupNormOptions {
+  GroupNormOptions(int64_t num_groups, int64_t num_channels) : num_groups_(num_groups), num_channels_(num_channels) {}
+  RUSH_ARG(int64_t, num_groups);
+  RUSH_ARG(int64_t, num_channels);
+  RUSH_ARG(double, eps) = 1e-5;
+  RUSH_ARG(bool, affine) = true;
+};
+
+namespace functional {
+
+struct BatchNormFuncOptions {
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(Tensor, bias);
+  RUSH_ARG(bool, training) = false;
+  RUSH_ARG(double, momentum) = 0.1;
+  RUSH_ARG(double, eps) = 1e-5;
+};
+
+struct LayerNormFuncOptions {
+  LayerNormFuncOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
+  RUSH_ARG(std::vector<int64_t>, normalized_shape);
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(Tensor, bias);
+  RUSH_ARG(double, eps) = 1e-5;
+};
+
+struct RMSNormFuncOptions {
+  RMSNormFuncOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
+  RUSH_ARG(std::vector<int64_t>, normalized_shape);
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(std::optional<double>, eps) = std::nullopt;
+};
+
+struct GroupNormFuncOptions {
+  GroupNormFuncOptions(int64_t num_groups) : num_groups_(num_groups) {}
+  RUSH_ARG(int64_t, num_groups);
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(Tensor, bias);
+  RUSH_ARG(double, eps) = 1e-5;
+};
+
+struct NormalizeFuncOptions {
+  RUSH_ARG(double, p) = 2.0;
+  RUSH_ARG(int64_t, dim) = 1;
+  RUSH_ARG(double, eps) = 1e-12;
+};
+
+}  // namespace functional
+}  // namespace rush::nn

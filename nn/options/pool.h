@@ -1,0 +1,64 @@
+#pragma once
+#include <optional>
+
+#include "nn/arg.h"
+#include "nn/expanding_array.h"
+
+namespace rush::nn {
+
+template <size_t D>
+struct MaxPoolOptions {
+  MaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  // Default: the kernel's size.
+  RUSH_ARG(ExpandingArray<D>, stride);
+  RUSH_ARG(ExpandingArray<D>, padding) = 0;
+  RUSH_ARG(ExpandingArray<D>, dilation) = 1;
+  RUSH_ARG(bool, ceil_mode) = false;
+};
+using MaxPool1dOptions = MaxPoolOptions<1>;
+using MaxPool2dOptions = MaxPoolOptions<2>;
+using MaxPool3dOptions = MaxPoolOptions<3>;
+
+template <size_t D>
+struct AvgPoolOptions {
+  AvgPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  RUSH_ARG(ExpandingArray<D>, stride);
+  RUSH_ARG(ExpandingArray<D>, padding) = 0;
+  RUSH_ARG(bool, ceil_mode) = false;
+  RUSH_ARG(bool, count_include_pad) = true;
+  RUSH_ARG(std::optional<int64_t>, divisor_override) = std::nullopt;
+};
+using AvgPool1dOptions = AvgPoolOptions<1>;
+using AvgPool2dOptions = AvgPoolOptions<2>;
+using AvgPool3dOptions = AvgPoolOptions<3>;
+
+template <class Size>
+struct AdaptiveAvgPoolOptions {
+  AdaptiveAvgPoolOptions(Size output_size) : output_size_(output_size) {}
+  RUSH_ARG(Size, output_size);
+};
+using AdaptiveAvgPool1dOptions = AdaptiveAvgPoolOptions<ExpandingArray<1>>;
+using AdaptiveAvgPool2dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<2>>;
+using AdaptiveAvgPool3dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<3>>;
+using AdaptiveMaxPool1dOptions = AdaptiveAvgPool1dOptions;
+using AdaptiveMaxPool2dOptions = AdaptiveAvgPool2dOptions;
+using AdaptiveMaxPool3dOptions = AdaptiveAvgPool3dOptions;
+
+namespace functional {
+using MaxPool1dFuncOptions = MaxPool1dOptions;
+using MaxPool2dFuncOptions = MaxPool2dOptions;
+using MaxPool3dFuncOptions = MaxPool3dOptions;
+using AvgPool1dFuncOptions = AvgPool1dOptions;
+using AvgPool2dFuncOptions = AvgPool2dOptions;
+using AvgPool3dFuncOptions = AvgPool3dOptions;
+using AdaptiveAvgPool1dFuncOptions = AdaptiveAvgPool1dOptions;
+using AdaptiveAvgPool2dFuncOptions = AdaptiveAvgPool2dOptions;
+using AdaptiveAvgPool3dFuncOptions = AdaptiveAvgPool3dOptions;
+using AdaptiveMaxPool1dFuncOptions = AdaptiveMaxPool1dOptions;
+using AdaptiveMaxPool2dFuncOptions = AdaptiveMaxPool2dOptions;
+using AdaptiveMaxPool3dFuncOptions = AdaptiveMaxPool3dOptions;
+}  // namespace functional
+
+}  // namespace rush::nn

@@ -1,0 +1,120 @@
+// OrderedDict: a dictionary that keeps the order of insertion, as Python's does.
+#pragma once
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace rush {
+
+template <class Key, class Value>
+class OrderedDict {
+ public:
+  class Item {
+   public:
+    Item(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
+    const Key& key() const noexcept { return pair_.first; }
+    Value& value() noexcept { return pair_.second; }
+    const Value& value() const noexcept { return pair_.second; }
+    Value& operator*() noexcept { return value(); }
+    const Value& operator*() const noexcept { return value(); }
+    Value* operator->() noexcept { return &value(); }
+    const Value* operator->() const noexcept { return &value(); }
+    const std::pair<Key, Value>& pair() const noexcept { return pair_; }
+
+   private:
+    std::pair<Key, Value> pair_;
+  };
+  using Iterator = typename std::vector<Item>::iterator;
+  using ConstIterator = typename std::vector<Item>::const_iterator;
+
+  // `key_description` names a key in errors.
+  explicit OrderedDict(std::string key_description = "Key") : key_description_(std::move(key_description)) {}
+  OrderedDict(std::initializer_list<Item> items) : OrderedDict() {
+    for (const Item& item : items) insert(item.key(), item.value());
+  }
+
+  const std::string& key_description() const noexcept { return key_description_; }
+  size_t size() const noexcept { return items_.size(); }
+  bool is_empty() const noexcept { return items_.empty(); }
+  bool contains(const Key& key) const noexcept { return index_.count(key) != 0; }
+  Iterator begin() { return items_.begin(); }
+  Iterator end() { return items_.end(); }
+  ConstIterator begin() const { return items_.begin(); }
+  ConstIterator end() const { return items_.end(); }
+  const std::vector<Item>& items() const noexcept { return items_; }
+  Item& front() { return items_.front(); }
+  Item& back() { return items_.back(); }
+
+  // The item at a position, and the value of a key. The latter throws ValueError when there is none.
+  Item& operator[](size_t index) { return items_.at(index); }
+  const Item& operator[](size_t index) const { return items_.at(index); }
+  Value& operator[](const Key& key) {
+    Value* value = find(key);
+    RUSH_CHECK_VALUE(value, key_description_, " '", key, "' is not defined");
+    return *value;
+  }
+  const Value& operator[](const Key& key) const { return const_cast<OrderedDict&>(*this)[key]; }
+
+  // Null when there is none.
+  Value* find(const Key& key) noexcept {
+    const auto found = index_.find(key);
+    return found == index_.end() ? nullptr : &items_[found->second].value();
+  }
+  const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict*>(this)->find(key); }
+
+  // Throws ValueError when the key is there already.
+  template <class K, class V>
+  Value& insert(K&& key, V&& value) {
+    const auto [place, added] = index_.emplace(key, items_.size());
+    RUSH_CHECK_VALUE(added, key_description_, " '", place->first, "' already defined");
+    items_.emplace_back(std::forward<K>(key), std::forward<V>(value));
+    return items_.back().value();
+  }
+  // Inserts all of `other`.
+  void update(const OrderedDict& other) {
+    for (const Item& item : other) insert(item.key(), item.value());
+  }
+  // Throws ValueError when there is no such key.
+  void erase(const Key& key) {
+    const auto found = index_.find(key);
+    RUSH_CHECK_VALUE(found != index_.end(), key_description_, " '", key, "' is not defined");
+    const size_t gone = found->second;
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(gone));
+    index_.erase(found);
+    for (auto& [other_key, position] : index_) position -= position > gone ? 1 : 0;
+  }
+  void clear() {
+    index_.clear();
+    items_.clear();
+  }
+
+  std::vector<Key> keys() const {
+    std::vector<Key> keys;
+    keys.reserve(size());
+    for (const Item& item : items_) keys.push_back(item.key());
+    return keys;
+  }
+  std::vector<Value> values() const {
+    std::vector<Value> values;
+    values.reserve(size());
+    for (const Item& item : items_) values.push_back(item.value());
+    return values;
+  }
+  std::vector<std::pair<Key, Value>> pairs() const {
+    std::vector<std::pair<Key, Value>> pairs;
+    pairs.reserve(size());
+    for (const Item& item : items_) pairs.push_back(item.pair());
+    return pairs;
+  }
+
+ private:
+  std::unordered_map<Key, size_t> index_;
+  std::vector<Item> items_;
+  std::string key_description_;
+};
+
+}  // namespace rush

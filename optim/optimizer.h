@@ -1,0 +1,119 @@
+// Optimizer: the base of the optimisers. It holds groups of parameters, each with options of its own, and a state for
+// each parameter.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace rush::optim {
+
+// What an optimiser remembers of a parameter from step to step.
+class OptimizerParamState {
+ public:
+  virtual ~OptimizerParamState() = default;
+  virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
+};
+
+template <class Derived>
+class OptimizerCloneableParamState : public OptimizerParamState {
+  std::unique_ptr<OptimizerParamState> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+// The numbers that a group is trained with. Schedulers reach them without knowing the optimiser.
+class OptimizerOptions {
+ public:
+  virtual ~OptimizerOptions() = default;
+  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
+  // Throws ValueError on a number outside its range.
+  virtual void check() const = 0;
+  virtual double get_lr() const = 0;
+  virtual void set_lr(double lr) = 0;
+  // SGD's momentum, Adam's beta1; nothing where there is neither.
+  virtual std::optional<double> get_momentum() const { return std::nullopt; }
+  virtual void set_momentum(double) {}
+};
+
+template <class Derived>
+class OptimizerCloneableOptions : public OptimizerOptions {
+  std::unique_ptr<OptimizerOptions> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+// Parameters that share options; without options of its own, a group takes the optimiser's.
+class OptimizerParamGroup {
+ public:
+  OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
+      : params_(std::move(params)), options_(std::move(options)) {}
+  OptimizerParamGroup(const OptimizerParamGroup& other)
+      : params_(other.params_),
+        options_(other.options_ ? other.options_->clone() : nullptr),
+        initial_lr_(other.initial_lr_) {}
+  OptimizerParamGroup(OptimizerParamGroup&&) noexcept = default;
+  OptimizerParamGroup& operator=(const OptimizerParamGroup&) = delete;
+  OptimizerParamGroup& operator=(OptimizerParamGroup&&) noexcept = default;
+  ~OptimizerParamGroup() = default;
+
+  bool has_options() const { return static_cast<bool>(options_); }
+  // Throws Error when there are none.
+  OptimizerOptions& options() { return const_cast<OptimizerOptions&>(std::as_const(*this).options()); }
+  const OptimizerOptions& options() const {
+    RUSH_CHECK(options_, "optimizer: the parameter group has no options yet");
+    return *options_;
+  }
+  void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  std::vector<Tensor>& params() { return params_; }
+  const std::vector<Tensor>& params() const { return params_; }
+  // The learning rate that schedules start from: the group's when its first scheduler was made.
+  std::optional<double>& initial_lr() { return initial_lr_; }
+
+ private:
+  std::vector<Tensor> params_;
+  std::unique_ptr<OptimizerOptions> options_;
+  std::optional<double> initial_lr_;
+};
+
+class Optimizer {
+ public:
+  using LossClosure = std::function<Tensor()>;
+  using State = std::unordered_map<const TensorImpl*, std::unique_ptr<OptimizerParamState>>;
+
+  Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
+  virtual ~Optimizer() = default;
+
+  // Updates every parameter that has a gradient. A closure computes the loss and its gradients again; its result is
+  // returned, otherwise an undefined tensor.
+  virtual Tensor step(LossClosure closure = nullptr) = 0;
+  // Drops all gradients, or fills them with zero.
+  void zero_grad(bool set_to_none = true);
+
+  // Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
+  void add_param_group(const OptimizerParamGroup& param_group);
+  std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
+  const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }
+  OptimizerOptions& defaults() noexcept { return *defaults_; }
+  const OptimizerOptions& defaults() const noexcept { return *defaults_; }
+  State& state() noexcept { return state_; }
+  const State& state() const noexcept { return state_; }
+
+ protected:
+  // The closure's result, with recording on; undefined without a closure.
+  static Tensor evaluate(const LossClosure& closure);
+
+  std::vector<OptimizerParamGroup> param_groups_;
+  State state_;
+  std::unique_ptr<OptimizerOptions> defaults_;
+};
+
+}  // namespace rush::optim

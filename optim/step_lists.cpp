@@ -1,0 +1,56 @@
+#include "optim/step_lists.h"
+
+#include "core/ops/copy.h"
+#include "core/ops/factories.h"
+#include "core/ops/view.h"
+
+namespace rush::optim {
+
+namespace {
+
+// Complex numbers are optimised as pairs of real ones.
+Tensor as_real(const Tensor& tensor) { return tensor.defined() && tensor.is_complex() ? view_as_real(tensor) : tensor; }
+
+}  // namespace
+
+Tensor StepLists::like(const Tensor& param) { return empty_like(param); }
+Tensor StepLists::zeros_like(const Tensor& param) { return rush::zeros_like(param); }
+
+StepLists::Batch& StepLists::batch_for(const Tensor& param, bool flag) {
+  for (Batch& batch : batches_) {
+    const Tensor& first = batch.params[0];
+    if (batch.flag == flag && first.device() == param.device() && first.scalar_type() == param.scalar_type()) {
+      return batch;
+    }
+  }
+  batches_.emplace_back();
+  batches_.back().flag = flag;
+  return batches_.back();
+}
+
+void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step, bool flag) {
+  Tensor target = param;
+  if (!param.is_non_overlapping_and_dense()) {
+    target = param.detach().contiguous();
+    to_copy_back_.emplace_back(param, target);
+  }
+  Tensor grad = param.grad().detach();
+  if (grad.strides() != target.strides() || grad.scalar_type() != target.scalar_type()) {
+    grad = like(target).copy_(grad);
+  }
+  written_.push_back(param);
+  target = as_real(target.detach());
+  Batch& batch = batch_for(target, flag);
+  batch.params.push_back(target);
+  batch.grads.push_back(as_real(grad));
+  size_t i = 0;
+  for (const Tensor& state : states) batch.states[i++].push_back(as_real(state));
+  batch.steps.push_back(step);
+}
+
+void StepLists::finish() {
+  for (const auto& [param, updated] : to_copy_back_) param.copy_(updated);
+  for (const Tensor& param : written_) param.bump_version();
+}
+
+}  // namespace rush::optim

@@ -1,0 +1,39 @@
+// StepLists: parameters, gradients and state gathered for the kernels of core/ops/optim.h.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace rush::optim {
+
+// The kernels take lists of tensors that agree in device and dtype, and in layout with their parameter. Tensors that
+// do not are replaced by copies that do; `finish` writes such parameters back.
+class StepLists {
+ public:
+  struct Batch {
+    std::vector<Tensor> params, grads;
+    std::vector<Tensor> states[3];
+    std::vector<int64_t> steps;
+    bool flag;  // what else the members of a batch have in common
+  };
+
+  // `states` have been made by like(param).
+  void add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step = 0, bool flag = false);
+  const std::vector<Batch>& batches() const { return batches_; }
+  // Call it when the kernels are done.
+  void finish();
+
+  // An uninitialised tensor, or one of zeros, that can be a state of `param`.
+  static Tensor like(const Tensor& param);
+  static Tensor zeros_like(const Tensor& param);
+
+ private:
+  Batch& batch_for(const Tensor& param, bool flag);
+
+  std::vector<Batch> batches_;
+  std::vector<Tensor> written_;                          // the parameters
+  std::vector<std::pair<Tensor, Tensor>> to_copy_back_;  // parameter, what was updated in its place
+};
+
+}  // namespace rush::optim

@@ -1,0 +1,208 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "rushlight.h"
+
+namespace {
+
+using namespace rush;
+using namespace rush::data;
+
+// Example i is the number i; some take long, some fail.
+struct Numbers : datasets::Dataset<Numbers, int> {
+  size_t count;
+  size_t slow = 1000, bad = 1000;
+  std::shared_ptr<std::atomic<int>> loaded = std::make_shared<std::atomic<int>>(0);
+
+  explicit Numbers(size_t count) : count(count) {}
+  int get(size_t index) override {
+    if (index == bad) throw std::out_of_range("no number " + std::to_string(index));
+    if (index == slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ++*loaded;
+    return static_cast<int>(index);
+  }
+  std::optional<size_t> size() const override { return count; }
+};
+
+template <class Loader>
+std::vector<std::vector<int>> epoch(Loader& loader) {
+  std::vector<std::vector<int>> batches;
+  for (auto& batch : loader) batches.push_back(batch);
+  return batches;
+}
+
+using Batches = std::vector<std::vector<int>>;
+
+TEST_CASE("a sequential loader gives every example once, in order, with any number of workers") {
+  for (size_t workers : {0, 1, 3}) {
+    CAPTURE(workers);
+    const auto loader =
+        make_data_loader<samplers::SequentialSampler>(Numbers(7), DataLoaderOptions(3).workers(workers));
+    for (int repeat = 0; repeat < 2; ++repeat) CHECK(epoch(*loader) == Batches{{0, 1, 2}, {3, 4, 5}, {6}});
+  }
+}
+
+TEST_CASE("drop_last leaves out the batch that is not full") {
+  const auto options = DataLoaderOptions(3).drop_last(true);
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(7), options)) == Batches{{0, 1, 2}, {3, 4, 5}});
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(6), options)).size() == 2);
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(2), options)).empty());
+}
+
+TEST_CASE("an empty dataset has no batches") {
+  CHECK(epoch(*make_data_loader(Numbers(0), 4)).empty());
+  CHECK(epoch(*make_data_loader(Numbers(0), DataLoaderOptions(4).workers(2))).empty());
+}
+
+TEST_CASE("the random order is a new permutation every epoch, and the seed's") {
+  const auto two_epochs = [](size_t workers) {
+    manual_seed(5);
+    const auto loader = make_data_loader(Numbers(50), DataLoaderOptions(8).workers(workers));
+    Batches first = epoch(*loader), second = epoch(*loader);
+    CHECK(first != second);
+    std::vector<int> all;
+    for (const auto& batch : first) all.insert(all.end(), batch.begin(), batch.end());
+    CHECK(!std::is_sorted(all.begin(), all.end()));
+    CHECK(std::set<int>(all.begin(), all.end()).size() == 50);
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  };
+  const Batches expected = two_epochs(0);
+  CHECK(two_epochs(0) == expected);
+  CHECK(two_epochs(3) == expected);
+}
+
+TEST_CASE("a generator of its own makes a sampler independent of the default one") {
+  const auto draw = [] { return *samplers::RandomSampler(20, make_generator<CPUGeneratorImpl>(3)).next(20); };
+  const auto first = draw();
+  manual_seed(99);
+  CHECK(draw() == first);
+}
+
+TEST_CASE("workers keep the order though one is slow, or deliver as ready") {
+  Numbers numbers(8);
+  numbers.slow = 0;
+  auto options = DataLoaderOptions(1).workers(2);
+  const Batches ordered = epoch(*make_data_loader<samplers::SequentialSampler>(numbers, options));
+  CHECK(std::is_sorted(ordered.begin(), ordered.end()));
+  Batches free = epoch(*make_data_loader<samplers::SequentialSampler>(numbers, options.enforce_ordering(false)));
+  CHECK(free.front() != std::vector<int>{0});
+  std::sort(free.begin(), free.end());
+  CHECK(free == ordered);
+}
+
+TEST_CASE("workers load ahead, but not more than max_jobs batches") {
+  Numbers numbers(100);
+  const auto loaded = numbers.loaded;
+  const auto loader =
+      make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(1).max_jobs(4));
+  auto batch = loader->begin();
+  for (int wait = 0; wait < 200 && *loaded < 4; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(*loaded == 4);
+  ++batch;
+  CHECK((*batch)[0] == 1);
+}
+
+TEST_CASE("an exception in a dataset reaches the caller as it is, and the loader goes on") {
+  Numbers numbers(4);
+  numbers.bad = 1;
+  for (size_t workers : {0, 2}) {
+    CAPTURE(workers);
+    const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(workers));
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      auto batch = loader->begin();
+      CHECK_THROWS_WITH_AS(++batch, "no number 1", std::out_of_range);
+    }
+  }
+}
+
+TEST_CASE("an epoch may be broken off, and a loader destroyed in the middle of one") {
+  Numbers numbers(40);
+  numbers.slow = 2;
+  const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(3));
+  for (auto& batch : *loader) {
+    if (batch[0] == 1) break;
+  }
+  CHECK(epoch(*loader).size() == 40);
+  loader->begin();
+}
+
+TEST_CASE("a batch that is late is an error when a timeout is set") {
+  Numbers numbers(2);
+  numbers.slow = 0;
+  const auto options = DataLoaderOptions(1).workers(1).timeout(std::chrono::milliseconds(10));
+  const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, options);
+  CHECK_THROWS_AS(loader->begin(), Error);
+}
+
+TEST_CASE("iterators know the end, and options are checked") {
+  const auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(1), 1);
+  auto batch = loader->begin();
+  CHECK(batch != loader->end());
+  CHECK((*batch)[0] == 0);
+  ++batch;
+  CHECK(batch == loader->end());
+  CHECK_THROWS_AS(*batch, Error);
+  CHECK_THROWS_AS(++batch, Error);
+  CHECK_THROWS_AS(make_data_loader(Numbers(1), 0), ValueError);
+}
+
+TEST_CASE("a shared dataset is one object for all workers") {
+  auto shared = datasets::make_shared_dataset<Numbers>(10);
+  shared->bad = 1000;
+  const auto loaded = shared->loaded;
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(shared, DataLoaderOptions(2).workers(2))).size() == 5);
+  CHECK(*loaded == 10);
+}
+
+TEST_CASE("lambdas map batches, in a chain") {
+  const auto loader = make_data_loader<samplers::SequentialSampler>(
+      Numbers(5)
+          .map(transforms::Lambda<int>([](int n) { return n * n; }))
+          .map(transforms::BatchLambda<std::vector<int>, int>(
+              [](std::vector<int> batch) { return std::accumulate(batch.begin(), batch.end(), 0); })),
+      DataLoaderOptions(2).workers(1));
+  std::vector<int> sums;
+  for (int sum : *loader) sums.push_back(sum);
+  CHECK(sums == std::vector<int>{1, 13, 16});
+}
+
+TEST_CASE("loops of a worker are not split over threads") {
+  const auto loader =
+      make_data_loader(Numbers(1).map(transforms::Lambda<int>([](int) { return in_parallel_region() ? 1 : 0; })),
+                       DataLoaderOptions(1).workers(1));
+  CHECK((*loader->begin())[0] == 1);
+  CHECK(!in_parallel_region());
+}
+
+TEST_CASE("tensor datasets, Normalize and Stack") {
+  const Tensor images = tensor({1., 2., 3., 4., 5., 6.}).view({3, 2, 1, 1});  // 3 images of 2 channels
+  const Tensor labels = tensor({7, 8, 9});
+  auto dataset = datasets::TensorPairDataset(images, labels)
+                     .map(transforms::Normalize<>({1, 2}, {1, 2}))
+                     .map(transforms::Stack<>());
+  CHECK(*dataset.size() == 3);
+  const auto loader = make_data_loader<samplers::SequentialSampler>(dataset, DataLoaderOptions(2).workers(1));
+  auto batch = loader->begin();
+  CHECK(batch->data.sizes() == IntArrayRef({2, 2, 1, 1}));
+  CHECK(batch->data[1][0].item<float>() == 2);  // (3 - 1) / 1
+  CHECK(batch->data[1][1].item<float>() == 1);  // (4 - 2) / 2
+  CHECK(batch->target[1].item<int64_t>() == 8);
+  ++batch;
+  CHECK(batch->target.sizes() == IntArrayRef({1}));
+
+  auto alone = datasets::TensorDataset(images).map(transforms::Stack<TensorExample>());
+  CHECK(make_data_loader(alone, 3)->begin()->data.sizes() == IntArrayRef({3, 2, 1, 1}));
+  CHECK_THROWS_AS(datasets::TensorPairDataset(images, tensor({1, 2})), ValueError);
+  CHECK_THROWS_AS(datasets::TensorDataset(scalar_tensor(1)), ValueError);
+}
+
+}  // namespace
