@@ -109,9 +109,10 @@ class AnyModule {
   template <class Fn, class... Params>
   static std::any call_with(const Module& module, std::vector<std::any>& args, const Fn& fn, std::tuple<Params...>*) {
     check_count<Params...>(module, args);
-    size_t position = 0;
-    // Braces, so that the arguments are unpacked in order.
-    std::tuple<std::decay_t<Params>...> values{unpack<std::decay_t<Params>>(module, args, position++)...};
+    auto values = [&]<size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<std::decay_t<Params>...>(unpack<std::decay_t<Params>>(module, args, I)...);
+    }
+    (std::index_sequence_for<Params...>());
     using R = std::invoke_result_t<Fn, Params...>;
     if constexpr (std::is_void_v<R>) {
       std::apply([&](auto&... each) { fn(static_cast<Params>(each)...); }, values);

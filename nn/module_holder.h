@@ -68,6 +68,11 @@ class ModuleHolder : detail::ModuleHolderBase {
   decltype(auto) operator()(Args&&... args) const {
     return get()->forward(std::forward<Args>(args)...);
   }
+  // That of a container.
+  template <class Index>
+  decltype(auto) operator[](Index&& index) const {
+    return (*get())[std::forward<Index>(index)];
+  }
 
  protected:
   std::shared_ptr<ContainedModule> impl_;

@@ -13,6 +13,7 @@ void register_autograd(Registry& r) {
   register_linalg_derivatives(r);
   register_decomposition_derivatives(r);
   register_copy_derivatives(r);
+  register_extrema_derivatives(r);
   register_loss_derivatives(r);
   register_embedding_derivatives(r);
   register_join_derivatives(r);
@@ -28,11 +29,13 @@ void register_autograd(Registry& r) {
   register_random_derivatives(r);
   register_rearrange_derivatives(r);
   register_reduce_derivatives(r);
+  register_scan_derivatives(r);
   register_softmax_derivatives(r);
   register_sort_derivatives(r);
   register_statistics_derivatives(r);
   register_triangular_derivatives(r);
   register_unary_derivatives(r);
+  register_vector_norm_derivatives(r);
   register_upsample_derivatives(r);
   register_view_derivatives(r);
 }

@@ -25,7 +25,8 @@ struct SelectionBackward : Node {
     if (sizes.empty()) return {g[0]};
     const bool dropped = where.dim() < static_cast<int64_t>(sizes.size());
     const Tensor nothing = zeros(sizes, g[0].options());
-    return {dropped ? nothing.scatter(dim, where.unsqueeze(dim), g[0].unsqueeze(dim)) : nothing.scatter(dim, where, g[0])};
+    return {dropped ? nothing.scatter(dim, where.unsqueeze(dim), g[0].unsqueeze(dim))
+                    : nothing.scatter(dim, where, g[0])};
   }
 };
 

@@ -4,6 +4,8 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
+#include "core/ops/compare.h"
+#include "core/ops/masked.h"
 #include "core/ops/reduce.h"
 
 namespace rush {
@@ -46,11 +48,33 @@ struct VarMeanBackward final : MomentsBackward {
   Tensors apply(const Tensors& g) override { return {input_gradient(g[0], g[1])}; }
 };
 
+// 0 where the deviation is 0 and the quotient would not be finite.
+Tensor variance_grad(const Tensor& deviation_grad, const Tensor& deviation) {
+  if (!deviation_grad.defined()) return deviation_grad;
+  return (deviation_grad / (deviation * 2)).masked_fill(deviation.eq(0), 0);
+}
+
+struct StdBackward final : MomentsBackward {
+  Saved result;
+  RUSH_SAVED(self, result)
+  void save_output(const Tensor& deviation) { result = Saved::output(deviation, this); }
+  Tensors apply(const Tensors& g) override { return {input_gradient(variance_grad(g[0], result.get()), Tensor())}; }
+};
+
+struct StdMeanBackward final : MomentsBackward {
+  Saved result;
+  RUSH_SAVED(self, result)
+  void save_output(const Tensor& deviation, const Tensor&) { result = Saved::output(deviation, this); }
+  Tensors apply(const Tensors& g) override { return {input_gradient(variance_grad(g[0], result.get()), g[1])}; }
+};
+
 }  // namespace
 
 void register_statistics_derivatives(Registry& r) {
   derive<ops::var_correction, VarBackward>(r);
   derive<ops::var_mean_correction, VarMeanBackward>(r);
+  derive<ops::std_correction, StdBackward>(r);
+  derive<ops::std_mean_correction, StdMeanBackward>(r);
 }
 
 }  // namespace rush

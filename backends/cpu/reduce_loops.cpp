@@ -260,7 +260,8 @@ struct Walk : Reducer, Geometry {
     const int64_t units = outputs * tiles;
     const int64_t piece = units < kFewTasks ? std::min(std::max(kPiece / tile, 4 * kBlockRows), each) : each;
     const int64_t pieces = (each + piece - 1) / piece, tile_bytes = acc_bytes(tile);
-    const auto partial = pieces > 1 ? std::make_unique<char[]>(static_cast<size_t>(units * pieces * tile_bytes)) : nullptr;
+    const auto partial =
+        pieces > 1 ? std::make_unique<char[]>(static_cast<size_t>(units * pieces * tile_bytes)) : nullptr;
     parallel_for(0, units * pieces, std::max<int64_t>(1, kGrain / (piece * tile)), [&](int64_t begin, int64_t end) {
       alignas(64) char acc[kTile * reduce::kMaxAccSize];
       for (int64_t task = begin; task < end; ++task) {

@@ -110,8 +110,8 @@ template <class T, class F, class Write>
 void reduce_with(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims, const Write& write) {
   using namespace reduce;
   static_assert(sizeof(typename F::Acc) <= kMaxAccSize);
-  static constexpr Stretches stretches{sizeof(T),      sizeof(typename F::Acc), identity<F>, block<F, T>,
-                                       add_rows<F, T>, combine<F>,              reduce::write<F, Write>};
+  static constexpr Stretches stretches{sizeof(T),  sizeof(typename F::Acc), identity<F>, block<F, T>, add_rows<F, T>,
+                                       combine<F>, reduce::write<F, Write>};
   reduce::run(stretches, &f, &write, output, input, dims);
 }
 

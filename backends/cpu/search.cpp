@@ -46,8 +46,8 @@ struct SearchLoop {
     parallel_for(0, values.numel(), kGrain / 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = one_row ? 0 : i / width * n;
-        const int64_t at = insertion_point(rows + row, order ? order + row : nullptr, n,
-                                           static_cast<opmath_t<T>>(x[i]), right);
+        const int64_t at =
+            insertion_point(rows + row, order ? order + row : nullptr, n, static_cast<opmath_t<T>>(x[i]), right);
         if (narrow) {
           static_cast<int32_t*>(out)[i] = static_cast<int32_t>(at);
         } else {

@@ -76,8 +76,8 @@ void moments_rows(const void* functor, const char* data, int64_t row_stride, int
       squares[c] += distance * distance;
     });
     for (int64_t c = 0; c < width; ++c) {
-      acc[first + c] = f.combine(acc[first + c], moments_about<F>(center[c], distances[c], squares[c],
-                                                                  static_cast<double>(rows)));
+      acc[first + c] =
+          f.combine(acc[first + c], moments_about<F>(center[c], distances[c], squares[c], static_cast<double>(rows)));
     }
   }
 }
@@ -96,9 +96,9 @@ struct MomentsLoop {
       if (mean_out) mean_out[at] = static_cast<T>(static_cast<opmath_t<T>>(average));
     };
     using Write = decltype(write);
-    static constexpr Stretches stretches{sizeof(T),          sizeof(typename F::Acc), reduce::identity<F>,
-                                         moments_block<F, T>, moments_rows<F, T>,      reduce::combine<F>,
-                                         reduce::write<F, Write>};
+    static constexpr Stretches stretches{
+        sizeof(T),          sizeof(typename F::Acc), reduce::identity<F>,    moments_block<F, T>,
+        moments_rows<F, T>, reduce::combine<F>,      reduce::write<F, Write>};
     const F f;
     reduce::run(stretches, &f, &write, variance, input, dims);
   }

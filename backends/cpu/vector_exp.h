@@ -10,8 +10,8 @@
 namespace rush::cpu {
 
 // e^x to within 1.5 units in the last place, infinities and NaN as libm's. x = n ln 2 + r with |r| <= ln 2 / 2, e^r by
-// the polynomial of Cephes' expf (Moshier, netlib.org/cephes), and 2^n in two factors so that subnormal results come out
-// right.
+// the polynomial of Cephes' expf (Moshier, netlib.org/cephes), and 2^n in two factors so that subnormal results come
+// out right.
 RUSH_ALWAYS_INLINE float vector_exp(float x) {
   x = x > 89.f ? 89.f : x;
   x = x < -104.f ? -104.f : x;

@@ -50,8 +50,8 @@ struct TakeMin {
   }
 };
 
-// Whether a takes the place of b as the largest or the smallest so far: of equals the first stays, and so does the first
-// NaN.
+// Whether a takes the place of b as the largest or the smallest so far: of equals the first stays, and so does the
+// first NaN.
 struct IsLarger {
   template <class T>
   RUSH_HD bool operator()(T a, T b) const {

@@ -12,8 +12,9 @@
 namespace rush::functors {
 
 template <size_t bytes>
-using UnsignedOf = std::conditional_t<
-    bytes == 1, uint8_t, std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
+using UnsignedOf =
+    std::conditional_t<bytes == 1, uint8_t,
+                       std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 template <class T>
 using SortKey = UnsignedOf<sizeof(T)>;
 

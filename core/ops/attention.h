@@ -9,7 +9,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const st
                            std::optional<double>, bool)>
     scaled_dot_product_attention{
         "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-        "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"};
+        "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"};
 }  // namespace ops
 
 // softmax(scale query key^T + mask) value: query (..., H, L, E), key (..., H, S, E), value (..., H, S, V) -> (..., H, L,

@@ -22,8 +22,7 @@ static Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const S
     low = smallest.item<double>();
     high = largest.item<double>();
   }
-  RUSH_CHECK_VALUE(std::isfinite(low) && std::isfinite(high), "histc: the range [", low, ", ", high,
-                   "] is not finite");
+  RUSH_CHECK_VALUE(std::isfinite(low) && std::isfinite(high), "histc: the range [", low, ", ", high, "] is not finite");
   RUSH_CHECK_VALUE(low <= high, "histc: the range [", low, ", ", high, "] is empty");
   if (low == high) {
     low -= 1;

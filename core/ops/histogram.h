@@ -21,8 +21,7 @@ inline Tensor histc(const Tensor& self, int64_t bins = 100, const Scalar& min = 
 // How often each of 0, 1, ... occurs in the one-dimensional tensor of integers, up to its largest or to minlength - 1;
 // with weights, the sums of theirs, as float64 (float32 for float32). Throws ValueError for negative elements or other
 // shapes. Not on the meta device.
-inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt,
-                       int64_t minlength = 0) {
+inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt, int64_t minlength = 0) {
   return ops::bincount(self, weights, minlength);
 }
 

@@ -42,31 +42,31 @@ Tensor median_of_all(const char* op, const Tensor& self, bool ignore_nan) {
 }  // namespace
 
 static std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  return select_dim("kthvalue", self, dim, keepdim, [&](const auto& values, const auto& indices, const Tensor& input,
-                                                        const AlongDim& shape) {
-    RUSH_CHECK_VALUE(k >= 1 && k <= shape.size, "kthvalue: k is ", k, ", dimension ", dim, " has ", shape.size,
-                     " elements");
-    kernels::kthvalue(self.device().type, values, indices, input, shape, k);
-  });
+  return select_dim("kthvalue", self, dim, keepdim,
+                    [&](const auto& values, const auto& indices, const Tensor& input, const AlongDim& shape) {
+                      RUSH_CHECK_VALUE(k >= 1 && k <= shape.size, "kthvalue: k is ", k, ", dimension ", dim, " has ",
+                                       shape.size, " elements");
+                      kernels::kthvalue(self.device().type, values, indices, input, shape, k);
+                    });
 }
 
 template <bool ignore_nan>
 static std::tuple<Tensor, Tensor> median_dim(const Tensor& self, int64_t dim, bool keepdim) {
   const char* op = ignore_nan ? "nanmedian" : "median";
-  return select_dim(op, self, dim, keepdim, [&](const auto& values, const auto& indices, const Tensor& input,
-                                                const AlongDim& shape) {
-    kernels::median(self.device().type, values, indices, input, shape, ignore_nan);
-  });
+  return select_dim(op, self, dim, keepdim,
+                    [&](const auto& values, const auto& indices, const Tensor& input, const AlongDim& shape) {
+                      kernels::median(self.device().type, values, indices, input, shape, ignore_nan);
+                    });
 }
 
 static Tensor median(const Tensor& self) { return median_of_all("median", self, false); }
 static Tensor nanmedian(const Tensor& self) { return median_of_all("nanmedian", self, true); }
 
 static std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
-  return select_dim("mode", self, dim, keepdim, [&](const auto& values, const auto& indices, const Tensor& input,
-                                                    const AlongDim& shape) {
-    kernels::mode(self.device().type, values, indices, input, shape);
-  });
+  return select_dim("mode", self, dim, keepdim,
+                    [&](const auto& values, const auto& indices, const Tensor& input, const AlongDim& shape) {
+                      kernels::mode(self.device().type, values, indices, input, shape);
+                    });
 }
 
 }  // namespace native

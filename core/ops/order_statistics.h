@@ -28,13 +28,15 @@ inline constinit QuantileOp quantile{
     "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> "
     "Tensor"};
 inline constinit QuantileScalarOp quantile_scalar{
-    "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> "
+    "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") "
+    "-> "
     "Tensor"};
 inline constinit QuantileOp nanquantile{
     "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> "
     "Tensor"};
 inline constinit QuantileScalarOp nanquantile_scalar{
-    "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") "
+    "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+    "interpolation=\"linear\") "
     "-> Tensor"};
 }  // namespace ops
 
@@ -73,8 +75,8 @@ inline Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int
                           bool keepdim = false, std::string_view interpolation = "linear") {
   return ops::nanquantile(self, q, dim, keepdim, interpolation);
 }
-inline Tensor nanquantile(const Tensor& self, double q, std::optional<int64_t> dim = std::nullopt,
-                          bool keepdim = false, std::string_view interpolation = "linear") {
+inline Tensor nanquantile(const Tensor& self, double q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
+                          std::string_view interpolation = "linear") {
   return ops::nanquantile_scalar(self, q, dim, keepdim, interpolation);
 }
 

@@ -128,7 +128,7 @@ namespace kernels {
 using ReduceKernel = Kernel<void(const Tensor& output, const Tensor& input, IntArrayRef dims)>;
 inline constinit ReduceKernel sum{"sum"}, prod{"prod"};  // the output is int64 for integers and bool
 inline constinit ReduceKernel nansum{"nansum"}, mean{"mean"};
-inline constinit ReduceKernel any{"any"}, all{"all"};      // the output is bool
+inline constinit ReduceKernel any{"any"}, all{"all"};          // the output is bool
 inline constinit ReduceKernel count_nonzero{"count_nonzero"};  // the output is int64
 }  // namespace kernels
 

@@ -37,6 +37,7 @@ void register_ops(Registry& r) {
   register_norm_ops(r);
   register_pool_ops(r);
   register_order_statistics_ops(r);
+  register_quantile_ops(r);
   register_product_ops(r);
   register_pad_ops(r);
   register_random_factory_ops(r);

@@ -41,6 +41,7 @@ void register_matmul_ops(Registry& registry);
 void register_norm_ops(Registry& registry);
 void register_pool_ops(Registry& registry);
 void register_order_statistics_ops(Registry& registry);
+void register_quantile_ops(Registry& registry);
 void register_product_ops(Registry& registry);
 void register_pad_ops(Registry& registry);
 void register_random_factory_ops(Registry& registry);

@@ -2,8 +2,11 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
+#include "core/ops/compare.h"
 #include "core/ops/copy.h"
+#include "core/ops/join.h"
 #include "core/ops/register.h"
+#include "core/ops/view.h"
 
 namespace rush {
 
@@ -60,6 +63,31 @@ static Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   return output;
 }
 
+// `self` with what is to stand before and behind it.
+static Tensor joined(const Tensor& self, int64_t dim, const std::optional<Tensor>& prepend,
+                     const std::optional<Tensor>& append) {
+  std::vector<Tensor> parts;
+  if (prepend && prepend->defined()) parts.push_back(*prepend);
+  parts.push_back(self);
+  if (append && append->defined()) parts.push_back(*append);
+  return parts.size() == 1 ? self : ops::cat(parts, dim);
+}
+
+static Tensor diff(const Tensor& self, int64_t n, int64_t dim, const std::optional<Tensor>& prepend,
+                   const std::optional<Tensor>& append) {
+  RUSH_CHECK_VALUE(self.dim() > 0, "diff: a 0-dimensional tensor has no neighbours");
+  RUSH_CHECK_VALUE(n >= 0, "diff: the order is negative: ", n);
+  dim = wrap_dim(dim, self.dim(), "diff");
+  if (n == 0) return ops::clone(self, std::nullopt);
+  Tensor result = joined(self, dim, prepend, append);
+  for (int64_t order = std::min(n, result.size(dim)); order > 0; --order) {
+    const int64_t left = result.size(dim) - 1;
+    const Tensor next = result.narrow(dim, 1, left), previous = result.narrow(dim, 0, left);
+    result = result.scalar_type() == kBool ? next.logical_xor(previous) : next - previous;
+  }
+  return result;
+}
+
 }  // namespace native
 
 void register_scan_ops(Registry& r) {
@@ -70,6 +98,7 @@ void register_scan_ops(Registry& r) {
   r.native(ops::cummax, native::cummax);
   r.native(ops::cummin, native::cummin);
   r.native(ops::logcumsumexp, native::logcumsumexp);
+  r.composite(ops::diff, native::diff);
 }
 
 Tensor Tensor::cumsum(int64_t dim, std::optional<ScalarType> dtype) const { return ops::cumsum(*this, dim, dtype); }
@@ -81,5 +110,9 @@ Tensor& Tensor::cumprod_(int64_t dim, std::optional<ScalarType> dtype) const {
 std::tuple<Tensor, Tensor> Tensor::cummax(int64_t dim) const { return ops::cummax(*this, dim); }
 std::tuple<Tensor, Tensor> Tensor::cummin(int64_t dim) const { return ops::cummin(*this, dim); }
 Tensor Tensor::logcumsumexp(int64_t dim) const { return ops::logcumsumexp(*this, dim); }
+Tensor Tensor::diff(int64_t n, int64_t dim, const std::optional<Tensor>& prepend,
+                    const std::optional<Tensor>& append) const {
+  return ops::diff(*this, n, dim, prepend, append);
+}
 
 }  // namespace rush

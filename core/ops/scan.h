@@ -21,8 +21,7 @@ inline constinit ScanInplaceOp cumprod_{
     "aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)"};
 inline constinit ScanIndexOp cummax{"aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"};
 inline constinit ScanIndexOp cummin{"aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"};
-inline constinit Op<Tensor(const Tensor&, int64_t)> logcumsumexp{
-    "aten::logcumsumexp(Tensor self, int dim) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, int64_t)> logcumsumexp{"aten::logcumsumexp(Tensor self, int dim) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, int64_t, int64_t, const std::optional<Tensor>&, const std::optional<Tensor>&)>
     diff{"aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"};
 }  // namespace ops

@@ -19,8 +19,8 @@ static void check_rows(const Tensor& sequence, const Tensor& self) {
   if (sequence.dim() == 1) return;
   const size_t lead = sequence.sizes().size() - 1;
   RUSH_CHECK_VALUE(self.sizes().size() == lead + 1 && sequence.sizes().slice(0, lead) == self.sizes().slice(0, lead),
-                   "searchsorted: a sequence of shape ", sequence.sizes(), " has no row for each row of values of shape ",
-                   self.sizes());
+                   "searchsorted: a sequence of shape ", sequence.sizes(),
+                   " has no row for each row of values of shape ", self.sizes());
 }
 
 static void check_sorter(const Tensor& sequence, const Tensor& sorter) {
@@ -56,7 +56,8 @@ static Tensor searchsorted_Scalar(const Tensor& sequence, const Scalar& self, bo
                                   const std::optional<std::string_view>& side, const std::optional<Tensor>& sorter) {
   RUSH_CHECK_VALUE(sequence.dim() == 1, "searchsorted: a number is looked up in one dimension, the sequence has shape ",
                    sequence.sizes());
-  return native::searchsorted(sequence, detail::wrapped_number(self).to(sequence.device()), out_int32, right, side, sorter);
+  return native::searchsorted(sequence, detail::wrapped_number(self).to(sequence.device()), out_int32, right, side,
+                              sorter);
 }
 
 static Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {

@@ -61,7 +61,9 @@ void register_sort_ops(Registry& r) {
   r.native(ops::topk, native::topk);
 }
 
-std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const { return ops::sort(*this, dim, descending); }
+std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
+  return ops::sort(*this, dim, descending);
+}
 std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim, bool descending) const {
   return ops::sort_stable(*this, stable, dim, descending);
 }

@@ -4,7 +4,6 @@
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/vector_norm.h"
-#include "core/ops/unary.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -81,9 +80,9 @@ static R unbiased_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased
 }  // namespace native
 
 void register_statistics_ops(Registry& r) {
-#define RUSH_REGISTER_STATISTIC(name, Result)                                             \
-  r.native(ops::name##_correction, native::name##_correction);                            \
-  r.composite(ops::name, native::unbiased_all<ops::name##_correction, Result>);           \
+#define RUSH_REGISTER_STATISTIC(name, Result)                                   \
+  r.native(ops::name##_correction, native::name##_correction);                  \
+  r.composite(ops::name, native::unbiased_all<ops::name##_correction, Result>); \
   r.composite(ops::name##_dim, native::unbiased_dim<ops::name##_correction, Result>);
   RUSH_REGISTER_STATISTIC(var, Tensor)
   RUSH_REGISTER_STATISTIC(std, Tensor)
@@ -92,13 +91,13 @@ void register_statistics_ops(Registry& r) {
 #undef RUSH_REGISTER_STATISTIC
 }
 
-#define RUSH_STATISTIC_METHOD(name)                                                                              \
-  Tensor Tensor::name(bool unbiased) const { return ops::name(*this, unbiased); }                                \
-  Tensor Tensor::name(OptionalIntArrayRef dim, bool unbiased, bool keepdim) const {                              \
-    return ops::name##_dim(*this, dim, unbiased, keepdim);                                                       \
-  }                                                                                                              \
-  Tensor Tensor::name(OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) const {    \
-    return ops::name##_correction(*this, dim, correction, keepdim);                                              \
+#define RUSH_STATISTIC_METHOD(name)                                                                           \
+  Tensor Tensor::name(bool unbiased) const { return ops::name(*this, unbiased); }                             \
+  Tensor Tensor::name(OptionalIntArrayRef dim, bool unbiased, bool keepdim) const {                           \
+    return ops::name##_dim(*this, dim, unbiased, keepdim);                                                    \
+  }                                                                                                           \
+  Tensor Tensor::name(OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) const { \
+    return ops::name##_correction(*this, dim, correction, keepdim);                                           \
   }
 RUSH_STATISTIC_METHOD(var)
 RUSH_STATISTIC_METHOD(std)

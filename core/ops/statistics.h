@@ -8,14 +8,14 @@
 namespace rush {
 
 namespace ops {
-#define RUSH_STATISTIC(name, Result, results)                                                                     \
-  inline constinit Op<Result(const Tensor&, bool)> name{"aten::" #name "(Tensor self, bool unbiased=True) -> "    \
-                                                        results};                                                 \
-  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, bool, bool)> name##_dim{                         \
-      "aten::" #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results};       \
-  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, const std::optional<Scalar>&, bool)>             \
-      name##_correction{"aten::" #name                                                                            \
-                        ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim="    \
+#define RUSH_STATISTIC(name, Result, results)                                                                  \
+  inline constinit Op<Result(const Tensor&, bool)> name{"aten::" #name                                         \
+                                                        "(Tensor self, bool unbiased=True) -> " results};      \
+  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, bool, bool)> name##_dim{                      \
+      "aten::" #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " results};    \
+  inline constinit Op<Result(const Tensor&, OptionalIntArrayRef, const std::optional<Scalar>&, bool)>          \
+      name##_correction{"aten::" #name                                                                         \
+                        ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=" \
                         "False) -> " results};
 #define RUSH_TWO_TENSORS std::tuple<Tensor, Tensor>
 RUSH_STATISTIC(var, Tensor, "Tensor")

@@ -11,7 +11,8 @@ namespace native {
 using ops::TensorTriple;
 
 static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, int64_t width, bool sort) {
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op, ": the shape of the result depends on values, a meta tensor has none");
+  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op,
+                             ": the shape of the result depends on values, a meta tensor has none");
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
   const Tensor input = contiguous(self);
   Tensor rows, inverse, counts;

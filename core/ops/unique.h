@@ -39,8 +39,8 @@ inline ops::TensorTriple unique_dim(const Tensor& self, int64_t dim, bool sorted
   return ops::unique_dim(self, dim, sorted, return_inverse, return_counts);
 }
 // Only neighbours are compared, and nothing is sorted; of the elements in row-major order, or of slices along `dim`.
-inline ops::TensorTriple unique_consecutive(const Tensor& self, bool return_inverse = false,
-                                            bool return_counts = false, std::optional<int64_t> dim = std::nullopt) {
+inline ops::TensorTriple unique_consecutive(const Tensor& self, bool return_inverse = false, bool return_counts = false,
+                                            std::optional<int64_t> dim = std::nullopt) {
   return ops::unique_consecutive(self, return_inverse, return_counts, dim);
 }
 

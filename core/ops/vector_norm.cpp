@@ -2,9 +2,11 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
+#include "core/ops/compare.h"
 #include "core/ops/copy.h"
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
+#include "core/ops/ternary.h"
 
 namespace rush {
 
@@ -14,9 +16,9 @@ static void check_norm_dtype(const char* op, const Tensor& self, std::optional<S
   const ScalarType own = self.scalar_type();
   RUSH_CHECK_TYPE(is_differentiable(own), op, ": expected a floating or complex tensor, got ", own);
   if (!dtype) return;
-  RUSH_CHECK_TYPE(is_differentiable(*dtype) && is_complex(*dtype) == is_complex(own) &&
-                      promote_types(own, *dtype) == *dtype,
-                  op, ": cannot compute in ", *dtype, " without losing what ", own, " holds");
+  RUSH_CHECK_TYPE(
+      is_differentiable(*dtype) && is_complex(*dtype) == is_complex(own) && promote_types(own, *dtype) == *dtype, op,
+      ": cannot compute in ", *dtype, " without losing what ", own, " holds");
 }
 
 static Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
@@ -26,8 +28,8 @@ static Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, Optional
   const Reduction reduction("linalg_vector_norm", self, dim, keepdim);
   if (p < 0 || std::isinf(p)) {
     for (int64_t d : reduction.dims) {
-      RUSH_CHECK_VALUE(self.sizes()[d] != 0, "linalg_vector_norm: order ", ord, " has no value for the empty dimension ",
-                       d, " of shape ", self.sizes());
+      RUSH_CHECK_VALUE(self.sizes()[d] != 0, "linalg_vector_norm: order ", ord,
+                       " has no value for the empty dimension ", d, " of shape ", self.sizes());
     }
   }
   const Tensor input = dtype && *dtype != self.scalar_type() ? to_dtype(self, *dtype) : self;
@@ -54,6 +56,32 @@ static Tensor norm_dim_dtype(const Tensor& self, const std::optional<Scalar>& p,
 
 static Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) { return ops::norm(self - other, p); }
 
+// What to scale the slices along `dim` by, as PyTorch computes it: 16-bit norms in float, and 1e-7 against a division
+// by zero.
+static Tensor renorm_factor(const char* op, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  const ScalarType real = to_real(self.scalar_type());
+  RUSH_CHECK_VALUE(p.toDouble() > 0, op, ": expected a positive p, got ", p);
+  RUSH_CHECK_VALUE(maxnorm.toDouble() >= 0, op, ": expected a maxnorm that is not negative, got ", maxnorm);
+  RUSH_CHECK_VALUE(self.dim() > 1, op, ": expected at least two dimensions, got shape ", self.sizes());
+  dim = wrap_dim(dim, self.dim(), op);
+  DimVector others;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  const bool reduced_float = real == kFloat16 || real == kBFloat16;
+  const Tensor norm =
+      ops::linalg_vector_norm(self, p, others, true, reduced_float ? std::optional(kFloat32) : std::nullopt);
+  const double limit = maxnorm.toDouble();
+  return where(norm > limit, limit / (norm + 1e-7), 1).to(real);
+}
+
+static Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  return self * renorm_factor("renorm", self, p, dim, maxnorm);
+}
+static Tensor& renorm_(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  return self.mul_(renorm_factor("renorm_", self, p, dim, maxnorm));
+}
+
 }  // namespace native
 
 void register_vector_norm_ops(Registry& r) {
@@ -63,6 +91,8 @@ void register_vector_norm_ops(Registry& r) {
   r.composite(ops::norm_dtype, native::norm_dtype);
   r.composite(ops::norm_dim_dtype, native::norm_dim_dtype);
   r.composite(ops::dist, native::dist);
+  r.composite(ops::renorm, native::renorm);
+  r.composite(ops::renorm_, native::renorm_);
 }
 
 Tensor Tensor::norm(const Scalar& p) const { return ops::norm(*this, p); }
@@ -72,6 +102,12 @@ Tensor Tensor::norm(const std::optional<Scalar>& p, IntArrayRef dim, bool keepdi
 }
 Tensor Tensor::norm(const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim, ScalarType dtype) const {
   return ops::norm_dim_dtype(*this, p, dim, keepdim, dtype);
+}
+Tensor Tensor::renorm(const Scalar& p, int64_t dim, const Scalar& maxnorm) const {
+  return ops::renorm(*this, p, dim, maxnorm);
+}
+Tensor& Tensor::renorm_(const Scalar& p, int64_t dim, const Scalar& maxnorm) const {
+  return ops::renorm_(self(), p, dim, maxnorm);
 }
 Tensor Tensor::dist(const Tensor& other, const Scalar& p) const { return ops::dist(*this, other, p); }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "nn/data/data_loader.h"
 #include "nn/data/datasets/base.h"
+#include "nn/data/datasets/mnist.h"
 #include "nn/data/datasets/shared.h"
 #include "nn/data/datasets/tensor.h"
 #include "nn/data/transforms/lambda.h"

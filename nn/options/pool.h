@@ -8,6 +8,7 @@ namespace rush::nn {
 
 template <size_t D>
 struct MaxPoolOptions {
+  MaxPoolOptions(int64_t kernel_size) : MaxPoolOptions(ExpandingArray<D>(kernel_size)) {}
   MaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
   RUSH_ARG(ExpandingArray<D>, kernel_size);
   // Default: the kernel's size.
@@ -22,6 +23,7 @@ using MaxPool3dOptions = MaxPoolOptions<3>;
 
 template <size_t D>
 struct AvgPoolOptions {
+  AvgPoolOptions(int64_t kernel_size) : AvgPoolOptions(ExpandingArray<D>(kernel_size)) {}
   AvgPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
   RUSH_ARG(ExpandingArray<D>, kernel_size);
   RUSH_ARG(ExpandingArray<D>, stride);
@@ -36,6 +38,7 @@ using AvgPool3dOptions = AvgPoolOptions<3>;
 
 template <class Size>
 struct AdaptiveAvgPoolOptions {
+  AdaptiveAvgPoolOptions(int64_t output_size) : output_size_(output_size) {}
   AdaptiveAvgPoolOptions(Size output_size) : output_size_(output_size) {}
   RUSH_ARG(Size, output_size);
 };

@@ -11,7 +11,7 @@ using namespace rush;
 
 namespace {
 
-Tensor leaf(std::initializer_list<double> values) { return tensor(values, kFloat64).requires_grad_(); }
+Tensor leaf(std::initializer_list<double> values) { return tensor(ArrayRef<double>(values), kFloat64).requires_grad_(); }
 
 std::vector<double> list(const Tensor& t) {
   std::vector<double> values;

@@ -95,11 +95,15 @@ TEST_CASE("MNIST: the published files") {
   const char *data = std::getenv("RUSH_DATA"), *house = std::getenv("RUSH_ROOT");
   const std::string root = data ? std::string(data) + "/mnist" : std::string(house ? house : ".") + "/data/mnist";
   if (!std::filesystem::exists(root)) return;
-  const MNIST test(root, MNIST::Mode::kTest);
+  MNIST test(root, MNIST::Mode::kTest);
   CHECK(!test.is_train());
-  CHECK(test.size() == 10000);
+  CHECK(test.size() == 10000u);
   std::vector<int> counts(10);
   for (int64_t i = 0; i < 10000; ++i) ++counts[static_cast<size_t>(test.targets().data_ptr<int64_t>()[i])];
   CHECK(counts == std::vector<int>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009});
   CHECK(test.images().sizes() == rush::IntArrayRef{10000, 1, 28, 28});
+  const rush::data::Example<> first = test.get(0);
+  CHECK(first.data.sizes() == rush::IntArrayRef{1, 28, 28});
+  CHECK(first.target.item<int64_t>() == 7);
+  CHECK_THROWS_AS(test.get(10000), rush::IndexError);
 }

@@ -67,7 +67,7 @@ TEST_CASE("a Sequential takes names, shared pointers, objects and other Sequenti
 }
 
 TEST_CASE("values of any type pass from module to module") {
-  Sequential net(Two(), Add());
+  Sequential net{Two(), Add()};
   CHECK(net->forward(ones(2)).sum().item<double>() == 6);
   CHECK(Sequential(Scale())->forward<double>(ones(2), 3.0) == 6);
   CHECK_THROWS_AS(Sequential(Two(), ReLU())->forward(ones(2)), TypeError);

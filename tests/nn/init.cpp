@@ -16,19 +16,21 @@ double deviation(const Tensor& t) {
   const Tensor centred = d - d.sum() / static_cast<double>(d.numel());
   return std::sqrt((centred * centred).sum().item<double>() / static_cast<double>(d.numel()));
 }
-double mean(const Tensor& t) { return t.detach().to(kFloat64).sum().item<double>() / static_cast<double>(t.numel()); }
+double average(const Tensor& t) {
+  return t.detach().to(kFloat64).sum().item<double>() / static_cast<double>(t.numel());
+}
 double largest(const Tensor& t) { return t.detach().abs().max().item<double>(); }
 
 // Uniform within +-bound: the bound is nearly reached and the deviation is bound / sqrt(3).
 void check_uniform(const Tensor& t, double bound) {
   CHECK(largest(t) <= bound);
   CHECK(largest(t) > 0.99 * bound);
-  CHECK(std::abs(mean(t)) < 0.03 * bound);
+  CHECK(std::abs(average(t)) < 0.03 * bound);
   CHECK(deviation(t) == doctest::Approx(bound / std::sqrt(3.0)).epsilon(0.03));
 }
 
 void check_normal(const Tensor& t, double std) {
-  CHECK(std::abs(mean(t)) < 0.05 * std);
+  CHECK(std::abs(average(t)) < 0.05 * std);
   CHECK(deviation(t) == doctest::Approx(std).epsilon(0.05));
   CHECK(largest(t) > 2.5 * std);
 }
@@ -93,7 +95,7 @@ TEST_CASE("simple fillings") {
   init::trunc_normal_(t, 0.5, 1, 0, 2);
   CHECK(t.min().item<double>() >= 0);
   CHECK(t.max().item<double>() <= 2);
-  CHECK(mean(t) == doctest::Approx(0.8556).epsilon(0.03));  // of the normal distribution at 0.5, cut to [0, 2]
+  CHECK(average(t) == doctest::Approx(0.8556).epsilon(0.03));  // of the normal distribution at 0.5, cut to [0, 2]
   CHECK(init::constant_(t, 1.5).sum().item<double>() == 7500);
   CHECK(init::ones_(t).sum().item<double>() == 5000);
   CHECK(largest(init::zeros_(t)) == 0);

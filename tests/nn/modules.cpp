@@ -54,8 +54,6 @@ Tensor from_json(const json& fixture, bool integers = false) {
   return tensor(ArrayRef<double>(data), kFloat64).view(fixture["shape"].get<std::vector<int64_t>>());
 }
 
-bool holds_integers(const json& fixture) { return !fixture["data"].empty() && fixture["data"][0].is_number_integer(); }
-
 void check_close(const Tensor& got, const json& expected) {
   REQUIRE(got.defined() == !expected.is_null());
   if (expected.is_null()) return;

@@ -86,3 +86,31 @@ TEST_CASE("shapes of extremes") {
   CHECK(std::get<1>(zeros({}).max(0)).item<int64_t>() == 0);
   CHECK_THROWS_AS(zeros({2}).argmax(1), IndexError);
 }
+
+TEST_CASE("equal extremes share the gradient of amax, the first takes that of max along a dimension") {
+  const Tensor x = tensor({1., 3., 3., 2.}, kFloat64).requires_grad_();
+  x.amax().backward();
+  CHECK(values(x.grad()) == Doubles{0, 0.5, 0.5, 0});
+  x.mutable_grad().reset();
+  std::get<0>(x.max(0)).backward();
+  CHECK(values(x.grad()) == Doubles{0, 1, 0, 0});
+}
+
+TEST_CASE("derivatives of extremes") {
+  for (const Tensor& x : {leaf({3, 4}), leaf(5), leaf({}), leaf({4, 3}).detach().t().requires_grad_()}) {
+    check_gradients([](const Tensors& in) { return Tensors{in[0].amax().exp(), in[0].amin(0, true).exp()}; }, {x});
+    check_gradients([](const Tensors& in) { return Tensors{in[0].max().exp(), in[0].min().exp()}; }, {x});
+    check_gradients([](const Tensors& in) { return Tensors{in[0].median().exp(), in[0].nanmedian()}; }, {x});
+    check_gradients(
+        [](const Tensors& in) {
+          const auto [low, high] = in[0].aminmax(-1);
+          return Tensors{low.exp(), high.exp()};
+        },
+        {x});
+    check_gradients(
+        [](const Tensors& in) {
+          return Tensors{std::get<0>(in[0].max(0)).exp(), std::get<0>(in[0].min(-1, true)).exp()};
+        },
+        {x});
+  }
+}

@@ -60,3 +60,41 @@ TEST_CASE("derivatives of order statistics") {
   }
   check_gradients([](const Tensors& x) { return Tensors{std::get<0>(x[0].median(0))}; }, {leaf({})});
 }
+
+TEST_CASE("quantile between ranks, every way") {
+  const Tensor x = tensor({4., 1., 3., 2.}, kFloat64);
+  CHECK(x.quantile(0.5).item<double>() == 2.5);
+  CHECK(x.quantile(0.5, 0, false, "lower").item<double>() == 2);
+  CHECK(x.quantile(0.5, 0, false, "higher").item<double>() == 3);
+  CHECK(x.quantile(0.4, 0, false, "nearest").item<double>() == 2);
+  CHECK(x.quantile(0.1, 0, false, "midpoint").item<double>() == 1.5);
+  CHECK(close(values(x.quantile(tensor({0., 0.1, 1.}, kFloat64))), {1, 1.3, 4}, 1e-12));
+  const Tensor rows = counting({3, 5});
+  CHECK(values(rows.quantile(0.5, 1)) == Doubles{2, 7, 12});
+  CHECK(rows.quantile(0.5, 0, true).sizes() == IntArrayRef({1, 5}));
+  CHECK(rows.quantile(0.5, std::nullopt, true).sizes() == IntArrayRef({1, 1}));
+  CHECK(rows.quantile(tensor({0.1, 0.9}, kFloat64), 0, true).sizes() == IntArrayRef({2, 1, 5}));
+  const Tensor with_nan = tensor({kNan, 1., 3.}, kFloat64);
+  CHECK(std::isnan(with_nan.quantile(0.5).item<double>()));
+  CHECK(with_nan.nanquantile(0.5).item<double>() == 2);
+  CHECK(std::isnan(tensor({kNan}).nanquantile(0.5).item<double>()));
+}
+
+TEST_CASE("quantile checks its input") {
+  const Tensor x = ones({3});
+  CHECK_THROWS_AS(x.quantile(1.5), ValueError);
+  CHECK_THROWS_AS(x.quantile(tensor({-0.1})), ValueError);
+  CHECK_THROWS_AS(x.quantile(0.5, 1), IndexError);
+  CHECK_THROWS_AS(x.quantile(0.5, 0, false, "cubic"), ValueError);
+  CHECK_THROWS_AS(x.quantile(tensor({0.5}, kFloat64)), TypeError);
+  CHECK_THROWS_AS(x.to(kFloat16).quantile(0.5), TypeError);
+  CHECK_THROWS_AS(zeros({0}).quantile(0.5), ValueError);
+}
+
+TEST_CASE("derivatives of quantile") {
+  check_gradients(
+      [](const Tensors& x) {
+        return Tensors{x[0].quantile(0.3, 1).exp(), x[0].quantile(x[1], 0, true), x[0].nanquantile(0.6)};
+      },
+      {leaf({3, 4}), tensor({0.15, 0.7}, kFloat64).requires_grad_()});
+}

@@ -53,7 +53,9 @@ const std::vector<Reducing>& reductions() {
       {"var", [](const Tensor& t, IntArrayRef d, bool k) { return t.var(d, Scalar(0), k); },
        [](const Doubles& v) { return deviations(v) / static_cast<double>(v.size()); }},
       {"std", [](const Tensor& t, IntArrayRef d, bool k) { return t.std(d, Scalar(0.5), k); },
-       [](const Doubles& v) { return v.empty() ? kNan : std::sqrt(deviations(v) / (static_cast<double>(v.size()) - 0.5)); }},
+       [](const Doubles& v) {
+         return v.empty() ? kNan : std::sqrt(deviations(v) / (static_cast<double>(v.size()) - 0.5));
+       }},
       {"logsumexp", [](const Tensor& t, IntArrayRef d, bool k) { return t.logsumexp(d, k); },
        [](const Doubles& v) {
          double total = 0;
@@ -242,4 +244,23 @@ TEST_CASE("derivatives of sums") {
     check_gradients([](const Tensors& x) { return Tensors{x[0].logsumexp({}, true)}; }, in);
   }
   check_gradients([](const Tensors& x) { return Tensors{x[0].trace().exp()}; }, {leaf({3, 4})});
+}
+
+TEST_CASE("derivatives of products, with and without zeros") {
+  const Tensor zeros_inside = leaf({3, 4}).detach();
+  zeros_inside[1][2].zero_();
+  zeros_inside[0][0].zero_();
+  zeros_inside[0][3].zero_();
+  for (const Tensor& x : {leaf({3, 4}), leaf(3), leaf({}), zeros_inside.requires_grad_()}) {
+    check_gradients([](const Tensors& in) { return Tensors{in[0].prod()}; }, {x});
+    check_gradients([](const Tensors& in) { return Tensors{in[0].prod(-1)}; }, {x});
+    check_gradients([](const Tensors& in) { return Tensors{in[0].prod(0, true)}; }, {x});
+  }
+}
+
+TEST_CASE("the derivative of nansum passes over NaN") {
+  const Tensor x = tensor({1., kNan, 3.}, kFloat64).requires_grad_();
+  (x.nansum() * 2).backward();
+  CHECK(values(x.grad()) == Doubles{2, 0, 2});
+  check_gradients([](const Tensors& in) { return Tensors{in[0].nansum(0).exp()}; }, {leaf({3, 4})});
 }

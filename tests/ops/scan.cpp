@@ -71,8 +71,46 @@ TEST_CASE("16-bit running sums keep their carry in float") {
   CHECK(sums[999].item<double>() == 1000);
 }
 
-TEST_CASE("derivatives of cumsum") {
-  for (int64_t dim : {0, 1}) {
-    check_gradients([=](const Tensors& x) { return Tensors{x[0].cumsum(dim).exp()}; }, {leaf({3, 4})});
+TEST_CASE("diff") {
+  const Tensor x = tensor({1., 4., 9., 16.}, kFloat64);
+  CHECK(values(x.diff()) == Doubles{3, 5, 7});
+  CHECK(values(x.diff(2)) == Doubles{2, 2});
+  CHECK(values(x.diff(1, 0, tensor({0.}, kFloat64), tensor({25.}, kFloat64))) == Doubles{1, 3, 5, 7, 9});
+  CHECK(x.diff(9).numel() == 0);
+  CHECK(values(x.diff(0)) == values(x));
+  CHECK(values(tensor({true, false, false}).diff()) == Doubles{1, 0});
+  CHECK(counting({2, 3}).diff(1, 0).sizes() == IntArrayRef({1, 3}));
+  CHECK_THROWS_AS(x.diff(-1), ValueError);
+  CHECK_THROWS_AS(scalar_tensor(1.).diff(), ValueError);
+}
+
+TEST_CASE("derivatives of scans") {
+  const Tensor zeros_inside = leaf({3, 4}).detach();
+  zeros_inside[1][2].zero_();
+  zeros_inside[1][0].zero_();
+  for (const Tensor& x : {leaf({3, 4}), zeros_inside.requires_grad_(), leaf({4, 3}).detach().t().requires_grad_()}) {
+    for (int64_t dim : {0, 1}) {
+      check_gradients([=](const Tensors& in) { return Tensors{in[0].cumsum(dim).exp()}; }, {x});
+      check_gradients([=](const Tensors& in) { return Tensors{in[0].cumprod(dim)}; }, {x});
+      check_gradients([=](const Tensors& in) { return Tensors{in[0].logcumsumexp(dim)}; }, {x});
+      check_gradients([=](const Tensors& in) { return Tensors{in[0].diff(2, dim).exp()}; }, {x});
+    }
   }
+  for (int64_t dim : {0, 1}) {
+    check_gradients(
+        [=](const Tensors& in) {
+          return Tensors{std::get<0>(in[0].cummax(dim)).exp(), std::get<0>(in[0].cummin(dim)).exp()};
+        },
+        {leaf({3, 4})});
+  }
+  check_gradients(
+      [](const Tensors& in) {
+        return Tensors{(in[0] * 1).cumsum_(0), (in[0] * 1).cumprod_(1)};
+      },
+      {leaf({3, 4})});
+  check_gradients(
+      [](const Tensors& in) {
+        return Tensors{in[0].cumsum(0), in[0].cumprod(0), in[0].logcumsumexp(0)};
+      },
+      {leaf({})});
 }

@@ -15,8 +15,8 @@ TEST_CASE("searchsorted in one row and in many") {
   CHECK(bucketize(3.5, row).dim() == 0);
   const Tensor rows = tensor({1., 2., 3., 10., 20., 30.}).view({2, 3});
   CHECK(values(searchsorted(rows, tensor({2.5, 0., 15., 35.}).view({2, 2}))) == Doubles{2, 0, 1, 3});
-  CHECK(values(searchsorted(tensor({3, 1, 2}), tensor({2.5, 9.}), false, false, std::nullopt, tensor({1, 2, 0}).to(kInt64))) ==
-        Doubles{2, 3});
+  CHECK(values(searchsorted(tensor({3, 1, 2}), tensor({2.5, 9.}), false, false, std::nullopt,
+                            tensor({1, 2, 0}).to(kInt64))) == Doubles{2, 3});
   CHECK(searchsorted(rows, zeros({2, 0})).sizes() == IntArrayRef({2, 0}));
 }
 

@@ -11,7 +11,8 @@ Longs naive_order(const Doubles& v, bool descending) {
   for (size_t i = 0; i < v.size(); ++i) order[i] = static_cast<int64_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     const double x = v[static_cast<size_t>(a)], y = v[static_cast<size_t>(b)];
-    if (std::isnan(x) || std::isnan(y)) return descending ? std::isnan(x) && !std::isnan(y) : !std::isnan(x) && std::isnan(y);
+    if (std::isnan(x) || std::isnan(y))
+      return descending ? std::isnan(x) && !std::isnan(y) : !std::isnan(x) && std::isnan(y);
     return descending ? x > y : x < y;
   });
   return order;
@@ -23,7 +24,8 @@ Tensor mixed(int64_t n, ScalarType dtype) {
   const double special[] = {kNan, -0.0, 0.0, kInf, -kInf};
   for (int64_t i = 0; i < n; ++i) {
     const int64_t hash = i * 2654435761 % 97;
-    t.data_ptr<double>()[i] = hash < 5 && is_floating_point(dtype) ? special[hash] : static_cast<double>(hash % 23) - 11;
+    t.data_ptr<double>()[i] =
+        hash < 5 && is_floating_point(dtype) ? special[hash] : static_cast<double>(hash % 23) - 11;
   }
   return t.to(dtype);
 }

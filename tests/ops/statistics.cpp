@@ -60,5 +60,18 @@ TEST_CASE("derivatives of var") {
         },
         in);
     check_gradients([](const Tensors& x) { return Tensors{std::get<1>(var_mean(x[0])).exp()}; }, in);
+    check_gradients([](const Tensors& x) { return Tensors{x[0].std(0, Scalar(0.5))}; }, in);
+    check_gradients(
+        [](const Tensors& x) {
+          const auto [deviation, mean] = std_mean(x[0], -1, false, true);
+          return Tensors{deviation, mean};
+        },
+        in);
   }
+}
+
+TEST_CASE("the derivative of std is 0 where nothing varies") {
+  const Tensor x = ones({3}, kFloat64).requires_grad_();
+  x.std().backward();
+  CHECK(values(x.grad()) == Doubles{0, 0, 0});
 }

@@ -4,11 +4,14 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/io/md5.h"
+#include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/view.h"
 #include "nn/data/datasets/idx.h"
-#include "rushlight.h"
 
 namespace rush::data::datasets {
 namespace {
@@ -70,6 +73,11 @@ std::pair<Tensor, Tensor> read_digits(const std::string& root, const IdxSource& 
 MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
   std::tie(images_, targets_) = is_train() ? detail::read_digits(root, kTrainImages, kTrainLabels)
                                            : detail::read_digits(root, kTestImages, kTestLabels);
+}
+
+Example<> MNIST::get(size_t index) {
+  const auto i = static_cast<int64_t>(index);
+  return {images_.select(0, i), targets_.select(0, i)};
 }
 
 }  // namespace rush::data::datasets

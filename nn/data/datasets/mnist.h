@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/tensor.h"
+#include "nn/data/datasets/base.h"
 
 namespace rush::data::datasets {
 
 /// The whole of MNIST's training or test set in memory. Mirrors torch::data::datasets::MNIST.
-class MNIST {
+class MNIST final : public Dataset<MNIST> {
  public:
   enum class Mode { kTrain, kTest };
 
@@ -20,8 +22,10 @@ class MNIST {
   /// published one by the md5 of its decompressed content.
   explicit MNIST(const std::string& root, Mode mode = Mode::kTrain);
 
+  /// An image (1, 28, 28) and its target (). Throws IndexError beyond the last.
+  Example<> get(size_t index) override;
+  std::optional<size_t> size() const override { return static_cast<size_t>(targets_.size(0)); }
   bool is_train() const { return mode_ == Mode::kTrain; }
-  size_t size() const { return static_cast<size_t>(targets_.size(0)); }
   /// (N, 1, 28, 28) float32: 0 is paper, 1 is ink.
   const Tensor& images() const { return images_; }
   /// (N) int64, 0 to 9.

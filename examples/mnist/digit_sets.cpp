@@ -1,0 +1,67 @@
+#include "examples/mnist/digit_sets.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "examples/mnist/synthetic_digits.h"
+#include "nn/data/datasets/mnist.h"
+#include "rushlight.h"
+
+namespace examples {
+namespace {
+
+using rush::data::datasets::MNIST;
+
+std::vector<std::string> candidate_folders(const std::string& data) {
+  std::vector<std::string> folders;
+  if (!data.empty()) folders.push_back(data);
+  if (const char* shared = std::getenv("RUSH_DATA")) folders.push_back(std::string(shared) + "/mnist");
+  const char* house = std::getenv("RUSH_ROOT");
+  folders.push_back(std::string(house ? house : ".") + "/data/mnist");
+  return folders;
+}
+
+bool has_mnist(const std::string& folder) {
+  const std::string first = folder + "/train-images-idx3-ubyte";
+  return std::filesystem::exists(first) || std::filesystem::exists(first + ".gz");
+}
+
+DigitSet read(const std::string& folder, MNIST::Mode mode) {
+  const MNIST set(folder, mode);
+  return {set.images(), set.targets()};
+}
+
+DigitSet draw(size_t count, uint64_t seed) {
+  Digits digits = draw_digits(count, seed);
+  const auto n = static_cast<int64_t>(count);
+  return {
+      rush::from_blob(digits.pixels.data(), {n, 1, kDigitSize, kDigitSize}, rush::kUInt8).to(rush::kFloat32).div_(255),
+      rush::from_blob(digits.labels.data(), {n}, rush::kInt64).clone()};
+}
+
+std::string counts(const DigitSets& sets) {
+  return rush::str(sets.train.size(), " to train on, ", sets.test.size(), " to test with");
+}
+
+}  // namespace
+
+DigitSets load_digits(const std::string& data, uint64_t seed, size_t drawn_for_training, size_t drawn_for_test) {
+  std::string searched;
+  DigitSets sets;
+  for (const std::string& folder : candidate_folders(data)) {
+    if (has_mnist(folder)) {
+      sets = {read(folder, MNIST::Mode::kTrain), read(folder, MNIST::Mode::kTest), ""};
+      sets.description = rush::str("MNIST from ", folder, ": ", counts(sets));
+      return sets;
+    }
+    searched += (searched.empty() ? "" : ", ") + folder;
+  }
+  sets = {draw(drawn_for_training, seed), draw(drawn_for_test, ~seed), ""};  // ~: no image of one set is in the other
+  sets.description =
+      rush::str("no MNIST in ", searched, " (`./rush fetch mnist` downloads it): drawing digits, ", counts(sets));
+  return sets;
+}
+
+}  // namespace examples

@@ -1,0 +1,116 @@
+// `./rush demo`: trains a convolutional net on handwritten digits, and leaves a checkpoint and a report.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/io/atomic_file.h"
+#include "examples/mnist/digit_sets.h"
+#include "examples/mnist/report.h"
+#include "examples/mnist/trainer.h"
+#include "examples/options.h"
+#include "rushlight.h"
+
+using namespace examples;
+
+namespace {
+
+struct Settings {
+  std::string data, device = "cpu", out_dir = "out/mnist", json_file;
+  int64_t epochs = 2, batch_size = 128, seed = 1;
+  double lr = 8e-3;
+};
+
+Settings parse(int argc, char** argv) {
+  Settings settings;
+  Options options("demo", "Trains a convolutional net on handwritten digits.");
+  options.add("--data", &settings.data, "folder with the MNIST files; without them the program draws its own digits");
+  options.add("--epochs", &settings.epochs, "how often every digit is shown", 1, 1000);
+  options.add("--batch-size", &settings.batch_size, "digits per step", 2, 10000);
+  options.add("--lr", &settings.lr, "the highest learning rate of the one cycle", 1e-9);
+  options.add("--device", &settings.device, "where to train: cpu or cuda");
+  options.add("--seed", &settings.seed, "of all random numbers", 0);
+  options.add("--out_dir", &settings.out_dir, "where the checkpoint and the report go");
+  options.add("--json", &settings.json_file, "write the results to this file");
+  options.parse_or_exit(argc, argv);
+  return settings;
+}
+
+// Before the training, so that a wrong path costs no time.
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  RUSH_CHECK_IO(!error, path, ": cannot make this folder: ", error.message());
+}
+
+std::string seconds_text(double seconds) { return rush::str(std::lround(seconds), " s"); }
+
+MnistReport make_report(const Settings& settings, const DigitSets& digits, const Trainer& trainer,
+                        const Evaluation& test) {
+  MnistReport report;
+  const History& history = trainer.history();
+  report.dataset = digits.description;
+  report.facts = {{"training time", seconds_text(history.seconds)},
+                  {"epochs", rush::str(settings.epochs)},
+                  {"weights", rush::str(trainer.parameter_count())},
+                  {"device", settings.device}};
+  report.train_loss = history.train_loss;
+  report.test_loss = history.test_loss;
+  report.train_accuracy = history.train_accuracy;
+  report.test_accuracy = history.test_accuracy;
+
+  const auto count = static_cast<size_t>(digits.test.size());
+  const rush::Tensor pixels = digits.test.images.mul(255).round().to(rush::kUInt8);
+  report.pixels.assign(pixels.data_ptr<uint8_t>(), pixels.data_ptr<uint8_t>() + pixels.numel());
+  report.labels.assign(digits.test.targets.data_ptr<int64_t>(), digits.test.targets.data_ptr<int64_t>() + count);
+  report.predicted.assign(test.predicted.data_ptr<int64_t>(), test.predicted.data_ptr<int64_t>() + count);
+  report.confidence.assign(test.confidence.data_ptr<float>(), test.confidence.data_ptr<float>() + count);
+  return report;
+}
+
+nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const Trainer& trainer,
+                       const Evaluation& test) {
+  const History& history = trainer.history();
+  nlohmann::json out = {
+      {"dataset", digits.description},       {"device", settings.device}, {"seed", settings.seed},
+      {"batch_size", settings.batch_size},   {"lr", settings.lr},         {"parameters", trainer.parameter_count()},
+      {"training_seconds", history.seconds}, {"test_loss", test.loss},    {"test_accuracy", test.accuracy}};
+  for (size_t i = 0; i < history.test_loss.size(); ++i) {
+    out["epochs"].push_back({{"test_loss", history.test_loss[i].y}, {"test_accuracy", history.test_accuracy[i].y}});
+  }
+  return out;
+}
+
+void run(const Settings& settings) {
+  rush::manual_seed(static_cast<uint64_t>(settings.seed));
+  make_folder(settings.out_dir);
+  const DigitSets digits = load_digits(settings.data, static_cast<uint64_t>(settings.seed));
+  std::puts(digits.description.c_str());
+
+  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device)});
+  for (int64_t epoch = 0; epoch < settings.epochs; ++epoch) trainer.run_epoch(epoch);
+
+  const Evaluation test = trainer.evaluate();
+  const std::string checkpoint = settings.out_dir + "/net.safetensors", page = settings.out_dir + "/report.html";
+  trainer.save(checkpoint);
+  rush::io::write_file_atomically(page, render_report(make_report(settings, digits, trainer, test)));
+  if (!settings.json_file.empty()) {
+    rush::io::write_file_atomically(settings.json_file, to_json(settings, digits, trainer, test).dump(1) + "\n");
+  }
+  std::printf("wrote %s and %s\n", checkpoint.c_str(), page.c_str());
+  std::printf("test accuracy %.4f\n", test.accuracy);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Settings settings = parse(argc, argv);
+  try {
+    run(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "demo: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,115 @@
+#include "examples/mnist/trainer.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/io/safetensors.h"
+#include "examples/progress.h"
+
+namespace examples {
+
+using rush::Tensor;
+namespace data = rush::data;
+namespace F = rush::nn::functional;
+
+namespace {
+
+constexpr int64_t kTestBatch = 500;
+constexpr double kShownSteps = 50;  // over how many steps the bar's numbers are averaged
+
+// Moves all images of a batch by up to one pixel: where exactly a digit stands must not matter.
+Tensor shifted(const Tensor& images) {  // (N, 1, 28, 28) -> the same
+  const Tensor shift = rush::randint(3, {2}, rush::kInt64);
+  const Tensor padded = F::pad(images, F::PadFuncOptions({1, 1, 1, 1}));  // (N, 1, 30, 30)
+  return padded.narrow(2, shift[0].item<int64_t>(), images.size(2)).narrow(3, shift[1].item<int64_t>(), images.size(3));
+}
+
+// The share of the digits whose score is the highest: (N, 10), (N) -> a number
+double share_right(const Tensor& scores, const Tensor& targets) {
+  return scores.argmax(1).eq(targets).to(rush::kFloat32).mean().item<double>();
+}
+
+}  // namespace
+
+Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
+    : digits_(digits),
+      options_(options),
+      steps_per_epoch_(digits.train.size() / options.batch_size),
+      loader_(data::make_data_loader<data::samplers::RandomSampler>(
+          data::datasets::TensorPairDataset(digits.train.images, digits.train.targets).map(data::transforms::Stack<>()),
+          data::DataLoaderOptions(static_cast<size_t>(options.batch_size)).workers(1).drop_last(true))),
+      optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr)),
+      schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_) {
+  net_->to(options.device);
+}
+
+void Trainer::run_epoch(int64_t epoch) {
+  net_->train();
+  Progress progress(rush::str("epoch ", epoch + 1, "/", options_.epochs), steps_per_epoch_ * options_.batch_size,
+                    "images");
+  double loss = 0, accuracy = 0;
+  int64_t steps = 0;
+  for (const auto& batch : *loader_) {
+    const Step step = learn(batch.data.to(options_.device), batch.target.to(options_.device));
+    ++steps;
+    const double x = static_cast<double>(epoch) + static_cast<double>(steps) / static_cast<double>(steps_per_epoch_);
+    history_.train_loss.push_back({x, step.loss});
+    history_.train_accuracy.push_back({x, step.accuracy});
+    const double weight = 1 / std::min(static_cast<double>(steps), kShownSteps);
+    loss += weight * (step.loss - loss);
+    accuracy += weight * (step.accuracy - accuracy);
+    progress.update(steps * options_.batch_size, {{"loss", loss}, {"accuracy", accuracy}});
+  }
+  progress.finish();
+  history_.seconds += progress.elapsed();
+
+  const Evaluation test = evaluate();
+  history_.test_loss.push_back({static_cast<double>(epoch + 1), test.loss});
+  history_.test_accuracy.push_back({static_cast<double>(epoch + 1), test.accuracy});
+  std::printf("  after %lld: test loss %.4f, test accuracy %.4f\n", static_cast<long long>(epoch + 1), test.loss,
+              test.accuracy);
+}
+
+Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
+  const Tensor scores = net_(shifted(images));
+  const Tensor loss = F::cross_entropy(scores, targets);
+  optimizer_.zero_grad();
+  loss.backward();
+  optimizer_.step();
+  schedule_.step();
+  return {loss.item<double>(), share_right(scores, targets)};
+}
+
+Evaluation Trainer::evaluate() {
+  const rush::NoGradGuard no_grad;
+  net_->eval();
+  double loss = 0, right = 0;
+  std::vector<Tensor> predicted, confidence;
+  for (int64_t begin = 0; begin < digits_.test.size(); begin += kTestBatch) {
+    const int64_t count = std::min(kTestBatch, digits_.test.size() - begin);
+    const Tensor targets = digits_.test.targets.narrow(0, begin, count).to(options_.device);
+    const Tensor scores = net_(digits_.test.images.narrow(0, begin, count).to(options_.device));
+    loss += F::cross_entropy(scores, targets).item<double>() * static_cast<double>(count);
+    right += share_right(scores, targets) * static_cast<double>(count);
+    const auto [probability, digit] = rush::softmax(scores, 1).max(1);
+    predicted.push_back(digit.cpu());
+    confidence.push_back(probability.cpu());
+  }
+  const auto total = static_cast<double>(digits_.test.size());
+  return {loss / total, right / total, rush::cat(predicted), rush::cat(confidence)};
+}
+
+int64_t Trainer::parameter_count() const {
+  int64_t count = 0;
+  for (const Tensor& parameter : net_->parameters()) count += parameter.numel();
+  return count;
+}
+
+void Trainer::save(const std::string& path) const {
+  rush::io::NamedTensors tensors;
+  for (const auto& parameter : net_->named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
+  for (const auto& buffer : net_->named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
+  rush::io::save_safetensors(path, tensors);
+}
+
+}  // namespace examples
