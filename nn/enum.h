@@ -9,13 +9,14 @@
 
 namespace rush {
 
-#define RUSH_FORALL_CHOICES(X)                                                                                  \
-  X(Linear)                                                                                                     \
-  X(Conv1D)                                                                                                     \
-  X(Conv2D)                                                                                                     \
-  X(Conv3D) X(ConvTranspose1D) X(ConvTranspose2D) X(ConvTranspose3D) X(Sigmoid) X(Tanh) X(ReLU) X(GELU) X(SiLU) \
-      X(Mish) X(LeakyReLU) X(SELU) X(FanIn) X(FanOut) X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros)  \
-          X(Valid) X(Same) X(None) X(Mean) X(Sum) X(BatchMean) X(Max)
+// clang-format off
+#define RUSH_FORALL_CHOICES(X)                                                                                    \
+  X(Linear) X(Conv1D) X(Conv2D) X(Conv3D) X(ConvTranspose1D) X(ConvTranspose2D) X(ConvTranspose3D)                \
+  X(Sigmoid) X(Tanh) X(ReLU) X(GELU) X(SiLU) X(Mish) X(LeakyReLU) X(SELU)                                         \
+  X(FanIn) X(FanOut)                                                                                              \
+  X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros) X(Valid) X(Same)                                       \
+  X(None) X(Mean) X(Sum) X(BatchMean) X(Max)
+// clang-format on
 
 namespace enumtype {
 #define RUSH_CHOICE_TYPE(choice)                                  \

@@ -5,12 +5,13 @@
 
 namespace rush::nn {
 
-#define RUSH_FORALL_POOLS(X)                                                                          \
-  X(MaxPool1d, max_pool1d)                                                                            \
-  X(MaxPool2d, max_pool2d)                                                                            \
-  X(MaxPool3d, max_pool3d) X(AvgPool1d, avg_pool1d) X(AvgPool2d, avg_pool2d) X(AvgPool3d, avg_pool3d) \
-      X(AdaptiveAvgPool1d, adaptive_avg_pool1d) X(AdaptiveAvgPool2d, adaptive_avg_pool2d)             \
-          X(AdaptiveAvgPool3d, adaptive_avg_pool3d)
+// clang-format off
+#define RUSH_FORALL_POOLS(X)                                                                       \
+  X(MaxPool1d, max_pool1d) X(MaxPool2d, max_pool2d) X(MaxPool3d, max_pool3d)                       \
+  X(AvgPool1d, avg_pool1d) X(AvgPool2d, avg_pool2d) X(AvgPool3d, avg_pool3d)                       \
+  X(AdaptiveAvgPool1d, adaptive_avg_pool1d) X(AdaptiveAvgPool2d, adaptive_avg_pool2d)              \
+  X(AdaptiveAvgPool3d, adaptive_avg_pool3d)
+// clang-format on
 
 // torch.nn.MaxPool1d to AdaptiveAvgPool3d, on (N, C, spatial...) or (C, spatial...).
 #define RUSH_POOL_MODULE(Name, function)                                    \
