@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/dispatch/key.h"
+#include "core/iterator/tensor_iterator.h"
 
 namespace rush {
 
@@ -137,6 +138,21 @@ Tensor wrapped_number(const Scalar& value) {
     case kInt64: *number.data_ptr<int64_t>() = value.toLong(); break;
     case kFloat64: *number.data_ptr<double>() = value.toDouble(); break;
     default: *number.data_ptr<complex<double>>() = value.to<complex<double>>();
+  }
+  number.impl()->set_wrapped_number(true);
+  return number;
+}
+
+Tensor wrapped_number(const Scalar& value, const Tensor& other) {
+  // A narrow integer could not hold it, where the computation may be done in a wider type.
+  const bool holds = is_differentiable(other.scalar_type()) || other.scalar_type() == kInt64;
+  if (!holds || result_type(other, value) != other.scalar_type()) return wrapped_number(value);
+  Tensor number = empty_contiguous({}, other.scalar_type(), Device());
+  switch (other.scalar_type()) {
+#define RUSH_STORE(name, type, text) \
+  case ScalarType::name: *number.data_ptr<type>() = value.to<type>(); break;
+    RUSH_FORALL_SCALAR_TYPES(RUSH_STORE)
+#undef RUSH_STORE
   }
   number.impl()->set_wrapped_number(true);
   return number;

@@ -226,6 +226,8 @@ Tensor empty_format(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFo
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
 // A 0-dimensional CPU tensor that promotes as the number does.
 Tensor wrapped_number(const Scalar& value);
+// Likewise, beside `other` in a computation: in its dtype already where promotion would cast the number there.
+Tensor wrapped_number(const Scalar& value, const Tensor& other);
 }  // namespace detail
 
 }  // namespace rush

@@ -51,6 +51,12 @@ ScalarType result_type(TensorList tensors) {
   return merge(merge(dimensioned, zero_dim), number).type;
 }
 
+ScalarType result_type(const Tensor& tensor, const Scalar& number) {
+  const ScalarType type = tensor.scalar_type();
+  if (category(number.type()) <= category(type) && !tensor.impl()->is_wrapped_number()) return type;
+  return result_type(tensor, detail::wrapped_number(number));
+}
+
 DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
   const IntArrayRef longer = a.size() >= b.size() ? a : b;
   const IntArrayRef shorter = a.size() >= b.size() ? b : a;

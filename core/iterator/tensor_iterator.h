@@ -19,6 +19,7 @@ enum class Promotion {
 // numbers; a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
 ScalarType result_type(TensorList tensors);
 inline ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({a, b}); }
+ScalarType result_type(const Tensor& tensor, const Scalar& number);
 
 // The shape that two shapes broadcast to. Throws ValueError naming `op` and both.
 DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);

@@ -55,16 +55,16 @@ static Tensor& div_mode_(Tensor& self, const Tensor& other, std::optional<std::s
 
 using detail::wrapped_number;
 static Tensor add_Scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return ops::add(self, wrapped_number(other), alpha);
+  return ops::add(self, wrapped_number(other, self), alpha);
 }
 static Tensor sub_Scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return ops::sub(self, wrapped_number(other), alpha);
+  return ops::sub(self, wrapped_number(other, self), alpha);
 }
 static Tensor rsub_Scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return ops::sub(wrapped_number(other), self, alpha);
+  return ops::sub(wrapped_number(other, self), self, alpha);
 }
 static Tensor div_Scalar_mode(const Tensor& self, const Scalar& other, std::optional<std::string_view> mode) {
-  return ops::div_mode(self, wrapped_number(other), mode);
+  return ops::div_mode(self, wrapped_number(other, self), mode);
 }
 
 }  // namespace native
@@ -106,47 +106,47 @@ void register_binary_ops(Registry& r) {
 using detail::wrapped_number;
 Tensor Tensor::add(const Tensor& other, const Scalar& alpha) const { return ops::add(*this, other, alpha); }
 Tensor Tensor::add(const Scalar& other, const Scalar& alpha) const {
-  return ops::add(*this, wrapped_number(other), alpha);
+  return ops::add(*this, wrapped_number(other, *this), alpha);
 }
 Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) const { return ops::add_(self(), other, alpha); }
 Tensor& Tensor::add_(const Scalar& other, const Scalar& alpha) const {
-  return ops::add_(self(), wrapped_number(other), alpha);
+  return ops::add_(self(), wrapped_number(other, *this), alpha);
 }
 Tensor Tensor::sub(const Tensor& other, const Scalar& alpha) const { return ops::sub(*this, other, alpha); }
 Tensor Tensor::sub(const Scalar& other, const Scalar& alpha) const {
-  return ops::sub(*this, wrapped_number(other), alpha);
+  return ops::sub(*this, wrapped_number(other, *this), alpha);
 }
 Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) const { return ops::sub_(self(), other, alpha); }
 Tensor& Tensor::sub_(const Scalar& other, const Scalar& alpha) const {
-  return ops::sub_(self(), wrapped_number(other), alpha);
+  return ops::sub_(self(), wrapped_number(other, *this), alpha);
 }
 Tensor Tensor::mul(const Tensor& other) const { return ops::mul(*this, other); }
-Tensor Tensor::mul(const Scalar& other) const { return ops::mul(*this, wrapped_number(other)); }
+Tensor Tensor::mul(const Scalar& other) const { return ops::mul(*this, wrapped_number(other, *this)); }
 Tensor& Tensor::mul_(const Tensor& other) const { return ops::mul_(self(), other); }
-Tensor& Tensor::mul_(const Scalar& other) const { return ops::mul_(self(), wrapped_number(other)); }
+Tensor& Tensor::mul_(const Scalar& other) const { return ops::mul_(self(), wrapped_number(other, *this)); }
 Tensor Tensor::div(const Tensor& other) const { return ops::div(*this, other); }
-Tensor Tensor::div(const Scalar& other) const { return ops::div(*this, wrapped_number(other)); }
+Tensor Tensor::div(const Scalar& other) const { return ops::div(*this, wrapped_number(other, *this)); }
 Tensor& Tensor::div_(const Tensor& other) const { return ops::div_(self(), other); }
-Tensor& Tensor::div_(const Scalar& other) const { return ops::div_(self(), wrapped_number(other)); }
+Tensor& Tensor::div_(const Scalar& other) const { return ops::div_(self(), wrapped_number(other, *this)); }
 
 Tensor Tensor::div(const Tensor& other, std::optional<std::string_view> mode) const {
   return ops::div_mode(*this, other, mode);
 }
 Tensor Tensor::div(const Scalar& other, std::optional<std::string_view> mode) const {
-  return ops::div_mode(*this, wrapped_number(other), mode);
+  return ops::div_mode(*this, wrapped_number(other, *this), mode);
 }
 Tensor& Tensor::div_(const Tensor& other, std::optional<std::string_view> mode) const {
   return ops::div_mode_(self(), other, mode);
 }
 Tensor& Tensor::div_(const Scalar& other, std::optional<std::string_view> mode) const {
-  return ops::div_mode_(self(), wrapped_number(other), mode);
+  return ops::div_mode_(self(), wrapped_number(other, *this), mode);
 }
 #define RUSH_DEFINE_METHODS(name, op)                                              \
   Tensor Tensor::name(const Tensor& other) const { return ops::op(*this, other); } \
-  Tensor Tensor::name(const Scalar& other) const { return ops::op(*this, wrapped_number(other)); }
+  Tensor Tensor::name(const Scalar& other) const { return ops::op(*this, wrapped_number(other, *this)); }
 #define RUSH_DEFINE_INPLACE_METHODS(name, op)                                        \
   Tensor& Tensor::name(const Tensor& other) const { return ops::op(self(), other); } \
-  Tensor& Tensor::name(const Scalar& other) const { return ops::op(self(), wrapped_number(other)); }
+  Tensor& Tensor::name(const Scalar& other) const { return ops::op(self(), wrapped_number(other, *this)); }
 RUSH_DEFINE_METHODS(true_divide, div)
 RUSH_DEFINE_INPLACE_METHODS(true_divide_, div_)
 RUSH_DEFINE_METHODS(divide, div)
@@ -161,7 +161,7 @@ RUSH_DEFINE_INPLACE_METHODS(remainder_, remainder_)
 #undef RUSH_DEFINE_METHODS
 Tensor Tensor::subtract(const Tensor& other, const Scalar& alpha) const { return ops::sub(*this, other, alpha); }
 Tensor Tensor::subtract(const Scalar& other, const Scalar& alpha) const {
-  return ops::sub(*this, wrapped_number(other), alpha);
+  return ops::sub(*this, wrapped_number(other, *this), alpha);
 }
 
 }  // namespace rush

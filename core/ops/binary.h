@@ -93,14 +93,14 @@ inline Tensor fmod(const Tensor& self, const Scalar& other) { return self.fmod(o
 inline Tensor remainder(const Tensor& self, const Tensor& other) { return ops::remainder(self, other); }
 inline Tensor remainder(const Tensor& self, const Scalar& other) { return self.remainder(other); }
 inline Tensor remainder(const Scalar& self, const Tensor& other) {
-  return ops::remainder(detail::wrapped_number(self), other);
+  return ops::remainder(detail::wrapped_number(self, other), other);
 }
 // other - alpha * self.
 inline Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1) {
   return ops::rsub(self, other, alpha);
 }
 inline Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) {
-  return ops::rsub(self, detail::wrapped_number(other), alpha);
+  return ops::rsub(self, detail::wrapped_number(other, self), alpha);
 }
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b, 1); }
@@ -108,13 +108,13 @@ inline Tensor operator+(const Tensor& a, const Scalar& b) { return a.add(b); }
 inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b, 1); }
 inline Tensor operator-(const Tensor& a, const Scalar& b) { return a.sub(b); }
-inline Tensor operator-(const Scalar& a, const Tensor& b) { return detail::wrapped_number(a).sub(b); }
+inline Tensor operator-(const Scalar& a, const Tensor& b) { return detail::wrapped_number(a, b).sub(b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
 inline Tensor operator*(const Tensor& a, const Scalar& b) { return a.mul(b); }
 inline Tensor operator*(const Scalar& a, const Tensor& b) { return b.mul(a); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
 inline Tensor operator/(const Tensor& a, const Scalar& b) { return a.div(b); }
-inline Tensor operator/(const Scalar& a, const Tensor& b) { return detail::wrapped_number(a).div(b); }
+inline Tensor operator/(const Scalar& a, const Tensor& b) { return detail::wrapped_number(a, b).div(b); }
 inline Tensor operator%(const Tensor& a, const Tensor& b) { return ops::remainder(a, b); }
 inline Tensor operator%(const Tensor& a, const Scalar& b) { return a.remainder(b); }
 inline Tensor operator%(const Scalar& a, const Tensor& b) { return remainder(a, b); }

@@ -38,7 +38,9 @@ RUSH_DECLARE_OPS(bitwise_right_shift, "Tensor_Scalar")
 #define RUSH_DEFINE_FUNCTIONS(name)                                                        \
   RUSH_DEFINE_FUNCTION(name)                                                               \
   inline Tensor name(const Tensor& self, const Scalar& other) { return self.name(other); } \
-  inline Tensor name(const Scalar& self, const Tensor& other) { return ops::name(detail::wrapped_number(self), other); }
+  inline Tensor name(const Scalar& self, const Tensor& other) {                            \
+    return ops::name(detail::wrapped_number(self, other), other);                          \
+  }
 RUSH_FORALL_LOGICAL(RUSH_DEFINE_FUNCTION)
 RUSH_FORALL_BITWISE(RUSH_DEFINE_FUNCTIONS)
 #undef RUSH_DEFINE_FUNCTIONS

@@ -55,15 +55,15 @@ Tensor& binary_(Tensor& self, const Tensor& other, Rest... rest) {
 // Overloads on a number: the operator on tensors, given the number as a 0-dimensional tensor.
 template <auto& op>
 Tensor with_scalar(const Tensor& self, const Scalar& other) {
-  return op(self, detail::wrapped_number(other));
+  return op(self, detail::wrapped_number(other, self));
 }
 template <auto& op>
 Tensor& with_scalar_(Tensor& self, const Scalar& other) {
-  return op(self, detail::wrapped_number(other));
+  return op(self, detail::wrapped_number(other, self));
 }
 template <auto& op>
 Tensor scalar_with(const Scalar& self, const Tensor& other) {
-  return op(detail::wrapped_number(self), other);
+  return op(detail::wrapped_number(self, other), other);
 }
 
 // Another name of an operator.

@@ -16,9 +16,7 @@ static void check_exponent(const Tensor& self, const Scalar& exponent, const cha
 }
 
 // The dtype of self ** exponent. A tensor that has it already is computed with the number; another is cast first.
-static ScalarType power_type(const Tensor& self, const Scalar& exponent) {
-  return result_type(self, detail::wrapped_number(exponent));
-}
+static ScalarType power_type(const Tensor& self, const Scalar& exponent) { return result_type(self, exponent); }
 
 static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
   check_exponent(self, exponent, "pow");
@@ -39,7 +37,7 @@ static Tensor& pow_scalar_(Tensor& self, const Scalar& exponent) {
 }
 
 static Tensor pow_Scalar(const Scalar& self, const Tensor& exponent) {
-  return ops::pow(detail::wrapped_number(self), exponent);
+  return ops::pow(detail::wrapped_number(self, exponent), exponent);
 }
 
 static ScalarType float_power_type(bool is_complex) { return is_complex ? kComplex128 : kFloat64; }
@@ -105,10 +103,10 @@ using detail::wrapped_number;
 #define RUSH_DEFINE_METHODS(name)                                                    \
   Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
   Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
-#define RUSH_DEFINE_SCALAR_METHODS(name)                                                             \
-  RUSH_DEFINE_METHODS(name)                                                                          \
-  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other)); } \
-  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other)); }
+#define RUSH_DEFINE_SCALAR_METHODS(name)                                                                    \
+  RUSH_DEFINE_METHODS(name)                                                                                 \
+  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
+  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
 RUSH_DEFINE_METHODS(pow)
 RUSH_FORALL_BINARY_MATH(RUSH_DEFINE_METHODS)
 RUSH_DEFINE_METHODS(atan2)

@@ -67,7 +67,9 @@ RUSH_DEFINE_FUNCTION(xlogy)
 #undef RUSH_DEFINE_FUNCTION
 inline Tensor copysign(const Tensor& self, const Scalar& other) { return self.copysign(other); }
 inline Tensor xlogy(const Tensor& self, const Scalar& other) { return self.xlogy(other); }
-inline Tensor xlogy(const Scalar& self, const Tensor& other) { return ops::xlogy(detail::wrapped_number(self), other); }
+inline Tensor xlogy(const Scalar& self, const Tensor& other) {
+  return ops::xlogy(detail::wrapped_number(self, other), other);
+}
 
 namespace kernels {
 inline constinit PointwiseKernel pow{"pow"};

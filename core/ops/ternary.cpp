@@ -25,10 +25,10 @@ static Tensor where(const Tensor& condition, const Tensor& self, const Tensor& o
 }
 
 static Tensor where_ScalarSelf(const Tensor& condition, const Scalar& self, const Tensor& other) {
-  return ops::where(condition, wrapped_number(self), other);
+  return ops::where(condition, wrapped_number(self, other), other);
 }
 static Tensor where_ScalarOther(const Tensor& condition, const Tensor& self, const Scalar& other) {
-  return ops::where(condition, self, wrapped_number(other));
+  return ops::where(condition, self, wrapped_number(other, self));
 }
 static Tensor where_Scalar(const Tensor& condition, const Scalar& self, const Scalar& other) {
   return ops::where(condition, wrapped_number(self), wrapped_number(other));
@@ -95,8 +95,9 @@ static bool is_nan(const OptionalScalar& bound) { return bound && bound->toDoubl
 
 // A bound of a higher category than the tensor raises the result's dtype.
 static ScalarType clamp_type(const Tensor& self, const OptionalScalar& min, const OptionalScalar& max) {
-  Tensor inputs[] = {self, min ? wrapped_number(*min) : Tensor(), max ? wrapped_number(*max) : Tensor()};
-  return result_type(inputs);
+  const ScalarType low = min ? result_type(self, *min) : self.scalar_type();
+  const ScalarType high = max ? result_type(self, *max) : self.scalar_type();
+  return promote_types(low, high);
 }
 
 static Tensor clamp(const Tensor& self, const OptionalScalar& min, const OptionalScalar& max) {

@@ -122,6 +122,7 @@ TEST_CASE("binary: division of integers") {
   CHECK(values(target) == values(a));
   CHECK_THROWS_AS(target.div_(b), TypeError);
   CHECK_THROWS_AS(div(a, b, "round"), ValueError);
+  CHECK(values(tensor({200}, kUInt8) / 1000) == Doubles{static_cast<double>(0.2f)});
   const Tensor smallest = tensor({std::numeric_limits<int64_t>::min()});
   CHECK(values(div(smallest, -1, "trunc")) == values(smallest));
   CHECK(values(fmod(smallest, -1)) == Doubles{0});
