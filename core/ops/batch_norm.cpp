@@ -45,12 +45,12 @@ Channels channels_of(const char* op, const Tensor& input) {
 
 bool given(const OptionalTensor& t) { return t && t->defined(); }
 
-// running = (1 - momentum) running + momentum * new
-void update_running(const OptionalTensor& running, const Tensor& fresh, double momentum) {
+// running = (1 - momentum) running + momentum * factor * fresh
+void update_running(const OptionalTensor& running, const Tensor& fresh, double momentum, double factor = 1) {
   if (!given(running)) return;
   Tensor target = *running;
   ops::mul_(target, detail::wrapped_number(1 - momentum));
-  ops::add_(target, fresh, momentum);
+  ops::add_(target, fresh, momentum * factor);
 }
 
 // 1 / sqrt(running_var + eps)
@@ -83,7 +83,7 @@ static NormResult native_batch_norm(const Tensor& input, const OptionalTensor& w
   kernels::batch_norm(device, out, mean, var, invstd, c.input, w, b, eps, c.layout);
   const auto n = static_cast<double>(c.layout.count());
   update_running(running_mean, mean, momentum);
-  update_running(running_var, var, momentum * (n / (n - 1)));
+  update_running(running_var, var, momentum, n / (n - 1));
   return {out, mean, invstd};
 }
 

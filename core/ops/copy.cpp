@@ -12,7 +12,7 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool /*non_blocking*/) {
   RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
                    "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
-  if (self.is_same(src)) return self;
+  if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
   const Tensor source = self.sizes() == src.sizes() ? src : expand_as_strided(src, self.sizes());
   auto it = TensorIterator::pointwise("copy_", self, source, Promotion::None, self.scalar_type());
   kernels::copy(it.device_type(), it);

@@ -6,7 +6,8 @@ namespace rush::nn::functional {
 
 // Sets elements to zero with probability p and scales the rest by 1 / (1 - p), while training.
 Tensor dropout(Tensor input, const DropoutFuncOptions& options = {});
-// The same with whole channels of (N, C, L), (N, C, H, W), (N, C, D, H, W) or of an input without N.
+// The same with whole channels of (N, C, L), (N, C, H, W), (N, C, D, H, W). Without a dimension, 1d and 3d take the
+// input for one without N, and 2d takes it for (N, C, L), as PyTorch does.
 Tensor dropout1d(Tensor input, const Dropout1dFuncOptions& options = {});
 Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options = {});
 Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
