@@ -115,16 +115,22 @@ std::vector<Moments> moments_of_rows(const T* in, const ChannelLayout& l) {
 struct BatchNormLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,
-                  const Tensor& input, const Tensor& weight, const Tensor& bias, double eps, const ChannelLayout& l) {
+                  const Tensor& input, const Tensor& weight, const Tensor& bias, double eps, bool rounded,
+                  const ChannelLayout& l) {
     using Math = opmath_t<T>;
     Math *means = mean.data_ptr<Math>(), *vars = var.data_ptr<Math>(), *invstds = invstd.data_ptr<Math>();
     const ChannelParameters<T> p{means, invstds, data_or_null<Math>(weight), data_or_null<Math>(bias)};
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
+    const auto stored = [rounded](double value) {
+      return rounded ? static_cast<Math>(static_cast<T>(static_cast<Math>(value))) : static_cast<Math>(value);
+    };
     const auto keep = [&](int64_t c, const Moments& m) {
-      means[c] = static_cast<Math>(m.mean);
-      vars[c] = static_cast<Math>(m.var());
-      invstds[c] = static_cast<Math>(1 / std::sqrt(m.var() + eps));
+      means[c] = stored(m.mean);
+      const double shift = m.mean - static_cast<double>(means[c]);
+      const double variance = m.var() + shift * shift;  // about the mean as it is stored
+      vars[c] = static_cast<Math>(variance);
+      invstds[c] = stored(1 / std::sqrt(variance + eps));
     };
     if (channels_are_rows(l)) {
       const std::vector<Moments> all = moments_of_rows(in, l);
@@ -242,9 +248,9 @@ void channel_affine(const Tensor& output, const Tensor& input, const Tensor& mea
 }
 
 void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd, const Tensor& input,
-                const Tensor& weight, const Tensor& bias, double eps, const ChannelLayout& layout) {
+                const Tensor& weight, const Tensor& bias, double eps, bool rounded, const ChannelLayout& layout) {
   pick<BatchNormLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(output, mean, var, invstd, input, weight,
-                                                                           bias, eps, layout);
+                                                                           bias, eps, rounded, layout);
 }
 
 void batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,

@@ -32,9 +32,15 @@ struct AxisTaps {
   }
 };
 
-template <class Math>
-std::array<AxisTaps<Math>, 3> all_taps(const UpsampleGeometry& g) {
-  return {AxisTaps<Math>(g, 0), AxisTaps<Math>(g, 1), AxisTaps<Math>(g, 2)};
+// The taps of a tensor of T. Weights are rounded to T, as PyTorch rounds them, though the sums are not.
+template <class T>
+std::array<AxisTaps<opmath_t<T>>, 3> all_taps(const UpsampleGeometry& g) {
+  using Math = opmath_t<T>;
+  std::array<AxisTaps<Math>, 3> taps{AxisTaps<Math>(g, 0), AxisTaps<Math>(g, 1), AxisTaps<Math>(g, 2)};
+  for (AxisTaps<Math>& axis : taps) {
+    for (Math& weight : axis.weight) weight = static_cast<Math>(static_cast<T>(weight));
+  }
+  return taps;
 }
 
 // Calls body(input row of the plane, weight) for the input rows that output row (d, h) is made of.
@@ -107,7 +113,7 @@ struct SmoothLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     using Math = opmath_t<T>;
-    const auto taps = all_taps<Math>(g);
+    const auto taps = all_taps<T>(g);
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
     const int64_t columns = g.axis[2].input * g.inner;
@@ -132,7 +138,7 @@ struct BackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
     using Math = opmath_t<T>;
-    const auto taps = all_taps<Math>(g);
+    const auto taps = all_taps<T>(g);
     T* in = grad_input.data_ptr<T>();
     const T* out = grad_output.data_ptr<T>();
     for_each_plane_part(g.outer, g.inner, g.input_plane() + g.output_plane(), [&](const PlanePart& part) {

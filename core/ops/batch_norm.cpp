@@ -1,4 +1,6 @@
 // Fronts of batch norm and instance norm.
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
 #include "core/ops/norm.h"
@@ -53,6 +55,13 @@ void update_running(const OptionalTensor& running, const Tensor& fresh, double m
   ops::add_(target, fresh, momentum * factor);
 }
 
+// Whether the statistics of a 16-bit input are kept in 16 bits: when no parameter has more.
+bool rounds_statistics(const Tensor& input, std::initializer_list<const OptionalTensor*> parameters) {
+  if (input.element_size() != 2) return false;
+  return std::none_of(parameters.begin(), parameters.end(),
+                      [](const OptionalTensor* t) { return given(*t) && (*t)->element_size() != 2; });
+}
+
 // 1 / sqrt(running_var + eps)
 Tensor running_invstd(const Tensor& running_var, double eps) { return (running_var + eps).rsqrt(); }
 
@@ -74,17 +83,19 @@ static NormResult native_batch_norm(const Tensor& input, const OptionalTensor& w
                    ": running_mean and running_var are needed outside training");
   const DeviceType device = input.device().type;
   const Tensor out = c.empty();
+  const bool rounded = rounds_statistics(input, {&weight, &bias, &running_mean, &running_var});
+  const ScalarType statistics = rounded ? input.scalar_type() : norm_statistics_type(input);
   if (!training) {
     kernels::channel_affine(device, out, c.input, old_mean, running_invstd(old_var, eps), w, b, c.layout);
-    const Tensor none = detail::empty_contiguous(0, norm_statistics_type(input), input.device());
+    const Tensor none = detail::empty_contiguous(0, statistics, input.device());
     return {out, none, none};
   }
   const Tensor mean = c.empty_statistics(), var = c.empty_statistics(), invstd = c.empty_statistics();
-  kernels::batch_norm(device, out, mean, var, invstd, c.input, w, b, eps, c.layout);
+  kernels::batch_norm(device, out, mean, var, invstd, c.input, w, b, eps, rounded, c.layout);
   const auto n = static_cast<double>(c.layout.count());
   update_running(running_mean, mean, momentum);
   update_running(running_var, var, momentum, n / (n - 1));
-  return {out, mean, invstd};
+  return {out, mean.to(statistics), invstd.to(statistics)};
 }
 
 static NormResult native_batch_norm_backward(const Tensor& grad, const Tensor& input, const OptionalTensor& weight,

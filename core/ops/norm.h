@@ -121,7 +121,8 @@ inline Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, cons
                          double momentum, double eps, bool cudnn_enabled = true) {
   return ops::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled);
 }
-// Likewise, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training.
+// Likewise, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training. They have
+// the parameters' dtype: float32 for a 16-bit input with float32 parameters, else the input's.
 inline NormResult native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                                     const OptionalTensor& running_mean, const OptionalTensor& running_var,
                                     bool training, double momentum, double eps) {
@@ -193,9 +194,10 @@ struct ChannelLayout {
 inline constinit Kernel<void(const Tensor& output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
                              const Tensor& weight, const Tensor& bias, const ChannelLayout&)>
     channel_affine{"batch_norm"};
-// Computes the mean, biased variance and 1 / sqrt(var + eps) of each channel first.
+// Computes the mean, biased variance and 1 / sqrt(var + eps) of each channel first. With `rounded`, mean and invstd are
+// rounded to the input's dtype before they are used.
 inline constinit Kernel<void(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,
-                             const Tensor& input, const Tensor& weight, const Tensor& bias, double eps,
+                             const Tensor& input, const Tensor& weight, const Tensor& bias, double eps, bool rounded,
                              const ChannelLayout&)>
     batch_norm{"batch_norm"};
 // With `training`, mean and invstd depend on the input.
