@@ -7,7 +7,6 @@
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
-#include "core/ops/factories.h"
 #include "core/ops/masked.h"
 #include "core/ops/power.h"
 #include "core/ops/reduce.h"
@@ -36,7 +35,7 @@ struct VectorNormBackward final : Node {
 
  private:
   Tensor gradient(const Tensor& x, const Tensor& norm, const Tensor& grad) const {
-    if (p == 0) return zeros_like(x);
+    if (p == 0) return Tensor();  // a count has no gradient
     if (p == 1) return x.sgn() * grad;
     if (p == 2) return grad * (x / norm).masked_fill(norm.eq(0), 0);
     const Tensor size = x.abs();

@@ -57,7 +57,7 @@ TEST_CASE("derivatives of norms") {
 }
 
 TEST_CASE("the derivative of a norm of zeros is 0") {
-  for (double p : {0., 1., 1.5, 2., 3.}) {
+  for (double p : {1., 1.5, 2., 3.}) {
     const Tensor x = zeros({3}, kFloat64).requires_grad_();
     x.norm(p).backward();
     CHECK(values(x.grad()) == Doubles{0, 0, 0});
