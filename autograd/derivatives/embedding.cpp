@@ -3,8 +3,13 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
+#include "core/ops/embedding_bag.h"
 #include "core/ops/factories.h"
+#include "core/ops/gather.h"
 #include "core/ops/index_select.h"
+#include "core/ops/reduce.h"
+#include "core/ops/ternary.h"
+#include "core/ops/view.h"
 
 namespace rush {
 
@@ -53,11 +58,62 @@ struct EmbeddingDenseBackwardBackward final : Node {
   }
 };
 
+struct EmbeddingBagBackward final : Node {
+  int64_t rows = 0, padding = -1;
+  bool scale_grad_by_freq = false;
+  BagMode mode = BagMode::Sum;
+  Saved weight, indices, per_sample_weights, bag_of_index, bag_sizes, maxima;
+  RUSH_SAVED(weight, indices, per_sample_weights, bag_of_index, bag_sizes, maxima)
+
+  void save(const Tensor& table, const Tensor& at, const Tensor&, bool scale, int64_t how, bool,
+            const std::optional<Tensor>& each, bool, std::optional<int64_t> padding_idx) {
+    rows = table.dim() > 0 ? table.size(0) : 0;
+    padding = !padding_idx ? -1 : *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+    scale_grad_by_freq = scale;
+    mode = static_cast<BagMode>(how);
+    if (needs(3)) weight = table;
+    indices = at;
+    per_sample_weights = each;
+  }
+  void save_output(const Tensor&, const Tensor& bags, const Tensor& sizes, const Tensor& where) {
+    bag_of_index = bags;
+    bag_sizes = sizes;
+    maxima = where;
+  }
+
+  Tensors apply(const Tensors& g) override {
+    if (mode == BagMode::Max) return {maximum_grad(g[0])};
+    const Tensor at = indices.get(), each = per_sample_weights.get();
+    // What each look-up's bag gets, (n, d).
+    Tensor looked_up = index_select(g[0], 0, bag_of_index.get());
+    Tensors grads(4);
+    if (needs(3)) grads[3] = (looked_up * index_select(without_padding(weight.get()), 0, at)).sum({1});
+    if (mode == BagMode::Mean) {
+      const Tensor divisors = clamp_min(index_select(bag_sizes.get(), 0, bag_of_index.get()), 1);
+      looked_up = looked_up / divisors.unsqueeze(1);
+    }
+    if (each.defined()) looked_up = looked_up * each.unsqueeze(1);
+    if (needs(0)) grads[0] = embedding_dense_backward(looked_up, at, rows, padding, scale_grad_by_freq);
+    return grads;
+  }
+
+ private:
+  Tensor without_padding(const Tensor& table) const {
+    if (padding < 0) return table;
+    return index_fill(table, 0, full({1}, padding, TensorOptions(kInt64).device(table.device())), 0);
+  }
+  Tensor maximum_grad(const Tensor& g) const {
+    const Tensor filled = bag_sizes.get().to(kBool).unsqueeze(1);  // an empty bag's zeros come from no row
+    return scatter_add(zeros({rows, g.size(1)}, g.options()), 0, maxima.get(), g * filled);
+  }
+};
+
 }  // namespace
 
 void register_embedding_derivatives(Registry& r) {
   derive<ops::embedding, EmbeddingBackward>(r);
   derive<ops::embedding_dense_backward, EmbeddingDenseBackwardBackward>(r);
+  derive<ops::embedding_bag_padding_idx, EmbeddingBagBackward>(r);
 }
 
 }  // namespace rush

@@ -6,6 +6,7 @@ void register_autograd(Registry& r) {
   register_activation_derivatives(r);
   register_binary_derivatives(r);
   register_conv_derivatives(r);
+  register_im2col_derivatives(r);
   register_linear_derivatives(r);
   register_power_derivatives(r);
   register_ternary_derivatives(r);

@@ -11,6 +11,7 @@ void register_autograd(Registry& registry);
 void register_activation_derivatives(Registry& registry);
 void register_binary_derivatives(Registry& registry);
 void register_conv_derivatives(Registry& registry);
+void register_im2col_derivatives(Registry& registry);
 void register_linear_derivatives(Registry& registry);
 void register_power_derivatives(Registry& registry);
 void register_ternary_derivatives(Registry& registry);

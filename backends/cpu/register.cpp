@@ -12,6 +12,8 @@ void register_cpu(Registry&) {
   cpu::register_conv_weight();
   cpu::register_compare();
   cpu::register_distance();
+  cpu::register_embedding_bag();
+  cpu::register_im2col();
   cpu::register_linalg_cholesky();
   cpu::register_linalg_eigh();
   cpu::register_linalg_lu();

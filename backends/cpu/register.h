@@ -16,6 +16,8 @@ void register_conv();
 void register_conv_transpose();
 void register_conv_weight();
 void register_distance();
+void register_embedding_bag();
+void register_im2col();
 void register_linalg_cholesky();
 void register_linalg_eigh();
 void register_linalg_lu();

@@ -9,6 +9,9 @@ void register_ops(Registry& r) {
   register_activation_ops(r);
   register_binary_ops(r);
   register_conv_ops(r);
+  register_embedding_bag_ops(r);
+  register_grid_sampler_ops(r);
+  register_im2col_ops(r);
   register_linear_ops(r);
   register_bitwise_ops(r);
   register_compare_ops(r);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/ops/embedding_bag.h"
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
 
@@ -50,6 +51,77 @@ TEST_CASE("derivatives of embedding") {
   const Tensor table = leaf({4, 2});
   embedding(table, indices, 2, true).backward(ones({3, 2, 2}, kFloat64));
   CHECK(values(table.grad()) == Doubles{1, 1, 1, 1, 0, 0, 0, 0});
+}
+
+// Bags {1, 2, 2}, {}, {0}, {2} of rows.
+const Tensor bag_indices() { return tensor({1, 2, 2, 0, 2}); }
+const Tensor bag_offsets() { return tensor({0, 3, 3, 4}); }
+
+TEST_CASE("embedding_bag sums, averages and takes the largest of each bag") {
+  const Tensor table = tensor({{1.0, -1.0}, {2.0, 5.0}, {3.0, 4.0}}, kFloat64);
+  const auto run = [&](BagMode mode, std::optional<int64_t> padding, const std::optional<Tensor>& each = std::nullopt) {
+    return embedding_bag(table, bag_indices(), bag_offsets(), false, static_cast<int64_t>(mode), false, each, false,
+                         padding);
+  };
+  CHECK(values(std::get<0>(run(BagMode::Sum, std::nullopt))) == Doubles{8, 13, 0, 0, 1, -1, 3, 4});
+  CHECK(values(std::get<0>(run(BagMode::Sum, 2))) == Doubles{2, 5, 0, 0, 1, -1, 0, 0});
+  const Tensor each = tensor({1.0, 0.5, -1.0, 2.0, 3.0}, kFloat64);
+  CHECK(values(std::get<0>(run(BagMode::Sum, std::nullopt, each))) == Doubles{0.5, 3, 0, 0, 2, -2, 9, 12});
+  const auto [mean, bags, sizes, copy] = run(BagMode::Mean, -1);
+  CHECK(values(mean) == Doubles{2, 5, 0, 0, 1, -1, 0, 0});
+  CHECK(values(bags) == Doubles{0, 0, 0, 2, 3});
+  CHECK(values(sizes) == Doubles{1, 0, 1, 0});
+  CHECK(values(copy) == values(sizes));
+  const auto [maximum, same_bags, all_sizes, rows] = run(BagMode::Max, std::nullopt);
+  CHECK(values(maximum) == Doubles{3, 5, 0, 0, 1, -1, 3, 4});
+  CHECK(values(all_sizes) == Doubles{3, 0, 1, 1});
+  CHECK(values(rows) == Doubles{2, 1, 0, 0, 0, 0, 2, 2});
+  const auto last = embedding_bag(table, bag_indices(), tensor({0, 3, 5}), false, 0, false, std::nullopt, true);
+  CHECK(values(std::get<0>(last)) == Doubles{8, 13, 4, 3});
+  const auto narrow = embedding_bag(table.to(kBFloat16), bag_indices().to(kInt32), bag_offsets().to(kInt32));
+  CHECK(std::get<0>(narrow).scalar_type() == kBFloat16);
+  CHECK(std::get<1>(narrow).sizes() == IntArrayRef({0}));
+  CHECK(std::get<1>(narrow).scalar_type() == kInt32);
+}
+
+TEST_CASE("embedding_bag: bad input") {
+  const Tensor table = counting({3, 2}), at = bag_indices(), bags = bag_offsets();
+  CHECK_THROWS_AS(embedding_bag(table, tensor({3}), tensor({0})), IndexError);
+  CHECK_THROWS_AS(embedding_bag(table, tensor({-1}), tensor({0})), IndexError);
+  CHECK_THROWS_AS(embedding_bag(table, at, tensor({1, 2})), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 3, 2})), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 6})), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 3), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, true, 2), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 1, false, zeros({5}, kFloat64)), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 0, false, zeros({4}, kFloat64)), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 0, false, zeros({5})), TypeError);
+  CHECK_THROWS_AS(embedding_bag(table, at.view({1, 5}), bags), ValueError);
+  CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 0, false, std::nullopt, false, 3), IndexError);
+}
+
+TEST_CASE("derivatives of embedding_bag") {
+  for (const std::optional<int64_t> padding : {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+    for (const int64_t mode : {0, 1, 2}) {
+      CAPTURE(mode);
+      check_gradients(
+          [&](const Tensors& x) {
+            return Tensors{std::get<0>(
+                embedding_bag(x[0], bag_indices(), bag_offsets(), false, mode, false, std::nullopt, false, padding))};
+          },
+          {leaf({3, 2})});
+    }
+    check_gradients(
+        [&](const Tensors& x) {
+          return Tensors{
+              std::get<0>(embedding_bag(x[0], bag_indices(), bag_offsets(), false, 0, false, x[1], false, padding))};
+        },
+        {leaf({3, 2}), leaf({5}, 1)});
+  }
+  // Every look-up of row 2 counts a third.
+  const Tensor table = leaf({3, 1});
+  std::get<0>(embedding_bag(table, bag_indices(), bag_offsets(), true)).sum().backward();
+  CHECK(values(table.grad()) == Doubles{1, 1, 1});
 }
 
 }  // namespace

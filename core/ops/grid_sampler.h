@@ -1,0 +1,31 @@
+// Sampling images at the points of a grid: the core of spatial transformers (Jaderberg et al., 2015).
+#pragma once
+#include "core/dispatch/op.h"
+
+namespace rush {
+
+using GridSamplerOp = Op<Tensor(const Tensor&, const Tensor&, int64_t, int64_t, bool)>;
+
+namespace ops {
+#define RUSH_GRID_SAMPLER_SCHEMA \
+  "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
+inline constinit GridSamplerOp grid_sampler{"aten::grid_sampler" RUSH_GRID_SAMPLER_SCHEMA};
+inline constinit GridSamplerOp grid_sampler_2d{"aten::grid_sampler_2d" RUSH_GRID_SAMPLER_SCHEMA};
+inline constinit GridSamplerOp grid_sampler_3d{"aten::grid_sampler_3d" RUSH_GRID_SAMPLER_SCHEMA};
+#undef RUSH_GRID_SAMPLER_SCHEMA
+}  // namespace ops
+
+enum class GridInterpolation : int64_t { Bilinear, Nearest, Bicubic };
+enum class GridPadding : int64_t { Zeros, Border, Reflection };
+
+// (N, C, H, W) at the points `grid` (N, h, w, 2) -> (N, C, h, w), or with one more spatial dimension each. A point is
+// (x, y) or (x, y, z), from -1 at one edge to 1 at the other: the centres of the outermost pixels with
+// `align_corners`, otherwise their outer sides. `interpolation_mode` and `padding_mode`, what lies outside the image,
+// are the enumerators' numbers; bicubic needs images of two dimensions. Throws ValueError for shapes that do not match
+// and unknown modes.
+inline Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                           bool align_corners) {
+  return ops::grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+}  // namespace rush
