@@ -5,6 +5,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
+#include "core/ops/extrema.h"
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
@@ -204,6 +205,25 @@ Tensor& scatter__value_reduce(Tensor& self, int64_t dim, const Tensor& index, co
   return ops::scatter_reduce_(self, dim, index, src, scatter_reduction(reduce), true);
 }
 
+Tensor one_hot(const Tensor& self, int64_t num_classes) {
+  constexpr const char* op = "one_hot";
+  RUSH_CHECK_TYPE(self.scalar_type() == kInt64, op, ": expected class numbers of int64, got ", self.scalar_type());
+  RUSH_CHECK_VALUE(num_classes > 0 || (num_classes == -1 && self.numel() > 0), op, ": the number of classes is ",
+                   num_classes, ", for a tensor of ", self.numel(), " elements");
+  if (num_classes == -1) {
+    RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op, ": on the meta device the number of classes must be given");
+    num_classes = ops::max(self).item<int64_t>() + 1;
+  }
+  DimVector sizes(self.sizes()), columns(self.sizes());
+  sizes.push_back(num_classes);
+  columns.push_back(1);
+  const Tensor index = contiguous(self);
+  Tensor out = zeros(sizes, self.options());
+  write(out, self.dim(), detail::make_view(index, columns, contiguous_strides(columns), index.storage_offset()),
+        Tensor(), 1, IndexWrite::Assign, op);
+  return out;
+}
+
 }  // namespace
 
 }  // namespace native
@@ -219,6 +239,7 @@ void register_gather_ops(Registry& r) {
   r.native(ops::scatter_add, native::on_copy<native::scatter_add_>);
   r.native(ops::scatter_reduce_, native::scatter_reduce_);
   r.native(ops::scatter_reduce, native::on_copy<native::scatter_reduce_>);
+  r.native(ops::one_hot, native::one_hot);
   r.composite(ops::scatter_with_reduce, native::scatter_with_reduce);
   r.composite(ops::scatter__reduce, native::scatter__reduce);
   r.composite(ops::scatter_value_reduce, native::scatter_value_reduce);

@@ -40,6 +40,7 @@ inline constinit Op<Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&,
 inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&, std::string_view, bool)> scatter_reduce_{
     "aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool "
     "include_self=True) -> Tensor(a!)"};
+inline constinit Op<Tensor(const Tensor&, int64_t)> one_hot{"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"};
 }  // namespace ops
 
 // out[i][j][k] = self[i][index[i][j][k]][k] for dim 1, and so on: the shape of `index`, which has self's dimensions and
@@ -80,6 +81,10 @@ inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& inde
                              std::string_view reduce, bool include_self = true) {
   return ops::scatter_reduce(self, dim, index, src, reduce, include_self);
 }
+
+// For each class number of `self` (int64) a row of zeros with a one at that number: self's shape with `num_classes`
+// behind it; by default one more than the largest number. Throws IndexError for a number outside [0, num_classes).
+inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1) { return ops::one_hot(self, num_classes); }
 
 namespace kernels {
 // Both take `offsets` (row-major, see index_offsets) and `view`, self with the sizes of the index and stride 0 along

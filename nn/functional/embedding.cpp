@@ -4,6 +4,7 @@
 #include "core/ops/binary.h"
 #include "core/ops/embedding.h"
 #include "core/ops/factories.h"
+#include "core/ops/gather.h"
 #include "core/ops/ternary.h"
 
 namespace rush::nn::functional {
@@ -35,16 +36,6 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
   return rush::embedding(weight, input, padding_idx, o.scale_grad_by_freq(), o.sparse());
 }
 
-Tensor one_hot(const Tensor& tensor, int64_t num_classes) {
-  RUSH_CHECK_TYPE(tensor.scalar_type() == kInt64, "one_hot: expected class numbers of int64, got ",
-                  tensor.scalar_type());
-  RUSH_CHECK_VALUE(num_classes > 0 || (num_classes == -1 && tensor.numel() > 0), "one_hot: the number of classes is ",
-                   num_classes, ", for a tensor of ", tensor.numel(), " elements");
-  if (num_classes == -1) num_classes = tensor.max().item<int64_t>() + 1;
-  DimVector sizes(tensor.sizes());
-  sizes.push_back(num_classes);
-  // scatter_ checks the range.
-  return zeros(sizes, tensor.options()).scatter_(-1, tensor.unsqueeze(-1), 1);
-}
+Tensor one_hot(const Tensor& tensor, int64_t num_classes) { return rush::one_hot(tensor, num_classes); }
 
 }  // namespace rush::nn::functional

@@ -182,4 +182,50 @@ TEST_CASE("derivatives of gather and scatter") {
   check_gradients(in_place, {leaf({2, 3}), leaf({2, 2}, 1)});
 }
 
+TEST_CASE("derivatives of scatter_reduce") {
+  const Tensor index = tensor({2, 0, 1, 1}).view({2, 2});
+  const auto reduced = [&](const char* reduce, bool include_self) {
+    return [=](const Tensors& x) { return Tensors{scatter_reduce(x[0], 1, index, x[1], reduce, include_self)}; };
+  };
+  for (const bool include_self : {true, false}) {
+    for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"}) {
+      CAPTURE(reduce);
+      CAPTURE(include_self);
+      check_gradients(reduced(reduce, include_self), {leaf({2, 3}), leaf({2, 2}, 1)});
+      check_gradients(reduced(reduce, include_self), {leaf({2, 3}), leaf({3, 2}, 1)});
+    }
+  }
+  check_gradients([&](const Tensors& x) { return Tensors{scatter(x[0], 1, index, x[1], "multiply")}; },
+                  {leaf({2, 3}), leaf({2, 2}, 1)});
+  check_gradients([&](const Tensors& x) { return Tensors{scatter(x[0], 1, index, 3, "multiply")}; }, {leaf({2, 3})});
+  const auto in_place = [&](const Tensors& x) {
+    const Tensor y = x[0] * 2;
+    y.scatter_reduce_(1, index, x[1], "prod").select(0, 0).scatter_reduce_(0, tensor({1}), x[1].select(0, 1), "amax");
+    return Tensors{y * y};
+  };
+  check_gradients(in_place, {leaf({2, 3}), leaf({2, 2}, 1)});
+
+  // One zero among the factors takes all of the gradient, two leave none. By hand: 2 * 3 = 6 for the zero.
+  const Tensor self = tensor({2.0, 5.0}, kFloat64).requires_grad_();
+  const Tensor src = tensor({0.0, 3.0, 0.0, 0.0}, kFloat64).requires_grad_();
+  scatter_reduce(self, 0, tensor({0, 0, 1, 1}), src, "prod").sum().backward();
+  CHECK(values(self.grad()) == Doubles{0, 0});
+  CHECK(values(src.grad()) == Doubles{6, 0, 0, 0});
+}
+
+TEST_CASE("one_hot") {
+  CHECK(values(one_hot(tensor({2, 0}), 3)) == Doubles{0, 0, 1, 1, 0, 0});
+  CHECK(one_hot(zeros({4, 5}, kInt64)).sizes() == IntArrayRef({4, 5, 1}));
+  CHECK(one_hot(scalar_tensor(3, kInt64)).sizes() == IntArrayRef({4}));
+  CHECK(values(one_hot(tensor({2, 0, 1, 1}).view({2, 2}).t(), 3).sum({0, 1})) == Doubles{1, 2, 1});
+  CHECK(one_hot(zeros({0}, kInt64), 3).sizes() == IntArrayRef({0, 3}));
+  CHECK(one_hot(empty({2}, TensorOptions(kInt64).device(kMeta)), 3).sizes() == IntArrayRef({2, 3}));
+  CHECK_THROWS_AS(one_hot(tensor({3}), 3), IndexError);
+  CHECK_THROWS_AS(one_hot(tensor({-1, 2})), IndexError);
+  CHECK_THROWS_AS(one_hot(tensor({1.0})), TypeError);
+  CHECK_THROWS_AS(one_hot(tensor({1}), 0), ValueError);
+  CHECK_THROWS_AS(one_hot(zeros({0}, kInt64)), ValueError);
+  CHECK_THROWS_AS(one_hot(empty({2}, TensorOptions(kInt64).device(kMeta))), NotImplementedError);
+}
+
 }  // namespace
