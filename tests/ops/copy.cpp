@@ -62,7 +62,7 @@ TEST_CASE("copies of all layouts equal a plain loop") {
 }
 
 TEST_CASE("conversions: every pair of dtypes on small integers") {
-  const ScalarType dtypes[] = {kBool,    kUInt8,   kInt8,    kInt16,   kInt32,     kInt64,
+  const ScalarType dtypes[] = {kBool,    kUInt8,    kInt8,    kInt16,   kInt32,     kInt64,
                                kFloat16, kBFloat16, kFloat32, kFloat64, kComplex64, kComplex128};
   for (const ScalarType from : dtypes) {
     for (const ScalarType to : dtypes) {
@@ -117,7 +117,7 @@ TEST_CASE("copy_, clone, contiguous and to") {
   CHECK(images.to(kFloat64, false, false, MemoryFormat::ChannelsLast).stride(1) == 1);
   CHECK(ops::to_dtype(images, kFloat32, false, false, std::nullopt).is_same(images));
   CHECK(ops::to_dtype_layout(images, {}, {}, Device(kMeta), {}, false, false, {}).is_meta());
-  CHECK(x.to(kMeta).sizes() == x.sizes());
+  CHECK(x.to(Device(kMeta)).sizes() == x.sizes());
 }
 
 TEST_CASE("derivatives of copies") {

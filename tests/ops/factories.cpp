@@ -83,7 +83,8 @@ TEST_CASE("from_blob sees the caller's memory and says when it is done") {
   deleted = 0;
   double numbers[] = {0, 1, 2, 3, 4, 5};
   {
-    const Tensor x = from_blob(numbers, {2, 3}, [](void*) { ++deleted; }, kFloat64);
+    const Tensor x = from_blob(
+        numbers, {2, 3}, [](void*) { ++deleted; }, kFloat64);
     x[0][1].fill_(9);
     CHECK(numbers[1] == 9);
     const Tensor y = x.t();

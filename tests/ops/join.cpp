@@ -84,7 +84,11 @@ TEST_CASE("joins: what does not fit is a typed error") {
 
 TEST_CASE("derivatives of joins") {
   const auto squared = [](const Tensor& y) { return Tensors{y * y}; };
-  check_gradients([&](const Tensors& x) { return squared(cat({x[0], x[1].t(), x[0]}, 1)); }, {leaf({2, 2}), leaf({3, 2})});
+  check_gradients(
+      [&](const Tensors& x) {
+        return squared(cat({x[0], x[1].t(), x[0]}, 1));
+      },
+      {leaf({2, 2}), leaf({3, 2})});
   check_gradients([&](const Tensors& x) { return squared(cat({x[0], x[1]})); }, {leaf({0}), leaf({2, 2})});
   check_gradients([&](const Tensors& x) { return squared(stack({x[0], x[1]}, 1)); }, {leaf({2, 2}), leaf({2, 2}, 1)});
   check_gradients([&](const Tensors& x) { return squared(hstack({x[0], x[1]})); }, {leaf({2}), leaf({3})});

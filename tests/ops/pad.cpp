@@ -59,7 +59,8 @@ TEST_CASE("pad: one and three dimensions, negative padding, dtypes, layouts") {
   CHECK(pad(zeros({0, 3, 3}), {1, 1}, "reflect").sizes() == IntArrayRef({0, 3, 5}));
   CHECK(values(constant_pad_nd(counting({2}, kInt64), {1, 0}, 5)) == Doubles{5, 0, 1});
   CHECK(pad(ones({1, 2}, kBFloat16), {1, 0}, "reflect").scalar_type() == kBFloat16);
-  CHECK(pad(zeros({1, 2, 3, 4}).contiguous(MemoryFormat::ChannelsLast), {1, 1}).is_contiguous(MemoryFormat::ChannelsLast));
+  CHECK(pad(zeros({1, 2, 3, 4}).contiguous(MemoryFormat::ChannelsLast), {1, 1})
+            .is_contiguous(MemoryFormat::ChannelsLast));
 }
 
 TEST_CASE("pad: what does not fit is a typed error") {
@@ -103,7 +104,11 @@ TEST_CASE("derivatives of pad") {
     };
     check_gradients(squared, {leaf(c.input)});
   }
-  check_gradients([](const Tensors& x) { return Tensors{pad(x[0].transpose(0, 1), {1, 1}, "reflect")}; }, {leaf({3, 2})});
+  check_gradients(
+      [](const Tensors& x) {
+        return Tensors{pad(x[0].transpose(0, 1), {1, 1}, "reflect")};
+      },
+      {leaf({3, 2})});
 }
 
 }  // namespace

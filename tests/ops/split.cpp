@@ -27,7 +27,9 @@ TEST_CASE("parts: geometry and values") {
       {"narrow", [](const Tensor& x) { return x.narrow(0, 1, 2); }, {2, 4}, {4, 5, 6, 7, 8, 9, 10, 11}},
       {"narrow from the end", [](const Tensor& x) { return x.narrow(1, -1, 1); }, {3, 1}, {3, 7, 11}},
       {"narrow nothing", [](const Tensor& x) { return x.narrow(1, 4, 0); }, {3, 0}, {}},
-      {"narrow by a tensor", [](const Tensor& x) { return x.narrow(0, scalar_tensor(2, kInt64), 1); }, {1, 4},
+      {"narrow by a tensor",
+       [](const Tensor& x) { return x.narrow(0, scalar_tensor(2, kInt64), 1); },
+       {1, 4},
        {8, 9, 10, 11}},
       {"diagonal", [](const Tensor& x) { return x.diagonal(); }, {3}, {0, 5, 10}},
       {"diagonal above", [](const Tensor& x) { return x.diagonal(2); }, {2}, {2, 7}},
@@ -56,14 +58,30 @@ TEST_CASE("several parts: sizes, and together they are the whole") {
   } cases[] = {
       {"split", [](const Tensor& x) { return x.split(3, 1); }, {3, 3, 1}},
       {"split into one", [](const Tensor& x) { return x.split(9, -1); }, {7}},
-      {"split by sizes", [](const Tensor& x) { return x.split({2, 0, 5}, 1); }, {2, 0, 5}},
-      {"split_with_sizes", [](const Tensor& x) { return x.split_with_sizes({7, 0}, 1); }, {7, 0}},
+      {"split by sizes",
+       [](const Tensor& x) {
+         return x.split({2, 0, 5}, 1);
+       },
+       {2, 0, 5}},
+      {"split_with_sizes",
+       [](const Tensor& x) {
+         return x.split_with_sizes({7, 0}, 1);
+       },
+       {7, 0}},
       {"chunk", [](const Tensor& x) { return x.chunk(3, 1); }, {3, 3, 1}},
       {"chunk into fewer", [](const Tensor& x) { return x.chunk(5, 1); }, {2, 2, 2, 1}},
       {"tensor_split", [](const Tensor& x) { return x.tensor_split(3, 1); }, {3, 2, 2}},
       {"tensor_split of more", [](const Tensor& x) { return x.tensor_split(9, 1); }, {1, 1, 1, 1, 1, 1, 1, 0, 0}},
-      {"tensor_split indices", [](const Tensor& x) { return x.tensor_split({2, 4}, 1); }, {2, 2, 3}},
-      {"tensor_split tensor", [](const Tensor& x) { return x.tensor_split(tensor({1, 6}), 1); }, {1, 5, 1}},
+      {"tensor_split indices",
+       [](const Tensor& x) {
+         return x.tensor_split({2, 4}, 1);
+       },
+       {2, 2, 3}},
+      {"tensor_split tensor",
+       [](const Tensor& x) {
+         return x.tensor_split(tensor({1, 6}), 1);
+       },
+       {1, 5, 1}},
       {"tensor_split sections", [](const Tensor& x) { return x.tensor_split(tensor(2), 1); }, {4, 3}},
   };
   const Tensor x = counting({2, 7});
@@ -144,8 +162,8 @@ TEST_CASE("derivatives of parts") {
 
 TEST_CASE("derivatives of several parts, all of them or only one") {
   const PartsFunction splits[] = {
-      [](const Tensor& x) { return x.split(2, 1); },        [](const Tensor& x) { return x.split({1, 4}, 1); },
-      [](const Tensor& x) { return x.chunk(3, 1); },        [](const Tensor& x) { return x.tensor_split(2, 1); },
+      [](const Tensor& x) { return x.split(2, 1); }, [](const Tensor& x) { return x.split({1, 4}, 1); },
+      [](const Tensor& x) { return x.chunk(3, 1); }, [](const Tensor& x) { return x.tensor_split(2, 1); },
       [](const Tensor& x) { return x.unbind(1); },
   };
   for (const PartsFunction& split : splits) {

@@ -14,7 +14,8 @@ TEST_CASE("tril and triu: all diagonals, against the definition") {
   const Tensor inputs[] = {counting({3, 4}) + 1, counting({2, 4, 3}) + 1, (counting({4, 2, 5}) + 1).permute({1, 2, 0})};
   for (const Tensor& x : inputs) {
     const int64_t rows = x.size(-2), columns = x.size(-1);
-    for (int64_t k : {int64_t{-9}, int64_t{-2}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{3}, INT64_MAX, INT64_MIN}) {
+    for (int64_t k :
+         {int64_t{-9}, int64_t{-2}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{3}, INT64_MAX, INT64_MIN}) {
       Doubles lower = values(x), upper = lower;
       for (size_t n = 0; n < lower.size(); ++n) {
         const auto place = static_cast<int64_t>(n);
