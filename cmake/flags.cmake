@@ -23,14 +23,28 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(rush_flags INTERFACE -march=x86-64-v3)
 endif()
 
-# Kernels are compiled at -O3 for its vectoriser, the rest at -O2 for its build time. Without errno and trapping
-# arithmetic, loops over sqrt and over comparisons vectorise; IEEE results, NaN and infinity included, are untouched.
+# -O2 rather than CMake's -O3, whose rarer transformations cost build time. Kernels get the vectoriser with the cost
+# model that lets it check at run time whether it applies. Without errno and trapping arithmetic, loops over sqrt and
+# over comparisons vectorise; IEEE results, NaN and infinity included, are untouched.
 function(rush_optimize target)
-  set(kernels ${ARGN})
-  list(FILTER kernels INCLUDE REGEX "/backends/cpu/")
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
-  set_source_files_properties(${kernels} PROPERTIES
-    COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-O3>;-fno-math-errno;-fno-trapping-math;${kernel_warnings}")
+endfunction()
+function(rush_optimize_kernels target)
+  rush_optimize(${target})
+  target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize
+    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
+endfunction()
+
+# rush_precompile(TARGET HEADER...): the standard library's usual headers and these, parsed once for the target. Sources
+# still include what they use: -DRUSH_PRECOMPILE=OFF builds them without.
+function(rush_precompile target)
+  if(NOT RUSH_PRECOMPILE)
+    return()
+  endif()
+  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/")
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <functional> <memory> <numeric> <optional>
+    <string> <tuple> <vector> ${ARGN})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)  # which ccache asks for
 endfunction()
 
 # Public, because one program must not mix sanitized and plain objects.

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "core/str.h"
+
 namespace examples {
 namespace {
 
@@ -164,11 +166,11 @@ class Drawing {
   void line(const ChartSeries& series) {
     std::string points;
     for (const ChartPoint& point : series.points) {
-      if (drawable(point)) points += number(x_.at(point.x), 1) + "," + number(y_.at(point.y), 1) + " ";
+      if (drawable(point)) points += rush::str(number(x_.at(point.x), 1), ",", number(y_.at(point.y), 1), " ");
     }
     const char* css_class = series.style == ChartSeries::Style::Thin ? "thin" : "line";
-    out_ += std::string("<polyline class=\"") + css_class + "\" style=\"stroke:" + series.color + "\" points=\"" +
-            points + "\"/>\n";
+    out_ += rush::str("<polyline class=\"", css_class, "\" style=\"stroke:", series.color, "\" points=\"", points,
+                      "\"/>\n");
   }
 
   void dots() {

@@ -45,6 +45,22 @@ OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurs
   return result;
 }
 
+void copy_values(const std::string& name, const OrderedDict<std::string, Tensor>& from,
+                 OrderedDict<std::string, Tensor>& to, const std::optional<Device>& device) {
+  RUSH_CHECK(from.size() == to.size(), "clone: ", name, " has ", from.size(), " tensors, after reset() its copy has ",
+             to.size(), "; register all parameters and buffers in reset(), not in the constructor");
+  for (const auto& item : from) {
+    Tensor& target = to[item.key()];
+    if (!item->defined()) {
+      target.reset();
+      continue;
+    }
+    target.set_data(device ? item->detach().to(*device, /*non_blocking=*/false, /*copy=*/true)
+                           : item->detach().clone());
+    target.set_requires_grad(item->requires_grad());
+  }
+}
+
 }  // namespace
 
 std::string detail::join_names(const std::string& prefix, const std::string& name) {
@@ -60,6 +76,12 @@ const std::string& Module::name() const noexcept {
   return name_;
 }
 
+Module::Module(const Module&) = default;
+Module& Module::operator=(const Module&) = default;
+Module::Module(Module&&) noexcept = default;
+Module& Module::operator=(Module&&) noexcept = default;
+Module::~Module() = default;
+
 std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
   RUSH_THROW(NotImplementedError, "clone: ", name(), " cannot be cloned; derive it from rush::nn::Cloneable<", name(),
              "> instead of rush::nn::Module");
@@ -67,6 +89,21 @@ std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
 
 void Module::clone_(Module&, const std::optional<Device>&) {
   RUSH_THROW(NotImplementedError, "clone: ", name(), " cannot be cloned; derive it from rush::nn::Cloneable");
+}
+
+void Module::forget_members() {
+  parameters_.clear();
+  buffers_.clear();
+  children_.clear();
+}
+
+void Module::copy_members(const Module& from, const std::optional<Device>& device) {
+  copy_values(from.name(), from.parameters_, parameters_, device);
+  copy_values(from.name(), from.buffers_, buffers_, device);
+  RUSH_CHECK(children_.size() == from.children_.size(), "clone: ", from.name(), " has ", from.children_.size(),
+             " submodules, after reset() its copy has ", children_.size(),
+             "; register all submodules in reset(), not in the constructor");
+  for (const auto& child : from.children_) children_[child.key()]->clone_(*child.value(), device);
 }
 
 OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {

@@ -23,11 +23,11 @@ class Module : public std::enable_shared_from_this<Module> {
   // Without a name, it is taken from the class.
   explicit Module(std::string name);
   Module();
-  Module(const Module&) = default;
-  Module& operator=(const Module&) = default;
-  Module(Module&&) noexcept = default;
-  Module& operator=(Module&&) noexcept = default;
-  virtual ~Module() = default;
+  Module(const Module&);
+  Module& operator=(const Module&);
+  Module(Module&&) noexcept;
+  Module& operator=(Module&&) noexcept;
+  virtual ~Module();
 
   // "rush::nn::LinearImpl", or what the constructor was given.
   const std::string& name() const noexcept;
@@ -124,6 +124,9 @@ class Module : public std::enable_shared_from_this<Module> {
   void add_child(std::string name, std::shared_ptr<Module> module);
   // Takes over the state of `other`, a module of the same class. Cloneable knows how.
   virtual void clone_(Module& other, const std::optional<Device>& device);
+  // Cloning, between the steps that need to know the class: before and after reset() of the copy.
+  void forget_members();
+  void copy_members(const Module& from, const std::optional<Device>& device);
   void convert(const TensorOptions& target, bool non_blocking);
   void pretty_print_recursive(std::ostream& stream, const std::string& indentation) const;
 

@@ -13,6 +13,7 @@ void register_autograd(Registry& r) {
   register_distance_derivatives(r);
   register_linalg_derivatives(r);
   register_decomposition_derivatives(r);
+  register_attention_derivatives(r);
   register_copy_derivatives(r);
   register_extrema_derivatives(r);
   register_loss_derivatives(r);

@@ -18,6 +18,7 @@ void register_ternary_derivatives(Registry& registry);
 void register_distance_derivatives(Registry& registry);
 void register_linalg_derivatives(Registry& registry);
 void register_decomposition_derivatives(Registry& registry);
+void register_attention_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_extrema_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);

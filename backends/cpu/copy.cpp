@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/convert.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "core/ops/factories.h"
@@ -130,91 +131,9 @@ void move(const TensorIterator& it) {
   }
 }
 
-// ---- another dtype ----
-
-// A complex number loses its imaginary part, a fraction is cut, anything but zero is true.
-template <class To, class From>
-To convert(From value) {
-  if constexpr (is_complex_v<From> && !is_complex_v<To>) {
-    if constexpr (std::is_same_v<To, bool>) return value.real() != 0 || value.imag() != 0;
-    return static_cast<To>(value.real());
-  } else if constexpr (is_complex_v<To> && !is_complex_v<From>) {
-    return To(static_cast<decltype(To().real())>(value));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return value != From(0);
-  } else {
-    return static_cast<To>(value);
-  }
-}
-
-template <class To>
-struct ConvertTo {
-  template <class From>
-  To operator()(From value) const {
-    return convert<To>(value);
-  }
-};
-
-template <class To>
-struct ConvertFrom {
-  template <class From>
-  static void run(TensorIterator& it) {
-    pointwise<To, From>(it, ConvertTo<To>());
-  }
-};
-
-// The compiler vectorises the other conversions itself; this one takes instructions that it does not choose.
-#if defined(__F16C__)
-using Float8 __attribute__((vector_size(32))) = float;
-using Short8 __attribute__((vector_size(16))) = short;
-
-void convert_run(Half* out, const float* in, int64_t n) {
-  constexpr int kNearestEven = 0;
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    Float8 numbers;
-    std::memcpy(&numbers, in + i, sizeof(numbers));
-    const Short8 halves = __builtin_ia32_vcvtps2ph256(numbers, kNearestEven);
-    std::memcpy(static_cast<void*>(out + i), &halves, sizeof(halves));
-  }
-  for (; i < n; ++i) out[i] = in[i];
-}
-
-void convert_run(float* out, const Half* in, int64_t n) {
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    Short8 halves;
-    std::memcpy(&halves, in + i, sizeof(halves));
-    const Float8 numbers = __builtin_ia32_vcvtph2ps256(halves);
-    std::memcpy(out + i, &numbers, sizeof(numbers));
-  }
-  for (; i < n; ++i) out[i] = in[i];
-}
-
-template <class To, class From>
-bool convert_halves(TensorIterator& it) {
-  if (it.dtype(0) != scalar_type_of<To> || it.dtype(1) != scalar_type_of<From> || it.dim() == 0) return false;
-  if (it.operand(0).strides[0] != sizeof(To) || it.operand(1).strides[0] != sizeof(From)) return false;
-  it.for_each([](char** data, const int64_t*, int64_t n) {
-    convert_run(reinterpret_cast<To*>(data[0]), reinterpret_cast<const From*>(data[1]), n);
-  });
-  return true;
-}
-#endif
-
-struct ConvertLoop {
-  template <class To>
-  static void run(TensorIterator& it) {
-    pick<ConvertFrom<To>>(AllTypes(), it.dtype(1), it.op())(it);
-  }
-};
-
 void copy(TensorIterator& it) {
   if (it.dtype(0) == it.dtype(1)) return move(it);
-#if defined(__F16C__)
-  if (convert_halves<Half, float>(it) || convert_halves<float, Half>(it)) return;
-#endif
-  pick<ConvertLoop>(AllTypes(), it.dtype(0), it.op())(it);
+  convert(it);
 }
 
 struct FillLoop {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cpu/vec.h"
 #include "core/scalar_type.h"
 
 namespace rush::cpu {
@@ -47,12 +48,11 @@ struct GemmReal<complex<R>> {
 template <class Math>
 using gemm_real_t = typename GemmReal<Math>::type;
 
+// Rows of a tile: with two vectors of columns each, their sums fill the registers.
 #if defined(__AVX512F__)
-inline constexpr int64_t kVectorBytes = 64, kTileRows = 14, kComplexTileRows = 12;
-#elif defined(__AVX__)
-inline constexpr int64_t kVectorBytes = 32, kTileRows = 6, kComplexTileRows = 5;
+inline constexpr int64_t kTileRows = 14, kComplexTileRows = 12;
 #else
-inline constexpr int64_t kVectorBytes = 16, kTileRows = 6, kComplexTileRows = 5;
+inline constexpr int64_t kTileRows = 6, kComplexTileRows = 5;
 #endif
 
 template <class Math>

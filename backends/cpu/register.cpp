@@ -19,6 +19,7 @@ void register_cpu(Registry&) {
   cpu::register_linalg_lu();
   cpu::register_linalg_qr();
   cpu::register_linalg_svd();
+  cpu::register_attention();
   cpu::register_copy();
   cpu::register_loss();
   cpu::register_gather();

@@ -137,7 +137,6 @@ struct SmoothLoop {
 struct BackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
-    using Math = opmath_t<T>;
     const auto taps = all_taps<T>(g);
     T* in = grad_input.data_ptr<T>();
     const T* out = grad_output.data_ptr<T>();

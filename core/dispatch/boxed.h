@@ -1,120 +1,62 @@
 // Calls a typed operator with arguments from a stack of Values. Instantiated once per signature, where it is
-// registered.
+// registered; so what it consists of is compiled once, in boxed.cpp, and Value stays incomplete here.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "core/dispatch/op.h"
-#include "core/dispatch/value.h"
 
 namespace rush {
 
 namespace detail {
 
-// What an argument of type T is held as while the call runs; T is made from it.
+// The last `count` values of the stack. Throws TypeError when there are fewer.
+Value* arguments(const OpBase& op, Stack& stack, size_t count);
+// Takes them off.
+void drop(Stack& stack, size_t count);
+// Argument i as a T. Throws TypeError when it holds something else.
 template <class T>
-struct Unbox {
-  static T from(Value& value) { return value.as<T>(); }
-};
-template <>
-struct Unbox<Tensor> {
-  static Tensor from(Value& value) { return value.is_none() ? Tensor() : value.as<Tensor>(); }
-};
-template <>
-struct Unbox<Scalar> {
-  static Scalar from(Value& value) {
-    if (value.is<bool>()) return value.as<bool>();
-    if (value.is<int64_t>()) return value.as<int64_t>();
-    if (value.is<complex<double>>()) return value.as<complex<double>>();
-    return value.as<double>();
-  }
-};
-template <>
-struct Unbox<std::string_view> {
-  static std::string_view from(Value& value) { return value.as<std::string>(); }
-};
-template <>
-struct Unbox<IntArrayRef> {
-  static IntArrayRef from(Value& value) { return value.as<std::vector<int64_t>>(); }
-};
-template <>
-struct Unbox<ArrayRef<double>> {
-  static ArrayRef<double> from(Value& value) { return value.as<std::vector<double>>(); }
-};
-template <size_t N>
-struct Unbox<std::array<bool, N>> {
-  static std::array<bool, N> from(Value& value) {
-    const auto& given = value.as<std::vector<bool>>();
-    RUSH_CHECK_VALUE(given.size() == N, "expected ", N, " booleans, got ", given.size());
-    std::array<bool, N> mask;
-    std::copy(given.begin(), given.end(), mask.begin());
-    return mask;
-  }
-};
-template <>
-struct Unbox<TensorList> {
-  static TensorList from(Value& value) { return value.as<std::vector<Tensor>>(); }
-};
-template <>
-struct Unbox<OptionalTensorList> {
-  static OptionalTensorList from(Value& value) { return value.as<std::vector<std::optional<Tensor>>>(); }
-};
-template <>
-struct Unbox<OptionalIntArrayRef> {
-  static OptionalIntArrayRef from(Value& value) {
-    return value.is_none() ? OptionalIntArrayRef() : OptionalIntArrayRef(Unbox<IntArrayRef>::from(value));
-  }
-};
+T unbox(Value* arguments, size_t i);
 template <class T>
-struct Unbox<std::optional<T>> {
-  static std::optional<T> from(Value& value) {
-    if (value.is_none()) return std::nullopt;
-    return Unbox<T>::from(value);
-  }
-};
+void push(Stack& stack, const T& result);
 
-inline void push(Stack& stack, const Tensor& result) { stack.emplace_back(result); }
-inline void push(Stack& stack, std::vector<Tensor> results) { stack.emplace_back(std::move(results)); }
-template <class T>
-void push(Stack& stack, const T& result) {
-  stack.emplace_back(result);
-}
 template <class... T>
-void push(Stack& stack, const std::tuple<T...>& results) {
+void push_results(Stack& stack, const std::tuple<T...>& results) {
   std::apply([&](const auto&... each) { (push(stack, each), ...); }, results);
+}
+template <class T>
+void push_results(Stack& stack, const T& result) {
+  push(stack, result);
 }
 
 template <class R, class... Args, size_t... I>
-void call_unboxed(const Op<R(Args...)>& op, Stack& stack, std::index_sequence<I...>) {
-  Value* args = stack.data() + (stack.size() - sizeof...(Args));
+void call_indexed(const Op<R(Args...)>& op, Stack& stack, std::index_sequence<I...>) {
+  Value* args = arguments(op, stack, sizeof...(Args));
   // Held in a tuple: `Tensor&` needs an lvalue, and views must outlive the call.
-  std::tuple<std::decay_t<Args>...> held{Unbox<std::decay_t<Args>>::from(args[I])...};
+  std::tuple<std::decay_t<Args>...> held{unbox<std::decay_t<Args>>(args, I)...};
   if constexpr (std::is_void_v<R>) {
     op(std::get<I>(held)...);
-    stack.resize(stack.size() - sizeof...(Args));
+    drop(stack, sizeof...(Args));
   } else {
-    R result = op(std::get<I>(held)...);
-    std::decay_t<R> kept = result;
-    stack.resize(stack.size() - sizeof...(Args));
-    push(stack, kept);
+    const std::decay_t<R> result = op(std::get<I>(held)...);
+    drop(stack, sizeof...(Args));
+    push_results(stack, result);
   }
 }
 
-template <class Sig>
-struct ArgCount;
 template <class R, class... Args>
-struct ArgCount<R(Args...)> {
-  static constexpr size_t value = sizeof...(Args);
+RUSH_COLD void call_unboxed(const OpBase& op, Stack& stack) {
+  call_indexed(static_cast<const Op<R(Args...)>&>(op), stack, std::index_sequence_for<Args...>());
+}
+
+template <class Sig>
+struct BoxedCall;
+template <class R, class... Args>
+struct BoxedCall<R(Args...)> {
+  static constexpr auto* function = &call_unboxed<R, Args...>;
 };
 
 }  // namespace detail
-
-template <class Sig>
-void call_unboxed(const OpBase& op, Stack& stack) {
-  constexpr size_t count = detail::ArgCount<Sig>::value;
-  RUSH_CHECK_TYPE(stack.size() >= count, op.name(), ": needs ", count, " arguments, got ", stack.size());
-  detail::call_unboxed(static_cast<const Op<Sig>&>(op), stack, std::make_index_sequence<count>());
-}
 
 }  // namespace rush

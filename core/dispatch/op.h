@@ -145,7 +145,7 @@ class Op<R(Args...)> : public OpBase {
     return keys.empty() ? KeySet(DispatchKey::CPU) : keys;
   }
 
-  RUSH_NOINLINE R traced(KeySet keys, Fn fn, Args... args) const {
+  RUSH_COLD RUSH_NOINLINE R traced(KeySet keys, Fn fn, Args... args) const {
     const DispatchKey key = (keys & mask_).highest();
     trace(keys, key);
     struct Depth {

@@ -2,9 +2,7 @@
 
 #include <cstdlib>
 #include <mutex>
-#include <string>
-
-#include "core/dispatch/schema.h"
+#include <string_view>
 
 namespace rush {
 
@@ -27,15 +25,6 @@ Registry& registry() {
     show_dispatch = show && std::string_view(show) != "0" && *show;
   });
   return instance;
-}
-
-Stack call_operator(std::string_view name, std::vector<Value> positional,
-                    std::vector<std::pair<std::string, Value>> named) {
-  const OpBase* op = registry().find(name);
-  RUSH_CHECK_NOT_IMPLEMENTED(op, "there is no operator named '", name, "'");
-  Stack stack = Schema::parse(op->schema()).bind(std::move(positional), std::move(named));
-  op->call_boxed(stack);
-  return stack;
 }
 
 }  // namespace rush

@@ -43,7 +43,7 @@ class Registry {
  private:
   template <class Sig>
   void add(Op<Sig>& op) {
-    op.boxed_ = &call_unboxed<Sig>;
+    op.boxed_ = detail::BoxedCall<Sig>::function;
     list(op);
   }
   void list(const OpBase& op);
@@ -63,9 +63,5 @@ Registry& registry();
 
 // Defined beside the rooms' registration functions: calls them in order.
 void register_all(Registry& registry);
-
-// Calls an operator by name, as Schema::bind describes the arguments. Throws NotImplementedError for an unknown name.
-Stack call_operator(std::string_view name, std::vector<Value> positional,
-                    std::vector<std::pair<std::string, Value>> named = {});
 
 }  // namespace rush

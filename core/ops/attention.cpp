@@ -5,8 +5,8 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
-#include "core/ops/bitwise.h"
 #include "core/ops/compare.h"
+#include "core/ops/dropout.h"
 #include "core/ops/factories.h"
 #include "core/ops/masked.h"
 #include "core/ops/matmul.h"
@@ -19,6 +19,21 @@
 namespace rush {
 
 namespace native {
+
+Tensor attention_weights(const Tensor& query, const Tensor& key, const std::optional<Tensor>& mask, bool is_causal,
+                         double scale) {
+  constexpr double hidden = -std::numeric_limits<double>::infinity();
+  Tensor scores = (query * scale).matmul(key.transpose(-2, -1));  // (..., L, S)
+  if (is_causal) {
+    const Tensor later = ones({query.size(-2), key.size(-2)}, TensorOptions(kBool).device(query.device())).triu(1);
+    return scores.masked_fill(later, hidden).softmax(-1);
+  }
+  if (!mask) return scores.softmax(-1);
+  scores = mask->scalar_type() == kBool ? scores.masked_fill(mask->logical_not(), hidden) : scores + *mask;
+  // Rows whose every score is -inf have no softmax: they are made 0 before it, and their weights after.
+  const Tensor empty = scores.eq(hidden).all(-1, true);
+  return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0);
+}
 
 namespace {
 
@@ -54,11 +69,20 @@ Tensor share_heads(const Tensor& t, int64_t heads) {
   return t.unsqueeze(-3).expand(sizes).reshape(joined);
 }
 
-// Rows whose every score is -inf have no softmax: they are made 0 before it, and their weights after.
-Tensor softmax_of_rows(const Tensor& scores, bool masked) {
-  if (!masked) return scores.softmax(-1);
-  const Tensor empty = scores.eq(-std::numeric_limits<double>::infinity()).all(-1, true);
-  return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0);
+Tensor attention_by_parts(const Tensor& query, const Tensor& key, const Tensor& value,
+                          const std::optional<Tensor>& mask, double dropout_p, bool is_causal, double scale) {
+  Tensor weights = attention_weights(query, key, mask, is_causal, scale);
+  if (dropout_p > 0) weights = ops::dropout(weights, dropout_p, true);
+  return weights.matmul(value);
+}
+
+// Whether the fused operator computes this: one batch and one number of heads, no dropout, no gradient by the mask.
+bool fuses(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+           double dropout_p) {
+  const auto heads = [](const Tensor& t) { return t.sizes().slice(0, 2); };
+  return query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && heads(query) == heads(key) &&
+         heads(query) == heads(value) && query.is_floating_point() && dropout_p == 0 &&
+         !(mask && mask->requires_grad());
 }
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
@@ -67,22 +91,78 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const int64_t heads = enable_gqa ? query.size(-3) : 0;
   const Tensor k = enable_gqa ? share_heads(key, heads) : key, v = enable_gqa ? share_heads(value, heads) : value;
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  Tensor scores = (query * factor).matmul(k.transpose(-2, -1));  // (..., L, S)
-  constexpr double hidden = -std::numeric_limits<double>::infinity();
-  if (is_causal) {
-    const Tensor later = ones({query.size(-2), key.size(-2)}, TensorOptions(kBool).device(query.device())).triu(1);
-    scores = scores.masked_fill(later, hidden);
-  } else if (mask) {
-    scores = mask->scalar_type() == kBool ? scores.masked_fill(mask->logical_not(), hidden) : scores + *mask;
+  if (fuses(query, k, v, mask, dropout_p)) {
+    return std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, factor));
   }
-  const Tensor weights = softmax_of_rows(scores, mask.has_value());
-  RUSH_CHECK_NOT_IMPLEMENTED(dropout_p == 0, kOp, ": dropout of the weights is not implemented");
-  return weights.matmul(v);
+  return attention_by_parts(query, k, v, mask, dropout_p, is_causal, factor);
+}
+
+// The mask as numbers to add, expanded to (B, H, L, S).
+Tensor additive_mask(const Tensor& mask, const Tensor& query, const Tensor& key) {
+  Tensor numbers = mask;
+  if (mask.scalar_type() == kBool) {
+    constexpr double hidden = -std::numeric_limits<double>::infinity();
+    numbers = zeros(mask.sizes(), query.options()).masked_fill(mask.logical_not(), hidden);
+  }
+  return expand_as_strided(numbers, {query.size(0), query.size(1), query.size(2), key.size(2)});
+}
+
+void check_fused(const char* op, const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p) {
+  RUSH_CHECK_VALUE(query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && query.size(0) == key.size(0) &&
+                       query.size(0) == value.size(0) && query.size(1) == key.size(1) && query.size(1) == value.size(1),
+                   op, ": expected (B, H, L, E), (B, H, S, E) and (B, H, S, V), got shapes ", query.sizes(), ", ",
+                   key.sizes(), " and ", value.sizes());
+  RUSH_CHECK_NOT_IMPLEMENTED(dropout_p == 0, op, ": dropout is not implemented");
+}
+
+// (B, H, L, V) that lies in memory as (B, L, H, V): the heads of a position side by side, as they are joined next.
+Tensor heads_inside(const Tensor& like, int64_t length, int64_t width) {
+  const int64_t heads = like.size(1);
+  return detail::empty_strided({like.size(0), heads, length, width}, {length * heads * width, width, heads * width, 1},
+                               like.scalar_type(), like.device());
+}
+
+std::tuple<Tensor, Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                           double dropout_p, bool is_causal, const std::optional<Tensor>& mask,
+                                           std::optional<double> scale) {
+  check_attention(query, key, value, mask, dropout_p, is_causal);
+  check_fused(kOp, query, key, value, dropout_p);
+  const ScalarType sum_type = query.scalar_type() == kFloat64 ? kFloat64 : kFloat32;
+  const Tensor out = heads_inside(query, query.size(2), value.size(3));
+  const Tensor logsumexp =
+      detail::empty_contiguous({query.size(0), query.size(1), query.size(2)}, sum_type, query.device());
+  const Tensor added = mask ? additive_mask(*mask, query, key) : Tensor();
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  kernels::attention(query.device().type, out, logsumexp, query, key, value, added, is_causal, factor);
+  return {out, logsumexp};
+}
+
+std::tuple<Tensor, Tensor, Tensor> fused_attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                                            const Tensor& value, const Tensor& out,
+                                                            const Tensor& logsumexp, double dropout_p, bool is_causal,
+                                                            const std::optional<Tensor>& mask,
+                                                            std::optional<double> scale) {
+  check_attention(query, key, value, mask, dropout_p, is_causal);
+  check_fused(kOp, query, key, value, dropout_p);
+  RUSH_CHECK_VALUE(grad.sizes() == out.sizes(), kOp, ": the gradient has shape ", grad.sizes(), ", the output ",
+                   out.sizes());
+  const Tensor grad_query = heads_inside(query, query.size(2), query.size(3));
+  const Tensor grad_key = heads_inside(key, key.size(2), key.size(3));
+  const Tensor grad_value = heads_inside(value, value.size(2), value.size(3));
+  const Tensor added = mask ? additive_mask(*mask, query, key) : Tensor();
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  kernels::attention_backward(query.device().type, {grad_query, grad_key, grad_value}, grad, query, key, value, out,
+                              logsumexp, added, is_causal, factor);
+  return {grad_query, grad_key, grad_value};
 }
 
 }  // namespace
 }  // namespace native
 
-void register_attention_ops(Registry& r) { r.composite(ops::scaled_dot_product_attention, native::attention); }
+void register_attention_ops(Registry& r) {
+  r.composite(ops::scaled_dot_product_attention, native::attention);
+  r.native(ops::_scaled_dot_product_flash_attention_for_cpu, native::fused_attention);
+  r.native(ops::_scaled_dot_product_flash_attention_for_cpu_backward, native::fused_attention_backward);
+}
 
 }  // namespace rush

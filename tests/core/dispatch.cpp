@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/dispatch/call.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
 #include "rushlight.h"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/dispatch/call.h"
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
 
