@@ -78,7 +78,9 @@ struct LinalgQrBackward final : Node {
   }
 };
 
-// d A = V (diag(Gw) + (V^H GV) / gaps(w)) V^H, the quotient off the diagonal.
+Tensor skew(const Tensor& x) { return x - adjoint(x); }
+
+// d A = V (diag(Gw) + skew(V^H GV) / (2 gaps(w))) V^H, the quotient off the diagonal.
 struct LinalgEighBackward final : Node {
   Saved values, vectors;
   RUSH_SAVED(values, vectors)
@@ -89,7 +91,8 @@ struct LinalgEighBackward final : Node {
   Tensors apply(const Tensors& g) override {
     const Tensor v = vectors.get();
     if (!g[1].defined()) return {(v * g[0].unsqueeze(-2)).matmul(adjoint(v))};
-    Tensor inner = off_diagonal(adjoint(v).matmul(g[1]) / gaps(values.get()));
+    // The vectors stay orthonormal, so only the skew part of V^H GV moves them.
+    Tensor inner = off_diagonal(skew(adjoint(v).matmul(g[1])) / (gaps(values.get()) * 2));
     if (g[0].defined()) inner = inner + g[0].diag_embed();
     return {v.matmul(inner).matmul(adjoint(v))};
   }
@@ -135,9 +138,6 @@ struct LinalgSvdBackward final : Node {
     }
     return {grad};
   }
-
- private:
-  static Tensor skew(const Tensor& x) { return x - adjoint(x); }
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ struct LinalgDetBackward final : Node {
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
     const Tensor det = result.get(), matrix = a.get();
+    if (matrix.numel() == 0) return {Tensor()};
     const bool invertible = det.is_meta() || !det.eq(0).any().item<bool>();
     if (!invertible) return {g[0].unsqueeze(-1).unsqueeze(-1) * cofactors(matrix)};
     return {(g[0] * det.conj()).unsqueeze(-1).unsqueeze(-1) * adjoint(ops::linalg_inv(matrix))};

@@ -130,7 +130,7 @@ struct BatchNormLoop {
       const double shift = m.mean - static_cast<double>(means[c]);
       const double variance = m.var() + shift * shift;  // about the mean as it is stored
       vars[c] = static_cast<Math>(variance);
-      invstds[c] = stored(1 / std::sqrt(variance + eps));
+      invstds[c] = stored(1 / std::sqrt(static_cast<double>(stored(variance)) + eps));
     };
     if (channels_are_rows(l)) {
       const std::vector<Moments> all = moments_of_rows(in, l);

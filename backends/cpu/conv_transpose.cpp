@@ -64,6 +64,7 @@ class ScatteredConvolution {
   }
 
   void run() const {
+    const bool rounded = rounds_columns();
     parallel_for(0, s_.batch * s_.groups, 1, [&](int64_t begin, int64_t end) {
       const int64_t lanes = std::max<int64_t>(Shape::columns, kConvLanes * 256 / s_.depth());
       const Scratch<Real> columns(packed_columns_size<Math>(lanes, depth_step_));
@@ -74,14 +75,30 @@ class ScatteredConvolution {
         for (int64_t first = 0; first < pixels; first += lanes) {
           const int64_t count = std::min(lanes, pixels - first);
           multiply_pixels(t, first, count, columns.data(), sums.data());
+          if (rounded) round_to_dtype(sums.data(), s_.depth() * count);
           scatter(first, count, sums.data(), image.data());
         }
+        if (rounded) round_to_dtype(image.data(), s_.in_channels * volume_of(extent_));
         store(t / s_.groups, t % s_.groups, image.data());
       }
     });
   }
 
  private:
+  // PyTorch computes a transposed convolution whose output padding reaches the stride in another way than the rest, by
+  // columns of the tensor's own dtype: 16-bit answers are close to its only if they are rounded where it rounds them.
+  bool rounds_columns() const {
+    if constexpr (!is_reduced_float_v<T>) return false;
+    const Spatial seen = s_.padded();
+    for (size_t d = 0; d < 3; ++d) {
+      if (input_.size[d + 2] + 2 * padding_[d] - seen[d] >= s_.stride[d]) return true;
+    }
+    return false;
+  }
+  static void round_to_dtype(Math* values, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) values[i] = static_cast<Math>(static_cast<T>(values[i]));
+  }
+
   Real* packed_weight_of(int64_t group, int64_t depth) const {
     return packed_weight_.data() + packed_rows_size<Math>(s_.depth(), group * s_.out_channels + depth);
   }

@@ -95,10 +95,12 @@ template <class T, class Real>
 bool iterate_ql(int64_t n, Real* d, Real* e, T* q) {
   constexpr Real eps = std::numeric_limits<Real>::epsilon();
   if (n > 0) e[n - 1] = 0;
+  Real size = 0;  // of what was seen: an element that is lost beside it counts as zero
   for (int64_t l = 0; l < n; ++l) {
+    size = std::max(size, std::abs(d[l]) + std::abs(e[l]));
     for (int step = 0;; ++step) {
       int64_t m = l;
-      while (m + 1 < n && std::abs(e[m]) > eps * (std::abs(d[m]) + std::abs(d[m + 1]))) ++m;
+      while (m + 1 < n && std::abs(e[m]) > eps * size) ++m;
       if (m == l) break;
       if (step == 50) return false;
       // Wilkinson's shift, from the 2 x 2 block at l.

@@ -32,13 +32,19 @@ struct AxisTaps {
   }
 };
 
-// The taps of a tensor of T. Weights are rounded to T, as PyTorch rounds them, though the sums are not.
+// The taps of a tensor of T. Weights are rounded to T, as PyTorch rounds them, though the sums are not; of a linear
+// pair the first is what the rounded second leaves of 1.
 template <class T>
 std::array<AxisTaps<opmath_t<T>>, 3> all_taps(const UpsampleGeometry& g) {
   using Math = opmath_t<T>;
   std::array<AxisTaps<Math>, 3> taps{AxisTaps<Math>(g, 0), AxisTaps<Math>(g, 1), AxisTaps<Math>(g, 2)};
   for (AxisTaps<Math>& axis : taps) {
-    for (Math& weight : axis.weight) weight = static_cast<Math>(static_cast<T>(weight));
+    for (size_t i = 0; i < axis.weight.size(); ++i) {
+      Math& weight = axis.weight[i];
+      if (g.dims == 3 && axis.count == 2 && i % 2 == 0)
+        weight = 1 - static_cast<Math>(static_cast<T>(axis.weight[i + 1]));
+      weight = static_cast<Math>(static_cast<T>(weight));
+    }
   }
   return taps;
 }

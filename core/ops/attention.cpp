@@ -76,13 +76,42 @@ Tensor attention_by_parts(const Tensor& query, const Tensor& key, const Tensor& 
   return weights.matmul(value);
 }
 
-// Whether the fused operator computes this: one batch and one number of heads, no dropout, no gradient by the mask.
-bool fuses(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
-           double dropout_p) {
-  const auto heads = [](const Tensor& t) { return t.sizes().slice(0, 2); };
-  return query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && heads(query) == heads(key) &&
-         heads(query) == heads(value) && query.is_floating_point() && dropout_p == 0 &&
-         !(mask && mask->requires_grad());
+// Whether the fused operator computes this: no dropout, no gradient by the mask.
+bool fuses(const Tensor& query, const std::optional<Tensor>& mask, double dropout_p) {
+  return query.is_floating_point() && dropout_p == 0 && !(mask && mask->requires_grad());
+}
+
+// What comes before the last two dimensions.
+IntArrayRef leading(const Tensor& t) {
+  return t.sizes().slice(0, t.sizes().size() - std::min<size_t>(2, t.sizes().size()));
+}
+
+DimVector with_matrix(IntArrayRef leading, int64_t rows, int64_t columns) {
+  DimVector sizes(leading);
+  sizes.push_back(rows);
+  sizes.push_back(columns);
+  return sizes;
+}
+
+// The fused operator takes (B, H, ...); other leading dimensions are broadcast and become a batch of single heads.
+Tensor attention_fused(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+                       bool is_causal, double scale) {
+  const auto& fused = ops::_scaled_dot_product_flash_attention_for_cpu;
+  DimVector batch = broadcast_shapes(broadcast_shapes(leading(query), leading(key), kOp), leading(value), kOp);
+  if (mask) batch = broadcast_shapes(batch, leading(*mask), kOp);
+  const auto is_whole = [&](const Tensor& t) { return leading(t) == IntArrayRef(batch); };
+  if (batch.size() == 2 && is_whole(query) && is_whole(key) && is_whole(value)) {
+    return std::get<0>(fused(query, key, value, 0.0, is_causal, mask, scale));
+  }
+  const int64_t count = checked_numel(batch);
+  const auto as_heads = [&](const Tensor& t, int64_t rows, int64_t columns) {
+    return t.expand(with_matrix(batch, rows, columns)).reshape({count, 1, rows, columns});
+  };
+  const int64_t queries = query.size(-2), keys = key.size(-2), width = query.size(-1), out_width = value.size(-1);
+  const Tensor out =
+      std::get<0>(fused(as_heads(query, queries, width), as_heads(key, keys, width), as_heads(value, keys, out_width),
+                        0.0, is_causal, mask ? std::optional(as_heads(*mask, queries, keys)) : std::nullopt, scale));
+  return out.reshape(with_matrix(batch, queries, out_width));
 }
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
@@ -91,9 +120,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const int64_t heads = enable_gqa ? query.size(-3) : 0;
   const Tensor k = enable_gqa ? share_heads(key, heads) : key, v = enable_gqa ? share_heads(value, heads) : value;
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  if (fuses(query, k, v, mask, dropout_p)) {
-    return std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(query, k, v, 0.0, is_causal, mask, factor));
-  }
+  if (fuses(query, mask, dropout_p)) return attention_fused(query, k, v, mask, is_causal, factor);
   return attention_by_parts(query, k, v, mask, dropout_p, is_causal, factor);
 }
 

@@ -4,10 +4,13 @@
 #include <limits>
 
 #include "core/dispatch/registry.h"
+#include "core/ops/binary.h"
+#include "core/ops/compare.h"
 #include "core/ops/copy.h"
 #include "core/ops/extrema.h"
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
+#include "core/ops/ternary.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -57,19 +60,22 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool /*spars
   return out;
 }
 
+// Indices that may count from the end.
+Tensor from_start(const Tensor& indices, int64_t size) { return where(indices < 0, indices + size, indices); }
+
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-  if (!dim) return ops::gather(self.reshape(-1), 0, indices.reshape(-1), false);
+  if (!dim) return ops::gather(self.reshape(-1), 0, from_start(indices.reshape(-1), self.numel()), false);
   RUSH_CHECK_VALUE(self.dim() == indices.dim(), "take_along_dim: indices of shape ", indices.sizes(),
                    " do not have the dimensions of ", self.sizes());
   const int64_t along = wrap_dim(*dim, self.dim(), "take_along_dim");
-  if (self.dim() == 0) return ops::gather(self, 0, indices, false);
+  if (self.dim() == 0) return ops::gather(self, 0, from_start(indices, 1), false);
   DimVector self_sizes(self.sizes()), index_sizes(indices.sizes());
   self_sizes[along] = index_sizes[along] = 1;
   DimVector common = broadcast_shapes(self_sizes, index_sizes, "take_along_dim");
   common[along] = self.size(along);
   const Tensor spread = self.expand(common);
   common[along] = indices.size(along);
-  return ops::gather(spread, along, indices.expand(common), false);
+  return ops::gather(spread, along, from_start(indices, self.size(along)).expand(common), false);
 }
 
 // `src` cut to the sizes of the index, as the kernel takes it.

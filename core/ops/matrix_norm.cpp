@@ -37,6 +37,12 @@ Tensor restore(const Tensor& norm, const Tensor& self, const DimVector& dims, bo
   return norm.reshape(sizes);
 }
 
+// The largest or smallest along `dim`; the largest of none is 0, which no norm falls below.
+Tensor extreme(const Tensor& norms, int64_t dim, bool largest, bool keepdim) {
+  if (!largest) return norms.amin(dim, keepdim);
+  return norms.size(dim) == 0 ? norms.sum(dim, keepdim) : norms.amax(dim, keepdim);
+}
+
 Tensor linalg_matrix_norm(const Tensor& input, const Scalar& ord, IntArrayRef dim, bool keepdim,
                           std::optional<ScalarType> dtype) {
   const Tensor self = converted(input, dtype);
@@ -47,13 +53,13 @@ Tensor linalg_matrix_norm(const Tensor& input, const Scalar& ord, IntArrayRef di
                    "linalg_matrix_norm: ord must be 1, 2 or inf, of either sign, got ", order);
   if (size == 2) {
     const Tensor values = singular_values(self, dims);
-    return restore(order > 0 ? values.amax(-1) : values.amin(-1), self, dims, keepdim);
+    return restore(extreme(values, -1, order > 0, false), self, dims, keepdim);
   }
   // Sums over the first dimension and the extreme over the second for columns, the other way round for rows.
   const int64_t summed = size == 1 ? dims[0] : dims[1], left = size == 1 ? dims[1] : dims[0];
   const Tensor sums = ops::linalg_vector_norm(self, 1, summed, true, std::nullopt);
-  const Tensor extreme = order > 0 ? sums.amax(left, true) : sums.amin(left, true);
-  return keepdim ? extreme : extreme.squeeze(IntArrayRef(dims));
+  const Tensor norm = extreme(sums, left, order > 0, true);
+  return keepdim ? norm : norm.squeeze(IntArrayRef(dims));
 }
 
 Tensor linalg_matrix_norm_by_name(const Tensor& input, std::string_view ord, IntArrayRef dim, bool keepdim,

@@ -1,6 +1,8 @@
 // Products that are made of other operators: matmul, inner, outer, tensordot, addbmm, addr, vdot.
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/masked.h"
 #include "core/ops/matmul.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
@@ -21,9 +23,12 @@ static Tensor outer(const Tensor& self, const Tensor& vec2) {
   return self.unsqueeze(1).mul(vec2);
 }
 
-// As the dtype that the result has takes it: a bool is true or false, an integer has no fraction.
+// As the dtype that the result has takes it: a bool is true or false, an integer has no fraction, a 16-bit number few
+// digits.
 static Scalar scalar_of(const Scalar& scalar, ScalarType dtype) {
   if (dtype == kBool) return Scalar(scalar.toBool());
+  if (dtype == kBFloat16) return Scalar(static_cast<float>(scalar.to<BFloat16>()));
+  if (dtype == kFloat16) return Scalar(static_cast<float>(scalar.to<Half>()));
   return is_integral(dtype, false) ? Scalar(scalar.toLong()) : scalar;
 }
 
@@ -35,21 +40,28 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
                    ", which does not broadcast to the product's ", sizes);
   const ScalarType dtype = result_type({self, vec1, vec2});
   const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
-  const Tensor product = vec1.unsqueeze(1).mul(vec2).mul(scale);
-  if (keep.equal(0)) return product.to(dtype);
-  return self.mul(keep).add(product);
+  const Tensor product = vec1.mul(scale).unsqueeze(1).mul(vec2);
+  if (!keep.equal(0)) return self.mul(keep).add(product);
+  if (!self.requires_grad()) return product.to(dtype);
+  // Zeros even where self is NaN, that have a gradient all the same.
+  return self.masked_fill(scalar_tensor(true, TensorOptions(kBool).device(self.device())), 0).add(product);
 }
 
-// Sums over the batch and over the inner dimension are one sum: (n, B k) x (B k, m).
 static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                      const Scalar& alpha) {
   RUSH_CHECK_VALUE(batch1.dim() == 3 && batch2.dim() == 3, "addbmm: expected batches of matrices, got shapes ",
                    batch1.sizes(), " and ", batch2.sizes());
   RUSH_CHECK_VALUE(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1), "addbmm: cannot multiply ",
                    batch1.sizes(), " by ", batch2.sizes());
-  const int64_t depth = batch1.size(0) * batch1.size(2);
-  const Tensor rows = batch1.transpose(0, 1).reshape({batch1.size(1), depth});
-  return ops::addmm(self, rows, batch2.reshape({depth, batch2.size(2)}), beta, alpha);
+  // One product after the other: 16-bit sums are rounded between them, as PyTorch rounds them.
+  const int64_t rows = batch1.size(1), columns = batch2.size(2);
+  if (batch1.size(0) == 0)
+    return ops::addmm(self, batch1.reshape({rows, 0}), batch2.reshape({0, columns}), beta, alpha);
+  Tensor sum = ops::addmm(self, batch1.select(0, 0), batch2.select(0, 0), beta, alpha);
+  for (int64_t b = 1; b < batch1.size(0); ++b) {
+    sum = ops::addmm(sum, batch1.select(0, b), batch2.select(0, b), 1, alpha);
+  }
+  return sum;
 }
 
 template <auto& op>
@@ -97,8 +109,8 @@ static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dim
                      " of self, ", self.sizes(), ", and dimension ", dims_other[i], " of other, ", other.sizes(),
                      ", differ in size");
     // A dimension of one meets every element of the other's: that one is summed alone.
-    if (size == 1 && other_size != 1) b = b.sum(summed_other[i], true);
-    if (other_size == 1 && size != 1) a = a.sum(summed[i], true);
+    if (size == 1 && other_size != 1) b = b.sum(summed_other[i], true, b.scalar_type());
+    if (other_size == 1 && size != 1) a = a.sum(summed[i], true, a.scalar_type());
   }
   const DimVector kept = other_dims(self, summed), kept_other = other_dims(other, summed_other);
   const int64_t rows = product_of_sizes(a, kept), columns = product_of_sizes(b, kept_other);

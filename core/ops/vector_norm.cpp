@@ -79,7 +79,9 @@ static Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Sca
   return self * renorm_factor("renorm", self, p, dim, maxnorm);
 }
 static Tensor& renorm_(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return self.mul_(renorm_factor("renorm_", self, p, dim, maxnorm));
+  // The norms' derivative needs the values that the product is about to replace.
+  const Tensor before = self.requires_grad() ? self.clone() : self;
+  return self.mul_(renorm_factor("renorm_", before, p, dim, maxnorm));
 }
 
 }  // namespace native

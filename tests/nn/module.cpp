@@ -155,6 +155,7 @@ TEST_CASE("a module on the stack works, but cannot hand out a pointer to itself"
 }
 
 TEST_CASE("a clone has values of its own, down to the last submodule") {
+  manual_seed(0);
   Net net;
   net->eval();
   net->fc1->weight.set_requires_grad(false);

@@ -178,7 +178,7 @@ TEST_CASE("cross_entropy_loss: the fused gradient in lower precision") {
 }
 
 TEST_CASE("multi-class margin losses") {
-  const Tensor x = tensor({0.1, 0.2, 0.4, 0.8, 0.3, 0.3, 0.3, 0.1}).to(kFloat64).view({2, 4});
+  const Tensor x = tensor({0.1, 0.2, 0.4, 0.8, 0.3, 0.3, 0.3, 0.1}, kFloat64).view({2, 4});
   // sum over c != y of max(0, 1 - x[y] + x[c]) / 4
   check_close(multi_margin_loss(x, tensor({3, 0}), 1, 1, {}, Reduction::None), {0.325, (1 + 1 + 0.8) / 4});
   check_close(multi_margin_loss(x, tensor({3, 0}), 2, 1, {}, Reduction::None),

@@ -53,7 +53,7 @@ TEST_CASE("derivatives of norms") {
       [](const Tensors& in) {
         return Tensors{in[0].renorm(2, 1, 0.5), (in[0] * 1).renorm_(1, 0, 2)};
       },
-      {leaf({3, 4})});
+      {leaf({3, 4}, 0.5)});
 }
 
 TEST_CASE("the derivative of a norm of zeros is 0") {
