@@ -15,8 +15,12 @@ TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& 
   for (size_t i = 0; i < inputs.size(); ++i, ++count_) {
     RUSH_CHECK_VALUE(inputs[i].defined(), op, ": argument ", i, " is undefined");
     Operand& operand = *std::construct_at(&operands_[i + 1]);
-    operand.tensor = inputs.are_borrowed() ? Tensor::borrow(inputs[i]) : inputs[i];
     operand.borrowed = inputs.are_borrowed();
+    if (operand.borrowed) {
+      operand.tensor = Tensor::borrow(inputs[i]);
+    } else {
+      operand.tensor = inputs[i];
+    }
   }
   find_device();
   set_dtypes(promotion, output_dtype);

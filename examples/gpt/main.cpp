@@ -26,7 +26,7 @@ struct Settings {
   int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
   int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
   int64_t max_new_tokens = 500, top_k = 200;
-  double learning_rate = 1e-3, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
+  double learning_rate = 3e-3, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
 
   void parse(int argc, char** argv) {

@@ -45,7 +45,7 @@ TEST_CASE("views of shapes and dimension orders: geometry, values, and no copy")
        },
        {2, 6},
        {2, 1},
-       {6, 1}},
+       {6, 6}},
       {"view of 0-d",
        [](const Tensor& x) {
          return x.view({1, 1});
