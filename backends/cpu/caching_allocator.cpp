@@ -16,6 +16,8 @@
 #define RUSH_UNPOISON(data, n) ASAN_UNPOISON_MEMORY_REGION(data, n)
 // Kept blocks hang on links that lie in poisoned memory, where the leak check would not look by itself.
 extern "C" const char* __lsan_default_options() { return "use_poisoned=1"; }  // NOLINT: the sanitizer's name
+// A refused allocation is an OutOfMemoryError here too.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
 #else
 #define RUSH_POISON(data, n) ((void)(data), (void)(n))
 #define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))

@@ -61,7 +61,8 @@ struct LogReduced {
     const Vec tiny(std::numeric_limits<float>::min());
     const Vec::Mask subnormal = x < tiny;
     const Vec normal = select(subnormal, x * Vec(8388608.0f), x);
-    const Vec::Ints shifted = normal.bits() - 0x3f3504f3;  // sqrt(1/2)
+    // Less the bits of sqrt(1/2); unsigned, because those of negative numbers wrap (log_special sees to them).
+    const auto shifted = std::bit_cast<Vec::Ints>(std::bit_cast<UInts>(normal.bits()) - 0x3f3504f3u);
     const Vec::Ints exponent = shifted >> 23;
     f = Vec::from_bits((shifted & 0x007fffff) + 0x3f3504f3) - Vec(1.0f);
     k = Vec(__builtin_convertvector(exponent, Vec::Floats)) - select(subnormal, Vec(23.0f), Vec(0.0f));

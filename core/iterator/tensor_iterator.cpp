@@ -177,7 +177,9 @@ void TensorIterator::set_strides() {
     const size_t lead = dims - t.sizes().size();
     for (size_t d = 0; d < t.sizes().size(); ++d) {
       const bool broadcast = t.sizes()[d] == 1 && shape_[lead + d] != 1;
-      operand.strides[lead + d] = broadcast ? 0 : t.strides()[d] * t.element_size();
+      // Unsigned, because the stride of a dimension of one element may be anything.
+      const uint64_t stride = static_cast<uint64_t>(t.strides()[d]) * static_cast<uint64_t>(t.element_size());
+      operand.strides[lead + d] = broadcast ? 0 : static_cast<int64_t>(stride);
     }
   }
 }
