@@ -35,13 +35,18 @@ function(rush_optimize_kernels target)
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
 endfunction()
 
-# rush_precompile(TARGET HEADER...): the standard library's usual headers and these, parsed once for the target. Sources
-# still include what they use: -DRUSH_PRECOMPILE=OFF builds them without.
+# rush_precompile(TARGET HEADER... | AS OTHER): the standard library's usual headers and these (the project's by their
+# paths, others in angle brackets), parsed once for the target; AS shares what another target, compiled with the same
+# options, has parsed. Sources still include what they use: -DRUSH_PRECOMPILE=OFF builds them without.
 function(rush_precompile target)
   if(NOT RUSH_PRECOMPILE)
     return()
   endif()
-  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/")
+  if(ARGV1 STREQUAL "AS")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    return()
+  endif()
+  list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" REGEX "^[^<]")
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <functional> <memory> <numeric> <optional>
     <string> <tuple> <vector> ${ARGN})
   target_compile_options(${target} PRIVATE -fpch-preprocess)  # which ccache asks for
