@@ -9,12 +9,30 @@ namespace rush::optim {
 template <bool decoupled>
 void BasicAdamOptions<decoupled>::check() const {
   const char* name = decoupled ? "AdamW" : "Adam";
-  const auto [beta1, beta2] = betas();
-  RUSH_CHECK_VALUE(lr() >= 0, name, ": the learning rate must not be negative, got ", lr());
-  RUSH_CHECK_VALUE(eps() >= 0, name, ": eps must not be negative, got ", eps());
-  RUSH_CHECK_VALUE(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, name, ": the betas must be in [0, 1), got ",
-                   beta1, " and ", beta2);
-  RUSH_CHECK_VALUE(weight_decay() >= 0, name, ": the weight decay must not be negative, got ", weight_decay());
+  this->check_not_negative(name, "lr", lr());
+  this->check_not_negative(name, "eps", eps());
+  this->check_betas(name, betas());
+  this->check_not_negative(name, "weight_decay", weight_decay());
+}
+
+template <bool decoupled>
+void BasicAdamOptions<decoupled>::visit(StateFields& fields) {
+  fields("lr", lr_);
+  fields("betas", betas_);
+  fields("eps", eps_);
+  fields("weight_decay", weight_decay_);
+  fields("amsgrad", amsgrad_);
+  fields("maximize", maximize_);
+}
+
+template <bool decoupled>
+void BasicAdam<decoupled>::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot,
+                                       const Tensor& param, const OptimizerOptions& options) const {
+  auto& state = state_in<AdamParamState>(slot);
+  fields("step", state.step());
+  fields.tensor("exp_avg", state.exp_avg(), param);
+  fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
+  fields.tensor("max_exp_avg_sq", state.max_exp_avg_sq(), param, static_cast<const Options&>(options).amsgrad());
 }
 
 namespace {

@@ -25,6 +25,7 @@ struct BasicAdamOptions : public OptimizerCloneableOptions<BasicAdamOptions<deco
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
   void set_momentum(double value) override { std::get<0>(betas()) = value; }
+  void visit(StateFields& fields) override;
 };
 // Weight decay 0 by default.
 using AdamOptions = BasicAdamOptions<false>;
@@ -50,6 +51,10 @@ class BasicAdam : public Optimizer {
   BasicAdam(std::vector<Tensor> params, Options defaults = {})
       : BasicAdam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
   Tensor step(LossClosure closure = nullptr) override;
+
+ private:
+  void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
+                   const OptimizerOptions& options) const override;
 };
 using Adam = BasicAdam<false>;
 using AdamW = BasicAdam<true>;

@@ -1,5 +1,15 @@
 // Every optimiser and schedule.
 #pragma once
+#include "optim/adadelta.h"
+#include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/cosine_schedules.h"
+#include "optim/factor_schedules.h"
+#include "optim/lbfgs.h"
 #include "optim/lr_scheduler.h"
+#include "optim/nadam.h"
+#include "optim/radam.h"
+#include "optim/reduce_on_plateau.h"
+#include "optim/rmsprop.h"
+#include "optim/sequential_lr.h"
 #include "optim/sgd.h"

@@ -1,11 +1,26 @@
 #include "optim/optimizer.h"
 
+#include <cmath>
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factories.h"
 
 namespace rush::optim {
+
+void OptimizerOptions::check_not_negative(const char* optimizer, const char* option, double value) {
+  RUSH_CHECK_VALUE(value >= 0, optimizer, ": ", option, " must be at least 0, got ", value);
+}
+
+void OptimizerOptions::check_betas(const char* optimizer, const std::tuple<double, double>& betas) {
+  const auto [beta1, beta2] = betas;
+  RUSH_CHECK_VALUE(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, optimizer, ": the betas must be in [0, 1), got ",
+                   beta1, " and ", beta2);
+}
+
+void OptimizerOptions::visit(StateFields&) {
+  RUSH_THROW(NotImplementedError, "optimizer: these options have no state dict; override visit");
+}
 
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
@@ -46,10 +61,67 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-Tensor Optimizer::evaluate(const LossClosure& closure) {
+Tensor Optimizer::evaluate(const LossClosure& closure) const {
+  for (size_t i = 0; i < param_groups_.size(); ++i) {
+    RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
+                     " is NaN");
+  }
   if (!closure) return {};
   const EnableGradGuard recording;
   return closure();
+}
+
+// ---- state dicts
+
+void Optimizer::visit_state(StateFields&, std::unique_ptr<OptimizerParamState>&, const Tensor&,
+                            const OptimizerOptions&) const {
+  RUSH_THROW(NotImplementedError, "optimizer: its state has no state dict; override visit_state");
+}
+
+void Optimizer::visit(StateFields& fields, std::vector<OptimizerParamGroup>& groups, State& state) const {
+  // The options come first: they decide which state there has to be.
+  int64_t position = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const StateFields::Scope scope(fields, str("param_groups.", g, "."));
+    groups[g].options().visit(fields);
+    fields("initial_lr", groups[g].initial_lr());
+    std::vector<int64_t> positions;
+    for (size_t i = 0; i < groups[g].params().size(); ++i) positions.push_back(position++);
+    std::vector<int64_t> saved = positions;
+    fields.fixed("params", saved);
+    if (saved != positions) fields.problem("params", "numbers them in another order");
+  }
+  position = 0;
+  for (OptimizerParamGroup& group : groups) {
+    for (const Tensor& param : group.params()) {
+      const StateFields::Scope scope(fields, str("state.", position++, "."));
+      if (fields.reading() ? !fields.any_left() : !state.contains(param.impl())) continue;
+      visit_state(fields, state[param.impl()], param, group.options());
+    }
+  }
+}
+
+StateDict Optimizer::state_dict() const {
+  StateDict dict("state");
+  StateFields fields(&dict);
+  std::vector<OptimizerParamGroup> groups(param_groups_);
+  State state;
+  for (const auto& [param, slot] : state_) {
+    if (slot) state[param] = slot->clone();
+  }
+  visit(fields, groups, state);
+  return dict;
+}
+
+void Optimizer::load_state_dict(const StateDict& dict) {
+  StateFields fields(dict);
+  std::vector<OptimizerParamGroup> groups(param_groups_);
+  State state;
+  visit(fields, groups, state);
+  fields.finish("Optimizer::load_state_dict");
+  for (const OptimizerParamGroup& group : groups) group.options().check();
+  for (size_t g = 0; g < groups.size(); ++g) param_groups_[g] = std::move(groups[g]);
+  state_ = std::move(state);
 }
 
 }  // namespace rush::optim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "optim/state_dict.h"
 
 namespace rush::optim {
 
@@ -37,6 +38,13 @@ class OptimizerOptions {
   // SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
   virtual void set_momentum(double) {}
+  // Names the options for a state dict, see Note [State dicts].
+  virtual void visit(StateFields& fields);
+
+ protected:
+  // Each throws ValueError, naming the optimiser and the option, unless the number is in its range. NaN never is.
+  static void check_not_negative(const char* optimizer, const char* option, double value);
+  static void check_betas(const char* optimizer, const std::tuple<double, double>& betas);
 };
 
 template <class Derived>
@@ -107,13 +115,34 @@ class Optimizer {
   State& state() noexcept { return state_; }
   const State& state() const noexcept { return state_; }
 
+  // The state of every parameter, numbered by its place among all groups' as PyTorch does, and the options of every
+  // group, see Note [State dicts]. The state's tensors are the optimiser's own: clone them to keep them over a step.
+  StateDict state_dict() const;
+  // Takes copies of all that `dict` holds. Throws ValueError, and changes nothing, unless `dict` has exactly the names
+  // and shapes that state_dict() of an optimiser of this kind with the same groups has; the message lists all that are
+  // missing, unexpected or of a wrong shape.
+  void load_state_dict(const StateDict& dict);
+
  protected:
-  // The closure's result, with recording on; undefined without a closure.
-  static Tensor evaluate(const LossClosure& closure);
+  // The closure's result, with recording on; undefined without a closure. Every step begins with it.
+  // Throws ValueError when a group's learning rate is NaN.
+  Tensor evaluate(const LossClosure& closure) const;
+  // Names what is remembered of `param`, and makes it first if `slot` is empty.
+  virtual void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
+                           const OptimizerOptions& options) const;
+  // What `slot` holds, made if it is empty.
+  template <class ParamState>
+  static ParamState& state_in(std::unique_ptr<OptimizerParamState>& slot) {
+    if (!slot) slot = std::make_unique<ParamState>();
+    return static_cast<ParamState&>(*slot);
+  }
 
   std::vector<OptimizerParamGroup> param_groups_;
   State state_;
   std::unique_ptr<OptimizerOptions> defaults_;
+
+ private:
+  void visit(StateFields& fields, std::vector<OptimizerParamGroup>& groups, State& state) const;
 };
 
 }  // namespace rush::optim

@@ -7,11 +7,25 @@
 namespace rush::optim {
 
 void SGDOptions::check() const {
-  RUSH_CHECK_VALUE(lr() >= 0, "SGD: the learning rate must not be negative, got ", lr());
-  RUSH_CHECK_VALUE(momentum() >= 0, "SGD: the momentum must not be negative, got ", momentum());
-  RUSH_CHECK_VALUE(weight_decay() >= 0, "SGD: the weight decay must not be negative, got ", weight_decay());
+  check_not_negative("SGD", "lr", lr());
+  check_not_negative("SGD", "momentum", momentum());
+  check_not_negative("SGD", "weight_decay", weight_decay());
   RUSH_CHECK_VALUE(!nesterov() || (momentum() > 0 && dampening() == 0),
                    "SGD: Nesterov's momentum needs a momentum and no dampening");
+}
+
+void SGDOptions::visit(StateFields& fields) {
+  fields("lr", lr_);
+  fields("momentum", momentum_);
+  fields("dampening", dampening_);
+  fields("weight_decay", weight_decay_);
+  fields("nesterov", nesterov_);
+  fields("maximize", maximize_);
+}
+
+void SGD::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
+                      const OptimizerOptions&) const {
+  fields.tensor("momentum_buffer", state_in<SGDParamState>(slot).momentum_buffer(), param);
 }
 
 Tensor SGD::step(LossClosure closure) {

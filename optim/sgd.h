@@ -21,6 +21,7 @@ struct SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return momentum(); }
   void set_momentum(double value) override { momentum(value); }
+  void visit(StateFields& fields) override;
 };
 
 struct SGDParamState : public OptimizerCloneableParamState<SGDParamState> {
@@ -35,6 +36,10 @@ class SGD : public Optimizer {
   SGD(std::vector<Tensor> params, SGDOptions defaults)
       : SGD(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
   Tensor step(LossClosure closure = nullptr) override;
+
+ private:
+  void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
+                   const OptimizerOptions& options) const override;
 };
 
 }  // namespace rush::optim
