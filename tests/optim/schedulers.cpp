@@ -33,10 +33,10 @@ const Case kCases[] = {
      [](Optimizer& o) {
        return Schedules{std::make_shared<LambdaLR>(o, [](int64_t e) { return 1 / (1 + static_cast<double>(e)); })};
      }},
-    {"OneCycleLR(0.5, 20)", [](Optimizer& o) { return Schedules{std::make_shared<OneCycleLR>(o, 0.5, 20)}; }},
-    {"OneCycleLR(0.5, 20, linear, three phases)",
+    {"OneCycleLR(0.5, 100)", [](Optimizer& o) { return Schedules{std::make_shared<OneCycleLR>(o, 0.5, 100)}; }},
+    {"OneCycleLR(0.5, 100, linear, three phases)",
      [](Optimizer& o) {
-       const auto options = OneCycleLROptions(0.5, 20)
+       const auto options = OneCycleLROptions(0.5, 100)
                                 .anneal_strategy(OneCycleLROptions::Anneal::Linear)
                                 .three_phase(true)
                                 .pct_start(0.4);
@@ -47,6 +47,18 @@ const Case kCases[] = {
        Schedules parts = {std::make_shared<LinearLR>(o, 0.25, 1.0, 4), std::make_shared<CosineAnnealingLR>(o, 8, 0.02),
                           std::make_shared<ExponentialLR>(o, 0.8)};
        return Schedules{std::make_shared<SequentialLR>(o, parts, std::vector<int64_t>{4, 12})};
+     }},
+    {"ConstantLR(0.3, 4)", [](Optimizer& o) { return Schedules{std::make_shared<ConstantLR>(o, 0.3, 4)}; }},
+    {"PolynomialLR(8, 1.7)", [](Optimizer& o) { return Schedules{std::make_shared<PolynomialLR>(o, 8, 1.7)}; }},
+    {"CosineAnnealingWarmRestarts(4)",
+     [](Optimizer& o) { return Schedules{std::make_shared<CosineAnnealingWarmRestarts>(o, 4)}; }},
+    {"CosineAnnealingWarmRestarts(3, 2, 0.01)",
+     [](Optimizer& o) { return Schedules{std::make_shared<CosineAnnealingWarmRestarts>(o, 3, 2, 0.01)}; }},
+    {"SequentialLR(ConstantLR, PolynomialLR, CosineAnnealingWarmRestarts)",
+     [](Optimizer& o) {
+       Schedules parts = {std::make_shared<ConstantLR>(o, 0.5, 3), std::make_shared<PolynomialLR>(o, 9, 2.0),
+                          std::make_shared<CosineAnnealingWarmRestarts>(o, 3, 2)};
+       return Schedules{std::make_shared<SequentialLR>(o, parts, std::vector<int64_t>{5, 9})};
      }},
     {"StepLR and ExponentialLR together",
      [](Optimizer& o) {
@@ -67,18 +79,75 @@ TEST_CASE("every schedule sets PyTorch's rates") {
     groups.emplace_back(std::vector<Tensor>{parameter()}, std::make_unique<AdamOptions>(0.2));
     Adam adam(groups, AdamOptions(0.1));
     const Schedules schedules = test.make(adam);
-    for (size_t step = 0; step < expected["lrs"].size(); ++step) {
+    size_t kept = 0;
+    for (int step = 0; step < 100; ++step) {
       CAPTURE(step);
-      for (size_t g = 0; g < 2; ++g) {
-        const double lr = adam.param_groups()[g].options().get_lr(), should = expected["lrs"][step][g];
-        CHECK(std::abs(lr - should) <= 1e-13 * std::abs(should));
-        CHECK(schedules.back()->get_last_lr()[g] == lr);
+      if (step < 20 || step % 10 == 9) {
+        for (size_t g = 0; g < 2; ++g) {
+          const double lr = adam.param_groups()[g].options().get_lr(), should = expected["lrs"][kept][g];
+          CHECK(std::abs(lr - should) <= 1e-12 * std::abs(should));
+          CHECK(schedules.back()->get_last_lr()[g] == lr);
+        }
+        CHECK(*adam.param_groups()[0].options().get_momentum() ==
+              doctest::Approx(expected["beta1"][kept].get<double>()).epsilon(1e-13));
+        ++kept;
       }
-      CHECK(*adam.param_groups()[0].options().get_momentum() ==
-            doctest::Approx(expected["beta1"][step].get<double>()).epsilon(1e-13));
       for (const auto& schedule : schedules) schedule->step();
     }
+    CHECK(kept == expected["lrs"].size());
   }
+}
+
+ReduceLROnPlateauOptions plateau_options(const nlohmann::json& given) {
+  ReduceLROnPlateauOptions o;
+  if (given.value("mode", "min") == "max") o.mode(ReduceLROnPlateauOptions::Mode::Max);
+  if (given.value("threshold_mode", "rel") == "abs") o.threshold_mode(ReduceLROnPlateauOptions::ThresholdMode::Abs);
+  o.factor(given.value("factor", o.factor())).patience(given.value("patience", o.patience()));
+  o.threshold(given.value("threshold", o.threshold())).cooldown(given.value("cooldown", o.cooldown()));
+  o.eps(given.value("eps", o.eps()));
+  if (given.contains("min_lr")) {
+    const nlohmann::json& least = given["min_lr"];
+    o.min_lr(least.is_array() ? least.get<std::vector<double>>() : std::vector<double>{least.get<double>()});
+  }
+  return o;
+}
+
+double metric(int step) { return 2 * std::sin(step / 9.0) + 0.3 * std::sin(2.0 * step) + 3; }
+
+TEST_CASE("ReduceLROnPlateau lowers the rates when PyTorch's does") {
+  const nlohmann::json fixtures = read_fixtures("optim/fixtures.json");
+  CHECK(fixtures["plateaus"].size() == 4);
+  for (const nlohmann::json& fixture : fixtures["plateaus"]) {
+    CAPTURE(fixture["options"].dump());
+    SGD sgd({parameter()}, SGDOptions(0.1));
+    sgd.add_param_group({{parameter()}, std::make_unique<SGDOptions>(0.2)});
+    ReduceLROnPlateau schedule(sgd, plateau_options(fixture["options"]));
+    std::vector<double> rates = {0.1, 0.2};
+    for (int step = 0; step < 100; ++step) {
+      CAPTURE(step);
+      schedule.step(metric(step));
+      const auto change = fixture["lrs"].find(std::to_string(step));
+      if (change != fixture["lrs"].end()) rates = change->get<std::vector<double>>();
+      for (size_t g = 0; g < 2; ++g) {
+        CHECK(std::abs(sgd.param_groups()[g].options().get_lr() - rates[g]) <= 1e-13 * rates[g]);
+        CHECK(schedule.get_last_lr()[g] == sgd.param_groups()[g].options().get_lr());
+      }
+    }
+  }
+}
+
+TEST_CASE("warm restarts can be stepped to fractions of epochs") {
+  const nlohmann::json fixtures = read_fixtures("optim/fixtures.json");
+  const std::vector<double> expected = fixtures["restarts in fractions"];
+  SGD sgd({parameter()}, SGDOptions(0.1));
+  CosineAnnealingWarmRestarts schedule(sgd, 3, 2, 0.01);
+  size_t i = 0;
+  for (const double epoch : {0.25, 2.5, 3.0, 8.75, 9.5, 20.75, 26.0, -1.0, 1.5, -1.0, -1.0}) {
+    epoch < 0 ? schedule.step() : schedule.step(epoch);
+    CHECK(schedule.get_last_lr()[0] == doctest::Approx(expected.at(i++)).epsilon(1e-13));
+  }
+  CHECK_THROWS_AS(schedule.step(-0.5), ValueError);
+  CHECK_THROWS_AS(schedule.step(std::nan("")), ValueError);
 }
 
 TEST_CASE("schedules refuse what makes no sense") {
@@ -93,6 +162,15 @@ TEST_CASE("schedules refuse what makes no sense") {
   CHECK_THROWS_AS(OneCycleLR(sgd, OneCycleLROptions({0.1, 0.2}, 5)), ValueError);
   CHECK_THROWS_AS(SequentialLR(sgd, {}, {}), ValueError);
   CHECK_THROWS_AS(SequentialLR(sgd, {std::make_shared<StepLR>(other, 1)}, {}), ValueError);
+  CHECK_THROWS_AS(ConstantLR(sgd, 0.0), ValueError);
+  CHECK_THROWS_AS(PolynomialLR(sgd, 0), ValueError);
+  CHECK_THROWS_AS(CosineAnnealingWarmRestarts(sgd, 0), ValueError);
+  CHECK_THROWS_AS(CosineAnnealingWarmRestarts(sgd, 2, 0), ValueError);
+  CHECK_THROWS_AS(ReduceLROnPlateau(sgd, ReduceLROnPlateauOptions().factor(1.0)), ValueError);
+  CHECK_THROWS_AS(ReduceLROnPlateau(sgd, ReduceLROnPlateauOptions().min_lr({0.1, 0.2})), ValueError);
+  const auto plateau = std::make_shared<ReduceLROnPlateau>(sgd);
+  CHECK_THROWS_AS(plateau->step(), ValueError);
+  CHECK_THROWS_AS(SequentialLR(sgd, {plateau}, {}), ValueError);
   OneCycleLR cycle(sgd, 0.1, 2);
   cycle.step();
   cycle.step();
