@@ -169,7 +169,7 @@ PLATEAUS = [
 
 
 def run_plateau(options):
-    """The metric of step n is 2 sin(n / 9) + 0.3 sin(2 n) + 3; the test computes the same. The rates are those that changed."""
+    """The metric of step n is 2 sin(n / 9) + 0.3 sin(2 n) + 3; the test computes the same. Keeps rates that changed."""
     params = [torch.zeros(1, requires_grad=True) for _ in range(2)]
     optimizer = torch.optim.SGD([{"params": params[:1]}, {"params": params[1:], "lr": 0.2}], lr=0.1)
     schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
