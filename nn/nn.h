@@ -5,3 +5,4 @@
 #include "nn/functional.h"
 #include "nn/init.h"
 #include "nn/modules.h"
+#include "nn/packed_sequence.h"

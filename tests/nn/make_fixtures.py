@@ -4,27 +4,10 @@
 Run it with a Python that has PyTorch: python3 tests/nn/make_fixtures.py
 """
 
-import json
-import pathlib
-
-import torch
 from torch import nn
+from torch_fixtures import classes, positive, real, start, write
 
-torch.manual_seed(0)
-torch.set_default_dtype(torch.float64)
-
-
-def real(*shape):
-    return torch.randn(shape).mul(1000).round().div(1000)
-
-
-def positive(*shape):
-    return torch.rand(shape).mul(900).round().div(1000) + 0.05
-
-
-def classes(count, *shape):
-    return torch.randint(0, count, shape)
-
+start(0)
 
 # Name, as modules.cpp knows it; the module; its inputs.
 CASES = [
@@ -107,47 +90,4 @@ CASES = [
     ("KLDivLoss", nn.KLDivLoss(reduction="batchmean"), [real(2, 3), positive(2, 3)]),
 ]
 
-
-def number(value):
-    return round(value, 10) if isinstance(value, float) else value
-
-
-def tensor(t):
-    return None if t is None else {"shape": list(t.shape), "data": [number(v) for v in t.detach().flatten().tolist()]}
-
-
-def flatten(outputs):
-    if isinstance(outputs, torch.Tensor):
-        return [outputs]
-    return [tensor for output in outputs for tensor in flatten(output)]
-
-
-def states(module):
-    return {name: tensor(value) for name, value in module.state_dict().items()}
-
-
-def run(module, inputs):
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(real(*parameter.shape))
-            if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-                parameter[module.padding_idx] = 0
-    before = states(module)
-    inputs = [i.requires_grad_() if i.is_floating_point() else i for i in inputs]
-    outputs = flatten(module(*inputs))
-    # The test computes the same sum.
-    loss = sum((o * torch.arange(1, o.numel() + 1).reshape(o.shape).sin()).sum() for o in outputs)
-    loss.backward()
-    return {
-        "inputs": [tensor(i) for i in inputs],
-        "state": before,
-        "parameters": [name for name, _ in module.named_parameters()],
-        "outputs": [tensor(o) for o in outputs],
-        "input_grads": [tensor(i.grad) for i in inputs],
-        "grads": {name: tensor(parameter.grad) for name, parameter in module.named_parameters()},
-        "changed_state": {n: v for n, v in states(module).items() if v != before[n]},
-    }
-
-
-lines = [f"{json.dumps(name)}: {json.dumps(run(module, inputs))}" for name, module, inputs in CASES]
-pathlib.Path(__file__).with_name("fixtures.json").write_text("{" + ",\n".join(lines) + "}\n")
+write(__file__, CASES, "fixtures.json")
