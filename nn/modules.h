@@ -1,6 +1,7 @@
 // Every module.
 #pragma once
 #include "nn/modules/activation.h"
+#include "nn/modules/attention.h"
 #include "nn/modules/container.h"
 #include "nn/modules/conv.h"
 #include "nn/modules/dropout.h"
@@ -10,3 +11,5 @@
 #include "nn/modules/norm.h"
 #include "nn/modules/pool.h"
 #include "nn/modules/rnn.h"
+#include "nn/modules/transformer.h"
+#include "nn/modules/transformer_layer.h"
