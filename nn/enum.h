@@ -15,6 +15,7 @@ namespace rush {
   X(Sigmoid) X(Tanh) X(ReLU) X(GELU) X(SiLU) X(Mish) X(LeakyReLU) X(SELU)                                         \
   X(FanIn) X(FanOut)                                                                                              \
   X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros) X(Valid) X(Same)                                       \
+  X(Nearest) X(NearestExact) X(Bilinear) X(Bicubic) X(Trilinear) X(Area)                                          \
   X(None) X(Mean) X(Sum) X(BatchMean) X(Max)
 // clang-format on
 

@@ -2,6 +2,9 @@
 
 #include "core/ops/activation.h"
 #include "core/ops/binary.h"
+#include "core/ops/factories.h"
+#include "core/ops/gather.h"
+#include "core/ops/ternary.h"
 #include "core/ops/unary.h"
 
 namespace rush::nn::functional {
@@ -36,6 +39,23 @@ Tensor hardtanh(Tensor input, const HardtanhFuncOptions& o) {
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& o) {
   return rush::softplus(input, o.beta(), o.threshold());
 }
+Tensor threshold(Tensor input, const ThresholdFuncOptions& o) {
+  return o.inplace() ? rush::threshold_(input, o.threshold(), o.value())
+                     : rush::threshold(input, o.threshold(), o.value());
+}
+Tensor hardshrink(const Tensor& input, const HardshrinkFuncOptions& o) { return rush::hardshrink(input, o.lambda()); }
+Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& o) { return rush::softshrink(input, o.lambda()); }
+Tensor prelu(const Tensor& input, const Tensor& weight) { return rush::prelu(input, weight); }
+Tensor rrelu(Tensor input, const RReLUFuncOptions& o) {
+  RUSH_CHECK_VALUE(o.lower() <= o.upper(), "rrelu: lower is ", o.lower(), ", more than upper, ", o.upper());
+  if (!o.training()) {
+    const double mean = (o.lower() + o.upper()) / 2;
+    return o.inplace() ? rush::leaky_relu_(input, mean) : rush::leaky_relu(input, mean);
+  }
+  const Tensor drawn = empty(input.sizes(), input.options()).uniform_(o.lower(), o.upper());
+  const Tensor slopes = where(input.gt(0), 1.0, drawn).to(input.scalar_type());
+  return o.inplace() ? input.mul_(slopes) : input * slopes;
+}
 Tensor sigmoid(const Tensor& input) { return rush::sigmoid(input); }
 Tensor tanh(const Tensor& input) { return rush::tanh(input); }
 Tensor logsigmoid(const Tensor& input) { return rush::log_sigmoid(input); }
@@ -47,5 +67,14 @@ Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& o) {
   return input.log_softmax(o.dim(), o.dtype());
 }
 Tensor glu(const Tensor& input, const GLUFuncOptions& o) { return rush::glu(input, o.dim()); }
+
+Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& o) {
+  const Tensor gumbels = -empty(logits.sizes(), logits.options()).exponential_().log();
+  const Tensor soft = ((logits + gumbels) / o.tau()).softmax(o.dim());
+  if (!o.hard()) return soft;
+  const Tensor index = soft.argmax(o.dim(), /*keepdim=*/true);
+  const Tensor hot = zeros(logits.sizes(), logits.options()).scatter(o.dim(), index, 1.0);
+  return hot - soft.detach() + soft;
+}
 
 }  // namespace rush::nn::functional

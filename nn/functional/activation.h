@@ -31,6 +31,17 @@ Tensor hardsigmoid(Tensor input, const HardsigmoidFuncOptions& options = {});
 Tensor hardtanh(Tensor input, const HardtanhFuncOptions& options = {});
 // log(1 + e^(beta x)) / beta; x itself where beta x > threshold
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& options = {});
+// x above the threshold, `value` elsewhere
+Tensor threshold(Tensor input, const ThresholdFuncOptions& options);
+// x outside [-lambda, lambda], 0 inside
+Tensor hardshrink(const Tensor& input, const HardshrinkFuncOptions& options = {});
+// The same, moved towards 0 by lambda
+Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& options = {});
+// x for x > 0, else weight x; one weight, or one for each channel (dimension 1)
+Tensor prelu(const Tensor& input, const Tensor& weight);
+// x for x > 0, else x times a slope: while training a random one for each element, uniform between lower and upper,
+// otherwise their mean. Xu et al., "Empirical evaluation of rectified activations" (2015).
+Tensor rrelu(Tensor input, const RReLUFuncOptions& options = {});
 // 1 / (1 + e^-x)
 Tensor sigmoid(const Tensor& input);
 Tensor tanh(const Tensor& input);
@@ -48,5 +59,8 @@ Tensor softmin(const Tensor& input, const SoftminFuncOptions& options);
 Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options);
 // a sigmoid(b), where a and b are the halves of the input along a dimension
 Tensor glu(const Tensor& input, const GLUFuncOptions& options = {});
+// A sample of a relaxed one-hot distribution with these logits; with `hard`, one-hot, with the relaxed one's gradient.
+// Jang et al., "Categorical reparameterization with Gumbel-softmax" (2016).
+Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& options = {});
 
 }  // namespace rush::nn::functional

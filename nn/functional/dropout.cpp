@@ -47,4 +47,15 @@ Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& o) {
   return drop_channels_unbatched("dropout3d", input, 5, o);
 }
 
+Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& o) {
+  check_probability(o.p());
+  return o.inplace() ? rush::alpha_dropout_(input, o.p(), o.training())
+                     : rush::alpha_dropout(input, o.p(), o.training());
+}
+Tensor feature_alpha_dropout(Tensor input, const FeatureAlphaDropoutFuncOptions& o) {
+  check_probability(o.p());
+  return o.inplace() ? rush::feature_alpha_dropout_(input, o.p(), o.training())
+                     : rush::feature_alpha_dropout(input, o.p(), o.training());
+}
+
 }  // namespace rush::nn::functional

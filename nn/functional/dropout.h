@@ -11,5 +11,9 @@ Tensor dropout(Tensor input, const DropoutFuncOptions& options = {});
 Tensor dropout1d(Tensor input, const Dropout1dFuncOptions& options = {});
 Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options = {});
 Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
+// Dropout that keeps mean 0 and deviation 1 of what SELU puts out: see rush::alpha_dropout. The second drops whole
+// channels.
+Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& options = {});
+Tensor feature_alpha_dropout(Tensor input, const FeatureAlphaDropoutFuncOptions& options = {});
 
 }  // namespace rush::nn::functional

@@ -3,9 +3,12 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/embedding.h"
+#include "core/ops/embedding_bag.h"
 #include "core/ops/factories.h"
 #include "core/ops/gather.h"
+#include "core/ops/range.h"
 #include "core/ops/ternary.h"
+#include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {
 
@@ -34,6 +37,30 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
   }
   if (o.max_norm()) limit_norms(weight, input, *o.max_norm(), o.norm_type());
   return rush::embedding(weight, input, padding_idx, o.scale_grad_by_freq(), o.sparse());
+}
+
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.dim() == 1 || input.dim() == 2,
+                   "embedding_bag: expected indices of 1 or 2 dimensions, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(o.offsets().defined() == (input.dim() == 1),
+                   "embedding_bag: indices of 1 dimension need offsets, and those of 2 take none");
+  const Tensor& factors = o.per_sample_weights();
+  RUSH_CHECK_VALUE(!factors.defined() || factors.sizes() == input.sizes(),
+                   "embedding_bag: expected per_sample_weights of the indices' shape ", input.sizes(), ", got ",
+                   factors.defined() ? str(factors.sizes()) : "none");
+  RUSH_CHECK_VALUE(!factors.defined() || enumtype::holds<enumtype::kSum>(o.mode()),
+                   "embedding_bag: per_sample_weights are for mode kSum only");
+  Tensor offsets = o.offsets();
+  if (!offsets.defined()) {
+    const int64_t size = input.size(1);
+    offsets = size > 0 ? arange(0, input.numel(), size, input.options()) : zeros(input.size(0), input.options());
+  }
+  if (o.max_norm()) limit_norms(weight, input, *o.max_norm(), o.norm_type());
+  const int64_t mode = static_cast<int64_t>(o.mode().index());  // sum, mean, max: 0, 1, 2 as in ATen
+  const bool last = input.dim() == 1 && o.include_last_offset();
+  const Tensor flat = factors.defined() ? factors.reshape(-1) : factors;
+  return std::get<0>(rush::embedding_bag(weight, input.reshape(-1), offsets, o.scale_grad_by_freq(), mode, o.sparse(),
+                                         optional_tensor(flat), last, o.padding_idx()));
 }
 
 Tensor one_hot(const Tensor& tensor, int64_t num_classes) { return rush::one_hot(tensor, num_classes); }

@@ -1,7 +1,9 @@
 #include "nn/functional/loss.h"
 
 #include "core/ops/binary.h"
+#include "core/ops/compare.h"
 #include "core/ops/loss.h"
+#include "core/ops/norm.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {
@@ -47,6 +49,72 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions&
   const Tensor loss = rush::kl_div(input, target, reduction_get_enum(o.reduction()), o.log_target());
   const bool batch_mean = enumtype::holds<enumtype::kBatchMean>(o.reduction());
   return batch_mean && input.dim() > 0 ? loss / input.size(0) : loss;
+}
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& o) {
+  return rush::soft_margin_loss(input, target, reduction_get_enum(o.reduction()));
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& o) {
+  return rush::poisson_nll_loss(input, target, o.log_input(), o.full(), o.eps(), reduction_get_enum(o.reduction()));
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingLossFuncOptions& o) {
+  return rush::hinge_embedding_loss(input, target, o.margin(), reduction_get_enum(o.reduction()));
+}
+
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& o) {
+  return rush::multi_margin_loss(input, target, o.p(), o.margin(), optional_tensor(o.weight()),
+                                 reduction_get_enum(o.reduction()));
+}
+
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const MultilabelMarginLossFuncOptions& o) {
+  return rush::multilabel_margin_loss(input, target, reduction_get_enum(o.reduction()));
+}
+
+namespace {
+
+Tensor reduced(const Tensor& losses, const reduction_t& reduction) {
+  if (enumtype::holds<enumtype::kMean>(reduction)) return losses.mean();
+  return enumtype::holds<enumtype::kSum>(reduction) ? losses.sum() : losses;
+}
+
+}  // namespace
+
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
+                                   const MultilabelSoftMarginLossFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.dim() > 0 && input.sizes() == target.sizes(),
+                   "multilabel_soft_margin_loss: expected input and target of one shape, got ", input.sizes(), " and ",
+                   target.sizes());
+  const Tensor losses =
+      rush::binary_cross_entropy_with_logits(input, target, optional_tensor(o.weight()), {}, Reduction::None);
+  return reduced(losses.mean({-1}), o.reduction());
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           const MarginRankingLossFuncOptions& o) {
+  return rush::margin_ranking_loss(input1, input2, target, o.margin(), reduction_get_enum(o.reduction()));
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             const CosineEmbeddingLossFuncOptions& o) {
+  return rush::cosine_embedding_loss(input1, input2, target, o.margin(), reduction_get_enum(o.reduction()));
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginLossFuncOptions& o) {
+  return rush::triplet_margin_loss(anchor, positive, negative, o.margin(), o.p(), o.eps(), o.swap(),
+                                   reduction_get_enum(o.reduction()));
+}
+
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletMarginWithDistanceLossFuncOptions& o) {
+  const auto distance = [&](const Tensor& a, const Tensor& b) {
+    return o.distance_function() ? (*o.distance_function())(a, b) : pairwise_distance(a, b);
+  };
+  Tensor apart = distance(anchor, negative);
+  if (o.swap()) apart = minimum(apart, distance(positive, negative));
+  return reduced((distance(anchor, positive) - apart + o.margin()).clamp_min(0), o.reduction());
 }
 
 }  // namespace rush::nn::functional

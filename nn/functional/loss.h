@@ -23,5 +23,31 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
 // target (log(target) - input), where input (and target, if the option says so) holds logarithms.
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& options = {});
+// log(1 + e^(-target input)), targets being 1 or -1.
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& options = {});
+// e^input - target input; or, of rates themselves, input - target log(input + eps)
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options = {});
+// input where the target is 1, max(0, margin - input) where it is -1.
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target,
+                            const HingeEmbeddingLossFuncOptions& options = {});
+// Sum over the other classes c of max(0, margin - input_target + input_c)^p / C: (N, C) and classes (N).
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& options = {});
+// The same with several classes for each sample, (N, C), of which those before the first -1 count.
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
+                              const MultilabelMarginLossFuncOptions& options = {});
+// Binary cross-entropy on logits, mean over the classes: (N, C), (N, C) of 0 and 1.
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
+                                   const MultilabelSoftMarginLossFuncOptions& options = {});
+// max(0, margin - target (input1 - input2)), targets being 1 or -1.
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           const MarginRankingLossFuncOptions& options = {});
+// 1 - cos(input1, input2) where the target is 1, max(0, cos - margin) where it is -1.
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             const CosineEmbeddingLossFuncOptions& options = {});
+// max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of the difference, or any distance.
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginLossFuncOptions& options = {});
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletMarginWithDistanceLossFuncOptions& options = {});
 
 }  // namespace rush::nn::functional

@@ -2,6 +2,8 @@
 
 #include "core/ops/binary.h"
 #include "core/ops/norm.h"
+#include "core/ops/pad.h"
+#include "core/ops/pool.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {
@@ -26,6 +28,28 @@ Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& o) {
 
 Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
   return rush::group_norm(input, o.num_groups(), optional_tensor(o.weight()), optional_tensor(o.bias()), o.eps());
+}
+
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.dim() >= 3, "instance_norm: expected an input of at least 3 dimensions, got shape ",
+                   input.sizes());
+  RUSH_CHECK_VALUE(!o.use_input_stats() || input.numel() != input.size(0) * input.size(1),
+                   "instance_norm: training needs more than 1 spatial element, got an input of shape ", input.sizes());
+  return rush::instance_norm(input, optional_tensor(o.weight()), optional_tensor(o.bias()),
+                             optional_tensor(o.running_mean()), optional_tensor(o.running_var()), o.use_input_stats(),
+                             o.momentum(), o.eps(), /*cudnn_enabled=*/true);
+}
+
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.dim() >= 3, "local_response_norm: expected an input of at least 3 dimensions, got shape ",
+                   input.sizes());
+  RUSH_CHECK_VALUE(o.size() > 0, "local_response_norm: size must be positive, got ", o.size());
+  if (input.numel() == 0) return input;
+  // (N, 1, C, spatial), so that a window over channels is one of two dimensions.
+  const Tensor squares = (input * input).reshape({input.size(0), 1, input.size(1), -1});
+  const Tensor padded = constant_pad_nd(squares, {0, 0, o.size() / 2, (o.size() - 1) / 2});
+  const Tensor means = rush::avg_pool2d(padded, {o.size(), 1}, {1, 1}).reshape(input.sizes());
+  return input / (means * o.alpha() + o.k()).pow(o.beta());
 }
 
 Tensor normalize(const Tensor& input, const NormalizeFuncOptions& o) {

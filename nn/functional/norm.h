@@ -14,6 +14,12 @@ Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
 Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options);
 // Normalises each group of channels of each sample of (N, C, ...).
 Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options);
+// Normalises each channel of each sample of (N, C, spatial...); by the running mean and variance, where there are any
+// and use_input_stats is off. Ulyanov et al., "Instance normalization" (2016).
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
+// input / (k + alpha mean of input^2 over `size` neighbouring channels)^beta, on (N, C, spatial...). Krizhevsky et al.,
+// "ImageNet classification with deep convolutional neural networks" (2012), section 3.3.
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options);
 // input / max(||input||_p, eps) along a dimension.
 Tensor normalize(const Tensor& input, const NormalizeFuncOptions& options = {});
 

@@ -2,7 +2,9 @@
 
 #include <ostream>
 
+#include "core/ops/factories.h"
 #include "nn/functional/activation.h"
+#include "nn/init.h"
 
 namespace rush::nn {
 
@@ -20,6 +22,7 @@ std::string describe(const HardtanhOptions& o) {
   return str("min_val=", o.min_val(), ", max_val=", o.max_val(), inplace(o.inplace()));
 }
 std::string describe(const SoftplusOptions& o) { return str("beta=", o.beta(), ", threshold=", o.threshold()); }
+std::string describe(const HardshrinkOptions& o) { return str(o.lambda()); }
 std::string describe(const GLUOptions& o) { return str("dim=", o.dim()); }
 std::string describe(const SoftmaxOptions& o) { return str("dim=", o.dim()); }
 
@@ -45,5 +48,40 @@ RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
     stream << "rush::nn::" #Name "(" << describe(options) << ")";                     \
   }
 RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
+
+Tensor RReLUImpl::forward(const Tensor& input) {
+  const auto call = functional::RReLUFuncOptions()
+                        .lower(options.lower())
+                        .upper(options.upper())
+                        .training(is_training())
+                        .inplace(options.inplace());
+  return functional::rrelu(input, call);
+}
+void RReLUImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(), inplace(options.inplace()),
+                ")");
+}
+
+Tensor ThresholdImpl::forward(const Tensor& input) { return functional::threshold(input, options); }
+void ThresholdImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
+                inplace(options.inplace()), ")");
+}
+
+Tensor Softmax2dImpl::forward(const Tensor& input) {
+  RUSH_CHECK_VALUE(input.dim() == 3 || input.dim() == 4, "Softmax2d: expected 3 or 4 dimensions, got shape ",
+                   input.sizes());
+  return functional::softmax(input, -3);
+}
+void Softmax2dImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Softmax2d()"; }
+
+void PReLUImpl::reset() {
+  weight = register_parameter("weight", empty(options.num_parameters()));
+  init::constant_(weight, options.init());
+}
+Tensor PReLUImpl::forward(const Tensor& input) { return functional::prelu(input, weight); }
+void PReLUImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::PReLU(num_parameters=", options.num_parameters(), ")");
+}
 
 }  // namespace rush::nn

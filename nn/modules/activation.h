@@ -27,10 +27,12 @@ namespace rush::nn {
   X(Hardswish, hardswish)          \
   X(Hardsigmoid, hardsigmoid)      \
   X(Hardtanh, hardtanh)            \
+  X(Hardshrink, hardshrink)        \
+  X(Softshrink, softshrink)        \
   X(Softplus, softplus)            \
   X(GLU, glu)
 
-// Likewise, with options that must be given.
+// Likewise, with options that must be given, of which the function takes the dimension.
 #define RUSH_FORALL_DIMENSION_ACTIVATIONS(X) \
   X(Softmax, softmax)                        \
   X(Softmin, softmin)                        \
@@ -60,9 +62,46 @@ namespace rush::nn {
 RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
 RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
 RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_DIMENSION_ACTIVATION)
+RUSH_ACTIVATION(RReLU, rrelu)
 #undef RUSH_PLAIN_ACTIVATION
 #undef RUSH_ACTIVATION_WITH
 #undef RUSH_ACTIVATION
 #undef RUSH_DIMENSION_ACTIVATION
+
+// torch.nn.Threshold.
+class ThresholdImpl : public Cloneable<ThresholdImpl> {
+ public:
+  ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
+  explicit ThresholdImpl(const ThresholdOptions& options) : options(options) {}
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+
+  ThresholdOptions options;
+};
+RUSH_MODULE(Threshold);
+
+// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
+class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
+ public:
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+};
+RUSH_MODULE(Softmax2d);
+
+// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
+// torch.nn.PReLU.
+class PReLUImpl : public Cloneable<PReLUImpl> {
+ public:
+  explicit PReLUImpl(const PReLUOptions& options = {}) : options(options) { PReLUImpl::reset(); }
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+
+  PReLUOptions options;
+  Tensor weight;
+};
+RUSH_MODULE(PReLU);
 
 }  // namespace rush::nn

@@ -16,12 +16,14 @@ namespace rush::nn {
   }                                                                                                                   \
   Tensor Name##Impl::forward(const Tensor& input) {                                                                   \
     const auto call =                                                                                                 \
-        functional::DropoutFuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());           \
+        functional::Name##FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());            \
     return functional::function(input, call);                                                                         \
   }
 RUSH_DROPOUT_BODY(Dropout, dropout)
 RUSH_DROPOUT_BODY(Dropout1d, dropout1d)
 RUSH_DROPOUT_BODY(Dropout2d, dropout2d)
 RUSH_DROPOUT_BODY(Dropout3d, dropout3d)
+RUSH_DROPOUT_BODY(AlphaDropout, alpha_dropout)
+RUSH_DROPOUT_BODY(FeatureAlphaDropout, feature_alpha_dropout)
 
 }  // namespace rush::nn

@@ -23,6 +23,9 @@ RUSH_DROPOUT_MODULE(Dropout);
 RUSH_DROPOUT_MODULE(Dropout1d);
 RUSH_DROPOUT_MODULE(Dropout2d);
 RUSH_DROPOUT_MODULE(Dropout3d);
+// Drop to SELU's limit instead of zero, and keep mean and deviation: torch.nn.AlphaDropout, FeatureAlphaDropout.
+RUSH_DROPOUT_MODULE(AlphaDropout);
+RUSH_DROPOUT_MODULE(FeatureAlphaDropout);
 #undef RUSH_DROPOUT_MODULE
 
 }  // namespace rush::nn

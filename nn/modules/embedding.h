@@ -29,4 +29,28 @@ class Embedding : public ModuleHolder<EmbeddingImpl> {
   static Embedding from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& options = {});
 };
 
+// Sums, means or maxima of bags of vectors: see functional::embedding_bag. Parameter weight as Embedding's.
+// torch.nn.EmbeddingBag.
+class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
+ public:
+  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
+      : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
+  explicit EmbeddingBagImpl(EmbeddingBagOptions options);
+  void reset() override;
+  void reset_parameters();
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input, const std::optional<Tensor>& offsets = std::nullopt,
+                 const std::optional<Tensor>& per_sample_weights = std::nullopt);
+
+  EmbeddingBagOptions options;
+  Tensor weight;
+};
+
+class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
+ public:
+  using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;
+  using Impl = EmbeddingBagImpl;
+  static EmbeddingBag from_pretrained(const Tensor& embeddings, const EmbeddingBagFromPretrainedOptions& options = {});
+};
+
 }  // namespace rush::nn

@@ -18,14 +18,43 @@ void register_weights(Module& module, Options& options) {
   if constexpr (requires { options.pos_weight(); }) own("pos_weight", options.pos_weight());
 }
 
+// What stands between the brackets when a module is printed.
+template <class Options>
+std::string describe(const Options&) {
+  return "";
+}
+std::string describe(const HingeEmbeddingLossOptions& o) { return str("margin=", o.margin()); }
+std::string describe(const MarginRankingLossOptions& o) { return str("margin=", o.margin()); }
+std::string describe(const MultiMarginLossOptions& o) {
+  return str("p=", o.p(), ", margin=", o.margin(), ", weight=", o.weight().defined() ? "given" : "none",
+             ", reduction=", enumtype::get_enum_name(o.reduction()));
+}
+std::string describe(const TripletMarginLossOptions& o) {
+  return str("margin=", o.margin(), ", p=", o.p(), ", eps=", o.eps(), ", swap=", o.swap());
+}
+std::string describe(const TripletMarginWithDistanceLossOptions& o) {
+  return str("margin=", o.margin(), ", swap=", o.swap());
+}
+
 }  // namespace
 
+#define RUSH_LOSS_PRINT(Name)                                     \
+  void Name##Impl::pretty_print(std::ostream& stream) const {     \
+    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+  }
 #define RUSH_LOSS_BODY(Name, function)                                    \
   void Name##Impl::reset() { register_weights(*this, options); }          \
   Tensor Name##Impl::forward(const Tensor& input, const Tensor& target) { \
     return functional::function(input, target, options);                  \
   }                                                                       \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
+  RUSH_LOSS_PRINT(Name)
 RUSH_FORALL_LOSSES(RUSH_LOSS_BODY)
+
+#define RUSH_TRIPLE_LOSS_BODY(Name, function)                                                  \
+  Tensor Name##Impl::forward(const Tensor& first, const Tensor& second, const Tensor& third) { \
+    return functional::function(first, second, third, options);                                \
+  }                                                                                            \
+  RUSH_LOSS_PRINT(Name)
+RUSH_FORALL_TRIPLE_LOSSES(RUSH_TRIPLE_LOSS_BODY)
 
 }  // namespace rush::nn

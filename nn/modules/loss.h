@@ -15,7 +15,20 @@ namespace rush::nn {
   X(HuberLoss, huber_loss)                               \
   X(BCELoss, binary_cross_entropy)                       \
   X(BCEWithLogitsLoss, binary_cross_entropy_with_logits) \
-  X(KLDivLoss, kl_div)
+  X(KLDivLoss, kl_div)                                   \
+  X(SoftMarginLoss, soft_margin_loss)                    \
+  X(PoissonNLLLoss, poisson_nll_loss)                    \
+  X(HingeEmbeddingLoss, hinge_embedding_loss)            \
+  X(MultiMarginLoss, multi_margin_loss)                  \
+  X(MultiLabelMarginLoss, multilabel_margin_loss)        \
+  X(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss)
+
+// Those of three tensors.
+#define RUSH_FORALL_TRIPLE_LOSSES(X)            \
+  X(MarginRankingLoss, margin_ranking_loss)     \
+  X(CosineEmbeddingLoss, cosine_embedding_loss) \
+  X(TripletMarginLoss, triplet_margin_loss)     \
+  X(TripletMarginWithDistanceLoss, triplet_margin_with_distance_loss)
 
 // torch.nn.CrossEntropyLoss and so on: forward(input, target) is the function of nn::functional. A weight that the
 // options hold is a buffer, so that it moves with the module.
@@ -31,6 +44,21 @@ namespace rush::nn {
   };                                                                                                   \
   RUSH_MODULE(Name);
 RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
+#undef RUSH_LOSS_MODULE
+
+// forward(input1, input2, target) or forward(anchor, positive, negative).
+#define RUSH_LOSS_MODULE(Name, function)                                            \
+  class Name##Impl : public Cloneable<Name##Impl> {                                 \
+   public:                                                                          \
+    explicit Name##Impl(const Name##Options& options = {}) : options(options) {}    \
+    void reset() override {}                                                        \
+    void pretty_print(std::ostream& stream) const override;                         \
+    Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third); \
+                                                                                    \
+    Name##Options options;                                                          \
+  };                                                                                \
+  RUSH_MODULE(Name);
+RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
 }  // namespace rush::nn

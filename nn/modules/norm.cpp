@@ -9,13 +9,13 @@
 
 namespace rush::nn {
 
-template <size_t D, class Derived>
-BatchNormNdImpl<D, Derived>::BatchNormNdImpl(const BatchNormOptions& options) : options(options) {
-  BatchNormNdImpl::reset();
+template <class Derived, class Options>
+detail::NormImplBase<Derived, Options>::NormImplBase(const Options& options) : options(options) {
+  NormImplBase::reset();
 }
 
-template <size_t D, class Derived>
-void BatchNormNdImpl<D, Derived>::reset() {
+template <class Derived, class Options>
+void detail::NormImplBase<Derived, Options>::reset() {
   const int64_t channels = options.num_features();
   const auto each_channel = [&](bool wanted) { return wanted ? empty(channels) : Tensor(); };
   weight = this->register_parameter("weight", each_channel(options.affine()), options.affine());
@@ -28,15 +28,15 @@ void BatchNormNdImpl<D, Derived>::reset() {
   reset_parameters();
 }
 
-template <size_t D, class Derived>
-void BatchNormNdImpl<D, Derived>::reset_parameters() {
+template <class Derived, class Options>
+void detail::NormImplBase<Derived, Options>::reset_parameters() {
   if (!options.affine()) return;
   init::ones_(weight);
   init::zeros_(bias);
 }
 
-template <size_t D, class Derived>
-void BatchNormNdImpl<D, Derived>::reset_running_stats() {
+template <class Derived, class Options>
+void detail::NormImplBase<Derived, Options>::reset_running_stats() {
   if (!options.track_running_stats()) return;
   init::zeros_(running_mean);
   init::ones_(running_var);
@@ -45,9 +45,9 @@ void BatchNormNdImpl<D, Derived>::reset_running_stats() {
 
 template <size_t D, class Derived>
 double BatchNormNdImpl<D, Derived>::next_momentum() {
-  if (!this->is_training() || !num_batches_tracked.defined()) return options.momentum().value_or(0);
-  num_batches_tracked.add_(1);
-  return options.momentum() ? *options.momentum() : 1 / num_batches_tracked.template item<double>();
+  if (!this->is_training() || !this->num_batches_tracked.defined()) return this->options.momentum().value_or(0);
+  this->num_batches_tracked.add_(1);
+  return this->options.momentum() ? *this->options.momentum() : 1 / this->num_batches_tracked.template item<double>();
 }
 
 template <size_t D, class Derived>
@@ -59,25 +59,69 @@ Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
                             : "5",
                    " dimensions, got an input of shape ", input.sizes());
   const double momentum = next_momentum();
-  const bool by_batch = this->is_training() || !running_mean.defined();
+  const bool by_batch = this->is_training() || !this->running_mean.defined();
   // Running statistics of an untracked module neither are used nor change.
-  const bool uses_running = !this->is_training() || options.track_running_stats();
-  return functional::batch_norm(
-      input, uses_running ? running_mean : Tensor(), uses_running ? running_var : Tensor(),
-      functional::BatchNormFuncOptions().weight(weight).bias(bias).training(by_batch).momentum(momentum).eps(
-          options.eps()));
+  const bool uses_running = !this->is_training() || this->options.track_running_stats();
+  return functional::batch_norm(input, uses_running ? this->running_mean : Tensor(),
+                                uses_running ? this->running_var : Tensor(),
+                                functional::BatchNormFuncOptions()
+                                    .weight(this->weight)
+                                    .bias(this->bias)
+                                    .training(by_batch)
+                                    .momentum(momentum)
+                                    .eps(this->options.eps()));
 }
 
 template <size_t D, class Derived>
 void BatchNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::BatchNorm", D, "d(", options.num_features(), ", eps=", options.eps(),
-                ", momentum=", options.momentum() ? str(*options.momentum()) : "none", ", affine=", options.affine(),
-                ", track_running_stats=", options.track_running_stats(), ")");
+  stream << str("rush::nn::BatchNorm", D, "d(", this->options.num_features(), ", eps=", this->options.eps(),
+                ", momentum=", this->options.momentum() ? str(*this->options.momentum()) : "none",
+                ", affine=", this->options.affine(), ", track_running_stats=", this->options.track_running_stats(),
+                ")");
 }
 
-template class BatchNormNdImpl<1, BatchNorm1dImpl>;
-template class BatchNormNdImpl<2, BatchNorm2dImpl>;
-template class BatchNormNdImpl<3, BatchNorm3dImpl>;
+template <size_t D, class Derived>
+Tensor InstanceNormNdImpl<D, Derived>::forward(const Tensor& input) {
+  constexpr auto dims = static_cast<int64_t>(D) + 2;
+  RUSH_CHECK_VALUE(input.dim() == dims || input.dim() == dims - 1, "InstanceNorm", D, "d: expected ", dims - 1, " or ",
+                   dims, " dimensions, got an input of shape ", input.sizes());
+  const bool batched = input.dim() == dims;
+  const Tensor result =
+      functional::instance_norm(batched ? input : input.unsqueeze(0),
+                                functional::InstanceNormFuncOptions()
+                                    .running_mean(this->running_mean)
+                                    .running_var(this->running_var)
+                                    .weight(this->weight)
+                                    .bias(this->bias)
+                                    .use_input_stats(this->is_training() || !this->options.track_running_stats())
+                                    .momentum(this->options.momentum())
+                                    .eps(this->options.eps()));
+  return batched ? result : result.squeeze(0);
+}
+
+template <size_t D, class Derived>
+void InstanceNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
+  const InstanceNormOptions& o = this->options;
+  stream << str("rush::nn::InstanceNorm", D, "d(", o.num_features(), ", eps=", o.eps(), ", momentum=", o.momentum(),
+                ", affine=", o.affine(), ", track_running_stats=", o.track_running_stats(), ")");
+}
+
+#define RUSH_NORM_CLASSES(Name, D)                                    \
+  template class detail::NormImplBase<Name##D##dImpl, Name##Options>; \
+  template class Name##NdImpl<D, Name##D##dImpl>;
+RUSH_NORM_CLASSES(BatchNorm, 1)
+RUSH_NORM_CLASSES(BatchNorm, 2)
+RUSH_NORM_CLASSES(BatchNorm, 3)
+RUSH_NORM_CLASSES(InstanceNorm, 1)
+RUSH_NORM_CLASSES(InstanceNorm, 2)
+RUSH_NORM_CLASSES(InstanceNorm, 3)
+#undef RUSH_NORM_CLASSES
+
+Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }
+void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
+                ", k=", options.k(), ")");
+}
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(options)) { LayerNormImpl::reset(); }
 

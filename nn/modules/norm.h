@@ -1,43 +1,80 @@
-// BatchNorm, LayerNorm, GroupNorm, RMSNorm.
+// BatchNorm, InstanceNorm, LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm.
 #pragma once
 #include "nn/cloneable.h"
 #include "nn/options/norm.h"
 
 namespace rush::nn {
 
-// What the batch normalisations of one, two and three dimensions share. Parameters weight and bias (C); buffers
-// running_mean, running_var (C) and num_batches_tracked (). Ioffe and Szegedy, "Batch normalization" (2015).
-template <size_t D, class Derived>
-class BatchNormNdImpl : public Cloneable<Derived> {
+namespace detail {
+
+// What batch and instance normalisation share. Parameters weight and bias (C) where affine; buffers running_mean,
+// running_var (C) and num_batches_tracked () where they track.
+template <class Derived, class Options>
+class NormImplBase : public Cloneable<Derived> {
  public:
-  explicit BatchNormNdImpl(const BatchNormOptions& options);
+  explicit NormImplBase(const Options& options);
   void reset() override;
   void reset_parameters();
   // Puts the running statistics back to mean 0 and variance 1.
   void reset_running_stats();
+
+  Options options;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+};
+
+}  // namespace detail
+
+// The batch normalisations of one, two and three dimensions. Ioffe and Szegedy, "Batch normalization" (2015).
+template <size_t D, class Derived>
+class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
+ public:
+  using detail::NormImplBase<Derived, BatchNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
   // (N, C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
-
-  BatchNormOptions options;
-  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
   // Counts the batch; returns its weight in the running statistics.
   double next_momentum();
 };
 
-#define RUSH_BATCH_NORM_MODULE(D)                                                               \
-  class BatchNorm##D##dImpl : public BatchNormNdImpl<D, BatchNorm##D##dImpl> {                  \
-   public:                                                                                      \
-    explicit BatchNorm##D##dImpl(const BatchNormOptions& options) : BatchNormNdImpl(options) {} \
-  };                                                                                            \
-  RUSH_MODULE(BatchNorm##D##d)
+// The instance normalisations: each channel of each sample for itself. Ulyanov et al. (2016).
+template <size_t D, class Derived>
+class InstanceNormNdImpl : public detail::NormImplBase<Derived, InstanceNormOptions> {
+ public:
+  using detail::NormImplBase<Derived, InstanceNormOptions>::NormImplBase;
+  void pretty_print(std::ostream& stream) const override;
+  // (N, C, spatial...) or (C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
+  Tensor forward(const Tensor& input);
+};
+
+#define RUSH_NORM_MODULE(Name, D)                                                    \
+  class Name##D##dImpl : public Name##NdImpl<D, Name##D##dImpl> {                    \
+   public:                                                                           \
+    explicit Name##D##dImpl(const Name##Options& options) : Name##NdImpl(options) {} \
+  };                                                                                 \
+  RUSH_MODULE(Name##D##d)
 // torch.nn.BatchNorm1d (on (N, C) or (N, C, L)), BatchNorm2d, BatchNorm3d.
-RUSH_BATCH_NORM_MODULE(1);
-RUSH_BATCH_NORM_MODULE(2);
-RUSH_BATCH_NORM_MODULE(3);
-#undef RUSH_BATCH_NORM_MODULE
+RUSH_NORM_MODULE(BatchNorm, 1);
+RUSH_NORM_MODULE(BatchNorm, 2);
+RUSH_NORM_MODULE(BatchNorm, 3);
+// torch.nn.InstanceNorm1d, InstanceNorm2d, InstanceNorm3d.
+RUSH_NORM_MODULE(InstanceNorm, 1);
+RUSH_NORM_MODULE(InstanceNorm, 2);
+RUSH_NORM_MODULE(InstanceNorm, 3);
+#undef RUSH_NORM_MODULE
+
+// torch.nn.LocalResponseNorm, on (N, C, spatial...).
+class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
+ public:
+  explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : options(options) {}
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+
+  LocalResponseNormOptions options;
+};
+RUSH_MODULE(LocalResponseNorm);
 
 // Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {

@@ -72,8 +72,15 @@ struct SoftmaxOptions {
 using SoftminOptions = SoftmaxOptions;
 using LogSoftmaxOptions = SoftmaxOptions;
 
+struct RReLUOptions {
+  RUSH_ARG(double, lower) = 1.0 / 8.0;
+  RUSH_ARG(double, upper) = 1.0 / 3.0;
+  RUSH_ARG(bool, inplace) = false;
+};
+
 struct PReLUOptions {
-  RUSH_ARG(int64_t, num_parameters) = 1;
+  PReLUOptions(int64_t num_parameters = 1) : num_parameters_(num_parameters) {}
+  RUSH_ARG(int64_t, num_parameters);
   RUSH_ARG(double, init) = 0.25;
 };
 
@@ -96,6 +103,19 @@ using SoftplusFuncOptions = SoftplusOptions;
 using HardshrinkFuncOptions = HardshrinkOptions;
 using SoftshrinkFuncOptions = SoftshrinkOptions;
 using GLUFuncOptions = GLUOptions;
+
+struct RReLUFuncOptions {
+  RUSH_ARG(double, lower) = 1.0 / 8.0;
+  RUSH_ARG(double, upper) = 1.0 / 3.0;
+  RUSH_ARG(bool, training) = false;
+  RUSH_ARG(bool, inplace) = false;
+};
+
+struct GumbelSoftmaxFuncOptions {
+  RUSH_ARG(double, tau) = 1.0;
+  RUSH_ARG(bool, hard) = false;
+  RUSH_ARG(int64_t, dim) = -1;
+};
 
 struct SoftmaxFuncOptions {
   SoftmaxFuncOptions(int64_t dim) : dim_(dim) {}

@@ -11,6 +11,8 @@ struct DropoutOptions {
 using Dropout1dOptions = DropoutOptions;
 using Dropout2dOptions = DropoutOptions;
 using Dropout3dOptions = DropoutOptions;
+using AlphaDropoutOptions = DropoutOptions;
+using FeatureAlphaDropoutOptions = DropoutOptions;
 
 namespace functional {
 
@@ -22,6 +24,14 @@ struct DropoutFuncOptions {
 using Dropout1dFuncOptions = DropoutFuncOptions;
 using Dropout2dFuncOptions = DropoutFuncOptions;
 using Dropout3dFuncOptions = DropoutFuncOptions;
+
+// Not training by default, as in PyTorch.
+struct AlphaDropoutFuncOptions {
+  RUSH_ARG(double, p) = 0.5;
+  RUSH_ARG(bool, training) = false;
+  RUSH_ARG(bool, inplace) = false;
+};
+using FeatureAlphaDropoutFuncOptions = AlphaDropoutFuncOptions;
 
 }  // namespace functional
 }  // namespace rush::nn

@@ -3,6 +3,7 @@
 
 #include "core/tensor.h"
 #include "nn/arg.h"
+#include "nn/enum.h"
 
 namespace rush::nn {
 
@@ -30,7 +31,51 @@ struct EmbeddingFromPretrainedOptions {
   RUSH_ARG(bool, sparse) = false;
 };
 
+using embedding_bag_mode_t = std::variant<enumtype::kSum, enumtype::kMean, enumtype::kMax>;
+
+struct EmbeddingBagOptions {
+  EmbeddingBagOptions(int64_t num_embeddings, int64_t embedding_dim)
+      : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
+  RUSH_ARG(int64_t, num_embeddings);
+  RUSH_ARG(int64_t, embedding_dim);
+  RUSH_ARG(std::optional<double>, max_norm) = std::nullopt;
+  RUSH_ARG(double, norm_type) = 2.;
+  RUSH_ARG(bool, scale_grad_by_freq) = false;
+  RUSH_ARG(embedding_bag_mode_t, mode) = kMean;
+  RUSH_ARG(bool, sparse) = false;
+  RUSH_ARG(Tensor, _weight);
+  // Whether the last offset is the number of indices, and begins no bag.
+  RUSH_ARG(bool, include_last_offset) = false;
+  // This row counts for nothing.
+  RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+};
+
+struct EmbeddingBagFromPretrainedOptions {
+  RUSH_ARG(bool, freeze) = true;
+  RUSH_ARG(std::optional<double>, max_norm) = std::nullopt;
+  RUSH_ARG(double, norm_type) = 2.;
+  RUSH_ARG(bool, scale_grad_by_freq) = false;
+  RUSH_ARG(embedding_bag_mode_t, mode) = kMean;
+  RUSH_ARG(bool, sparse) = false;
+  RUSH_ARG(bool, include_last_offset) = false;
+  RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+};
+
 namespace functional {
+
+struct EmbeddingBagFuncOptions {
+  // Where each bag begins; only for indices of one dimension.
+  RUSH_ARG(Tensor, offsets);
+  RUSH_ARG(std::optional<double>, max_norm) = std::nullopt;
+  RUSH_ARG(double, norm_type) = 2.;
+  RUSH_ARG(bool, scale_grad_by_freq) = false;
+  RUSH_ARG(embedding_bag_mode_t, mode) = kMean;
+  RUSH_ARG(bool, sparse) = false;
+  // A factor for each index; only for sums.
+  RUSH_ARG(Tensor, per_sample_weights);
+  RUSH_ARG(bool, include_last_offset) = false;
+  RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+};
 
 struct EmbeddingFuncOptions {
   RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;

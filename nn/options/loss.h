@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 
 #include "core/tensor.h"
@@ -66,7 +67,71 @@ struct KLDivLossOptions {
   RUSH_ARG(bool, log_target) = false;
 };
 
+struct PoissonNLLLossOptions {
+  // Whether the input is the logarithm of the rate.
+  RUSH_ARG(bool, log_input) = true;
+  // Whether Stirling's approximation of log(target!) is added.
+  RUSH_ARG(bool, full) = false;
+  RUSH_ARG(double, eps) = 1e-8;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
+struct HingeEmbeddingLossOptions {
+  RUSH_ARG(double, margin) = 1.0;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
+struct MarginRankingLossOptions {
+  RUSH_ARG(double, margin) = 0.0;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+using CosineEmbeddingLossOptions = MarginRankingLossOptions;
+
+struct MultiMarginLossOptions {
+  // 1 or 2.
+  RUSH_ARG(int64_t, p) = 1;
+  RUSH_ARG(double, margin) = 1.0;
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
+using MultiLabelMarginLossOptions = ReductionOptions;
+
+struct MultiLabelSoftMarginLossOptions {
+  MultiLabelSoftMarginLossOptions(Tensor weight = {}, reduction_t reduction = kMean)
+      : weight_(std::move(weight)), reduction_(reduction) {}
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(reduction_t, reduction);
+};
+
+struct TripletMarginLossOptions {
+  RUSH_ARG(double, margin) = 1.0;
+  RUSH_ARG(double, p) = 2.0;
+  RUSH_ARG(double, eps) = 1e-6;
+  // Whether the negative is compared with the positive too, and the smaller distance counts.
+  RUSH_ARG(bool, swap) = false;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
+struct TripletMarginWithDistanceLossOptions {
+  using distance_function_t = std::function<Tensor(const Tensor&, const Tensor&)>;
+  // Default: the Euclidean distance.
+  RUSH_ARG(std::optional<distance_function_t>, distance_function) = std::nullopt;
+  RUSH_ARG(double, margin) = 1.0;
+  RUSH_ARG(bool, swap) = false;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
 namespace functional {
+using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
+using HingeEmbeddingLossFuncOptions = HingeEmbeddingLossOptions;
+using MarginRankingLossFuncOptions = MarginRankingLossOptions;
+using CosineEmbeddingLossFuncOptions = CosineEmbeddingLossOptions;
+using MultiMarginLossFuncOptions = MultiMarginLossOptions;
+using MultilabelMarginLossFuncOptions = MultiLabelMarginLossOptions;
+using MultilabelSoftMarginLossFuncOptions = MultiLabelSoftMarginLossOptions;
+using TripletMarginLossFuncOptions = TripletMarginLossOptions;
+using TripletMarginWithDistanceLossFuncOptions = TripletMarginWithDistanceLossOptions;
 using L1LossFuncOptions = L1LossOptions;
 using MSELossFuncOptions = MSELossOptions;
 using SoftMarginLossFuncOptions = SoftMarginLossOptions;

@@ -20,6 +20,27 @@ using BatchNorm1dOptions = BatchNormOptions;
 using BatchNorm2dOptions = BatchNormOptions;
 using BatchNorm3dOptions = BatchNormOptions;
 
+struct InstanceNormOptions {
+  InstanceNormOptions(int64_t num_features) : num_features_(num_features) {}
+  RUSH_ARG(int64_t, num_features);
+  RUSH_ARG(double, eps) = 1e-5;
+  RUSH_ARG(double, momentum) = 0.1;
+  RUSH_ARG(bool, affine) = false;
+  RUSH_ARG(bool, track_running_stats) = false;
+};
+using InstanceNorm1dOptions = InstanceNormOptions;
+using InstanceNorm2dOptions = InstanceNormOptions;
+using InstanceNorm3dOptions = InstanceNormOptions;
+
+struct LocalResponseNormOptions {
+  LocalResponseNormOptions(int64_t size) : size_(size) {}
+  // How many channels enter.
+  RUSH_ARG(int64_t, size);
+  RUSH_ARG(double, alpha) = 1e-4;
+  RUSH_ARG(double, beta) = 0.75;
+  RUSH_ARG(double, k) = 1.0;
+};
+
 struct LayerNormOptions {
   LayerNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
@@ -55,6 +76,18 @@ struct BatchNormFuncOptions {
   RUSH_ARG(double, momentum) = 0.1;
   RUSH_ARG(double, eps) = 1e-5;
 };
+
+struct InstanceNormFuncOptions {
+  RUSH_ARG(Tensor, running_mean);
+  RUSH_ARG(Tensor, running_var);
+  RUSH_ARG(Tensor, weight);
+  RUSH_ARG(Tensor, bias);
+  RUSH_ARG(bool, use_input_stats) = true;
+  RUSH_ARG(double, momentum) = 0.1;
+  RUSH_ARG(double, eps) = 1e-5;
+};
+
+using LocalResponseNormFuncOptions = LocalResponseNormOptions;
 
 struct LayerNormFuncOptions {
   LayerNormFuncOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}

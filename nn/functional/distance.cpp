@@ -1,0 +1,15 @@
+#include "nn/functional/distance.h"
+
+#include "core/ops/norm.h"
+
+namespace rush::nn::functional {
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityFuncOptions& o) {
+  return rush::cosine_similarity(x1, x2, o.dim(), o.eps());
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& o) {
+  return rush::pairwise_distance(x1, x2, o.p(), o.eps(), o.keepdim());
+}
+
+}  // namespace rush::nn::functional

@@ -1,0 +1,24 @@
+#include "nn/modules/distance.h"
+
+#include <ostream>
+
+#include "nn/functional/distance.h"
+
+namespace rush::nn {
+
+Tensor CosineSimilarityImpl::forward(const Tensor& x1, const Tensor& x2) {
+  return functional::cosine_similarity(x1, x2, options);
+}
+void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::CosineSimilarity(dim=", options.dim(), ", eps=", options.eps(), ")");
+}
+
+Tensor PairwiseDistanceImpl::forward(const Tensor& x1, const Tensor& x2) {
+  return functional::pairwise_distance(x1, x2, options);
+}
+void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::PairwiseDistance(p=", options.p(), ", eps=", options.eps(), ", keepdim=", options.keepdim(),
+                ")");
+}
+
+}  // namespace rush::nn

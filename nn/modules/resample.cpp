@@ -1,0 +1,90 @@
+#include "nn/modules/resample.h"
+
+#include <ostream>
+
+#include "nn/functional/fold.h"
+#include "nn/functional/pad.h"
+#include "nn/functional/upsampling.h"
+
+namespace rush::nn {
+
+namespace {
+
+// What stands between the brackets when a module is printed.
+std::string describe(const UnfoldOptions& o) {
+  return str("kernel_size=", o.kernel_size().ref(), ", dilation=", o.dilation().ref(), ", padding=", o.padding().ref(),
+             ", stride=", o.stride().ref());
+}
+std::string describe(const FoldOptions& o) {
+  const UnfoldOptions windows =
+      UnfoldOptions(o.kernel_size()).dilation(o.dilation()).padding(o.padding()).stride(o.stride());
+  return str("output_size=", o.output_size().ref(), ", ", describe(windows));
+}
+std::string describe(const PixelShuffleOptions& o) { return str("upscale_factor=", o.upscale_factor()); }
+std::string describe(const PixelUnshuffleOptions& o) { return str("downscale_factor=", o.downscale_factor()); }
+template <size_t D>
+std::string describe(const PaddingOptions<D>& o) {
+  return str("padding=", o.padding().ref());
+}
+template <size_t D>
+std::string describe(const ConstantPadOptions<D>& o) {
+  return str("padding=", o.padding().ref(), ", value=", o.value());
+}
+
+// Throws ValueError unless the input has D spatial dimensions, the channels and perhaps the batch.
+template <class Options>
+Tensor pad(const char* name, const Tensor& input, const Options& o, functional::PadFuncOptions::mode_t mode) {
+  const auto dims = static_cast<int64_t>(o.padding().size() / 2);
+  double value = 0;
+  if constexpr (requires { o.value(); }) {
+    value = o.value();
+  }
+  const bool constant = enumtype::holds<enumtype::kConstant>(mode);
+  RUSH_CHECK_VALUE(constant || input.dim() == dims + 1 || input.dim() == dims + 2, name, ": expected ", dims + 1,
+                   " or ", dims + 2, " dimensions, got shape ", input.sizes());
+  return functional::pad(input, functional::PadFuncOptions(o.padding().ref().vec()).mode(mode).value(value));
+}
+
+}  // namespace
+
+#define RUSH_PRINT(Name)                                          \
+  void Name##Impl::pretty_print(std::ostream& stream) const {     \
+    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+  }
+RUSH_FORALL_PADDINGS(RUSH_PRINT)
+
+#define RUSH_RESAMPLER_BODY(Name, function)                                                        \
+  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, options); } \
+  RUSH_PRINT(Name)
+RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_BODY)
+
+#define RUSH_PAD_FORWARD(Name, mode) \
+  Tensor Name##Impl::forward(const Tensor& input) { return pad(#Name, input, options, mode); }
+#define RUSH_PADS_FORWARD(D)                         \
+  RUSH_PAD_FORWARD(ReflectionPad##D##d, kReflect)    \
+  RUSH_PAD_FORWARD(ReplicationPad##D##d, kReplicate) \
+  RUSH_PAD_FORWARD(CircularPad##D##d, kCircular)     \
+  RUSH_PAD_FORWARD(ZeroPad##D##d, kConstant)         \
+  RUSH_PAD_FORWARD(ConstantPad##D##d, kConstant)
+RUSH_PADS_FORWARD(1)
+RUSH_PADS_FORWARD(2)
+RUSH_PADS_FORWARD(3)
+
+Tensor UpsampleImpl::forward(const Tensor& input) {
+  const auto mode =
+      std::visit([](auto each) { return functional::InterpolateFuncOptions::mode_t(each); }, options.mode());
+  return functional::interpolate(input, functional::InterpolateFuncOptions()
+                                            .size(options.size())
+                                            .scale_factor(options.scale_factor())
+                                            .mode(mode)
+                                            .align_corners(options.align_corners()));
+}
+
+void UpsampleImpl::pretty_print(std::ostream& stream) const {
+  const auto& o = options;
+  const std::string target =
+      o.scale_factor() ? str("scale_factor=", *o.scale_factor()) : str("size=", o.size() ? str(*o.size()) : "none");
+  stream << "rush::nn::Upsample(" << target << ", mode=" << enumtype::get_enum_name(o.mode()) << ")";
+}
+
+}  // namespace rush::nn

@@ -1,0 +1,52 @@
+// Modules without parameters that move or resize what lies in space: Fold, Unfold, Upsample, PixelShuffle,
+// PixelUnshuffle and the paddings.
+#pragma once
+#include "nn/cloneable.h"
+#include "nn/options/fold.h"
+#include "nn/options/padding.h"
+#include "nn/options/upsampling.h"
+
+namespace rush::nn {
+
+// torch.nn.Fold and so on: forward(input) is the function of nn::functional.
+#define RUSH_FORALL_RESAMPLERS(X) \
+  X(Fold, fold)                   \
+  X(Unfold, unfold)               \
+  X(PixelShuffle, pixel_shuffle)  \
+  X(PixelUnshuffle, pixel_unshuffle)
+
+// On (N, C, spatial...) or (C, spatial...). torch.nn.ReflectionPad1d and so on.
+#define RUSH_FORALL_PADDINGS(X)                                                                                      \
+  X(ReflectionPad1d)                                                                                                 \
+  X(ReflectionPad2d) X(ReflectionPad3d) X(ReplicationPad1d) X(ReplicationPad2d) X(ReplicationPad3d) X(CircularPad1d) \
+      X(CircularPad2d) X(CircularPad3d) X(ZeroPad1d) X(ZeroPad2d) X(ZeroPad3d) X(ConstantPad1d) X(ConstantPad2d)     \
+          X(ConstantPad3d)
+
+#define RUSH_RESAMPLER_MODULE(Name, ...)                                    \
+  class Name##Impl : public Cloneable<Name##Impl> {                         \
+   public:                                                                  \
+    explicit Name##Impl(const Name##Options& options) : options(options) {} \
+    void reset() override {}                                                \
+    void pretty_print(std::ostream& stream) const override;                 \
+    Tensor forward(const Tensor& input);                                    \
+                                                                            \
+    Name##Options options;                                                  \
+  };                                                                        \
+  RUSH_MODULE(Name);
+RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
+RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)
+#undef RUSH_RESAMPLER_MODULE
+
+// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
+class UpsampleImpl : public Cloneable<UpsampleImpl> {
+ public:
+  explicit UpsampleImpl(UpsampleOptions options = {}) : options(std::move(options)) {}
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+
+  UpsampleOptions options;
+};
+RUSH_MODULE(Upsample);
+
+}  // namespace rush::nn
