@@ -4,6 +4,7 @@
 #include "nn/modules/attention.h"
 #include "nn/modules/container.h"
 #include "nn/modules/conv.h"
+#include "nn/modules/conv_transpose.h"
 #include "nn/modules/distance.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"

@@ -30,4 +30,14 @@ Tensor conv1d(const Tensor& input, const Tensor& weight, const Conv1dFuncOptions
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) { return RUSH_CONV(conv2d); }
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions& options) { return RUSH_CONV(conv3d); }
 
+#define RUSH_CONV_TRANSPOSE(D)                                                                                       \
+  Tensor conv_transpose##D##d(const Tensor& input, const Tensor& weight, const ConvTranspose##D##dFuncOptions& o) {  \
+    return rush::conv_transpose##D##d(input, weight, optional_tensor(o.bias()), o.stride().ref(), o.padding().ref(), \
+                                      o.output_padding().ref(), o.groups(), o.dilation().ref());                     \
+  }
+RUSH_CONV_TRANSPOSE(1)
+RUSH_CONV_TRANSPOSE(2)
+RUSH_CONV_TRANSPOSE(3)
+#undef RUSH_CONV_TRANSPOSE
+
 }  // namespace rush::nn::functional

@@ -32,8 +32,8 @@ namespace {
 // Sizes left out are the input's.
 template <size_t D>
 DimVector output_sizes(const Tensor& input, const ExpandingArrayWithOptionalElem<D>& asked) {
-  RUSH_CHECK_VALUE(input.dim() > static_cast<int64_t>(D), "adaptive_avg_pool", D, "d: expected at least ", D + 1,
-                   " dimensions, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() > static_cast<int64_t>(D), "adaptive pooling of ", D, " dimensions: expected at least ",
+                   D + 1, " dimensions, got shape ", input.sizes());
   DimVector sizes;
   for (size_t d = 0; d < D; ++d) {
     sizes.push_back(asked[d].value_or(input.size(static_cast<int64_t>(d) - static_cast<int64_t>(D))));
@@ -51,6 +51,16 @@ Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptio
 }
 Tensor adaptive_avg_pool3d(const Tensor& input, const AdaptiveAvgPool3dFuncOptions& o) {
   return rush::adaptive_avg_pool3d(input, output_sizes(input, o.output_size()));
+}
+
+Tensor adaptive_max_pool1d(const Tensor& input, const AdaptiveMaxPool1dFuncOptions& o) {
+  return std::get<0>(rush::adaptive_max_pool1d(input, o.output_size().ref()));
+}
+Tensor adaptive_max_pool2d(const Tensor& input, const AdaptiveMaxPool2dFuncOptions& o) {
+  return std::get<0>(rush::adaptive_max_pool2d(input, output_sizes(input, o.output_size())));
+}
+Tensor adaptive_max_pool3d(const Tensor& input, const AdaptiveMaxPool3dFuncOptions& o) {
+  return std::get<0>(rush::adaptive_max_pool3d(input, output_sizes(input, o.output_size())));
 }
 
 }  // namespace rush::nn::functional

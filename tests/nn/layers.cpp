@@ -98,6 +98,27 @@ const FixtureCases kCases = {
        return ConstantPad1d(ConstantPad1dOptions({1, 2}, 0.5));
      }},
     {"ConstantPad3d", [](auto&) { return ConstantPad3d(ConstantPad3dOptions(1, -1.5)); }},
+    {"ConvTranspose1d",
+     [](auto&) {
+       return ConvTranspose1d(ConvTranspose1dOptions(4, 6, 3).stride(2).padding(1).output_padding(1).groups(2));
+     }},
+    {"ConvTranspose2d",
+     [](auto&) {
+       return ConvTranspose2d(ConvTranspose2dOptions(2, 1, {2, 3}).dilation({2, 1}).bias(false));
+     }},
+    {"ConvTranspose2d to a size",
+     [](auto&) {
+       return Subject(ConvTranspose2d(ConvTranspose2dOptions(1, 2, 2).stride(3)), [](auto& module, const Outputs& in) {
+         return module.forward(in[0], IntArrayRef({7, 5}));
+       });
+     }},
+    {"ConvTranspose3d", [](auto&) { return ConvTranspose3d(1, 2, 2); }},
+    {"AdaptiveMaxPool1d", [](auto&) { return AdaptiveMaxPool1d(3); }},
+    {"AdaptiveMaxPool2d",
+     [](auto&) {
+       return AdaptiveMaxPool2d(AdaptiveMaxPool2dOptions({2, std::nullopt}));
+     }},
+    {"AdaptiveMaxPool3d", [](auto&) { return AdaptiveMaxPool3d(1); }},
     {"SoftMarginLoss", [](auto&) { return SoftMarginLoss(); }},
     {"PoissonNLLLoss", [](auto&) { return PoissonNLLLoss(PoissonNLLLossOptions().full(true)); }},
     {"PoissonNLLLoss of rates",
@@ -146,6 +167,8 @@ TEST_CASE("layers print as libtorch's do") {
       {printed(ConstantPad1d(ConstantPad1dOptions({1, 2}, 3.5))), "ConstantPad1d(padding=(1, 2), value=3.5)"},
       {printed(TripletMarginLoss()), "TripletMarginLoss(margin=1, p=2, eps=1e-06, swap=false)"},
       {printed(MSELoss()), "MSELoss()"},
+      {printed(ConvTranspose1d(ConvTranspose1dOptions(3, 2, 4).output_padding(1).stride(2).bias(false))),
+       "ConvTranspose1d(3, 2, kernel_size=(4), stride=(2), output_padding=(1), bias=false)"},
   };
   for (const auto& [got, expected] : cases) {
     CHECK(got == "rush::nn::" + expected);
@@ -213,6 +236,12 @@ TEST_CASE("interpolation by areas, exactly nearest, and with its scale computed 
 TEST_CASE("layers check what they get") {
   const Tensor x = ones({2, 3, 4});
   CHECK_THROWS_AS(Softmax2d()(ones({2, 2})), ValueError);
+  CHECK_THROWS_AS(ConvTranspose1d(ConvTranspose1dOptions(3, 2, 2).groups(2)), ValueError);
+  CHECK_THROWS_AS(ConvTranspose1d(ConvTranspose1dOptions(3, 2, 2).padding_mode(kReflect)), ValueError);
+  const ConvTranspose1d transposed(ConvTranspose1dOptions(3, 2, 2).stride(2));
+  CHECK_THROWS_AS(transposed(x, IntArrayRef({10})), ValueError);
+  CHECK_THROWS_AS(transposed(x, IntArrayRef({8, 8})), ValueError);
+  CHECK_THROWS_AS(transposed(ones({4})), ValueError);
   CHECK_THROWS_AS(F::rrelu(x, F::RReLUFuncOptions().lower(1).upper(0)), ValueError);
   CHECK_THROWS_AS(InstanceNorm2d(3)(ones({2, 2})), ValueError);
   CHECK_THROWS_AS(InstanceNorm1d(3)(ones({2, 3, 1})), ValueError);
