@@ -1,5 +1,7 @@
 #include "nn/functional/pool.h"
 
+#include "core/ops/activation.h"
+#include "core/ops/binary.h"
 #include "core/ops/pool.h"
 
 namespace rush::nn::functional {
@@ -26,6 +28,19 @@ Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& o) {
   return rush::avg_pool3d(input, o.kernel_size().ref(), o.stride().ref(), o.padding().ref(), o.ceil_mode(),
                           o.count_include_pad(), o.divisor_override());
 }
+
+#define RUSH_LP_POOL(D)                                                                                         \
+  Tensor lp_pool##D##d(const Tensor& input, const LPPool##D##dFuncOptions& o) {                                 \
+    int64_t elements = 1;                                                                                       \
+    for (const int64_t size : o.kernel_size()) elements *= size;                                                \
+    const auto windows = AvgPool##D##dFuncOptions(o.kernel_size()).stride(o.stride()).ceil_mode(o.ceil_mode()); \
+    const Tensor means = avg_pool##D##d(input.pow(o.norm_type()), windows);                                     \
+    return (means.sign() * relu(means.abs()) * elements).pow(1 / o.norm_type());                                \
+  }
+RUSH_LP_POOL(1)
+RUSH_LP_POOL(2)
+RUSH_LP_POOL(3)
+#undef RUSH_LP_POOL
 
 namespace {
 

@@ -12,6 +12,10 @@ Tensor max_pool3d(const Tensor& input, const MaxPool3dFuncOptions& options);
 Tensor avg_pool1d(const Tensor& input, const AvgPool1dFuncOptions& options);
 Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
 Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& options);
+// (sum of x^p)^(1 / p) of each window, p being the norm_type; not a number where an odd p makes the sum negative.
+Tensor lp_pool1d(const Tensor& input, const LPPool1dFuncOptions& options);
+Tensor lp_pool2d(const Tensor& input, const LPPool2dFuncOptions& options);
+Tensor lp_pool3d(const Tensor& input, const LPPool3dFuncOptions& options);
 // The mean of windows that divide the input into output_size parts.
 Tensor adaptive_avg_pool1d(const Tensor& input, const AdaptiveAvgPool1dFuncOptions& options);
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);

@@ -19,6 +19,12 @@ std::string describe(const AvgPoolOptions<D>& o) {
   return str("kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(), ", padding=", o.padding().ref());
 }
 
+template <size_t D>
+std::string describe(const LPPoolOptions<D>& o) {
+  return str("norm_type=", o.norm_type(), ", kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(),
+             ", ceil_mode=", o.ceil_mode());
+}
+
 template <class Size>
 std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
   std::vector<std::string> sizes;

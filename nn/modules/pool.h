@@ -11,10 +11,11 @@ namespace rush::nn {
   X(AvgPool1d, avg_pool1d) X(AvgPool2d, avg_pool2d) X(AvgPool3d, avg_pool3d)                       \
   X(AdaptiveAvgPool1d, adaptive_avg_pool1d) X(AdaptiveAvgPool2d, adaptive_avg_pool2d)              \
   X(AdaptiveAvgPool3d, adaptive_avg_pool3d) X(AdaptiveMaxPool1d, adaptive_max_pool1d)              \
-  X(AdaptiveMaxPool2d, adaptive_max_pool2d) X(AdaptiveMaxPool3d, adaptive_max_pool3d)
+  X(AdaptiveMaxPool2d, adaptive_max_pool2d) X(AdaptiveMaxPool3d, adaptive_max_pool3d) \
+  X(LPPool1d, lp_pool1d) X(LPPool2d, lp_pool2d) X(LPPool3d, lp_pool3d)
 // clang-format on
 
-// torch.nn.MaxPool1d to AdaptiveMaxPool3d, on (N, C, spatial...) or (C, spatial...).
+// torch.nn.MaxPool1d to LPPool3d, on (N, C, spatial...) or (C, spatial...).
 #define RUSH_POOL_MODULE(Name, function)                                    \
   class Name##Impl : public Cloneable<Name##Impl> {                         \
    public:                                                                  \

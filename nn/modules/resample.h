@@ -16,11 +16,14 @@ namespace rush::nn {
   X(PixelUnshuffle, pixel_unshuffle)
 
 // On (N, C, spatial...) or (C, spatial...). torch.nn.ReflectionPad1d and so on.
-#define RUSH_FORALL_PADDINGS(X)                                                                                      \
-  X(ReflectionPad1d)                                                                                                 \
-  X(ReflectionPad2d) X(ReflectionPad3d) X(ReplicationPad1d) X(ReplicationPad2d) X(ReplicationPad3d) X(CircularPad1d) \
-      X(CircularPad2d) X(CircularPad3d) X(ZeroPad1d) X(ZeroPad2d) X(ZeroPad3d) X(ConstantPad1d) X(ConstantPad2d)     \
-          X(ConstantPad3d)
+// clang-format off
+#define RUSH_FORALL_PADDINGS(X)                               \
+  X(ReflectionPad1d) X(ReflectionPad2d) X(ReflectionPad3d)    \
+  X(ReplicationPad1d) X(ReplicationPad2d) X(ReplicationPad3d) \
+  X(CircularPad1d) X(CircularPad2d) X(CircularPad3d)          \
+  X(ZeroPad1d) X(ZeroPad2d) X(ZeroPad3d)                      \
+  X(ConstantPad1d) X(ConstantPad2d) X(ConstantPad3d)
+// clang-format on
 
 #define RUSH_RESAMPLER_MODULE(Name, ...)                                    \
   class Name##Impl : public Cloneable<Name##Impl> {                         \

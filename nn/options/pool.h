@@ -36,6 +36,19 @@ using AvgPool1dOptions = AvgPoolOptions<1>;
 using AvgPool2dOptions = AvgPoolOptions<2>;
 using AvgPool3dOptions = AvgPoolOptions<3>;
 
+template <size_t D>
+struct LPPoolOptions {
+  LPPoolOptions(double norm_type, ExpandingArray<D> kernel_size)
+      : norm_type_(norm_type), kernel_size_(kernel_size), stride_(kernel_size) {}
+  RUSH_ARG(double, norm_type);
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  RUSH_ARG(ExpandingArray<D>, stride);
+  RUSH_ARG(bool, ceil_mode) = false;
+};
+using LPPool1dOptions = LPPoolOptions<1>;
+using LPPool2dOptions = LPPoolOptions<2>;
+using LPPool3dOptions = LPPoolOptions<3>;
+
 template <class Size>
 struct AdaptiveAvgPoolOptions {
   AdaptiveAvgPoolOptions(int64_t output_size) : output_size_(output_size) {}
@@ -56,6 +69,9 @@ using MaxPool3dFuncOptions = MaxPool3dOptions;
 using AvgPool1dFuncOptions = AvgPool1dOptions;
 using AvgPool2dFuncOptions = AvgPool2dOptions;
 using AvgPool3dFuncOptions = AvgPool3dOptions;
+using LPPool1dFuncOptions = LPPool1dOptions;
+using LPPool2dFuncOptions = LPPool2dOptions;
+using LPPool3dFuncOptions = LPPool3dOptions;
 using AdaptiveAvgPool1dFuncOptions = AdaptiveAvgPool1dOptions;
 using AdaptiveAvgPool2dFuncOptions = AdaptiveAvgPool2dOptions;
 using AdaptiveAvgPool3dFuncOptions = AdaptiveAvgPool3dOptions;

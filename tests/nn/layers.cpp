@@ -119,6 +119,12 @@ const FixtureCases kCases = {
        return AdaptiveMaxPool2d(AdaptiveMaxPool2dOptions({2, std::nullopt}));
      }},
     {"AdaptiveMaxPool3d", [](auto&) { return AdaptiveMaxPool3d(1); }},
+    {"LPPool1d", [](auto&) { return LPPool1d(LPPool1dOptions(3, 2)); }},
+    {"LPPool2d",
+     [](auto&) {
+       return LPPool2d(LPPool2dOptions(2, {2, 3}).stride({1, 2}).ceil_mode(true));
+     }},
+    {"LPPool3d", [](auto&) { return LPPool3d(LPPool3dOptions(1.5, 2)); }},
     {"SoftMarginLoss", [](auto&) { return SoftMarginLoss(); }},
     {"PoissonNLLLoss", [](auto&) { return PoissonNLLLoss(PoissonNLLLossOptions().full(true)); }},
     {"PoissonNLLLoss of rates",
