@@ -1,10 +1,14 @@
 // Everything that a program needs: tensors, operators, autograd.
 #pragma once
+#include "autograd/anomaly.h"
+#include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/grad_mode.h"
 #include "autograd/gradcheck.h"
+#include "autograd/graphviz.h"
 #include "autograd/hooks.h"
+#include "autograd/saved_tensors_hooks.h"
 #include "core/generator.h"
 #include "core/indexing.h"
 #include "core/ops/activation.h"

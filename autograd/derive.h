@@ -2,6 +2,7 @@
 #pragma once
 #include <tuple>
 
+#include "autograd/anomaly.h"
 #include "autograd/inplace.h"
 #include "autograd/saved.h"
 #include "core/dispatch/registry.h"
@@ -96,6 +97,7 @@ struct Derive<op, NodeT> {
       return inplace(std::forward<Args>(args)...);
     } else {
       auto node = make_intrusive<NodeT>();
+      autograd::remember_forward_call(*node, op.name());
       (detail::add_edges(*node, args), ...);
       detail::save_inputs(*node, args...);
       R result = below(std::forward<Args>(args)...);
@@ -115,6 +117,7 @@ struct Derive<op, NodeT> {
   static R inplace(Tensor& self, Rest&&... rest) {
     check_inplace(self, op.name());
     auto node = make_intrusive<NodeT>();
+    autograd::remember_forward_call(*node, op.name());
     detail::add_edges(*node, self);
     (detail::add_edges(*node, rest), ...);
     Tensor before = alias_for_saving(self);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/anomaly.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/ops/binary.h"
@@ -123,7 +124,7 @@ Tensors apply_node(Node& node, const Tensors& grads) {
     ~Restore() { current_node = outer; }
   } restore;
   current_node = &node;
-  return node.apply(grads);
+  return autograd::AnomalyMode::is_enabled() ? autograd::apply_watched(node, grads) : node.apply(grads);
 }
 
 void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {

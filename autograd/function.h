@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "autograd/anomaly.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 
@@ -103,6 +104,7 @@ class Function {
   static auto apply(Args&&... args) {
     using Result = std::decay_t<decltype(X::forward(nullptr, args...))>;
     auto node = make_intrusive<FunctionNode<X>>();
+    remember_forward_call(*node, "a custom function");
     (detail::add_argument(*node, node->is_tensor, args), ...);
     bool recording = false;
     for (const Edge& edge : node->next_edges()) recording = recording || edge.valid();

@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "autograd/saved_tensors_hooks.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/view.h"
@@ -50,6 +51,7 @@ struct CopySlices final : Node {
     add_next_edge(gradient_edge(base_tensor));
     const auto& edges = this->function->next_edges();
     for (size_t i = 1; i < edges.size(); ++i) add_next_edge(edges[i]);
+    set_forward_call(this->function->forward_call());
   }
 
   Tensors apply(const Tensors& grads) override {
@@ -132,6 +134,18 @@ void refresh_view(const Tensor& tensor) {
   tensor.impl()->set_requires_autograd(true);
 }
 
+namespace {
+
+void give_own_memory(Tensor& alias) {
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor copy = native::clone_contiguous(alias);
+  copy.storage()->set_version(static_cast<uint32_t>(alias._version()));
+  alias.impl()->set_storage(copy.storage());
+  alias.impl()->set_geometry(copy.sizes(), copy.strides(), 0);
+}
+
+}  // namespace
+
 Tensor alias_for_saving(const Tensor& target) {
   Tensor alias = detail::make_alias(target);
   if (target.requires_grad()) {
@@ -141,16 +155,13 @@ Tensor alias_for_saving(const Tensor& target) {
     meta.output_nr = edge.slot;
     alias.impl()->set_requires_autograd(true);
   }
+  // Whether hooks will keep the value, and whether in this memory, cannot be seen afterwards.
+  if (autograd::SavedTensorsHooks::current()) give_own_memory(alias);
   return alias;
 }
 
 void preserve_if_saved(Tensor& alias) {
-  if (alias.use_count() == 1) return;
-  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
-  const Tensor copy = native::clone_contiguous(alias);
-  copy.storage()->set_version(static_cast<uint32_t>(alias._version()));
-  alias.impl()->set_storage(copy.storage());
-  alias.impl()->set_geometry(copy.sizes(), copy.strides(), 0);
+  if (alias.use_count() > 1) give_own_memory(alias);
 }
 
 }  // namespace rush

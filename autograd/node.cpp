@@ -1,14 +1,12 @@
 #include "autograd/node.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <typeinfo>
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/inplace.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
+#include "core/stack_trace.h"
 
 namespace rush {
 
@@ -21,10 +19,7 @@ uint64_t Node::next_sequence_nr() {
 Node::~Node() = default;
 
 std::string Node::name() const {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
-  std::string full = status == 0 ? demangled : typeid(*this).name();
-  std::free(demangled);
+  const std::string full = demangle(typeid(*this).name());
   const size_t colon = full.rfind("::");
   return colon == full.npos ? full : full.substr(colon + 2);
 }

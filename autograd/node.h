@@ -13,6 +13,7 @@ namespace rush {
 
 class Node;
 class Saved;
+struct ForwardCall;
 using Tensors = std::vector<Tensor>;
 
 // A gradient flows along an edge into gradient number `slot` of `node`.
@@ -83,6 +84,10 @@ class Node : public IntrusiveTarget {
   std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
   std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
 
+  // The operator call that made this node and its stack; null unless anomaly mode was on (autograd/anomaly.h).
+  const std::shared_ptr<const ForwardCall>& forward_call() const { return forward_call_; }
+  void set_forward_call(std::shared_ptr<const ForwardCall> call) { forward_call_ = std::move(call); }
+
   void destroy() override;
 
  private:
@@ -93,6 +98,7 @@ class Node : public IntrusiveTarget {
   SmallList<GradMetadata, 1> outputs_;
   std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
   std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
+  std::shared_ptr<const ForwardCall> forward_call_;
 };
 
 // The node whose `apply` this thread is in; null outside the backward pass. Errors name it.

@@ -1,13 +1,38 @@
 #include "autograd/saved.h"
 
 #include "autograd/meta.h"
+#include "autograd/saved_tensors_hooks.h"
 
 namespace rush {
 
-Saved::Saved(const Tensor& input) : tensor_(input) {
+namespace {
+
+std::shared_ptr<const PackedTensor> pack(const Tensor& tensor, Edge edge) {
+  return std::make_shared<const PackedTensor>(*autograd::SavedTensorsHooks::current(), tensor, std::move(edge));
+}
+
+// `tensor` as what an edge's node computed.
+Tensor with_history(const Tensor& tensor, const Edge& edge) {
+  Tensor recorded = detail::make_alias(tensor);
+  AutogradMeta& meta = need_meta(recorded);
+  meta.grad_fn = edge.node;
+  meta.output_nr = edge.slot;
+  meta.version = static_cast<uint32_t>(tensor._version());
+  recorded.impl()->set_requires_autograd(true);
+  return recorded;
+}
+
+}  // namespace
+
+Saved::Saved(const Tensor& input) {
   if (!input.defined()) return;
   RUSH_CHECK(!input.is_inference(), "an inference tensor cannot be saved for the backward pass; clone it first");
   version_ = static_cast<uint32_t>(input._version());
+  if (autograd::SavedTensorsHooks::current()) {
+    packed_ = pack(input, gradient_edge(input));
+  } else {
+    tensor_ = input;
+  }
 }
 
 Saved Saved::output(const Tensor& output, Node* node) {
@@ -16,10 +41,14 @@ Saved Saved::output(const Tensor& output, Node* node) {
   const AutogradMeta* meta = get_meta(output);
   // A view written in place has its history in its base; `node` is then its function all the same.
   const bool recorded = meta && (meta->grad_fn.get() == node || output.is_view());
-  saved.tensor_ = recorded ? detail::make_alias(output) : output;
   saved.node_ = recorded ? node : nullptr;
   saved.slot_ = meta && meta->grad_fn.get() == node ? meta->output_nr : 0;
   saved.version_ = static_cast<uint32_t>(output._version());
+  if (autograd::SavedTensorsHooks::current()) {
+    saved.packed_ = pack(output, Edge());
+  } else {
+    saved.tensor_ = recorded ? detail::make_alias(output) : output;
+  }
   return saved;
 }
 
@@ -27,23 +56,19 @@ Tensor Saved::get() const {
   RUSH_CHECK(
       !released_,
       "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through it again");
-  if (!tensor_.defined()) return {};
+  if (!defined()) return {};
+  const Edge made_by = node_ ? Edge{intrusive_ptr<Node>::share(node_), slot_} : packed_ ? packed_->edge : Edge();
+  if (packed_) return made_by.valid() ? with_history(packed_->unpack(), made_by) : packed_->unpack();
   const auto now = static_cast<uint32_t>(tensor_._version());
   RUSH_CHECK(now == version_, "backward: a tensor of sizes ", tensor_.sizes(), " that ",
              current_node ? current_node->name() : "the gradient", " needs was modified in place: it is at version ",
              now, ", expected version ", version_);
-  if (!node_) return tensor_;
-  Tensor output = detail::make_alias(tensor_);
-  AutogradMeta& meta = need_meta(output);
-  meta.grad_fn = intrusive_ptr<Node>::share(node_);
-  meta.output_nr = slot_;
-  meta.version = version_;
-  output.impl()->set_requires_autograd(true);
-  return output;
+  return made_by.valid() ? with_history(tensor_, made_by) : tensor_;
 }
 
 void Saved::release() {
   tensor_.reset();
+  packed_.reset();
   node_ = nullptr;
   released_ = true;
 }

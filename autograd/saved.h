@@ -4,6 +4,8 @@
 
 namespace rush {
 
+struct PackedTensor;  // autograd/saved_tensors_hooks.h
+
 // Note [Saved tensors]
 // A saved input is simply held. A saved output must not be held with its grad_fn, which is the very node that saves it:
 // the two would keep each other alive. So an output is held as an alias without history, and gets the node back as its
@@ -11,6 +13,8 @@ namespace rush {
 //
 // The storage's version is remembered. When an in-place operator has written since, the value needed is gone, and `get`
 // throws instead of computing a wrong gradient.
+//
+// While SavedTensorsHooks are active, what their `pack` returned is kept instead, and `get` unpacks it.
 class Saved {
  public:
   Saved() = default;
@@ -22,15 +26,17 @@ class Saved {
 
   // Throws Error when it was freed by an earlier backward pass, or written to since it was saved.
   Tensor get() const;
-  bool defined() const { return tensor_.defined(); }
+  bool defined() const { return tensor_.defined() || packed_; }
   void release();
 
-  // For inspection: no checks.
+  // For inspection: no checks; undefined when it is packed.
   const Tensor& peek() const { return tensor_; }
+  bool is_packed() const { return static_cast<bool>(packed_); }
   uint32_t saved_version() const { return version_; }
 
  private:
   Tensor tensor_;
+  std::shared_ptr<const PackedTensor> packed_;
   Node* node_ = nullptr;  // set for outputs; it owns this object
   uint32_t version_ = 0;
   uint32_t slot_ = 0;

@@ -83,9 +83,10 @@ struct ConvolutionBackwardBackward final : Node {
     if (by_input.defined()) add(settings.convolve(by_input, weight.get().conj()));
     if (by_weight.defined()) add(settings.convolve(input.get().conj(), by_weight));
     if (by_bias.defined()) {
-      DimVector sizes(static_cast<size_t>(grad.peek().dim()), 1);
+      const Tensor like = grad.get();
+      DimVector sizes(static_cast<size_t>(like.dim()), 1);
       sizes[1] = by_bias.size(0);
-      add(by_bias.view(sizes).expand(grad.peek().sizes()));
+      add(by_bias.view(sizes).expand(like.sizes()));
     }
     return sum;
   }
