@@ -1,5 +1,7 @@
 #include "autograd/anomaly.h"
 
+#include <algorithm>
+
 #include "autograd/grad_mode.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
@@ -9,18 +11,24 @@ namespace rush {
 
 namespace {
 
-bool starts_with_any(const std::string& text, std::initializer_list<std::string_view> beginnings) {
-  for (std::string_view beginning : beginnings) {
-    if (text.compare(0, beginning.size(), beginning) == 0) return true;
+// The way of every call through the dispatcher, which says nothing about this one.
+bool is_dispatch(const std::string& frame) {
+  for (std::string_view name : {"forward_call(", "rush::Derive<", "rush::Op<"}) {
+    if (frame.find(name) != frame.npos) return true;
   }
   return false;
 }
 
-// The way of every call through the dispatcher, which says nothing about this one. The names of function templates'
-// instances begin with their results.
-bool is_dispatch(const std::string& frame) {
-  return starts_with_any(frame, {"rush::autograd::capture_forward_call", "rush::autograd::remember_forward_call"}) ||
-         frame.find("rush::Derive<") != frame.npos || frame.find("rush::Op<") != frame.npos;
+// The calls outside the dispatcher, from the caller of the operator to main.
+std::vector<std::string> callers(std::vector<std::string> frames) {
+  const auto inside = std::find_if(frames.begin(), frames.end(), is_dispatch);
+  const auto first = std::find_if_not(inside, frames.end(), is_dispatch);
+  frames.erase(frames.begin(), inside == frames.end() ? frames.begin() : first);  // all are kept without symbols
+  // Below main is the C library.
+  const auto main =
+      std::find_if(frames.begin(), frames.end(), [](const std::string& f) { return f.rfind("main (", 0) == 0; });
+  if (main != frames.end()) frames.erase(main + 1, frames.end());
+  return frames;
 }
 
 // The end of a message about `node`.
@@ -46,14 +54,9 @@ void check_nan(const Node& node, const Tensors& results) {
 std::string ForwardCall::describe() const {
   std::string text = what;
   const char* separator = " called by ";
-  bool inside = true;
-  for (const std::string& frame : stack.frames()) {
-    inside = inside && is_dispatch(frame);
-    if (inside) continue;
-    text += separator;
-    text += frame;
+  for (const std::string& frame : callers(stack.frames())) {
+    text += separator + frame;
     separator = " < ";
-    if (starts_with_any(frame, {"main ("})) break;  // below it is the C library
   }
   if (cause) text += "; that was part of the derivative of " + cause->describe();
   return text;

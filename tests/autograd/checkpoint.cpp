@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <thread>
+#include <vector>
+
 #include "rushlight.h"
 
 using namespace rush;
@@ -110,6 +114,32 @@ TEST_CASE("a chain of checkpoints with operators in place, whose input requires 
   };
   const Tensors expected = run(false), actual = run(true);
   for (size_t i = 0; i < weights.size(); ++i) CHECK(actual[i].equal(expected[i]));
+}
+
+TEST_CASE("a long chain of checkpoints is walked and freed without recursion") {
+  const Tensor x = tensor({1.0}, kFloat64).requires_grad_();
+  const auto layer = [](const Tensor& t) { return t * t; };
+  for (const bool backward : {true, false}) {
+    Tensor y = x;
+    for (int i = 0; i < 100000; ++i) y = checkpoint(layer, y);
+    if (!backward) continue;
+    y.backward();
+    CHECK(std::isinf(x.grad().item<double>()));  // 2^100000
+  }
+}
+
+TEST_CASE("threads run their own checkpoints") {
+  const Tensor shared = tensor({0.5}, kFloat64).requires_grad_();
+  std::vector<double> results(4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const auto power = [t](const Tensor& x) { return (x * (t + 1.0)).exp(); };
+      for (int i = 0; i < 100; ++i) results[t] = autograd::grad(checkpoint(power, shared), shared)[0].item<double>();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < 4; ++t) CHECK(results[t] == doctest::Approx((t + 1) * std::exp(0.5 * (t + 1))));
 }
 
 TEST_CASE("without recording it is a plain call") {

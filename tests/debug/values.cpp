@@ -24,10 +24,8 @@ struct Values {
   rush::intrusive_ptr<rush::Node> node = y.grad_fn();
 };
 
-[[gnu::noinline]] bool look(const Values& v) {
-  asm volatile("" : : "r"(&v) : "memory");
-  return v.x.defined();
-}
+// Where gdb stops; nothing that an optimiser could move here from elsewhere.
+[[gnu::noinline]] void look(const Values& v) { asm volatile("" : : "r"(&v) : "memory"); }
 
 }  // namespace
 
@@ -35,5 +33,5 @@ int main() {
   rush::set_num_threads(1);
   const Values values;
   values.half.add_(1);
-  return look(values) ? 0 : 1;
+  look(values);
 }
