@@ -8,7 +8,7 @@ set(RUSH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/rushlight")
 install(FILES rushlight.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rushlight")
 foreach(room core backends autograd nn optim)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${room}")
-    install(DIRECTORY ${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rushlight" FILES_MATCHING PATTERN "*.h")
+    install(DIRECTORY ${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rushlight" FILES_MATCHING REGEX "\\.(h|inc)$")
   endif()
 endforeach()
 

@@ -1,34 +1,40 @@
 // Cloneable<Derived>: the base of modules that can be copied whole.
 #pragma once
-#include "autograd/grad_mode.h"
 #include "nn/module.h"
 
 namespace rush::nn {
 
-// Derived writes `void reset() override`, which registers its parameters, buffers and submodules anew and initialises
-// them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
-// values.
-template <class Derived>
-class Cloneable : public Module {
+// What is the same for every Derived, so that a program pays for it once and not for each class that it sees.
+class CloneableBase : public Module {
  public:
   using Module::Module;
 
   virtual void reset() = 0;
 
-  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override {
-    const NoGradGuard no_grad;
-    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    copy->forget_members();
-    copy->reset();
-    copy->copy_members(*this, device);
-    return copy;
-  }
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
  private:
-  void clone_(Module& other, const std::optional<Device>& device) final {
-    const auto copy = std::dynamic_pointer_cast<Derived>(other.clone(device));
-    RUSH_CHECK(copy, "clone: the submodule is ", other.name(), ", after reset() it is ", name());
-    static_cast<Derived&>(*this) = *copy;
+  void clone_(Module& other, const std::optional<Device>& device) final;
+  // A copy that shares parameters, buffers and submodules with this module.
+  virtual CloneableBase* new_copy() const = 0;
+  // Becomes such a copy of other; false if that is of another class.
+  virtual bool assign(const Module& other) = 0;
+};
+
+// Derived writes `void reset() override`, which registers its parameters, buffers and submodules anew and initialises
+// them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
+// values.
+template <class Derived>
+class Cloneable : public CloneableBase {
+ public:
+  using CloneableBase::CloneableBase;
+
+ private:
+  CloneableBase* new_copy() const final { return new Derived(static_cast<const Derived&>(*this)); }
+  bool assign(const Module& other) final {
+    const auto* same = dynamic_cast<const Derived*>(&other);
+    if (same) static_cast<Derived&>(*this) = *same;
+    return same;
   }
 };
 

@@ -117,8 +117,7 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, Tensor> parameters_{"Parameter"};
 
  private:
-  template <class Derived>
-  friend class Cloneable;
+  friend class CloneableBase;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
   void add_child(std::string name, std::shared_ptr<Module> module);

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "autograd/grad_mode.h"
+
 namespace rush::nn {
 
 std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& device) const {
