@@ -135,4 +135,17 @@ TEST_CASE("what random numbers replace has no gradient") {
   }
 }
 
+TEST_CASE("complex numbers of their parts, and aliases, are differentiated twice") {
+  const auto parts = [](auto make) {
+    return [make](const Tensors& in) { return Tensors{view_as_real(make(in[0], in[1]).square())}; };
+  };
+  const Tensors same = {leaf({2, 3}), leaf({2, 3}, 1)}, strided = {leaf({3, 2}).t(), leaf({2, 3}, 1)},
+                broadcast = {leaf({2, 1}), leaf({3}, 1)};
+  for (const Tensors& in : {same, strided, broadcast}) {
+    check_gradients(parts([](const Tensor& a, const Tensor& b) { return make_complex(a, b); }), in);
+    check_gradients(parts([](const Tensor& a, const Tensor& b) { return polar(a.exp(), b); }), in);
+    check_gradients([](const Tensors& x) { return Tensors{ops::alias(x[0]).square()}; }, in);
+  }
+}
+
 }  // namespace
