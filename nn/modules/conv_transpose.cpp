@@ -5,7 +5,7 @@
 
 #include "core/ops/factories.h"
 #include "nn/functional/conv.h"
-#include "nn/init.h"
+#include "nn/modules/default_init.h"
 
 namespace rush::nn {
 
@@ -31,12 +31,7 @@ void ConvTransposeNdImpl<D, Derived>::reset() {
 
 template <size_t D, class Derived>
 void ConvTransposeNdImpl<D, Derived>::reset_parameters() {
-  init::kaiming_uniform_(weight, std::sqrt(5.0));
-  const auto [fan_in, fan_out] = init::_calculate_fan_in_and_fan_out(weight);
-  if (bias.defined() && fan_in > 0) {
-    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-    init::uniform_(bias, -bound, bound);
-  }
+  detail::reset_weight_and_bias(weight, bias);
 }
 
 template <size_t D, class Derived>

@@ -7,6 +7,7 @@
 #include "core/ops/view.h"
 #include "nn/functional/linear.h"
 #include "nn/init.h"
+#include "nn/modules/default_init.h"
 
 namespace rush::nn {
 
@@ -20,13 +21,7 @@ void LinearImpl::reset() {
   reset_parameters();
 }
 
-void LinearImpl::reset_parameters() {
-  init::kaiming_uniform_(weight, std::sqrt(5.0));
-  if (bias.defined() && options.in_features() > 0) {
-    const double bound = 1 / std::sqrt(static_cast<double>(options.in_features()));
-    init::uniform_(bias, -bound, bound);
-  }
-}
+void LinearImpl::reset_parameters() { detail::reset_weight_and_bias(weight, bias); }
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::Linear(in_features=", options.in_features(), ", out_features=", options.out_features(),
