@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes rare_layers.json for rare_layers.cpp, by PyTorch: CTC, unpooling, fractional pooling, adaptive softmax, images.
+"""Writes rare_layers.json for rare_layers.cpp: the layers that the other fixtures leave out, by PyTorch.
 
 Run it with a Python that has PyTorch: python3 tests/nn/make_rare_layer_fixtures.py
 """
@@ -177,6 +177,7 @@ write(
             [real(1, 2, 3, 4), real(1, 2, 3, 2)],
             sample(mode="nearest", align_corners=False),
         ),
+        ("pdist", nn.Identity(), [real(4, 3)], lambda module, x: F.pdist(x, p=3)),
         ("affine_grid", nn.Identity(), [real(2, 2, 3)], grid((2, 1, 2, 3), False)),
         ("affine_grid of volumes", nn.Identity(), [real(1, 3, 4)], grid((1, 1, 2, 1, 3), True)),
     ],

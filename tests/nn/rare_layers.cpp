@@ -152,6 +152,7 @@ const FixtureCases kCases = {
      }},
     {"grid_sample of volumes", [](auto&) { return sampled(F::GridSampleFuncOptions().padding_mode(kReflection)); }},
     {"grid_sample of the nearest", [](auto&) { return sampled(F::GridSampleFuncOptions().mode(kNearest)); }},
+    {"pdist", [](auto&) { return of_function([](const Outputs& in) { return F::pdist(in[0], 3); }); }},
     {"affine_grid",
      [](auto&) {
        return affine({2, 1, 2, 3}, false);
