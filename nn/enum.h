@@ -14,7 +14,7 @@ namespace rush {
   X(Linear) X(Conv1D) X(Conv2D) X(Conv3D) X(ConvTranspose1D) X(ConvTranspose2D) X(ConvTranspose3D)                \
   X(Sigmoid) X(Tanh) X(ReLU) X(GELU) X(SiLU) X(Mish) X(LeakyReLU) X(SELU)                                         \
   X(FanIn) X(FanOut)                                                                                              \
-  X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros) X(Valid) X(Same)                                       \
+  X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros) X(Border) X(Reflection) X(Valid) X(Same)               \
   X(Nearest) X(NearestExact) X(Bilinear) X(Bicubic) X(Trilinear) X(Area)                                          \
   X(None) X(Mean) X(Sum) X(BatchMean) X(Max)
 // clang-format on

@@ -13,3 +13,4 @@
 #include "nn/functional/pad.h"
 #include "nn/functional/pool.h"
 #include "nn/functional/upsampling.h"
+#include "nn/functional/vision.h"

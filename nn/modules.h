@@ -1,6 +1,7 @@
 // Every module.
 #pragma once
 #include "nn/modules/activation.h"
+#include "nn/modules/adaptive.h"
 #include "nn/modules/attention.h"
 #include "nn/modules/container.h"
 #include "nn/modules/conv.h"
@@ -8,6 +9,7 @@
 #include "nn/modules/distance.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"
+#include "nn/modules/functional.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/loss.h"
 #include "nn/modules/norm.h"

@@ -85,6 +85,8 @@ RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearestExact3d, _upsample_nearest_exact3d, 
 RUSH_UPSAMPLE_NODES(Smooth, UpsampleLinear1d, upsample_linear1d, S)
 RUSH_UPSAMPLE_NODES(Smooth, UpsampleBilinear2d, upsample_bilinear2d, S, S)
 RUSH_UPSAMPLE_NODES(Smooth, UpsampleBicubic2d, upsample_bicubic2d, S, S)
+RUSH_UPSAMPLE_NODES(Smooth, UpsampleBilinear2dAa, _upsample_bilinear2d_aa, S, S)
+RUSH_UPSAMPLE_NODES(Smooth, UpsampleBicubic2dAa, _upsample_bicubic2d_aa, S, S)
 RUSH_UPSAMPLE_NODES(Smooth, UpsampleTrilinear3d, upsample_trilinear3d, S, S, S)
 #undef RUSH_UPSAMPLE_NODES
 
@@ -107,6 +109,8 @@ void register_upsample_derivatives(Registry& r) {
   RUSH_DERIVE(UpsampleLinear1d, upsample_linear1d)
   RUSH_DERIVE(UpsampleBilinear2d, upsample_bilinear2d)
   RUSH_DERIVE(UpsampleBicubic2d, upsample_bicubic2d)
+  RUSH_DERIVE(UpsampleBilinear2dAa, _upsample_bilinear2d_aa)
+  RUSH_DERIVE(UpsampleBicubic2dAa, _upsample_bicubic2d_aa)
   RUSH_DERIVE(UpsampleTrilinear3d, upsample_trilinear3d)
 #undef RUSH_DERIVE
 }

@@ -25,6 +25,7 @@ void register_linalg_qr();
 void register_linalg_svd();
 void register_attention();
 void register_copy();
+void register_ctc_loss();
 void register_loss();
 void register_gather();
 void register_extrema();

@@ -23,11 +23,43 @@ struct AxisTaps {
     const UpsampleAxis& a = g.axis[axis];
     const UpsampleMode mode = axis >= 3 - g.dims ? g.mode : UpsampleMode::Nearest;
     const Math ratio = functors::upsample_ratio<Math>(a, g.align_corners);
+    if (is_antialiased(mode)) {
+      add_antialiased(a, mode, ratio);
+      return;
+    }
     count = functors::upsample_tap_count(mode);
     for (int64_t o = 0; o < a.output; ++o) {
       const auto taps = functors::upsample_taps<Math>(mode, a, g.align_corners, ratio, o);
       index.insert(index.end(), taps.index, taps.index + count);
       weight.insert(weight.end(), taps.weight, taps.weight + count);
+    }
+  }
+
+ private:
+  static bool is_antialiased(UpsampleMode mode) {
+    return mode == UpsampleMode::LinearAntialiased || mode == UpsampleMode::CubicAntialiased;
+  }
+
+  // As many taps as the widest output element has; where one has fewer, the rest weigh nothing.
+  void add_antialiased(const UpsampleAxis& a, UpsampleMode mode, Math ratio) {
+    const Math reach = functors::antialias_reach(mode, ratio), widening = std::max<Math>(ratio, 1);
+    const auto in_input = [&](Math x) {
+      return x > 0 ? static_cast<int64_t>(std::min<Math>(x, static_cast<Math>(a.input))) : 0;
+    };
+    count = static_cast<int>(std::min(a.input, in_input(2 * std::ceil(reach) + 1)));
+    for (int64_t o = 0; o < a.output; ++o) {
+      const Math centre = ratio * (static_cast<Math>(o) + Math(0.5));
+      const int64_t first = in_input(centre - reach + Math(0.5));
+      const int64_t end = std::min(a.input, in_input(centre + reach + Math(0.5)));
+      const size_t start = weight.size();
+      Math total = 0;
+      for (int64_t i = first; i < first + count; ++i) {
+        const Math x = (static_cast<Math>(i) - centre + Math(0.5)) / widening;
+        index.push_back(i < end ? i : std::min(first, a.input - 1));
+        weight.push_back(i < end ? functors::antialias_filter(mode, x) : Math(0));
+        total += weight.back();
+      }
+      for (size_t i = start; total != 0 && i < weight.size(); ++i) weight[i] /= total;
     }
   }
 };
@@ -102,14 +134,16 @@ struct NearestLoop {
 // contiguous memory, and then its elements are picked from that sum. The backward pass does the same in reverse.
 
 // out[o] = sum over k of weight[o, k] * row[index[o, k]], each of `inner` numbers.
+// kCount is the number of taps where it is known, otherwise 0.
 template <int kCount, class T, class Math>
 void gather_row(const Math* row, const AxisTaps<Math>& taps, int64_t outputs, int64_t inner, T* out) {
+  const int count = kCount ? kCount : taps.count;
   for (int64_t o = 0; o < outputs; ++o) {
-    const int64_t* index = taps.index.data() + o * kCount;
-    const Math* weight = taps.weight.data() + o * kCount;
+    const int64_t* index = taps.index.data() + o * count;
+    const Math* weight = taps.weight.data() + o * count;
     for (int64_t c = 0; c < inner; ++c) {
       Math sum = 0;
-      for (int k = 0; k < kCount; ++k) sum += weight[k] * row[index[k] * inner + c];
+      for (int k = 0; k < count; ++k) sum += weight[k] * row[index[k] * inner + c];
       out[o * inner + c] = static_cast<T>(sum);
     }
   }
@@ -134,7 +168,9 @@ struct SmoothLoop {
 #pragma GCC ivdep
         for (int64_t i = 0; i < columns; ++i) sums[i] += weight * static_cast<Math>(x[i]);
       });
-      const auto gather = g.mode == UpsampleMode::Linear ? gather_row<2, T, Math> : gather_row<4, T, Math>;
+      const auto gather = g.mode == UpsampleMode::Linear  ? gather_row<2, T, Math>
+                          : g.mode == UpsampleMode::Cubic ? gather_row<4, T, Math>
+                                                          : gather_row<0, T, Math>;
       gather(sums, taps[2], g.axis[2].output, g.inner, out + output_row(g, plane, d, h));
     });
   }

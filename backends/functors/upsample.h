@@ -79,4 +79,20 @@ RUSH_HD UpsampleTaps<Math> upsample_taps(UpsampleMode mode, const UpsampleAxis& 
   return taps;
 }
 
+// Antialiased modes: how far from its centre an output element's filter reaches, in input elements.
+template <class Math>
+RUSH_HD Math antialias_reach(UpsampleMode mode, Math ratio) {
+  return (mode == UpsampleMode::LinearAntialiased ? Math(1) : Math(2)) * (ratio > 1 ? ratio : Math(1));
+}
+
+// That filter at distance `x` in its own units: a tent, or cubic convolution with A = -0.5, as in Pillow.
+template <class Math>
+RUSH_HD Math antialias_filter(UpsampleMode mode, Math x) {
+  constexpr Math A = Math(-0.5);
+  x = x < 0 ? -x : x;
+  if (mode == UpsampleMode::LinearAntialiased) return x < 1 ? 1 - x : Math(0);
+  if (x < 1) return ((A + 2) * x - (A + 3)) * x * x + 1;
+  return x < 2 ? ((x - 5) * x + 8) * x * A - 4 * A : Math(0);
+}
+
 }  // namespace rush::functors

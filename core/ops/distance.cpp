@@ -3,7 +3,10 @@
 #include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/copy.h"
+#include "core/ops/factories.h"
+#include "core/ops/index_select.h"
 #include "core/ops/register.h"
+#include "core/ops/tensor_data.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -37,8 +40,22 @@ static Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<
   return out;
 }
 
+static Tensor pdist(const Tensor& self, double p) {
+  RUSH_CHECK_VALUE(self.dim() == 2, "pdist: expected a matrix, got shape ", self.sizes());
+  const int64_t rows = self.size(0);
+  std::vector<int64_t> above;  // the diagonal
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i + 1; j < rows; ++j) above.push_back(i * rows + j);
+  }
+  const Tensor index = tensor(ArrayRef<int64_t>(above), TensorOptions(self.device()).dtype(kInt64));
+  return ops::cdist(self, self, p, std::nullopt).flatten().index_select(0, index);
+}
+
 }  // namespace native
 
-void register_distance_ops(Registry& r) { r.native(ops::cdist, native::cdist); }
+void register_distance_ops(Registry& r) {
+  r.native(ops::cdist, native::cdist);
+  r.composite(ops::pdist, native::pdist);
+}
 
 }  // namespace rush

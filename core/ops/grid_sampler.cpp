@@ -4,7 +4,11 @@
 #include "core/ops/binary.h"
 #include "core/ops/bitwise.h"
 #include "core/ops/compare.h"
+#include "core/ops/factories.h"
 #include "core/ops/gather.h"
+#include "core/ops/join.h"
+#include "core/ops/matmul.h"
+#include "core/ops/range.h"
 #include "core/ops/register.h"
 #include "core/ops/ternary.h"
 #include "core/ops/unary.h"
@@ -189,6 +193,38 @@ Tensor grid_sampler_of(const Tensor& input, const Tensor& grid, int64_t interpol
   return sample(input, grid, interpolation, padding, align, op);
 }
 
+// The places of `count` pixels from -1 to 1.
+Tensor pixel_places(int64_t count, bool align_corners, const TensorOptions& options) {
+  if (count == 1) return zeros({1}, options);
+  const Tensor places = linspace(-1, 1, count, options);
+  return align_corners ? places : places * (count - 1) / count;
+}
+
+Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_corners) {
+  const char* op = "affine_grid_generator";
+  RUSH_CHECK_VALUE(size.size() == 4 || size.size() == 5, op, ": expected 4 or 5 sizes, got ", size);
+  for (const int64_t s : size) RUSH_CHECK_VALUE(s > 0, op, ": sizes must be positive, got ", size);
+  RUSH_CHECK_TYPE(theta.is_floating_point(), op, ": expected theta of a floating point dtype, got ",
+                  theta.scalar_type());
+  const auto dims = static_cast<int64_t>(size.size()) - 2;
+  RUSH_CHECK_VALUE(theta.sizes() == IntArrayRef({size[0], dims, dims + 1}), op, ": expected theta of shape ",
+                   DimVector{size[0], dims, dims + 1}, " for images of shape ", size, ", got ", theta.sizes());
+  const IntArrayRef spatial = size.slice(2);
+  std::vector<Tensor> places;  // x, y and perhaps z of each pixel, then 1
+  for (int64_t d = dims - 1; d >= 0; --d) {
+    DimVector along(spatial.size(), 1);
+    along[static_cast<size_t>(d)] = -1;
+    places.push_back(
+        pixel_places(spatial[static_cast<size_t>(d)], align_corners, theta.options()).view(along).expand(spatial));
+  }
+  places.push_back(ones(spatial, theta.options()));
+  const Tensor points = stack(places, -1).view({1, -1, dims + 1}).expand({size[0], -1, dims + 1});
+  DimVector sizes(spatial);
+  sizes.insert(sizes.begin(), size[0]);
+  sizes.push_back(dims);
+  return points.bmm(theta.transpose(1, 2)).view(sizes);
+}
+
 }  // namespace
 
 }  // namespace native
@@ -197,6 +233,7 @@ void register_grid_sampler_ops(Registry& r) {
   r.composite(ops::grid_sampler, native::grid_sampler);
   r.composite(ops::grid_sampler_2d, native::grid_sampler_of<2>);
   r.composite(ops::grid_sampler_3d, native::grid_sampler_of<3>);
+  r.composite(ops::affine_grid_generator, native::affine_grid_generator);
 }
 
 }  // namespace rush

@@ -13,6 +13,8 @@ inline constinit GridSamplerOp grid_sampler{"aten::grid_sampler" RUSH_GRID_SAMPL
 inline constinit GridSamplerOp grid_sampler_2d{"aten::grid_sampler_2d" RUSH_GRID_SAMPLER_SCHEMA};
 inline constinit GridSamplerOp grid_sampler_3d{"aten::grid_sampler_3d" RUSH_GRID_SAMPLER_SCHEMA};
 #undef RUSH_GRID_SAMPLER_SCHEMA
+inline constinit Op<Tensor(const Tensor&, IntArrayRef, bool)> affine_grid_generator{
+    "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"};
 }  // namespace ops
 
 enum class GridInterpolation : int64_t { Bilinear, Nearest, Bicubic };
@@ -26,6 +28,14 @@ enum class GridPadding : int64_t { Zeros, Border, Reflection };
 inline Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
                            bool align_corners) {
   return ops::grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+// The grid for grid_sampler that gives images of `size`, (N, C, H, W) or (N, C, D, H, W), mapped by the affine maps
+// theta, (N, 2, 3) or (N, 3, 4): at each pixel, theta times its own place and 1. (N, H, W, 2) or (N, D, H, W, 3).
+// Throws ValueError for other shapes or sizes that are not positive, TypeError for a theta that is not of floating
+// point.
+inline Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_corners) {
+  return ops::affine_grid_generator(theta, size, align_corners);
 }
 
 }  // namespace rush

@@ -24,10 +24,12 @@ void register_ops(Registry& r) {
   register_matrix_norm_ops(r);
   register_attention_ops(r);
   register_copy_ops(r);
+  register_ctc_loss_ops(r);
   register_dropout_ops(r);
   register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
+  register_fractional_pool_ops(r);
   register_histogram_ops(r);
   register_factory_ops(r);
   register_loss_ops(r);

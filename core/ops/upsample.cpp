@@ -147,6 +147,8 @@ void register_upsample_ops(Registry& r) {
   RUSH_REGISTER_UPSAMPLE(upsample_bilinear2d, smooth, Linear, 2)
   RUSH_REGISTER_UPSAMPLE(upsample_trilinear3d, smooth, Linear, 3)
   RUSH_REGISTER_UPSAMPLE(upsample_bicubic2d, smooth, Cubic, 2)
+  RUSH_REGISTER_UPSAMPLE(_upsample_bilinear2d_aa, smooth, LinearAntialiased, 2)
+  RUSH_REGISTER_UPSAMPLE(_upsample_bicubic2d_aa, smooth, CubicAntialiased, 2)
 #undef RUSH_REGISTER_UPSAMPLE
 }
 

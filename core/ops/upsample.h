@@ -11,20 +11,23 @@ using OptionalScales = std::optional<ArrayRef<double>>;
 
 // Each operator has a form with one scale per dimension (operator name as it stands), one with a list of output sizes
 // or of scales (`_vec`), and a backward pass. Linear and cubic ones also say whether the corners are aligned.
-#define RUSH_UPSAMPLE_TABLE(NEAREST, SMOOTH)                                                                        \
-  NEAREST(upsample_nearest1d, "1", "3", "float? scales=None", OptionalScale)                                        \
-  NEAREST(upsample_nearest2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale) \
-  NEAREST(upsample_nearest3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",         \
-          OptionalScale, OptionalScale, OptionalScale)                                                              \
-  NEAREST(_upsample_nearest_exact1d, "1", "3", "float? scales=None", OptionalScale)                                 \
-  NEAREST(_upsample_nearest_exact2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale,         \
-          OptionalScale)                                                                                            \
-  NEAREST(_upsample_nearest_exact3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",  \
-          OptionalScale, OptionalScale, OptionalScale)                                                              \
-  SMOOTH(upsample_linear1d, "1", "3", "float? scales=None", OptionalScale)                                          \
-  SMOOTH(upsample_bilinear2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale) \
-  SMOOTH(upsample_bicubic2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale)  \
-  SMOOTH(upsample_trilinear3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",        \
+#define RUSH_UPSAMPLE_TABLE(NEAREST, SMOOTH)                                                                           \
+  NEAREST(upsample_nearest1d, "1", "3", "float? scales=None", OptionalScale)                                           \
+  NEAREST(upsample_nearest2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale)    \
+  NEAREST(upsample_nearest3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",            \
+          OptionalScale, OptionalScale, OptionalScale)                                                                 \
+  NEAREST(_upsample_nearest_exact1d, "1", "3", "float? scales=None", OptionalScale)                                    \
+  NEAREST(_upsample_nearest_exact2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale,            \
+          OptionalScale)                                                                                               \
+  NEAREST(_upsample_nearest_exact3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",     \
+          OptionalScale, OptionalScale, OptionalScale)                                                                 \
+  SMOOTH(upsample_linear1d, "1", "3", "float? scales=None", OptionalScale)                                             \
+  SMOOTH(upsample_bilinear2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale)    \
+  SMOOTH(upsample_bicubic2d, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale)     \
+  SMOOTH(_upsample_bilinear2d_aa, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale,               \
+         OptionalScale)                                                                                                \
+  SMOOTH(_upsample_bicubic2d_aa, "2", "4", "float? scales_h=None, float? scales_w=None", OptionalScale, OptionalScale) \
+  SMOOTH(upsample_trilinear3d, "3", "5", "float? scales_d=None, float? scales_h=None, float? scales_w=None",           \
          OptionalScale, OptionalScale, OptionalScale)
 
 namespace ops {
@@ -58,6 +61,8 @@ RUSH_UPSAMPLE_TABLE(RUSH_DECLARE_NEAREST, RUSH_DECLARE_SMOOTH)
 //   nearest: element floor(o / scale); nearest_exact: floor((o + 0.5) / scale)
 //   linear, bilinear, trilinear: weighted mean of the two neighbours in each dimension
 //   bicubic: cubic convolution over four neighbours, A = -0.75 (Keys 1981)
+//   bilinear_aa, bicubic_aa: where the result is smaller, the filter is as many times wider, so that all elements
+//     between count; the cubic one has A = -0.5
 #define RUSH_DEFINE_NEAREST(name, ...)                                     \
   inline Tensor name(const Tensor& input, OptionalIntArrayRef output_size, \
                      const OptionalScales& scale_factors = std::nullopt) { \
@@ -72,7 +77,7 @@ RUSH_UPSAMPLE_TABLE(RUSH_DEFINE_NEAREST, RUSH_DEFINE_SMOOTH)
 #undef RUSH_DEFINE_NEAREST
 #undef RUSH_DEFINE_SMOOTH
 
-enum class UpsampleMode : int8_t { Nearest, NearestExact, Linear, Cubic };
+enum class UpsampleMode : int8_t { Nearest, NearestExact, Linear, Cubic, LinearAntialiased, CubicAntialiased };
 
 struct UpsampleAxis {
   int64_t input = 1, output = 1;

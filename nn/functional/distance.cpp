@@ -1,5 +1,6 @@
 #include "nn/functional/distance.h"
 
+#include "core/ops/distance.h"
 #include "core/ops/norm.h"
 
 namespace rush::nn::functional {
@@ -11,5 +12,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilar
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& o) {
   return rush::pairwise_distance(x1, x2, o.p(), o.eps(), o.keepdim());
 }
+
+Tensor pdist(const Tensor& input, double p) { return rush::pdist(input, p); }
 
 }  // namespace rush::nn::functional

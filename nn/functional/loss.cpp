@@ -1,7 +1,12 @@
 #include "nn/functional/loss.h"
 
+#include <cmath>
+#include <numbers>
+
+#include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
+#include "core/ops/ctc_loss.h"
 #include "core/ops/loss.h"
 #include "core/ops/norm.h"
 #include "nn/functional/optional_tensor.h"
@@ -80,6 +85,46 @@ Tensor reduced(const Tensor& losses, const reduction_t& reduction) {
 }
 
 }  // namespace
+
+// The variances, with a dimension for each of the input's.
+static Tensor checked_variance(const Tensor& input, const Tensor& var) {
+  RUSH_CHECK_VALUE(!var.lt(0).any().item<bool>(), "gaussian_nll_loss: a variance is negative");
+  if (var.sizes() == input.sizes()) return var;
+  if (input.dim() > 0 && var.sizes() == input.sizes().slice(0, input.sizes().size() - 1)) return var.unsqueeze(-1);
+  int64_t wider = 0;  // dimensions in which one variance counts for all
+  bool fits = var.dim() == input.dim();
+  for (int64_t d = 0; fits && d < input.dim(); ++d) {
+    wider += var.size(d) != input.size(d);
+    fits = var.size(d) == input.size(d) || var.size(d) == 1;
+  }
+  RUSH_CHECK_VALUE(fits && wider == 1, "gaussian_nll_loss: variances of shape ", var.sizes(),
+                   " do not go with an input of shape ", input.sizes());
+  return var;
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNLLLossFuncOptions& o) {
+  Tensor variance = checked_variance(input, var).clone();
+  {
+    // As in PyTorch the gradient does not notice that small variances are lifted.
+    const NoGradGuard no_grad;
+    variance.clamp_min_(o.eps());
+  }
+  Tensor losses = (variance.log() + (input - target).square() / variance) * 0.5;
+  if (o.full()) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
+  return reduced(losses, o.reduction());
+}
+
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CTCLossFuncOptions& o) {
+  return rush::ctc_loss(log_probs, targets, input_lengths, target_lengths, o.blank(), reduction_get_enum(o.reduction()),
+                        o.zero_infinity());
+}
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
+                const CTCLossFuncOptions& o) {
+  return rush::ctc_loss(log_probs, targets, input_lengths, target_lengths, o.blank(), reduction_get_enum(o.reduction()),
+                        o.zero_infinity());
+}
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
                                    const MultilabelSoftMarginLossFuncOptions& o) {

@@ -27,6 +27,16 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions&
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& options = {});
 // e^input - target input; or, of rates themselves, input - target log(input + eps)
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options = {});
+// ((input - target)^2 / var + log(var)) / 2, for the variance `var` of each element or, with a last dimension of 1 or
+// none, of each row. Throws ValueError for a negative variance.
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNLLLossFuncOptions& options = {});
+// -log of the probability of label sequences in all their alignments: see rush::ctc_loss. Lengths are int tensors or
+// lists.
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CTCLossFuncOptions& options = {});
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
+                const CTCLossFuncOptions& options = {});
 // input where the target is 1, max(0, margin - input) where it is -1.
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target,
                             const HingeEmbeddingLossFuncOptions& options = {});

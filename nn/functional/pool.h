@@ -1,4 +1,6 @@
 #pragma once
+#include <tuple>
+
 #include "core/tensor.h"
 #include "nn/options/pool.h"
 
@@ -24,5 +26,29 @@ Tensor adaptive_avg_pool3d(const Tensor& input, const AdaptiveAvgPool3dFuncOptio
 Tensor adaptive_max_pool1d(const Tensor& input, const AdaptiveMaxPool1dFuncOptions& options);
 Tensor adaptive_max_pool2d(const Tensor& input, const AdaptiveMaxPool2dFuncOptions& options);
 Tensor adaptive_max_pool3d(const Tensor& input, const AdaptiveMaxPool3dFuncOptions& options);
+
+// The largest element of each window, and its position within its plane.
+#define RUSH_WITH_INDICES(function, Options) \
+  std::tuple<Tensor, Tensor> function##_with_indices(const Tensor& input, const Options& options);
+RUSH_WITH_INDICES(max_pool1d, MaxPool1dFuncOptions)
+RUSH_WITH_INDICES(max_pool2d, MaxPool2dFuncOptions)
+RUSH_WITH_INDICES(max_pool3d, MaxPool3dFuncOptions)
+RUSH_WITH_INDICES(adaptive_max_pool1d, AdaptiveMaxPool1dFuncOptions)
+RUSH_WITH_INDICES(adaptive_max_pool2d, AdaptiveMaxPool2dFuncOptions)
+RUSH_WITH_INDICES(adaptive_max_pool3d, AdaptiveMaxPool3dFuncOptions)
+RUSH_WITH_INDICES(fractional_max_pool2d, FractionalMaxPool2dFuncOptions)
+RUSH_WITH_INDICES(fractional_max_pool3d, FractionalMaxPool3dFuncOptions)
+#undef RUSH_WITH_INDICES
+
+// The largest element of windows at steps that are a fraction: see rush::fractional_max_pool2d. Throws ValueError
+// unless either the output's size is given or its ratio to the input's.
+Tensor fractional_max_pool2d(const Tensor& input, const FractionalMaxPool2dFuncOptions& options);
+Tensor fractional_max_pool3d(const Tensor& input, const FractionalMaxPool3dFuncOptions& options);
+
+// Puts pooled values back to the positions in `indices`, zeros elsewhere. Throws ValueError for an output_size that
+// pooling would not have made to the input's.
+Tensor max_unpool1d(const Tensor& input, const Tensor& indices, const MaxUnpool1dFuncOptions& options);
+Tensor max_unpool2d(const Tensor& input, const Tensor& indices, const MaxUnpool2dFuncOptions& options);
+Tensor max_unpool3d(const Tensor& input, const Tensor& indices, const MaxUnpool3dFuncOptions& options);
 
 }  // namespace rush::nn::functional

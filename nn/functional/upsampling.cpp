@@ -48,6 +48,9 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
   RUSH_CHECK_VALUE(smooth || !o.align_corners(),
                    "interpolate: align_corners goes with kLinear, kBilinear, kBicubic and ", "kTrilinear only, got ",
                    enumtype::get_enum_name(o.mode()));
+  RUSH_CHECK_VALUE(!o.antialias() || ((is(kBilinear) || is(kBicubic)) && input.dim() == 4),
+                   "interpolate: antialias goes with kBilinear and kBicubic on 4 dimensions only, got ",
+                   enumtype::get_enum_name(o.mode()), " and shape ", input.sizes());
   const Target to = target_of(input, o, is(kArea) || o.recompute_scale_factor().value_or(false));
   OptionalIntArrayRef sizes;
   if (to.sizes) sizes = IntArrayRef(*to.sizes);
@@ -66,6 +69,8 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
   if (is(kArea) && dim == 4) return adaptive_avg_pool2d(input, *sizes);
   if (is(kArea)) return adaptive_avg_pool3d(input, *sizes);
   if (is(kLinear) && dim == 3) return upsample_linear1d(input, sizes, align, factors);
+  if (is(kBilinear) && o.antialias()) return _upsample_bilinear2d_aa(input, sizes, align, factors);
+  if (is(kBicubic) && o.antialias()) return _upsample_bicubic2d_aa(input, sizes, align, factors);
   if (is(kBilinear) && dim == 4) return upsample_bilinear2d(input, sizes, align, factors);
   if (is(kBicubic) && dim == 4) return upsample_bicubic2d(input, sizes, align, factors);
   RUSH_CHECK_VALUE(is(kTrilinear) && dim == 5, "interpolate: ", enumtype::get_enum_name(o.mode()),
@@ -79,6 +84,10 @@ Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& o) {
 
 Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& o) {
   return rush::pixel_unshuffle(input, o.downscale_factor());
+}
+
+Tensor channel_shuffle(const Tensor& input, const ChannelShuffleFuncOptions& o) {
+  return rush::channel_shuffle(input, o.groups());
 }
 
 }  // namespace rush::nn::functional

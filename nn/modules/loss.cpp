@@ -57,4 +57,10 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_BODY)
   RUSH_LOSS_PRINT(Name)
 RUSH_FORALL_TRIPLE_LOSSES(RUSH_TRIPLE_LOSS_BODY)
 
+Tensor CTCLossImpl::forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                            const Tensor& target_lengths) {
+  return functional::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);
+}
+RUSH_LOSS_PRINT(CTCLoss)
+
 }  // namespace rush::nn

@@ -25,6 +25,7 @@ namespace rush::nn {
 
 // Those of three tensors.
 #define RUSH_FORALL_TRIPLE_LOSSES(X)            \
+  X(GaussianNLLLoss, gaussian_nll_loss)         \
   X(MarginRankingLoss, margin_ranking_loss)     \
   X(CosineEmbeddingLoss, cosine_embedding_loss) \
   X(TripletMarginLoss, triplet_margin_loss)     \
@@ -46,7 +47,7 @@ namespace rush::nn {
 RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
-// forward(input1, input2, target) or forward(anchor, positive, negative).
+// forward(input1, input2, target), forward(anchor, positive, negative) or forward(input, target, variance).
 #define RUSH_LOSS_MODULE(Name, function)                                            \
   class Name##Impl : public Cloneable<Name##Impl> {                                 \
    public:                                                                          \
@@ -60,5 +61,18 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
   RUSH_MODULE(Name);
 RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
+
+// torch.nn.CTCLoss: see functional::ctc_loss.
+class CTCLossImpl : public Cloneable<CTCLossImpl> {
+ public:
+  explicit CTCLossImpl(const CTCLossOptions& options = {}) : options(options) {}
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                 const Tensor& target_lengths);
+
+  CTCLossOptions options;
+};
+RUSH_MODULE(CTCLoss);
 
 }  // namespace rush::nn

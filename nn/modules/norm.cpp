@@ -1,9 +1,15 @@
 #include "nn/modules/norm.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "core/ops/binary.h"
+#include "core/ops/compare.h"
 #include "core/ops/factories.h"
+#include "core/ops/pad.h"
+#include "core/ops/pool.h"
+#include "core/ops/range.h"
+#include "core/ops/view.h"
 #include "nn/functional/norm.h"
 #include "nn/init.h"
 
@@ -120,6 +126,28 @@ RUSH_NORM_CLASSES(InstanceNorm, 3)
 Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
+                ", k=", options.k(), ")");
+}
+
+void CrossMapLRN2dImpl::reset() {
+  RUSH_CHECK_VALUE(options.size() > 0, "CrossMapLRN2d: size must be positive, got ", options.size());
+}
+Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
+  RUSH_CHECK_VALUE(input.dim() == 4, "CrossMapLRN2d: expected 4 dimensions, got shape ", input.sizes());
+  if (input.numel() == 0) return input;
+  const int64_t half = (options.size() + 1) / 2, channels = input.size(1), reach = std::min(half, channels) - 1;
+  // (N, 1, C, H W), so that a window over channels is one of two dimensions.
+  const Tensor squares = (input * input).reshape({input.size(0), 1, channels, -1});
+  const Tensor padded = constant_pad_nd(squares, {0, 0, reach, reach});
+  Tensor sums = avg_pool2d(padded, {2 * reach + 1, 1}, {1, 1}, 0, false, true, /*divisor_override=*/1);
+  const Tensor late = arange(0, channels, input.options().dtype(kInt64)).ge(half).to(input.scalar_type());
+  sums = sums + squares.narrow(2, 0, 1) * late.view({-1, 1});
+  const Tensor scale =
+      sums.reshape(input.sizes()) * (options.alpha() / static_cast<double>(options.size())) + options.k();
+  return input * scale.pow(-options.beta());
+}
+void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
                 ", k=", options.k(), ")");
 }
 

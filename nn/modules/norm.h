@@ -1,4 +1,4 @@
-// BatchNorm, InstanceNorm, LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm.
+// BatchNorm, InstanceNorm, LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm, CrossMapLRN2d.
 #pragma once
 #include "nn/cloneable.h"
 #include "nn/options/norm.h"
@@ -75,6 +75,20 @@ class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
   LocalResponseNormOptions options;
 };
 RUSH_MODULE(LocalResponseNorm);
+
+// What LocalResponseNorm computes, on (N, C, H, W), with PyTorch's deviations: channel 0 stays in the sum of all
+// channels from (size + 1) / 2 on, where it has left their window; an even size counts as the odd one below, but in the
+// mean. The gradient is that of these values; PyTorch's, of a window moved aside, is not. torch.nn.CrossMapLRN2d.
+class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
+ public:
+  explicit CrossMapLRN2dImpl(const CrossMapLRN2dOptions& options) : options(options) { CrossMapLRN2dImpl::reset(); }
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+
+  CrossMapLRN2dOptions options;
+};
+RUSH_MODULE(CrossMapLRN2d);
 
 // Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {

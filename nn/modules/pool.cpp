@@ -25,6 +25,11 @@ std::string describe(const LPPoolOptions<D>& o) {
              ", ceil_mode=", o.ceil_mode());
 }
 
+template <size_t D>
+std::string describe(const MaxUnpoolOptions<D>& o) {
+  return str("kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(), ", padding=", o.padding().ref());
+}
+
 template <class Size>
 std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
   std::vector<std::string> sizes;
@@ -34,11 +39,53 @@ std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
 
 }  // namespace
 
+#define RUSH_POOL_PRINT(Name)                                     \
+  void Name##Impl::pretty_print(std::ostream& stream) const {     \
+    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+  }
 #define RUSH_POOL_BODY(Name, function)                                                             \
   Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, options); } \
-  void Name##Impl::pretty_print(std::ostream& stream) const {                                      \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")";                                  \
-  }
+  RUSH_POOL_PRINT(Name)
 RUSH_FORALL_POOLS(RUSH_POOL_BODY)
+RUSH_FORALL_MAX_POOLS(RUSH_POOL_BODY)
+
+#define RUSH_POOL_INDICES(Name, function)                                            \
+  std::tuple<Tensor, Tensor> Name##Impl::forward_with_indices(const Tensor& input) { \
+    return functional::function##_with_indices(input, options);                      \
+  }
+RUSH_FORALL_MAX_POOLS(RUSH_POOL_INDICES)
+
+#define RUSH_FRACTIONAL_POOL_BODY(Name, function)                                                                    \
+  void Name##Impl::reset() {                                                                                         \
+    RUSH_CHECK_VALUE(options.output_size().has_value() != options.output_ratio().has_value(),                        \
+                     #Name ": give either output_size or output_ratio");                                             \
+    for (const double ratio : options.output_ratio().value_or(0.5)) {                                                \
+      RUSH_CHECK_VALUE(ratio > 0 && ratio < 1, #Name ": output_ratio must be between 0 and 1, got ", ratio);         \
+    }                                                                                                                \
+    const Tensor given = options._random_samples();                                                                  \
+    _random_samples = register_buffer("_random_samples", given.defined() ? given.detach() : given);                  \
+  }                                                                                                                  \
+  Name##Options Name##Impl::call_options() const { return Name##Options(options)._random_samples(_random_samples); } \
+  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, call_options()); }            \
+  std::tuple<Tensor, Tensor> Name##Impl::forward_with_indices(const Tensor& input) {                                 \
+    return functional::function##_with_indices(input, call_options());                                               \
+  }                                                                                                                  \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
+RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool2d, fractional_max_pool2d)
+RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool3d, fractional_max_pool3d)
+
+#define RUSH_UNPOOL_BODY(D)                                                                     \
+  Tensor MaxUnpool##D##dImpl::forward(const Tensor& input, const Tensor& indices,               \
+                                      const std::optional<std::vector<int64_t>>& output_size) { \
+    const auto call = functional::MaxUnpool##D##dFuncOptions(options.kernel_size())             \
+                          .stride(options.stride())                                             \
+                          .padding(options.padding())                                           \
+                          .output_size(output_size);                                            \
+    return functional::max_unpool##D##d(input, indices, call);                                  \
+  }                                                                                             \
+  RUSH_POOL_PRINT(MaxUnpool##D##d)
+RUSH_UNPOOL_BODY(1)
+RUSH_UNPOOL_BODY(2)
+RUSH_UNPOOL_BODY(3)
 
 }  // namespace rush::nn

@@ -22,6 +22,7 @@ std::string describe(const FoldOptions& o) {
 }
 std::string describe(const PixelShuffleOptions& o) { return str("upscale_factor=", o.upscale_factor()); }
 std::string describe(const PixelUnshuffleOptions& o) { return str("downscale_factor=", o.downscale_factor()); }
+std::string describe(const ChannelShuffleOptions& o) { return str("groups=", o.groups()); }
 template <size_t D>
 std::string describe(const PaddingOptions<D>& o) {
   return str("padding=", o.padding().ref());
@@ -80,11 +81,34 @@ Tensor UpsampleImpl::forward(const Tensor& input) {
                                             .align_corners(options.align_corners()));
 }
 
+namespace {
+
+// Where an upsampling module goes, as it is printed.
+template <class Options>
+std::string target(const Options& o) {
+  return o.scale_factor() ? str("scale_factor=", *o.scale_factor()) : str("size=", o.size() ? str(*o.size()) : "none");
+}
+
+}  // namespace
+
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
-  const auto& o = options;
-  const std::string target =
-      o.scale_factor() ? str("scale_factor=", *o.scale_factor()) : str("size=", o.size() ? str(*o.size()) : "none");
-  stream << "rush::nn::Upsample(" << target << ", mode=" << enumtype::get_enum_name(o.mode()) << ")";
+  stream << "rush::nn::Upsample(" << target(options) << ", mode=" << enumtype::get_enum_name(options.mode()) << ")";
+}
+
+Tensor UpsamplingNearest2dImpl::forward(const Tensor& input) {
+  const auto to = functional::InterpolateFuncOptions().size(options.size()).scale_factor(options.scale_factor());
+  return functional::interpolate(input, to);
+}
+void UpsamplingNearest2dImpl::pretty_print(std::ostream& stream) const {
+  stream << "rush::nn::UpsamplingNearest2d(" << target(options) << ", mode=kNearest)";
+}
+
+Tensor UpsamplingBilinear2dImpl::forward(const Tensor& input) {
+  auto to = functional::InterpolateFuncOptions().size(options.size()).scale_factor(options.scale_factor());
+  return functional::interpolate(input, to.mode(kBilinear).align_corners(true));
+}
+void UpsamplingBilinear2dImpl::pretty_print(std::ostream& stream) const {
+  stream << "rush::nn::UpsamplingBilinear2d(" << target(options) << ", mode=kBilinear)";
 }
 
 }  // namespace rush::nn

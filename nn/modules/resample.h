@@ -1,5 +1,5 @@
 // Modules without parameters that move or resize what lies in space: Fold, Unfold, Upsample, PixelShuffle,
-// PixelUnshuffle and the paddings.
+// PixelUnshuffle, ChannelShuffle and the paddings.
 #pragma once
 #include "nn/cloneable.h"
 #include "nn/options/fold.h"
@@ -9,11 +9,12 @@
 namespace rush::nn {
 
 // torch.nn.Fold and so on: forward(input) is the function of nn::functional.
-#define RUSH_FORALL_RESAMPLERS(X) \
-  X(Fold, fold)                   \
-  X(Unfold, unfold)               \
-  X(PixelShuffle, pixel_shuffle)  \
-  X(PixelUnshuffle, pixel_unshuffle)
+#define RUSH_FORALL_RESAMPLERS(X)    \
+  X(Fold, fold)                      \
+  X(Unfold, unfold)                  \
+  X(PixelShuffle, pixel_shuffle)     \
+  X(PixelUnshuffle, pixel_unshuffle) \
+  X(ChannelShuffle, channel_shuffle)
 
 // On (N, C, spatial...) or (C, spatial...). torch.nn.ReflectionPad1d and so on.
 // clang-format off
@@ -51,5 +52,22 @@ class UpsampleImpl : public Cloneable<UpsampleImpl> {
   UpsampleOptions options;
 };
 RUSH_MODULE(Upsample);
+
+// Upsample of (N, C, H, W) by kNearest, and by kBilinear with aligned corners. torch.nn.UpsamplingNearest2d,
+// UpsamplingBilinear2d.
+#define RUSH_UPSAMPLING_MODULE(Name)                                                     \
+  class Name##Impl : public Cloneable<Name##Impl> {                                      \
+   public:                                                                               \
+    explicit Name##Impl(UpsamplingOptions options = {}) : options(std::move(options)) {} \
+    void reset() override {}                                                             \
+    void pretty_print(std::ostream& stream) const override;                              \
+    Tensor forward(const Tensor& input);                                                 \
+                                                                                         \
+    UpsamplingOptions options;                                                           \
+  };                                                                                     \
+  RUSH_MODULE(Name)
+RUSH_UPSAMPLING_MODULE(UpsamplingNearest2d);
+RUSH_UPSAMPLING_MODULE(UpsamplingBilinear2d);
+#undef RUSH_UPSAMPLING_MODULE
 
 }  // namespace rush::nn

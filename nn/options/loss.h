@@ -76,6 +76,23 @@ struct PoissonNLLLossOptions {
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+// torch.nn.GaussianNLLLoss, which libtorch does not have.
+struct GaussianNLLLossOptions {
+  // Whether the constant log(2 pi) / 2 is added.
+  RUSH_ARG(bool, full) = false;
+  // The least variance.
+  RUSH_ARG(double, eps) = 1e-6;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
+
+struct CTCLossOptions {
+  // The class that stands for no label.
+  RUSH_ARG(int64_t, blank) = 0;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+  // Whether infinite losses, of targets longer than their inputs allow, and their gradients become zero.
+  RUSH_ARG(bool, zero_infinity) = false;
+};
+
 struct HingeEmbeddingLossOptions {
   RUSH_ARG(double, margin) = 1.0;
   RUSH_ARG(reduction_t, reduction) = kMean;
@@ -124,6 +141,8 @@ struct TripletMarginWithDistanceLossOptions {
 
 namespace functional {
 using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
+using GaussianNLLLossFuncOptions = GaussianNLLLossOptions;
+using CTCLossFuncOptions = CTCLossOptions;
 using HingeEmbeddingLossFuncOptions = HingeEmbeddingLossOptions;
 using MarginRankingLossFuncOptions = MarginRankingLossOptions;
 using CosineEmbeddingLossFuncOptions = CosineEmbeddingLossOptions;

@@ -19,6 +19,13 @@ struct ConstantPadOptions {
   RUSH_ARG(double, value);
 };
 
+template <size_t D>
+using ReflectionPadOptions = PaddingOptions<D>;
+template <size_t D>
+using ReplicationPadOptions = PaddingOptions<D>;
+template <size_t D>
+using ZeroPadOptions = PaddingOptions<D>;
+
 #define RUSH_PADDING_OPTIONS(D)                          \
   using ReflectionPad##D##dOptions = PaddingOptions<D>;  \
   using ReplicationPad##D##dOptions = PaddingOptions<D>; \

@@ -1,6 +1,8 @@
 #pragma once
 #include <optional>
+#include <vector>
 
+#include "core/tensor.h"
 #include "nn/arg.h"
 #include "nn/expanding_array.h"
 
@@ -62,7 +64,49 @@ using AdaptiveMaxPool1dOptions = AdaptiveAvgPool1dOptions;
 using AdaptiveMaxPool2dOptions = AdaptiveAvgPool2dOptions;
 using AdaptiveMaxPool3dOptions = AdaptiveAvgPool3dOptions;
 
+template <size_t D>
+struct MaxUnpoolOptions {
+  MaxUnpoolOptions(int64_t kernel_size) : MaxUnpoolOptions(ExpandingArray<D>(kernel_size)) {}
+  MaxUnpoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  RUSH_ARG(ExpandingArray<D>, stride);
+  RUSH_ARG(ExpandingArray<D>, padding) = 0;
+};
+using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
+using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
+using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
+
+// Either the output's size is given, or its ratio to the input's, between 0 and 1.
+template <size_t D>
+struct FractionalMaxPoolOptions {
+  FractionalMaxPoolOptions(int64_t kernel_size) : kernel_size_(kernel_size) {}
+  FractionalMaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size) {}
+  using ExpandingArrayDouble = ExpandingArray<D, double>;
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  RUSH_ARG(std::optional<ExpandingArray<D>>, output_size) = std::nullopt;
+  RUSH_ARG(std::optional<ExpandingArrayDouble>, output_ratio) = std::nullopt;
+  // (N, C, D) of numbers in [0, 1) that place the windows. Default: drawn anew at each call.
+  RUSH_ARG(Tensor, _random_samples);
+};
+using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;
+using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
+
 namespace functional {
+template <size_t D>
+struct MaxUnpoolFuncOptions {
+  MaxUnpoolFuncOptions(int64_t kernel_size) : MaxUnpoolFuncOptions(ExpandingArray<D>(kernel_size)) {}
+  MaxUnpoolFuncOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  RUSH_ARG(ExpandingArray<D>, kernel_size);
+  RUSH_ARG(ExpandingArray<D>, stride);
+  RUSH_ARG(ExpandingArray<D>, padding) = 0;
+  // The spatial dimensions' sizes, or all. Default: the smallest that the pooled input can have had.
+  RUSH_ARG(std::optional<std::vector<int64_t>>, output_size) = std::nullopt;
+};
+using MaxUnpool1dFuncOptions = MaxUnpoolFuncOptions<1>;
+using MaxUnpool2dFuncOptions = MaxUnpoolFuncOptions<2>;
+using MaxUnpool3dFuncOptions = MaxUnpoolFuncOptions<3>;
+using FractionalMaxPool2dFuncOptions = FractionalMaxPool2dOptions;
+using FractionalMaxPool3dFuncOptions = FractionalMaxPool3dOptions;
 using MaxPool1dFuncOptions = MaxPool1dOptions;
 using MaxPool2dFuncOptions = MaxPool2dOptions;
 using MaxPool3dFuncOptions = MaxPool3dOptions;

@@ -18,6 +18,20 @@ struct UpsampleOptions {
   RUSH_ARG(std::optional<bool>, align_corners) = std::nullopt;
 };
 
+// The modules of one mode, which libtorch does not have.
+struct UpsamplingOptions {
+  RUSH_ARG(std::optional<std::vector<int64_t>>, size) = std::nullopt;
+  RUSH_ARG(std::optional<std::vector<double>>, scale_factor) = std::nullopt;
+};
+using UpsamplingNearest2dOptions = UpsamplingOptions;
+using UpsamplingBilinear2dOptions = UpsamplingOptions;
+
+// torch.nn.ChannelShuffle, which libtorch does not have.
+struct ChannelShuffleOptions {
+  ChannelShuffleOptions(int64_t groups) : groups_(groups) {}
+  RUSH_ARG(int64_t, groups);
+};
+
 struct PixelShuffleOptions {
   PixelShuffleOptions(int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
   RUSH_ARG(int64_t, upscale_factor);
@@ -39,8 +53,11 @@ struct InterpolateFuncOptions {
   RUSH_ARG(std::optional<bool>, align_corners) = std::nullopt;
   // Whether the scale is computed from the sizes that it led to, instead of used as it is.
   RUSH_ARG(std::optional<bool>, recompute_scale_factor) = std::nullopt;
+  // Whether kBilinear and kBicubic look at all elements between when they make an image smaller.
+  RUSH_ARG(bool, antialias) = false;
 };
 
+using ChannelShuffleFuncOptions = ChannelShuffleOptions;
 using PixelShuffleFuncOptions = PixelShuffleOptions;
 using PixelUnshuffleFuncOptions = PixelUnshuffleOptions;
 

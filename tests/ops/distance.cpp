@@ -48,4 +48,28 @@ TEST_CASE("cdist: bad input") {
   CHECK_THROWS_AS(cdist(ones({2, 3}), ones({2, 3}, kFloat64)), TypeError);
 }
 
+TEST_CASE("pdist: each pair of rows once") {
+  const Tensor x = leaf({4, 3});
+  for (const double p : {0.0, 1.0, 2.0, 3.0, kInfinity}) {
+    Doubles expected;
+    for (int64_t i = 0; i < 4; ++i) {
+      for (int64_t j = i + 1; j < 4; ++j) expected.push_back((x[i] - x[j]).norm(p).item<double>());
+    }
+    const Doubles got = values(pdist(x, p));
+    REQUIRE(got.size() == expected.size());
+    for (size_t k = 0; k < got.size(); ++k) CHECK(got[k] == doctest::Approx(expected[k]).epsilon(1e-12));
+  }
+  check_gradients([](const Tensors& in) { return Tensors{pdist(in[0])}; }, {x});
+  check_gradients([](const Tensors& in) { return Tensors{pdist(in[0], 3)}; }, {x});
+  // Rows that are the same are at no distance, and have no gradient.
+  const Tensor twice = ones({2, 3}, kFloat64).requires_grad_();
+  pdist(twice).backward();
+  CHECK(values(twice.grad()) == Doubles(6, 0.0));
+  CHECK(pdist(zeros({1, 3})).numel() == 0);
+  CHECK(pdist(empty({5, 3}, kMeta)).sizes() == IntArrayRef({10}));
+  CHECK_THROWS_AS(pdist(zeros({3})), ValueError);
+  CHECK_THROWS_AS(pdist(zeros({2, 3}), -1), ValueError);
+  CHECK_THROWS_AS(pdist(zeros({2, 3}, kInt64)), TypeError);
+}
+
 }  // namespace

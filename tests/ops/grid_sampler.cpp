@@ -128,4 +128,29 @@ TEST_CASE("derivatives of grid_sampler") {
                   {leaf({1, 1, 2, 3, 2}), leaf({1, 1, 2, 1, 3}, 0.4)});
 }
 
+TEST_CASE("affine_grid_generator: the identity is every pixel's place, a map moves it") {
+  const Tensor identity = tensor({1., 0., 0., 0., 1., 0.}, kFloat64).view({1, 2, 3});
+  CHECK(values(affine_grid_generator(identity, {1, 1, 2, 3}, true)) ==
+        Doubles{-1, -1, 0, -1, 1, -1, -1, 1, 0, 1, 1, 1});
+  CHECK(values(affine_grid_generator(identity, {1, 1, 1, 2}, false)) == Doubles{-0.5, 0, 0.5, 0});
+  const Tensor image = leaf({1, 2, 4, 5}).detach();
+  for (const bool align : {true, false}) {
+    const Tensor same = grid_sampler(image, affine_grid_generator(identity, image.sizes(), align), 0, 0, align);
+    CHECK(same.allclose(image, 1e-12, 1e-12));
+    const Tensor flip = tensor({-1., 0., 0., 0., 1., 0.}, kFloat64).view({1, 2, 3});
+    const Tensor flipped = grid_sampler(image, affine_grid_generator(flip, image.sizes(), align), 0, 0, align);
+    CHECK(flipped.allclose(image.flip({3}), 1e-12, 1e-12));
+  }
+  CHECK(affine_grid_generator(empty({2, 3, 4}, kMeta), {2, 1, 3, 4, 5}, false).sizes() == IntArrayRef({2, 3, 4, 5, 3}));
+  check_gradients(
+      [](const Tensors& in) {
+        return Tensors{affine_grid_generator(in[0], {2, 1, 2, 3}, false)};
+      },
+      {leaf({2, 2, 3})});
+  CHECK_THROWS_AS(affine_grid_generator(identity, {1, 1, 2}, false), ValueError);
+  CHECK_THROWS_AS(affine_grid_generator(identity, {2, 1, 2, 2}, false), ValueError);
+  CHECK_THROWS_AS(affine_grid_generator(identity, {1, 1, -2, 2}, false), ValueError);
+  CHECK_THROWS_AS(affine_grid_generator(identity.to(kInt64), {1, 1, 2, 2}, false), TypeError);
+}
+
 }  // namespace

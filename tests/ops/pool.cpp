@@ -216,6 +216,11 @@ TEST_CASE("max_unpool puts values back where they came from") {
       {leaf({2, 3, 2, 3})});
   const auto [box, places] = max_pool3d_with_indices(scrambled({1, 2, 4, 4, 4}), 2);
   CHECK(max_unpool3d(box, places, {4, 4, 4}, {2, 2, 2}, {0, 0, 0}).sizes() == IntArrayRef({1, 2, 4, 4, 4}));
+  check_gradients(
+      [at = places](const Tensors& in) {
+        return Tensors{max_unpool3d(in[0], at, {4, 4, 4}, {2, 2, 2}, {0, 0, 0})};
+      },
+      {leaf({1, 2, 2, 2, 2})});
   CHECK_THROWS_AS(max_unpool2d(out, indices, {2, 2}), IndexError);
   CHECK_THROWS_AS(max_unpool2d(out, indices, {4}), ValueError);
   CHECK_THROWS_AS(max_unpool2d(out, places, {4, 6}), ValueError);

@@ -54,6 +54,55 @@ TEST_CASE("upsample: linear and cubic values") {
               1e-12);
 }
 
+// A dimension by the definition: each output the mean of all inputs, weighted by the filter around its centre, which is
+// as many times wider as the output is smaller.
+Doubles antialiased(const Doubles& in, int64_t outputs, bool cubic) {
+  const double ratio = static_cast<double>(in.size()) / static_cast<double>(outputs), wide = std::max(ratio, 1.0);
+  const auto filter = [&](double x) {
+    x = std::abs(x);
+    if (!cubic) return std::max(0.0, 1 - x);
+    if (x < 1) return 1.5 * x * x * x - 2.5 * x * x + 1;
+    return x < 2 ? -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2 : 0;
+  };
+  Doubles out;
+  for (int64_t o = 0; o < outputs; ++o) {
+    double sum = 0, total = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const double w = filter((static_cast<double>(i) + 0.5 - ratio * (static_cast<double>(o) + 0.5)) / wide);
+      sum += w * in[i];
+      total += w;
+    }
+    out.push_back(sum / total);
+  }
+  return out;
+}
+
+TEST_CASE("upsample: antialiased filters see all that they cover") {
+  const Tensor x = leaf({1, 1, 1, 11}).detach();
+  for (const int64_t outputs : {1, 2, 3, 5, 7, 11, 16}) {
+    CAPTURE(outputs);
+    check_close(values(_upsample_bilinear2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, false), 1e-12);
+    check_close(values(_upsample_bicubic2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, true), 1e-12);
+    check_close(values(_upsample_bicubic2d_aa(x.transpose(2, 3), {outputs, 1}, false)),
+                antialiased(values(x), outputs, true), 1e-12);
+  }
+  const Tensor image = leaf({2, 3, 9, 7}).detach();
+  for (const auto& resize : {_upsample_bilinear2d_aa, _upsample_bicubic2d_aa}) {
+    const Tensor small = resize(image, IntArrayRef({4, 5}), false, std::nullopt);
+    const Tensor last = resize(image.contiguous(MemoryFormat::ChannelsLast), IntArrayRef({4, 5}), false, std::nullopt);
+    CHECK(last.is_contiguous(MemoryFormat::ChannelsLast));
+    check_close(values(last), values(small), 1e-12);
+    check_close(values(resize(image.to(kFloat32), IntArrayRef({4, 5}), false, std::nullopt)), values(small), 1e-5);
+    check_close(values(resize(full({1, 1, 8, 8}, 2.5, kBFloat16), IntArrayRef({3, 3}), false, std::nullopt)),
+                Doubles(9, 2.5), 0.02);
+  }
+  // PyTorch 2.11's numbers.
+  const Tensor bytes = (arange(0, 36) * 7 % 256).to(kUInt8).view({1, 1, 6, 6});
+  CHECK(values(_upsample_bilinear2d_aa(bytes, {3, 2}, false)) == Doubles{39, 56, 114, 131, 189, 206});
+  CHECK(values(_upsample_bicubic2d_aa(bytes, {2, 3}, false)) == Doubles{52, 66, 79, 166, 180, 193});
+  CHECK_THROWS_AS(_upsample_bilinear2d_aa(x[0], {1, 2}, false), ValueError);
+}
+
 TEST_CASE("upsample: weights sum to one, and rows and columns are resized alike") {
   const Tensor flat = full({2, 3, 4, 5}, 2.5, kFloat64);
   const auto all = [](const Tensor& t, double value) {
@@ -98,6 +147,8 @@ TEST_CASE("upsample: first and second derivatives") {
           return Tensors{upsample_bicubic2d(in[0], std::nullopt, false, Scales{1.5, 0.8})};
         },
         {x});
+    check_gradients([](const Tensors& in) { return Tensors{_upsample_bilinear2d_aa(in[0], {2, 5}, false)}; }, {x});
+    check_gradients([](const Tensors& in) { return Tensors{_upsample_bicubic2d_aa(in[0], {2, 3}, true)}; }, {x});
   }
   const Tensor box = leaf({1, 1, 2, 3, 2});
   check_gradients([](const Tensors& in) { return Tensors{upsample_nearest3d(in[0], {3, 2, 3})}; }, {box});

@@ -1,0 +1,31 @@
+// Functional: a function as a module, for Sequential.
+#pragma once
+#include <functional>
+
+#include "nn/cloneable.h"
+
+namespace rush::nn {
+
+// forward(x) is function(x), or function(x, arguments...) with the arguments that it was made with:
+// Functional(relu), Functional(leaky_relu, 0.1). A function with overloads or defaults comes in a lambda. As in
+// libtorch; Python has none.
+class FunctionalImpl : public Cloneable<FunctionalImpl> {
+ public:
+  using Function = std::function<Tensor(Tensor)>;
+
+  explicit FunctionalImpl(Function function) : function_(std::move(function)) {}
+  template <class F, class... Args>
+  requires(sizeof...(Args) > 0) explicit FunctionalImpl(F function, Args... args)
+      : function_([function, args...](const Tensor& input) -> Tensor { return function(input, args...); }) {}
+
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(Tensor input) { return function_(std::move(input)); }
+  Tensor operator()(Tensor input) { return forward(std::move(input)); }
+
+ private:
+  Function function_;
+};
+RUSH_MODULE(Functional);
+
+}  // namespace rush::nn
