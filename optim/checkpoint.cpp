@@ -105,6 +105,20 @@ class TextPart final : public Checkpoint::Part {
   std::string read_;
 };
 
+class ExpectedPart final : public Checkpoint::Part {
+ public:
+  explicit ExpectedPart(std::string text) : text_(std::move(text)) {}
+  StateDict state() const override { return list_state(reinterpret_cast<const uint8_t*>(text_.data()), text_.size()); }
+  void load(const StateDict& dict) override {
+    const std::vector<uint8_t> bytes = list_from_state<uint8_t>(dict);
+    const std::string saved(bytes.begin(), bytes.end());
+    RUSH_CHECK_VALUE(saved == text_, "saved with '", saved, "', now '", text_, "'");
+  }
+
+ private:
+  std::string text_;
+};
+
 // What StateFields reads and writes.
 template <class T>
 class FieldPart final : public Checkpoint::Part {
@@ -165,6 +179,10 @@ Checkpoint& Checkpoint::add(const std::string& name, const Generator& generator)
 
 Checkpoint& Checkpoint::add(const std::string& name, std::string& value) {
   return add(name, std::make_unique<TextPart>(value));
+}
+
+Checkpoint& Checkpoint::expect(const std::string& name, std::string text) {
+  return add(name, std::make_unique<ExpectedPart>(std::move(text)));
 }
 
 #define RUSH_ADD_FIELD(type)                                          \

@@ -64,6 +64,8 @@ class Checkpoint {
   Checkpoint& add(const std::string& name, std::string& value);
   Checkpoint& add(const std::string& name, std::vector<int64_t>& values);
   Checkpoint& add(const std::string& name, std::vector<double>& values);
+  // A setting of the run: loading a checkpoint that was saved with another text does not fit.
+  Checkpoint& expect(const std::string& name, std::string text);
   // An optimiser or a schedule.
   template <optim::Stateful T>
   Checkpoint& add(const std::string& name, T& part);

@@ -63,7 +63,7 @@ TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 1600, 200);
   Trainer trainer(sets, {/*epochs=*/2, /*batch_size=*/32, /*lr=*/8e-3, rush::kCPU});
-  for (int64_t epoch = 0; epoch < 2; ++epoch) trainer.run_epoch(epoch);
+  while (trainer.epoch() < 2) trainer.run_epoch();
   const History& history = trainer.history();
   REQUIRE(history.train_loss.size() == 100);
   CHECK(history.train_loss.back().x == 2);

@@ -225,6 +225,8 @@ TEST_CASE("npz: NumPy's archives are read, and ours are read back") {
   save_npz(folder / "deflated", expected, NpzCompression::Deflated);
   check(folder / "deflated");
   CHECK(file_content(folder / "deflated").size() + 7000 < file_content(folder / "stored").size());
+  save_npz(folder / "none", {{"x", rush::ones({2})}, {"nothing", rush::empty({3, 0})}});
+  CHECK(load_npz(folder / "none")[1].second.sizes() == rush::IntArrayRef{3, 0});
   save_npz(folder / "empty", {});
   CHECK(load_npz(folder / "empty").empty());
 }
