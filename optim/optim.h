@@ -1,8 +1,9 @@
-// Every optimiser and schedule.
+// Every optimiser and schedule, and the files that keep them.
 #pragma once
 #include "optim/adadelta.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/checkpoint.h"
 #include "optim/cosine_schedules.h"
 #include "optim/factor_schedules.h"
 #include "optim/lbfgs.h"
@@ -12,4 +13,5 @@
 #include "optim/reduce_on_plateau.h"
 #include "optim/rmsprop.h"
 #include "optim/sequential_lr.h"
+#include "optim/serialize.h"
 #include "optim/sgd.h"

@@ -53,9 +53,9 @@ const Tensor* StateFields::take(std::string_view name) {
 
 bool StateFields::fits(std::string_view name, const Tensor& value, IntArrayRef sizes, ScalarType dtype,
                        bool exact_dtype) {
-  bool fits = exact_dtype ? value.scalar_type() == dtype
-                          : (is_floating_point(value.scalar_type()) && is_floating_point(dtype)) ||
-                                (is_complex(value.scalar_type()) && is_complex(dtype));
+  const ScalarType given = value.scalar_type();
+  bool fits = given == dtype || (!exact_dtype && ((is_floating_point(given) && is_floating_point(dtype)) ||
+                                                  (is_complex(given) && is_complex(dtype))));
   fits = fits && value.dim() == static_cast<int64_t>(sizes.size());
   for (size_t i = 0; fits && i < sizes.size(); ++i) {
     fits = sizes[i] < 0 || value.size(static_cast<int64_t>(i)) == sizes[i];

@@ -32,15 +32,28 @@ std::string follow_links(const std::string& path) {
   return target;
 }
 
-// A name that no other writer uses, in this process or another; O_EXCL settles what chance does not.
-FileDescriptor create_temporary(const std::string& target, std::string* name) {
+// A name that no other writer uses, in this process or another: calls `create` with one after the other until it does
+// not find that the file exists.
+template <class Create>
+std::string create_unique(const std::string& target, const Create& create) {
   static std::atomic<unsigned> serial{0};
-  FileDescriptor file;
+  std::string name;
   do {
-    *name = str(target, ".tmp-", ::getpid(), "-", serial++);
-    file = FileDescriptor(::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode));
-  } while (!file.valid() && errno == EEXIST);
-  return file;
+    name = str(target, ".tmp-", ::getpid(), "-", serial++);
+  } while (!create(name.c_str()) && errno == EEXIST);
+  return name;
+}
+
+std::string link_of(const FileDescriptor& file) { return str("/proc/self/fd/", file.get()); }
+
+// A file that has no name yet: a process that is killed leaves nothing behind. Invalid where the file system knows no
+// such files, or nothing could name it later.
+FileDescriptor create_nameless(const std::string& folder) {
+#ifdef O_TMPFILE
+  FileDescriptor file(::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kNewFileMode));
+  if (file.valid() && ::access(link_of(file).c_str(), F_OK) == 0) return file;
+#endif
+  return FileDescriptor();
 }
 
 // A rename is on disk only when its folder is. File systems that cannot flush a folder say so with EINVAL.
@@ -58,7 +71,13 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follo
   bool exists = ::stat(target_.c_str(), &old) == 0;
   RUSH_CHECK_IO(!exists || S_ISREG(old.st_mode), path_, ": cannot replace: not a regular file");
 
-  file_ = create_temporary(target_, &temporary_path_);
+  file_ = create_nameless(folder_of(target_));
+  if (!file_.valid()) {
+    temporary_path_ = create_unique(target_, [&](const char* name) {
+      file_ = FileDescriptor(::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode));
+      return file_.valid();
+    });
+  }
   if (!file_.valid()) {
     temporary_path_.clear();
     throw IOError(str(path_, ": cannot write in its folder: ", std::strerror(errno)));
@@ -86,6 +105,16 @@ void AtomicFile::write(const void* bytes, size_t size) {
 void AtomicFile::commit() {
   RUSH_CHECK_IO(file_.valid(), path_, ": committed twice");
   RUSH_CHECK_IO(::fsync(file_.get()) == 0, path_, ": cannot flush to disk: ", std::strerror(errno));
+  if (temporary_path_.empty()) {
+    const std::string nameless = link_of(file_);
+    bool named = false;
+    std::string name = create_unique(target_, [&](const char* candidate) {
+      named = ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, candidate, AT_SYMLINK_FOLLOW) == 0;
+      return named;
+    });
+    RUSH_CHECK_IO(named, path_, ": cannot write in its folder: ", std::strerror(errno));
+    temporary_path_ = std::move(name);
+  }
   RUSH_CHECK_IO(::close(file_.release()) == 0, path_, ": cannot close: ", std::strerror(errno));
   RUSH_CHECK_IO(::rename(temporary_path_.c_str(), target_.c_str()) == 0, path_,
                 ": cannot rename into place: ", std::strerror(errno));

@@ -10,7 +10,8 @@
 namespace rush::io {
 
 /// A file under construction. Bytes go to a temporary file in the folder of `path`; `commit` flushes them to disk and
-/// renames it over `path`. Destroyed without `commit`, it removes the temporary file and `path` stays as it was.
+/// renames it over `path`. Destroyed without `commit`, it removes the temporary file and `path` stays as it was. Where
+/// the file system allows, the temporary file has no name before `commit`, so that not even SIGKILL leaves one behind.
 /// A symbolic link is followed, and the permissions of a file that is replaced are kept.
 class AtomicFile {
  public:
@@ -30,7 +31,7 @@ class AtomicFile {
  private:
   std::string path_;            // as the caller gave it, for messages
   std::string target_;          // where links lead
-  std::string temporary_path_;  // empty once renamed
+  std::string temporary_path_;  // empty while it has no name, and once renamed
   FileDescriptor file_;
 };
 

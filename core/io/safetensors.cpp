@@ -10,7 +10,10 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/io/array_bytes.h"
 #include "core/io/atomic_file.h"
+#include "core/io/crc32.h"
+#include "core/io/little_endian.h"
 
 namespace rush::io {
 namespace {
@@ -23,6 +26,8 @@ constexpr uint64_t kMaxHeader = 100'000'000;  // as the reference implementation
 constexpr size_t kMaxDims = 64;               // as PyTorch
 constexpr size_t kAlignment = 8;              // of the data
 constexpr std::string_view kMetadataKey = "__metadata__";
+constexpr std::string_view kChecksumName = "__crc32__";
+constexpr size_t kChecksumSize = 4;
 
 struct DtypeName {
   std::string_view name;
@@ -199,8 +204,7 @@ std::string read_header(const InputFile& file) {
   RUSH_CHECK_IO(file.size() >= kLengthSize, file.path(), ": truncated: no safetensors file has only ", file.size(),
                 " bytes");
   file.read(0, little_endian, kLengthSize);
-  uint64_t length = 0;
-  for (size_t i = 0; i < kLengthSize; ++i) length |= uint64_t{little_endian[i]} << (8 * i);
+  const uint64_t length = get_little_endian(little_endian, kLengthSize);
   RUSH_CHECK_IO(length <= kMaxHeader, file.path(), ": not a safetensors file: it announces a header of ", length,
                 " bytes, at most ", kMaxHeader, " are accepted");
   RUSH_CHECK_IO(length <= file.size() - kLengthSize, file.path(), ": truncated: the header needs ", length,
@@ -209,19 +213,6 @@ std::string read_header(const InputFile& file) {
   file.read(kLengthSize, header.data(), header.size());
   RUSH_CHECK_IO(header.starts_with('{'), file.path(), ": not a safetensors file: its header does not begin with '{'");
   return header;
-}
-
-// Bytes of the values. Empty dimensions count as one here: strides are made of the others' products.
-uint64_t checked_bytes(const std::string& path, const Entry& entry) {
-  int64_t bytes = element_size(entry.dtype);
-  bool overflow = false, empty = false;
-  for (const int64_t size : entry.shape) {
-    empty |= size == 0;
-    overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes);
-  }
-  RUSH_CHECK_IO(!overflow, path, ": corrupt header: tensor '", entry.name, "' of shape ", entry.shape,
-                " has more than 2^63 bytes");
-  return empty ? 0 : static_cast<uint64_t>(bytes);
 }
 
 // Every tensor has the bytes that its dtype and shape ask for, and together they are all of the data.
@@ -236,9 +227,11 @@ void check_ranges(const std::string& path, const std::vector<Entry>& entries, ui
     const Entry& entry = entries[i];
     RUSH_CHECK_IO(entry.begin <= entry.end && entry.end <= data_size, path, ": truncated or corrupt: tensor '",
                   entry.name, "' lies at bytes ", entry.begin, " to ", entry.end, " of ", data_size);
-    const uint64_t bytes = checked_bytes(path, entry);
-    RUSH_CHECK_IO(entry.end - entry.begin == bytes, path, ": corrupt header: tensor '", entry.name, "' of shape ",
-                  entry.shape, " and dtype ", entry.dtype, " needs ", bytes, " bytes, it has ",
+    const std::optional<uint64_t> bytes = array_bytes(entry.shape, entry.dtype);
+    RUSH_CHECK_IO(bytes, path, ": corrupt header: tensor '", entry.name, "' of shape ", entry.shape,
+                  " has more than 2^63 bytes");
+    RUSH_CHECK_IO(entry.end - entry.begin == *bytes, path, ": corrupt header: tensor '", entry.name, "' of shape ",
+                  entry.shape, " and dtype ", entry.dtype, " needs ", *bytes, " bytes, it has ",
                   entry.end - entry.begin);
     RUSH_CHECK_IO(entry.begin == covered, path, ": corrupt header: tensor '", entry.name, "' begins at byte ",
                   entry.begin, ", the one before it ends at ", covered);
@@ -311,19 +304,36 @@ std::string make_header(const NamedTensors& tensors, const std::vector<size_t>& 
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {
-  check_savable(tensors);
-  const std::vector<size_t> order = order_in_file(tensors);
-  const std::string header = make_header(tensors, order, metadata);
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata,
+                      Checksum checksum) {
+  NamedTensors all = tensors;
+  // The last of the narrowest: it ends the file.
+  if (checksum == Checksum::Crc32) {
+    all.emplace_back(kChecksumName, detail::empty_contiguous({static_cast<int64_t>(kChecksumSize)}, kUInt8, kCPU));
+  }
+  check_savable(all);
+  std::vector<size_t> order = order_in_file(all);
+  const std::string header = make_header(all, order, metadata);
+  if (checksum == Checksum::Crc32) order.pop_back();
 
   AtomicFile file(path);
-  uint8_t little_endian[kLengthSize];
-  for (size_t i = 0; i < kLengthSize; ++i) little_endian[i] = static_cast<uint8_t>(uint64_t{header.size()} >> (8 * i));
-  file.write(little_endian, kLengthSize);
-  file.write(header);
+  Crc32 sum;
+  const auto write = [&](const void* bytes, size_t size) {
+    file.write(bytes, size);
+    if (checksum == Checksum::Crc32) sum.update(bytes, size);
+  };
+  std::string length;
+  put_little_endian(length, header.size(), kLengthSize);
+  write(length.data(), length.size());
+  write(header.data(), header.size());
   for (const size_t i : order) {
-    const Tensor values = tensors[i].second.detach().cpu().contiguous();
-    file.write(values.data_ptr(), static_cast<size_t>(values.nbytes()));
+    const Tensor values = all[i].second.detach().cpu().contiguous();
+    write(values.data_ptr(), static_cast<size_t>(values.nbytes()));
+  }
+  if (checksum == Checksum::Crc32) {
+    std::string digest;
+    put_little_endian(digest, sum.value(), kChecksumSize);
+    file.write(digest);
   }
   file.commit();
 }
@@ -349,6 +359,28 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   }
 }
 
+void SafetensorsFile::verify_checksum() {
+  const std::string& path = file_.path();
+  const Entry* last = find(kChecksumName);
+  RUSH_CHECK_IO(last && last->end == file_.size() && last->end - last->begin == kChecksumSize, path,
+                ": corrupt, or no file with a checksum: none ends it");
+  Crc32 sum;
+  std::vector<uint8_t> part(size_t{1} << 16);
+  for (uint64_t at = 0; at < last->begin; at += part.size()) {
+    part.resize(static_cast<size_t>(std::min<uint64_t>(part.size(), last->begin - at)));
+    file_.read(at, part.data(), part.size());
+    sum.update(part.data(), part.size());
+  }
+  uint8_t digest[kChecksumSize];
+  file_.read(last->begin, digest, kChecksumSize);
+  RUSH_CHECK_IO(get_little_endian(digest, kChecksumSize) == sum.value(), path,
+                ": corrupt: its content does not have its checksum (CRC-32)");
+  const auto place = static_cast<size_t>(last - entries_.data());
+  by_name_.clear();
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(place));
+  for (size_t i = 0; i < entries_.size(); ++i) by_name_.emplace(entries_[i].name, i);
+}
+
 const Entry* SafetensorsFile::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &entries_[found->second];
@@ -364,11 +396,8 @@ Tensor SafetensorsFile::read(const Entry& entry) const {
   const size_t size = static_cast<size_t>(entry.end - entry.begin);
   const Tensor tensor = detail::empty_contiguous(entry.shape, entry.dtype, kCPU);
   file_.read(entry.begin, tensor.data_ptr(), size);
-  if (entry.dtype == kBool) {
-    const uint8_t* bytes = static_cast<const uint8_t*>(tensor.data_ptr());
-    RUSH_CHECK_IO(std::all_of(bytes, bytes + size, [](uint8_t byte) { return byte <= 1; }), file_.path(),
-                  ": corrupt: tensor '", entry.name, "' holds a bool that is neither 0 nor 1");
-  }
+  RUSH_CHECK_IO(values_valid(tensor.data_ptr(), size, entry.dtype), file_.path(), ": corrupt: tensor '", entry.name,
+                "' holds a bool that is neither 0 nor 1");
   return tensor;
 }
 

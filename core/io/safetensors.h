@@ -19,11 +19,15 @@ namespace rush::io {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using Metadata = std::map<std::string, std::string>;
 
+/// Whether a last tensor, "__crc32__", holds the checksum of all bytes before it.
+enum class Checksum { None, Crc32 };
+
 /// Writes the tensors, row-major, to `path`: the old file or the whole new one is there, never a part. Tensors that
 /// share memory are written out one by one. Dtypes: all but complex128. Throws ValueError for a name that is given
 /// twice, is not UTF-8 or is "__metadata__", and for an undefined tensor or one without data; TypeError for a dtype
 /// that the format lacks; IOError if the file cannot be written.
-void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata = {});
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata = {},
+                      Checksum checksum = Checksum::None);
 
 /// Reads all tensors of `path` into CPU memory, in the order in which the header names them.
 /// Throws IOError, as SafetensorsFile does.
@@ -44,6 +48,10 @@ class SafetensorsFile {
   /// Throws IOError, one line that starts with `path`, if it cannot be read or is not a valid safetensors file, and
   /// NotImplementedError if it is one with a dtype that Rushlight lacks.
   explicit SafetensorsFile(const std::string& path);
+
+  /// Reads the whole file and compares its checksum, which is no entry afterwards. Throws IOError if there is none or
+  /// another one: a bit was flipped.
+  void verify_checksum();
 
   /// The tensors, in the header's order.
   const std::vector<Entry>& entries() const { return entries_; }

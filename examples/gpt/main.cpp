@@ -22,10 +22,10 @@ using rush::Tensor;
 
 // The defaults are nanoGPT's for a laptop.
 struct Settings {
-  std::string data, device = "cpu", out_dir = "out", json_file;
+  std::string data, device = "cpu", out_dir = "out", json_file, init_from = "scratch";
   int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
   int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
-  int64_t max_new_tokens = 500, top_k = 200;
+  int64_t max_new_tokens = 500, top_k = 200, checkpoint_interval = 250;
   double learning_rate = 3e-3, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
 
@@ -48,15 +48,21 @@ struct Settings {
     options.add("--grad_clip", &grad_clip, "the highest norm of the gradient; 0: any", 0);
     options.add("--eval_interval", &eval_interval, "batches between estimates of the losses", 1);
     options.add("--eval_iters", &eval_iters, "batches of an estimate", 1);
+    options.add("--init_from", &init_from, "resume: go on from the checkpoint in out_dir, if there is one",
+                {"scratch", "resume"});
+    options.add("--checkpoint_interval", &checkpoint_interval, "batches between checkpoints", 1);
     options.add("--max_new_tokens", &max_new_tokens, "characters to write at the end", 0);
     options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3);
     options.add("--top_k", &top_k, "write only the likeliest characters", 1);
     options.add("--seed", &seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
-    options.add("--out_dir", &out_dir, "folder for the checkpoint; empty: none");
+    options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv);
   }
+
+  // The file from which a run goes on; empty: none.
+  std::string checkpoint() const { return out_dir.empty() ? "" : out_dir + "/checkpoint.safetensors"; }
 };
 
 class Trainer {
@@ -73,22 +79,43 @@ class Trainer {
     model_->to(device_);
   }
 
+  // Starts a run, or goes on with that of the checkpoint. A new run begins with a checkpoint of its own, so that nobody
+  // goes on from that of an earlier one.
+  void begin() {
+    const std::string path = s_.checkpoint();
+    if (s_.init_from != "resume") return save_checkpoint();
+    RUSH_CHECK_VALUE(!path.empty(), "--init_from resume needs the --out_dir of the run");
+    if (!std::filesystem::exists(path)) {
+      std::printf("no checkpoint %s: starting anew\n", path.c_str());
+      return;
+    }
+    std::string history;
+    checkpoint(history).load(path);
+    history_ = json::parse(history);
+    std::printf("going on from %s, iteration %lld\n", path.c_str(), static_cast<long long>(iteration_));
+  }
+
   // Trains, and returns the loss on the whole validation text.
   double run() {
     std::printf("%lld characters, %lld different; %.2f million parameters\n",
                 static_cast<long long>(data_.size(TextData::Train) + data_.size(TextData::Validation)),
                 static_cast<long long>(vocabulary_.size()), static_cast<double>(model_->parameter_count()) / 1e6);
     const int64_t batch_tokens = s_.batch_size * s_.block_size;
-    Progress progress("training", s_.max_iters * batch_tokens, "tokens");
-    for (int64_t iteration = 0; iteration < s_.max_iters; ++iteration) {
-      if (iteration % s_.eval_interval == 0) report(progress, iteration);
+    const int64_t first = iteration_;
+    const double seconds_before = seconds_;
+    Progress progress("training", std::max<int64_t>(s_.max_iters - first, 0) * batch_tokens, "tokens");
+    while (iteration_ < s_.max_iters) {
+      if (iteration_ % s_.eval_interval == 0) report(progress, iteration_);
       const Tensor loss = step();
-      if (iteration % 10 == 9 || iteration + 1 == s_.max_iters) last_loss_ = loss.item<double>();
-      progress.update((iteration + 1) * batch_tokens, {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
+      ++iteration_;
+      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) last_loss_ = loss.item<double>();
+      progress.update((iteration_ - first) * batch_tokens,
+                      {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
+      seconds_ = seconds_before + progress.elapsed();
+      if (iteration_ % s_.checkpoint_interval == 0 || iteration_ == s_.max_iters) save_checkpoint();
     }
-    report(progress, s_.max_iters);
+    report(progress, iteration_);
     progress.finish();
-    seconds_ = progress.elapsed();
     return whole_validation_loss();
   }
 
@@ -101,7 +128,7 @@ class Trainer {
   }
 
   json results() const {
-    return {{"iterations", s_.max_iters},
+    return {{"iterations", iteration_},
             {"seconds", seconds_},
             {"parameters", model_->parameter_count()},
             {"vocabulary", vocabulary_.size()},
@@ -119,7 +146,6 @@ class Trainer {
   }
 
   void save(const std::string& folder) const {
-    std::filesystem::create_directories(folder);
     rush::io::NamedTensors weights;
     for (const auto& parameter : model_->named_parameters())
       weights.emplace_back(parameter.key(), parameter->detach().cpu());
@@ -132,6 +158,24 @@ class Trainer {
   }
 
  private:
+  // All that a run consists of, see Note [Checkpoints]. The text of the history stands in `history` meanwhile.
+  rush::Checkpoint checkpoint(std::string& history) {
+    rush::Checkpoint all;
+    all.expect("n_layer", rush::str(s_.n_layer)).expect("n_head", rush::str(s_.n_head));
+    all.expect("n_embd", rush::str(s_.n_embd)).expect("block_size", rush::str(s_.block_size));
+    all.expect("vocabulary", vocabulary_.bytes());
+    all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_);
+    all.add("batches", generator_).add("random", rush::default_generator());
+    all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
+    return all;
+  }
+
+  void save_checkpoint() {
+    if (s_.out_dir.empty()) return;
+    std::string history = history_.dump();
+    checkpoint(history).save(s_.checkpoint());
+  }
+
   // Matrices decay, biases and normalisations do not.
   std::vector<rush::optim::OptimizerParamGroup> decay_groups() const {
     std::vector<Tensor> matrices, vectors;
@@ -212,6 +256,7 @@ class Trainer {
   GPT model_;
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
+  int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;
   json history_ = json::array();
 };
@@ -222,7 +267,9 @@ void train(const Settings& settings) {
                                      "own texts"
                                    : ("training on " + path).c_str());
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
+  if (!settings.out_dir.empty()) std::filesystem::create_directories(settings.out_dir);
   Trainer trainer(settings, read_text(path));
+  trainer.begin();
   const double loss = trainer.run();
   if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", trainer.write().c_str());
   if (!settings.out_dir.empty()) trainer.save(settings.out_dir);

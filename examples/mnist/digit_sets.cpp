@@ -1,5 +1,6 @@
 #include "examples/mnist/digit_sets.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -28,9 +29,10 @@ bool has_mnist(const std::string& folder) {
   return std::filesystem::exists(first) || std::filesystem::exists(first + ".gz");
 }
 
-DigitSet read(const std::string& folder, MNIST::Mode mode) {
+DigitSet read(const std::string& folder, MNIST::Mode mode, size_t most) {
   const MNIST set(folder, mode);
-  return {set.images(), set.targets()};
+  const int64_t count = std::min(set.targets().size(0), static_cast<int64_t>(most));
+  return {set.images().narrow(0, 0, count), set.targets().narrow(0, 0, count)};
 }
 
 DigitSet draw(size_t count, uint64_t seed) {
@@ -47,18 +49,18 @@ std::string counts(const DigitSets& sets) {
 
 }  // namespace
 
-DigitSets load_digits(const std::string& data, uint64_t seed, size_t drawn_for_training, size_t drawn_for_test) {
+DigitSets load_digits(const std::string& data, uint64_t seed, size_t for_training, size_t for_test) {
   std::string searched;
   DigitSets sets;
   for (const std::string& folder : candidate_folders(data)) {
     if (has_mnist(folder)) {
-      sets = {read(folder, MNIST::Mode::kTrain), read(folder, MNIST::Mode::kTest), ""};
+      sets = {read(folder, MNIST::Mode::kTrain, for_training), read(folder, MNIST::Mode::kTest, for_test), ""};
       sets.description = rush::str("MNIST from ", folder, ": ", counts(sets));
       return sets;
     }
     searched += (searched.empty() ? "" : ", ") + folder;
   }
-  sets = {draw(drawn_for_training, seed), draw(drawn_for_test, ~seed), ""};  // ~: no image of one set is in the other
+  sets = {draw(for_training, seed), draw(for_test, ~seed), ""};  // ~: no image of one set is in the other
   sets.description =
       rush::str("no MNIST in ", searched, " (`./rush fetch mnist` downloads it): drawing digits, ", counts(sets));
   return sets;

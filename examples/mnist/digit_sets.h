@@ -21,9 +21,8 @@ struct DigitSets {
 };
 
 /// MNIST from the folder `data` (may be empty: none), $RUSH_DATA/mnist or $RUSH_ROOT/data/mnist, the first that has it;
-/// else drawn digits, which depend on `seed`: by default as many as MNIST has. Throws rush::IOError if what is found is
-/// damaged.
-DigitSets load_digits(const std::string& data, uint64_t seed, size_t drawn_for_training = 60000,
-                      size_t drawn_for_test = 10000);
+/// else drawn digits, which depend on `seed`. By default as many as MNIST has; of the real ones the first are taken.
+/// Throws rush::IOError if what is found is damaged.
+DigitSets load_digits(const std::string& data, uint64_t seed, size_t for_training = 60000, size_t for_test = 10000);
 
 }  // namespace examples

@@ -1,4 +1,5 @@
-// `./rush demo`: trains a convolutional net on handwritten digits, and leaves a checkpoint and a report.
+// `./rush demo`: trains a convolutional net on handwritten digits, and leaves its weights and a report.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -19,7 +20,8 @@ namespace {
 
 struct Settings {
   std::string data, device = "cpu", out_dir = "out/mnist", json_file;
-  int64_t epochs = 2, batch_size = 128, seed = 1;
+  int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
+  bool resume = false;
   double lr = 8e-3;
 };
 
@@ -32,7 +34,10 @@ Settings parse(int argc, char** argv) {
   options.add("--lr", &settings.lr, "the highest learning rate of the one cycle", 1e-9);
   options.add("--device", &settings.device, "where to train: cpu or cuda");
   options.add("--seed", &settings.seed, "of all random numbers", 0);
-  options.add("--out_dir", &settings.out_dir, "where the checkpoint and the report go");
+  options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0);
+  options.add("--resume", &settings.resume, "go on from the checkpoint in out_dir, if there is one");
+  options.add("--checkpoint_interval", &settings.checkpoint_interval, "steps between checkpoints", 1);
+  options.add("--out_dir", &settings.out_dir, "where weights, checkpoint and report go");
   options.add("--json", &settings.json_file, "write the results to this file");
   options.parse_or_exit(argc, argv);
   return settings;
@@ -83,23 +88,45 @@ nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const 
   return out;
 }
 
+DigitSets load(const Settings& settings) {
+  const auto seed = static_cast<uint64_t>(settings.seed);
+  if (settings.digits == 0) return load_digits(settings.data, seed);
+  return load_digits(settings.data, seed, static_cast<size_t>(settings.digits),
+                     static_cast<size_t>(std::max<int64_t>(settings.digits / 6, 1)));
+}
+
+// A run begins with a checkpoint of its own, so that nobody goes on from that of an earlier one.
+void begin(Trainer& trainer, const Settings& settings, const std::string& checkpoint) {
+  if (!settings.resume) {
+    trainer.save_checkpoint();
+  } else if (trainer.resume()) {
+    std::printf("going on from %s, epoch %lld, step %zu\n", checkpoint.c_str(),
+                static_cast<long long>(trainer.epoch() + 1), trainer.history().train_loss.size());
+  } else {
+    std::printf("no checkpoint %s: starting anew\n", checkpoint.c_str());
+  }
+}
+
 void run(const Settings& settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   make_folder(settings.out_dir);
-  const DigitSets digits = load_digits(settings.data, static_cast<uint64_t>(settings.seed));
+  const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());
 
-  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device)});
-  for (int64_t epoch = 0; epoch < settings.epochs; ++epoch) trainer.run_epoch(epoch);
+  const std::string checkpoint = settings.out_dir + "/checkpoint.safetensors";
+  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device), checkpoint,
+                           settings.checkpoint_interval, settings.seed});
+  begin(trainer, settings, checkpoint);
+  while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 
   const Evaluation test = trainer.evaluate();
-  const std::string checkpoint = settings.out_dir + "/net.safetensors", page = settings.out_dir + "/report.html";
-  trainer.save(checkpoint);
+  const std::string weights = settings.out_dir + "/net.safetensors", page = settings.out_dir + "/report.html";
+  trainer.save(weights);
   rush::io::write_file_atomically(page, render_report(make_report(settings, digits, trainer, test)));
   if (!settings.json_file.empty()) {
     rush::io::write_file_atomically(settings.json_file, to_json(settings, digits, trainer, test).dump(1) + "\n");
   }
-  std::printf("wrote %s and %s\n", checkpoint.c_str(), page.c_str());
+  std::printf("wrote %s and %s\n", weights.c_str(), page.c_str());
   std::printf("test accuracy %.4f\n", test.accuracy);
 }
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
-#include "core/io/safetensors.h"
+#include "core/io/crc32.h"
 #include "examples/progress.h"
 
 namespace examples {
@@ -43,31 +44,78 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
   net_->to(options.device);
 }
 
-void Trainer::run_epoch(int64_t epoch) {
+void Trainer::run_epoch() {
   net_->train();
-  Progress progress(rush::str("epoch ", epoch + 1, "/", options_.epochs), steps_per_epoch_ * options_.batch_size,
-                    "images");
+  const auto before = static_cast<int64_t>(history_.train_loss.size()) - epoch_ * steps_per_epoch_;
+  const double seconds_before = history_.seconds;
+  Progress progress(rush::str("epoch ", epoch_ + 1, "/", options_.epochs),
+                    (steps_per_epoch_ - before) * options_.batch_size, "images");
   double loss = 0, accuracy = 0;
   int64_t steps = 0;
   for (const auto& batch : *loader_) {
     const Step step = learn(batch.data.to(options_.device), batch.target.to(options_.device));
     ++steps;
-    const double x = static_cast<double>(epoch) + static_cast<double>(steps) / static_cast<double>(steps_per_epoch_);
+    const double x = steps_to_epochs(history_.train_loss.size() + 1);
     history_.train_loss.push_back({x, step.loss});
     history_.train_accuracy.push_back({x, step.accuracy});
     const double weight = 1 / std::min(static_cast<double>(steps), kShownSteps);
     loss += weight * (step.loss - loss);
     accuracy += weight * (step.accuracy - accuracy);
     progress.update(steps * options_.batch_size, {{"loss", loss}, {"accuracy", accuracy}});
+    history_.seconds = seconds_before + progress.elapsed();
+    if ((before + steps) % options_.checkpoint_interval == 0) save_checkpoint();
   }
   progress.finish();
-  history_.seconds += progress.elapsed();
 
   const Evaluation test = evaluate();
-  history_.test_loss.push_back({static_cast<double>(epoch + 1), test.loss});
-  history_.test_accuracy.push_back({static_cast<double>(epoch + 1), test.accuracy});
-  std::printf("  after %lld: test loss %.4f, test accuracy %.4f\n", static_cast<long long>(epoch + 1), test.loss,
+  ++epoch_;
+  history_.test_loss.push_back({static_cast<double>(epoch_), test.loss});
+  history_.test_accuracy.push_back({static_cast<double>(epoch_), test.accuracy});
+  std::printf("  after %lld: test loss %.4f, test accuracy %.4f\n", static_cast<long long>(epoch_), test.loss,
               test.accuracy);
+  save_checkpoint();
+}
+
+rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
+  const Tensor labels = digits_.train.targets.contiguous();
+  rush::io::Crc32 sum;
+  sum.update(labels.data_ptr(), static_cast<size_t>(labels.nbytes()));
+  rush::Checkpoint all;
+  all.expect("epochs", rush::str(options_.epochs)).expect("batch_size", rush::str(options_.batch_size));
+  all.expect("lr", rush::str(options_.lr)).expect("seed", rush::str(options_.seed));
+  all.expect("digits", rush::str(digits_.train.size(), " with checksum ", sum.value()));
+  all.add("net", net_).add("optimizer", optimizer_).add("schedule", schedule_);
+  all.add("random", rush::default_generator()).add("loader", *loader_).add("epoch", epoch_);
+  all.add("train_loss", values[0]).add("train_accuracy", values[1]);
+  all.add("test_loss", values[2]).add("test_accuracy", values[3]).add("seconds", history_.seconds);
+  return all;
+}
+
+void Trainer::save_checkpoint() {
+  if (options_.checkpoint.empty()) return;
+  HistoryValues values;
+  const std::vector<ChartPoint>* lists[] = {&history_.train_loss, &history_.train_accuracy, &history_.test_loss,
+                                            &history_.test_accuracy};
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (const ChartPoint& point : *lists[i]) values[i].push_back(point.y);
+  }
+  checkpoint(values).save(options_.checkpoint);
+}
+
+bool Trainer::resume() {
+  if (!std::filesystem::exists(options_.checkpoint)) return false;
+  HistoryValues values;
+  checkpoint(values).load(options_.checkpoint);
+  std::vector<ChartPoint>* lists[] = {&history_.train_loss, &history_.train_accuracy, &history_.test_loss,
+                                      &history_.test_accuracy};
+  for (size_t i = 0; i < values.size(); ++i) {
+    lists[i]->clear();
+    for (const double y : values[i]) {
+      const size_t count = lists[i]->size() + 1;
+      lists[i]->push_back({i < 2 ? steps_to_epochs(count) : static_cast<double>(count), y});
+    }
+  }
+  return true;
 }
 
 Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
@@ -105,11 +153,6 @@ int64_t Trainer::parameter_count() const {
   return count;
 }
 
-void Trainer::save(const std::string& path) const {
-  rush::io::NamedTensors tensors;
-  for (const auto& parameter : net_->named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
-  for (const auto& buffer : net_->named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
-  rush::io::save_safetensors(path, tensors);
-}
+void Trainer::save(const std::string& path) const { rush::save(net_, path); }
 
 }  // namespace examples

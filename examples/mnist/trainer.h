@@ -1,6 +1,7 @@
 // Trains the demo's net and remembers how it went.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct TrainerOptions {
   int64_t epochs, batch_size;
   double lr;  // the highest of the one cycle
   rush::Device device;
+  std::string checkpoint = "";        // the file from which a run goes on; empty: none
+  int64_t checkpoint_interval = 100;  // steps
+  int64_t seed = 0;                   // noted in the checkpoint
 };
 
 /// What a net says about a set of digits.
@@ -35,9 +39,17 @@ class Trainer {
  public:
   Trainer(const DigitSets& digits, const TrainerOptions& options);
 
-  /// Shows every training digit to the net once, in random order, then tests it. Reports on the terminal.
-  /// Epochs count from 0; the learning rate ends where the last one does.
-  void run_epoch(int64_t epoch);
+  /// Shows every training digit to the net once, in random order, then tests it. Reports on the terminal. The learning
+  /// rate ends where the last epoch does. Throws rush::IOError if a checkpoint cannot be written.
+  void run_epoch();
+  /// The epoch that comes next, or goes on; from 0.
+  int64_t epoch() const { return epoch_; }
+
+  /// Makes this run that of the checkpoint, with the same numbers from there on; false if there is no such file.
+  /// Throws rush::IOError if it is damaged, rush::ValueError if it is one of a run with other settings.
+  bool resume();
+  /// Writes the checkpoint. Throws rush::IOError.
+  void save_checkpoint();
 
   /// Runs the net over the test set. Nothing is learned.
   Evaluation evaluate();
@@ -56,6 +68,12 @@ class Trainer {
     double loss, accuracy;
   };
   Step learn(const rush::Tensor& images, const rush::Tensor& targets);
+  // All that a run consists of. The history's numbers stand in `values` meanwhile.
+  using HistoryValues = std::array<std::vector<double>, 4>;
+  rush::Checkpoint checkpoint(HistoryValues& values);
+  double steps_to_epochs(size_t steps) const {
+    return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_);
+  }
 
   const DigitSets& digits_;
   TrainerOptions options_;
@@ -65,6 +83,7 @@ class Trainer {
   rush::optim::AdamW optimizer_;
   rush::optim::OneCycleLR schedule_;
   History history_;
+  int64_t epoch_ = 0;
 };
 
 }  // namespace examples

@@ -61,10 +61,41 @@ class DataLoader {
 
   Iterator begin() {
     if (pool_) pool_->clear();
-    sampler_.reset();
+    delivered_ = 0;
+    if (resume_at_.empty()) {
+      sampler_.reset();
+    } else {
+      pass_over_delivered();
+    }
+    in_epoch_ = true;
     return Iterator(this);
   }
   Iterator end() { return Iterator(); }
+
+  // Where in its epoch the loader stands: what decides the order of the batches, and how many of them the caller got;
+  // empty before the first epoch and after each. Throws ValueError where batches come in no fixed order.
+  std::vector<int64_t> position() const {
+    RUSH_CHECK_VALUE(options_.enforce_ordering(), "DataLoader: without enforce_ordering there is no position");
+    if (!in_epoch_) return resume_at_;
+    std::vector<int64_t> position = sampler_.epoch();
+    position.insert(position.begin(), {static_cast<int64_t>(options_.batch_size()), delivered_});
+    return position;
+  }
+  // Throws ValueError unless a loader of this batch size and data set can have been at `position`.
+  void check_position(const std::vector<int64_t>& position) const {
+    if (position.empty()) return;
+    RUSH_CHECK_VALUE(
+        position.size() >= 2 && position[0] == static_cast<int64_t>(options_.batch_size()) && position[1] >= 0,
+        "DataLoader: the position is not one of a loader with batches of ", options_.batch_size());
+    sampler_.check_epoch({position.begin() + 2, position.end()});
+  }
+  // Makes the next epoch that one of which `position` is, from there on. Throws as check_position.
+  void resume(const std::vector<int64_t>& position) {
+    check_position(position);
+    if (pool_) pool_->clear();
+    in_epoch_ = false;
+    resume_at_ = position;
+  }
 
   const DataLoaderOptions& options() const noexcept { return options_; }
   const Dataset& dataset() const noexcept { return dataset_; }
@@ -84,6 +115,15 @@ class DataLoader {
     pool_ = std::make_unique<Pool>(std::move(works));
   }
 
+  // Samplers of the caller's own need not know how to go on; only a loader that resumes asks it of them.
+  void pass_over_delivered() {
+    if constexpr (requires { sampler_.restore_epoch(resume_at_); }) {
+      sampler_.restore_epoch({resume_at_.begin() + 2, resume_at_.end()});
+      while (delivered_ < resume_at_[1] && sampler_.next(options_.batch_size())) ++delivered_;
+    }
+    resume_at_.clear();
+  }
+
   std::optional<BatchRequestType> next_request() {
     auto request = sampler_.next(options_.batch_size());
     if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
@@ -91,6 +131,13 @@ class DataLoader {
   }
 
   std::optional<BatchType> next_batch() {
+    std::optional<BatchType> batch = load_next();
+    in_epoch_ = batch.has_value();
+    if (batch) ++delivered_;
+    return batch;
+  }
+
+  std::optional<BatchType> load_next() {
     if (options_.workers() == 0) {
       const auto request = next_request();
       return request ? std::optional<BatchType>(dataset_.get_batch(*request)) : std::nullopt;
@@ -109,6 +156,9 @@ class DataLoader {
   Sampler sampler_;
   DataLoaderOptions options_;
   std::unique_ptr<Pool> pool_;
+  int64_t delivered_ = 0;  // batches of this epoch that the caller got
+  bool in_epoch_ = false;
+  std::vector<int64_t> resume_at_;  // the position at which the next epoch begins; empty: at its beginning
 };
 
 // A loader with a sampler of its own.

@@ -19,6 +19,11 @@ class Sampler {
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
 };
 
+// Note [Samplers that go on]
+// What decides the order of an epoch is a few numbers: `epoch()` gives them, and `restore_epoch` begins that epoch
+// again without drawing from a generator. A DataLoader then passes over the batches that it delivered already.
+// `check_epoch` throws ValueError for numbers that no sampler of this size gave.
+
 // Each example once, in order.
 class SequentialSampler final : public Sampler<> {
  public:
@@ -27,6 +32,9 @@ class SequentialSampler final : public Sampler<> {
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   // How many examples of this epoch were given out.
   size_t index() const noexcept { return index_; }
+  std::vector<int64_t> epoch() const { return {static_cast<int64_t>(size_)}; }
+  void check_epoch(const std::vector<int64_t>& epoch) const;
+  void restore_epoch(const std::vector<int64_t>& epoch);
 
  private:
   size_t size_;
@@ -41,9 +49,15 @@ class RandomSampler final : public Sampler<> {
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   size_t index() const noexcept { return index_; }
+  std::vector<int64_t> epoch() const;
+  void check_epoch(const std::vector<int64_t>& epoch) const;
+  void restore_epoch(const std::vector<int64_t>& epoch);
 
  private:
+  void shuffle();
+
   Generator generator_;
+  PhiloxState drawn_from_{};  // where in the random stream this epoch's order comes from
   std::vector<size_t> order_;
   size_t index_ = 0;
 };

@@ -57,13 +57,44 @@ TEST_CASE("load_digits: a damaged MNIST is an error, not a reason to draw") {
                        rush::IOError);
 }
 
+TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with the whole history") {
+  TemporaryFolder folder;
+  const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
+  rush::manual_seed(1);
+  const DigitSets sets = load_digits("", 1, 96, 20), fewer = load_digits("", 1, 64, 20);
+  const TrainerOptions options{/*epochs=*/2, /*batch_size=*/16,     /*lr=*/8e-3,
+                               rush::kCPU,   folder / "checkpoint", 4};
+  Trainer whole(sets, options);
+  CHECK(!whole.resume());
+  whole.run_epoch();
+  Trainer other(sets, options);
+  REQUIRE(other.resume());
+  CHECK(other.epoch() == 1);
+  whole.run_epoch();  // draws on: the generator is shared
+  REQUIRE(other.resume());
+  CHECK(other.epoch() == 2);
+  REQUIRE(other.history().train_loss.size() == 12);
+  for (size_t i = 0; i < 12; ++i) {
+    CHECK(other.history().train_loss[i].x == whole.history().train_loss[i].x);
+    CHECK(other.history().train_loss[i].y == whole.history().train_loss[i].y);
+  }
+  CHECK(other.history().test_loss.back().x == 2);
+
+  TrainerOptions longer = options;
+  longer.epochs = 3;
+  CHECK_THROWS_WITH_AS(Trainer(sets, longer).resume(), doctest::Contains("epochs: saved with '2', now '3'"),
+                       rush::ValueError);
+  CHECK_THROWS_WITH_AS(Trainer(fewer, options).resume(), doctest::Contains("digits: saved with '96 with checksum"),
+                       rush::ValueError);
+}
+
 TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
   TemporaryFolder folder;
   const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 1600, 200);
   Trainer trainer(sets, {/*epochs=*/2, /*batch_size=*/32, /*lr=*/8e-3, rush::kCPU});
-  for (int64_t epoch = 0; epoch < 2; ++epoch) trainer.run_epoch(epoch);
+  while (trainer.epoch() < 2) trainer.run_epoch();
   const History& history = trainer.history();
   REQUIRE(history.train_loss.size() == 100);
   CHECK(history.train_loss.back().x == 2);

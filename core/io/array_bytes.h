@@ -1,0 +1,18 @@
+// What every reader of arrays checks before it believes a header.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/tensor.h"
+
+namespace rush::io {
+
+/// The bytes of an array of these sizes; nothing if it, or its strides, would have more than 2^63. Strides are products
+/// in which an empty dimension counts as one.
+std::optional<uint64_t> array_bytes(IntArrayRef sizes, ScalarType dtype);
+
+/// Is every value one of its dtype? All bytes are, but for a bool other than 0 and 1.
+bool values_valid(const void* bytes, size_t size, ScalarType dtype);
+
+}  // namespace rush::io
