@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -111,7 +112,7 @@ TEST_CASE("workers load ahead, but not more than max_jobs batches") {
   CHECK((*batch)[0] == 1);
 }
 
-TEST_CASE("an exception in a dataset reaches the caller as it is, and the loader goes on") {
+TEST_CASE("an exception in a dataset reaches the caller, and the loader goes on") {
   Numbers numbers(4);
   numbers.bad = 1;
   for (size_t workers : {0, 2}) {
@@ -119,7 +120,20 @@ TEST_CASE("an exception in a dataset reaches the caller as it is, and the loader
     const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(workers));
     for (int repeat = 0; repeat < 2; ++repeat) {
       auto batch = loader->begin();
-      CHECK_THROWS_WITH_AS(++batch, "no number 1", std::out_of_range);
+      if (workers == 0) {
+        CHECK_THROWS_WITH_AS(++batch, "no number 1", std::out_of_range);
+      } else {
+        try {
+          ++batch;
+          FAIL("nothing was thrown");
+        } catch (const WorkerException& error) {
+          CHECK(error.message == error.what());
+          CHECK(error.message == "Caught exception in DataLoader worker thread. Original message: no number 1");
+          CHECK_THROWS_WITH_AS(std::rethrow_exception(error.original_exception), "no number 1", std::out_of_range);
+        }
+      }
+      ++batch;
+      CHECK((*batch)[0] == 2);
     }
   }
 }
@@ -135,12 +149,32 @@ TEST_CASE("an epoch may be broken off, and a loader destroyed in the middle of o
   loader->begin();
 }
 
-TEST_CASE("a batch that is late is an error when a timeout is set") {
-  Numbers numbers(2);
-  numbers.slow = 0;
-  const auto options = DataLoaderOptions(1).workers(1).timeout(std::chrono::milliseconds(10));
-  const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, options);
-  CHECK_THROWS_AS(loader->begin(), Error);
+TEST_CASE("a batch that is late is an error when a timeout is set, and can be waited for again") {
+  std::promise<void> gate;
+  const auto opened = gate.get_future().share();
+  const auto dataset = Numbers(2).map(transforms::Lambda<int>([opened](int n) {
+    if (n == 1) opened.wait();
+    return n;
+  }));
+  const auto options = DataLoaderOptions(1).workers(2).timeout(std::chrono::milliseconds(10));
+  const auto loader = make_data_loader<samplers::SequentialSampler>(dataset, options);
+  auto batch = std::optional<decltype(loader->begin())>();
+  while (!batch) {  // a slow machine may be late here too
+    try {
+      batch = loader->begin();
+    } catch (const TimeoutError&) {
+    }
+  }
+  CHECK_THROWS_WITH_AS(++*batch, "DataLoader (batch size 1): none of its 2 workers delivered a batch within 10 ms",
+                       TimeoutError);
+  gate.set_value();
+  while ((**batch)[0] != 1) {
+    try {
+      ++*batch;
+    } catch (const TimeoutError&) {
+    }
+  }
+  CHECK(++*batch == loader->end());
 }
 
 TEST_CASE("iterators know the end, and options are checked") {
