@@ -42,12 +42,13 @@ class BlockSampler : public DistributedSampler<> {
 
  protected:
   using DistributedSampler<>::DistributedSampler;
-  // A permutation of 0 ... count - 1.
-  virtual std::vector<size_t> order(size_t count) const = 0;
+  // A permutation of 0 ... count - 1, for this epoch.
+  virtual std::vector<size_t> order(size_t epoch, size_t count) const = 0;
 
  private:
   void order_indices();
 
+  size_t started_epoch_ = 0;  // set_epoch may have named the next one since
   size_t begin_index_ = 0, end_index_ = 0, sample_index_ = 0;
   std::vector<size_t> all_indices_;
 };
@@ -62,7 +63,7 @@ class DistributedRandomSampler final : public detail::BlockSampler {
                                     bool allow_duplicates = true);
 
  private:
-  std::vector<size_t> order(size_t count) const override;
+  std::vector<size_t> order(size_t epoch, size_t count) const override;
 };
 
 // In order: replica 0 takes the first block.
@@ -72,7 +73,7 @@ class DistributedSequentialSampler final : public detail::BlockSampler {
                                         bool allow_duplicates = true);
 
  private:
-  std::vector<size_t> order(size_t count) const override;
+  std::vector<size_t> order(size_t epoch, size_t count) const override;
 };
 
 }  // namespace rush::data::samplers
