@@ -125,7 +125,7 @@ class DataLoader {
   struct Position {
     bool in_epoch = false;
     uint64_t epoch_seed = 0;
-    uint64_t next_number = 0;   // of the next job
+    uint64_t next_number = 0;  // of the next job
     std::vector<Job> pending;  // drawn from the sampler before all others, and to be done again
   };
 
@@ -269,16 +269,15 @@ using StatefulDataLoader = DataLoader<Dataset, detail::EndlessSampler<typename D
 
 // A loader with a sampler of its own.
 template <class Dataset, class Sampler>
-  requires(!Dataset::is_stateful)
-std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, Sampler sampler,
-                                                               DataLoaderOptions options) {
+requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
+    Dataset dataset, Sampler sampler, DataLoaderOptions options) {
   return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));
 }
 
 // A loader with a sampler over the whole dataset: make_data_loader<samplers::SequentialSampler>(dataset, 64).
 template <class Sampler = samplers::RandomSampler, class Dataset>
-  requires(!Dataset::is_stateful)
-std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
+requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();
   RUSH_CHECK_VALUE(size, "make_data_loader: the dataset has no size; pass a sampler");
   return make_data_loader(std::move(dataset), Sampler(*size), std::move(options));
@@ -286,8 +285,8 @@ std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, 
 
 // A loader of a stateful dataset.
 template <class Dataset>
-  requires(Dataset::is_stateful)
-std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
+requires(Dataset::is_stateful) std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = {}) {
   using Sampler = detail::EndlessSampler<typename Dataset::BatchRequestType>;
   return std::make_unique<StatefulDataLoader<Dataset>>(std::move(dataset), Sampler(), std::move(options));
 }

@@ -146,14 +146,16 @@ struct Stuck : Sampler<> {
 };
 
 TEST_CASE("bad samplers, options and calls are typed errors") {
-  datasets::ChunkDataset<Reader, SequentialSampler, Stuck> twice(Reader({2}), SequentialSampler(0), Stuck(false), {1, 2});
+  datasets::ChunkDataset<Reader, SequentialSampler, Stuck> twice(Reader({2}), SequentialSampler(0), Stuck(false),
+                                                                 {1, 2});
   twice.reset();
   CHECK_THROWS_WITH_AS(twice.get_batch(),
                        "Caught exception in DataLoader worker thread. Original message: ChunkDataset: the example "
                        "sampler gave 0 twice",
                        WorkerException);
   CHECK_THROWS_AS(twice.state_dict(), NotImplementedError);
-  datasets::ChunkDataset<Reader, Stuck, SequentialSampler> stuck(Reader({2}), Stuck(true), SequentialSampler(0), {3, 2});
+  datasets::ChunkDataset<Reader, Stuck, SequentialSampler> stuck(Reader({2}), Stuck(true), SequentialSampler(0),
+                                                                 {3, 2});
   stuck.reset();
   CHECK_THROWS_WITH_AS(stuck.get_batch(), "Caught exception in DataLoader worker thread. Original message: stuck",
                        WorkerException);
@@ -169,9 +171,8 @@ TEST_CASE("bad samplers, options and calls are typed errors") {
 TEST_CASE("a loader goes through a chunk dataset") {
   for (const size_t workers : {0, 1, 3}) {
     CAPTURE(workers);
-    auto dataset = datasets::make_shared_dataset<InOrder>(Reader(kSizes), SequentialSampler(0),
-                                                                SequentialSampler(0),
-                                                                datasets::ChunkDatasetOptions(2, 4));
+    auto dataset = datasets::make_shared_dataset<InOrder>(Reader(kSizes), SequentialSampler(0), SequentialSampler(0),
+                                                          datasets::ChunkDatasetOptions(2, 4));
     const auto loader = make_data_loader(dataset.map(transforms::Lambda<int>([](int n) { return n + 1; })),
                                          DataLoaderOptions(4).workers(workers));
     for (int repeat = 0; repeat < 2; ++repeat) {

@@ -175,7 +175,8 @@ TEST_CASE("a batch that is late is an error when a timeout is set") {
   const auto options = DataLoaderOptions(1).workers(2).timeout(std::chrono::milliseconds(10));
   const auto loader = make_data_loader<samplers::SequentialSampler>(dataset, options);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    CHECK_THROWS_WITH_AS(loader->begin(), "DataLoader (batch size 1): none of its 2 workers delivered a batch within 10 ms",
+    CHECK_THROWS_WITH_AS(loader->begin(),
+                         "DataLoader (batch size 1): none of its 2 workers delivered a batch within 10 ms",
                          TimeoutError);
   }
   gate.set_value();

@@ -20,9 +20,7 @@ struct Numbers : datasets::Dataset<Numbers, int64_t> {
 };
 
 struct Counter : datasets::IterableDataset<Counter, int64_t> {
-  std::optional<int64_t> next() override {
-    return position == 23 ? std::nullopt : std::optional<int64_t>(position++);
-  }
+  std::optional<int64_t> next() override { return position == 23 ? std::nullopt : std::optional<int64_t>(position++); }
   void reset() override { position = 0; }
   void visit(StateFields& fields) override { fields("position", position); }
   int64_t position = 0;
@@ -30,9 +28,9 @@ struct Counter : datasets::IterableDataset<Counter, int64_t> {
 
 auto loader_of(size_t workers, uint64_t seed, bool ordered = true, bool drop_last = false) {
   const auto generator = make_generator<CPUGeneratorImpl>(seed);
-  return make_data_loader(Numbers(), samplers::RandomSampler(23, generator),
-                          DataLoaderOptions(4).workers(workers).generator(generator).enforce_ordering(ordered).drop_last(
-                              drop_last));
+  return make_data_loader(
+      Numbers(), samplers::RandomSampler(23, generator),
+      DataLoaderOptions(4).workers(workers).generator(generator).enforce_ordering(ordered).drop_last(drop_last));
 }
 
 template <class Loader>
@@ -122,9 +120,8 @@ TEST_CASE("stream samplers and stateful datasets resume too") {
     std::optional<size_t> size() const override { return std::nullopt; }
   };
   const auto stream = [](size_t workers) {
-    return make_data_loader(
-        Stream(), samplers::StreamSampler(10),
-        DataLoaderOptions(3).workers(workers).generator(make_generator<CPUGeneratorImpl>(workers)));
+    return make_data_loader(Stream(), samplers::StreamSampler(10),
+                            DataLoaderOptions(3).workers(workers).generator(make_generator<CPUGeneratorImpl>(workers)));
   };
   const auto first = stream(2), second = stream(1);
   const auto [rest, state] = split(*first, 2);
@@ -132,7 +129,9 @@ TEST_CASE("stream samplers and stateful datasets resume too") {
   CHECK(epoch(*second) == rest);
   CHECK(rest.size() == 2);
 
-  const auto counter = [](size_t workers) { return make_data_loader(Counter(), DataLoaderOptions(5).workers(workers)); };
+  const auto counter = [](size_t workers) {
+    return make_data_loader(Counter(), DataLoaderOptions(5).workers(workers));
+  };
   const auto here = counter(0), there = counter(2);
   const auto [numbers, place] = split(*here, 2);
   CHECK(numbers[0][0] == 10);

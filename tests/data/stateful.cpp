@@ -84,8 +84,7 @@ TEST_CASE("transforms map the batches of stateful datasets, and shared ones are 
   });
   for (const size_t workers : {0, 1}) {
     auto shared = datasets::make_shared_dataset<Counter>(5);
-    const auto loader =
-        make_data_loader(datasets::map(shared.map(square), sum), DataLoaderOptions(2).workers(workers));
+    const auto loader = make_data_loader(datasets::map(shared.map(square), sum), DataLoaderOptions(2).workers(workers));
     std::vector<int> sums;
     for (const int n : *loader) sums.push_back(n);
     CHECK(sums == std::vector<int>{1, 13, 16});
@@ -108,8 +107,8 @@ TEST_CASE("a stream dataset gives as many examples as its sampler asks for") {
     auto drop = options;
     CHECK(epoch(*make_data_loader(Ones(), samplers::StreamSampler(10), drop.drop_last(true))).size() == 2);
   }
-  CHECK_THROWS_WITH_AS(make_data_loader<samplers::StreamSampler>(Ones(), 4), "make_data_loader: the dataset has no size; pass a sampler",
-                       ValueError);
+  CHECK_THROWS_WITH_AS(make_data_loader<samplers::StreamSampler>(Ones(), 4),
+                       "make_data_loader: the dataset has no size; pass a sampler", ValueError);
 }
 
 TEST_CASE("TensorLambda and Normalize leave targets alone; Collate makes one of a batch") {

@@ -45,16 +45,17 @@ struct ChunkDatasetOptions {
 };
 
 // The chunk sampler draws chunks, the example sampler the order of the examples within what was drawn together; batches
-// are cut across the chunks' borders (M. Zinkevich et al., "Parallelized stochastic gradient descent", NIPS 2010). Reading
-// is parallel, but chunks are added in the order in which they were drawn, so that the number of preloaders changes no
-// batch. Give the example sampler a generator of its own: the preloaders call it, and the default generator would be
-// drawn from at no particular time.
+// are cut across the chunks' borders (M. Zinkevich et al., "Parallelized stochastic gradient descent", NIPS 2010).
+// Reading is parallel, but chunks are added in the order in which they were drawn, so that the number of preloaders
+// changes no batch. Give the example sampler a generator of its own: the preloaders call it, and the default generator
+// would be drawn from at no particular time.
 //
-// The state dict tells the example to go on with: the samplers' states from before its chunk was drawn and shuffled, and
-// how many examples of that chunk were handed out. A chunk is read again for it. Chunks that failed are not. Loading a
-// state dict goes on from there, without a reset.
+// The state dict tells the example to go on with: the samplers' states from before its chunk was drawn and shuffled,
+// and how many examples of that chunk were handed out. A chunk is read again for it. Chunks that failed are not.
+// Loading a state dict goes on from there, without a reset.
 //
-// Threads belong to the dataset, so it cannot be copied: give make_data_loader a make_shared_dataset<ChunkDataset<...>>.
+// Threads belong to the dataset, so it cannot be copied: give make_data_loader a
+// make_shared_dataset<ChunkDataset<...>>.
 template <class ChunkReader, class ChunkSampler = samplers::RandomSampler,
           class ExampleSampler = samplers::RandomSampler>
 class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>,
@@ -66,8 +67,8 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   using ChunkSamplerType = ChunkSampler;
   using ExampleSamplerType = ExampleSampler;
 
-  // `preprocessing_policy` changes the examples that were drawn together, before they are shuffled. Preloaders call it at
-  // the same time.
+  // `preprocessing_policy` changes the examples that were drawn together, before they are shuffled. Preloaders call it
+  // at the same time.
   ChunkDataset(ChunkReader chunk_reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler,
                ChunkDatasetOptions options, std::function<void(UnwrappedBatchType&)> preprocessing_policy = {})
       : chunk_reader_(std::move(chunk_reader)),

@@ -13,7 +13,7 @@ namespace rush::data::datasets::detail {
 struct ChunkPosition {
   void visit(StateFields& fields);
 
-  bool started = false;  // if not, there is nothing else
+  bool started = false;        // if not, there is nothing else
   StateDict chunks, examples;  // the samplers', before they drew and shuffled the chunk
   uint64_t used = 0;           // examples of it that were handed out
 };
@@ -26,7 +26,8 @@ struct ChunkDraw {
   bool last = false;
 };
 
-/// The draws of an epoch whose examples were not all handed out. Draws are added in their order, and examples taken in it.
+/// The draws of an epoch whose examples were not all handed out. Draws are added in their order, and examples taken in
+/// it.
 class ChunkDraws {
  public:
   void clear() { *this = ChunkDraws(); }

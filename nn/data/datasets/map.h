@@ -39,16 +39,8 @@ class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTr
   }
   std::optional<size_t> size() const override { return dataset_.size(); }
   // Of a stateful source: starts its next epoch, and names its place.
-  void reset()
-    requires(SourceDataset::is_stateful)
-  {
-    dataset_.reset();
-  }
-  void visit(StateFields& fields)
-    requires(SourceDataset::is_stateful)
-  {
-    dataset_.visit(fields);
-  }
+  void reset() requires(SourceDataset::is_stateful) { dataset_.reset(); }
+  void visit(StateFields& fields) requires(SourceDataset::is_stateful) { dataset_.visit(fields); }
   const SourceDataset& dataset() const noexcept { return dataset_; }
   const AppliedTransform& transform() const noexcept { return transform_; }
 

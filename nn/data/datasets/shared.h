@@ -20,16 +20,8 @@ class SharedBatchDataset final
   }
   std::optional<size_t> size() const override { return dataset_->size(); }
   // Of a stateful dataset: starts its next epoch, and names its place.
-  void reset()
-    requires(UnderlyingDataset::is_stateful)
-  {
-    dataset_->reset();
-  }
-  void visit(StateFields& fields)
-    requires(UnderlyingDataset::is_stateful)
-  {
-    dataset_->visit(fields);
-  }
+  void reset() requires(UnderlyingDataset::is_stateful) { dataset_->reset(); }
+  void visit(StateFields& fields) requires(UnderlyingDataset::is_stateful) { dataset_->visit(fields); }
   const UnderlyingDataset& operator*() const { return *dataset_; }
   const UnderlyingDataset* operator->() const { return dataset_.get(); }
   UnderlyingDataset& operator*() { return *dataset_; }

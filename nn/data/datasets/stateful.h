@@ -21,8 +21,9 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
   // Names what makes up the dataset's place in its epoch, see Note [State dicts]. What is read takes effect at once: a
   // loader that resumes an epoch goes on with get_batch, without a reset.
   virtual void visit(StateFields&) {
-    RUSH_THROW(NotImplementedError, "StatefulDataset: this dataset has no state dict, because it does not override "
-                                    "visit");
+    RUSH_THROW(NotImplementedError,
+               "StatefulDataset: this dataset has no state dict, because it does not override "
+               "visit");
   }
 
   StateDict state_dict() { return saved_state(*this); }
