@@ -207,20 +207,20 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   }
 
   // Waits for this draw's turn and for space. Returns whether the epoch goes on.
-  bool add(const detail::ChunkDraw& draw, UnwrappedBatchType examples) {
+  bool add(detail::ChunkDraw& draw, UnwrappedBatchType examples) {
     std::unique_lock<std::mutex> lock(mutex_);
     space_ready_.wait(lock, [&] {
       return stopping_ || (draws_.is_turn_of(draw.number) && waiting_examples_ < options_.cache_size());
     });
     if (stopping_) return false;
-    std::exception_ptr failure = draw.failure;
+    std::exception_ptr failure = std::move(draw.failure);  // no copy stays in this thread
     std::vector<size_t> order;
     try {
       if (!failure) order = draws_.shuffle(draw.number, example_sampler_, examples.size());
     } catch (...) {
       failure = std::current_exception();
     }
-    if (failure) ready_.push_back({{}, failure});
+    if (failure) ready_.push_back({{}, std::move(failure)});
     const size_t skipped = std::min<size_t>(std::exchange(skipped_, 0), order.size());
     draws_.add(draw.number, order.size(), skipped);
     for (size_t i = skipped; i < order.size(); ++i) {
