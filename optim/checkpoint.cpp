@@ -148,12 +148,6 @@ std::string full_name(const std::string& part, const std::string& key) { return 
 
 }  // namespace
 
-StateDict detail::position_state(const std::vector<int64_t>& position) {
-  return list_state(position.data(), position.size());
-}
-
-std::vector<int64_t> detail::position_from_state(const StateDict& dict) { return list_from_state<int64_t>(dict); }
-
 Checkpoint::Checkpoint() = default;
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;

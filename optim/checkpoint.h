@@ -66,13 +66,9 @@ class Checkpoint {
   Checkpoint& add(const std::string& name, std::vector<double>& values);
   // A setting of the run: loading a checkpoint that was saved with another text does not fit.
   Checkpoint& expect(const std::string& name, std::string text);
-  // An optimiser or a schedule.
+  // An optimiser, a schedule, or a DataLoader: where in its epoch it stands, see Note [The loader's position].
   template <optim::Stateful T>
   Checkpoint& add(const std::string& name, T& part);
-  // A DataLoader: where in its epoch it stands.
-  template <class Loader>
-  requires requires(Loader& loader) { loader.resume(loader.position()); }
-  Checkpoint& add(const std::string& name, Loader& loader);
 
   // Throws IOError if the file cannot be written (the old one then is there still).
   void save(const std::string& path) const;
@@ -108,37 +104,11 @@ class StatefulPart final : public Checkpoint::Part {
   optim::StateDict before_;
 };
 
-// A loader's position as a part's state.
-optim::StateDict position_state(const std::vector<int64_t>& position);
-std::vector<int64_t> position_from_state(const optim::StateDict& dict);
-
-template <class Loader>
-class LoaderPart final : public Checkpoint::Part {
- public:
-  explicit LoaderPart(Loader& loader) : loader_(loader) {}
-  optim::StateDict state() const override { return position_state(loader_.position()); }
-  void load(const optim::StateDict& dict) override {
-    position_ = position_from_state(dict);
-    loader_.check_position(position_);
-  }
-  void commit() override { loader_.resume(position_); }
-
- private:
-  Loader& loader_;
-  std::vector<int64_t> position_;
-};
-
 }  // namespace detail
 
 template <optim::Stateful T>
 Checkpoint& Checkpoint::add(const std::string& name, T& part) {
   return add(name, std::make_unique<detail::StatefulPart<T>>(part));
-}
-
-template <class Loader>
-requires requires(Loader& loader) { loader.resume(loader.position()); }
-Checkpoint& Checkpoint::add(const std::string& name, Loader& loader) {
-  return add(name, std::make_unique<detail::LoaderPart<Loader>>(loader));
 }
 
 }  // namespace rush

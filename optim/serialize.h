@@ -12,10 +12,10 @@
 namespace rush {
 
 namespace optim {
-// An optimiser, a schedule: whatever gives a state dict and takes it back, or throws and stays as it was.
+// An optimiser, a schedule, a DataLoader: whatever gives a state dict and takes it back, or throws and stays as it was.
 template <class T>
-concept Stateful = requires(T& part, const T& constant, const StateDict& dict) {
-  StateDict(constant.state_dict());
+concept Stateful = requires(T& part, const StateDict& dict) {
+  StateDict(part.state_dict());
   part.load_state_dict(dict);
 };
 }  // namespace optim
@@ -70,9 +70,10 @@ optim::StateDict load_state(const std::string& path);
 [[noreturn]] void rethrow_misfit(const std::string& path, const ValueError& error);
 }  // namespace detail
 
-// Likewise for an optimiser or a schedule.
-template <optim::Stateful T>
-void save(const T& value, const std::string& path) {
+// Likewise for an optimiser, a schedule or a DataLoader.
+template <class T>
+requires optim::Stateful<std::remove_const_t<T>>
+void save(T& value, const std::string& path) {
   detail::save_state(value.state_dict(), path);
 }
 template <optim::Stateful T>

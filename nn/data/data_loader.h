@@ -1,22 +1,36 @@
 // DataLoader: goes through a dataset in batches, which threads load ahead of the caller.
 #pragma once
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "nn/data/batch_request.h"
 #include "nn/data/dataloader_options.h"
+#include "nn/data/datasets/stateful.h"
 #include "nn/data/samplers.h"
+#include "nn/data/worker_exception.h"
+#include "nn/data/worker_info.h"
 #include "nn/data/worker_pool.h"
 
 namespace rush::data {
 
 // for (auto& batch : *loader) { ... }: one epoch. `begin` starts a new one; iterators of earlier epochs end with it.
-// An exception that a dataset or a transform throws, on whatever thread, reaches the caller as it is.
+//
+// An exception of a dataset or a transform reaches the caller as it is where there are no workers, and as a
+// WorkerException where there are. Either way the loader goes on with the batch after it.
+//
+// Note [The loader's position]
+// Workers run ahead of the caller, and the sampler ahead of them. So the state dict holds the sampler's place and the
+// requests that were drawn from it but whose batches the caller has not got: a loader that is given the dict asks for
+// these first. That holds also where batches come out of order. Within the loop's body the present batch counts as
+// handed out. A stateful dataset is itself the place, and then batches must not be on their way: its loader can be
+// saved between epochs, and within one only if it has no workers.
 template <class Dataset, class Sampler>
 class DataLoader {
  public:
-  using BatchType = typename Dataset::BatchType;
+  using BatchType = datasets::UnwrappedBatch<Dataset>;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
   class Iterator {
@@ -54,126 +68,227 @@ class DataLoader {
   };
 
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
-      : dataset_(std::move(dataset)), sampler_(std::move(sampler)), options_(std::move(options)) {
+      : dataset_(std::make_shared<Dataset>(std::move(dataset))),
+        sampler_(std::move(sampler)),
+        options_(std::move(options)) {
     RUSH_CHECK_VALUE(options_.batch_size() > 0, "DataLoader: the batch size must be positive");
     if (options_.workers() > 0) start_workers();
   }
 
   Iterator begin() {
-    if (pool_) pool_->clear();
-    delivered_ = 0;
-    if (resume_at_.empty()) {
-      sampler_.reset();
-    } else {
-      pass_over_delivered();
-    }
-    in_epoch_ = true;
+    RUSH_CHECK(pool_ || options_.workers() == 0, "DataLoader: it was joined");
+    if (!resuming_) start_epoch();
+    resuming_ = false;
     return Iterator(this);
   }
   Iterator end() { return Iterator(); }
 
-  // Where in its epoch the loader stands: what decides the order of the batches, and how many of them the caller got;
-  // empty before the first epoch and after each. Throws ValueError where batches come in no fixed order.
-  std::vector<int64_t> position() const {
-    RUSH_CHECK_VALUE(options_.enforce_ordering(), "DataLoader: without enforce_ordering there is no position");
-    if (!in_epoch_) return resume_at_;
-    std::vector<int64_t> position = sampler_.epoch();
-    position.insert(position.begin(), {static_cast<int64_t>(options_.batch_size()), delivered_});
-    return position;
-  }
-  // Throws ValueError unless a loader of this batch size and data set can have been at `position`.
-  void check_position(const std::vector<int64_t>& position) const {
-    if (position.empty()) return;
-    RUSH_CHECK_VALUE(
-        position.size() >= 2 && position[0] == static_cast<int64_t>(options_.batch_size()) && position[1] >= 0,
-        "DataLoader: the position is not one of a loader with batches of ", options_.batch_size());
-    sampler_.check_epoch({position.begin() + 2, position.end()});
-  }
-  // Makes the next epoch that one of which `position` is, from there on. Throws as check_position.
-  void resume(const std::vector<int64_t>& position) {
-    check_position(position);
-    if (pool_) pool_->clear();
-    in_epoch_ = false;
-    resume_at_ = position;
-  }
-
   const DataLoaderOptions& options() const noexcept { return options_; }
-  const Dataset& dataset() const noexcept { return dataset_; }
+  const Dataset& dataset() const noexcept { return *dataset_; }
   // Ends the threads. The loader cannot be used afterwards unless it has none.
   void join() { pool_.reset(); }
 
+  // The position, see Note [The loader's position]. Throws NotImplementedError if the sampler or the dataset has no
+  // state dict, Error where the note says so.
+  StateDict state_dict() {
+    Position position = position_;
+    std::vector<Job> in_flight;  // drawn before those that are still pending
+    for (const auto& [number, job] : in_flight_) in_flight.push_back(job);
+    position.pending.insert(position.pending.begin(), in_flight.begin(), in_flight.end());
+    RUSH_CHECK(!kStateful || position.pending.empty(),
+               "DataLoader::state_dict: workers have loaded ahead in a stateful dataset; save between epochs, or load "
+               "without workers");
+    StateDict dict("state");
+    StateFields fields(&dict);
+    visit(fields, position);
+    return dict;
+  }
+
+  // The next `begin` goes on with the epoch of the dict, if that is in one. Throws ValueError, and changes nothing, if
+  // the dict is not one of such a loader.
+  void load_state_dict(const StateDict& dict) {
+    if (kStateful && pool_) pool_->wait_until_idle();
+    Position position;
+    load_place(dict, position);
+    abandon_epoch();
+    position_ = std::move(position);
+    resuming_ = position_.in_epoch;
+  }
+
  private:
-  using Pool = WorkerPool<BatchRequestType, BatchType>;
+  using Job = BatchJob<BatchRequestType>;
+  using Loaded = typename Dataset::BatchType;
+  using Pool = WorkerPool<Job, Loaded>;
+  static constexpr bool kStateful = Dataset::is_stateful;
+
+  // Where the epoch is, apart from the sampler's place.
+  struct Position {
+    bool in_epoch = false;
+    uint64_t epoch_seed = 0;
+    uint64_t next_number = 0;  // of the next job
+    std::vector<Job> pending;  // drawn from the sampler before all others, and to be done again
+  };
+
+  static Loaded load(Dataset& dataset, Job& job, std::optional<WorkerInfo> worker) {
+    if (worker) worker->seed = job.epoch_seed + worker->id;
+    const detail::BatchScope scope(job.epoch_seed, job.number, worker);
+    return dataset.get_batch(job.request);
+  }
 
   void start_workers() {
     std::vector<typename Pool::Work> works;
-    for (size_t i = 0; i < options_.workers(); ++i) {
-      // Each has a dataset of its own. It is shared only to be copyable, as std::function wants it.
-      auto dataset = std::make_shared<Dataset>(dataset_);
-      works.push_back([dataset](BatchRequestType request) { return dataset->get_batch(request); });
+    for (size_t id = 0; id < options_.workers(); ++id) {
+      // Each has a dataset of its own, unless that is stateful.
+      std::shared_ptr<Dataset> dataset = dataset_;
+      if constexpr (!kStateful) dataset = std::make_shared<Dataset>(*dataset_);
+      const WorkerInfo worker{id, options_.workers(), 0};
+      works.push_back([dataset, worker](Job job) { return load(*dataset, job, worker); });
     }
     pool_ = std::make_unique<Pool>(std::move(works));
   }
 
-  // Samplers of the caller's own need not know how to go on; only a loader that resumes asks it of them.
-  void pass_over_delivered() {
-    if constexpr (requires { sampler_.restore_epoch(resume_at_); }) {
-      sampler_.restore_epoch({resume_at_.begin() + 2, resume_at_.end()});
-      while (delivered_ < resume_at_[1] && sampler_.next(options_.batch_size())) ++delivered_;
+  void start_epoch() {
+    abandon_epoch();
+    if constexpr (kStateful) {
+      if (pool_) pool_->wait_until_idle();
+      dataset_->reset();
     }
-    resume_at_.clear();
+    sampler_.reset(std::nullopt);
+    position_ = {true, detail::draw_seed(options_.generator()), 0, {}};
   }
 
-  std::optional<BatchRequestType> next_request() {
+  void abandon_epoch() {
+    if (pool_) pool_->clear();
+    in_flight_.clear();
+    exhausted_ = false;
+  }
+
+  std::optional<Job> next_job() {
+    if (!position_.pending.empty()) {
+      Job job = std::move(position_.pending.front());
+      position_.pending.erase(position_.pending.begin());
+      return job;
+    }
+    if (exhausted_) return std::nullopt;
     auto request = sampler_.next(options_.batch_size());
-    if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
-    return request;
+    exhausted_ = !request || (options_.drop_last() && detail::request_size(*request) < options_.batch_size());
+    if (exhausted_) return std::nullopt;
+    return Job{position_.next_number++, position_.epoch_seed, std::move(*request)};
   }
 
   std::optional<BatchType> next_batch() {
-    std::optional<BatchType> batch = load_next();
-    in_epoch_ = batch.has_value();
-    if (batch) ++delivered_;
-    return batch;
+    while (std::optional<Loaded> loaded = pool_ ? load_in_workers() : load_here()) {
+      if constexpr (!kStateful) {
+        return loaded;
+      } else {
+        if (*loaded) return std::move(*loaded);
+        exhausted_ = true;  // other workers may have got the last batches
+      }
+    }
+    position_.in_epoch = false;
+    return std::nullopt;
   }
 
-  std::optional<BatchType> load_next() {
-    if (options_.workers() == 0) {
-      const auto request = next_request();
-      return request ? std::optional<BatchType>(dataset_.get_batch(*request)) : std::nullopt;
-    }
-    RUSH_CHECK(pool_, "DataLoader: it was joined");
+  std::optional<Loaded> load_here() {
+    RUSH_CHECK(options_.workers() == 0, "DataLoader: it was joined");
+    std::optional<Job> job = next_job();
+    if (!job) return std::nullopt;
+    return load(*dataset_, *job, std::nullopt);
+  }
+
+  std::optional<Loaded> load_in_workers() {
     while (pool_->outstanding() < std::max<size_t>(1, options_.max_jobs().value_or(2 * options_.workers()))) {
-      auto request = next_request();
-      if (!request) break;
-      pool_->push(std::move(*request));
+      std::optional<Job> job = next_job();
+      if (!job) break;
+      in_flight_.emplace(pool_->push(*job), *job);
     }
     if (pool_->outstanding() == 0) return std::nullopt;
-    return pool_->pop(options_.enforce_ordering(), options_.timeout());
+    auto outcome = pool_->pop(options_.enforce_ordering(), options_.timeout());
+    RUSH_CHECK_AS(TimeoutError, outcome, "DataLoader (batch size ", options_.batch_size(), "): none of its ",
+                  options_.workers(), " workers delivered a batch within ", options_.timeout()->count(), " ms");
+    in_flight_.erase(outcome->number);
+    if (outcome->failure) detail::throw_worker_exception(outcome->failure);
+    return std::move(outcome->result);
   }
 
-  Dataset dataset_;
+  void visit(StateFields& fields, Position& position) {
+    fields("in_epoch", position.in_epoch);
+    fields("epoch_seed", position.epoch_seed);
+    fields.count("next_batch", position.next_number);
+    for (size_t i = 0; !kStateful; ++i) {
+      const StateFields::Scope scope(fields, str("pending.", i, "."));
+      if (fields.reading() ? !fields.any_left() : i == position.pending.size()) break;
+      if (fields.reading()) position.pending.push_back({0, position.epoch_seed, BatchRequestType()});
+      fields.count("number", position.pending[i].number);
+      detail::visit_request(fields, position.pending[i].request, dataset_->size());
+    }
+    visit_place(fields);
+  }
+
+  // The one that knows what comes next.
+  auto& place() {
+    if constexpr (kStateful) {
+      return *dataset_;
+    } else {
+      return sampler_;
+    }
+  }
+  void visit_place(StateFields& fields) {
+    const StateFields::Scope scope(fields, kStateful ? "dataset." : "sampler.");
+    place().visit(fields);
+  }
+
+  void load_place(const StateDict& dict, Position& position) {
+    const StateDict before = saved_state(place());
+    try {
+      StateFields fields(dict);
+      visit(fields, position);
+      fields.finish("DataLoader::load_state_dict");
+    } catch (...) {
+      StateFields fields(before);
+      place().visit(fields);
+      throw;
+    }
+  }
+
+  std::shared_ptr<Dataset> dataset_;
   Sampler sampler_;
   DataLoaderOptions options_;
+  Position position_;
+  std::map<uint64_t, Job> in_flight_;  // by the pool's number: what was pushed and not popped
+  bool exhausted_ = false;             // nothing more to be asked for in this epoch
+  bool resuming_ = false;              // the next `begin` goes on
   std::unique_ptr<Pool> pool_;
-  int64_t delivered_ = 0;  // batches of this epoch that the caller got
-  bool in_epoch_ = false;
-  std::vector<int64_t> resume_at_;  // the position at which the next epoch begins; empty: at its beginning
 };
+
+template <class Dataset, class Sampler>
+using StatelessDataLoader = DataLoader<Dataset, Sampler>;
+// All workers share the dataset, which decides itself what comes next and when the epoch ends.
+template <class Dataset>
+using StatefulDataLoader = DataLoader<Dataset, detail::EndlessSampler<typename Dataset::BatchRequestType>>;
 
 // A loader with a sampler of its own.
 template <class Dataset, class Sampler>
-std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, Sampler sampler,
-                                                               DataLoaderOptions options) {
+requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
+    Dataset dataset, Sampler sampler, DataLoaderOptions options) {
   return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));
 }
 
 // A loader with a sampler over the whole dataset: make_data_loader<samplers::SequentialSampler>(dataset, 64).
 template <class Sampler = samplers::RandomSampler, class Dataset>
-std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
+requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();
   RUSH_CHECK_VALUE(size, "make_data_loader: the dataset has no size; pass a sampler");
   return make_data_loader(std::move(dataset), Sampler(*size), std::move(options));
+}
+
+// A loader of a stateful dataset.
+template <class Dataset>
+requires(Dataset::is_stateful) std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = {}) {
+  using Sampler = detail::EndlessSampler<typename Dataset::BatchRequestType>;
+  return std::make_unique<StatefulDataLoader<Dataset>>(std::move(dataset), Sampler(), std::move(options));
 }
 
 }  // namespace rush::data

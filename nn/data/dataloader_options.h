@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "core/generator.h"
 #include "nn/arg.h"
 
 namespace rush::data {
@@ -15,12 +16,14 @@ struct DataLoaderOptions {
   RUSH_ARG(size_t, workers) = 0;
   // How many batches are loaded ahead at most. Default: twice the workers.
   RUSH_ARG(std::optional<size_t>, max_jobs) = std::nullopt;
-  // How long to wait for a batch of a worker.
+  // How long to wait for a batch of a worker before a TimeoutError. The wait may be taken up again.
   RUSH_ARG(std::optional<std::chrono::milliseconds>, timeout) = std::nullopt;
   // Batches come in the sampler's order; otherwise as they are ready.
   RUSH_ARG(bool, enforce_ordering) = true;
   // Leaves out a last batch that is smaller than the others.
   RUSH_ARG(bool, drop_last) = false;
+  // Where every epoch draws the seed of its workers, and of batch_generator(). By default the CPU's default generator.
+  RUSH_ARG(Generator, generator) = Generator();
 };
 
 }  // namespace rush::data

@@ -5,17 +5,32 @@
 
 namespace rush::data::samplers {
 
+namespace detail {
+
+std::vector<size_t> permutation(size_t size, const PhiloxState& position) {
+  std::vector<size_t> order(size);
+  std::iota(order.begin(), order.end(), size_t{0});
+  // Fisher and Yates's shuffle. Each draw takes 64 bits of one subsequence, see Note [One random stream].
+  Philox4x32 words = philox_sequence(position, 0);
+  for (size_t i = size; i > 1; --i) {
+    const uint32_t upper = words();
+    std::swap(order[i - 1], order[join_words(upper, words()) % i]);
+  }
+  return order;
+}
+
+std::optional<std::vector<size_t>> take(const std::vector<size_t>& order, size_t& index, size_t end, size_t count) {
+  if (index >= end) return std::nullopt;
+  const size_t begin = index;
+  index += std::min(count, end - begin);
+  return std::vector<size_t>(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                             order.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+}  // namespace detail
+
 void SequentialSampler::reset(std::optional<size_t> new_size) {
   size_ = new_size.value_or(size_);
-  index_ = 0;
-}
-
-void SequentialSampler::check_epoch(const std::vector<int64_t>& epoch) const {
-  RUSH_CHECK_VALUE(epoch == this->epoch(), "SequentialSampler: the epoch was one of other examples than these ", size_);
-}
-
-void SequentialSampler::restore_epoch(const std::vector<int64_t>& epoch) {
-  check_epoch(epoch);
   index_ = 0;
 }
 
@@ -27,51 +42,58 @@ std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
   return batch;
 }
 
+void SequentialSampler::visit(StateFields& fields) {
+  fields.given("size", size_);
+  fields.count("index", index_, size_);
+}
+
 RandomSampler::RandomSampler(size_t size, Generator generator) : generator_(std::move(generator)), order_(size) {
   RandomSampler::reset();
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
-  order_.resize(new_size.value_or(order_.size()));
-  const Generator& generator = generator_.defined() ? generator_ : default_generator();
-  drawn_from_ = generator.reserve(2 * order_.size());
-  shuffle();
-}
-
-// Fisher and Yates's shuffle. Each draw takes 64 bits of one subsequence, see Note [One random stream].
-void RandomSampler::shuffle() {
-  std::iota(order_.begin(), order_.end(), size_t{0});
+  const size_t size = new_size.value_or(order_.size());
+  position_ = (generator_.defined() ? generator_ : default_generator()).reserve(2 * size);
+  order_ = detail::permutation(size, position_);
   index_ = 0;
-  Philox4x32 words = philox_sequence(drawn_from_, 0);
-  for (size_t i = order_.size(); i > 1; --i) {
-    const uint32_t upper = words();
-    std::swap(order_[i - 1], order_[join_words(upper, words()) % i]);
-  }
-}
-
-std::vector<int64_t> RandomSampler::epoch() const {
-  return {static_cast<int64_t>(order_.size()), static_cast<int64_t>(drawn_from_.seed),
-          static_cast<int64_t>(drawn_from_.offset)};
-}
-
-void RandomSampler::check_epoch(const std::vector<int64_t>& epoch) const {
-  RUSH_CHECK_VALUE(epoch.size() == 3 && epoch[0] == static_cast<int64_t>(order_.size()) && epoch[2] % 4 == 0,
-                   "RandomSampler: the epoch was one of other examples than these ", order_.size());
-}
-
-void RandomSampler::restore_epoch(const std::vector<int64_t>& epoch) {
-  check_epoch(epoch);
-  drawn_from_ = {static_cast<uint64_t>(epoch[1]), static_cast<uint64_t>(epoch[2])};
-  shuffle();
 }
 
 std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
-  if (index_ >= order_.size()) return std::nullopt;
-  const size_t end = std::min(index_ + batch_size, order_.size());
-  std::vector<size_t> batch(order_.begin() + static_cast<std::ptrdiff_t>(index_),
-                            order_.begin() + static_cast<std::ptrdiff_t>(end));
-  index_ = end;
-  return batch;
+  return detail::take(order_, index_, order_.size(), batch_size);
+}
+
+void RandomSampler::visit(StateFields& fields) {
+  fields.given("size", order_.size());
+  fields.count("index", index_, order_.size());
+  fields("order.seed", position_.seed);
+  fields("order.offset", position_.offset);
+  if (generator_.defined()) {
+    uint64_t seed = generator_.current_seed(), offset = generator_.get_offset();
+    fields("generator.seed", seed);
+    fields("generator.offset", offset);
+    if (fields.reading()) {
+      generator_.set_current_seed(seed);
+      generator_.set_offset(offset);
+    }
+  }
+  if (fields.reading()) order_ = detail::permutation(order_.size(), position_);
+}
+
+void StreamSampler::reset(std::optional<size_t> new_size) {
+  epoch_size_ = new_size.value_or(epoch_size_);
+  examples_retrieved_so_far_ = 0;
+}
+
+std::optional<BatchSize> StreamSampler::next(size_t batch_size) {
+  if (examples_retrieved_so_far_ >= epoch_size_) return std::nullopt;
+  const size_t size = std::min(batch_size, epoch_size_ - examples_retrieved_so_far_);
+  examples_retrieved_so_far_ += size;
+  return BatchSize(size);
+}
+
+void StreamSampler::visit(StateFields& fields) {
+  fields.given("size", epoch_size_);
+  fields.count("index", examples_retrieved_so_far_, epoch_size_);
 }
 
 }  // namespace rush::data::samplers

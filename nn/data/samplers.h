@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/generator.h"
+#include "nn/state_dict.h"
 
 namespace rush::data::samplers {
 
@@ -17,12 +18,16 @@ class Sampler {
   virtual void reset(std::optional<size_t> new_size = std::nullopt) = 0;
   // The indices of at most batch_size examples; nothing at the end of the epoch.
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
-};
+  // Names what makes up the sampler's place in its epoch, see Note [State dicts].
+  virtual void visit(StateFields&) {
+    RUSH_THROW(NotImplementedError, "Sampler: this sampler has no state dict, because it does not override visit");
+  }
 
-// Note [Samplers that go on]
-// What decides the order of an epoch is a few numbers: `epoch()` gives them, and `restore_epoch` begins that epoch
-// again without drawing from a generator. A DataLoader then passes over the batches that it delivered already.
-// `check_epoch` throws ValueError for numbers that no sampler of this size gave.
+  // The place in the epoch.
+  StateDict state_dict() { return saved_state(*this); }
+  // Goes on from that place. Throws ValueError, and changes nothing, if the dict does not fit this sampler.
+  void load_state_dict(const StateDict& dict) { load_state(*this, dict, "Sampler::load_state_dict"); }
+};
 
 // Each example once, in order.
 class SequentialSampler final : public Sampler<> {
@@ -30,11 +35,9 @@ class SequentialSampler final : public Sampler<> {
   explicit SequentialSampler(size_t size) : size_(size) {}
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void visit(StateFields& fields) override;
   // How many examples of this epoch were given out.
   size_t index() const noexcept { return index_; }
-  std::vector<int64_t> epoch() const { return {static_cast<int64_t>(size_)}; }
-  void check_epoch(const std::vector<int64_t>& epoch) const;
-  void restore_epoch(const std::vector<int64_t>& epoch);
 
  private:
   size_t size_;
@@ -42,24 +45,61 @@ class SequentialSampler final : public Sampler<> {
 };
 
 // Each example once, in an order that every epoch draws anew: from `generator`, by default from the CPU's default one,
-// so that manual_seed fixes it.
+// so that manual_seed fixes it. The state dict holds what the order is drawn from, and the generator's state if it is
+// not the default one.
 class RandomSampler final : public Sampler<> {
  public:
   explicit RandomSampler(size_t size, Generator generator = {});
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void visit(StateFields& fields) override;
   size_t index() const noexcept { return index_; }
-  std::vector<int64_t> epoch() const;
-  void check_epoch(const std::vector<int64_t>& epoch) const;
-  void restore_epoch(const std::vector<int64_t>& epoch);
 
  private:
-  void shuffle();
-
   Generator generator_;
-  PhiloxState drawn_from_{};  // where in the random stream this epoch's order comes from
+  PhiloxState position_{};  // where the order was drawn
   std::vector<size_t> order_;
   size_t index_ = 0;
 };
+
+// What is asked of a dataset that is not asked for particular examples.
+struct CustomBatchRequest {
+  CustomBatchRequest() = default;
+  CustomBatchRequest(const CustomBatchRequest&) = default;
+  CustomBatchRequest(CustomBatchRequest&&) noexcept = default;
+  CustomBatchRequest& operator=(const CustomBatchRequest&) = default;
+  CustomBatchRequest& operator=(CustomBatchRequest&&) noexcept = default;
+  virtual ~CustomBatchRequest() = default;
+  // How many examples it asks for.
+  virtual size_t size() const = 0;
+};
+
+// So many examples, whichever.
+struct BatchSize final : CustomBatchRequest {
+  explicit BatchSize(size_t size = 0) : size_(size) {}
+  size_t size() const noexcept override { return size_; }
+  operator size_t() const noexcept { return size_; }
+  size_t size_;
+};
+
+// For streams: says only how many examples the next batch has, until an epoch's number of them is reached.
+class StreamSampler final : public Sampler<BatchSize> {
+ public:
+  explicit StreamSampler(size_t epoch_size) : epoch_size_(epoch_size) {}
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<BatchSize> next(size_t batch_size) override;
+  void visit(StateFields& fields) override;
+
+ private:
+  size_t examples_retrieved_so_far_ = 0;
+  size_t epoch_size_;
+};
+
+namespace detail {
+// A permutation of 0 ... size - 1, drawn from one subsequence of the stream at `position`: 2 words for each number.
+std::vector<size_t> permutation(size_t size, const PhiloxState& position);
+// The part of `order` from `index` on, of at most `count`; moves `index` past it. Nothing at `end`.
+std::optional<std::vector<size_t>> take(const std::vector<size_t>& order, size_t& index, size_t end, size_t count);
+}  // namespace detail
 
 }  // namespace rush::data::samplers

@@ -1,5 +1,6 @@
 // WorkerPool: threads that carry out numbered jobs and hand back their results in order.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -37,34 +38,43 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  void push(Job job) {
+  // What became of a job: a result, or what it threw.
+  struct Outcome {
+    uint64_t number = 0;
+    std::optional<Result> result;
+    std::exception_ptr failure;
+  };
+
+  // Hands out a job. Returns its number, higher than all before.
+  uint64_t push(Job job) {
+    uint64_t number = 0;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      jobs_.emplace_back(next_number_++, std::move(job));
+      number = next_number_++;
+      jobs_.emplace_back(number, std::move(job));
     }
     ++outstanding_;
     jobs_changed_.notify_one();
+    return number;
   }
   // Jobs that were pushed and whose results were not taken.
   size_t outstanding() const { return outstanding_; }
 
-  // Waits for the result of the oldest job, or of any. What the job threw, this throws. Throws Error after `timeout`.
-  Result pop(bool in_order, const std::optional<std::chrono::milliseconds>& timeout) {
+  // Waits for the outcome of the oldest job, or of any. Returns nothing after `timeout`.
+  std::optional<Outcome> pop(bool in_order, const std::optional<std::chrono::milliseconds>& timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto ready = [&] { return in_order ? results_.count(next_result_) > 0 : !results_.empty(); };
-    if (timeout) {
-      RUSH_CHECK(results_changed_.wait_for(lock, *timeout, ready), "DataLoader: no worker delivered a batch within ",
-                 timeout->count(), " ms");
-    } else {
+    if (!timeout) {
       results_changed_.wait(lock, ready);
+    } else if (!results_changed_.wait_for(lock, std::min(*timeout, kLongest), ready)) {
+      return std::nullopt;
     }
     Outcome outcome = std::move(results_.begin()->second);
     results_.erase(results_.begin());
     lock.unlock();
     ++next_result_;
     --outstanding_;
-    if (outcome.failure) std::rethrow_exception(outcome.failure);
-    return std::move(*outcome.result);
+    return outcome;
   }
 
   // Forgets all jobs and results. A job that is being carried out is finished, and its result dropped.
@@ -76,11 +86,14 @@ class WorkerPool {
     outstanding_ = 0;
   }
 
+  // Waits until no job is waiting or being carried out.
+  void wait_until_idle() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    results_changed_.wait(lock, [&] { return jobs_.empty() && running_ == 0; });
+  }
+
  private:
-  struct Outcome {
-    std::optional<Result> result;
-    std::exception_ptr failure;
-  };
+  static constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);  // now + it does not overflow
 
   void stop() {
     {
@@ -99,14 +112,16 @@ class WorkerPool {
       if (stopping_) return;
       auto [number, job] = std::move(jobs_.front());
       jobs_.pop_front();
+      ++running_;
       lock.unlock();
-      Outcome outcome;
+      Outcome outcome{number, std::nullopt, nullptr};
       try {
         outcome.result.emplace(work(std::move(job)));
       } catch (...) {
         outcome.failure = std::current_exception();
       }
       lock.lock();
+      --running_;
       if (number >= first_wanted_) results_.emplace(number, std::move(outcome));
       lock.unlock();
       results_changed_.notify_one();
@@ -118,6 +133,7 @@ class WorkerPool {
   std::deque<std::pair<uint64_t, Job>> jobs_;
   std::map<uint64_t, Outcome> results_;
   uint64_t next_number_ = 0, first_wanted_ = 0;
+  size_t running_ = 0;
   bool stopping_ = false;
   uint64_t next_result_ = 0;  // these two belong to the caller's thread
   size_t outstanding_ = 0;

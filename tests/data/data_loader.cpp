@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -87,15 +88,31 @@ TEST_CASE("a generator of its own makes a sampler independent of the default one
 }
 
 TEST_CASE("workers keep the order though one is slow, or deliver as ready") {
-  Numbers numbers(8);
-  numbers.slow = 0;
-  auto options = DataLoaderOptions(1).workers(2);
-  const Batches ordered = epoch(*make_data_loader<samplers::SequentialSampler>(numbers, options));
-  CHECK(std::is_sorted(ordered.begin(), ordered.end()));
-  Batches free = epoch(*make_data_loader<samplers::SequentialSampler>(numbers, options.enforce_ordering(false)));
-  CHECK(free.front() != std::vector<int>{0});
-  std::sort(free.begin(), free.end());
-  CHECK(free == ordered);
+  for (const bool ordered : {true, false}) {
+    CAPTURE(ordered);
+    // Number 0 waits: for a later number to be loaded, or even for one to be delivered.
+    std::promise<void> gate;
+    std::atomic<bool> open = false;
+    const auto opened = gate.get_future().share();
+    const auto let_go = [&] {
+      if (!open.exchange(true)) gate.set_value();
+    };
+    const auto dataset = Numbers(8).map(transforms::Lambda<int>([&, opened](int n) {
+      if (n == 0) opened.wait();
+      if (ordered && n > 0) let_go();
+      return n;
+    }));
+    const auto options = DataLoaderOptions(1).workers(2).enforce_ordering(ordered);
+    Batches batches;
+    const auto loader = make_data_loader<samplers::SequentialSampler>(dataset, options);
+    for (auto& batch : *loader) {
+      batches.push_back(batch);
+      let_go();
+    }
+    CHECK((batches.front() == std::vector<int>{0}) == ordered);
+    CHECK(std::is_sorted(batches.begin(), batches.end()) == ordered);
+    CHECK(std::set<std::vector<int>>(batches.begin(), batches.end()).size() == 8);
+  }
 }
 
 TEST_CASE("workers load ahead, but not more than max_jobs batches") {
@@ -104,14 +121,14 @@ TEST_CASE("workers load ahead, but not more than max_jobs batches") {
   const auto loader =
       make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(1).max_jobs(4));
   auto batch = loader->begin();
-  for (int wait = 0; wait < 200 && *loaded < 4; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (*loaded < 4) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK(*loaded == 4);
   ++batch;
   CHECK((*batch)[0] == 1);
 }
 
-TEST_CASE("an exception in a dataset reaches the caller as it is, and the loader goes on") {
+TEST_CASE("an exception in a dataset reaches the caller, and the loader goes on") {
   Numbers numbers(4);
   numbers.bad = 1;
   for (size_t workers : {0, 2}) {
@@ -119,7 +136,20 @@ TEST_CASE("an exception in a dataset reaches the caller as it is, and the loader
     const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, DataLoaderOptions(1).workers(workers));
     for (int repeat = 0; repeat < 2; ++repeat) {
       auto batch = loader->begin();
-      CHECK_THROWS_WITH_AS(++batch, "no number 1", std::out_of_range);
+      if (workers == 0) {
+        CHECK_THROWS_WITH_AS(++batch, "no number 1", std::out_of_range);
+      } else {
+        try {
+          ++batch;
+          FAIL("nothing was thrown");
+        } catch (const WorkerException& error) {
+          CHECK(error.message == error.what());
+          CHECK(error.message == "Caught exception in DataLoader worker thread. Original message: no number 1");
+          CHECK_THROWS_WITH_AS(std::rethrow_exception(error.original_exception), "no number 1", std::out_of_range);
+        }
+      }
+      ++batch;
+      CHECK((*batch)[0] == 2);
     }
   }
 }
@@ -136,11 +166,20 @@ TEST_CASE("an epoch may be broken off, and a loader destroyed in the middle of o
 }
 
 TEST_CASE("a batch that is late is an error when a timeout is set") {
-  Numbers numbers(2);
-  numbers.slow = 0;
-  const auto options = DataLoaderOptions(1).workers(1).timeout(std::chrono::milliseconds(10));
-  const auto loader = make_data_loader<samplers::SequentialSampler>(numbers, options);
-  CHECK_THROWS_AS(loader->begin(), Error);
+  std::promise<void> gate;
+  const auto opened = gate.get_future().share();
+  const auto dataset = Numbers(2).map(transforms::Lambda<int>([opened](int n) {
+    opened.wait();
+    return n;
+  }));
+  const auto options = DataLoaderOptions(1).workers(2).timeout(std::chrono::milliseconds(10));
+  const auto loader = make_data_loader<samplers::SequentialSampler>(dataset, options);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    CHECK_THROWS_WITH_AS(loader->begin(),
+                         "DataLoader (batch size 1): none of its 2 workers delivered a batch within 10 ms",
+                         TimeoutError);
+  }
+  gate.set_value();
 }
 
 TEST_CASE("iterators know the end, and options are checked") {

@@ -12,13 +12,30 @@ namespace rush::data::datasets {
 template <class SourceDataset, class AppliedTransform>
 class MapDataset;
 
+namespace detail {
+template <class T>
+struct Unwrapped {
+  using Type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using Type = T;
+};
+}  // namespace detail
+
+// A dataset's batch. A stateful dataset's get_batch gives an optional of it, which is empty at the end of the epoch.
+template <class DatasetType>
+using UnwrappedBatch = typename detail::Unwrapped<typename DatasetType::BatchType>::Type;
+
 // A dataset is a value: every worker thread of a DataLoader has a copy. Tensors in it are shared; what copies cannot
 // share goes into a SharedBatchDataset.
 template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>>
 class BatchDataset {
  public:
+  using SelfType = Self;
   using BatchType = Batch;
   using BatchRequestType = BatchRequest;
+  static constexpr bool is_stateful = !std::is_same_v<Batch, typename detail::Unwrapped<Batch>::Type>;
 
   virtual ~BatchDataset() = default;
   // The examples of a batch, by index.
@@ -57,6 +74,11 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
     return batch;
   }
 };
+
+// Asked for a number of examples, not for particular ones: use it with a StreamSampler. A worker's copy does not know
+// which examples the others have given.
+template <class Self, class Batch = std::vector<Example<>>>
+using StreamDataset = BatchDataset<Self, Batch, size_t>;
 
 }  // namespace rush::data::datasets
 

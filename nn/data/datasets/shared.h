@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "nn/data/datasets/base.h"
+#include "nn/state_dict.h"
 
 namespace rush::data::datasets {
 
@@ -18,6 +19,11 @@ class SharedBatchDataset final
     return dataset_->get_batch(std::move(request));
   }
   std::optional<size_t> size() const override { return dataset_->size(); }
+  // Of a stateful dataset: starts its next epoch, and names its place.
+  void reset() requires(UnderlyingDataset::is_stateful) { dataset_->reset(); }
+  void visit(StateFields& fields) requires(UnderlyingDataset::is_stateful) { dataset_->visit(fields); }
+  const UnderlyingDataset& operator*() const { return *dataset_; }
+  const UnderlyingDataset* operator->() const { return dataset_.get(); }
   UnderlyingDataset& operator*() { return *dataset_; }
   UnderlyingDataset* operator->() { return dataset_.get(); }
 

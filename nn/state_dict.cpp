@@ -1,10 +1,10 @@
-#include "optim/state_dict.h"
+#include "nn/state_dict.h"
 
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/join.h"
 
-namespace rush::optim {
+namespace rush {
 
 namespace {
 
@@ -71,8 +71,7 @@ void StateFields::misfit(std::string_view name, size_t expected, size_t got) {
 template <class T>
 bool StateFields::in_range(std::string_view name, const T& value) {
   if constexpr (std::is_same_v<T, int64_t>) {
-    constexpr int64_t kMost = int64_t{1} << 53;
-    if (value < -kMost || value > kMost) {
+    if (value < -kMostCounted || value > kMostCounted) {
       problem(name, str("is out of range: ", value));
       return false;
     }
@@ -127,6 +126,44 @@ void StateFields::operator()(std::string_view name, std::tuple<double, double>& 
   value = {both[0], both[1]};
 }
 
+void StateFields::operator()(std::string_view name, uint64_t& value) {
+  constexpr uint64_t kHalf = uint64_t{1} << 32;
+  std::vector<int64_t> halves = {static_cast<int64_t>(value / kHalf), static_cast<int64_t>(value % kHalf)};
+  fixed(name, halves);
+  for (const int64_t half : halves) {
+    if (half < 0 || static_cast<uint64_t>(half) >= kHalf) return problem(name, str("is out of range: ", half));
+  }
+  value = static_cast<uint64_t>(halves[0]) * kHalf + static_cast<uint64_t>(halves[1]);
+}
+
+void StateFields::count(std::string_view name, uint64_t& value, uint64_t most) {
+  auto number = static_cast<int64_t>(value);
+  (*this)(name, number);
+  if (number < 0 || static_cast<uint64_t>(number) > most) {
+    problem(name, str("is out of range: ", number, ", expected at most ", most));
+  } else {
+    value = static_cast<uint64_t>(number);
+  }
+}
+
+void StateFields::given(std::string_view name, uint64_t value) {
+  auto number = static_cast<int64_t>(value);
+  (*this)(name, number);
+  if (static_cast<uint64_t>(number) != value) problem(name, str("is ", number, " instead of ", value));
+}
+
+void StateFields::part(StateDict& dict) {
+  if (!reading()) {
+    for (const StateDict::Item& item : dict) write(item.key(), item.value());
+    return;
+  }
+  dict.clear();
+  for (auto next = left_.lower_bound(prefix_); next != left_.end() && next->substr(0, prefix_.size()) == prefix_;) {
+    dict.insert(std::string(next->substr(prefix_.size())), (*in_)[std::string(*next)]);
+    next = left_.erase(next);
+  }
+}
+
 void StateFields::tensor(std::string_view name, Tensor& value, const Tensor& like, bool required) {
   if (!reading()) {
     if (value.defined()) write(name, value.detach());
@@ -168,4 +205,4 @@ void StateFields::finish(std::string_view who) const {
   }());
 }
 
-}  // namespace rush::optim
+}  // namespace rush

@@ -1,0 +1,50 @@
+// What a dataset can ask of the DataLoader that is calling it: which worker this is, and a random stream of its own.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/generator.h"
+
+namespace rush::data {
+
+/// A worker thread. Mirrors torch.utils.data.get_worker_info.
+struct WorkerInfo {
+  size_t id;           ///< from 0 to num_workers - 1
+  size_t num_workers;  ///< of this loader
+  uint64_t seed;       ///< this worker's of this epoch: the epoch's seed + id
+};
+
+/// The worker that the calling thread is, while it loads a batch; null in any other thread.
+const WorkerInfo* get_worker_info();
+
+/// The generator to draw from while a batch is loaded. Each batch has a stretch of its own in the stream of the epoch's
+/// seed, so that what is drawn depends neither on the number of workers nor on which of them loads the batch. Outside
+/// of a DataLoader, the CPU's default generator.
+const Generator& batch_generator();
+
+namespace detail {
+
+/// Draws the seed of an epoch from `generator`, or from the default one where that is undefined.
+uint64_t draw_seed(const Generator& generator);
+
+/// For as long as it lives, the calling thread loads batch `number` of an epoch: in a worker, if there is one.
+class BatchScope {
+ public:
+  BatchScope(uint64_t epoch_seed, uint64_t number, std::optional<WorkerInfo> worker = std::nullopt);
+  ~BatchScope();
+  BatchScope(const BatchScope&) = delete;
+  BatchScope& operator=(const BatchScope&) = delete;
+
+ private:
+  friend const WorkerInfo* data::get_worker_info();
+  friend const Generator& data::batch_generator();
+
+  std::optional<WorkerInfo> worker_;
+  Generator generator_;
+  const BatchScope* outer_;
+};
+
+}  // namespace detail
+
+}  // namespace rush::data
