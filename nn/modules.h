@@ -8,6 +8,7 @@
 #include "nn/modules/distance.h"
 #include "nn/modules/dropout.h"
 #include "nn/modules/embedding.h"
+#include "nn/modules/functional.h"
 #include "nn/modules/linear.h"
 #include "nn/modules/loss.h"
 #include "nn/modules/norm.h"
