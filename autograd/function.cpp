@@ -4,6 +4,29 @@
 
 #include "core/ops/factories.h"
 
+namespace rush::autograd {
+
+namespace {
+// The number in `value`, if it is one of the types T.
+template <class... T>
+std::optional<Scalar> number_of(const std::any& value) {
+  std::optional<Scalar> number;
+  const auto take = [&](const auto* held) {
+    if (held) number = Scalar(*held);
+  };
+  (take(std::any_cast<T>(&value)), ...);
+  return number;
+}
+}  // namespace
+
+Scalar SavedValue::to_number() const {
+  const auto number = number_of<double, float, int64_t, int, size_t, bool, Scalar>(*this);
+  RUSH_CHECK_TYPE(number, "saved_data: expected a number, something else was saved");
+  return *number;
+}
+
+}  // namespace rush::autograd
+
 namespace rush::autograd::detail {
 
 Tensor zeros_for(const GradMetadata& output) {

@@ -13,6 +13,32 @@ namespace rush::autograd {
 
 using variable_list = Tensors;
 
+// Anything that forward hands to backward. The named readers are libtorch's, whose saved_data holds IValues; for other
+// types there is std::any_cast. They throw TypeError when something else was saved.
+class SavedValue : public std::any {
+ public:
+  using std::any::any;
+  using std::any::operator=;
+
+  double toDouble() const { return to_number().toDouble(); }
+  int64_t toInt() const { return to_number().toLong(); }
+  bool toBool() const { return to_number().toBool(); }
+  Scalar toScalar() const { return to_number(); }
+  const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
+  const std::string& toStringRef() const { return as<std::string>("a string"); }
+  std::vector<int64_t> toIntVector() const { return as<std::vector<int64_t>>("a list of integers"); }
+  std::vector<double> toDoubleVector() const { return as<std::vector<double>>("a list of numbers"); }
+
+ private:
+  template <class T>
+  const T& as(const char* wanted) const {
+    const T* value = std::any_cast<T>(static_cast<const std::any*>(this));
+    RUSH_CHECK_TYPE(value, "saved_data: expected ", wanted, ", something else was saved");
+    return *value;
+  }
+  Scalar to_number() const;
+};
+
 // What forward leaves for backward.
 class AutogradContext {
  public:
@@ -27,7 +53,7 @@ class AutogradContext {
   // By default an output that received no gradient is given zeros.
   void set_materialize_grads(bool value) { materialize_grads_ = value; }
 
-  std::map<std::string, std::any> saved_data;
+  std::map<std::string, SavedValue> saved_data;
 
  private:
   template <class>

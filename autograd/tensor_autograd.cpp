@@ -110,8 +110,11 @@ bool Tensor::retains_grad() const {
 unsigned detail::add_tensor_hook(const Tensor& tensor, std::unique_ptr<NodeHook> hook) {
   RUSH_CHECK(tensor.requires_grad(), "register_hook: the tensor does not require a gradient");
   auto& hooks = tensor.is_leaf() ? need_meta(tensor).hooks : tensor.grad_fn()->pre_hooks();
-  hooks.push_back(std::move(hook));
-  return static_cast<unsigned>(hooks.size() - 1);
+  // In front of those that retain_grad added: what is kept is what every other hook has seen, as in PyTorch.
+  auto place = hooks.end();
+  while (place != hooks.begin() && dynamic_cast<RetainGradHook*>(std::prev(place)->get())) --place;
+  place = hooks.insert(place, std::move(hook));
+  return static_cast<unsigned>(place - hooks.begin());
 }
 
 void Tensor::remove_hook(unsigned position) const {

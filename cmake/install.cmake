@@ -6,13 +6,13 @@ include(CMakePackageConfigHelpers)
 set(RUSH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/rushlight")
 
 install(FILES rushlight.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rushlight")
-foreach(room core backends autograd nn optim)
+foreach(room core backends autograd nn optim compat)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${room}")
     install(DIRECTORY ${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rushlight" FILES_MATCHING REGEX "\\.(h|inc)$")
   endif()
 endforeach()
 
-install(TARGETS rushlight EXPORT rushlight-targets
+install(TARGETS rushlight rush_torch_compat EXPORT rushlight-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -14,6 +14,10 @@ class Error : public std::runtime_error {
  public:
   /// Line breaks in `message` become spaces: a log stays one line per failure whatever text a caller passed in.
   explicit Error(std::string message);
+
+  // libtorch's names for the message, which here never comes with a backtrace.
+  std::string msg() const { return what(); }
+  const char* what_without_backtrace() const noexcept { return what(); }
 };
 
 /// An argument has the right type and a wrong value. Mirrors c10::ValueError, Python's ValueError.

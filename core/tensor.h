@@ -46,12 +46,23 @@ class OptionalIntArrayRef {
 namespace indexing {
 struct TensorIndex;
 }
+template <class T, size_t N>
+class TensorAccessor;
 
 class Tensor {
  public:
   // An undefined tensor: it holds nothing, and stands for "no tensor" where one is optional.
   Tensor() = default;
   explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  // A variable that is assigned to becomes another handle. What has no name is a view that somebody means to write:
+  // x[0] = y and x[0] = 1 change x.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  Tensor& operator=(const Tensor& other) && { return copy_(other); }
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
   // ---- identity and metadata ----
   bool defined() const { return static_cast<bool>(impl_); }
@@ -109,6 +120,10 @@ class Tensor {
   const T* const_data_ptr() const {
     return data_ptr<T>();
   }
+  // Reads and writes single elements: x.accessor<double, 2>()[i][j]. Throws ValueError unless there are N dimensions on
+  // the CPU, TypeError unless T is the dtype's type. Include core/tensor_accessor.h.
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const;
   // The single element. Throws ValueError unless there is exactly one.
   Scalar item() const;
   template <class T>

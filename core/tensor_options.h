@@ -40,12 +40,18 @@ class TensorOptions {
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
 
  private:
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+  // Copying an empty std::optional copies the bytes of no value, of which GCC 12 warns in the caller (GCC bug 80635).
   template <class Member, class Value>
   TensorOptions with(Member member, Value value) const {
     TensorOptions changed = *this;
     changed.*member = value;
     return changed;
   }
+#pragma GCC diagnostic pop
 
   std::optional<ScalarType> dtype_;
   std::optional<Device> device_;

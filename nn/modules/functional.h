@@ -14,14 +14,18 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
   using Function = std::function<Tensor(Tensor)>;
 
   explicit FunctionalImpl(Function function) : function_(std::move(function)) {}
-  template <class F, class... Args>
-  requires(sizeof...(Args) > 0) explicit FunctionalImpl(F function, Args... args)
-      : function_([function, args...](const Tensor& input) -> Tensor { return function(input, args...); }) {}
+  template <class Fn, class... Args>
+  requires(sizeof...(Args) > 0) explicit FunctionalImpl(Fn function, Args&&... args)
+      : function_([function = std::move(function), ... args = std::decay_t<Args>(std::forward<Args>(args))](
+                      const Tensor& input) { return function(input, args...); }) {}
 
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input) { return function_(std::move(input)); }
-  Tensor operator()(Tensor input) { return forward(std::move(input)); }
+  Tensor forward(const Tensor& input) { return function_(input); }
+  Tensor operator()(const Tensor& input) { return forward(input); }
+
+  // Never: a function does not know whether its owner trains.
+  bool is_training() const noexcept override { return false; }
 
  private:
   Function function_;

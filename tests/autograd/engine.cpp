@@ -118,6 +118,19 @@ TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
   CHECK(list(y.grad()) == std::vector<double>{6, 12});
   CHECK(y.retains_grad());
   {
+    // It is what all hooks made of it, those included that came later; they keep their numbers.
+    const Tensor z = x * 2;
+    const unsigned first = z.register_hook([](const Tensor& grad) { return grad * 10; });
+    z.retain_grad();
+    const unsigned second = z.register_hook([](const Tensor& grad) { return grad + 1; });
+    z.register_hook([](const Tensor& grad) { return grad * 5; });
+    z.remove_hook(second);
+    CHECK(first == 0);
+    CHECK(second == 1);
+    z.sum().backward();
+    CHECK(list(z.grad()) == std::vector<double>{50, 50});
+  }
+  {
     // The tensor may be gone by then.
     Tensor z = x * 2;
     const Tensor loss = z.sum();

@@ -86,3 +86,22 @@ TEST_CASE("gradcheck finds a wrong formula and names the element") {
   CHECK_THROWS_AS(autograd::gradcheck(fn, {ones({2}, requires_grad())}), TypeError);
   CHECK_THROWS_AS(autograd::gradcheck(fn, {ones({2}, kFloat64)}), ValueError);
 }
+
+TEST_CASE("saved_data hands over values under libtorch's names") {
+  autograd::AutogradContext ctx;
+  ctx.saved_data["scale"] = 2.5;
+  ctx.saved_data["count"] = 3;
+  ctx.saved_data["on"] = true;
+  ctx.saved_data["sizes"] = std::vector<int64_t>{2, 3};
+  ctx.saved_data["name"] = std::string("mean");
+  ctx.saved_data["tensor"] = ones({2});
+  CHECK(ctx.saved_data["scale"].toDouble() == 2.5);
+  CHECK(ctx.saved_data["count"].toInt() == 3);
+  CHECK(ctx.saved_data["on"].toBool());
+  CHECK(ctx.saved_data["sizes"].toIntVector() == std::vector<int64_t>{2, 3});
+  CHECK(ctx.saved_data["name"].toStringRef() == "mean");
+  CHECK(ctx.saved_data["tensor"].toTensor().numel() == 2);
+  CHECK_THROWS_AS(ctx.saved_data["name"].toDouble(), TypeError);
+  CHECK_THROWS_AS(ctx.saved_data["scale"].toTensor(), TypeError);
+  CHECK_THROWS_AS(ctx.saved_data["absent"].toInt(), TypeError);
+}

@@ -232,6 +232,10 @@ TEST_CASE("Functional makes modules of functions") {
   CHECK(net(ones({2, 3})).ge(0).all().item<bool>());
   const Tensor x = tensor({-1., 2.});
   CHECK(Functional([](const Tensor& t, double a, double b) { return t * a + b; }, 3.0, 1.0)(x).equal(x * 3 + 1));
+  CHECK(Functional(elu, 2, 1, 0.5)(x).equal(elu(x, 2, 1, 0.5)));
+  const auto copy = Functional(relu)->clone();
+  CHECK(copy->as<Functional>()->forward(x).equal(relu(x)));
+  CHECK_FALSE(copy->is_training());
 }
 
 TEST_CASE("rare layers check what they get") {

@@ -1,0 +1,56 @@
+// libtorch's checks. Their exceptions are ours; a message that is left out says which condition failed.
+#pragma once
+#include <cstdio>
+
+#include "core/error.h"
+
+namespace rush::detail {
+
+template <class E>
+[[noreturn]] void check_failed(const char* condition) {
+  fail<E>("Expected ", condition, " to be true, but got false.");
+}
+template <class E, class... Args>
+[[noreturn]] void check_failed(const char*, const Args&... args) {
+  fail<E>(str(args...));
+}
+
+}  // namespace rush::detail
+
+namespace c10 {
+using rush::Error;
+using rush::IndexError;
+using rush::LinAlgError;
+using rush::NotImplementedError;
+using rush::OutOfMemoryError;
+using rush::str;
+using rush::TypeError;
+using rush::ValueError;
+}  // namespace c10
+
+#define RUSH_COMPAT_CHECK(E, condition, ...)                                          \
+  do {                                                                                \
+    if (RUSH_UNLIKELY(!(condition))) {                                                \
+      ::rush::detail::check_failed<::rush::E>(#condition __VA_OPT__(, ) __VA_ARGS__); \
+    }                                                                                 \
+  } while (false)
+
+#define TORCH_CHECK(condition, ...) RUSH_COMPAT_CHECK(Error, condition, __VA_ARGS__)
+#define TORCH_CHECK_VALUE(condition, ...) RUSH_COMPAT_CHECK(ValueError, condition, __VA_ARGS__)
+#define TORCH_CHECK_TYPE(condition, ...) RUSH_COMPAT_CHECK(TypeError, condition, __VA_ARGS__)
+#define TORCH_CHECK_INDEX(condition, ...) RUSH_COMPAT_CHECK(IndexError, condition, __VA_ARGS__)
+#define TORCH_CHECK_LINALG(condition, ...) RUSH_COMPAT_CHECK(LinAlgError, condition, __VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(condition, ...) RUSH_COMPAT_CHECK(NotImplementedError, condition, __VA_ARGS__)
+#define TORCH_INTERNAL_ASSERT(condition, ...) RUSH_COMPAT_CHECK(Error, condition, __VA_ARGS__)
+#define AT_ASSERT(condition) TORCH_INTERNAL_ASSERT(condition)
+#define AT_ASSERTM(condition, ...) TORCH_CHECK(condition, __VA_ARGS__)
+#define AT_ERROR(...) TORCH_CHECK(false, __VA_ARGS__)
+
+// To stderr, as libtorch warns.
+#define TORCH_WARN(...) \
+  std::fprintf(stderr, "[W %s:%d] Warning: %s\n", __FILE__, __LINE__, ::rush::str(__VA_ARGS__).c_str())
+#define TORCH_WARN_ONCE(...)                                    \
+  do {                                                          \
+    static const bool warned = (TORCH_WARN(__VA_ARGS__), true); \
+    static_cast<void>(warned);                                  \
+  } while (false)

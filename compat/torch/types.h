@@ -1,0 +1,39 @@
+// The names of libtorch. Note [Programs written for libtorch]
+// A program that includes <torch/torch.h> builds unchanged with rushlight::torch_compat: these headers have libtorch's
+// paths, and its namespaces `torch`, `at` and `c10` show everything that `rush` holds. They are using-directives, not
+// aliases, so that a program may put names of its own there. One that reopens a namespace inside, such as torch::nn,
+// hides ours: that is where "unchanged" ends, together with TorchScript, device code, and what tensors look like when
+// they are printed, which here is as in Python.
+#pragma once
+#include <rushlight.h>
+
+#include "c10/util/Exception.h"
+#include "c10/util/Optional.h"
+#include "c10/util/irange.h"
+
+namespace at {
+using namespace rush;
+}  // namespace at
+
+namespace c10 {
+using namespace rush;
+using std::string_view;
+// libtorch has element types under two names, where we have ScalarType for both.
+inline ScalarType scalarTypeToTypeMeta(ScalarType type) { return type; }
+inline ScalarType typeMetaToScalarType(ScalarType type) { return type; }
+// "Float", "Long". In namespace rush, doctest and others would take it for their own.
+constexpr const char* toString(ScalarType type) { return rush::detail::enumerator_name(type); }
+}  // namespace c10
+
+namespace torch {
+using namespace rush;
+using c10::toString;
+using std::nullopt;
+using std::optional;
+
+inline constexpr ScalarType kU8 = kUInt8, kI8 = kInt8, kI16 = kInt16, kI32 = kInt32, kI64 = kInt64;
+inline constexpr ScalarType kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
+}  // namespace torch
+
+#define TORCH_MODULE(Name) RUSH_MODULE(Name)
+#define TORCH_ARG(Type, name) RUSH_ARG(Type, name)

@@ -1,0 +1,51 @@
+// Printing of what describes a tensor, as libtorch prints it: `std::cout << x.sizes() << x.dtype() << x.device()`.
+// Tensors themselves print with core/tensor.h.
+#pragma once
+#include <concepts>
+
+#include "core/array_ref.h"
+#include "core/scalar.h"
+#include "core/str.h"
+#include "core/tensor_options.h"
+
+namespace rush {
+
+namespace detail {
+// "Float", "Long".
+constexpr const char* enumerator_name(ScalarType type) {
+#define RUSH_TYPE_NAME(name, cpp, text) #name,
+  constexpr const char* names[] = {RUSH_FORALL_SCALAR_TYPES(RUSH_TYPE_NAME)};
+#undef RUSH_TYPE_NAME
+  return names[static_cast<int>(type)];
+}
+template <class T, class... Choices>
+concept OneOf = (std::same_as<T, Choices> || ...);
+inline const char* printed(ScalarType type) { return enumerator_name(type); }
+inline const char* printed(DeviceType type) { return device_type_name(type); }
+template <class T>
+std::string printed(const T& value) {
+  return str(value);
+}
+}  // namespace detail
+
+template <class Stream, detail::OneOf<ScalarType, DeviceType, Device, Layout, MemoryFormat, Scalar> T>
+requires requires(Stream& s) { s << std::string(); }
+Stream& operator<<(Stream& stream, const T& value) {
+  stream << detail::printed(value);
+  return stream;
+}
+
+// [2, 3]
+template <class Stream, class T>
+requires requires(Stream& s, const T& t) { s << std::string() << t; }
+Stream& operator<<(Stream& stream, ArrayRef<T> values) {
+  stream << '[';
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) stream << ", ";
+    stream << values[i];
+  }
+  stream << ']';
+  return stream;
+}
+
+}  // namespace rush

@@ -1,0 +1,28 @@
+#include "core/stream_output.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "rushlight.h"
+
+using namespace rush;
+
+template <class T>
+static std::string printed(const T& value) {
+  std::ostringstream stream;
+  stream << value;
+  return stream.str();
+}
+
+TEST_CASE("what describes a tensor prints as in libtorch") {
+  const Tensor x = zeros({2, 3}, kDouble);
+  CHECK(printed(x.sizes()) == "[2, 3]");
+  CHECK(printed(IntArrayRef()) == "[]");
+  CHECK(printed(x.dtype()) == "Double");
+  CHECK(printed(kBFloat16) == "BFloat16");
+  CHECK(printed(x.device()) == "cpu");
+  CHECK(printed(Device(kCUDA, 1)) == "cuda:1");
+  CHECK(printed(kMeta) == "meta");
+  CHECK(printed(Scalar(2.5)) == "2.5");
+}
