@@ -24,6 +24,7 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
     (*hook)(one);
     grad = one[0];
   }
+  const std::lock_guard lock(mutex_);
   Tensor& total = variable.mutable_grad();
   if (!total.defined()) {
     // Nobody else can see a gradient that only the engine holds, so it need not be copied. One that is expanded, or

@@ -1,5 +1,7 @@
 // AccumulateGrad: the end of the graph at a leaf; it adds the gradient to the leaf's `grad`.
 #pragma once
+#include <mutex>
+
 #include "autograd/node.h"
 
 namespace rush {
@@ -10,6 +12,9 @@ struct AccumulateGrad final : Node {
   explicit AccumulateGrad(const Tensor& leaf);
   ~AccumulateGrad() override;
   Tensors apply(const Tensors& grads) override;
+
+ private:
+  std::mutex mutex_;  // several threads may run backward passes that end here
 };
 
 // The leaf's accumulator, made when there is none alive.

@@ -12,9 +12,27 @@
 
 namespace rush {
 
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#endif
+
 namespace {
 std::atomic<int> requested_threads{0};
 thread_local constinit bool serial_loops = false;
+
+// A point that orders what threads did before `pass_on` before what others do after `take_over`. OpenMP's own barriers
+// do so already, but by system calls that ThreadSanitizer does not see; it is told here.
+class Handover {
+ public:
+#ifdef __SANITIZE_THREAD__
+  void pass_on() { __tsan_release(this); }
+  void take_over() { __tsan_acquire(this); }
+#else
+  void pass_on() {}
+  void take_over() {}
+#endif
+};
 }  // namespace
 
 SerialLoopsGuard::SerialLoopsGuard() : before_(std::exchange(serial_loops, true)) {}
@@ -43,8 +61,11 @@ void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn 
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
   // The parts record and dispatch as their caller does.
   const DispatchState state = dispatch_state;
+  Handover begun, ended;
+  begun.pass_on();
 #pragma omp parallel num_threads(threads)
   {
+    begun.take_over();
     const int64_t from = begin + omp_get_thread_num() * part;
     const int64_t to = std::min(from + part, end);
     DispatchStateGuard guard;
@@ -56,7 +77,9 @@ void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn 
         if (!failed.test_and_set()) failure = std::current_exception();
       }
     }
+    ended.pass_on();
   }
+  ended.take_over();
   if (failure) std::rethrow_exception(failure);
 }
 

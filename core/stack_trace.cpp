@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 
+#include "core/error.h"
+#include "core/io/input_file.h"
 #include "core/str.h"
 
 namespace rush {
@@ -21,56 +21,63 @@ namespace rush {
 namespace {
 
 // The functions of one program or library file, by address. The dynamic linker knows only those that are exported,
-// which a program's own are not.
+// which a program's own are not. Of the file, which debug information makes large, only the tables are read.
 class SymbolTable {
  public:
+  // Empty if the file has no symbols, or cannot be read: a stack without names is better than none.
   explicit SymbolTable(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto* header = at<ElfW(Ehdr)>(bytes, 0, 1);
-    if (!header || !std::equal(ELFMAG, ELFMAG + SELFMAG, bytes.begin())) return;
-    const auto* sections = at<ElfW(Shdr)>(bytes, header->e_shoff, header->e_shnum);
-    if (!sections) return;
-    for (size_t i = 0; i < header->e_shnum; ++i) {
-      const ElfW(Shdr)& section = sections[i];
-      if (section.sh_type != SHT_SYMTAB || section.sh_link >= header->e_shnum) continue;
-      const size_t count = section.sh_size / sizeof(ElfW(Sym));
-      const auto* symbols = at<ElfW(Sym)>(bytes, section.sh_offset, count);
-      const ElfW(Shdr)& strings = sections[section.sh_link];
-      const char* names = at<char>(bytes, strings.sh_offset, strings.sh_size);
-      if (symbols && names) add(symbols, count, std::string(names, strings.sh_size));
+    try {
+      read(io::InputFile(path));
+    } catch (const IOError&) {
+      functions_.clear();
     }
   }
 
   // The function that covers `address`, counted from the start of the file's image; empty when there is none.
   std::string function_at(uint64_t address) const {
-    auto next = functions_.upper_bound(address);
+    const auto next = std::upper_bound(functions_.begin(), functions_.end(), address,
+                                       [](uint64_t where, const Function& each) { return where < each.start; });
     if (next == functions_.begin()) return {};
-    const auto& [start, function] = *std::prev(next);
-    return address < start + function.size ? demangle(function.name.c_str()) : std::string();
+    const Function& function = *std::prev(next);
+    return address < function.start + function.size ? demangle(&names_[function.name]) : std::string();
   }
 
  private:
   struct Function {
-    uint64_t size;
-    std::string name;
+    uint64_t start, size;
+    size_t name;  // where in names_
   };
 
-  // `count` objects from `offset`, or null when the file ends before.
+  // `count` objects from `offset`. Throws IOError when the file ends before.
   template <class T>
-  static const T* at(const std::vector<char>& bytes, uint64_t offset, uint64_t count) {
-    const bool fits = offset <= bytes.size() && count <= (bytes.size() - offset) / sizeof(T);
-    return fits ? reinterpret_cast<const T*>(bytes.data() + offset) : nullptr;
+  static std::vector<T> read_array(const io::InputFile& file, uint64_t offset, uint64_t count) {
+    RUSH_CHECK_IO(offset <= file.size() && count <= (file.size() - offset) / sizeof(T), file.path(), ": ends early");
+    std::vector<T> values(count);
+    file.read(offset, values.data(), count * sizeof(T));
+    return values;
   }
 
-  void add(const ElfW(Sym) * symbols, size_t count, const std::string& names) {
-    for (size_t i = 0; i < count; ++i) {
-      if ((symbols[i].st_info & 0xF) != STT_FUNC || symbols[i].st_name >= names.size()) continue;
-      functions_[symbols[i].st_value] = {symbols[i].st_size, names.c_str() + symbols[i].st_name};
+  void read(const io::InputFile& file) {
+    const auto header = read_array<ElfW(Ehdr)>(file, 0, 1)[0];
+    if (!std::equal(ELFMAG, ELFMAG + SELFMAG, header.e_ident)) return;
+    const auto sections = read_array<ElfW(Shdr)>(file, header.e_shoff, header.e_shnum);
+    for (const ElfW(Shdr) & section : sections) {
+      if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+      const ElfW(Shdr)& strings = sections[section.sh_link];
+      names_ = read_array<char>(file, strings.sh_offset, strings.sh_size);
+      names_.push_back('\0');
+      for (const auto& symbol : read_array<ElfW(Sym)>(file, section.sh_offset, section.sh_size / sizeof(ElfW(Sym)))) {
+        if ((symbol.st_info & 0xF) != STT_FUNC || symbol.st_name >= names_.size()) continue;
+        functions_.push_back({symbol.st_value, symbol.st_size, symbol.st_name});
+      }
+      break;  // a file has one such table
     }
+    std::sort(functions_.begin(), functions_.end(),
+              [](const Function& a, const Function& b) { return a.start < b.start; });
   }
 
-  std::map<uint64_t, Function> functions_;
+  std::vector<Function> functions_;  // by start
+  std::vector<char> names_;
 };
 
 std::string hexadecimal(uint64_t value) {

@@ -14,7 +14,7 @@ class TensorOptions {
   // Implicit, so that factories take `kFloat64` or `kCUDA` where options are expected.
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(Device device) : device_(device) {}
-  TensorOptions(DeviceType device) : device_(device) {}
+  TensorOptions(DeviceType device) : device_(Device(device)) {}
 
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
@@ -26,7 +26,7 @@ class TensorOptions {
   }
 
   // What was given, else the default.
-  ScalarType dtype() const { return dtype_ ? *dtype_ : get_default_dtype(); }
+  ScalarType dtype() const { return dtype_.given ? dtype_.value : get_default_dtype(); }
   Device device() const { return device_.value_or(Device()); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_; }
@@ -40,24 +40,31 @@ class TensorOptions {
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
 
  private:
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-  // Copying an empty std::optional copies the bytes of no value, of which GCC 12 warns in the caller (GCC bug 80635).
+  // An optional whose value is initialised even when there is none: GCC 12 warns of copies of an empty std::optional,
+  // in the caller's code (GCC bug 80635).
+  template <class T>
+  struct Given {
+    T value{};
+    bool given = false;
+
+    constexpr Given() = default;
+    constexpr Given(std::optional<T> value) : value(value.value_or(T())), given(value.has_value()) {}
+    operator std::optional<T>() const { return given ? std::optional<T>(value) : std::nullopt; }
+    T value_or(T other) const { return given ? value : other; }
+  };
+
   template <class Member, class Value>
   TensorOptions with(Member member, Value value) const {
     TensorOptions changed = *this;
     changed.*member = value;
     return changed;
   }
-#pragma GCC diagnostic pop
 
-  std::optional<ScalarType> dtype_;
-  std::optional<Device> device_;
-  std::optional<Layout> layout_;
-  std::optional<bool> pinned_memory_;
-  std::optional<MemoryFormat> memory_format_;
+  Given<ScalarType> dtype_;
+  Given<Device> device_;
+  Given<Layout> layout_;
+  Given<bool> pinned_memory_;
+  Given<MemoryFormat> memory_format_;
   bool requires_grad_ = false;
 };
 

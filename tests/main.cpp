@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
+
+#include "tests/derivatives/log.h"
 
 namespace {
 
@@ -32,6 +35,7 @@ REGISTER_LISTENER("count_matched_cases", 1, CountMatchedCases);
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const char* path = std::getenv("RUSH_DERIVATIVE_LOG")) log_checked_derivatives(path);
   doctest::Context context(argc, argv);
   const int status = context.run();
   if (cases_matched == 0u) {

@@ -52,7 +52,6 @@ void register_cpu(Registry&) {
   cpu::register_view();
   cpu::register_power();
   cpu::register_ternary();
-  cpu::register_unary();
   cpu::register_unary_math();
 }
 

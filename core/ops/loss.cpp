@@ -69,15 +69,22 @@ static Tensor weighted(const Tensor& loss, const OptionalTensor& weight) {
   return weight && weight->defined() ? loss * *weight : loss;
 }
 
+static void check_same_sizes(const char* op, const Tensor& self, const Tensor& target) {
+  RUSH_CHECK_VALUE(self.sizes() == target.sizes(), op, ": expected a target of the input's shape ", self.sizes(),
+                   ", got ", target.sizes());
+}
+
 static Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const OptionalTensor& weight,
                                    int64_t reduction) {
   detail::check_reduction("binary_cross_entropy", reduction);
+  check_same_sizes("binary_cross_entropy", self, target);
   const Tensor loss = elementwise_loss<kernels::binary_cross_entropy>(self, target, 0);
   return reduce_loss(weighted(loss, weight), reduction);
 }
 
 static Tensor binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                             const OptionalTensor& weight, int64_t reduction) {
+  check_same_sizes("binary_cross_entropy_backward", self, target);
   const auto run = elementwise_loss_backward<kernels::binary_cross_entropy_backward>;
   return weighted(run(grad, self, target, reduction, 0), weight);
 }

@@ -204,6 +204,19 @@ TEST_CASE("threads run their own backward passes over shared leaves' graphs") {
   CHECK(results == std::vector<double>{0, 4, 8, 12});
 }
 
+TEST_CASE("threads add to the gradient of a leaf that they share") {
+  const Tensor weight = ones({64}, kFloat64).requires_grad_();
+  constexpr int kThreads = 4, kSteps = 300;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kSteps; ++i) (weight * (t + 1)).sum().backward();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(weight.grad().equal(full({64}, kSteps * (1 + 2 + 3 + 4), kFloat64)));
+}
+
 TEST_CASE("a consumer recorded by another thread comes before what it consumed") {
   const Tensor x = leaf({3});
   Tensor y = x;

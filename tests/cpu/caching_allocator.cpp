@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -68,6 +69,26 @@ TEST_CASE("blocks may be freed by another thread, and survive the end of theirs"
   std::thread([&] { tensors.clear(); }).join();
   const Tensor again = full({64}, 7);
   CHECK(again.sum().item<int>() == 448);
+}
+
+TEST_CASE("threads allocate, hand over and free side by side") {
+  const int64_t before = allocator(kCPU).stats().allocated;
+  std::vector<Tensor> handed(8);
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        Tensor made = full({(i * 37 + t) % 5000 + 1}, t);
+        CHECK(made[made.numel() - 1].item<int>() == t);
+        const std::lock_guard<std::mutex> lock(mutex);
+        std::swap(handed[static_cast<size_t>(i % 8)], made);  // what another thread made is freed by this one
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  handed.clear();
+  CHECK(allocator(kCPU).stats().allocated == before);
 }
 
 TEST_CASE("a request that no memory can serve is an OutOfMemoryError, and the program goes on") {

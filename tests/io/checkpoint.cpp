@@ -186,7 +186,8 @@ TEST_CASE("Checkpoint: one that does not fit names all reasons in one line, and 
   CHECK(message.find(folder / "other" + ": the checkpoint does not fit; unexpected: more; ") == 0);
   for (const char* part :
        {"net: module: the state dict does not fit; wrong: fc.weight is float32 (4, 2) instead of float32 (3, 2)",
-        "adam: ", "random: is float64 (1) instead of a list of uint8", "loader: missing", "losses: missing",
+        "adam: ", "random: is float64 (1) instead of a list of uint8",
+        "loader: DataLoader::load_state_dict: the state dict does not fit; missing: in_epoch", "losses: missing",
         "epoch: one value: the state dict does not fit; wrong: ", "task: saved with 'another', now 'test'"}) {
     CAPTURE(part);
     CHECK(message.find(part) != std::string::npos);

@@ -69,6 +69,8 @@ TEST_CASE("scaled_dot_product_attention: derivatives") {
       inputs);
   check_gradients([](const Tensors& t) { return Tensors{scaled_dot_product_attention(t[0], t[1], t[2], t[3])}; },
                   {inputs[0], inputs[1], inputs[2], leaf({3, 4}, 4)});
+  check_gradients([](const Tensors& t) { return Tensors{scaled_dot_product_attention(t[0], t[1], t[2])}; },
+                  {leaf({2, 1, 2, 3}), leaf({2, 1, 3, 3}, 1), leaf({2, 1, 3, 2}, 2)});
 }
 
 TEST_CASE("scaled_dot_product_attention: bad input") {

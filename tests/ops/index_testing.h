@@ -36,4 +36,12 @@ inline void check_gradients(const autograd::TensorFunction& fn, const Tensors& i
   CHECK(autograd::gradgradcheck(fn, inputs));
 }
 
+// For a function whose meaning depends on its inputs' strides.
+inline void check_gradients_as_laid_out(const autograd::TensorFunction& fn, const Tensors& inputs) {
+  autograd::GradcheckOptions options;
+  options.any_layout = false;
+  CHECK(autograd::gradcheck(fn, inputs, options));
+  CHECK(autograd::gradgradcheck(fn, inputs, options));
+}
+
 }  // namespace rush::testing

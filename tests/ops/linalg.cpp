@@ -177,12 +177,12 @@ TEST_CASE("linalg: derivatives") {
           {square(0), leaf({3, 2}, 1)});
     check([=](const Tensors& t) { return Tensors{linalg_solve_triangular(t[0], t[1], upper, false, true)}; },
           {square(0), leaf({2, 3}, 1)});
-    check(
-        [=](const Tensors& t) {
-          const Tensor a = t[0].matmul(t[0].mT()) + eye(3, kFloat64);
-          return Tensors{linalg_cholesky(a, upper)};
-        },
-        {leaf({3, 3})});
+    const auto cholesky = [=](const Tensors& t) {
+      const Tensor a = t[0].matmul(t[0].mT()) + eye(t[0].size(-1), kFloat64);
+      return Tensors{linalg_cholesky(a, upper)};
+    };
+    check(cholesky, {leaf({3, 3})});
+    check(cholesky, {leaf({2, 2, 2})});
   }
   const auto qr = [](const Tensors& t) {
     const auto [q, r] = linalg_qr(t[0]);
@@ -192,12 +192,12 @@ TEST_CASE("linalg: derivatives") {
   check(qr, {leaf({4, 3}, 1)});
   check(qr, {leaf({3, 4}, 1)});
   // Eigenvectors and singular vectors are unique up to their signs, so functions without these are checked.
-  check(
-      [](const Tensors& t) {
-        const auto [w, v] = linalg_eigh(t[0] + t[0].mT());
-        return Tensors{w, v * v};
-      },
-      {leaf({3, 3})});
+  const auto eigh = [](const Tensors& t) {
+    const auto [w, v] = linalg_eigh(t[0] + t[0].mT());
+    return Tensors{w, v * v};
+  };
+  check(eigh, {leaf({3, 3})});
+  check(eigh, {leaf({2, 2, 2}, 1)});
   for (const DimVector& sizes : {DimVector{3, 3}, DimVector{4, 2}, DimVector{2, 4}}) {
     check(
         [](const Tensors& t) {

@@ -40,7 +40,7 @@ const Case kCases[] = {
      [](double x, double y) { return std::log1p(std::exp(-x * y)); }},
     {"binary cross entropy",
      [](const Tensor& x, const Tensor& y, int64_t r) {
-       return binary_cross_entropy(x * 0.4 + 0.5, y * 0.5 + 0.5, {}, r);
+       return binary_cross_entropy(x * 0.4 + 0.5, (y * 0.5 + 0.5).expand(x.sizes()), {}, r);
      },
      [](double x, double y) {
        const double p = x * 0.4 + 0.5, q = y * 0.5 + 0.5;
@@ -110,6 +110,8 @@ TEST_CASE("losses: an infinitely wrong answer stays finite where PyTorch's does"
   CHECK(values(binary_cross_entropy(p, q, {}, Reduction::None)) == Doubles{0, 0, 100, 100});
   CHECK_THROWS_AS(binary_cross_entropy(tensor({1.5}), tensor({1.})), ValueError);
   CHECK_THROWS_AS(binary_cross_entropy(tensor({-0.1}), tensor({1.})), ValueError);
+  CHECK_THROWS_WITH_AS(binary_cross_entropy(full({1, 3}, 0.5), full({2, 1}, 0.5)),
+                       "binary_cross_entropy: expected a target of the input's shape (1, 3), got (2, 1)", ValueError);
   const Tensor logits = tensor({-1000., 1000.});
   CHECK(values(binary_cross_entropy_with_logits(logits, tensor({1., 0.}), {}, {}, Reduction::None)) ==
         Doubles{1000, 1000});

@@ -189,12 +189,13 @@ TEST_CASE("complex numbers and pairs of real ones") {
   CHECK_THROWS_AS(view_as_complex(counting({2, 4}).t()), ValueError);
   CHECK_THROWS_AS(view_as_complex(counting({4}, kInt64)), TypeError);
   CHECK_THROWS_AS(view_as_real(pairs), TypeError);
-  check_gradients([](const Tensors& x) { return Tensors{view_as_real(view_as_complex(x[0]) * view_as_complex(x[0]))}; },
-                  {leaf({2, 3, 2})});
+  check_gradients_as_laid_out(
+      [](const Tensors& x) { return Tensors{view_as_real(view_as_complex(x[0]) * view_as_complex(x[0]))}; },
+      {leaf({2, 3, 2})});
 }
 
 TEST_CASE("a write through a real view of a complex tensor reaches the complex tensor's gradient") {
-  check_gradients(
+  check_gradients_as_laid_out(
       [](const Tensors& x) {
         const Tensor z = view_as_complex(x[0]) * 1;
         view_as_real(z).select(-1, 0).copy_(x[1]);
@@ -318,7 +319,9 @@ TEST_CASE("derivatives of views") {
       const Tensor y = c.view(x[0]);
       return Tensors{y * y};
     };
-    check_gradients(squared, {leaf(c.input)});
+    const std::string_view name = c.name;
+    const bool any_layout = name != "view" && !name.starts_with("as_strided");
+    (any_layout ? check_gradients : check_gradients_as_laid_out)(squared, {leaf(c.input)});
   }
 }
 
