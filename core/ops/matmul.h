@@ -22,6 +22,11 @@ inline constinit ProductOp matmul{"aten::matmul(Tensor self, Tensor other) -> Te
 inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef)> tensordot{
     "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"};
 
+inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t)> linalg_cross{
+    "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&, std::optional<int64_t>)> cross{
+    "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"};
+
 inline constinit AddProductOp addmm{
     "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"};
 inline constinit AddProductInplaceOp addmm_{
@@ -67,6 +72,15 @@ inline Tensor matmul(const Tensor& self, const Tensor& other) { return ops::matm
 // Sums products over the given dimensions, paired in order. What is left of self comes first.
 inline Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
   return ops::tensordot(self, other, dims_self, dims_other);
+}
+
+// The vectors at right angles to those that lie along `dim`, whose size is 3; all other dimensions broadcast. In
+// `cross` a missing `dim` is the first of size 3. https://pytorch.org/docs/stable/generated/torch.linalg.cross.html
+inline Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim = -1) {
+  return ops::linalg_cross(self, other, dim);
+}
+inline Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim = std::nullopt) {
+  return ops::cross(self, other, dim);
 }
 
 // In the following, with beta 0 self is not read: its NaN and infinities do not matter. For integers, beta and alpha

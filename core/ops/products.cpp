@@ -1,4 +1,6 @@
 // Products that are made of other operators: matmul, inner, outer, tensordot, addbmm, addr, vdot.
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
@@ -12,6 +14,25 @@ namespace rush {
 namespace native {
 
 static Tensor vdot(const Tensor& self, const Tensor& other) { return self.conj().dot(other); }
+
+// c_i = a_(i+1) b_(i+2) - a_(i+2) b_(i+1), counted modulo 3.
+static Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
+  RUSH_CHECK_VALUE(self.dim() == other.dim(), "linalg_cross: expected tensors of as many dimensions, got shapes ",
+                   self.sizes(), " and ", other.sizes());
+  RUSH_CHECK_VALUE(self.size(dim) == 3 && other.size(dim) == 3, "linalg_cross: dimension ", dim,
+                   " must have size 3 in both, got shapes ", self.sizes(), " and ", other.sizes());
+  return self.roll(-1, dim) * other.roll(-2, dim) - self.roll(-2, dim) * other.roll(-1, dim);
+}
+
+static Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
+  if (!dim) {
+    const IntArrayRef sizes = self.sizes();
+    const auto first = std::find(sizes.begin(), sizes.end(), int64_t{3});
+    RUSH_CHECK_VALUE(first != sizes.end(), "cross: no dimension of size 3 in shape ", sizes);
+    dim = first - sizes.begin();
+  }
+  return ops::linalg_cross(self, other, *dim);
+}
 
 static void check_vectors(const char* op, const Tensor& a, const Tensor& b) {
   RUSH_CHECK_VALUE(a.dim() == 1 && b.dim() == 1, op, ": expected two vectors, got shapes ", a.sizes(), " and ",
@@ -179,6 +200,8 @@ static Tensor matmul(const Tensor& self, const Tensor& other) {
 
 void register_product_ops(Registry& r) {
   r.composite(ops::vdot, native::vdot);
+  r.composite(ops::linalg_cross, native::linalg_cross);
+  r.composite(ops::cross, native::cross);
   r.composite(ops::outer, native::outer);
   r.composite(ops::ger, native::outer);
   r.composite(ops::addr, native::addr);
@@ -190,6 +213,7 @@ void register_product_ops(Registry& r) {
   r.composite(ops::matmul, native::matmul);
 }
 
+Tensor Tensor::cross(const Tensor& other, std::optional<int64_t> dim) const { return ops::cross(*this, other, dim); }
 Tensor Tensor::vdot(const Tensor& other) const { return ops::vdot(*this, other); }
 Tensor Tensor::outer(const Tensor& vec2) const { return ops::outer(*this, vec2); }
 Tensor Tensor::ger(const Tensor& vec2) const { return ops::ger(*this, vec2); }

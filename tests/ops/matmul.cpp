@@ -108,6 +108,21 @@ TEST_CASE("bmm: every matrix of the batch, batches of one broadcast by strides")
   check_equal(empty({2, 2, 0}).bmm(empty({2, 0, 3})), Doubles(12, 0.0));
 }
 
+TEST_CASE("cross") {
+  const Tensor x = tensor({1., 0., 0.}), y = tensor({0., 1., 0.});
+  check_equal(cross(x, y), {0, 0, 1});
+  check_equal(y.cross(x), {0, 0, -1});
+  // Rows against a single one, and along the first dimension.
+  check_equal(linalg_cross(whole({2, 3}, kFloat64, 1), tensor({1., 2., 3.}, kFloat64).view({1, 3})).select(0, 0),
+              values(cross(whole({2, 3}, kFloat64, 1)[0], tensor({1., 2., 3.}, kFloat64))));
+  check_equal(cross(x.view({1, 3}).t(), y.view({1, 3}).t()), {0, 0, 1});
+  check_gradients([](const Tensors& t) { return Tensors{cross(t[0], t[1], 1)}; }, {leaf({2, 3}), leaf({1, 3}, 5)});
+  CHECK_THROWS_AS(cross(ones({2}), ones({2})), ValueError);
+  CHECK_THROWS_AS(linalg_cross(ones({3, 2}), ones({3, 2})), ValueError);
+  CHECK_THROWS_AS(linalg_cross(ones({3}), ones({1, 3})), ValueError);
+  CHECK_THROWS_AS(linalg_cross(ones({3}), ones({3}), 4), IndexError);
+}
+
 TEST_CASE("mv, dot, vdot, outer, inner") {
   const Tensor a = whole({37, 300}, kFloat32, 1), x = whole({300}, kFloat32, 2);
   check_equal(a.mv(x), reference(a, x.unsqueeze(1)));
