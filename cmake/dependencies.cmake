@@ -58,8 +58,8 @@ if(RUSH_BUILD_TESTS)
     REPOSITORY https://github.com/doctest/doctest.git TAG v2.4.11 INCLUDE .)
 endif()
 
-# zlib is the one library that is linked. A downloaded zlib becomes part of ours, so that an installed Rushlight
-# still needs nothing that is not on the machine.
+# zlib and libzip are linked. Where they are downloaded they become part of ours, so that an installed Rushlight still
+# needs nothing that is not on the machine.
 find_package(ZLIB QUIET)
 if(ZLIB_FOUND)
   set(RUSH_ZLIB ZLIB::ZLIB)
@@ -72,6 +72,37 @@ else()
   target_compile_definitions(rush_zlib PRIVATE HAVE_UNISTD_H)
   set_target_properties(rush_zlib PROPERTIES C_STANDARD 99 C_EXTENSIONS ON POSITION_INDEPENDENT_CODE ON)
   set(RUSH_ZLIB $<BUILD_INTERFACE:rush_zlib>)
+  # What libzip's own CMake project finds, if it is downloaded too: the headers.
+  set(ZLIB_INCLUDE_DIR "${zlib_SOURCE_DIR}")
+  set(ZLIB_LIBRARY rush_zlib)
+  add_library(ZLIB::ZLIB INTERFACE IMPORTED)
+  target_include_directories(ZLIB::ZLIB INTERFACE "${zlib_SOURCE_DIR}")
+endif()
+
+# A function, so that its options for libzip are nobody else's.
+function(rush_download_libzip repository tag)
+  message(NOTICE "libzip is not installed: downloading ${tag} from ${repository}")
+  foreach(option BUILD_SHARED_LIBS BUILD_TOOLS BUILD_REGRESS BUILD_OSSFUZZ BUILD_EXAMPLES BUILD_DOC LIBZIP_DO_INSTALL
+      ENABLE_COMMONCRYPTO ENABLE_GNUTLS ENABLE_MBEDTLS ENABLE_OPENSSL ENABLE_BZIP2 ENABLE_LZMA ENABLE_ZSTD)
+    set(${option} OFF)
+  endforeach()
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # libzip's option() heeds these variables
+  FetchContent_Declare(libzip GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW TRUE)
+  FetchContent_MakeAvailable(libzip)
+  set_target_properties(zip PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  add_library(rush_libzip INTERFACE)
+  target_sources(rush_libzip INTERFACE $<TARGET_OBJECTS:zip>)
+  target_include_directories(rush_libzip SYSTEM INTERFACE "${libzip_SOURCE_DIR}/lib" "${libzip_BINARY_DIR}")
+endfunction()
+
+list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
+find_package(LibZip QUIET)
+if(LibZip_FOUND)
+  set(RUSH_LIBZIP LibZip::zip)
+else()
+  enable_language(C)
+  rush_download_libzip(https://github.com/nih-at/libzip.git v1.11.4)
+  set(RUSH_LIBZIP $<BUILD_INTERFACE:rush_libzip>)
 endif()
 
 if(RUSH_BUILD_BENCHMARKS)

@@ -102,6 +102,11 @@ void AtomicFile::write(const void* bytes, size_t size) {
   }
 }
 
+void AtomicFile::seek(uint64_t offset) {
+  RUSH_CHECK_IO(::lseek(file_.get(), static_cast<off_t>(offset), SEEK_SET) >= 0, path_,
+                ": cannot seek: ", std::strerror(errno));
+}
+
 void AtomicFile::commit() {
   RUSH_CHECK_IO(file_.valid(), path_, ": committed twice");
   RUSH_CHECK_IO(::fsync(file_.get()) == 0, path_, ": cannot flush to disk: ", std::strerror(errno));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,12 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  /// Appends `size` bytes. Throws IOError (disk full, ...).
+  /// Writes `size` bytes after those written last. Throws IOError (disk full, ...).
   void write(const void* bytes, size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// The next bytes go to `offset`, over what is there. Throws IOError.
+  void seek(uint64_t offset);
 
   /// Makes the new content visible under `path`; nothing may be written afterwards. Throws IOError.
   void commit();

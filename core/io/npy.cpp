@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <unordered_set>
 
@@ -11,7 +13,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/byte_source.h"
 #include "core/io/little_endian.h"
-#include "core/io/zip.h"
+#include "core/io/zip_archive.h"
 
 namespace rush::io {
 namespace {
@@ -222,10 +224,36 @@ Tensor read_array(const std::string& name, ByteSource& source) {
 
 // ---- writing
 
-// A tensor as it is written.
+// A tensor as it is written: these bytes, then the values in row-major order.
 struct Array {
-  Tensor memory;  // row-major; its bytes are the file's
   std::string header;
+  Tensor values;
+  uint64_t size() const { return header.size() + static_cast<uint64_t>(values.nbytes()); }
+};
+
+// What an archive's entry holds. The values are brought together in memory only while they are read.
+class ArraySource final : public ByteSource {
+ public:
+  explicit ArraySource(Array array) : array_(std::move(array)), left_(array_.size()) {}
+  uint64_t left() const override { return left_; }
+
+  void read(void* out, size_t size) override {
+    if (!memory_.defined()) memory_ = array_.values.cpu().contiguous();
+    const uint64_t at = array_.size() - left_, begin = array_.header.size();
+    const size_t first = at < begin ? std::min(size, static_cast<size_t>(begin - at)) : 0;
+    if (first > 0) std::memcpy(out, array_.header.data() + at, first);
+    if (size > first) {
+      const auto* values = static_cast<const char*>(memory_.data_ptr()) + (at + first - begin);
+      std::memcpy(static_cast<char*>(out) + first, values, size - first);
+    }
+    left_ -= size;
+    if (left_ == 0) memory_ = Tensor();
+  }
+
+ private:
+  Array array_;
+  Tensor memory_;
+  uint64_t left_;
 };
 
 std::string make_header(std::string_view dtype, bool fortran_order, IntArrayRef shape) {
@@ -254,20 +282,19 @@ Array make_array(const char* who, const std::string& name, const Tensor& tensor)
   // The transpose of a column-major matrix is row-major.
   std::vector<int64_t> reversed;
   for (int64_t dim = tensor.dim(); dim > 0; --dim) reversed.push_back(dim - 1);
-  const Tensor values = tensor.detach().cpu();
-  const Tensor transposed = values.permute(reversed);
+  const Tensor values = tensor.detach(), transposed = values.permute(reversed);
   const bool fortran_order = !values.is_contiguous() && transposed.is_contiguous();
-  const Tensor resolved = fortran_order ? transposed : values.contiguous();
-  return {resolved, make_header(known->name, fortran_order, tensor.sizes())};
+  return {make_header(known->name, fortran_order, tensor.sizes()), fortran_order ? transposed : values};
 }
 
 }  // namespace
 
 void save_npy(const std::string& path, const Tensor& tensor) {
   const Array array = make_array("save_npy", path, tensor);
+  const Tensor memory = array.values.cpu().contiguous();
   AtomicFile file(path);
   file.write(array.header);
-  file.write(array.memory.data_ptr(), static_cast<size_t>(array.memory.nbytes()));
+  file.write(memory.data_ptr(), static_cast<size_t>(memory.nbytes()));
   file.commit();
 }
 
@@ -283,20 +310,20 @@ void save_npz(const std::string& path, const NamedTensors& tensors, NpzCompressi
   }
   ZipWriter archive(path);
   for (const auto& [name, tensor] : tensors) {
-    const Array array = make_array("save_npz", name, tensor);
-    archive.add(name + std::string(kSuffix), array.header, array.memory.data_ptr(),
-                static_cast<size_t>(array.memory.nbytes()), compression == NpzCompression::Deflated);
+    archive.add(name + std::string(kSuffix), std::make_unique<ArraySource>(make_array("save_npz", name, tensor)),
+                compression == NpzCompression::Deflated);
   }
   archive.commit();
 }
 
 NamedTensors load_npz(const std::string& path) {
-  const ZipReader archive(path);
+  ZipReader archive(path);
   NamedTensors tensors;
-  for (const ZipReader::Entry& entry : archive.entries()) {
-    RUSH_CHECK_IO(entry.name.ends_with(kSuffix), path, ": entry '", entry.name, "' is no .npy file");
-    const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-    tensors.emplace_back(name, read_array(str(path, ": '", name, "'"), *archive.open(entry)));
+  for (size_t i = 0; i < archive.entries().size(); ++i) {
+    const std::string& entry = archive.entries()[i].name;
+    RUSH_CHECK_IO(entry.ends_with(kSuffix), path, ": entry '", entry, "' is no .npy file");
+    const std::string name = entry.substr(0, entry.size() - kSuffix.size());
+    tensors.emplace_back(name, read_array(str(path, ": '", name, "'"), *archive.open(i)));
   }
   return tensors;
 }

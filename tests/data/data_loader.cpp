@@ -244,4 +244,27 @@ TEST_CASE("tensor datasets, Normalize and Stack") {
   CHECK_THROWS_AS(datasets::TensorDataset(scalar_tensor(1)), ValueError);
 }
 
+TEST_CASE("Stack makes what stack makes, whatever the examples' memory") {
+  const Tensor rows = randn({2, 3, 4}), leaf = randn({3, 4}).requires_grad_();
+  const std::vector<std::vector<Tensor>> cases = {
+      {rows[0], rows[1]},                                          // bytes one after the other
+      {rows[0].t(), rows[1].t()},                                  // columns
+      {rows[0], rows[1].to(kFloat64)},                             // to be promoted
+      {rows.unsqueeze(0).contiguous(MemoryFormat::ChannelsLast)},  // channels last
+      {scalar_tensor(1), scalar_tensor(2)},
+      {empty({0, 3}), empty({0, 3})},
+      {leaf, rows[1]},
+  };
+  for (const std::vector<Tensor>& tensors : cases) {
+    std::vector<TensorExample> examples(tensors.begin(), tensors.end());
+    const Tensor batch = transforms::Stack<TensorExample>().apply_batch(examples).data, expected = stack(tensors);
+    CHECK(batch.equal(expected));
+    CHECK(batch.scalar_type() == expected.scalar_type());
+    CHECK(batch.strides() == expected.strides());
+    CHECK(batch.requires_grad() == expected.requires_grad());
+  }
+  CHECK_THROWS_AS(transforms::Stack<TensorExample>().apply_batch({rows[0], rows[0].t()}), ValueError);
+  CHECK_THROWS_AS(transforms::Stack<TensorExample>().apply_batch({}), ValueError);
+}
+
 }  // namespace

@@ -38,7 +38,7 @@ template <class Target = Tensor>
 struct Normalize : public TensorTransform<Target> {
   Normalize(ArrayRef<double> mean, ArrayRef<double> stddev)
       : mean(detail::per_channel(mean)), stddev(detail::per_channel(stddev)) {}
-  Tensor operator()(Tensor input) override { return input.sub(mean).div(stddev); }
+  Tensor operator()(Tensor input) override { return input.sub(mean).div_(stddev); }
 
   Tensor mean, stddev;
 };
