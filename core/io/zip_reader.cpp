@@ -16,9 +16,8 @@
 // open is checked here, because a small file must not make us allocate much, nor unpack the same bytes again and again:
 //  - an entry's size must be one to which its compressed size can unpack, and the compressed sizes together must fit
 //    into the file, all before anything is read;
-//  - no two entries share bytes of the file. libzip does not say where an entry lies, but it reads through our
-//  callback,
-//    which notes the part of the file that each entry touched.
+//  - no two entries share bytes of the file. libzip does not say where an entry lies, but it reads through a
+//    callback of ours, which notes the part of the file that each entry touched.
 namespace rush::io {
 namespace {
 
