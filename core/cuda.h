@@ -1,5 +1,5 @@
-// CUDA devices, whether or not a backend for them is part of this program. torch::cuda, and what Python's torch.cuda has
-// beyond it. Streams, events and memory are in backends/cuda/cuda.h.
+// CUDA devices, whether or not a backend for them is part of this program. torch::cuda, and what Python's torch.cuda
+// has beyond it. Streams, events and memory are in backends/cuda/cuda.h.
 #pragma once
 #include <cstdint>
 

@@ -19,8 +19,7 @@ class StorageImpl final : public IntrusiveTarget {
   using Deleter = void (*)(void* context);
 
   // Memory from `source`; null data when `source` is null (the meta device).
-  StorageImpl(size_t nbytes, Device device, Allocator* source)
-      : nbytes_(nbytes), device_(device), allocator_(source) {
+  StorageImpl(size_t nbytes, Device device, Allocator* source) : nbytes_(nbytes), device_(device), allocator_(source) {
     if (!source) return;
     const Allocation block = source->allocate_on(device, nbytes);
     data_ = block.data;

@@ -22,19 +22,19 @@ std::string in_operator();
 }  // namespace rush::cuda
 
 /// Throws CudaError unless `call`, an expression of type cudaError_t or CUresult, succeeds.
-#define RUSH_CUDA_CHECK(call)                                    \
-  do {                                                           \
-    const auto rush_cuda_status = (call);                        \
+#define RUSH_CUDA_CHECK(call)                                     \
+  do {                                                            \
+    const auto rush_cuda_status = (call);                         \
     if (RUSH_UNLIKELY(static_cast<int>(rush_cuda_status) != 0)) { \
-      ::rush::cuda::throw_error(rush_cuda_status, #call);        \
-    }                                                            \
+      ::rush::cuda::throw_error(rush_cuda_status, #call);         \
+    }                                                             \
   } while (false)
 
 /// After each launch: throws CudaError naming the operator `op` when the launch itself was refused.
-#define RUSH_CUDA_LAUNCHED(op)                                 \
-  do {                                                         \
-    const cudaError_t rush_launch_status = cudaGetLastError(); \
-    if (RUSH_UNLIKELY(rush_launch_status != cudaSuccess)) {    \
+#define RUSH_CUDA_LAUNCHED(op)                                  \
+  do {                                                          \
+    const cudaError_t rush_launch_status = cudaGetLastError();  \
+    if (RUSH_UNLIKELY(rush_launch_status != cudaSuccess)) {     \
       ::rush::cuda::throw_launch_error(rush_launch_status, op); \
-    }                                                          \
+    }                                                           \
   } while (false)

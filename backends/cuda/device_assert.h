@@ -56,5 +56,5 @@ __device__ __noinline__ inline bool report_device_error(const DeviceCheck& check
 }  // namespace rush::cuda
 
 /// In device code: `condition`, and when it does not hold, a report of `value` against `bound` by `check`.
-#define RUSH_DEVICE_CHECK(condition, check, value, bound)       \
+#define RUSH_DEVICE_CHECK(condition, check, value, bound) \
   ((condition) || ::rush::cuda::report_device_error(check, static_cast<int64_t>(value), static_cast<int64_t>(bound)))

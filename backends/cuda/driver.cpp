@@ -13,8 +13,7 @@ template <class Function>
 bool look_up(const char* name, Function& function) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  const cudaError_t status =
-      cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &result);
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &found, CUDART_VERSION, cudaEnableDefault, &result);
   if (status != cudaSuccess || result != cudaDriverEntryPointSuccess || !found) {
     cudaGetLastError();
     return false;

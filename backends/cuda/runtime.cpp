@@ -97,9 +97,7 @@ class CudaRuntime final : public DeviceRuntime {
   }
 
   Stream current_stream(int device) override { return {Device(kCUDA, device), thread_state.streams[device]}; }
-  void set_current_stream(const Stream& stream) override {
-    thread_state.streams[stream.device.index] = handle(stream);
-  }
+  void set_current_stream(const Stream& stream) override { thread_state.streams[stream.device.index] = handle(stream); }
   void synchronize(const Stream& stream) override {
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaStreamSynchronize(handle(stream)));

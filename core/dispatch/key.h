@@ -71,7 +71,7 @@ struct DispatchState {
   KeySet excluded;
   bool grad_mode = true;
   bool inference_mode = false;
-  int depth = 0;  // of nested calls, kept only while the dispatch trace is on
+  int depth = 0;                    // of nested calls, kept only while the dispatch trace is on
   const OpBase* cuda_op = nullptr;  // the last one called with the CUDA key; errors name it
 };
 inline thread_local constinit DispatchState dispatch_state;

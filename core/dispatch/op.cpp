@@ -33,10 +33,23 @@ namespace detail {
 
 // Operators whose tensors may lie on several devices: copies, and those that take sizes or positions as CPU tensors.
 static bool takes_any_device(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"copy_", "_to_copy", "to", "type_as", "fill", "fill_", "index",
-                                                "index_put", "index_put_", "_index_put_impl_", "tensor_split",
-                                                "ctc_loss", "_ctc_loss", "_ctc_loss_backward",
-                                                "_pack_padded_sequence", "set_data", "multinomial"};
+  static constexpr std::string_view kNames[] = {"copy_",
+                                                "_to_copy",
+                                                "to",
+                                                "type_as",
+                                                "fill",
+                                                "fill_",
+                                                "index",
+                                                "index_put",
+                                                "index_put_",
+                                                "_index_put_impl_",
+                                                "tensor_split",
+                                                "ctc_loss",
+                                                "_ctc_loss",
+                                                "_ctc_loss_backward",
+                                                "_pack_padded_sequence",
+                                                "set_data",
+                                                "multinomial"};
   name.remove_prefix(std::string_view("aten::").size());
   name = name.substr(0, name.find('.'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);

@@ -227,9 +227,9 @@ TEST_CASE("when the device is full, cached segments are returned and the request
       FAIL("expected an OutOfMemoryError");
     } catch (const OutOfMemoryError& error) {
       const std::string message = error.what();
-      for (const char* part : {"tried to allocate 52428800 bytes on cuda:0", "the device has 104857600 bytes",
-                               "20971520 of them free", "tensors hold 83886080", "has reserved 83886080",
-                               "the largest free block of these is 0"}) {
+      for (const char* part :
+           {"tried to allocate 52428800 bytes on cuda:0", "the device has 104857600 bytes", "20971520 of them free",
+            "tensors hold 83886080", "has reserved 83886080", "the largest free block of these is 0"}) {
         CHECK_MESSAGE(message.find(part) != message.npos, message);
       }
     }

@@ -22,9 +22,9 @@ Tensor long_work(int rounds = 200) {
 
 TEST_CASE("without a GPU one line says what is missing" * doctest::skip(cuda::is_available())) {
   CHECK(cuda::device_count() == 0);
-  for (const auto& call : {+[] { zeros({2}, kCUDA); }, +[] { ones({2}).cuda(); }, +[] { cuda::synchronize(); },
-                           +[] { cuda::current_device(); }, +[] { default_generator(kCUDA); },
-                           +[] { ones({2}).pin_memory(); }}) {
+  for (const auto& call :
+       {+[] { zeros({2}, kCUDA); }, +[] { ones({2}).cuda(); }, +[] { cuda::synchronize(); },
+        +[] { cuda::current_device(); }, +[] { default_generator(kCUDA); }, +[] { ones({2}).pin_memory(); }}) {
     try {
       call();
       FAIL("expected a CudaError");

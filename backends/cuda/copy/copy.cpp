@@ -64,8 +64,7 @@ void device_to_device(const Tensor& to, const Tensor& from) {
   {
     const DeviceGuard guard(from.device());
     RUSH_CUDA_CHECK(cudaMemcpyPeerAsync(to.data_ptr(), to.device().index, from.data_ptr(), from.device().index,
-                                        static_cast<size_t>(from.nbytes()),
-                                        static_cast<cudaStream_t>(source.handle)));
+                                        static_cast<size_t>(from.nbytes()), static_cast<cudaStream_t>(source.handle)));
   }
   wait_stream(destination, source);
 }

@@ -14,7 +14,7 @@ struct AllocatorConfig {
   // Above this part of the memory that the process may use, blocks long unused are freed before new ones are asked for.
   double garbage_collection_threshold = 0;
   bool passthrough = false;  // nothing is cached: compute-sanitizer then sees every block's true extent
-  bool debug = false;        // freed memory is filled with NaNs, and uses on streams that never waited are reported
+  bool debug = false;        // freed memory is filled with NaNs
 
   // Throws ValueError naming what it does not understand.
   static AllocatorConfig parse(std::string_view text);

@@ -27,12 +27,12 @@ struct Block {
   Block* after = nullptr;
   Block* previous_free = nullptr;  // neighbours in a list of FreeBlocks
   Block* next_free = nullptr;
-  std::vector<void*> streams;   // others that use it, from record_stream
-  int pending_events = 0;       // at the ends of those uses; it is free when they are reached
-  uint32_t last_used = 0;       // the allocator's count of allocations when it was freed
+  std::vector<void*> streams;  // others that use it, from record_stream
+  int pending_events = 0;      // at the ends of those uses; it is free when they are reached
+  uint32_t last_used = 0;      // the allocator's count of allocations when it was freed
   bool in_use = false;
-  bool expandable = false;      // part of an expandable segment
-  bool mapped = true;           // whether there is memory behind the addresses
+  bool expandable = false;                  // part of an expandable segment
+  bool mapped = true;                       // whether there is memory behind the addresses
   std::shared_ptr<const StackTrace> trace;  // where it was allocated, while history is recorded
 
   bool is_free() const { return !in_use && pending_events == 0; }

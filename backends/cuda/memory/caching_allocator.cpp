@@ -64,7 +64,8 @@ class CachingAllocator final : public Allocator {
     return stats;
   }
   void empty_cache() override {
-    for (int device = 0; device < device_runtime(kCUDA).device_count(); ++device) device_allocator(device).empty_cache();
+    for (int device = 0; device < device_runtime(kCUDA).device_count(); ++device)
+      device_allocator(device).empty_cache();
   }
 
  private:

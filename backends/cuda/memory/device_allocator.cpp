@@ -283,8 +283,16 @@ DeviceSnapshot DeviceAllocator::snapshot() const {
   const Lock lock(mutex_);
   DeviceSnapshot snapshot{device_, {}, {history_.entries().begin(), history_.entries().end()}};
   for (const Block* first : segments_) {
-    SegmentInfo segment{reinterpret_cast<uint64_t>(first->data), 0, 0, 0, 0, first->pool->stream, first->pool->small,
-                        first->expandable, first->pool->group, {}};
+    SegmentInfo segment{reinterpret_cast<uint64_t>(first->data),
+                        0,
+                        0,
+                        0,
+                        0,
+                        first->pool->stream,
+                        first->pool->small,
+                        first->expandable,
+                        first->pool->group,
+                        {}};
     const auto finish = [&] {
       if (!segment.blocks.empty()) snapshot.segments.push_back(segment);
       segment.blocks.clear();

@@ -21,8 +21,17 @@ using MemoryTrace = StackTrace;
 
 struct TraceEntry {
   // By PyTorch's names. A block that is freed is "requested" to be, and "completed" when other streams are done.
-  enum class Action { Alloc, FreeRequested, FreeCompleted, SegmentAlloc, SegmentFree, SegmentMap, SegmentUnmap, Oom,
-                      Snapshot };
+  enum class Action {
+    Alloc,
+    FreeRequested,
+    FreeCompleted,
+    SegmentAlloc,
+    SegmentFree,
+    SegmentMap,
+    SegmentUnmap,
+    Oom,
+    Snapshot
+  };
   Action action;
   uint64_t address;
   size_t size;

@@ -48,7 +48,8 @@ class MemPool {
   uint64_t id_;
 };
 
-// Until the end of the scope this thread's allocations on the pool's device come from the pool. torch.cuda.use_mem_pool.
+// Until the end of the scope this thread's allocations on the pool's device come from the pool.
+// torch.cuda.use_mem_pool.
 class MemPoolContext {
  public:
   explicit MemPoolContext(const MemPool& pool);

@@ -55,8 +55,8 @@ struct MemoryStats {
 
   template <class F>
   void for_each(F&& apply) {
-    for (StatByPool* stat : {&allocated_bytes, &requested_bytes, &active_bytes, &reserved_bytes,
-                             &inactive_split_bytes, &allocation, &active, &segment, &inactive_split}) {
+    for (StatByPool* stat : {&allocated_bytes, &requested_bytes, &active_bytes, &reserved_bytes, &inactive_split_bytes,
+                             &allocation, &active, &segment, &inactive_split}) {
       apply(*stat);
     }
   }

@@ -117,7 +117,10 @@ std::string device_as_json(const DeviceSnapshot& snapshot) {
                ",\"stream\":", reinterpret_cast<uint64_t>(segment.stream), ",\"blocks\":[");
     separator = "";
     for (const BlockInfo& block : segment.blocks) {
-      out += str(separator, "{\"k\":\"", block.allocated ? "used" : block.active ? "pending" : "free",
+      out += str(separator, "{\"k\":\"",
+                 block.allocated ? "used"
+                 : block.active  ? "pending"
+                                 : "free",
                  "\",\"s\":", block.size, ",\"r\":", block.requested, ",\"f\":", stacks.number_of(block.trace), "}");
       separator = ",";
     }
@@ -139,8 +142,6 @@ void dump_memory_snapshot(const std::string& path) {
   io::write_file_atomically(path, snapshot_as_pickle(memory_snapshot()));
 }
 
-void dump_memory_html(const std::string& path) {
-  io::write_file_atomically(path, snapshot_as_html(memory_snapshot()));
-}
+void dump_memory_html(const std::string& path) { io::write_file_atomically(path, snapshot_as_html(memory_snapshot())); }
 
 }  // namespace rush::cuda

@@ -35,9 +35,7 @@ Pools& pools() {
   return instance;
 }
 
-int index_of(int device) {
-  return concrete_device(Device(kCUDA, device)).index;
-}
+int index_of(int device) { return concrete_device(Device(kCUDA, device)).index; }
 
 }  // namespace
 
