@@ -48,7 +48,14 @@ if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
   set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 endif()
 enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  # CMake before 3.26 does not know that nvcc 12 has C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
 find_package(CUDAToolkit REQUIRED)
 message(NOTICE "CUDA ${CUDAToolkit_VERSION}, compiling for sm_${CMAKE_CUDA_ARCHITECTURES}")
 
@@ -67,12 +74,11 @@ else()
   message(NOTICE "cuDNN was not found (RUSH_CUDNN_DIR says where it is): CUDA convolutions will be missing")
 endif()
 
-# rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled. C++20 is spelt out because CMake 3.22 does not know
-# that nvcc has it.
+# rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled.
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:rush_flags,INTERFACE_COMPILE_OPTIONS>>"
-    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_WERROR}>>:--Werror=all-warnings;-Xcompiler=-Werror>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>")
