@@ -96,7 +96,6 @@ class LtCall {
   }
 
  private:
-
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
     RUSH_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&matmul_, attribute, &value, sizeof(value)));
@@ -122,8 +121,8 @@ class LtCall {
     const auto layout = [&](cublasLtMatrixLayoutOpaque_t& out, cublasOperation_t op, int64_t rows, int64_t columns,
                             int64_t ld) {
       if (op == CUBLAS_OP_T) std::swap(rows, columns);
-      RUSH_CUBLAS_CHECK(cublasLtMatrixLayoutInit(&out, type, static_cast<uint64_t>(rows),
-                                                 static_cast<uint64_t>(columns), ld));
+      RUSH_CUBLAS_CHECK(
+          cublasLtMatrixLayoutInit(&out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), ld));
     };
     layout(a_layout_, a_.op, c_.rows, depth_, a_.ld);
     layout(b_layout_, b_.op, depth_, c_.columns, b_.ld);
@@ -169,9 +168,8 @@ class LtCall {
     }
     cublasLtMatmulHeuristicResult_t result = {};
     int found = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(blas_.lt(), &matmul_, &a_layout_, &b_layout_, &c_layout_, &c_layout_,
-                                       &preference, 1, &result, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        blas_.lt(), &matmul_, &a_layout_, &b_layout_, &c_layout_, &c_layout_, &preference, 1, &result, &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
     if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasLtMatmulAlgoGetHeuristic");
     return {found == 1 && result.state == CUBLAS_STATUS_SUCCESS, result.algo};

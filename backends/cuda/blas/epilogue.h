@@ -46,8 +46,8 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
 // grad_pre = (grad weight) * gelu'(pre), (N, out) x (out, hidden) -> (N, hidden); grad_bias (hidden), or undefined.
 void linear_gelu_backward(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad, const Tensor& weight,
                           const Tensor& pre);
-// The gradients of linear(input, weight, bias) by weight and bias: grad_weight (out, in) = grad^T input, grad_bias (out)
-// = the sum of the rows of grad, for grad (N, out) and input (N, in).
+// The gradients of linear(input, weight, bias) by weight and bias: grad_weight (out, in) = grad^T input, grad_bias
+// (out) = the sum of the rows of grad, for grad (N, out) and input (N, in).
 void linear_parameter_gradients(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                 const Tensor& input);
 

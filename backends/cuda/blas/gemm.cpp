@@ -41,17 +41,17 @@ void multiply(const Product& p, int64_t batch, Blas& blas) {
                                       type, b.ld, p.beta.data(), p.c.data, type, ldc, compute_type(p.dtype),
                                       CUBLAS_GEMM_DEFAULT));
   } else {
-    RUSH_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(
-        blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type, a.ld, a.batch_stride, b.data, type, b.ld,
-        b.batch_stride, p.beta.data(), p.c.data, type, ldc, p.c.batch_stride, batch, compute_type(p.dtype),
-        CUBLAS_GEMM_DEFAULT));
+    RUSH_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type,
+                                                    a.ld, a.batch_stride, b.data, type, b.ld, b.batch_stride,
+                                                    p.beta.data(), p.c.data, type, ldc, p.c.batch_stride, batch,
+                                                    compute_type(p.dtype), CUBLAS_GEMM_DEFAULT));
   }
 }
 
 // cuBLAS's matrix-vector products differ only in their element types.
-#define RUSH_GEMV(function, type)                                                                               \
-  RUSH_CUBLAS_CHECK(function(handle, a.op, straight ? p.a.rows : p.a.columns, straight ? p.a.columns : p.a.rows, \
-                             static_cast<const type*>(p.alpha.data()), static_cast<const type*>(a.data), a.ld,  \
+#define RUSH_GEMV(function, type)                                                                                 \
+  RUSH_CUBLAS_CHECK(function(handle, a.op, straight ? p.a.rows : p.a.columns, straight ? p.a.columns : p.a.rows,  \
+                             static_cast<const type*>(p.alpha.data()), static_cast<const type*>(a.data), a.ld,    \
                              static_cast<const type*>(p.b.data), step_x, static_cast<const type*>(p.beta.data()), \
                              static_cast<type*>(p.c.data), step_y))
 
@@ -78,9 +78,8 @@ void multiply_vectors(const Product& p, Blas& blas) {
   const cudaDataType sum = type == CUDA_R_16F || type == CUDA_R_16BF ? CUDA_R_32F : type;
   const int64_t k = p.a.columns;
   RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_DEVICE));
-  const cublasStatus_t status =
-      cublasDotEx_64(blas.handle(), k, p.a.data, type, k == 1 ? 1 : p.a.column_stride, p.b.data, type,
-                     k == 1 ? 1 : p.b.row_stride, p.c.data, type, sum);
+  const cublasStatus_t status = cublasDotEx_64(blas.handle(), k, p.a.data, type, k == 1 ? 1 : p.a.column_stride,
+                                               p.b.data, type, k == 1 ? 1 : p.b.row_stride, p.c.data, type, sum);
   RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_HOST));
   if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasDotEx_64");
 }
@@ -122,8 +121,8 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
   if (a.sizes()[2] == 0) return scale(c, beta);
   const Tensor left = readable(a), right = readable(b);
   if (const Matrices out(c); out.leading() || out.transposed().leading()) return gemm_into(c, left, right, beta, alpha);
-  Tensor out = beta.equal(0) ? detail::empty_contiguous(c.sizes(), c.scalar_type(), c.device())
-                             : native::clone_contiguous(c);
+  Tensor out =
+      beta.equal(0) ? detail::empty_contiguous(c.sizes(), c.scalar_type(), c.device()) : native::clone_contiguous(c);
   gemm_into(out, left, right, beta, alpha);
   Tensor target = c;
   native::copy_(target, out, false);
