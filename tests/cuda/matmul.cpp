@@ -22,7 +22,7 @@ Tensor sample(IntArrayRef sizes, ScalarType dtype, int seed) {
     t.data_ptr<double>()[i] = is_integral(dtype, true) ? static_cast<double>((i * 7 + seed) % 5) : mixed / 1001.5 - 1;
   }
   if (!is_complex(dtype)) return t.to(dtype);
-  return complex(t, t.flip(IntArrayRef(0)).mul(0.5)).to(dtype);
+  return ops::complex(t, t.flip(IntArrayRef(0)).mul(0.5)).to(dtype);
 }
 
 // What rounding may change in sums of `depth` products of numbers below one.
@@ -87,11 +87,10 @@ Tensor on_gpu(const Tensor& t, int form) {
   return view;
 }
 
-bool skipped() { return !cuda::is_available(); }
-
 }  // namespace
 
-TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(skipped())) {
+TEST_CASE("cuda: mm in every dtype, shape and layout") {
+  if (!cuda::is_available()) return;
   for (const ScalarType dtype : kFloats) {
     for (const Shape& s : kShapes) {
       const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
@@ -108,7 +107,8 @@ TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(skipped())
   }
 }
 
-TEST_CASE("cuda: products of integers" * doctest::skip(skipped())) {
+TEST_CASE("cuda: products of integers") {
+  if (!cuda::is_available()) return;
   for (const ScalarType dtype : kIntegers) {
     for (const Shape& s : kShapes) {
       CAPTURE(dtype);
@@ -120,7 +120,8 @@ TEST_CASE("cuda: products of integers" * doctest::skip(skipped())) {
   }
 }
 
-TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(skipped())) {
+TEST_CASE("cuda: bmm, baddbmm and addmm with factors") {
+  if (!cuda::is_available()) return;
   for (const ScalarType dtype : kFloats) {
     for (const Shape& s : kShapes) {
       for (const int64_t batch : {0, 1, 3}) {
@@ -141,7 +142,8 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(skipped())
   }
 }
 
-TEST_CASE("cuda: a beta of zero does not read what it scales" * doctest::skip(skipped())) {
+TEST_CASE("cuda: a beta of zero does not read what it scales") {
+  if (!cuda::is_available()) return;
   const Tensor nan = full({2, 3}, std::numeric_limits<double>::quiet_NaN(), TensorOptions(kFloat32).device(kCUDA));
   const Tensor a = ones({2, 4}, TensorOptions(kFloat32).device(kCUDA)), b = ones({4, 3}, a.options());
   CHECK(nan.addmm(a, b, 0, 1).cpu().equal(full({2, 3}, 4, kFloat32)));
@@ -149,7 +151,8 @@ TEST_CASE("cuda: a beta of zero does not read what it scales" * doctest::skip(sk
   CHECK(a.new_full({2, 3}, 2).addmm(a.narrow(1, 0, 0), b.narrow(0, 0, 0), 3, 1).cpu().equal(full({2, 3}, 6, kFloat32)));
 }
 
-TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(skipped())) {
+TEST_CASE("cuda: vectors: mv, dot, vdot, addmv") {
+  if (!cuda::is_available()) return;
   for (const ScalarType dtype : kFloats) {
     CAPTURE(dtype);
     const Tensor m = sample({37, 53}, dtype, 1), v = sample({53}, dtype, 2), w = sample({53}, dtype, 3);
@@ -169,7 +172,8 @@ TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(skipped())) {
   }
 }
 
-TEST_CASE("cuda: linear and addmm with a bias" * doctest::skip(skipped())) {
+TEST_CASE("cuda: linear and addmm with a bias") {
+  if (!cuda::is_available()) return;
   for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64}) {
     for (const Shape& s : kShapes) {
       CAPTURE(dtype);
@@ -189,7 +193,8 @@ TEST_CASE("cuda: linear and addmm with a bias" * doctest::skip(skipped())) {
   }
 }
 
-TEST_CASE("cuda: the precision of float32 products" * doctest::skip(skipped())) {
+TEST_CASE("cuda: the precision of float32 products") {
+  if (!cuda::is_available()) return;
   Context& context = globalContext();
   CHECK_FALSE(context.allowTF32CuBLAS());
   // 1 + 2^-12 needs more than the ten bits of TensorFloat-32.
@@ -206,7 +211,8 @@ TEST_CASE("cuda: the precision of float32 products" * doctest::skip(skipped())) 
   CHECK_THROWS_AS(context.setFloat32MatmulPrecision("low"), ValueError);
 }
 
-TEST_CASE("cuda: 16-bit products whose partial sums are kept in full" * doctest::skip(skipped())) {
+TEST_CASE("cuda: 16-bit products whose partial sums are kept in full") {
+  if (!cuda::is_available()) return;
   Context& context = globalContext();
   const Tensor a = sample({16, 8192}, kFloat16, 1).cuda(), b = sample({8192, 16}, kFloat16, 2).cuda();
   const Tensor expected = widened(a.cpu()).mm(widened(b.cpu()));
@@ -217,12 +223,14 @@ TEST_CASE("cuda: 16-bit products whose partial sums are kept in full" * doctest:
   check_close(with_bias, expected, 16);
 }
 
-TEST_CASE("cuda: a product gives the same bits every time" * doctest::skip(skipped())) {
+TEST_CASE("cuda: a product gives the same bits every time") {
+  if (!cuda::is_available()) return;
   const Tensor a = sample({300, 5000}, kFloat32, 1).cuda(), b = sample({5000, 200}, kFloat32, 2).cuda();
   const Tensor first = a.mm(b).cpu();
   for (int i = 0; i < 5; ++i) CHECK(a.mm(b).cpu().equal(first));
 }
 
-TEST_CASE("cuda: a product needs factors on one device" * doctest::skip(skipped())) {
+TEST_CASE("cuda: a product needs factors on one device") {
+  if (!cuda::is_available()) return;
   CHECK_THROWS_AS(ones({2, 2}).cuda().mm(ones({2, 2})), ValueError);
 }

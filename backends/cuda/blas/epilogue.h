@@ -1,8 +1,6 @@
 // Products of matrices through cuBLASLt, with what follows them done by the same kernel.
 // https://docs.nvidia.com/cuda/cublas/#cublasltepilogue-t
 #pragma once
-#include <cublasLt.h>
-
 #include "core/tensor.h"
 
 namespace rush::cuda {
