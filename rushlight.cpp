@@ -1,6 +1,9 @@
 // Where the rooms meet: the registration of everything, in order. See Note [Explicit registration].
 #include "autograd/derivatives/register.h"
 #include "backends/cpu/register.h"
+#ifdef RUSH_HAS_CUDA
+#include "backends/cuda/register.h"
+#endif
 #include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
@@ -9,6 +12,9 @@ namespace rush {
 void register_all(Registry& registry) {
   register_ops(registry);
   register_cpu(registry);
+#ifdef RUSH_HAS_CUDA
+  register_cuda(registry);
+#endif
   register_autograd(registry);
 }
 

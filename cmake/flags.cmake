@@ -57,11 +57,10 @@ function(rush_sanitize target)
   if(NOT RUSH_SANITIZE)
     return()
   endif()
-  target_compile_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${RUSH_SANITIZE}>
-    $<BUILD_INTERFACE:-fno-sanitize-recover=all> $<BUILD_INTERFACE:-fno-omit-frame-pointer>
-    $<BUILD_INTERFACE:-O1> $<BUILD_INTERFACE:-g>)
+  set(options -fsanitize=${RUSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g)
+  target_compile_options(${target} PUBLIC "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${options}>>")
   # GCC's manual warns that sanitized code draws false reports of this kind.
-  target_compile_options(${target} PUBLIC $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>>)
+  target_compile_options(${target} PUBLIC $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>>)
   target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:_GLIBCXX_ASSERTIONS>)
   target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${RUSH_SANITIZE}>)
 endfunction()

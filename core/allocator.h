@@ -18,6 +18,12 @@ struct AllocatorStats {
   int64_t cache_hits = 0;   // calls that a kept block served
 };
 
+// A block as its storage keeps it. The context is the allocator's own: it finds its record of the block by it.
+struct Allocation {
+  void* data = nullptr;
+  void* context = nullptr;
+};
+
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -25,6 +31,9 @@ class Allocator {
   virtual void* allocate(size_t nbytes) = 0;
   // `nbytes` is what `allocate` was asked for.
   virtual void deallocate(void* data, size_t nbytes) noexcept = 0;
+  // What storages call: memory of this device rather than of the current one, and a context.
+  virtual Allocation allocate_on(Device /*device*/, size_t nbytes) { return {allocate(nbytes), nullptr}; }
+  virtual void deallocate(const Allocation& block, size_t nbytes) noexcept { deallocate(block.data, nbytes); }
   virtual AllocatorStats stats() const = 0;
   // Gives the blocks kept for reuse back to the system.
   virtual void empty_cache() = 0;

@@ -20,25 +20,34 @@ class StorageImpl final : public IntrusiveTarget {
 
   // Memory from `source`; null data when `source` is null (the meta device).
   StorageImpl(size_t nbytes, Device device, Allocator* source)
-      : data_(source ? source->allocate(nbytes) : nullptr), nbytes_(nbytes), device_(device), allocator_(source) {}
+      : nbytes_(nbytes), device_(device), allocator_(source) {
+    if (!source) return;
+    const Allocation block = source->allocate_on(device, nbytes);
+    data_ = block.data;
+    context_ = block.context;
+  }
   // Memory of somebody else, who is told by `deleter(context)` when it is no longer needed.
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
   ~StorageImpl() override {
-    if (allocator_) allocator_->deallocate(data_, nbytes_);
+    if (allocator_) allocator_->deallocate({data_, context_}, nbytes_);
     if (deleter_) deleter_(context_);
   }
 
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
+  // The allocator that the memory came from; null for memory of somebody else.
+  Allocator* allocator() const { return allocator_; }
+  // What the allocator, or the deleter, knows the memory by.
+  void* context() const { return context_; }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
   // For a copy that stands in for another storage, see Note [In-place operators save a copy].
   void set_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
 
  private:
-  void* data_;
+  void* data_ = nullptr;
   size_t nbytes_;
   Device device_;
   std::atomic<uint32_t> version_{0};

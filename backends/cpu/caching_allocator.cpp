@@ -76,6 +76,8 @@ class CachingAllocator final : public Allocator {
  public:
   void* allocate(size_t nbytes) override;
   void deallocate(void* data, size_t nbytes) noexcept override;
+  Allocation allocate_on(Device, size_t nbytes) override { return {allocate(nbytes), nullptr}; }
+  void deallocate(const Allocation& block, size_t nbytes) noexcept override { deallocate(block.data, nbytes); }
   AllocatorStats stats() const override;
   void empty_cache() override;
 

@@ -63,6 +63,8 @@ constexpr DispatchKey backend_key(DeviceType device) {
 
 void append(std::string& out, KeySet keys);
 
+class OpBase;
+
 // What this thread adds to and takes from every call's keys, and its grad mode.
 struct DispatchState {
   KeySet included;
@@ -70,6 +72,7 @@ struct DispatchState {
   bool grad_mode = true;
   bool inference_mode = false;
   int depth = 0;  // of nested calls, kept only while the dispatch trace is on
+  const OpBase* cuda_op = nullptr;  // the last one called with the CUDA key; errors name it
 };
 inline thread_local constinit DispatchState dispatch_state;
 

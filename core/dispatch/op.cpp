@@ -1,7 +1,9 @@
 #include "core/dispatch/op.h"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "core/device_runtime.h"
 #include "core/dispatch/registry.h"
 
 namespace rush {
@@ -22,9 +24,57 @@ void OpBase::call_boxed(Stack& stack) const {
 
 void OpBase::trace(KeySet keys, DispatchKey key) const {
   const std::source_location& where = registered_at_[static_cast<int>(key)];
-  std::fprintf(stderr, "%*s%.*s -> %s  (keys %s; registered at %s:%u)\n", 2 * dispatch_state.depth, "",
+  std::fprintf(stderr, "%*s%.*s -> %s  (keys %s; registered at %s:%u)\n", 2 * (dispatch_state.depth - 1), "",
                static_cast<int>(name_.size()), name_.data(), rush::name(key), str(keys).c_str(), where.file_name(),
                static_cast<unsigned>(where.line()));
 }
+
+namespace detail {
+
+// Operators whose tensors may lie on several devices: copies, and those that take sizes or positions as CPU tensors.
+static bool takes_any_device(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"copy_", "_to_copy", "to", "type_as", "fill", "fill_", "index",
+                                                "index_put", "index_put_", "_index_put_impl_", "tensor_split",
+                                                "ctc_loss", "_ctc_loss", "_ctc_loss_backward",
+                                                "_pack_padded_sequence", "set_data", "multinomial"};
+  name.remove_prefix(std::string_view("aten::").size());
+  name = name.substr(0, name.find('.'));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+void CallDevice::see_tensor(const TensorImpl& tensor) {
+  const Device device = tensor.device();
+  if (device.is_cpu()) {
+    cpu_tensor_ = cpu_tensor_ || tensor.dim() > 0;
+  } else if (device.is_cuda()) {
+    if (device_ < 0) device_ = device.index;
+    if (device.index != device_) other_ = device.index;
+  }
+}
+
+void CallDevice::enter() {
+  const int device = asked_ >= 0 ? asked_ : device_;
+  if (device < 0) return;  // a factory on the current device
+  if ((cpu_tensor_ || other_ >= 0) && !is_factory_ && !takes_any_device(op_.name())) {
+    RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", Device(kCUDA, device_), " and ",
+               other_ >= 0 ? Device(kCUDA, other_) : Device(kCPU));
+  }
+  if (!devices_to_check.has(DispatchKey::CUDA)) return;  // there is but one
+  DeviceRuntime& runtime = device_runtime(kCUDA);
+  const int current = runtime.current_device();
+  if (current == device) return;
+  runtime.set_device(device);
+  previous_ = current;
+}
+
+void CallDevice::leave() noexcept {
+  try {
+    device_runtime(kCUDA).set_device(previous_);
+  } catch (const Error&) {
+    // It was current before: the driver is shutting down.
+  }
+}
+
+}  // namespace detail
 
 }  // namespace rush

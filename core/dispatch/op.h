@@ -25,6 +25,12 @@ using Stack = std::vector<Value>;
 // Nothing is hashed or allocated. Slot 0 is always empty: a call that no key serves lands there, and `resolve` then
 // fills the tables on the very first call of the process, or throws NotImplementedError.
 
+// Note [The device of a call]
+// A kernel launches on the current stream of the current device, so a call that is served by the CUDA key makes its
+// tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
+// nothing. Calls to look at more closely are those that `devices_to_check` has a key of: those with a CPU tensor beside
+// the CUDA ones, which only 0-dimensional ones and a few operators may have, and all where there are several GPUs.
+
 // What an operator is apart from its signature.
 class OpBase {
  public:
@@ -69,6 +75,8 @@ class OpBase {
 
 // Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.
 inline constinit bool show_dispatch = false;
+// See Note [The device of a call]. The CUDA backend adds the CUDA key where there are several GPUs.
+inline constinit KeySet devices_to_check = DispatchKey::CPU;
 
 namespace detail {
 
@@ -97,12 +105,59 @@ void bump_if_written(T&& arg) {
   if constexpr (std::is_same_v<T, Tensor&>) arg.bump_version();
 }
 
-// A factory has no tensor argument; its device argument says where to go.
-inline KeySet factory_key(const std::optional<Device>& device) { return backend_key(device.value_or(Device()).type); }
+// A factory has no tensor argument; its device argument says where to go. One that is given beside a tensor, as to
+// empty_like, adds its key.
+inline KeySet device_key(const std::optional<Device>& device) { return device ? backend_key(device->type) : KeySet(); }
 template <class T>
-KeySet factory_key(const T&) {
+KeySet device_key(const T&) {
   return {};
 }
+
+// Finds the CUDA device of a call, makes it current, and restores the last one at the end.
+class CallDevice {
+ public:
+  explicit CallDevice(const OpBase& op) : op_(op) {}
+  ~CallDevice() {
+    if (previous_ >= 0) leave();
+  }
+  CallDevice(const CallDevice&) = delete;
+  CallDevice& operator=(const CallDevice&) = delete;
+
+  void see(const Tensor& t) {
+    if (t.defined()) see_tensor(*t.impl());
+  }
+  void see(const std::optional<Tensor>& t) {
+    if (t) see(*t);
+  }
+  void see(TensorList list) {
+    for (const Tensor& t : list) see(t);
+  }
+  void see(OptionalTensorList list) {
+    for (const auto& t : list) see(t);
+  }
+  // A device asked for goes before that of a tensor, and tensors may then be anywhere.
+  void see(const std::optional<Device>& device) {
+    is_factory_ = true;
+    if (device && device->is_cuda()) asked_ = device->index;
+  }
+  template <class T>
+  void see(const T&) {}
+
+  // Throws ValueError naming the operator when the tensors lie on several devices.
+  void enter();
+
+ private:
+  void see_tensor(const TensorImpl& tensor);
+  void leave() noexcept;
+
+  const OpBase& op_;
+  int device_ = -1;
+  int asked_ = -1;
+  int other_ = -1;  // another GPU that a tensor lies on
+  int previous_ = -1;
+  bool is_factory_ = false;
+  bool cpu_tensor_ = false;  // one with dimensions
+};
 
 }  // namespace detail
 
@@ -122,7 +177,9 @@ class Op<R(Args...)> : public OpBase {
     const DispatchKey key = (keys & mask_).highest();
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
     if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
-    if (RUSH_UNLIKELY(show_dispatch)) return traced(keys, fn, std::forward<Args>(args)...);
+    if (RUSH_UNLIKELY(show_dispatch | needs_care(keys, key))) {
+      return called_with_care(keys, fn, std::forward<Args>(args)...);
+    }
     if constexpr (is_inplace) {
       R result = fn(std::forward<Args>(args)...);
       if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
@@ -137,21 +194,29 @@ class Op<R(Args...)> : public OpBase {
 
   static KeySet dispatch_keys(const std::remove_reference_t<Args>&... args) {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
-    if (keys.empty()) keys = factory_keys(args...);
+    keys = (keys | ... | detail::device_key(args));
+    if (keys.empty()) keys = DispatchKey::CPU;
     return (keys | dispatch_state.included).without(dispatch_state.excluded);
   }
-  static KeySet factory_keys(const std::remove_reference_t<Args>&... args) {
-    const KeySet keys = (KeySet() | ... | detail::factory_key(args));
-    return keys.empty() ? KeySet(DispatchKey::CPU) : keys;
+  bool needs_care(KeySet keys, DispatchKey key) const {
+    if (RUSH_LIKELY(key != DispatchKey::CUDA)) return false;
+    dispatch_state.cuda_op = this;
+    return !(keys & devices_to_check).empty();
   }
 
-  RUSH_COLD RUSH_NOINLINE R traced(KeySet keys, Fn fn, Args... args) const {
+  // The call with what is not always wanted: the right device, and the trace.
+  RUSH_NOINLINE R called_with_care(KeySet keys, Fn fn, Args... args) const {
     const DispatchKey key = (keys & mask_).highest();
-    trace(keys, key);
+    detail::CallDevice device(*this);
+    if (key == DispatchKey::CUDA) {
+      (device.see(args), ...);
+      device.enter();
+    }
     struct Depth {
       Depth() { ++dispatch_state.depth; }
       ~Depth() { --dispatch_state.depth; }
     } depth;
+    if (show_dispatch) trace(keys, key);
     if constexpr (is_inplace) {
       R result = fn(std::forward<Args>(args)...);
       if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);

@@ -1,0 +1,59 @@
+#include "backends/cuda/check.h"
+
+#include "backends/cuda/driver.h"
+#include "core/dispatch/op.h"
+
+namespace rush::cuda {
+
+std::string in_operator() {
+  const OpBase* op = dispatch_state.cuda_op;
+  return op ? str(", in ", op->name()) : std::string();
+}
+
+namespace {
+
+// After these every call fails until the process ends.
+const char* sticky_hint(cudaError_t status) {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorAssert:
+      return "; an earlier kernel may have caused it (CUDA_LAUNCH_BLOCKING=1 finds which), and this process can use "
+             "the GPU no more";
+    case cudaErrorNoKernelImageForDevice:
+      return "; the library was built for another GPU architecture (CMake's RUSH_CUDA_ARCHITECTURE)";
+    default: return "";
+  }
+}
+
+[[noreturn]] void fail(cudaError_t status, const std::string& what) {
+  // Takes the error out of the runtime, where the next launch would find it again.
+  cudaGetLastError();
+  const std::string message = str(what, " failed", in_operator(), ": ", cudaGetErrorName(status), " (",
+                                  cudaGetErrorString(status), ")", sticky_hint(status));
+  if (status == cudaErrorMemoryAllocation) throw OutOfMemoryError(message);
+  throw CudaError(message);
+}
+
+}  // namespace
+
+void throw_error(cudaError_t status, const char* call) { fail(status, call); }
+
+void throw_launch_error(cudaError_t status, const char* op) { fail(status, str("the launch of ", op)); }
+
+void throw_error(CUresult status, const char* call) {
+  const char* name = nullptr;
+  const char* meaning = nullptr;
+  if (const Driver* driver = driver_or_null()) {
+    driver->get_error_name(status, &name);
+    driver->get_error_string(status, &meaning);
+  }
+  const std::string message =
+      str(call, " failed", in_operator(), ": ", name ? name : "an unknown status", " (", meaning ? meaning : "", ")");
+  if (status == CUDA_ERROR_OUT_OF_MEMORY) throw OutOfMemoryError(message);
+  throw CudaError(message);
+}
+
+}  // namespace rush::cuda

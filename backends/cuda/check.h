@@ -1,0 +1,40 @@
+// The checks of CUDA's statuses. Every call of the runtime or the driver goes through RUSH_CUDA_CHECK, every launch is
+// followed by RUSH_CUDA_LAUNCHED.
+#pragma once
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "core/error.h"
+
+namespace rush::cuda {
+
+// Throw a CudaError naming the call, the status and its meaning, and the operator that this thread called last;
+// OutOfMemoryError for a status that says so.
+[[noreturn]] RUSH_COLD void throw_error(cudaError_t status, const char* call);
+[[noreturn]] RUSH_COLD void throw_error(CUresult status, const char* call);
+// The same for the launch of an operator's kernel.
+[[noreturn]] RUSH_COLD void throw_launch_error(cudaError_t status, const char* op);
+
+// ", in aten::mul.Tensor" for the operator that this thread called last on a GPU; empty when there was none. For the
+// messages of other libraries' checks.
+std::string in_operator();
+
+}  // namespace rush::cuda
+
+/// Throws CudaError unless `call`, an expression of type cudaError_t or CUresult, succeeds.
+#define RUSH_CUDA_CHECK(call)                                    \
+  do {                                                           \
+    const auto rush_cuda_status = (call);                        \
+    if (RUSH_UNLIKELY(static_cast<int>(rush_cuda_status) != 0)) { \
+      ::rush::cuda::throw_error(rush_cuda_status, #call);        \
+    }                                                            \
+  } while (false)
+
+/// After each launch: throws CudaError naming the operator `op` when the launch itself was refused.
+#define RUSH_CUDA_LAUNCHED(op)                                 \
+  do {                                                         \
+    const cudaError_t rush_launch_status = cudaGetLastError(); \
+    if (RUSH_UNLIKELY(rush_launch_status != cudaSuccess)) {    \
+      ::rush::cuda::throw_launch_error(rush_launch_status, op); \
+    }                                                          \
+  } while (false)

@@ -1,0 +1,26 @@
+// The driver's functions that have no counterpart in the runtime. They are looked up at run time: nothing links the
+// driver's library, so that a program with the CUDA backend starts where there is no driver.
+#pragma once
+#include <cuda.h>
+
+namespace rush::cuda {
+
+struct Driver {
+  decltype(&::cuGetErrorName) get_error_name;
+  decltype(&::cuGetErrorString) get_error_string;
+  decltype(&::cuMemAddressReserve) address_reserve;
+  decltype(&::cuMemAddressFree) address_free;
+  decltype(&::cuMemCreate) mem_create;
+  decltype(&::cuMemRelease) mem_release;
+  decltype(&::cuMemMap) mem_map;
+  decltype(&::cuMemUnmap) mem_unmap;
+  decltype(&::cuMemSetAccess) set_access;
+  decltype(&::cuMemGetAllocationGranularity) allocation_granularity;
+};
+
+// Null without a driver.
+const Driver* driver_or_null();
+// Throws CudaError without one.
+const Driver& driver();
+
+}  // namespace rush::cuda

@@ -1,0 +1,196 @@
+#include "backends/cuda/memory/caching_allocator.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/cuda/memory/memory.h"
+#include "backends/cuda/memory/scratch.h"
+#include "backends/cuda/register.h"
+#include "backends/cuda/thread_state.h"
+#include "core/device_runtime.h"
+#include "core/error.h"
+
+namespace rush::cuda {
+
+namespace {
+
+int index_of(Device device) { return device.index >= 0 ? device.index : thread_state.device; }
+
+// The caching allocators of all devices behind the one interface.
+class CachingAllocator final : public Allocator {
+ public:
+  Allocation allocate_on(Device device, size_t nbytes) override {
+    if (nbytes == 0) return {};
+    const int index = index_of(device);
+    const uint64_t group = active_pool.device == index ? active_pool.group : 0;
+    Block* block = device_allocator(index).allocate(nbytes, thread_state.streams[index], group);
+    return {block->data, block};
+  }
+  void deallocate(const Allocation& allocation, size_t /*nbytes*/) noexcept override {
+    if (!allocation.data) return;
+    auto* block = static_cast<Block*>(allocation.context);
+    block->allocator->deallocate(block);
+  }
+
+  // For callers that keep no context.
+  void* allocate(size_t nbytes) override {
+    const Allocation allocation = allocate_on(Device(kCUDA), nbytes);
+    const std::lock_guard lock(mutex_);
+    if (allocation.data) without_context_[allocation.data] = allocation.context;
+    return allocation.data;
+  }
+  void deallocate(void* data, size_t nbytes) noexcept override {
+    if (!data) return;
+    void* context = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      context = without_context_.extract(data).mapped();
+    }
+    deallocate(Allocation{data, context}, nbytes);
+  }
+
+  AllocatorStats stats() const override {
+    const MemoryStats all = device_allocator(thread_state.device).stats();
+    AllocatorStats stats;
+    stats.allocated = all.allocated_bytes.all.current;
+    stats.max_allocated = all.allocated_bytes.all.peak;
+    stats.reserved = all.reserved_bytes.all.current;
+    stats.max_reserved = all.reserved_bytes.all.peak;
+    stats.allocations = all.allocation.all.allocated;
+    stats.cache_hits = stats.allocations - all.num_device_alloc;
+    return stats;
+  }
+  void empty_cache() override {
+    for (int device = 0; device < device_runtime(kCUDA).device_count(); ++device) device_allocator(device).empty_cache();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, void*> without_context_;
+};
+
+// RUSH_CUDA_ALLOC_CONF=passthrough:True. The driver's free waits for the device, so streams need no care.
+class PassthroughAllocator final : public Allocator {
+ public:
+  Allocation allocate_on(Device device, size_t nbytes) override {
+    if (nbytes == 0) return {};
+    const int index = index_of(device);
+    void* data = memory_driver(index).allocate(nbytes);
+    RUSH_CHECK_AS(OutOfMemoryError, data, "CUDA out of memory: tried to allocate ", nbytes, " bytes on cuda:", index,
+                  "; ", memory_driver(index).info().free, " are free");
+    return {data, &memory_driver(index)};
+  }
+  void deallocate(const Allocation& allocation, size_t /*nbytes*/) noexcept override {
+    if (allocation.data) deallocate_on(*static_cast<MemoryDriver*>(allocation.context), allocation.data);
+  }
+  void* allocate(size_t nbytes) override { return allocate_on(Device(kCUDA), nbytes).data; }
+  void deallocate(void* data, size_t /*nbytes*/) noexcept override {
+    if (data) deallocate_on(memory_driver(thread_state.device), data);
+  }
+  AllocatorStats stats() const override { return {}; }
+  void empty_cache() override {}
+
+ private:
+  static void deallocate_on(MemoryDriver& driver, void* data) noexcept {
+    try {
+      driver.free(data);
+    } catch (const Error&) {
+      // A kernel has failed for good, and the next call will say so.
+    }
+  }
+};
+
+Allocator& caching_allocator() {
+  // Never destroyed: tensors in static variables are freed after everything else.
+  static Allocator& instance = *[]() -> Allocator* {
+    if (AllocatorConfig::of_process().passthrough) return new PassthroughAllocator;
+    return new CachingAllocator;
+  }();
+  return instance;
+}
+
+}  // namespace
+
+DeviceAllocator& device_allocator(int device) {
+  static auto& slots = *new std::array<std::atomic<DeviceAllocator*>, kMaxDevices>{};
+  static std::mutex& mutex = *new std::mutex;
+  std::atomic<DeviceAllocator*>& slot = slots[static_cast<size_t>(device)];
+  if (DeviceAllocator* made = slot.load(std::memory_order_acquire)) return *made;
+  const std::lock_guard lock(mutex);
+  if (!slot.load()) slot = new DeviceAllocator(device, memory_driver(device), AllocatorConfig::of_process());
+  return *slot.load();
+}
+
+void record_block_stream(const StorageImpl& storage, const Stream& stream) {
+  Allocator* owner = storage.allocator();
+  if (!owner || !storage.data()) return;
+  if (auto* custom = dynamic_cast<CUDAAllocator*>(owner)) {
+    custom->record_stream(storage.data(), static_cast<cudaStream_t>(stream.handle));
+  } else if (dynamic_cast<CachingAllocator*>(owner)) {
+    auto* block = static_cast<Block*>(storage.context());
+    block->allocator->record_stream(block, stream.handle);
+  }
+}
+
+void register_allocator() { set_allocator(kCUDA, &caching_allocator()); }
+
+void change_current_allocator(CUDAAllocator* allocator) {
+  set_allocator(kCUDA, allocator ? allocator : &caching_allocator());
+}
+
+// ---- allocators of one's own ----
+
+namespace {
+struct WhereAllocated {
+  int device;
+  cudaStream_t stream;
+};
+}  // namespace
+
+void* CUDAAllocator::allocate(size_t nbytes) {
+  const int device = thread_state.device;
+  return nbytes == 0 ? nullptr : malloc(nbytes, device, thread_state.streams[device]);
+}
+
+void CUDAAllocator::deallocate(void* data, size_t nbytes) noexcept {
+  const int device = thread_state.device;
+  if (data) free(data, nbytes, device, thread_state.streams[device]);
+}
+
+Allocation CUDAAllocator::allocate_on(Device device, size_t nbytes) {
+  if (nbytes == 0) return {};
+  const int index = index_of(device);
+  auto where = std::make_unique<WhereAllocated>(WhereAllocated{index, thread_state.streams[index]});
+  void* data = malloc(nbytes, index, where->stream);
+  RUSH_CHECK_AS(OutOfMemoryError, data, "CUDA out of memory: the allocator in use gave nothing for ", nbytes,
+                " bytes on cuda:", index);
+  return {data, where.release()};
+}
+
+void CUDAAllocator::deallocate(const Allocation& block, size_t nbytes) noexcept {
+  if (!block.data) return;
+  const std::unique_ptr<WhereAllocated> where(static_cast<WhereAllocated*>(block.context));
+  free(block.data, nbytes, where->device, where->stream);
+}
+
+// ---- temporaries ----
+
+Scratch::Scratch(size_t nbytes) : nbytes_(nbytes) {
+  const Allocation block = allocator(kCUDA).allocate_on(Device(kCUDA, thread_state.device), nbytes);
+  data_ = block.data;
+  context_ = block.context;
+}
+
+Scratch::Scratch(Scratch&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      nbytes_(std::exchange(other.nbytes_, 0)),
+      context_(std::exchange(other.context_, nullptr)) {}
+
+Scratch::~Scratch() {
+  if (data_) allocator(kCUDA).deallocate({data_, context_}, nbytes_);
+}
+
+}  // namespace rush::cuda

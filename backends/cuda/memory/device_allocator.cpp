@@ -1,0 +1,308 @@
+// Handing out and taking back. What happens when there is no free block is in device_allocator_growth.cpp.
+#include "backends/cuda/memory/device_allocator.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/error.h"
+
+namespace rush::cuda {
+
+DeviceAllocator::DeviceAllocator(int device, MemoryDriver& driver, const AllocatorConfig& config)
+    : device_(device), driver_(driver), config_(config) {}
+
+size_t DeviceAllocator::round_size(size_t nbytes) {
+  return nbytes < kMinBlock ? kMinBlock : (nbytes + kMinBlock - 1) / kMinBlock * kMinBlock;
+}
+
+Block* DeviceAllocator::allocate(size_t nbytes, void* stream, uint64_t group) {
+  RUSH_CHECK_AS(OutOfMemoryError, nbytes < (size_t{1} << 60), "CUDA out of memory: tried to allocate ", nbytes,
+                " bytes on cuda:", device_);
+  const size_t size = round_size(nbytes);
+  const Lock lock(mutex_);
+  if (pending_count_ != 0 && capturing_ == 0) collect_reached();
+  StreamPool& from = pool(stream, size <= kSmallSize, group);
+  Block* block = take_free(from, size);
+  if (RUSH_UNLIKELY(!block)) {
+    if (config_.garbage_collection_threshold > 0) collect_garbage(segment_size(size));
+    block = take_from_driver(from, size);
+    if (!block) block = after_making_room(from, size);
+    if (!block) throw_out_of_memory(nbytes, size);
+  }
+  return hand_out(block, size, nbytes);
+}
+
+StreamPool& DeviceAllocator::pool(void* stream, bool small, uint64_t group) {
+  StreamPool*& last = last_pool_[small];
+  if (RUSH_LIKELY(last && last->stream == stream && last->group == group)) return *last;
+  for (const auto& each : pools_) {
+    if (each->stream == stream && each->small == small && each->group == group) return *(last = each.get());
+  }
+  pools_.push_back(std::make_unique<StreamPool>(stream, small, group));
+  return *(last = pools_.back().get());
+}
+
+// A free block for `size` bytes, off its list; null when there is none.
+Block* DeviceAllocator::take_free(StreamPool& pool, size_t size) {
+  Block* block = pool.free.best_fit(size);
+  if (!block) return nullptr;
+  // Blocks too large to be split are kept for requests that need them.
+  if (size < config_.max_split_size && block->size >= config_.max_split_size) return nullptr;
+  if (size >= config_.max_split_size && !block->expandable && block->size >= size + kLargeSegment) return nullptr;
+  take_off_list(block);
+  return block;
+}
+
+// Marks a block that is off its list as in use, and cuts off what is too much.
+Block* DeviceAllocator::hand_out(Block* block, size_t size, size_t requested) {
+  if (should_split(*block, size)) split(block, size);
+  block->in_use = true;
+  block->requested = requested;
+  ++clock_;
+  const bool small = block->pool->small;
+  const auto bytes = static_cast<int64_t>(block->size);
+  stats_.allocation.increase(small, 1);
+  stats_.allocated_bytes.increase(small, bytes);
+  stats_.active.increase(small, 1);
+  stats_.active_bytes.increase(small, bytes);
+  stats_.requested_bytes.increase(small, static_cast<int64_t>(requested));
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    block->trace = history_.capture();
+    note(TraceEntry::Action::Alloc, *block, block->size);
+  }
+  return block;
+}
+
+bool DeviceAllocator::should_split(const Block& block, size_t size) const {
+  const size_t rest = block.size - size;
+  if (block.pool->small || block.expandable) return rest >= kMinBlock;
+  return size < config_.max_split_size && rest > kSmallSize;
+}
+
+// Leaves `size` bytes to the block and makes a free one of the rest.
+void DeviceAllocator::split(Block* block, size_t size) {
+  Block* rest = new_block();
+  rest->data = block->data + size;
+  rest->size = block->size - size;
+  rest->pool = block->pool;
+  rest->expandable = block->expandable;
+  rest->mapped = block->mapped;
+  rest->before = block;
+  rest->after = block->after;
+  if (rest->after) rest->after->before = rest;
+  block->after = rest;
+  block->size = size;
+  rest->last_used = clock_;
+  if (!rest->mapped) return;
+  rest->pool->free.insert(rest);
+  count_inactive_split(*rest, true);
+}
+
+void DeviceAllocator::deallocate(Block* block) noexcept {
+  const Lock lock(mutex_);
+  const bool small = block->pool->small;
+  block->in_use = false;
+  stats_.allocation.decrease(small, 1);
+  stats_.allocated_bytes.decrease(small, static_cast<int64_t>(block->size));
+  if (RUSH_UNLIKELY(history_.enabled())) note(TraceEntry::Action::FreeRequested, *block, block->size);
+  if (RUSH_UNLIKELY(!block->streams.empty())) {
+    if (capturing_ > 0) {
+      block->pending_events = 1;  // stands for those that are recorded when the capture ends
+      deferred_.push_back(block);
+      return;
+    }
+    try {
+      record_uses(block);
+    } catch (const Error&) {
+      // The driver is shutting down, or a kernel has failed for good. The block is never handed out again.
+      block->pending_events = std::max(block->pending_events, 1);
+    }
+    return;
+  }
+  give_back(block);
+}
+
+// Puts a block that nobody uses any more among the free ones.
+void DeviceAllocator::give_back(Block* block) {
+  const bool small = block->pool->small;
+  stats_.active.decrease(small, 1);
+  stats_.active_bytes.decrease(small, static_cast<int64_t>(block->size));
+  stats_.requested_bytes.decrease(small, static_cast<int64_t>(block->requested));
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    note(TraceEntry::Action::FreeCompleted, *block, block->size);
+    block->trace.reset();
+  }
+  if (RUSH_UNLIKELY(config_.debug)) driver_.poison(block->data, block->size, block->pool->stream);
+  block->requested = 0;
+  block->last_used = clock_;
+  if (Block* before = block->before; before && before->is_free() && before->mapped) {
+    take_off_list(before);
+    absorb_next(before);
+    block = before;
+  }
+  if (Block* after = block->after; after && after->is_free() && after->mapped) {
+    take_off_list(after);
+    absorb_next(block);
+  }
+  block->pool->free.insert(block);
+  count_inactive_split(*block, true);
+}
+
+void DeviceAllocator::take_off_list(Block* block) {
+  block->pool->free.remove(block);
+  count_inactive_split(*block, false);
+}
+
+// Makes one block of two neighbours, neither on a list. The lower one's record stays, so that a segment's first record
+// never changes.
+void DeviceAllocator::absorb_next(Block* block) {
+  Block* next = block->after;
+  block->size += next->size;
+  block->after = next->after;
+  if (block->after) block->after->before = block;
+  recycle(next);
+}
+
+void DeviceAllocator::count_inactive_split(const Block& block, bool more) {
+  if (block.is_whole_segment() || block.expandable) return;
+  const bool small = block.pool->small;
+  const auto bytes = static_cast<int64_t>(block.size);
+  if (more) {
+    stats_.inactive_split.increase(small, 1);
+    stats_.inactive_split_bytes.increase(small, bytes);
+  } else {
+    stats_.inactive_split.decrease(small, 1);
+    stats_.inactive_split_bytes.decrease(small, bytes);
+  }
+}
+
+// ---- uses by other streams ----
+
+void DeviceAllocator::record_stream(Block* block, void* stream) {
+  const Lock lock(mutex_);
+  if (stream == block->pool->stream) return;
+  auto& streams = block->streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+}
+
+// Puts an event at the end of each stream that used the block.
+void DeviceAllocator::record_uses(Block* block) {
+  for (void* stream : std::exchange(block->streams, {})) {
+    void* event = driver_.record_event(stream);
+    auto at = std::find_if(pending_.begin(), pending_.end(), [&](const StreamUses& s) { return s.stream == stream; });
+    if (at == pending_.end()) at = pending_.insert(pending_.end(), {stream, {}});
+    at->uses.push_back({event, block});
+    ++pending_count_;
+    ++block->pending_events;
+  }
+}
+
+void DeviceAllocator::collect_reached() {
+  for (StreamUses& stream : pending_) {
+    while (!stream.uses.empty() && driver_.reached(stream.uses.front().event)) {
+      Block* block = stream.uses.front().block;
+      stream.uses.pop_front();
+      --pending_count_;
+      if (--block->pending_events == 0) give_back(block);
+    }
+  }
+}
+
+void DeviceAllocator::wait_for_all() {
+  for (StreamUses& stream : pending_) {
+    for (; !stream.uses.empty(); stream.uses.pop_front()) {
+      driver_.wait(stream.uses.front().event);
+      Block* block = stream.uses.front().block;
+      --pending_count_;
+      if (--block->pending_events == 0) give_back(block);
+    }
+  }
+}
+
+void DeviceAllocator::set_capturing(bool capturing) {
+  const Lock lock(mutex_);
+  capturing_ += capturing ? 1 : -1;
+  if (capturing_ > 0) return;
+  for (Block* block : std::exchange(deferred_, {})) {
+    block->pending_events = 0;
+    record_uses(block);
+  }
+}
+
+// ---- counts and records ----
+
+MemoryStats DeviceAllocator::stats() const {
+  const Lock lock(mutex_);
+  return stats_;
+}
+
+void DeviceAllocator::reset_peak_stats() {
+  const Lock lock(mutex_);
+  stats_.for_each([](StatByPool& stat) { stat.reset_peak(); });
+}
+
+void DeviceAllocator::reset_accumulated_stats() {
+  const Lock lock(mutex_);
+  stats_.for_each([](StatByPool& stat) { stat.reset_accumulated(); });
+  stats_.num_alloc_retries = stats_.num_ooms = stats_.num_device_alloc = stats_.num_device_free = 0;
+}
+
+Block* DeviceAllocator::new_block() {
+  if (idle_records_.empty()) {
+    // Never destroyed, like the allocator.
+    auto* records = new Block[64];
+    for (int i = 0; i < 64; ++i) idle_records_.push_back(&records[i]);
+  }
+  Block* block = idle_records_.back();
+  idle_records_.pop_back();
+  block->allocator = this;
+  return block;
+}
+
+void DeviceAllocator::recycle(Block* block) {
+  *block = Block();
+  idle_records_.push_back(block);
+}
+
+void DeviceAllocator::note(TraceEntry::Action action, const Block& block, size_t size) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  history_.add({action, reinterpret_cast<uint64_t>(block.data), size, block.pool->stream,
+                std::chrono::duration_cast<std::chrono::microseconds>(now).count(), block.trace});
+}
+
+void DeviceAllocator::record_history(const HistoryOptions& options) {
+  const Lock lock(mutex_);
+  history_.start(options);
+}
+
+DeviceSnapshot DeviceAllocator::snapshot() const {
+  const Lock lock(mutex_);
+  DeviceSnapshot snapshot{device_, {}, {history_.entries().begin(), history_.entries().end()}};
+  for (const Block* first : segments_) {
+    SegmentInfo segment{reinterpret_cast<uint64_t>(first->data), 0, 0, 0, 0, first->pool->stream, first->pool->small,
+                        first->expandable, first->pool->group, {}};
+    const auto finish = [&] {
+      if (!segment.blocks.empty()) snapshot.segments.push_back(segment);
+      segment.blocks.clear();
+      segment.total_size = segment.allocated_size = segment.active_size = segment.requested_size = 0;
+    };
+    for (const Block* block = first; block; block = block->after) {
+      if (!block->mapped) {
+        finish();
+        continue;
+      }
+      if (segment.blocks.empty()) segment.address = reinterpret_cast<uint64_t>(block->data);
+      const bool active = !block->is_free();
+      segment.total_size += block->size;
+      segment.allocated_size += block->in_use ? block->size : 0;
+      segment.active_size += active ? block->size : 0;
+      segment.requested_size += block->requested;
+      segment.blocks.push_back({reinterpret_cast<uint64_t>(block->data), block->size, block->requested, block->in_use,
+                                active, block->trace});
+    }
+    finish();
+  }
+  return snapshot;
+}
+
+}  // namespace rush::cuda

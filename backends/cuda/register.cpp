@@ -1,0 +1,12 @@
+#include "backends/cuda/register.h"
+
+namespace rush {
+
+void register_cuda(Registry&) {
+  cuda::register_runtime();
+  cuda::register_allocator();
+  cuda::register_generator();
+  cuda::register_copy();
+}
+
+}  // namespace rush

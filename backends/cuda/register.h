@@ -1,0 +1,18 @@
+// The CUDA backend's kernels, a file a family, and its runtime.
+#pragma once
+
+namespace rush {
+
+class Registry;
+
+// Installs the CUDA runtime and allocators and sets the CUDA kernel of every operator. Touches no device.
+void register_cuda(Registry& registry);
+
+namespace cuda {
+void register_runtime();
+void register_allocator();
+void register_generator();
+void register_copy();
+}  // namespace cuda
+
+}  // namespace rush

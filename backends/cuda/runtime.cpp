@@ -1,0 +1,181 @@
+// The CUDA runtime behind core's DeviceRuntime: devices, streams and events. Memory is in memory/.
+#include <array>
+#include <mutex>
+
+#include "backends/cuda/check.h"
+#include "backends/cuda/device_assert.h"
+#include "backends/cuda/device_properties.h"
+#include "backends/cuda/memory/caching_allocator.h"
+#include "backends/cuda/memory/pinned_allocator.h"
+#include "backends/cuda/register.h"
+#include "backends/cuda/thread_state.h"
+#include "core/device_runtime.h"
+#include "core/dispatch/op.h"
+#include "core/guard.h"
+
+namespace rush::cuda {
+
+namespace {
+
+cudaStream_t handle(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+// The driver's answer when the process began to use CUDA; it does not change afterwards.
+struct Devices {
+  cudaError_t status;
+  int count = 0;
+  Devices() {
+    status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess) {
+      cudaGetLastError();
+      count = 0;
+    }
+    if (count > kMaxDevices) count = kMaxDevices;
+    if (count > 1) devices_to_check |= DispatchKey::CUDA;  // Note [The device of a call]
+  }
+};
+const Devices& devices() {
+  static const Devices found;
+  return found;
+}
+
+// Whether an error only says that the process is ending: the driver goes before our static variables do.
+bool is_unloading(cudaError_t status) { return status == cudaErrorCudartUnloading; }
+
+class CudaRuntime final : public DeviceRuntime {
+ public:
+  int device_count() noexcept override { return devices().count; }
+
+  void require_device() override {
+    if (RUSH_LIKELY(devices().count > 0)) return;
+    if (devices().status == cudaErrorInsufficientDriver) {
+      int driver = 0;
+      cudaDriverGetVersion(&driver);
+      RUSH_CHECK_AS(CudaError, driver > 0, "CUDA: there is no NVIDIA driver on this machine (libcuda.so.1)");
+      RUSH_THROW(CudaError, "CUDA: the driver supports CUDA up to ", driver / 1000, ".", driver % 1000 / 10,
+                 ", this program was built with ", CUDART_VERSION / 1000, ".", CUDART_VERSION % 1000 / 10);
+    }
+    RUSH_CHECK_AS(CudaError, devices().status == cudaSuccess || devices().status == cudaErrorNoDevice,
+                  "CUDA: no device can be used: ", cudaGetErrorName(devices().status), " (",
+                  cudaGetErrorString(devices().status), ")");
+    RUSH_THROW(CudaError, "CUDA: there is no GPU on this machine, or CUDA_VISIBLE_DEVICES hides it");
+  }
+
+  int current_device() override { return thread_state.device; }
+  void set_device(int device) override {
+    if (device == thread_state.device) return;
+    const cudaError_t status = cudaSetDevice(device);
+    if (!is_unloading(status)) RUSH_CUDA_CHECK(status);
+    thread_state.device = device;
+  }
+
+  void synchronize(int device) override {
+    const DeviceGuard guard(Device(kCUDA, device));
+    RUSH_CUDA_CHECK(cudaDeviceSynchronize());
+    throw_device_errors(device);
+  }
+
+  DeviceProperties properties(int device) override {
+    const cudaDeviceProp& all = cuda::properties(device);
+    DeviceProperties properties;
+    properties.name = all.name;
+    properties.major = all.major;
+    properties.minor = all.minor;
+    properties.total_memory = all.totalGlobalMem;
+    properties.multi_processor_count = all.multiProcessorCount;
+    properties.max_threads_per_multi_processor = all.maxThreadsPerMultiProcessor;
+    properties.warp_size = all.warpSize;
+    properties.shared_memory_per_block = all.sharedMemPerBlockOptin;
+    properties.l2_cache_size = static_cast<size_t>(all.l2CacheSize);
+    return properties;
+  }
+
+  MemoryInfo memory_info(int device) override {
+    const DeviceGuard guard(Device(kCUDA, device));
+    MemoryInfo info;
+    RUSH_CUDA_CHECK(cudaMemGetInfo(&info.free, &info.total));
+    return info;
+  }
+
+  Stream current_stream(int device) override { return {Device(kCUDA, device), thread_state.streams[device]}; }
+  void set_current_stream(const Stream& stream) override {
+    thread_state.streams[stream.device.index] = handle(stream);
+  }
+  void synchronize(const Stream& stream) override {
+    const DeviceGuard guard(stream.device);
+    RUSH_CUDA_CHECK(cudaStreamSynchronize(handle(stream)));
+    throw_device_errors(stream.device.index);
+  }
+  bool query(const Stream& stream) override {
+    const DeviceGuard guard(stream.device);
+    return is_done(cudaStreamQuery(handle(stream)));
+  }
+
+  void* create_event(int device, bool timing) override {
+    const DeviceGuard guard(Device(kCUDA, device));
+    cudaEvent_t event = nullptr;
+    RUSH_CUDA_CHECK(cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming));
+    return event;
+  }
+  void destroy_event(void* event, int /*device*/) noexcept override {
+    if (cudaEventDestroy(static_cast<cudaEvent_t>(event)) != cudaSuccess) cudaGetLastError();
+  }
+  void record(void* event, const Stream& stream) override {
+    const DeviceGuard guard(stream.device);
+    RUSH_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(event), handle(stream)));
+  }
+  void wait(const Stream& stream, void* event) override {
+    const DeviceGuard guard(stream.device);
+    RUSH_CUDA_CHECK(cudaStreamWaitEvent(handle(stream), static_cast<cudaEvent_t>(event), 0));
+  }
+  bool query_event(void* event) override { return is_done(cudaEventQuery(static_cast<cudaEvent_t>(event))); }
+  void synchronize_event(void* event) override {
+    RUSH_CUDA_CHECK(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+  }
+  double elapsed_milliseconds(void* start, void* end) override {
+    float milliseconds = 0;
+    RUSH_CUDA_CHECK(
+        cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(start), static_cast<cudaEvent_t>(end)));
+    return static_cast<double>(milliseconds);
+  }
+
+  void record_stream(const StorageImpl& storage, const Stream& stream) override {
+    if (storage.data()) record_block_stream(storage, stream);
+  }
+  Allocator& pinned_allocator() override { return cuda::pinned_allocator(); }
+  bool is_pinned(const void* data) override { return cuda::is_pinned(data); }
+
+ private:
+  static bool is_done(cudaError_t status) {
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
+    RUSH_CUDA_CHECK(status);
+    return true;
+  }
+};
+
+}  // namespace
+
+const cudaDeviceProp& properties(int device) {
+  struct Slot {
+    std::once_flag asked;
+    cudaDeviceProp properties;
+  };
+  static std::array<Slot, kMaxDevices>& slots = *new std::array<Slot, kMaxDevices>;
+  RUSH_CHECK_VALUE(device >= 0 && device < devices().count, "CUDA: there is no device ", device, ", there are ",
+                   devices().count);
+  Slot& slot = slots[static_cast<size_t>(device)];
+  std::call_once(slot.asked, [&] { RUSH_CUDA_CHECK(cudaGetDeviceProperties(&slot.properties, device)); });
+  return slot.properties;
+}
+
+const cudaDeviceProp& current_properties() { return properties(thread_state.device); }
+
+void register_runtime() {
+  // Never destroyed: tensors in static variables are freed after everything else.
+  static auto* runtime = new CudaRuntime;
+  set_device_runtime(kCUDA, runtime);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,85 @@
+#include "backends/cuda/stream/stream.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "backends/cuda/check.h"
+#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/stream/event.h"
+#include "backends/cuda/thread_state.h"
+#include "core/cuda.h"
+
+namespace rush::cuda {
+
+cudaStream_t current_stream() { return thread_state.streams[thread_state.device]; }
+cudaStream_t current_stream(int device) { return thread_state.streams[device]; }
+
+namespace {
+
+constexpr int kStreamsPerPool = 32;
+constexpr int kPriorities = 4;  // that we tell apart: 0, -1, -2, -3
+
+struct Pools {
+  std::mutex mutex;
+  struct Pool {
+    std::array<cudaStream_t, kStreamsPerPool> streams{};
+    unsigned next = 0;
+  };
+  Pool pools[kMaxDevices][kPriorities];
+};
+
+// Never destroyed: at exit the driver may be gone already.
+Pools& pools() {
+  static Pools& instance = *new Pools;
+  return instance;
+}
+
+int index_of(int device) {
+  return concrete_device(Device(kCUDA, device)).index;
+}
+
+}  // namespace
+
+CUDAStream getCurrentCUDAStream(int device) {
+  const int index = index_of(device);
+  return {index, thread_state.streams[index]};
+}
+
+CUDAStream getDefaultCUDAStream(int device) { return {index_of(device), nullptr}; }
+
+CUDAStream getStreamFromPool(int priority, int device) {
+  const int index = index_of(device);
+  const CUDAGuard guard(index);
+  int lowest = 0, highest = 0;  // "highest" is the most negative number
+  RUSH_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+  const int level = std::clamp(-priority, 0, std::min(-highest, kPriorities - 1));
+  Pools& all = pools();
+  const std::lock_guard lock(all.mutex);
+  Pools::Pool& pool = all.pools[index][level];
+  cudaStream_t& stream = pool.streams[pool.next++ % kStreamsPerPool];
+  if (!stream) RUSH_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -level));
+  return {index, stream};
+}
+
+CUDAStream getStreamFromPool(bool is_high_priority, int device) {
+  return getStreamFromPool(is_high_priority ? -kPriorities : 0, device);
+}
+
+CUDAStream getStreamFromExternal(cudaStream_t stream, int device) { return {index_of(device), stream}; }
+
+void setCurrentCUDAStream(CUDAStream stream) { thread_state.streams[index_of(stream.device_index())] = stream; }
+
+bool CUDAStream::query() const { return device_runtime(kCUDA).query(unwrap()); }
+void CUDAStream::synchronize() const { device_runtime(kCUDA).synchronize(unwrap()); }
+
+int CUDAStream::priority() const {
+  const CUDAGuard guard(device_);
+  int value = 0;
+  RUSH_CUDA_CHECK(cudaStreamGetPriority(stream_, &value));
+  return value;
+}
+
+void CUDAStream::wait_event(const CUDAEvent& event) const { event.block(*this); }
+
+}  // namespace rush::cuda

@@ -1,0 +1,98 @@
+# The CUDA backend: RUSH_HAS_CUDA says whether it is built, rush_cuda holds its objects, rush_link_cuda links what it
+# needs. The driver's library is never linked: see backends/cuda/driver.h.
+
+set(RUSH_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO: where there is a CUDA toolkit")
+set_property(CACHE RUSH_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(RUSH_CUDA_ARCHITECTURE "" CACHE STRING "The GPU architecture to compile for, such as 90; empty: this machine's")
+set(RUSH_CUDNN_DIR "$ENV{RUSH_CUDNN_DIR}" CACHE PATH "Folder with cuDNN's include and lib, where the toolkit has none")
+set(RUSH_HAS_CUDA OFF)
+
+if(NOT RUSH_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "RUSH_CUDA is '${RUSH_CUDA}'; expected AUTO, ON or OFF")
+endif()
+if(NOT RUSH_CUDA STREQUAL "OFF")
+  # nvcc is found on the PATH, in CUDA_HOME, or where the toolkit's installer puts it.
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(RUSH_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+    mark_as_advanced(RUSH_NVCC)
+    if(RUSH_NVCC)
+      set(CMAKE_CUDA_COMPILER "${RUSH_NVCC}")
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
+    set(RUSH_HAS_CUDA ON)
+  elseif(RUSH_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "RUSH_CUDA is ON and there is no nvcc: put it on the PATH, or set CUDA_HOME")
+  endif()
+endif()
+if(NOT RUSH_HAS_CUDA)
+  return()
+endif()
+
+# One architecture: this machine's, or Hopper's where there is no GPU.
+if(RUSH_CUDA_ARCHITECTURE)
+  set(CMAKE_CUDA_ARCHITECTURES "${RUSH_CUDA_ARCHITECTURE}")
+elseif(NOT CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capability
+    RESULT_VARIABLE status ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(status EQUAL 0 AND capability MATCHES "^([0-9]+)\\.([0-9]+)")
+    set(CMAKE_CUDA_ARCHITECTURES "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+endif()
+if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+find_package(CUDAToolkit REQUIRED)
+message(NOTICE "CUDA ${CUDAToolkit_VERSION}, compiling for sm_${CMAKE_CUDA_ARCHITECTURES}")
+
+# cuDNN by its header and library, beside the toolkit or wherever RUSH_CUDNN_DIR says (the layout of its archive and of
+# its wheel: include/ and lib/).
+find_path(RUSH_CUDNN_INCLUDE cudnn_version.h HINTS "${RUSH_CUDNN_DIR}/include" NO_DEFAULT_PATH)
+find_path(RUSH_CUDNN_INCLUDE cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(RUSH_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS "${RUSH_CUDNN_DIR}/lib" "${RUSH_CUDNN_DIR}/lib64"
+  NO_DEFAULT_PATH)
+find_library(RUSH_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS "${CUDAToolkit_LIBRARY_DIR}")
+mark_as_advanced(RUSH_CUDNN_INCLUDE RUSH_CUDNN_LIBRARY)
+set(RUSH_HAS_CUDNN OFF)
+if(RUSH_CUDNN_INCLUDE AND RUSH_CUDNN_LIBRARY)
+  set(RUSH_HAS_CUDNN ON)
+else()
+  message(NOTICE "cuDNN was not found (RUSH_CUDNN_DIR says where it is): CUDA convolutions will be missing")
+endif()
+
+# rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled. C++20 is spelt out because CMake 3.22 does not know
+# that nvcc has it.
+function(rush_cuda_flags target)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:rush_flags,INTERFACE_COMPILE_OPTIONS>>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_WERROR}>>:--Werror=all-warnings;-Xcompiler=-Werror>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  if(RUSH_HAS_CUDNN)
+    target_include_directories(${target} SYSTEM PRIVATE "${RUSH_CUDNN_INCLUDE}")
+    target_compile_definitions(${target} PRIVATE RUSH_HAS_CUDNN)
+  endif()
+endfunction()
+
+# rush_link_cuda(TARGET): the runtime inside, the libraries beside.
+function(rush_link_cuda target)
+  target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+  foreach(library cublas cublasLt cufft cusparse cusolver)
+    if(TARGET CUDA::${library})
+      target_link_libraries(${target} PRIVATE CUDA::${library})
+    endif()
+  endforeach()
+  if(RUSH_HAS_CUDNN)
+    target_link_libraries(${target} PRIVATE "${RUSH_CUDNN_LIBRARY}")
+  endif()
+endfunction()
