@@ -60,11 +60,21 @@ find_library(RUSH_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS "${RUSH_CUDNN_DI
   NO_DEFAULT_PATH)
 find_library(RUSH_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS "${CUDAToolkit_LIBRARY_DIR}")
 mark_as_advanced(RUSH_CUDNN_INCLUDE RUSH_CUDNN_LIBRARY)
+# Its graph API is used through the headers of NVIDIA's cudnn-frontend: where RUSH_CUDNN_FRONTEND_DIR says (a folder with
+# cudnn_frontend.h, or one with include/), beside cuDNN, or else from its release.
+set(RUSH_CUDNN_FRONTEND_DIR "$ENV{RUSH_CUDNN_FRONTEND_DIR}" CACHE PATH "Folder that holds cudnn_frontend.h")
 set(RUSH_HAS_CUDNN OFF)
 if(RUSH_CUDNN_INCLUDE AND RUSH_CUDNN_LIBRARY)
   set(RUSH_HAS_CUDNN ON)
+  find_path(RUSH_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h
+    HINTS "${RUSH_CUDNN_FRONTEND_DIR}" "${RUSH_CUDNN_FRONTEND_DIR}/include" "${RUSH_CUDNN_INCLUDE}")
+  mark_as_advanced(RUSH_CUDNN_FRONTEND_INCLUDE)
+  if(NOT RUSH_CUDNN_FRONTEND_INCLUDE)
+    rush_download(cudnn_frontend https://github.com/NVIDIA/cudnn-frontend.git v1.32.0)
+    set(RUSH_CUDNN_FRONTEND_INCLUDE "${cudnn_frontend_SOURCE_DIR}/include")
+  endif()
 else()
-  message(NOTICE "cuDNN was not found (RUSH_CUDNN_DIR says where it is): CUDA convolutions will be missing")
+  message(NOTICE "cuDNN was not found (RUSH_CUDNN_DIR says where it is): convolutions on CUDA will be slower")
 endif()
 
 # rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled. C++20 is spelt out because CMake 3.22 does not know
@@ -79,7 +89,7 @@ function(rush_cuda_flags target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   if(RUSH_HAS_CUDNN)
-    target_include_directories(${target} SYSTEM PRIVATE "${RUSH_CUDNN_INCLUDE}")
+    target_include_directories(${target} SYSTEM PRIVATE "${RUSH_CUDNN_INCLUDE}" "${RUSH_CUDNN_FRONTEND_INCLUDE}")
     target_compile_definitions(${target} PRIVATE RUSH_HAS_CUDNN)
   endif()
 endfunction()

@@ -7,6 +7,8 @@ void register_cuda(Registry&) {
   cuda::register_allocator();
   cuda::register_generator();
   cuda::register_copy();
+  cuda::register_matmul();
+  cuda::register_conv();
 }
 
 }  // namespace rush

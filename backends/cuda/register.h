@@ -13,6 +13,8 @@ void register_runtime();
 void register_allocator();
 void register_generator();
 void register_copy();
+void register_matmul();
+void register_conv();
 }  // namespace cuda
 
 }  // namespace rush

@@ -1,8 +1,8 @@
 #include "backends/cuda/blas/epilogue.h"
 
-#include <array>
 #include <cublasLt.h>
 
+#include <array>
 #include <unordered_map>
 
 #include "backends/cuda/blas/check.h"
