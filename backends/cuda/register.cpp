@@ -9,6 +9,7 @@ void register_cuda(Registry&) {
   cuda::register_copy();
   cuda::register_matmul();
   cuda::register_conv();
+  cuda::register_ctc_loss();
 }
 
 }  // namespace rush

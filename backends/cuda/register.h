@@ -15,6 +15,7 @@ void register_generator();
 void register_copy();
 void register_matmul();
 void register_conv();
+void register_ctc_loss();
 }  // namespace cuda
 
 }  // namespace rush

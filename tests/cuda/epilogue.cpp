@@ -65,7 +65,7 @@ TEST_CASE("cuda: the gradients of GELU and of the bias before it") {
   for_each_setup([](const Setup& s) {
     // pre (rows, out) -> gelu -> linear with a weight (in, out) -> (rows, in)
     const Tensor pre = s.pre().to(s.dtype), weight = s.weight.t().contiguous(), grad = s.input;
-    const Tensor expected = gelu_backward(grad.to(kFloat64).mm(weight.to(kFloat64)), pre.to(kFloat64), "tanh");
+    const Tensor expected = ops::gelu_backward(grad.to(kFloat64).mm(weight.to(kFloat64)), pre.to(kFloat64), "tanh");
     const Tensor grad_pre = s.empty_like_gpu({s.rows, s.out}), grad_bias = s.empty_like_gpu(s.out);
     cuda::linear_gelu_backward(grad_pre, grad_bias, grad.cuda(), weight.cuda(), pre.cuda());
     check_close(grad_pre, expected);
