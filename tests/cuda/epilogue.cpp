@@ -88,3 +88,27 @@ TEST_CASE("cuda: the gradients of linear's parameters") {
     CHECK(grad_bias.cpu().to(kFloat64).allclose(grad.to(kFloat64).sum(0), most, most));
   });
 }
+
+TEST_CASE("cuda: cuBLASLt has kernels for every epilogue") {
+  if (!cuda::is_available()) return;
+  using cuda::Epilogue;
+  for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+    const auto make = [&](IntArrayRef sizes) { return randn(sizes, kFloat32).to(dtype).cuda(); };
+    const Tensor c = make({1, 128, 64}), a = make({1, 128, 256}), b = make({1, 256, 64});
+    const Tensor columns = make({64}), rows = make({128}), aux = make({128, 64}), none;
+    const auto runs = [&](Epilogue epilogue, const Tensor& vector, const Tensor& pre) {
+      return cuda::multiply_with_epilogue({c, a, b, epilogue, vector, pre});
+    };
+    CAPTURE(dtype);
+    CHECK(runs(Epilogue::None, none, none));
+    CHECK(runs(Epilogue::Bias, columns, none));
+    CHECK(runs(Epilogue::Gelu, none, none));
+    CHECK(runs(Epilogue::GeluBias, columns, none));
+    CHECK(runs(Epilogue::GeluAux, none, aux));
+    CHECK(runs(Epilogue::GeluAuxBias, columns, aux));
+    CHECK(runs(Epilogue::DGelu, none, aux));
+    CHECK(runs(Epilogue::DGeluBiasGrad, columns, aux));
+    CHECK(runs(Epilogue::BiasGradOfB, columns, none));
+    CHECK(runs(Epilogue::BiasGradOfA, rows, none));
+  }
+}

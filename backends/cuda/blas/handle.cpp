@@ -7,6 +7,7 @@
 #include "backends/cuda/blas/check.h"
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
 
 namespace rush::cuda {
@@ -41,16 +42,6 @@ size_t workspace_bytes() {
   if (configured > 0) return configured;
   return size_t(current_properties().major >= 9 ? 32 : 8) << 20;
 }
-
-// Creating a handle allocates memory, which a stream that is being captured in a graph would refuse.
-class OutsideCapture {
- public:
-  OutsideCapture() { RUSH_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 std::unique_ptr<BlasState> make_state(int device, cudaStream_t stream) {
   const OutsideCapture relaxed;

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/check.h"
+#include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "core/context.h"
 
@@ -31,6 +32,7 @@ struct StateTable {
 };
 
 std::unique_ptr<DnnState> make_state(int device, cudaStream_t stream) {
+  const OutsideCapture relaxed;
   auto state = std::make_unique<DnnState>();
   state->device = device;
   state->stream = stream;
