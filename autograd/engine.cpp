@@ -6,6 +6,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
+#include "autograd/backward_streams.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/ops/binary.h"
@@ -39,6 +40,8 @@ Tensor fit_to_output(Tensor grad, const GradMetadata& expected, const Node& node
     if (grad.is_complex() && !is_complex(expected.dtype)) grad = real(grad);
     grad = grad.to(expected.dtype);
   }
+  // A 0-dimensional CPU tensor takes part in computations on a GPU, and its gradient is made there.
+  if (RUSH_UNLIKELY(!(grad.device() == expected.device)) && grad.dim() == 0) grad = grad.to(expected.device);
   return grad;
 }
 
@@ -55,8 +58,12 @@ class ReadyNodes {
     Tensors grads;  // one for each forward output of the node, undefined until it arrives
   };
 
-  void deliver(const Edge& edge, Tensor grad) {
+  // `producer` is the stream that the gradient was made on.
+  void deliver(const Edge& edge, Tensor grad, const Stream& producer) {
     Node* node = edge.node.get();
+    const Stream& consumer = node->stream().is_queue() ? node->stream() : producer;
+    BackwardStreams::hand_over(grad, producer, consumer);
+    const StreamGuard guard(consumer);
     grad = fit_to_output(std::move(grad), node->output_metadata(edge.slot), *node);
     const auto [at, added] = entries_.try_emplace(node);
     Entry& entry = at->second;
@@ -147,12 +154,15 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
   }
 
   Tensors captured(inputs.size());
+  BackwardStreams streams;
   ReadyNodes ready;
   for (size_t i = 0; i < roots.size(); ++i) {
-    if (wanted(roots[i])) ready.deliver(roots[i], gradients[i]);
+    if (wanted(roots[i])) ready.deliver(roots[i], gradients[i], BackwardStreams::of_caller(gradients[i]));
   }
   while (!ready.empty()) {
     auto [node, grads] = ready.take();
+    const StreamGuard on_stream(node->stream());
+    if (node->next_edges().empty() || !captures.empty()) streams.ends_on(node->stream());
     run_hooks(node->pre_hooks(), grads);
     if (const auto found = captures.find(node.get()); found != captures.end()) {
       for (size_t i : found->second) captured[i] = grads[inputs[i].slot];
@@ -167,9 +177,10 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
     const auto& edges = node->next_edges();
     for (size_t i = 0; i < edges.size() && i < results.size(); ++i) {
       if (!results[i].defined() || !wanted(edges[i])) continue;
-      ready.deliver(edges[i], std::move(results[i]));
+      ready.deliver(edges[i], std::move(results[i]), node->stream());
     }
   }
+  streams.join_caller();
   return captured;
 }
 

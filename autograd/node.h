@@ -7,6 +7,7 @@
 
 #include "core/intrusive_ptr.h"
 #include "core/small_list.h"
+#include "core/stream.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -80,6 +81,8 @@ class Node : public IntrusiveTarget {
   uint32_t add_output(const Tensor& output);
   size_t num_outputs() const { return outputs_.size(); }
   const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }
+  // The stream that the forward call ran on, which `apply` runs on too; no queue where it was on the CPU.
+  const Stream& stream() const { return stream_; }
 
   std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
   std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
@@ -96,6 +99,7 @@ class Node : public IntrusiveTarget {
   uint64_t sequence_nr_;
   SmallList<Edge, 2> next_edges_;
   SmallList<GradMetadata, 1> outputs_;
+  Stream stream_;
   std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
   std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
   std::shared_ptr<const ForwardCall> forward_call_;

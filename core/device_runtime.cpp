@@ -94,7 +94,6 @@ double Event::elapsed_time(const Event& end) const {
 // ---- guards ----
 
 void DeviceGuard::enter(Device device) {
-  if (!device.is_cuda() || device.index < 0) return;
   runtime_ = &device_runtime(device.type);
   original_ = runtime_->current_device();
   if (original_ != device.index) {
@@ -105,7 +104,6 @@ void DeviceGuard::enter(Device device) {
 }
 
 void DeviceGuard::leave() noexcept {
-  if (!runtime_) return;
   try {
     runtime_->set_device(original_);
   } catch (const Error&) {
@@ -113,8 +111,7 @@ void DeviceGuard::leave() noexcept {
   }
 }
 
-StreamGuard::StreamGuard(const Stream& stream) : device_(stream.device) {
-  if (!stream.is_queue()) return;
+void StreamGuard::enter(const Stream& stream) {
   DeviceRuntime& runtime = device_runtime(stream.device.type);
   original_ = runtime.current_stream(stream.device.index);
   if (original_ == stream) {
@@ -124,12 +121,9 @@ StreamGuard::StreamGuard(const Stream& stream) : device_(stream.device) {
   }
 }
 
-StreamGuard::~StreamGuard() {
-  if (!original_.is_queue()) return;
-  try {
-    device_runtime(original_.device.type).set_current_stream(original_);
-  } catch (const Error&) {
-  }
+void StreamGuard::leave() noexcept {
+  // Choosing among streams asks nothing of the driver.
+  device_runtime_or_null(original_.device.type)->set_current_stream(original_);
 }
 
 }  // namespace rush

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
 
 #include "core/str.h"
 
@@ -98,7 +99,10 @@ StackTrace StackTrace::capture() {
 }
 
 std::vector<std::string> StackTrace::frames() const {
-  std::map<std::string, SymbolTable> tables;
+  // Kept for the next call: a snapshot of memory puts thousands of stacks into words.
+  static auto& tables = *new std::map<std::string, SymbolTable>;
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
   std::vector<std::string> texts;
   for (void* address : return_addresses_) {
     Dl_info module{};

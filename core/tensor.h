@@ -18,6 +18,7 @@ namespace rush {
 class Tensor;
 class Node;
 class Generator;
+struct Stream;
 
 using TensorList = ArrayRef<Tensor>;
 using OptionalTensorList = ArrayRef<std::optional<Tensor>>;

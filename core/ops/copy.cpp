@@ -1,6 +1,7 @@
 #include "core/ops/copy.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
 
@@ -8,11 +9,15 @@ namespace rush {
 
 namespace native {
 
-Tensor& copy_(Tensor& self, const Tensor& src, bool /*non_blocking*/) {
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
                    "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
   if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
+  if (!(self.device() == src.device()) && !src.is_meta()) {
+    kernels::copy_between(self.is_cpu() ? src.device().type : self.device().type, self, src, non_blocking);
+    return self;
+  }
   const Tensor source = self.sizes() == src.sizes() ? src : expand_as_strided(src, self.sizes());
   auto it = TensorIterator::pointwise("copy_", self, source, Promotion::None, self.scalar_type());
   kernels::copy(it.device_type(), it);
@@ -51,10 +56,13 @@ static Tensor contiguous_format(const Tensor& self, MemoryFormat format) {
 }
 
 static Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
-                       std::optional<Device> device, std::optional<bool> /*pin_memory*/, bool non_blocking,
+                       std::optional<Device> device, std::optional<bool> pin_memory, bool non_blocking,
                        std::optional<MemoryFormat> format) {
   Tensor out = empty_for_copy(self, dtype.value_or(self.scalar_type()), device.value_or(self.device()),
                               format.value_or(MemoryFormat::Preserve));
+  if (pin_memory.value_or(false) && out.is_cpu()) {
+    out = detail::empty_pinned(out.sizes(), out.strides(), out.scalar_type());
+  }
   return copy_(out, self, non_blocking);
 }
 
@@ -123,7 +131,7 @@ Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
   const bool same_device = device.type == this->device().type && (device.index < 0 || device == this->device());
   const bool same_format = !format || *format == MemoryFormat::Preserve || is_contiguous(*format);
   if (!copy && dtype == scalar_type() && same_device && same_format) return *this;
-  return ops::_to_copy(*this, dtype, std::nullopt, device, std::nullopt, non_blocking, format);
+  return ops::_to_copy(*this, dtype, std::nullopt, device, options.pinned_memory_opt(), non_blocking, format);
 }
 Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
   return to(TensorOptions(dtype), non_blocking, copy, memory_format);

@@ -2,6 +2,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
+#include "core/ops/pinned.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -10,26 +11,46 @@ namespace native {
 
 using Dtype = std::optional<ScalarType>;
 
+static void check_pinned(const char* op, const std::optional<Device>& device) {
+  RUSH_CHECK_VALUE(!device || device->is_cpu(), op, ": only CPU tensors can be pinned, got device ", *device);
+}
+
 static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> /*layout*/, std::optional<Device> device,
-                    std::optional<bool> /*pin_memory*/, std::optional<MemoryFormat> format) {
+                    std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty", device);
+    checked_numel(size);
+    const DimVector strides = strides_for(size, format.value_or(MemoryFormat::Contiguous));
+    return detail::empty_pinned(size, strides, dtype.value_or(get_default_dtype()));
+  }
   return detail::empty_format(size, dtype.value_or(get_default_dtype()), device.value_or(Device()),
                               format.value_or(MemoryFormat::Contiguous));
 }
 
 static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, std::optional<Layout> /*layout*/,
-                            std::optional<Device> device, std::optional<bool> /*pin_memory*/) {
+                            std::optional<Device> device, std::optional<bool> pin_memory) {
   RUSH_CHECK_VALUE(size.size() == stride.size(), "empty_strided: got ", size.size(), " sizes and ", stride.size(),
                    " strides");
   for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "empty_strided: strides must not be negative, got ", stride);
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty_strided", device);
+    return detail::empty_pinned(size, stride, dtype.value_or(get_default_dtype()));
+  }
   return detail::empty_strided(size, stride, dtype.value_or(get_default_dtype()), device.value_or(Device()));
 }
 
 static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> /*layout*/,
-                         std::optional<Device> device, std::optional<bool> /*pin_memory*/,
+                         std::optional<Device> device, std::optional<bool> pin_memory,
                          std::optional<MemoryFormat> format) {
   const ScalarType type = dtype.value_or(self.scalar_type());
   const Device where = device.value_or(self.device());
   const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty_like", where);
+    const bool dense = wanted == MemoryFormat::Preserve && self.is_non_overlapping_and_dense();
+    return detail::empty_pinned(self.sizes(), dense ? DimVector(self.strides()) : strides_for(self.sizes(), wanted),
+                                type);
+  }
   if (wanted != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), type, where, wanted);
   if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), type, where);
   return detail::empty_contiguous(self.sizes(), type, where);

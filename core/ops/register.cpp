@@ -40,6 +40,7 @@ void register_ops(Registry& r) {
   register_masked_ops(r);
   register_matmul_ops(r);
   register_norm_ops(r);
+  register_pinned_ops(r);
   register_pool_ops(r);
   register_order_statistics_ops(r);
   register_quantile_ops(r);

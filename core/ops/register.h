@@ -44,6 +44,7 @@ void register_index_select_ops(Registry& registry);
 void register_masked_ops(Registry& registry);
 void register_matmul_ops(Registry& registry);
 void register_norm_ops(Registry& registry);
+void register_pinned_ops(Registry&);
 void register_pool_ops(Registry& registry);
 void register_order_statistics_ops(Registry& registry);
 void register_quantile_ops(Registry& registry);

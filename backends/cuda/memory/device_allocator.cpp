@@ -249,9 +249,9 @@ void DeviceAllocator::reset_accumulated_stats() {
 
 Block* DeviceAllocator::new_block() {
   if (idle_records_.empty()) {
-    // Never destroyed, like the allocator.
-    auto* records = new Block[64];
-    for (int i = 0; i < 64; ++i) idle_records_.push_back(&records[i]);
+    constexpr size_t kMore = 64;
+    records_.push_back(std::make_unique<Block[]>(kMore));
+    for (size_t i = 0; i < kMore; ++i) idle_records_.push_back(&records_.back()[i]);
   }
   Block* block = idle_records_.back();
   idle_records_.pop_back();

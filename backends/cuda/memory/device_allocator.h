@@ -111,6 +111,7 @@ class DeviceAllocator {
   std::vector<std::unique_ptr<StreamPool>> pools_;
   StreamPool* last_pool_[2] = {};  // the last one asked for: large, small
   std::vector<uint64_t> groups_;   // live private pools
+  std::vector<std::unique_ptr<Block[]>> records_;
   std::vector<Block*> idle_records_;
   std::vector<Block*> segments_;  // the first block of each
 

@@ -138,7 +138,7 @@ bool DeviceAllocator::release_large_enough(StreamPool& pool, size_t size) {
   return true;
 }
 
-// Keeps what is reserved below the threshold by returning segments that were free for longer than most.
+// Keeps what is reserved below the threshold by returning free segments, those unused for longest first.
 void DeviceAllocator::collect_garbage(size_t wanted) {
   if (limit_ == 0 && total_memory_ == 0) total_memory_ = driver_.info().total;
   const auto allowed = static_cast<double>(limit_ ? limit_ : total_memory_);

@@ -1,0 +1,26 @@
+// The CUDA devices' generators: the same state and the same numbers as the CPU's, see Note [One random stream].
+#include "backends/cuda/generator.h"
+
+#include "backends/cuda/register.h"
+#include "backends/cuda/thread_state.h"
+#include "core/device_runtime.h"
+
+namespace rush::cuda {
+
+CUDAGeneratorImpl::CUDAGeneratorImpl(Device device, uint64_t seed) : GeneratorImpl(concrete_device(device), seed) {}
+
+intrusive_ptr<GeneratorImpl> CUDAGeneratorImpl::clone() const {
+  auto copy = make_intrusive<CUDAGeneratorImpl>(device(), current_seed());
+  copy->set_offset(get_offset());
+  return copy;
+}
+
+void register_generator() {
+  // The table is made as large as it can get: counting the devices here would load the driver for a program that may
+  // never use one. `make` throws for a device that is not there.
+  register_default_generator(
+      kCUDA, {[](Device device, uint64_t seed) { return make_generator<CUDAGeneratorImpl>(device, seed); },
+              [] { return kMaxDevices; }, [] { return thread_state.device; }});
+}
+
+}  // namespace rush::cuda
