@@ -260,7 +260,11 @@ Block* DeviceAllocator::new_block() {
 }
 
 void DeviceAllocator::recycle(Block* block) {
-  *block = Block();
+  // A free block's list of streams and its trace are empty; the rest is set by whoever takes the record.
+  block->before = block->after = nullptr;
+  block->requested = 0;
+  block->expandable = false;
+  block->mapped = true;
   idle_records_.push_back(block);
 }
 
