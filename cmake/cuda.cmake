@@ -49,6 +49,13 @@ if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
 endif()
 enable_language(CUDA)
 set(CMAKE_CUDA_EXTENSIONS OFF)
+# Not every version of CMake knows that nvcc has C++20.
+foreach(kind STANDARD EXTENSION)
+  if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+    set(CMAKE_CUDA20_${kind}_COMPILE_OPTION -std=c++20)
+  endif()
+endforeach()
+set(CMAKE_CUDA_STANDARD 20)
 find_package(CUDAToolkit REQUIRED)
 message(NOTICE "CUDA ${CUDAToolkit_VERSION}, compiling for sm_${CMAKE_CUDA_ARCHITECTURES}")
 
@@ -77,12 +84,11 @@ else()
   message(NOTICE "cuDNN was not found (RUSH_CUDNN_DIR says where it is): convolutions on CUDA will be slower")
 endif()
 
-# rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled. C++20 is spelt out because CMake 3.22 does not know
-# that nvcc has it.
+# rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled.
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:rush_flags,INTERFACE_COMPILE_OPTIONS>>"
-    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_WERROR}>>:--Werror=all-warnings;-Xcompiler=-Werror>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>")
@@ -103,6 +109,7 @@ function(rush_link_cuda target)
     endif()
   endforeach()
   if(RUSH_HAS_CUDNN)
-    target_link_libraries(${target} PRIVATE "${RUSH_CUDNN_LIBRARY}")
+    # cudnn-frontend compiles kernels of its own at run time.
+    target_link_libraries(${target} PRIVATE "${RUSH_CUDNN_LIBRARY}" CUDA::nvrtc)
   endif()
 endfunction()
