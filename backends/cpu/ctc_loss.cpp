@@ -2,54 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
+#include "backends/functors/ctc.h"
 
 namespace rush::cpu {
 
 namespace {
 
-// Note [Forward and backward variables]
-// Between its labels, before and after them a sequence may have blanks: state s of 2 S + 1 stands for a blank when it
-// is even and for label (s - 1) / 2 when it is odd. alpha(t, s) is the probability of all ways to be in state s at step
-// t, beta(t, s) that of all ways on from there, step t counted in both. A way goes on in its state, to the next, or
-// past a blank to a label that is not the one before (Graves et al., section 4.1). All stays in logarithms.
-
+// See Note [Forward and backward variables] in backends/functors/ctc.h.
+using functors::ctc_log_sum;
+using functors::ctc_never;
+using functors::CtcSequence;
 using kernels::CtcBatch;
 
 template <class T>
-constexpr T kNever = -std::numeric_limits<T>::infinity();
-
-template <class T>
-T log_sum(T a, T b, T c = kNever<T>) {
-  const T largest = std::max({a, b, c});
-  if (largest == kNever<T>) return largest;
-  return std::log(std::exp(a - largest) + std::exp(b - largest) + std::exp(c - largest)) + largest;
+CtcSequence<T> sequence_of(const Tensor& all, const Tensor& targets, const CtcBatch& batch, int64_t sample) {
+  const auto n = static_cast<size_t>(sample);
+  return {all.data_ptr<T>() + sample * all.size(2),
+          targets.data_ptr<int64_t>() + batch.target_begin[n],
+          batch.input_lengths[n],
+          2 * batch.target_lengths[n] + 1,
+          all.size(1) * all.size(2),
+          batch.blank};
 }
-
-// One sample's states and log-probabilities.
-template <class T>
-struct Sequence {
-  const T* log_probs;  // of step 0; the next step is `stride` further
-  const int64_t* labels;
-  int64_t steps, states, stride, blank;
-
-  Sequence(const Tensor& all, const Tensor& targets, const CtcBatch& batch, int64_t n)
-      : log_probs(all.data_ptr<T>() + n * all.size(2)),
-        labels(targets.data_ptr<int64_t>() + batch.target_begin[static_cast<size_t>(n)]),
-        steps(batch.input_lengths[static_cast<size_t>(n)]),
-        states(2 * batch.target_lengths[static_cast<size_t>(n)] + 1),
-        stride(all.size(1) * all.size(2)),
-        blank(batch.blank) {}
-
-  int64_t symbol(int64_t s) const { return s % 2 == 0 ? blank : labels[s / 2]; }
-  T log_prob(int64_t t, int64_t s) const { return log_probs[t * stride + symbol(s)]; }
-  // Whether a way may go from state s to s + 2.
-  bool skips(int64_t s) const { return symbol(s) != symbol(s + 2); }
-};
 
 void check_labels(const Tensor& targets, const CtcBatch& batch, int64_t classes) {
   const int64_t* labels = targets.data_ptr<int64_t>();
@@ -63,20 +41,12 @@ void check_labels(const Tensor& targets, const CtcBatch& batch, int64_t classes)
 
 // Fills alpha, of `width` states a step, and returns the loss.
 template <class T>
-T forward_variables(const Sequence<T>& q, T* alpha, int64_t width) {
-  if (q.steps == 0) return q.states == 1 ? T(0) : -kNever<T>;
-  for (int64_t s = 0; s < std::min<int64_t>(q.states, 2); ++s) alpha[s] = q.log_prob(0, s);
-  for (int64_t t = 1; t < q.steps; ++t) {
-    const T* before = alpha + (t - 1) * width;
-    T* now = alpha + t * width;
-    for (int64_t s = 0; s < q.states; ++s) {
-      const T next = s > 0 ? before[s - 1] : kNever<T>;
-      const T skip = s > 1 && q.skips(s - 2) ? before[s - 2] : kNever<T>;
-      now[s] = log_sum(before[s], next, skip) + q.log_prob(t, s);
-    }
+T forward_variables(const CtcSequence<T>& q, T* alpha, int64_t width) {
+  const T* before = nullptr;
+  for (int64_t t = 0; t < q.steps; ++t, before = alpha, alpha += width) {
+    for (int64_t s = 0; s < q.states; ++s) alpha[s] = q.alpha(t, s, before);
   }
-  const T* last = alpha + (q.steps - 1) * width + q.states - 1;
-  return -log_sum(last[0], q.states > 1 ? last[-1] : kNever<T>);
+  return q.loss(before);
 }
 
 struct CtcLoop {
@@ -87,10 +57,10 @@ struct CtcLoop {
     const int64_t width = log_alpha.size(2), plane = log_alpha.size(1) * width;
     T* out = losses.data_ptr<T>();
     T* alpha = log_alpha.data_ptr<T>();
-    std::fill_n(alpha, log_alpha.numel(), kNever<T>);
+    std::fill_n(alpha, log_alpha.numel(), ctc_never<T>());
     parallel_for(0, losses.numel(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
-        out[n] = forward_variables(Sequence<T>(log_probs, targets, batch, n), alpha + n * plane, width);
+        out[n] = forward_variables(sequence_of<T>(log_probs, targets, batch, n), alpha + n * plane, width);
       }
     });
   }
@@ -99,24 +69,17 @@ struct CtcLoop {
 // exp(log p(t, c)) - exp(log(sum over states s with symbol c of alpha beta) + loss - log p(t, c)), times `grad`. The
 // first term is what log_softmax's derivative would add: see ctc_loss.
 template <class T>
-void sequence_gradient(const Sequence<T>& q, T* grad_input, int64_t classes, const T* alpha, int64_t width, T loss,
+void sequence_gradient(const CtcSequence<T>& q, T* grad_input, int64_t classes, const T* alpha, int64_t width, T loss,
                        T grad) {
-  std::vector<T> beta(static_cast<size_t>(q.states), kNever<T>), later(beta);
+  std::vector<T> beta(static_cast<size_t>(q.states), ctc_never<T>()), later(beta);
   for (int64_t t = q.steps - 1; t >= 0; --t) {
     std::swap(beta, later);
     T* row = grad_input + t * q.stride;
-    std::fill_n(row, classes, kNever<T>);
+    std::fill_n(row, classes, ctc_never<T>());
     for (int64_t s = 0; s < q.states; ++s) {
-      if (t == q.steps - 1) {
-        beta[s] = s >= q.states - 2 ? T(0) : kNever<T>;
-      } else {
-        const T next = s + 1 < q.states ? later[s + 1] : kNever<T>;
-        const T skip = s + 2 < q.states && q.skips(s) ? later[s + 2] : kNever<T>;
-        beta[s] = log_sum(later[s], next, skip);
-      }
-      beta[s] += q.log_prob(t, s);
+      beta[s] = q.beta(t, s, later.data());
       T& sum = row[q.symbol(s)];
-      sum = log_sum(sum, alpha[t * width + s] + beta[s]);
+      sum = ctc_log_sum(sum, alpha[t * width + s] + beta[s]);
     }
     for (int64_t c = 0; c < classes; ++c) {
       const T log_prob = q.log_probs[t * q.stride + c];
@@ -137,8 +100,8 @@ struct CtcBackwardLoop {
     const T* loss = losses.data_ptr<T>();
     parallel_for(0, losses.numel(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
-        if (zero_infinity && loss[n] == -kNever<T>) continue;
-        sequence_gradient(Sequence<T>(log_probs, targets, batch, n), out + n * classes, classes,
+        if (zero_infinity && loss[n] == -ctc_never<T>()) continue;
+        sequence_gradient(sequence_of<T>(log_probs, targets, batch, n), out + n * classes, classes,
                           log_alpha.data_ptr<T>() + n * plane, width, loss[n], grad.data_ptr<T>()[n]);
       }
     });

@@ -6,6 +6,7 @@
 #include "backends/cpu/gemv.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
+#include "core/ops/copy.h"
 
 namespace rush::cpu {
 
@@ -169,8 +170,17 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
   pick<GemmLoop>(NumberTypes(), c.scalar_type(), "gemm")(c, a, b, beta, alpha);
 }
 
+void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
+  Tensor target = c;
+  native::copy_(target, bias, false);
+  gemm(c, a, b, 1, 1);
+}
+
 }  // namespace
 
-void register_matmul() { kernels::gemm.set(kCPU, gemm); }
+void register_matmul() {
+  kernels::gemm.set(kCPU, gemm);
+  kernels::gemm_bias.set(kCPU, gemm_bias);
+}
 
 }  // namespace rush::cpu

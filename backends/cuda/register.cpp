@@ -7,6 +7,9 @@ void register_cuda(Registry&) {
   cuda::register_allocator();
   cuda::register_generator();
   cuda::register_copy();
+  cuda::register_matmul();
+  cuda::register_conv();
+  cuda::register_ctc_loss();
 }
 
 }  // namespace rush

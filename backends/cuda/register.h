@@ -13,6 +13,9 @@ void register_runtime();
 void register_allocator();
 void register_generator();
 void register_copy();
+void register_matmul();
+void register_conv();
+void register_ctc_loss();
 }  // namespace cuda
 
 }  // namespace rush

@@ -44,12 +44,17 @@ static Tensor linear(const Tensor& input, const Tensor& weight, const std::optio
   if (bias) {
     RUSH_CHECK_VALUE(broadcast_shapes(bias->sizes(), sizes, "linear") == sizes, "linear: a bias of shape ",
                      bias->sizes(), " does not fit an output of shape ", sizes);
-    copy_(result, *bias, false);
   }
   const Tensor transposed = detail::make_view(
       weight, {1, in, out}, {0, weight.strides().back(), vector ? 1 : weight.stride(0)}, weight.storage_offset());
   const Tensor matrix = detail::make_view(result, {1, rows, out}, {rows * out, out, 1}, 0);
-  kernels::gemm(input.device().type, matrix, as_rows(input, rows), transposed, bias ? 1 : 0, 1);
+  const DeviceType device = input.device().type;
+  if (bias && !vector && bias->dim() == 1 && bias->size(0) == out && bias->is_contiguous()) {
+    kernels::gemm_bias(device, matrix, as_rows(input, rows), transposed, *bias);
+    return result;
+  }
+  if (bias) copy_(result, *bias, false);
+  kernels::gemm(device, matrix, as_rows(input, rows), transposed, bias ? 1 : 0, 1);
   return result;
 }
 

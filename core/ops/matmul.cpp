@@ -65,14 +65,18 @@ static Tensor dot(const Tensor& self, const Tensor& tensor) {
   return out;
 }
 
-// What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.
-static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes, const Scalar& beta) {
+static void check_addend(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes) {
   RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op, ": self is ", self.scalar_type(),
                   ", the factors are ", factor.scalar_type());
   RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
                    factor.device());
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, op) == DimVector(sizes), op, ": self has shape ", self.sizes(),
                    ", which does not broadcast to the product's ", sizes);
+}
+
+// What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.
+static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes, const Scalar& beta) {
+  check_addend(op, self, factor, sizes);
   Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
   // A fraction scales integers as the integer that it is cut to.
   const bool unread = is_integral(self.scalar_type(), true) ? beta.toLong() == 0 : beta.equal(0);
@@ -80,10 +84,22 @@ static Tensor new_sum(const char* op, const Tensor& self, const Tensor& factor, 
   return out;
 }
 
+// Whether self is one row, added as it is to every row of the product as it is.
+static bool is_bias(const Tensor& self, int64_t columns, const Scalar& beta, const Scalar& alpha) {
+  return self.dim() == 1 && self.size(0) == columns && self.is_contiguous() && beta.equal(1) && alpha.equal(1);
+}
+
 static Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                     const Scalar& alpha) {
   check_factors("addmm", mat1, 2, mat2, 2);
-  const Tensor out = new_sum("addmm", self, mat1, {mat1.size(0), mat2.size(1)}, beta);
+  const DimVector sizes = {mat1.size(0), mat2.size(1)};
+  if (is_bias(self, sizes[1], beta, alpha)) {
+    check_addend("addmm", self, mat1, sizes);
+    const Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
+    kernels::gemm_bias(self.device().type, batch_of_matrix(out), batch_of_matrix(mat1), batch_of_matrix(mat2), self);
+    return out;
+  }
+  const Tensor out = new_sum("addmm", self, mat1, sizes, beta);
   kernels::gemm(self.device().type, batch_of_matrix(out), batch_of_matrix(mat1), batch_of_matrix(mat2), beta, alpha);
   return out;
 }

@@ -118,6 +118,9 @@ namespace kernels {
 inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
                              const Scalar& alpha)>
     gemm{"gemm"};
+// c = a b + bias, likewise, for a batch of one and a bias (m) without gaps.
+inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias)> gemm_bias{
+    "gemm_bias"};
 }  // namespace kernels
 
 }  // namespace rush

@@ -1,0 +1,203 @@
+#include "backends/cuda/blas/epilogue.h"
+
+#include <cublasLt.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "backends/cuda/blas/check.h"
+#include "backends/cuda/blas/handle.h"
+#include "backends/cuda/blas/operand.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// Everything that cuBLASLt's choice of a kernel depends on.
+struct AlgorithmKey {
+  int64_t m, n, k, lda, ldb, ldc;
+  std::array<int32_t, 6> choices;     // device, dtype, compute type, epilogue, op of a and b
+  std::array<int32_t, 5> alignments;  // of a, b, c, vector and aux, in bytes; and whether sums are in full
+  int32_t full_sums;
+
+  friend bool operator==(const AlgorithmKey&, const AlgorithmKey&) = default;
+};
+
+struct AlgorithmKeyHash {
+  size_t operator()(const AlgorithmKey& key) const {
+    // FNV-1a over the members, a word at a time.
+    uint64_t hash = 14695981039346656037ull;
+    const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 1099511628211ull; };
+    for (const int64_t size : {key.m, key.n, key.k, key.lda, key.ldb, key.ldc}) mix(static_cast<uint64_t>(size));
+    for (const int32_t choice : key.choices) mix(static_cast<uint32_t>(choice));
+    for (const int32_t alignment : key.alignments) mix(static_cast<uint32_t>(alignment));
+    mix(static_cast<uint32_t>(key.full_sums));
+    return hash ^ (hash >> 32);
+  }
+};
+
+struct Algorithm {
+  bool exists = false;
+  cublasLtMatmulAlgo_t algo;
+};
+
+// The largest power of two, up to 256, that divides an address. Null counts as aligned.
+int32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  return bits == 0 ? 256 : static_cast<int32_t>(std::min<uintptr_t>(bits & (~bits + 1), 256));
+}
+
+const void* data_of(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
+
+bool writes_aux(Epilogue e) { return e == Epilogue::GeluAux || e == Epilogue::GeluAuxBias; }
+bool uses_aux(Epilogue e) { return writes_aux(e) || e == Epilogue::DGelu || e == Epilogue::DGeluBiasGrad; }
+
+// cuBLASLt sees the transposed product: its first factor is b^T.
+cublasLtEpilogue_t library_epilogue(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::None: return CUBLASLT_EPILOGUE_DEFAULT;
+    case Epilogue::Bias: return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::Gelu: return CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::GeluBias: return CUBLASLT_EPILOGUE_GELU_BIAS;
+    case Epilogue::GeluAux: return CUBLASLT_EPILOGUE_GELU_AUX;
+    case Epilogue::GeluAuxBias: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case Epilogue::DGelu: return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::DGeluBiasGrad: return CUBLASLT_EPILOGUE_DGELU_BGRAD;
+    case Epilogue::BiasGradOfB: return CUBLASLT_EPILOGUE_BGRADA;
+    case Epilogue::BiasGradOfA: return CUBLASLT_EPILOGUE_BGRADB;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+cudaDataType scale_type(ScalarType dtype) { return dtype == kFloat64 ? CUDA_R_64F : CUDA_R_32F; }
+
+// One call's descriptors, on the stack.
+class LtCall {
+ public:
+  LtCall(const EpilogueProduct& p, const Blas& blas)
+      : p_(p),
+        blas_(blas),
+        dtype_(p.c.scalar_type()),
+        c_(Matrices(p.c).transposed()),
+        a_(Matrices(p.b).transposed()),
+        b_(Matrices(p.a).transposed()),
+        depth_(p.b.sizes()[1]) {
+    describe_product();
+    describe_matrices();
+  }
+
+  // False where there is no kernel.
+  bool run() {
+    const Algorithm& algorithm = find_algorithm();
+    if (!algorithm.exists) return false;
+    const BlasScalar one(1, dtype_), zero(0, dtype_);
+    RUSH_CUBLAS_CHECK(cublasLtMatmul(blas_.lt(), &matmul_, one.data(), a_.data, &a_layout_, b_.data, &b_layout_,
+                                     zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm.algo,
+                                     blas_.workspace(), blas_.workspace_size(), blas_.stream()));
+    return true;
+  }
+
+ private:
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    RUSH_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&matmul_, attribute, &value, sizeof(value)));
+  }
+
+  void describe_product() {
+    RUSH_CUBLAS_CHECK(cublasLtMatmulDescInit(&matmul_, compute_type(dtype_), scale_type(dtype_)));
+    set(CUBLASLT_MATMUL_DESC_TRANSA, a_.op);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, b_.op);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(p_.epilogue));
+    if (p_.vector.defined()) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.vector.data_ptr());
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(library_type(dtype_, "linear")));
+    }
+    if (uses_aux(p_.epilogue)) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.aux.data_ptr());
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p_.aux.sizes()[1]);
+    }
+  }
+
+  void describe_matrices() {
+    const cudaDataType type = library_type(dtype_, "linear");
+    const auto layout = [&](cublasLtMatrixLayoutOpaque_t& out, cublasOperation_t op, int64_t rows, int64_t columns,
+                            int64_t ld) {
+      if (op == CUBLAS_OP_T) std::swap(rows, columns);
+      RUSH_CUBLAS_CHECK(
+          cublasLtMatrixLayoutInit(&out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), ld));
+    };
+    layout(a_layout_, a_.op, c_.rows, depth_, a_.ld);
+    layout(b_layout_, b_.op, depth_, c_.columns, b_.ld);
+    layout(c_layout_, CUBLAS_OP_N, c_.rows, c_.columns, *c_.leading());
+  }
+
+  AlgorithmKey key() const {
+    return {c_.rows,
+            c_.columns,
+            depth_,
+            a_.ld,
+            b_.ld,
+            *c_.leading(),
+            {blas_.device(), static_cast<int32_t>(dtype_), compute_type(dtype_), static_cast<int32_t>(p_.epilogue),
+             a_.op, b_.op},
+            {alignment_of(a_.data), alignment_of(b_.data), alignment_of(c_.data), alignment_of(data_of(p_.vector)),
+             alignment_of(data_of(p_.aux))},
+            sums_in_full(dtype_)};
+  }
+
+  const Algorithm& find_algorithm() const {
+    static auto& known = *new std::unordered_map<AlgorithmKey, Algorithm, AlgorithmKeyHash>;
+    static auto& mutex = *new std::mutex;
+    const AlgorithmKey key = this->key();
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = known.find(key);
+    return found != known.end() ? found->second : known.emplace(key, ask_for_algorithm(key)).first->second;
+  }
+
+  Algorithm ask_for_algorithm(const AlgorithmKey& key) const {
+    cublasLtMatmulPreferenceOpaque_t preference;
+    RUSH_CUBLAS_CHECK(cublasLtMatmulPreferenceInit(&preference));
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      RUSH_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(blas_.workspace_size()));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key.alignments[0]));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(key.alignments[1]));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key.alignments[2]));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key.alignments[2]));
+    if (key.full_sums) {
+      prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    }
+    cublasLtMatmulHeuristicResult_t result = {};
+    int found = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        blas_.lt(), &matmul_, &a_layout_, &b_layout_, &c_layout_, &c_layout_, &preference, 1, &result, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
+    if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasLtMatmulAlgoGetHeuristic");
+    return {found == 1 && result.state == CUBLAS_STATUS_SUCCESS, result.algo};
+  }
+
+  const EpilogueProduct& p_;
+  const Blas& blas_;
+  ScalarType dtype_;
+  Matrices c_;
+  Operand a_, b_;
+  int64_t depth_;
+  // The functions take pointers to constant descriptors that are not declared so.
+  mutable cublasLtMatmulDescOpaque_t matmul_;
+  mutable cublasLtMatrixLayoutOpaque_t a_layout_, b_layout_, c_layout_;
+};
+
+}  // namespace
+
+bool multiply_with_epilogue(const EpilogueProduct& p) {
+  const ScalarType dtype = p.c.scalar_type();
+  if (!is_floating_point(dtype) || p.b.sizes()[1] == 0) return false;
+  if (!Matrices(p.c).transposed().leading() || !Matrices(p.a).readable() || !Matrices(p.b).readable()) return false;
+  if (p.vector.defined() && (p.vector.dim() != 1 || (p.vector.numel() > 1 && p.vector.strides()[0] != 1))) return false;
+  if (p.aux.defined() && !p.aux.is_contiguous()) return false;
+  const Blas blas;
+  return LtCall(p, blas).run();
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,149 @@
+// Products of matrices through cuBLAS.
+#include "backends/cuda/blas/gemm.h"
+
+#include "backends/cuda/blas/check.h"
+#include "backends/cuda/blas/epilogue.h"
+#include "backends/cuda/blas/handle.h"
+#include "backends/cuda/blas/operand.h"
+#include "backends/cuda/kernels/gemm_integer.h"
+#include "backends/cuda/register.h"
+#include "core/ops/binary.h"
+#include "core/ops/copy.h"
+#include "core/ops/factories.h"
+#include "core/ops/linear.h"
+#include "core/ops/matmul.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// c = beta c + alpha a b for matrices that cuBLAS can read, c column-major.
+struct Product {
+  Matrices a, b, c;
+  ScalarType dtype;
+  BlasScalar beta, alpha;
+};
+
+// Row-major matrices are the transposes of column-major ones: C^T = B^T A^T.
+Product column_major(const Product& p) {
+  const bool transposed = p.c.columns == 1 ? !p.c.leading() : p.c.transposed().leading().has_value();
+  if (!transposed) return p;
+  return {p.b.transposed(), p.a.transposed(), p.c.transposed(), p.dtype, p.beta, p.alpha};
+}
+
+void multiply(const Product& p, int64_t batch, Blas& blas) {
+  const Operand a(p.a), b(p.b);
+  const cudaDataType type = library_type(p.dtype, "gemm");
+  const int64_t m = p.c.rows, n = p.c.columns, k = p.a.columns, ldc = *p.c.leading();
+  blas.set_math(sums_in_full(p.dtype) ? CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION : CUBLAS_DEFAULT_MATH);
+  if (batch == 1) {
+    RUSH_CUBLAS_CHECK(cublasGemmEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type, a.ld, b.data,
+                                      type, b.ld, p.beta.data(), p.c.data, type, ldc, compute_type(p.dtype),
+                                      CUBLAS_GEMM_DEFAULT));
+  } else {
+    RUSH_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type,
+                                                    a.ld, a.batch_stride, b.data, type, b.ld, b.batch_stride,
+                                                    p.beta.data(), p.c.data, type, ldc, p.c.batch_stride, batch,
+                                                    compute_type(p.dtype), CUBLAS_GEMM_DEFAULT));
+  }
+}
+
+// cuBLAS's matrix-vector products differ only in their element types.
+#define RUSH_GEMV(function, type)                                                                                 \
+  RUSH_CUBLAS_CHECK(function(handle, a.op, straight ? p.a.rows : p.a.columns, straight ? p.a.columns : p.a.rows,  \
+                             static_cast<const type*>(p.alpha.data()), static_cast<const type*>(a.data), a.ld,    \
+                             static_cast<const type*>(p.b.data), step_x, static_cast<const type*>(p.beta.data()), \
+                             static_cast<type*>(p.c.data), step_y))
+
+// c (n, 1) = beta c + alpha a (n, k) b (k, 1). False for 16-bit numbers, which cuBLAS has no such function for.
+bool multiply_vector(const Product& p, Blas& blas) {
+  const Operand a(p.a);
+  const bool straight = a.op == CUBLAS_OP_N;
+  const int64_t step_x = p.b.rows == 1 ? 1 : p.b.row_stride, step_y = p.c.rows == 1 ? 1 : p.c.row_stride;
+  if (step_x <= 0 || step_y <= 0) return false;
+  const cublasHandle_t handle = blas.handle();
+  switch (p.dtype) {
+    case kFloat32: RUSH_GEMV(cublasSgemv_64, float); return true;
+    case kFloat64: RUSH_GEMV(cublasDgemv_64, double); return true;
+    case kComplex64: RUSH_GEMV(cublasCgemv_64, cuComplex); return true;
+    case kComplex128: RUSH_GEMV(cublasZgemv_64, cuDoubleComplex); return true;
+    default: return false;
+  }
+}
+#undef RUSH_GEMV
+
+// c (1, 1) = a (1, k) b (k, 1), the sum left on the device.
+void multiply_vectors(const Product& p, Blas& blas) {
+  const cudaDataType type = library_type(p.dtype, "dot");
+  const cudaDataType sum = type == CUDA_R_16F || type == CUDA_R_16BF ? CUDA_R_32F : type;
+  const int64_t k = p.a.columns;
+  RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_DEVICE));
+  const cublasStatus_t status = cublasDotEx_64(blas.handle(), k, p.a.data, type, k == 1 ? 1 : p.a.column_stride,
+                                               p.b.data, type, k == 1 ? 1 : p.b.row_stride, p.c.data, type, sum);
+  RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_HOST));
+  if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasDotEx_64");
+}
+
+// c = beta c, which is all there is to do without a depth.
+void scale(const Tensor& c, const Scalar& beta) {
+  if (beta.equal(0)) {
+    c.zero_();
+  } else if (!beta.equal(1)) {
+    c.mul_(beta);
+  }
+}
+
+// A factor as it is when cuBLAS can read it, else row-major.
+Tensor readable(const Tensor& t) { return Matrices(t).readable() ? t : native::clone_contiguous(t); }
+
+void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  const ScalarType dtype = c.scalar_type();
+  const Product given{Matrices(a), Matrices(b), Matrices(c), dtype, BlasScalar(beta, dtype), BlasScalar(alpha, dtype)};
+  const int64_t batch = c.sizes()[0];
+  Blas blas;
+  if (batch == 1 && given.c.rows == 1 && given.c.columns == 1 && beta.equal(0) && alpha.equal(1)) {
+    return multiply_vectors(given, blas);
+  }
+  const Product p = column_major(given);
+  if (batch == 1 && p.c.columns == 1 && multiply_vector(p, blas)) return;
+  if (batch == 1 && p.c.rows == 1) {
+    const Product turned{p.b.transposed(), p.a.transposed(), p.c.transposed(), dtype, p.beta, p.alpha};
+    if (multiply_vector(turned, blas)) return;
+  }
+  multiply(p, batch, blas);
+}
+
+}  // namespace
+
+void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (c.numel() == 0) return;
+  if (is_integral(c.scalar_type(), true)) return gemm_integer(c, a, b, beta, alpha);
+  if (a.sizes()[2] == 0) return scale(c, beta);
+  const Tensor left = readable(a), right = readable(b);
+  if (const Matrices out(c); out.leading() || out.transposed().leading()) return gemm_into(c, left, right, beta, alpha);
+  Tensor out =
+      beta.equal(0) ? detail::empty_contiguous(c.sizes(), c.scalar_type(), c.device()) : native::clone_contiguous(c);
+  gemm_into(out, left, right, beta, alpha);
+  Tensor target = c;
+  native::copy_(target, out, false);
+}
+
+namespace {
+
+// c = a b + bias: the bias is added in the same kernel where cuBLASLt has one, else written first.
+void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
+  if (c.numel() == 0) return;
+  if (multiply_with_epilogue({c, a, b, Epilogue::Bias, bias, Tensor()})) return;
+  Tensor target = c;
+  native::copy_(target, bias, false);
+  gemm(c, a, b, 1, 1);
+}
+
+}  // namespace
+
+void register_matmul() {
+  kernels::gemm.set(kCUDA, gemm);
+  kernels::gemm_bias.set(kCUDA, gemm_bias);
+}
+
+}  // namespace rush::cuda

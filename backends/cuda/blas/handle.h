@@ -1,0 +1,49 @@
+// cuBLAS handles and their workspaces.
+#pragma once
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <mutex>
+
+#include "backends/cuda/memory/scratch.h"
+
+namespace rush::cuda {
+
+// Note [Handles of libraries]
+// A library's handle belongs to one stream of one device: it is made when that stream first needs it, together with a
+// workspace, and kept as long as the process lives. The table is never destroyed: at exit the driver may be gone
+// before a static destructor would run, and it frees everything anyway. Two threads that work on one stream share its
+// handle, so whoever calls the library holds the handle's lock meanwhile.
+struct BlasState {
+  cublasHandle_t handle = nullptr;
+  cublasLtHandle_t lt = nullptr;
+  std::unique_ptr<Scratch> workspace;
+  cudaStream_t stream = nullptr;
+  cublasMath_t math = CUBLAS_DEFAULT_MATH;
+  int device = 0;
+  std::mutex mutex;
+};
+
+// The handle of the current device's current stream, locked.
+class Blas {
+ public:
+  Blas();
+  Blas(const Blas&) = delete;
+
+  cublasHandle_t handle() const { return state_.handle; }
+  cublasLtHandle_t lt() const { return state_.lt; }
+  cudaStream_t stream() const { return state_.stream; }
+  int device() const { return state_.device; }
+  void* workspace() const { return state_.workspace->data(); }
+  size_t workspace_size() const { return state_.workspace->size(); }
+  // Sets how the next calls compute; cuBLAS is told only of changes.
+  void set_math(cublasMath_t math);
+
+ private:
+  BlasState& state_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+}  // namespace rush::cuda

@@ -1,0 +1,33 @@
+// cuDNN's plans for convolutions.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "backends/cuda/dnn/conv.h"
+#include "core/scalar_type.h"
+
+namespace rush::cuda {
+
+// A convolution as far as the choice of an algorithm depends on it. Dimensions are (N, C, D, H, W) as in
+// kernels::convolution; all tensors are dense, in one memory format.
+struct ConvProblem {
+  ConvDirection direction;
+  ScalarType dtype;
+  bool channels_last;
+  std::array<int64_t, 5> input, weight, output;
+  std::array<int64_t, 3> stride, padding, dilation;
+
+  friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
+};
+
+struct ConvPointers {
+  void *input, *weight, *output;  // aligned to kConvAlignment; the one that the direction names is written
+};
+inline constexpr uintptr_t kConvAlignment = 16;
+
+// Computes by the plan that is kept for such problems on this device, or else chosen now: by cuDNN's heuristics, or by
+// timing its candidates where globalContext().benchmarkCuDNN(). RUSH_SHOW_PLANS=1 prints each choice. False, with
+// nothing done, where cuDNN has no plan that the switches of globalContext() allow.
+bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data);
+
+}  // namespace rush::cuda

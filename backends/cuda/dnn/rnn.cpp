@@ -1,0 +1,239 @@
+#include "backends/cuda/dnn/rnn.h"
+
+#include <cudnn.h>
+
+#include "backends/cuda/dnn/check.h"
+#include "backends/cuda/dnn/handle.h"
+#include "backends/cuda/dnn/tensor_descriptor.h"
+#include "backends/cuda/memory/scratch.h"
+#include "core/context.h"
+#include "core/ops/copy.h"
+#include "core/ops/factories.h"
+
+namespace rush::cuda {
+
+namespace {
+
+template <class D, auto create, auto destroy>
+class Descriptor {
+ public:
+  Descriptor() { RUSH_CUDNN_CHECK(create(&descriptor_)); }
+  ~Descriptor() { destroy(descriptor_); }
+  Descriptor(const Descriptor&) = delete;
+  operator D() const { return descriptor_; }
+
+ private:
+  D descriptor_ = nullptr;
+};
+using RnnDescriptor = Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
+using SequenceDescriptor =
+    Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor>;
+using DropoutDescriptor =
+    Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor>;
+using PlainDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+
+int as_int(int64_t n) {
+  RUSH_CHECK_VALUE(n <= 0x7fffffff, "cudnn_rnn: a size of ", n, " is too large for cuDNN");
+  return static_cast<int>(n);
+}
+
+cudnnMathType_t math_type(ScalarType dtype) {
+  if (dtype == kFloat16 || dtype == kBFloat16) return CUDNN_TENSOR_OP_MATH;
+  return dtype == kFloat32 && !globalContext().allowTF32CuDNN() ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+}
+
+// What all calls on one problem need.
+class RnnCall {
+ public:
+  RnnCall(const RnnLayers& layers, const RnnInput& input)
+      : layers_(layers), dtype_(input.data.scalar_type()), device_(input.data.device()), batch_(input.h.sizes()[1]) {
+    describe_layers();
+    describe_sequences(input);
+  }
+
+  size_t weight_bytes() const {
+    size_t bytes = 0;
+    RUSH_CUDNN_CHECK(cudnnGetRNNWeightSpaceSize(dnn_.handle(), rnn_, &bytes));
+    return bytes;
+  }
+
+  struct TemporaryBytes {
+    size_t workspace = 0, reserve = 0;
+  };
+  TemporaryBytes temporary_bytes(cudnnForwardMode_t mode) const {
+    TemporaryBytes bytes;
+    RUSH_CUDNN_CHECK(cudnnGetRNNTempSpaceSizes(dnn_.handle(), rnn_, mode, x_, &bytes.workspace, &bytes.reserve));
+    return bytes;
+  }
+
+  // cuDNN keeps all weights in one buffer: the views of it that stand for them, in their order.
+  std::vector<Tensor> views_of(const Tensor& buffer, TensorList weights) const {
+    std::vector<Tensor> views;
+    const int64_t gates = layers_.mode == RnnMode::Lstm ? 4 : layers_.mode == RnnMode::Gru ? 3 : 1;
+    for (int64_t cell = 0; cell < layers_.layers * layers_.directions(); ++cell) {
+      // The matrices of a kind's gates lie side by side, and so do their biases: the first stands for all.
+      const Address by_input = address_of(buffer, cell, 0), by_hidden = address_of(buffer, cell, gates);
+      views.push_back(view_at(buffer, by_input.matrix, weights[views.size()]));
+      views.push_back(view_at(buffer, by_hidden.matrix, weights[views.size()]));
+      if (layers_.biases) {
+        views.push_back(view_at(buffer, by_input.bias, weights[views.size()]));
+        views.push_back(view_at(buffer, by_hidden.bias, weights[views.size()]));
+      }
+      if (layers_.projection > 0) {
+        views.push_back(view_at(buffer, address_of(buffer, cell, 8).matrix, weights[views.size()]));
+      }
+    }
+    return views;
+  }
+
+  Tensor empty(IntArrayRef sizes) const { return detail::empty_contiguous(sizes, dtype_, device_); }
+  Tensor zeros(IntArrayRef sizes) const { return empty(sizes).zero_(); }
+  // A buffer for the weights.
+  Tensor weight_buffer() const {
+    return zeros(static_cast<int64_t>(weight_bytes()) / static_cast<int64_t>(element_size(dtype_)));
+  }
+  TensorDescriptor state(int64_t size) const {
+    const int cells = as_int(layers_.layers * layers_.directions()), n = as_int(batch_), s = as_int(size);
+    return {dnn_type(dtype_), {cells, n, s}, {n * s, s, 1}};
+  }
+  TensorDescriptor h() const { return state(layers_.output_size()); }
+  TensorDescriptor c() const { return state(layers_.hidden_size); }
+
+  cudnnHandle_t handle() const { return dnn_.handle(); }
+  cudnnRNNDescriptor_t rnn() const { return rnn_; }
+  cudnnRNNDataDescriptor_t x() const { return x_; }
+  cudnnRNNDataDescriptor_t y() const { return y_; }
+
+ private:
+  struct Address {
+    const void *matrix, *bias;
+  };
+
+  void describe_layers() {
+    RUSH_CUDNN_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
+    const cudnnDataType_t type = dnn_type(dtype_);
+    RUSH_CUDNN_CHECK(
+        cudnnSetRNNDescriptor_v8(rnn_, CUDNN_RNN_ALGO_STANDARD, static_cast<cudnnRNNMode_t>(layers_.mode),
+                                 layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
+                                 layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+                                 type, dtype_ == kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, math_type(dtype_),
+                                 as_int(layers_.input_size), as_int(layers_.hidden_size), as_int(layers_.output_size()),
+                                 as_int(layers_.layers), dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
+  }
+
+  void describe_sequences(const RnnInput& input) {
+    const IntArrayRef sizes = input.batch_sizes;
+    const bool packed = !sizes.empty();
+    const int64_t steps = packed ? static_cast<int64_t>(sizes.size()) : input.data.sizes()[0];
+    // Sequence n is as long as there are steps with more than n of them.
+    std::vector<int> lengths(static_cast<size_t>(batch_), packed ? 0 : as_int(steps));
+    for (const int64_t running : sizes) {
+      for (int64_t n = 0; n < running; ++n) ++lengths[static_cast<size_t>(n)];
+    }
+    const auto layout = packed ? CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
+    double padding = 0;  // of any dtype: all bits are zero
+    const auto describe = [&](cudnnRNNDataDescriptor_t descriptor, int64_t width) {
+      RUSH_CUDNN_CHECK(cudnnSetRNNDataDescriptor(descriptor, dnn_type(dtype_), layout, as_int(steps), as_int(batch_),
+                                                 as_int(width), lengths.data(), &padding));
+    };
+    describe(x_, layers_.input_size);
+    describe(y_, layers_.directions() * layers_.output_size());
+  }
+
+  Address address_of(const Tensor& buffer, int64_t cell, int64_t linear) const {
+    const PlainDescriptor matrix, bias;
+    void *matrix_at = nullptr, *bias_at = nullptr;
+    RUSH_CUDNN_CHECK(cudnnGetRNNWeightParams(dnn_.handle(), rnn_, as_int(cell), static_cast<size_t>(buffer.nbytes()),
+                                             buffer.data_ptr(), as_int(linear), matrix, &matrix_at, bias, &bias_at));
+    return {matrix_at, bias_at};
+  }
+
+  static Tensor view_at(const Tensor& buffer, const void* address, const Tensor& weight) {
+    const int64_t bytes = static_cast<const char*>(address) - static_cast<const char*>(buffer.data_ptr());
+    return detail::make_view(buffer, weight.sizes(), contiguous_strides(weight.sizes()),
+                             bytes / static_cast<int64_t>(buffer.element_size()));
+  }
+
+  const RnnLayers& layers_;
+  ScalarType dtype_;
+  Device device_;
+  int64_t batch_;
+  Dnn dnn_;
+  DropoutDescriptor dropout_;
+  RnnDescriptor rnn_;
+  SequenceDescriptor x_, y_;
+};
+
+DimVector output_sizes(const RnnLayers& layers, const Tensor& input) {
+  DimVector sizes(input.sizes());
+  sizes.back() = layers.directions() * layers.output_size();
+  return sizes;
+}
+
+void* data_or_null(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
+
+Tensor row_major(const Tensor& t) { return t.defined() ? native::contiguous(t) : t; }
+
+RnnInput row_major(const RnnInput& input) {
+  return {row_major(input.data), input.batch_sizes, row_major(input.h), row_major(input.c)};
+}
+
+Tensor bytes_on(Device device, size_t n) { return detail::empty_contiguous(static_cast<int64_t>(n), kUInt8, device); }
+
+}  // namespace
+
+bool dnn_has_rnn(ScalarType dtype) { return dnn_enabled_for(dtype) && dtype != kBFloat16; }
+
+RnnOutput dnn_rnn(const RnnLayers& layers, const RnnInput& given, TensorList weights, bool training) {
+  const RnnInput in = row_major(given);
+  const RnnCall call(layers, in);
+  RnnOutput out;
+  out.data = call.empty(output_sizes(layers, in.data));
+  out.h = call.empty(in.h.sizes());
+  if (in.c.defined()) out.c = call.empty(in.c.sizes());
+  out.weights = call.weight_buffer();
+  std::vector<Tensor> views = call.views_of(out.weights, weights);
+  for (size_t i = 0; i < views.size(); ++i) native::copy_(views[i], weights[i], false);
+
+  const cudnnForwardMode_t mode = training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+  const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(mode);
+  const Scratch workspace(workspace_bytes);
+  if (training) out.reserve = bytes_on(in.data.device(), reserve_bytes);
+  RUSH_CUDNN_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
+                                   out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
+                                   data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
+                                   workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
+  return out;
+}
+
+RnnGradients dnn_rnn_backward(const RnnLayers& layers, const RnnInput& given, TensorList weights,
+                              const RnnOutput& output, const Tensor& grad_data, const Tensor& grad_h,
+                              const Tensor& grad_c) {
+  RUSH_CHECK(output.reserve.defined(), "cudnn_rnn: the forward pass was not one of training");
+  const RnnInput in = row_major(given);
+  const RnnCall call(layers, in);
+  const Tensor dy = grad_data.defined() ? row_major(grad_data) : call.zeros(output.data.sizes());
+  const Tensor dhy = row_major(grad_h), dcy = row_major(grad_c);
+  RnnGradients grads;
+  grads.data = call.empty(in.data.sizes());
+  grads.h = call.empty(in.h.sizes());
+  if (in.c.defined()) grads.c = call.empty(in.c.sizes());
+  const Tensor weight_grads = call.weight_buffer();
+
+  const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(CUDNN_FWD_MODE_TRAINING);
+  const Scratch workspace(workspace_bytes);
+  const size_t weight_bytes = call.weight_bytes();
+  RUSH_CUDNN_CHECK(cudnnRNNBackwardData_v8(
+      call.handle(), call.rnn(), nullptr, call.y(), output.data.data_ptr(), dy.data_ptr(), call.x(),
+      grads.data.data_ptr(), call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(),
+      data_or_null(in.c), data_or_null(dcy), data_or_null(grads.c), weight_bytes, output.weights.data_ptr(),
+      workspace_bytes, workspace.data(), reserve_bytes, output.reserve.data_ptr()));
+  RUSH_CUDNN_CHECK(cudnnRNNBackwardWeights_v8(
+      call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(), in.data.data_ptr(), call.h(), in.h.data_ptr(),
+      call.y(), output.data.data_ptr(), weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
+      reserve_bytes, output.reserve.data_ptr()));
+  grads.weights = call.views_of(weight_grads, weights);
+  return grads;
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,49 @@
+// Convolutions: through cuDNN where it can, else as products of matrices.
+#include "core/ops/conv.h"
+
+#include "backends/cuda/dnn/conv.h"
+#include "backends/cuda/kernels/conv_gemm.h"
+#include "backends/cuda/register.h"
+#include "core/ops/binary.h"
+
+namespace rush::cuda {
+
+namespace {
+
+void add_bias(const Tensor& output, const Tensor& bias) {
+  if (!bias.defined()) return;
+  const int64_t channels = bias.sizes()[0];
+  output.add_(detail::make_view(bias, {1, channels, 1, 1, 1}, {0, bias.strides()[0], 0, 0, 0}, bias.storage_offset()));
+}
+
+void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const ConvGeometry& geometry) {
+  if (!dnn_convolution(ConvDirection::Output, input, weight, output, geometry)) {
+    conv_by_gemm(output, input, weight, geometry);
+  }
+  add_bias(output, bias);
+}
+
+void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
+                           const ConvGeometry& geometry) {
+  if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, geometry)) {
+    conv_transpose_by_gemm(input, output, weight, geometry);
+  }
+  add_bias(input, bias);
+}
+
+void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
+  if (!dnn_convolution(ConvDirection::WeightGradient, input, weight, output, geometry)) {
+    conv_weight_by_gemm(weight, output, input, geometry);
+  }
+}
+
+}  // namespace
+
+void register_conv() {
+  kernels::convolution.set(kCUDA, convolution);
+  kernels::convolution_transpose.set(kCUDA, convolution_transpose);
+  kernels::convolution_weight.set(kCUDA, convolution_weight);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,20 @@
+// For calls that allocate memory on their own, such as the creation of a library's handle.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/check.h"
+
+namespace rush::cuda {
+
+// While it lives, this thread may make calls that a stream being captured in a graph would otherwise refuse.
+class OutsideCapture {
+ public:
+  OutsideCapture() { RUSH_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  OutsideCapture(const OutsideCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+}  // namespace rush::cuda

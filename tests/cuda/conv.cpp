@@ -1,0 +1,187 @@
+// Convolutions on the GPU, through cuDNN and without it, against the CPU's in float64.
+#include "core/ops/conv.h"
+
+#include <doctest/doctest.h>
+
+#include "core/context.h"
+#include "core/cuda.h"
+#include "rushlight.h"
+
+namespace {
+
+using namespace rush;
+
+struct Setup {
+  const char* name;
+  std::vector<int64_t> input,
+      weight;  // (N, C, spatial...), (O, C / groups, kernel...); transposed: (C, O / groups, ...)
+  std::vector<int64_t> stride, padding, dilation;
+  int64_t groups;
+  bool transposed = false;
+  std::vector<int64_t> output_padding = {0};
+};
+
+const Setup kSetups[] = {
+    {"plain", {2, 3, 7, 8}, {4, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {"aligned", {2, 16, 12, 12}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {"one by one", {2, 8, 5, 6}, {16, 8, 1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {"strided", {1, 2, 8, 9}, {3, 2, 3, 2}, {2, 3}, {1, 0}, {1, 1}, 1},
+    {"dilated", {1, 2, 9, 9}, {3, 2, 3, 2}, {1, 1}, {1, 1}, {2, 3}, 1},
+    {"groups", {2, 4, 6, 5}, {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {"depthwise", {2, 8, 6, 5}, {8, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 8},
+    {"one dimension", {2, 3, 11}, {4, 3, 3}, {2}, {1}, {1}, 1},
+    {"three dimensions", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}, 1},
+    {"a volume one deep", {1, 2, 1, 5, 6}, {3, 2, 3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 1},
+    {"transposed", {2, 4, 5, 6}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, true},
+    {"transposed, strided", {2, 4, 5, 6}, {4, 3, 3, 3}, {2, 3}, {1, 0}, {1, 1}, 1, true, {1, 2}},
+    {"transposed, groups", {2, 4, 5, 6}, {4, 2, 3, 2}, {2, 2}, {0, 1}, {1, 1}, 2, true},
+    {"transposed, padded by more than a stride", {1, 2, 4, 4}, {2, 3, 2, 2}, {1, 1}, {0, 0}, {2, 2}, 1, true, {1, 1}},
+    {"transposed in one dimension", {2, 3, 9}, {3, 4, 4}, {2}, {1}, {1}, 1, true},
+    {"transposed in three", {1, 2, 3, 4, 3}, {2, 3, 2, 2, 3}, {2, 1, 1}, {0, 1, 0}, {1, 1, 1}, 1, true},
+};
+
+const ScalarType kDtypes[] = {kFloat32, kFloat64, kFloat16, kBFloat16};
+
+double tolerance(ScalarType dtype) {
+  switch (dtype) {
+    case kFloat64: return 1e-11;
+    case kFloat32: return 2e-5;
+    case kFloat16: return 2e-2;
+    default: return 1.5e-1;
+  }
+}
+
+void check_close(const Tensor& got, const Tensor& expected, ScalarType dtype) {
+  REQUIRE(got.is_cuda());
+  REQUIRE(got.sizes() == expected.sizes());
+  const double most = tolerance(dtype);
+  CHECK(got.cpu().to(expected.scalar_type()).allclose(expected, most, most));
+}
+
+struct Results {
+  Tensor output, grad_input, grad_weight, grad_bias;
+};
+
+Results run(const Setup& s, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& grad) {
+  Results r;
+  r.output =
+      convolution(input, weight, bias, s.stride, s.padding, s.dilation, s.transposed, s.output_padding, s.groups);
+  std::tie(r.grad_input, r.grad_weight, r.grad_bias) =
+      ops::convolution_backward(grad.defined() ? grad : r.output, input, weight, bias.sizes(), s.stride, s.padding,
+                                s.dilation, s.transposed, s.output_padding, s.groups, {true, true, true});
+  return r;
+}
+
+Tensor on_gpu(const Tensor& t, ScalarType dtype, bool channels_last) {
+  const Tensor moved = t.to(dtype).cuda();
+  if (!channels_last || t.dim() < 4) return moved;
+  return moved.contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+}
+
+void check_setup(const Setup& s, ScalarType dtype, bool channels_last) {
+  INFO(s.name);
+  CAPTURE(dtype);
+  CAPTURE(channels_last);
+  manual_seed(3);
+  const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
+  const Tensor input = randn(s.input, kFloat64).to(dtype).to(kFloat64);
+  const Tensor weight = randn(s.weight, kFloat64).mul(0.3).to(dtype).to(kFloat64);
+  const Tensor bias = randn({channels}, kFloat64).to(dtype).to(kFloat64);
+  const Tensor shape = run(s, input, weight, bias, Tensor()).output;
+  const Tensor grad = randn(shape.sizes(), kFloat64).mul(0.3).to(dtype).to(kFloat64);
+  const Results expected = run(s, input, weight, bias, grad);
+  const Results got = run(s, on_gpu(input, dtype, channels_last), on_gpu(weight, dtype, channels_last),
+                          bias.to(dtype).cuda(), on_gpu(grad, dtype, channels_last));
+  check_close(got.output, expected.output, dtype);
+  check_close(got.grad_input, expected.grad_input, dtype);
+  check_close(got.grad_weight, expected.grad_weight, dtype);
+  check_close(got.grad_bias, expected.grad_bias, dtype);
+  if (channels_last && s.input.size() >= 4) CHECK(got.output.suggest_memory_format() != MemoryFormat::Contiguous);
+}
+
+// Convolutions in plain float32, whatever the default is; the default afterwards.
+struct FullPrecision {
+  FullPrecision() { globalContext().setAllowTF32CuDNN(false); }
+  ~FullPrecision() { globalContext().setAllowTF32CuDNN(true); }
+};
+
+}  // namespace
+
+TEST_CASE("cuda: convolutions and their gradients") {
+  if (!cuda::is_available()) return;
+  const FullPrecision precision;
+  for (const Setup& s : kSetups) {
+    for (const ScalarType dtype : kDtypes) {
+      check_setup(s, dtype, false);
+      check_setup(s, dtype, true);
+    }
+  }
+}
+
+TEST_CASE("cuda: convolutions without cuDNN") {
+  if (!cuda::is_available()) return;
+  globalContext().setUserEnabledCuDNN(false);
+  for (const Setup& s : kSetups) {
+    for (const ScalarType dtype : kDtypes) check_setup(s, dtype, s.groups > 1);
+  }
+  globalContext().setUserEnabledCuDNN(true);
+}
+
+TEST_CASE("cuda: convolutions of integers and complex numbers") {
+  if (!cuda::is_available()) return;
+  for (const Setup& s : kSetups) {
+    INFO(s.name);
+    const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
+    for (const ScalarType dtype : {kInt64, kInt32, kUInt8}) {
+      const Tensor input = randint(0, 5, s.input, dtype), weight = randint(0, 5, s.weight, dtype);
+      const Tensor bias = randint(0, 5, {channels}, dtype);
+      const auto apply = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+        return convolution(x, w, b, s.stride, s.padding, s.dilation, s.transposed, s.output_padding, s.groups);
+      };
+      CHECK(apply(input.cuda(), weight.cuda(), bias.cuda()).cpu().equal(apply(input, weight, bias)));
+    }
+    const auto random = [](IntArrayRef sizes) {
+      return ops::complex(randn(sizes, kFloat64), randn(sizes, kFloat64)).to(kComplex64);
+    };
+    const Tensor input = random(s.input), weight = random(s.weight), bias = random({channels});
+    const Results expected = run(s, input, weight, bias, Tensor());
+    const Results got = run(s, input.cuda(), weight.cuda(), bias.cuda(), expected.output.cuda());
+    for (const auto& [mine, theirs] :
+         {std::pair(got.output, expected.output), std::pair(got.grad_input, expected.grad_input),
+          std::pair(got.grad_weight, expected.grad_weight)}) {
+      CHECK(mine.cpu().allclose(theirs, 1e-4, 1e-3));
+    }
+  }
+}
+
+TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses") {
+  if (!cuda::is_available()) return;
+  const FullPrecision precision;
+  const Tensor input = randn({2, 6, 9, 20}, kFloat64), weight = randn({4, 3, 3, 6}, kFloat64);
+  const auto some = [](const Tensor& t) { return t.slice(1, 0, t.size(1), 2).slice(3, 1, t.size(3), 2); };
+  const Tensor expected = conv2d(some(input), weight.slice(3, 1, 4));
+  const Tensor got = conv2d(some(input.to(kFloat32).cuda()), weight.to(kFloat32).cuda().slice(3, 1, 4));
+  check_close(got, expected, kFloat32);
+  const Tensor flat = randn({1 + 3 * 8 * 8}, kFloat64);
+  const auto odd = [](const Tensor& t) { return t.narrow(0, 1, 3 * 8 * 8).view({1, 3, 8, 8}); };
+  const Tensor small = randn({2, 3, 3, 3}, kFloat64);
+  check_close(conv2d(odd(flat.to(kFloat32).cuda()), small.to(kFloat32).cuda()), conv2d(odd(flat), small), kFloat32);
+}
+
+TEST_CASE("cuda: the fastest plan and the deterministic one compute the same") {
+  if (!cuda::is_available()) return;
+  const FullPrecision precision;
+  Context& context = globalContext();
+  context.setBenchmarkCuDNN(true);
+  check_setup(kSetups[1], kFloat32, false);
+  check_setup(kSetups[1], kFloat16, true);
+  context.setBenchmarkCuDNN(false);
+  context.setDeterministicCuDNN(true);
+  for (const Setup& s : kSetups) check_setup(s, kFloat32, false);
+  const Tensor input = randn({8, 16, 20, 20}).cuda(), grad = randn({8, 32, 18, 18}).cuda();
+  const Tensor weight = randn({32, 16, 3, 3}).cuda(), bias = randn({32}).cuda();
+  const Results first = run(kSetups[0], input, weight, bias, grad), again = run(kSetups[0], input, weight, bias, grad);
+  context.setDeterministicCuDNN(false);
+  CHECK(first.grad_weight.cpu().equal(again.grad_weight.cpu()));
+  CHECK(first.grad_input.cpu().equal(again.grad_input.cpu()));
+}

@@ -1,0 +1,114 @@
+// cuBLASLt's epilogues against the operators that they stand for.
+#include "backends/cuda/blas/epilogue.h"
+
+#include <doctest/doctest.h>
+
+#include "core/cuda.h"
+#include "rushlight.h"
+
+namespace {
+
+using namespace rush;
+
+double tolerance(ScalarType dtype) { return dtype == kFloat32 ? 1e-4 : dtype == kFloat16 ? 2e-2 : 1.2e-1; }
+
+void check_close(const Tensor& got, const Tensor& expected) {
+  const double most = tolerance(got.scalar_type());
+  CHECK(got.cpu().to(kFloat64).allclose(expected, most, most));
+}
+
+struct Setup {
+  ScalarType dtype;
+  int64_t rows, in, out;  // the last has sizes that no epilogue's alignment rule allows
+  Tensor input, weight, bias;
+
+  Setup(ScalarType type, int64_t n, int64_t k, int64_t m) : dtype(type), rows(n), in(k), out(m) {
+    manual_seed(7);
+    input = randn({n, k}, kFloat64).to(type);
+    weight = randn({m, k}, kFloat64).div(std::sqrt(static_cast<double>(k))).to(type);
+    bias = randn({m}, kFloat64).to(type);
+  }
+  Tensor pre() const { return linear(input.to(kFloat64), weight.to(kFloat64), bias.to(kFloat64)); }
+  Tensor empty_like_gpu(IntArrayRef sizes) const { return empty(sizes, TensorOptions(dtype).device(kCUDA)); }
+};
+
+template <class Body>
+void for_each_setup(const Body& body) {
+  for (const ScalarType dtype : {kFloat32, kFloat16, kBFloat16}) {
+    for (const int64_t size : {32, 128, 13}) {
+      CAPTURE(dtype);
+      CAPTURE(size);
+      body(Setup(dtype, size + 3 * (size % 8), 2 * size, size));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuda: linear with GELU") {
+  if (!cuda::is_available()) return;
+  for_each_setup([](const Setup& s) {
+    const Tensor expected = gelu(s.pre(), "tanh");
+    const Tensor out = s.empty_like_gpu({s.rows, s.out}), pre = s.empty_like_gpu({s.rows, s.out});
+    cuda::linear_gelu(out, pre, s.input.cuda(), s.weight.cuda(), s.bias.cuda());
+    check_close(out, expected);
+    check_close(pre, s.pre());
+    cuda::linear_gelu(out, Tensor(), s.input.cuda(), s.weight.cuda(), s.bias.cuda());
+    check_close(out, expected);
+    cuda::linear_gelu(out, Tensor(), s.input.cuda(), s.weight.cuda(), Tensor());
+    check_close(out, gelu(linear(s.input.to(kFloat64), s.weight.to(kFloat64)), "tanh"));
+  });
+}
+
+TEST_CASE("cuda: the gradients of GELU and of the bias before it") {
+  if (!cuda::is_available()) return;
+  for_each_setup([](const Setup& s) {
+    // pre (rows, out) -> gelu -> linear with a weight (in, out) -> (rows, in)
+    const Tensor pre = s.pre().to(s.dtype), weight = s.weight.t().contiguous(), grad = s.input;
+    const Tensor expected = ops::gelu_backward(grad.to(kFloat64).mm(weight.to(kFloat64)), pre.to(kFloat64), "tanh");
+    const Tensor grad_pre = s.empty_like_gpu({s.rows, s.out}), grad_bias = s.empty_like_gpu(s.out);
+    cuda::linear_gelu_backward(grad_pre, grad_bias, grad.cuda(), weight.cuda(), pre.cuda());
+    check_close(grad_pre, expected);
+    const double most = tolerance(s.dtype) * std::sqrt(static_cast<double>(s.rows));
+    CHECK(grad_bias.cpu().to(kFloat64).allclose(expected.sum(0), most, most));
+    cuda::linear_gelu_backward(grad_pre, Tensor(), grad.cuda(), weight.cuda(), pre.cuda());
+    check_close(grad_pre, expected);
+  });
+}
+
+TEST_CASE("cuda: the gradients of linear's parameters") {
+  if (!cuda::is_available()) return;
+  for_each_setup([](const Setup& s) {
+    const Tensor grad = s.pre().to(s.dtype);
+    const Tensor grad_weight = s.empty_like_gpu({s.out, s.in}), grad_bias = s.empty_like_gpu(s.out);
+    cuda::linear_parameter_gradients(grad_weight, grad_bias, grad.cuda(), s.input.cuda());
+    const double most = tolerance(s.dtype) * std::sqrt(static_cast<double>(s.rows));
+    const Tensor expected = grad.to(kFloat64).t().mm(s.input.to(kFloat64));
+    CHECK(grad_weight.cpu().to(kFloat64).allclose(expected, most, most));
+    CHECK(grad_bias.cpu().to(kFloat64).allclose(grad.to(kFloat64).sum(0), most, most));
+  });
+}
+
+TEST_CASE("cuda: cuBLASLt has kernels for every epilogue") {
+  if (!cuda::is_available()) return;
+  using cuda::Epilogue;
+  for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+    const auto make = [&](IntArrayRef sizes) { return randn(sizes, kFloat32).to(dtype).cuda(); };
+    const Tensor c = make({1, 128, 64}), a = make({1, 128, 256}), b = make({1, 256, 64});
+    const Tensor columns = make({64}), rows = make({128}), aux = make({128, 64}), none;
+    const auto runs = [&](Epilogue epilogue, const Tensor& vector, const Tensor& pre) {
+      return cuda::multiply_with_epilogue({c, a, b, epilogue, vector, pre});
+    };
+    CAPTURE(dtype);
+    CHECK(runs(Epilogue::None, none, none));
+    CHECK(runs(Epilogue::Bias, columns, none));
+    CHECK(runs(Epilogue::Gelu, none, none));
+    CHECK(runs(Epilogue::GeluBias, columns, none));
+    CHECK(runs(Epilogue::GeluAux, none, aux));
+    CHECK(runs(Epilogue::GeluAuxBias, columns, aux));
+    CHECK(runs(Epilogue::DGelu, none, aux));
+    CHECK(runs(Epilogue::DGeluBiasGrad, columns, aux));
+    CHECK(runs(Epilogue::BiasGradOfB, columns, none));
+    CHECK(runs(Epilogue::BiasGradOfA, rows, none));
+  }
+}
