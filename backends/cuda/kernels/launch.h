@@ -10,6 +10,9 @@
 #include "backends/cuda/kernels/pick.h"
 #include "backends/cuda/stream/current_stream.h"
 
+// Functors ask of unsigned numbers, too, whether they are below 0.
+#pragma nv_diag_suppress 186
+
 namespace rush::cuda {
 
 // Note [Two element-wise kernels]
@@ -17,7 +20,8 @@ namespace rush::cuda {
 // number: each thread moves 16 bytes an access and has kVectors accesses to each input in flight before it computes. It
 // is compiled for the element types. The other, for any strides, finds each element by dividing its index, and is
 // compiled for the types that are computed in: what is 16-bit is converted as it is read or written. Functors that take
-// long to compute, and so gain nothing from wide accesses, have the second kernel only.
+// long to compute, and types that are not floating point or have 8 bytes anyway, gain little from wide accesses and
+// have the second kernel only, which for contiguous operands divides nothing.
 //
 // A number, that is a 0-dimensional tensor on the CPU, travels in the launch's arguments. Nothing is allocated, copied
 // or asked of the driver before a launch.
@@ -181,22 +185,19 @@ template <int kEach, class F, class Out, class... In, size_t... I>
 __device__ void run_strided(const F& f, uint32_t n, const Offsets<1 + sizeof...(In)>& where, char* out, Stored stored,
                             const StridedInputs<std::index_sequence<I...>, In...>& in, Out*) {
   AllStridedFetched<std::index_sequence<I...>, kEach, In...> fetched;
-  uint32_t to[kEach];
   const uint32_t first = blockIdx.x * (kThreads * kEach) + threadIdx.x;
+  uint32_t index[kEach], offsets[kEach][1 + sizeof...(In)];
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) index[e] = first + e * kThreads;
+  where.of(index, offsets);
 #pragma unroll
   for (int e = 0; e < kEach; ++e) {
-    const uint32_t i = first + e * kThreads;
-    if (i < n) {
-      uint32_t offsets[1 + sizeof...(In)];
-      where.of(i, offsets);
-      to[e] = offsets[0];
-      ((slot_of<I>(fetched, e) = strided_operand<I>(in, offsets)), ...);
-    }
+    if (first + e * kThreads < n) ((slot_of<I>(fetched, e) = strided_operand<I>(in, offsets[e])), ...);
   }
 #pragma unroll
   for (int e = 0; e < kEach; ++e) {
     if (first + e * kThreads < n) {
-      write_as<Out>(out + to[e], stored, static_cast<Out>(f(slot_of<I>(fetched, e)...)));
+      write_as<Out>(out + offsets[e][0], stored, static_cast<Out>(f(slot_of<I>(fetched, e)...)));
     }
   }
 }
@@ -278,11 +279,14 @@ void launch_strided(const TensorIterator& it, const F& f, std::index_sequence<I.
 
 }  // namespace detail
 
+template <class T>
+inline constexpr bool is_wide = std::is_same_v<T, float> || is_reduced_float_v<T> || std::is_same_v<T, bool>;
+
 template <bool slow, class Out, class... In, class F>
 void elementwise_as(const TensorIterator& it, const F& f) {
   if (it.numel() == 0) return;
   constexpr auto inputs = std::index_sequence_for<In...>();
-  if constexpr (!slow) {
+  if constexpr (!slow && is_wide<Out> && (is_wide<In> && ...)) {
     if (detail::launch_flat<F, Out, In...>(it, f, inputs)) return;
   }
   detail::launch_strided<slow ? 1 : 4, F, opmath_t<Out>, opmath_t<In>...>(it, f, inputs);

@@ -2,6 +2,8 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "core/iterator/tensor_iterator.h"
 
 namespace rush::cuda {
@@ -57,25 +59,39 @@ struct Offsets {
   Divider sizes[kMaxDims];
   uint32_t strides[kMaxDims][N];
 
-  explicit Offsets(const LoopPart& part) : dims(static_cast<int>(part.shape.size())) {
-    for (int d = 0; d < dims; ++d) {
+  // A loop without dimensions is one of a single step.
+  explicit Offsets(const LoopPart& part) : dims(std::max(1, static_cast<int>(part.shape.size()))), strides{} {
+    for (int d = 0; d < static_cast<int>(part.shape.size()); ++d) {
       sizes[d] = Divider(static_cast<uint32_t>(part.shape[d]));
       for (int t = 0; t < N; ++t) strides[d][t] = static_cast<uint32_t>(part.strides[t][d]);
     }
   }
 #ifdef __CUDACC__
-  __device__ void of(uint32_t i, uint32_t (&offset)[N]) const {
+  // Of kEach elements at once, so that what is read of a dimension serves them all. Uses `index` up.
+  template <int kEach>
+  __device__ void of(uint32_t (&index)[kEach], uint32_t (&offset)[kEach][N]) const {
 #pragma unroll
-    for (int t = 0; t < N; ++t) offset[t] = 0;
+    for (int e = 0; e < kEach; ++e) {
 #pragma unroll
-    for (int d = 0; d < kMaxDims; ++d) {
-      if (d >= dims) break;
-      // Of the outermost dimension what is left is the position.
-      const uint32_t rest = d + 1 == dims ? 0 : sizes[d].quotient(i);
-      const uint32_t position = i - rest * sizes[d].divisor;
-      i = rest;
+      for (int t = 0; t < N; ++t) offset[e][t] = 0;
+    }
+#pragma unroll 1
+    for (int d = 0; d + 1 < dims; ++d) {
+      const Divider size = sizes[d];
 #pragma unroll
-      for (int t = 0; t < N; ++t) offset[t] += position * strides[d][t];
+      for (int e = 0; e < kEach; ++e) {
+        const uint32_t rest = size.quotient(index[e]);
+        const uint32_t position = index[e] - rest * size.divisor;
+        index[e] = rest;
+#pragma unroll
+        for (int t = 0; t < N; ++t) offset[e][t] += position * strides[d][t];
+      }
+    }
+    // Of the outermost dimension what is left is the position.
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) {
+#pragma unroll
+      for (int t = 0; t < N; ++t) offset[e][t] += index[e] * strides[dims - 1][t];
     }
   }
 #endif
