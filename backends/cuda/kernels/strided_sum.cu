@@ -42,21 +42,6 @@ struct StridedSum {
   }
 };
 
-// Whether two elements may lie at one place: certainly not when every stride passes over all that smaller ones reach.
-bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
-  std::vector<std::pair<int64_t, int64_t>> dims;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] > 1) dims.emplace_back(strides[d], sizes[d]);
-  }
-  std::sort(dims.begin(), dims.end());
-  int64_t reach = 0;
-  for (const auto& [stride, size] : dims) {
-    if (stride <= reach) return true;
-    reach += (size - 1) * stride;
-  }
-  return false;
-}
-
 struct StridedSumLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& values, IntArrayRef strides, int64_t offset) {
