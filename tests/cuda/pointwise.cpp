@@ -13,8 +13,8 @@ const Dtypes kFloats = {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64, kCo
 const Dtypes kIntegers = {kUInt8, kInt8, kInt16, kInt32, kInt64};
 const Dtypes kOrdered = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, kInt8, kInt16, kInt32, kInt64};
 const Dtypes kNumbers = {kFloat32, kFloat16, kBFloat16, kUInt8, kInt16, kInt64, kComplex64, kComplex128};
-const Dtypes kEverything = {kFloat32, kFloat64, kFloat16,   kBFloat16,   kUInt8, kInt8,
-                            kInt16,   kInt32,   kInt64,     kComplex64,  kComplex128, kBool};
+const Dtypes kEverything = {kFloat32, kFloat64, kFloat16, kBFloat16,  kUInt8,      kInt8,
+                            kInt16,   kInt32,   kInt64,   kComplex64, kComplex128, kBool};
 
 // An odd tail, less than a vector, several blocks, nothing, one number.
 const std::vector<DimVector> kShapes = {{7, 13}, {3}, {70, 331}, {0, 5}, {}};

@@ -13,25 +13,65 @@ struct Rearranging {
 };
 
 const Rearranging kAnyType[] = {
-    {"flip", {5, 7, 9}, [](const Tensor& x) { return flip(x, {0, 2}); }},
-    {"roll", {5, 7, 9}, [](const Tensor& x) { return roll(x, {2, -3}, {0, 2}); }},
+    {"flip",
+     {5, 7, 9},
+     [](const Tensor& x) {
+       return flip(x, {0, 2});
+     }},
+    {"roll",
+     {5, 7, 9},
+     [](const Tensor& x) {
+       return roll(x, {2, -3}, {0, 2});
+     }},
     {"triu", {3, 6, 8}, [](const Tensor& x) { return triu(x, 1); }},
     {"tril", {8, 6}, [](const Tensor& x) { return tril(x, -2); }},
     {"tril of a view", {8, 6}, [](const Tensor& x) { return tril(x.t()); }},
-    {"reflect", {2, 3, 6, 7}, [](const Tensor& x) { return pad(x, {2, 3, 1, 4}, "reflect"); }},
-    {"replicate", {2, 3, 6, 7}, [](const Tensor& x) { return pad(x, {2, 3, 1, 4}, "replicate"); }},
-    {"constant", {2, 3, 6, 7}, [](const Tensor& x) { return pad(x, {2, -1, 1, 4}); }},
-    {"im2col", {2, 3, 9, 8}, [](const Tensor& x) { return im2col(x, {3, 2}, {1, 2}, {1, 0}, {2, 1}); }},
+    {"reflect",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return pad(x, {2, 3, 1, 4}, "reflect");
+     }},
+    {"replicate",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return pad(x, {2, 3, 1, 4}, "replicate");
+     }},
+    {"constant",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return pad(x, {2, -1, 1, 4});
+     }},
+    {"im2col",
+     {2, 3, 9, 8},
+     [](const Tensor& x) {
+       return im2col(x, {3, 2}, {1, 2}, {1, 0}, {2, 1});
+     }},
     {"nonzero", {4, 5, 6}, [](const Tensor& x) { return nonzero(x); }},
     {"masked_select", {7, 30}, [](const Tensor& x) { return masked_select(x, x != 0); }},
     {"masked_scatter", {7, 30}, [](const Tensor& x) { return masked_scatter(x, x == 0, flip(x, {0})); }},
 };
 
 const Rearranging kFloating[] = {
-    {"nearest", {2, 3, 6, 7}, [](const Tensor& x) { return upsample_nearest2d(x, {13, 5}); }},
-    {"bilinear", {2, 3, 6, 7}, [](const Tensor& x) { return upsample_bilinear2d(x, {13, 5}, false); }},
-    {"bicubic", {2, 3, 6, 7}, [](const Tensor& x) { return upsample_bicubic2d(x, {13, 5}, true); }},
-    {"trilinear", {2, 3, 4, 5, 6}, [](const Tensor& x) { return upsample_trilinear3d(x, {7, 3, 11}, false); }},
+    {"nearest",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return upsample_nearest2d(x, {13, 5});
+     }},
+    {"bilinear",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return upsample_bilinear2d(x, {13, 5}, false);
+     }},
+    {"bicubic",
+     {2, 3, 6, 7},
+     [](const Tensor& x) {
+       return upsample_bicubic2d(x, {13, 5}, true);
+     }},
+    {"trilinear",
+     {2, 3, 4, 5, 6},
+     [](const Tensor& x) {
+       return upsample_trilinear3d(x, {7, 3, 11}, false);
+     }},
     {"cdist 1", {2, 9, 5}, [](const Tensor& x) { return cdist(x, flip(x, {1}), 1); }},
     {"cdist 3", {2, 9, 5}, [](const Tensor& x) { return cdist(x, flip(x, {1}), 3); }},
 };

@@ -17,7 +17,9 @@ inline const TensorLayout kLayouts[] = {
     {"row-major", [](const Tensor& t) { return t; }},
     {"transposed", [](const Tensor& t) { return t.transpose(0, -1).contiguous().transpose(0, -1); }},
     {"every other element",
-     [](const Tensor& t) { return stack({t, t}, -1).flatten().slice(0, 0, 2 * t.numel(), 2).view(t.sizes()); }},
+     [](const Tensor& t) {
+       return stack({t, t}, -1).flatten().slice(0, 0, 2 * t.numel(), 2).view(t.sizes());
+     }},
     {"off by one element",
      [](const Tensor& t) {
        return cat({zeros({1}, t.options()), t.flatten()}).slice(0, 1, 1 + t.numel()).view(t.sizes());
