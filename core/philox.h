@@ -184,7 +184,13 @@ RUSH_HD inline NormalPair<float> box_muller(uint32_t x, uint32_t y) {
   const float u = std::fma(static_cast<float>(x), kScale, kScale / 2);
   const float v = std::fma(static_cast<float>(y), kTwoPiScale, kTwoPiScale / 2);
   const float s = std::sqrt(-2.0f * std::log(u));
+#ifdef __CUDA_ARCH__
+  float sine, cosine;
+  sincosf(v, &sine, &cosine);  // the same values, reduced to a quadrant once
+  return {sine * s, cosine * s};
+#else
   return {std::sin(v) * s, std::cos(v) * s};
+#endif
 }
 
 /// The same in double precision from a whole block: x is 53 bits of words 0 and 1, y of words 2 and 3, and

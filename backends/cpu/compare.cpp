@@ -11,8 +11,6 @@ namespace rush::cpu {
 
 namespace {
 
-using IntegerAndBoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
-
 void all_true(const Tensor& self, bool& result) {
   const bool* data = self.data_ptr<bool>();
   result = std::all_of(data, data + self.numel(), [](bool value) { return value; });

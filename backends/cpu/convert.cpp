@@ -4,24 +4,13 @@
 #include <cstring>
 
 #include "backends/cpu/loops.h"
+#include "backends/functors/convert.h"
 
 namespace rush::cpu {
 
 namespace {
 
-template <class To, class From>
-To converted(From value) {
-  if constexpr (is_complex_v<From> && !is_complex_v<To>) {
-    if constexpr (std::is_same_v<To, bool>) return value.real() != 0 || value.imag() != 0;
-    return static_cast<To>(value.real());
-  } else if constexpr (is_complex_v<To> && !is_complex_v<From>) {
-    return To(static_cast<decltype(To().real())>(value));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return value != From(0);
-  } else {
-    return static_cast<To>(value);
-  }
-}
+using functors::converted;
 
 // The compiler vectorises the other conversions itself; this one takes instructions that it does not choose.
 #if defined(__F16C__)

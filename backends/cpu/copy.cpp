@@ -14,10 +14,6 @@ namespace {
 
 // ---- the same dtype: elements are moved as they are, by size ----
 
-struct Bytes16 {
-  uint64_t parts[2];
-};
-
 template <class T>
 struct Move {
   void operator()(char** data, const int64_t* strides, int64_t n) const {

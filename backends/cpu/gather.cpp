@@ -1,6 +1,6 @@
 #include "core/ops/gather.h"
 
-#include "backends/cpu/element_bytes.h"
+#include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "backends/cpu/slice_offsets.h"
 #include "backends/functors/index.h"

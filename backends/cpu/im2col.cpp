@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/element_bytes.h"
+#include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 
 namespace rush::cpu {

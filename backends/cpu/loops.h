@@ -1,32 +1,11 @@
-// Element-wise loops on the CPU, and the choice of a loop by dtype.
+// Element-wise loops on the CPU.
 #pragma once
 #include <utility>
 
+#include "backends/functors/pick.h"
 #include "core/iterator/tensor_iterator.h"
 
 namespace rush::cpu {
-
-template <class... T>
-struct TypeList {};
-using IntegerTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>;
-using RealFloatTypes = TypeList<float, double, Half, BFloat16>;
-using FloatTypes = TypeList<float, double, Half, BFloat16, complex<float>, complex<double>>;
-using RealTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t>;
-using RealAndBoolTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
-using NumberTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
-                             complex<double>>;
-using AllTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
-                          complex<double>, bool>;
-
-// The instance of Loop::run for `dtype`. Throws NotImplementedError naming `op` when the list lacks it.
-template <class Loop, class... T>
-auto pick(TypeList<T...>, ScalarType dtype, const char* op) {
-  using Fn = decltype(&Loop::template run<std::tuple_element_t<0, std::tuple<T...>>>);
-  Fn fn = nullptr;
-  ((dtype == scalar_type_of<T> ? void(fn = &Loop::template run<T>) : void()), ...);
-  RUSH_CHECK_NOT_IMPLEMENTED(fn, op, ": not implemented for ", dtype);
-  return fn;
-}
 
 // The values that a loop reads are handed to the functor in the type that it computes in.
 template <class T>

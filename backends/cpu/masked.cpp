@@ -1,6 +1,6 @@
 #include "core/ops/masked.h"
 
-#include "backends/cpu/element_bytes.h"
+#include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 
 namespace rush::cpu {

@@ -3,6 +3,7 @@
 #include "backends/cpu/register.h"
 #include "backends/cpu/vec_math.h"
 #include "backends/functors/binary.h"
+#include "backends/functors/complex.h"
 #include "backends/functors/unary.h"
 #include "core/ops/complex.h"
 
@@ -37,19 +38,6 @@ void pow_scalar(TensorIterator& it, const Scalar& exponent) {
   pick<PowScalarLoop>(NumberTypes(), it.common_dtype(), it.op())(it, exponent);
 }
 
-struct MakeComplex {
-  template <class T>
-  complex<T> operator()(T real, T imag) const {
-    return {real, imag};
-  }
-};
-struct MakePolar {
-  template <class T>
-  complex<T> operator()(T radius, T angle) const {
-    return polar(radius, angle);
-  }
-};
-
 template <class F>
 struct MakeComplexLoop {
   template <class T>
@@ -78,8 +66,8 @@ void register_power() {
   kernels::logaddexp2.set(kCPU, map<functors::LogAddExp2, RealFloatTypes, kSlowGrain>);
   kernels::nextafter.set(kCPU, map<functors::Nextafter, TypeList<float, double>>);
   kernels::xlogy.set(kCPU, map<functors::Xlogy, RealFloatTypes, kSlowGrain>);
-  kernels::complex.set(kCPU, make_complex<MakeComplex>);
-  kernels::polar.set(kCPU, make_complex<MakePolar>);
+  kernels::complex.set(kCPU, make_complex<functors::MakeComplex>);
+  kernels::polar.set(kCPU, make_complex<functors::MakePolar>);
 }
 
 }  // namespace rush::cpu

@@ -88,19 +88,7 @@ void fill_normal(const Tensor& out, const PhiloxState& reserved, const F& f) {
 struct UniformLoop {
   template <class T>
   static void run(const Tensor& out, double from, double to, const PhiloxState& reserved) {
-    using M = math_t<T>;
-    const functors::Uniform<M> scale{static_cast<M>(from), static_cast<M>(to)};
-    const T first = static_cast<T>(static_cast<M>(from)), end = static_cast<T>(static_cast<M>(to));
-    // Rounding must not reach the end of the range.
-    const auto inside = [&](M value) {
-      const T rounded = static_cast<T>(value);
-      return rounded < end ? rounded : first;
-    };
-    if constexpr (kWords<T> == 2) {
-      fill<T, 2>(out, reserved, [&](uint64_t bits) { return inside(scale(uniform_real_double(bits))); });
-    } else {
-      fill<T, 1>(out, reserved, [&](uint32_t word) { return inside(scale(uniform_real<T>(word))); });
-    }
+    fill<T, kWords<T>>(out, reserved, functors::UniformOf<T, math_t<T>>(from, to));
   }
 };
 
@@ -134,16 +122,7 @@ struct GeometricLoop {
   static void run(const Tensor& out, double p, const PhiloxState& reserved) {
     using M = math_t<T>;
     const functors::Geometric<M> trials{static_cast<M>(std::log1p(-p))};
-    // What an integer type cannot hold becomes its largest.
-    fill_positive<T>(out, reserved, [&](M u) {
-      const M drawn = trials(u);
-      if constexpr (std::is_integral_v<T>) {
-        constexpr T kLargest = std::numeric_limits<T>::max();
-        return drawn < static_cast<M>(kLargest) ? static_cast<T>(drawn) : kLargest;
-      } else {
-        return drawn;
-      }
-    });
+    fill_positive<T>(out, reserved, functors::GeometricOf<T, M>{trials});
   }
 };
 
@@ -181,14 +160,9 @@ struct BernoulliTensorLoop {
 struct RandomLoop {
   template <class T>
   static void run(const Tensor& out, int64_t from, uint64_t range, const PhiloxState& reserved) {
-    // Added as unsigned numbers: the sum may pass through what int64 cannot hold.
-    const auto base = static_cast<uint64_t>(from);
-    const auto shift = [=](uint64_t drawn) { return static_cast<int64_t>(base + drawn); };
-    if (range == 0) return fill<T, 2>(out, reserved, shift);
-    if (range <= uint64_t{1} << 32) {
-      return fill<T, 1>(out, reserved, [=](uint32_t word) { return shift(functors::below(word, range)); });
-    }
-    fill<T, 2>(out, reserved, [=](uint64_t bits) { return shift(functors::below(bits, range)); });
+    const functors::Integer draw{static_cast<uint64_t>(from), range};
+    if (range != 0 && range <= uint64_t{1} << 32) return fill<T, 1>(out, reserved, draw);
+    fill<T, 2>(out, reserved, draw);
   }
 };
 

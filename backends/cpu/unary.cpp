@@ -11,9 +11,6 @@ namespace rush::cpu {
 
 namespace {
 
-using ComplexTypes = TypeList<complex<float>, complex<double>>;
-using IntegerAndBoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
-
 // The output is real where the input is complex.
 template <class F>
 struct MapToRealLoop {

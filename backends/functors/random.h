@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "core/macros.h"
 #include "core/philox.h"
@@ -25,7 +26,23 @@ RUSH_HD inline uint64_t below(uint64_t bits, uint64_t range) {
 template <class M>
 struct Uniform {  // u in [0, 1) to [from, to)
   M from, to;
-  RUSH_HD M operator()(M u) const { return u * (to - from) + from; }
+  // The explicit fma keeps the result the same whatever a compiler contracts.
+  RUSH_HD M operator()(M u) const { return std::fma(u, to - from, from); }
+};
+
+// The same as an element of type T, from its words; rounding does not reach the end of the range.
+template <class T, class M>
+struct UniformOf {
+  Uniform<M> scale;
+  T first, end;
+  UniformOf(double from, double to)
+      : scale{static_cast<M>(from), static_cast<M>(to)}, first(scale.from), end(scale.to) {}
+  RUSH_HD T inside(M value) const {
+    const T rounded = static_cast<T>(value);
+    return rounded < end ? rounded : first;
+  }
+  RUSH_HD T operator()(uint32_t word) const { return inside(static_cast<M>(scale(uniform_real<T>(word)))); }
+  RUSH_HD T operator()(uint64_t bits) const { return inside(static_cast<M>(scale(uniform_real_double(bits)))); }
 };
 
 template <class M>
@@ -63,6 +80,31 @@ struct Geometric {  // the number of trials up to the first success: ceil(ln u /
   RUSH_HD M operator()(M u) const {
     const M trials = std::ceil(std::log(u) / log_failure);
     return trials < M(1) ? M(1) : trials;
+  }
+};
+
+// The same as an element of type T; what an integer type cannot hold becomes its largest.
+template <class T, class M>
+struct GeometricOf {
+  Geometric<M> trials;
+  RUSH_HD auto operator()(M u) const {
+    const M drawn = trials(u);
+    if constexpr (std::is_integral_v<T>) {
+      constexpr T kLargest = std::numeric_limits<T>::max();
+      return drawn < static_cast<M>(kLargest) ? static_cast<T>(drawn) : kLargest;
+    } else {
+      return drawn;
+    }
+  }
+};
+
+// base + a number below `range`, all 2^64 when it is 0. Added as unsigned numbers: the sum may pass through what int64
+// cannot hold.
+struct Integer {
+  uint64_t base, range;
+  RUSH_HD int64_t operator()(uint32_t word) const { return static_cast<int64_t>(base + below(word, range)); }
+  RUSH_HD int64_t operator()(uint64_t bits) const {
+    return static_cast<int64_t>(base + (range == 0 ? bits : below(bits, range)));
   }
 };
 

@@ -33,17 +33,18 @@ TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& 
   coalesce();
 }
 
-// The device of the computation. A 0-dimensional CPU tensor goes along with tensors of any device.
+// The device of the computation: that of the output when it is given, else of the first input that is no 0-dimensional
+// CPU tensor. Those go along with tensors of any device.
 void TensorIterator::find_device() {
   const int first = operands_[0].tensor.defined() ? 0 : 1;
-  Device device = operands_[first].tensor.device();
-  for (int i = first + 1; i < count_; ++i) {
+  const auto follows = [](const Tensor& tensor) { return tensor.dim() == 0 && tensor.is_cpu(); };
+  int leader = first;
+  while (first == 1 && leader + 1 < count_ && follows(operands_[leader].tensor)) ++leader;
+  const Device device = operands_[leader].tensor.device();
+  for (int i = first; i < count_; ++i) {
     const Tensor& tensor = operands_[i].tensor;
-    if (tensor.device() == device || (tensor.dim() == 0 && tensor.is_cpu())) continue;
-    const Tensor& so_far = operands_[first].tensor;
-    const bool followed = i == first + 1 && first == 1 && so_far.dim() == 0 && so_far.is_cpu();
-    RUSH_CHECK_VALUE(followed, op_, ": tensors are on ", device, " and on ", tensor.device());
-    device = tensor.device();
+    RUSH_CHECK_VALUE(tensor.device() == device || (i > 0 && follows(tensor)), op_, ": tensors are on ", device,
+                     " and on ", tensor.device());
   }
   device_type_ = device.type;
 }

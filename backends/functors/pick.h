@@ -1,0 +1,53 @@
+// The choice of a loop by dtype, for kernels of every device.
+#pragma once
+#include <cstdint>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/macros.h"
+#include "core/scalar_type.h"
+
+namespace rush {
+
+template <class... T>
+struct TypeList {};
+using IntegerTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>;
+using IntegerAndBoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
+using RealFloatTypes = TypeList<float, double, Half, BFloat16>;
+using ComplexTypes = TypeList<complex<float>, complex<double>>;
+using FloatTypes = TypeList<float, double, Half, BFloat16, complex<float>, complex<double>>;
+using RealTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t>;
+using RealAndBoolTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
+using NumberTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
+                             complex<double>>;
+using AllTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
+                          complex<double>, bool>;
+
+// The instance of Loop::run for `dtype`. Throws NotImplementedError naming `op` when the list lacks it.
+template <class Loop, class... T>
+auto pick(TypeList<T...>, ScalarType dtype, const char* op) {
+  using Fn = decltype(&Loop::template run<std::tuple_element_t<0, std::tuple<T...>>>);
+  Fn fn = nullptr;
+  ((dtype == scalar_type_of<T> ? void(fn = &Loop::template run<T>) : void()), ...);
+  RUSH_CHECK_NOT_IMPLEMENTED(fn, op, ": not implemented for ", dtype);
+  return fn;
+}
+
+// For kernels that only move elements, what counts is an element's size, not its type.
+struct alignas(16) Bytes16 {
+  uint64_t parts[2];
+};
+
+// The instance of Loop::run for elements of `bytes` bytes, as unsigned integers of that size.
+template <class Loop>
+auto pick_bytes(int64_t bytes) {
+  switch (bytes) {
+    case 1: return &Loop::template run<uint8_t>;
+    case 2: return &Loop::template run<uint16_t>;
+    case 4: return &Loop::template run<uint32_t>;
+    case 8: return &Loop::template run<uint64_t>;
+    default: return &Loop::template run<Bytes16>;
+  }
+}
+
+}  // namespace rush
