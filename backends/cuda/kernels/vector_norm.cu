@@ -1,0 +1,42 @@
+#include "core/ops/vector_norm.h"
+
+#include "backends/cuda/kernels/reduce_engine.h"
+#include "backends/cuda/register.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cuda {
+
+namespace {
+
+struct NormLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, IntArrayRef dims, double ord) {
+    using Math = opmath_t<T>;
+    using namespace functors;
+    if (ord == 0) return with<T>(Narrow<NormZero<Math>>(), output, input, dims);
+    if (ord == 1) return with<T>(NormOne<Math>(), output, input, dims);
+    if (ord == 2) return with<T>(NormTwo<Math>(), output, input, dims);
+    if (std::isinf(ord)) {
+      return ord > 0 ? with<T>(NormMax<Math>(), output, input, dims)
+                     : with<T>(Narrow<NormMin<Math>>(), output, input, dims);
+    }
+    const auto power = static_cast<typename RealPart<Math>::type>(ord);
+    with<T>(Narrow<NormP<Math>>{NormP<Math>(power)}, output, input, dims);
+  }
+
+  template <class T, class F>
+  static void with(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims) {
+    using Real = typename functors::RealPart<opmath_t<T>>::type;
+    reduce_to<T, std::conditional_t<is_complex_v<T>, Real, T>>("linalg_vector_norm", f, output, input, dims);
+  }
+};
+
+void vector_norm(const Tensor& output, const Tensor& input, IntArrayRef dims, double ord) {
+  pick<NormLoop>(FloatTypes(), input.scalar_type(), "linalg_vector_norm")(output, input, dims, ord);
+}
+
+}  // namespace
+
+void register_vector_norm() { kernels::vector_norm.set(kCUDA, vector_norm); }
+
+}  // namespace rush::cuda
