@@ -1,6 +1,8 @@
-// Batch norm in any layout, for what cuDNN does not take: statistics by the reduction engine, the rest element by element.
+// Batch norm: through cuDNN, and for what that does not take, statistics by the reduction engine and the rest element by
+// element.
+#include "backends/cuda/dnn/batch_norm.h"
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 
@@ -169,6 +171,7 @@ void channel_affine(const Tensor& output, const Tensor& input, const Tensor& mea
 
 void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd, const Tensor& input,
                 const Tensor& weight, const Tensor& bias, double eps, bool rounded, const ChannelLayout& layout) {
+  if (dnn_batch_norm(output, mean, var, invstd, input, weight, bias, eps, rounded, layout)) return;
   pick<StatisticsLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(mean, var, invstd, input, eps, rounded,
                                                                             layout);
   channel_affine(output, input, mean, invstd, weight, bias, layout);
@@ -177,6 +180,10 @@ void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, con
 void batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
                          const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
                          const Tensor& weight, bool training, const ChannelLayout& layout) {
+  if (dnn_batch_norm_backward(grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight, training,
+                              layout)) {
+    return;
+  }
   pick<BackwardLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm_backward")(
       grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight, training, layout);
 }

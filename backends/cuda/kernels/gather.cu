@@ -4,7 +4,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/index.h"
 
 namespace rush::cuda {

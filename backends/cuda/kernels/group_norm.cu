@@ -1,6 +1,6 @@
 // Group norm: statistics of each group by the reduction engine, the rest element by element.
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 

@@ -5,7 +5,7 @@
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/sorted_scatter.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "core/ops/copy.h"
 
 namespace rush::cuda {

@@ -2,7 +2,7 @@
 // are a reduction, and what is left is element-wise.
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/rows.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 

@@ -4,7 +4,7 @@
 // db; the shares are added by a reduction. Rows too long for that are reduced, and read again.
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/rows.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 

@@ -1,7 +1,7 @@
 // Negative log-likelihood of scores (samples, classes, positions).
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/class_loss.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 
 namespace rush::cuda {
 

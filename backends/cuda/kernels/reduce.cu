@@ -1,10 +1,9 @@
-// Sums and means, and counts of what is not zero. Products are in reduce_prod.cu.
+// Sums and means.
 #include "core/ops/reduce.h"
 
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
-#include "core/ops/compare.h"
 
 namespace rush::cuda {
 

@@ -1,9 +1,7 @@
 // Products, and counts of what is not zero: any, all and count_nonzero.
-#include "backends/cuda/kernels/read_back.h"
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
-#include "core/ops/compare.h"
 #include "core/ops/reduce.h"
 
 namespace rush::cuda {
@@ -55,15 +53,6 @@ void prod(const Tensor& output, const Tensor& input, IntArrayRef dims) {
   pick<ProdLoop>(AllTypes(), input.scalar_type(), "prod")(output, input, dims);
 }
 
-// Of a row-major bool tensor.
-void all_true(const Tensor& self, bool& result) {
-  const Scratch answer(sizeof(bool));
-  const ReduceDims dims = {{self.numel(), 1, 0, true}};
-  reduce_dims("equal", self.data_ptr<bool>(), functors::CountNonzero<bool>(),
-              StoreAnswer{answer.data(), Ask::All, self.numel()}, dims);
-  result = read_back(answer.as<bool>());
-}
-
 }  // namespace
 
 void register_reduce_count() {
@@ -71,7 +60,6 @@ void register_reduce_count() {
   kernels::any.set(kCUDA, count<Ask::Any>);
   kernels::all.set(kCUDA, count<Ask::All>);
   kernels::count_nonzero.set(kCUDA, count<Ask::HowMany>);
-  kernels::all_true.set(kCUDA, all_true);
 }
 
 }  // namespace rush::cuda

@@ -1,7 +1,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/read_back.h"
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/index_select.h"
 #include "core/ops/scan.h"
@@ -32,7 +32,7 @@ struct RepeatOf {
 void repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size, Tensor& out) {
   const int64_t n = repeats.numel();
   int64_t total = 0;
-  const Tensor ends = detail::empty_contiguous(n, kInt64, repeats.device());
+  const Tensor ends = rush::detail::empty_contiguous(n, kInt64, repeats.device());
   if (n > 0) {
     using Smallest = functors::Min<int64_t>;
     const Scratch smallest(sizeof(int64_t));
@@ -46,7 +46,7 @@ void repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size
   }
   RUSH_CHECK_VALUE(!output_size || *output_size == total, "repeat_interleave: output_size is ", *output_size,
                    ", the repeats sum to ", total);
-  out = detail::empty_contiguous(total, kInt64, repeats.device());
+  out = rush::detail::empty_contiguous(total, kInt64, repeats.device());
   for_each_index("repeat_interleave", total, RepeatOf{out.data_ptr<int64_t>(), ends.data_ptr<int64_t>(), n});
 }
 

@@ -2,7 +2,7 @@
 #include "core/ops/scan.h"
 
 #include "backends/cuda/kernels/scan_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {

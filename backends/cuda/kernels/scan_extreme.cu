@@ -1,6 +1,6 @@
 // Running extremes and log-sum-exps.
 #include "backends/cuda/kernels/scan_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/scan.h"
 #include "core/ops/scan.h"
 

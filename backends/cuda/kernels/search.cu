@@ -4,7 +4,7 @@
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/line_order.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "backends/functors/sort_key.h"
 

@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/online_sum.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/rows.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 
 namespace rush::cuda {
 

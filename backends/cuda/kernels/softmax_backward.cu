@@ -1,6 +1,6 @@
 // The gradients of softmax, (g - sum(g o)) o, and of log_softmax, g - e^o sum(g), for the output o.
 #include "backends/cuda/kernels/rows.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "core/ops/softmax.h"
 
 namespace rush::cuda {

@@ -3,7 +3,7 @@
 
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/line_order.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 
 namespace rush::cuda {
 

@@ -2,7 +2,7 @@
 #include "core/ops/statistics.h"
 
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {

@@ -7,7 +7,7 @@
 #include "backends/cuda/kernels/line_order.h"
 #include "backends/cuda/kernels/read_back.h"
 #include "backends/cuda/kernels/sort_pairs.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/sort_key.h"
 #include "core/ops/scan.h"
 
@@ -95,14 +95,14 @@ struct UniqueLoop {
     int64_t *order = memory.as<int64_t>(), *starts = order + n;
     for_each_index("unique", n, CountUp{order});
     if (sort) sort_rows(x, n, width, order);
-    const Tensor flags = detail::empty_contiguous(n, kBool, device);
+    const Tensor flags = rush::detail::empty_contiguous(n, kBool, device);
     for_each_index("unique", n, FlagFirst<T>{flags.data_ptr<bool>(), x, order, width});
-    const Tensor numbers = detail::empty_contiguous(n, kInt64, device);
+    const Tensor numbers = rush::detail::empty_contiguous(n, kInt64, device);
     kernels::cumsum(kCUDA, numbers, flags, AlongDim(1, n, 1));
     const int64_t distinct = n == 0 ? 0 : read_back(numbers.data_ptr<int64_t>() + n - 1);
-    inverse = detail::empty_contiguous(n, kInt64, device);
-    rows = detail::empty_contiguous({distinct, width}, input.scalar_type(), device);
-    counts = detail::empty_contiguous(distinct, kInt64, device);
+    inverse = rush::detail::empty_contiguous(n, kInt64, device);
+    rows = rush::detail::empty_contiguous({distinct, width}, input.scalar_type(), device);
+    counts = rush::detail::empty_contiguous(distinct, kInt64, device);
     for_each_index("unique", n,
                    WriteDistinct<T>{rows.data_ptr<T>(), inverse.data_ptr<int64_t>(), starts, x, flags.data_ptr<bool>(),
                                     numbers.data_ptr<int64_t>(), order, width});

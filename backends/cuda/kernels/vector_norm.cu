@@ -1,7 +1,7 @@
 #include "core/ops/vector_norm.h"
 
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/register.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
