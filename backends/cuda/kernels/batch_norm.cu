@@ -111,7 +111,7 @@ struct InputGradient {
     const int64_t c = channels.of(i);
     Math value = static_cast<Math>(dy[i]);
     if (training) {
-      const Math count = static_cast<Math>(channels.layout.count()), invstd = channels.invstd[c];
+      const Math count = static_cast<Math>(channels.layout.outer * channels.layout.inner), invstd = channels.invstd[c];
       value -= sums[c].sum / count;
       value -= (static_cast<Math>(x[i]) - channels.mean[c]) * (sums[c].dot * invstd * invstd / count);
     }

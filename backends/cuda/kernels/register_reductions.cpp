@@ -8,6 +8,7 @@ void register_reductions() {
   register_cross_entropy();
   register_embedding_bag();
   register_extrema();
+  register_extreme_index();
   register_gather();
   register_group_norm();
   register_histogram();

@@ -11,6 +11,7 @@ void register_batch_norm();
 void register_cross_entropy();
 void register_embedding_bag();
 void register_extrema();
+void register_extreme_index();
 void register_gather();
 void register_group_norm();
 void register_histogram();
