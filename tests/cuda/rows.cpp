@@ -20,8 +20,10 @@ TEST_CASE("softmax and log_softmax on a GPU") {
       for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
         INFO(name(dtype), " ", shape.back(), " along ", d);
         const Inputs x = {numbers(shape, dtype, -4, 4)};
-        check_on_both(x, [=](const Inputs& in) { return softmax(in[0], d); }, 5);
-        check_on_both(x, [=](const Inputs& in) { return log_softmax(in[0], d); }, 50);
+        check_on_both(
+            x, [=](const Inputs& in) { return softmax(in[0], d); }, 5);
+        check_on_both(
+            x, [=](const Inputs& in) { return log_softmax(in[0], d); }, 50);
       }
     }
   }
@@ -34,12 +36,15 @@ TEST_CASE("layer, RMS, group and batch norm on a GPU") {
       INFO(name(dtype), " ", columns);
       const Inputs in = {numbers({9, columns}, dtype, -1, 2), numbers({columns}, dtype, 0.5, 1.5),
                          numbers({columns}, dtype, -1, 1)};
-      check_on_both(in, [=](const Inputs& t) { return layer_norm(t[0], {columns}, t[1], t[2]); }, 100);
-      check_on_both({in[0], in[1]}, [=](const Inputs& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
+      check_on_both(
+          in, [=](const Inputs& t) { return layer_norm(t[0], {columns}, t[1], t[2]); }, 100);
+      check_on_both(
+          {in[0], in[1]}, [=](const Inputs& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
     }
     INFO(name(dtype));
     const Inputs in = {numbers({3, 6, 5, 7}, dtype, -1, 2), numbers({6}, dtype, 0.5, 1.5), numbers({6}, dtype, -1, 1)};
-    check_on_both(in, [](const Inputs& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
+    check_on_both(
+        in, [](const Inputs& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
     for (bool training : {true, false}) {
       const auto batch = [=](const Inputs& t) {
         const Tensor mean = full({6}, 0.3, t[0].options().requires_grad(false));
@@ -59,15 +64,19 @@ TEST_CASE("losses over classes on a GPU") {
       y[5].fill_(-100);
       for (int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
         INFO(name(dtype), " ", classes, " reduction ", reduction);
-        check_on_both({x}, [=](const Inputs& t) {
-          return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0);
-        }, 50);
-        check_on_both({x}, [=](const Inputs& t) {
-          return cross_entropy_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction, -100, 0.1);
-        }, 100);
-        check_on_both({x}, [=](const Inputs& t) {
-          return nll_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction);
-        }, 50);
+        check_on_both(
+            {x},
+            [=](const Inputs& t) { return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0); },
+            50);
+        check_on_both(
+            {x},
+            [=](const Inputs& t) {
+              return cross_entropy_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction, -100, 0.1);
+            },
+            100);
+        check_on_both(
+            {x}, [=](const Inputs& t) { return nll_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction); },
+            50);
       }
     }
   }
@@ -75,7 +84,7 @@ TEST_CASE("losses over classes on a GPU") {
 
 TEST_CASE("a target that is no class is reported when the host waits, and nothing is broken") {
   if (!cuda::is_available()) return;
-  const Tensor x = randn({4, 3}).to(kCUDA), y = tensor({0, 1, 7, 2}).to(kInt64).to(kCUDA);
+  const Tensor x = randn({4, 3}).to(kGpu), y = tensor({0, 1, 7, 2}).to(kInt64).to(kGpu);
   CHECK_THROWS_AS(cross_entropy_loss(x, y).item<float>(), IndexError);
   CHECK(x.sum().cpu().numel() == 1);
 }
@@ -87,12 +96,34 @@ TEST_CASE("pooling on a GPU in every layout") {
     for (const Tensor& image : {x, x.contiguous(MemoryFormat::ChannelsLast)}) {
       INFO(name(dtype), " ", image.stride(1));
       const Inputs in = {image};
-      check_on_both(in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);
-      check_on_both(in, [](const Inputs& t) { return max_pool2d(t[0], {3, 2}, {2, 1}, {1, 0}, {2, 1}, true); }, 5);
-      check_on_both(in, [](const Inputs& t) { return avg_pool2d(t[0], 3, 2, 1); }, 5);
-      check_on_both(in, [](const Inputs& t) { return avg_pool2d(t[0], {2, 3}, {1, 2}, 0, true, false); }, 5);
-      check_on_both(in, [](const Inputs& t) { return adaptive_avg_pool2d(t[0], {4, 7}); }, 5);
-      check_on_both(in, [](const Inputs& t) { return std::get<0>(adaptive_max_pool2d(t[0], {4, 7})); }, 5);
+      check_on_both(
+          in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return max_pool2d(t[0], {3, 2}, {2, 1}, {1, 0}, {2, 1}, true);
+          },
+          5);
+      check_on_both(
+          in, [](const Inputs& t) { return avg_pool2d(t[0], 3, 2, 1); }, 5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return avg_pool2d(t[0], {2, 3}, {1, 2}, 0, true, false);
+          },
+          5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return adaptive_avg_pool2d(t[0], {4, 7});
+          },
+          5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return std::get<0>(adaptive_max_pool2d(t[0], {4, 7}));
+          },
+          5);
     }
   }
 }
@@ -103,9 +134,9 @@ TEST_CASE("attention on a GPU") {
     for (bool causal : {false, true}) {
       const auto heads = [=](int64_t length) { return numbers({2, length, 3, 16}, dtype, -1, 1).transpose(1, 2); };
       INFO(name(dtype), " causal ", causal);
-      check_on_both({heads(37), heads(41), heads(41)}, [=](const Inputs& t) {
-        return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal);
-      }, 200);
+      check_on_both(
+          {heads(37), heads(41), heads(41)},
+          [=](const Inputs& t) { return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal); }, 200);
     }
   }
 }

@@ -4,8 +4,10 @@
 
 namespace rush::testing {
 
-// Calls fn(x...) on both devices, compares the results and, where `differentiable`, the gradients of all inputs that are
-// floating point, for the result times numbers that differ.
+inline const Device kGpu(kCUDA, 0);
+
+// Calls fn(x...) on both devices, compares the results and, where `differentiable`, the gradients of all inputs that
+// are floating point, for the result times numbers that differ.
 template <class Fn>
 void check_on_both(const std::vector<Tensor>& inputs, const Fn& fn, double tolerance, bool differentiable = true) {
   std::vector<Tensor> results, gradients[2];
@@ -13,7 +15,7 @@ void check_on_both(const std::vector<Tensor>& inputs, const Fn& fn, double toler
     std::vector<Tensor> local;
     for (const Tensor& input : inputs) {
       Tensor t = input.detach();
-      if (gpu) t = t.to(kCUDA);
+      if (gpu) t = t.to(kGpu);
       if (differentiable && is_floating_point(t.scalar_type())) t = t.detach().requires_grad_(true);
       local.push_back(t);
     }

@@ -3,8 +3,8 @@
 
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/online_sum.h"
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
 
@@ -17,11 +17,11 @@ Tensor as_batch(const Tensor& t) {
   const Tensor dense = native::contiguous(t);
   const int64_t length = t.size(2), width = t.size(3);
   return rush::detail::make_view(dense, {t.size(0) * t.size(1), length, width}, {length * width, width, 1},
-                           dense.storage_offset());
+                                 dense.storage_offset());
 }
 Tensor transposed(const Tensor& t) {
   return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
-                           t.storage_offset());
+                                 t.storage_offset());
 }
 Tensor product(const Tensor& a, const Tensor& b, double alpha) {
   const Tensor c = rush::detail::empty_contiguous({a.size(0), a.size(1), b.size(2)}, a.scalar_type(), a.device());

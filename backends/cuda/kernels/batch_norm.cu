@@ -1,5 +1,5 @@
-// Batch norm: through cuDNN, and for what that does not take, statistics by the reduction engine and the rest element by
-// element.
+// Batch norm: through cuDNN, and for what that does not take, statistics by the reduction engine and the rest element
+// by element.
 #include "backends/cuda/dnn/batch_norm.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
@@ -153,13 +153,12 @@ struct BackwardLoop {
     const T *x = input.data_ptr<T>(), *dy = grad_output.data_ptr<T>();
     const Scratch memory(static_cast<size_t>(l.channels) * sizeof(GradientSums<Math>));
     auto* sums = memory.as<GradientSums<Math>>();
-    reduce_dims(op, dy, SumGradients<T>{x, channels},
-                StoreGradientSums<Math>{sums, data_or_null<Math>(grad_weight), data_or_null<Math>(grad_bias),
-                                        channels.invstd},
-                over_channels(l));
+    reduce_dims(
+        op, dy, SumGradients<T>{x, channels},
+        StoreGradientSums<Math>{sums, data_or_null<Math>(grad_weight), data_or_null<Math>(grad_bias), channels.invstd},
+        over_channels(l));
     if (!grad_input.defined()) return;
-    for_each_index(op, input.numel(),
-                   InputGradient<T>{grad_input.data_ptr<T>(), dy, x, channels, sums, training});
+    for_each_index(op, input.numel(), InputGradient<T>{grad_input.data_ptr<T>(), dy, x, channels, sums, training});
   }
 };
 

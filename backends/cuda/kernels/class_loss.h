@@ -41,8 +41,8 @@ struct StoreEach {
 // Writes the losses of n samples, or what they reduce to, and the sum of their weights; where nothing is reduced and
 // `always` does not hold, that is zero.
 template <class T, class W>
-void store_losses(const char* op, const LossShare<opmath_t<T>>* shares, int64_t n, const Tensor& output, W* total_weight,
-                  int64_t reduction, bool always) {
+void store_losses(const char* op, const LossShare<opmath_t<T>>* shares, int64_t n, const Tensor& output,
+                  W* total_weight, int64_t reduction, bool always) {
   using Math = opmath_t<T>;
   const bool each = reduction == Reduction::None;
   if (each) for_each_index(op, n, StoreEach<T>{shares, output.data_ptr<T>()});

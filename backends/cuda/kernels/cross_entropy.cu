@@ -2,8 +2,8 @@
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/class_loss.h"
 #include "backends/cuda/kernels/online_sum.h"
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 
 namespace rush::cuda {
 
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(1024) forward_kernel(Samples<T> s, LossShare<o
     const Math level = std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
     Math smooth(0);
     if (s.spread != 0) {
-      for (int64_t c = threadIdx.x; c < n; c += blockDim.x) smooth += s.weight_of(c) * (level - static_cast<Math>(x[c]));
+      for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
+        smooth += s.weight_of(c) * (level - static_cast<Math>(x[c]));
       smooth = sum_row(smooth);
     }
     if (threadIdx.x != 0 || i >= s.count) continue;
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
     const int64_t y = s.target[i];
     const bool counts = y != s.ignore_index && y >= 0 && y < s.classes;
     if (threadIdx.x == 0) s.counts(y);
-    const Math scale = counts ? static_cast<Math>(call.grad[i * call.grad_step]) / (call.norm ? *call.norm : Math(1)) : Math(0);
+    const Math scale =
+        counts ? static_cast<Math>(call.grad[i * call.grad_step]) / (call.norm ? *call.norm : Math(1)) : Math(0);
     const Math own = counts ? s.weight_of(y) : Math(0);
     const Math total = s.target_share * own + s.spread * (call.all ? *call.all : static_cast<Math>(s.classes));
     const Math level = s.logsumexp[i];

@@ -85,18 +85,22 @@ struct BagLoop {
   static void run(const EmbeddingBags& call) {
     const char* op = kernels::embedding_bag.name();
     const int64_t d = call.output.size(1);
-    const Bags bags{call.indices.data_ptr<int64_t>(), call.offsets.data_ptr<int64_t>(), call.output.size(0),
-                    call.indices.numel(),             call.weight.size(0),              call.padding};
+    const Bags bags{call.indices.data_ptr<int64_t>(),
+                    call.offsets.data_ptr<int64_t>(),
+                    call.output.size(0),
+                    call.indices.numel(),
+                    call.weight.size(0),
+                    call.padding};
     int64_t* sizes = call.sizes.data_ptr<int64_t>();
     for_each_index(op, bags.count,
                    MeasureBag{bags, call.bag_of_index.data_ptr<int64_t>(), sizes, device_check("embedding_bag"),
                               device_check("embedding_bag (offsets)")});
-    for_each_index(op, call.output.numel(),
-                   BagColumn<T>{bags, call.weight.data_ptr<T>(),
-                                call.per_sample_weights.defined() ? call.per_sample_weights.data_ptr<T>() : nullptr,
-                                call.output.data_ptr<T>(),
-                                call.mode == BagMode::Max ? call.maxima.data_ptr<int64_t>() : nullptr, sizes, d,
-                                call.mode});
+    for_each_index(
+        op, call.output.numel(),
+        BagColumn<T>{bags, call.weight.data_ptr<T>(),
+                     call.per_sample_weights.defined() ? call.per_sample_weights.data_ptr<T>() : nullptr,
+                     call.output.data_ptr<T>(), call.mode == BagMode::Max ? call.maxima.data_ptr<int64_t>() : nullptr,
+                     sizes, d, call.mode});
   }
 };
 

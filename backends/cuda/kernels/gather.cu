@@ -2,9 +2,9 @@
 #include "core/ops/gather.h"
 
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
-#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/index.h"
 
 namespace rush::cuda {
@@ -63,8 +63,7 @@ struct AssignLoop {
   static void run(const char* op, const Tensor& view, const Tensor& offsets, const Tensor& src) {
     for_each_index(op, offsets.numel(),
                    AssignElement<T>{static_cast<T*>(view.data_ptr()), static_cast<const T*>(src.data_ptr()),
-                                    src.numel() == 1, Positions(op, view, 0, view.dim()),
-                                    offsets.data_ptr<int64_t>()});
+                                    src.numel() == 1, Positions(op, view, 0, view.dim()), offsets.data_ptr<int64_t>()});
   }
 };
 
@@ -75,8 +74,8 @@ void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64
   const Scratch whole(static_cast<size_t>(n) * sizeof(int64_t));
   for_each_index(op, n,
                  WholeOffsets{whole.as<int64_t>(), offsets.data_ptr<int64_t>(), Positions(op, view, 0, view.dim())});
-  const ScatterPlan plan{view.data_ptr(), Positions(), Positions(), whole.as<int64_t>(), n, src.data_ptr(),
-                         src.numel() == 1};
+  const ScatterPlan plan{view.data_ptr(), Positions(),     Positions(), whole.as<int64_t>(), n,
+                         src.data_ptr(),  src.numel() == 1};
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
   scatter_sorted(op, view.scalar_type(), plan, bound, write);
 }

@@ -34,7 +34,8 @@ struct StoreStatistics {
   double eps;
   __device__ void operator()(int64_t group, const typename functors::Moments<Math, Math>::Acc& acc) const {
     mean[group] = acc.mean;
-    rstd[group] = static_cast<Math>(1 / std::sqrt(static_cast<double>(acc.squares) / static_cast<double>(acc.count) + eps));
+    rstd[group] =
+        static_cast<Math>(1 / std::sqrt(static_cast<double>(acc.squares) / static_cast<double>(acc.count) + eps));
   }
 };
 
@@ -47,9 +48,8 @@ struct Affine {
   __device__ void operator()(int64_t i) const {
     const int64_t group = groups.group(i), channel = groups.channel(i);
     const Math shift = groups.bias ? groups.bias[channel] : Math(0);
-    out[i] = static_cast<T>((static_cast<Math>(in[i]) - groups.mean[group]) *
-                                (groups.weight_of(channel) * groups.rstd[group]) +
-                            shift);
+    out[i] = static_cast<T>(
+        (static_cast<Math>(in[i]) - groups.mean[group]) * (groups.weight_of(channel) * groups.rstd[group]) + shift);
   }
 };
 

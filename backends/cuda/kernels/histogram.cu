@@ -1,9 +1,9 @@
 #include "core/ops/histogram.h"
 
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
-#include "backends/cuda/kernels/register_reductions.h"
 
 namespace rush::cuda {
 
@@ -42,9 +42,9 @@ struct HistcLoop {
     const size_t bytes = static_cast<size_t>(bins) * sizeof(Counter);
     const Scratch counts(bytes);
     RUSH_CUDA_CHECK(cudaMemsetAsync(counts.data(), 0, bytes, current_stream()));
-    for_each_index("histc", input.numel(),
-                   CountBin<T>{input.data_ptr<T>(), counts.as<Counter>(), bins, static_cast<Math>(min),
-                               static_cast<Math>(max)});
+    for_each_index(
+        "histc", input.numel(),
+        CountBin<T>{input.data_ptr<T>(), counts.as<Counter>(), bins, static_cast<Math>(min), static_cast<Math>(max)});
     for_each_index("histc", bins, StoreCount<T>{output.data_ptr<T>(), counts.as<Counter>()});
   }
 };
@@ -74,8 +74,8 @@ struct BincountLoop {
     // Weights are added in the order of the elements.
     const Scratch offsets(static_cast<size_t>(n) * sizeof(int64_t));
     for_each_index("bincount", n, NumberOffset<T>{x, offsets.as<int64_t>()});
-    const ScatterPlan plan{output.data_ptr(), Positions(), Positions(), offsets.as<int64_t>(), n, weights.data_ptr(),
-                           false};
+    const ScatterPlan plan{output.data_ptr(),  Positions(), Positions(), offsets.as<int64_t>(), n,
+                           weights.data_ptr(), false};
     scatter_sorted("bincount", output.scalar_type(), plan, output.numel(), IndexWrite::Add);
   }
 };

@@ -1,11 +1,11 @@
-// Indexing by offsets, see Note [Indexing by offsets] in core/ops/index.h. An index out of range is found on the device:
-// its offset becomes kNoOffset, whose slice reads as zeros and is not written.
+// Indexing by offsets, see Note [Indexing by offsets] in core/ops/index.h. An index out of range is found on the
+// device: its offset becomes kNoOffset, whose slice reads as zeros and is not written.
 #include "core/ops/index.h"
 
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/launch.h"
-#include "backends/cuda/kernels/sorted_scatter.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/sorted_scatter.h"
 #include "core/ops/copy.h"
 
 namespace rush::cuda {

@@ -1,8 +1,8 @@
 // Layer norm and RMS norm, forward. A row stays in registers, see Note [Rows in registers]; of longer ones the moments
 // are a reduction, and what is left is element-wise.
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 
@@ -55,9 +55,8 @@ __global__ void __launch_bounds__(1024) forward_rows(Forward<T> call) {
     }
     row.for_each(n, [&](int v, int l) { squares += (row.value[v][l] - centre) * (row.value[v][l] - centre); });
     const Math rstd = 1 / std::sqrt(sum_row(squares) / count + static_cast<Math>(call.eps));
-    row.for_each(n, [&](int v, int l) {
-      row.value[v][l] = call.normalised(row.value[v][l], centre, rstd, Row::column(v) + l);
-    });
+    row.for_each(
+        n, [&](int v, int l) { row.value[v][l] = call.normalised(row.value[v][l], centre, rstd, Row::column(v) + l); });
     row.store(call.y + r * call.n, n);
     if (threadIdx.x == 0 && r < call.rows) {
       if (call.mean) call.mean[r] = centre;
@@ -87,9 +86,15 @@ struct LayerNormLoop {
                   const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
     using Math = opmath_t<T>;
     const char* op = kernels::layer_norm.name();
-    const Forward<T> call{input.data_ptr<T>(),        output.data_ptr<T>(),     data_or_null<Math>(mean),
-                          rstd.data_ptr<Math>(),      data_or_null<Math>(weight), data_or_null<Math>(bias),
-                          rstd.numel(),               columns,                  eps};
+    const Forward<T> call{input.data_ptr<T>(),
+                          output.data_ptr<T>(),
+                          data_or_null<Math>(mean),
+                          rstd.data_ptr<Math>(),
+                          data_or_null<Math>(weight),
+                          data_or_null<Math>(bias),
+                          rstd.numel(),
+                          columns,
+                          eps};
     if (call.rows == 0) return;
     if (rows_are_wide<T>(columns, call.x, call.y) && columns <= RowAccess<T, true>::kLongest) {
       const RowLaunch l(call.rows, columns, RowAccess<T, true>::kHeld);

@@ -3,8 +3,8 @@
 // where RMS norm lacks mean(g). A block keeps rows in registers, one after the other, and with them its share of dw and
 // db; the shares are added by a reduction. Rows too long for that are reduced, and read again.
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/norm.h"
 
@@ -33,7 +33,7 @@ template <class T>
 struct Backward {
   using Math = opmath_t<T>;
   const T *dy, *x;
-  T* dx;                            // null: not wanted
+  T* dx;                             // null: not wanted
   const Math *mean, *rstd, *weight;  // null: none subtracted, ones
   int64_t rows, n;
 
@@ -53,7 +53,8 @@ __device__ void add_thread_rows(Row& row, Math* shared) {
     for (int l = 0; l < Row::Access::kLanes; ++l) {
       shared[threadIdx.y * blockDim.x + threadIdx.x] = row.value[v][l];
       __syncthreads();
-      for (unsigned y = 1; threadIdx.y == 0 && y < blockDim.y; ++y) row.value[v][l] += shared[y * blockDim.x + threadIdx.x];
+      for (unsigned y = 1; threadIdx.y == 0 && y < blockDim.y; ++y)
+        row.value[v][l] += shared[y * blockDim.x + threadIdx.x];
       __syncthreads();
     }
   }
@@ -89,9 +90,7 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T> call, opmath_t
     sums = combine_row(sums, AddSums<Math>());
     const Math count = static_cast<Math>(call.n);
     const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
-    g.for_each(n, [&](int v, int l) {
-      g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope);
-    });
+    g.for_each(n, [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope); });
     g.store(call.dx + r * call.n, n);
   }
   if (!shares) return;
@@ -182,13 +181,18 @@ struct LayerNormBackwardLoop {
                   const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
                   const Tensor& weight, int64_t columns) {
     using Math = opmath_t<T>;
-    const Backward<T> call{grad_output.data_ptr<T>(), input.data_ptr<T>(),       data_or_null<T>(grad_input),
-                           data_or_null<Math>(mean),  rstd.data_ptr<Math>(),     data_or_null<Math>(weight),
-                           rstd.numel(),              columns};
+    const Backward<T> call{grad_output.data_ptr<T>(),
+                           input.data_ptr<T>(),
+                           data_or_null<T>(grad_input),
+                           data_or_null<Math>(mean),
+                           rstd.data_ptr<Math>(),
+                           data_or_null<Math>(weight),
+                           rstd.numel(),
+                           columns};
     Math *dw = data_or_null<Math>(grad_weight), *db = data_or_null<Math>(grad_bias);
     if (columns == 0) return;
-    const bool wide = rows_are_wide<T>(columns, call.dy, call.x) &&
-                      (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
+    const bool wide =
+        rows_are_wide<T>(columns, call.dy, call.x) && (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
     if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) return held<T, true>(call, dw, db);
     if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) return held<T, false>(call, dw, db);
     reduced(call, dw, db);

@@ -51,7 +51,8 @@ struct SortLines {
     if (lines == 1) return;
     auto* line_keys = keys.as<uint64_t>();
     for_each_index(op, n, LineKeys{by_value, line_keys, shape.size});
-    sort_pairs<uint64_t>(line_keys, line_keys + n, by_value, order, n, std::bit_width(static_cast<uint64_t>(lines - 1)));
+    sort_pairs<uint64_t>(line_keys, line_keys + n, by_value, order, n,
+                         std::bit_width(static_cast<uint64_t>(lines - 1)));
   }
 };
 

@@ -83,8 +83,8 @@ struct NllLossBackwardLoop {
                    TargetGradient<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(),
                                      weight.defined() ? weight.data_ptr<T>() : nullptr,
                                      reduction == Reduction::Mean ? total_weight.data_ptr<T>() : nullptr,
-                                     target.data_ptr<int64_t>(), l, ignore_index,
-                                     reduction == Reduction::None ? 1 : 0, device_check(op)});
+                                     target.data_ptr<int64_t>(), l, ignore_index, reduction == Reduction::None ? 1 : 0,
+                                     device_check(op)});
   }
 };
 

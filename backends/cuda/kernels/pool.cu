@@ -85,7 +85,8 @@ struct MaxPool {
     const Place o = output_place(g, i);
     const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
     Math best = functors::lowest_of<Math>();
-    int64_t where = (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
+    int64_t where =
+        (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
     for_each_tap(g, o, [&](int64_t at) {
       const Math value = static_cast<Math>(plane[at * g.inner]);
       if (value > best || value != value) {
@@ -152,7 +153,9 @@ struct AvgPoolBackward {
   PoolGeometry g;
   PoolDivisor divisor;
 
-  __device__ static bool holds(const PoolAxis& axis, int64_t o, int64_t p) { return axis.begin(o) <= p && p < axis.end(o); }
+  __device__ static bool holds(const PoolAxis& axis, int64_t o, int64_t p) {
+    return axis.begin(o) <= p && p < axis.end(o);
+  }
   __device__ void operator()(int64_t i) const {
     const Place p = input_place(g, i);
     const T* plane = grad_out + p.plane * g.output_plane() * g.inner + p.c;
@@ -177,9 +180,9 @@ struct MaxPoolBackwardLoop {
   static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices, const PoolGeometry& g) {
     const char* op = kernels::max_pool_backward.name();
     for_each_index(op, indices.numel(), CheckIndices{indices.data_ptr<int64_t>(), g.input_plane(), device_check(op)});
-    for_each_index(op, grad_input.numel(),
-                   MaxPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(),
-                                      g});
+    for_each_index(
+        op, grad_input.numel(),
+        MaxPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(), g});
   }
 };
 struct AvgPoolLoop {

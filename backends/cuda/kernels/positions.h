@@ -41,7 +41,7 @@ struct Positions {
     dim[dims++] = next;
   }
   void prepare() {
-    if (count >= int64_t{1} << 31) return;
+    if (count == 0 || count >= int64_t{1} << 31) return;
     for (int d = 0; d < dims; ++d) divider[d] = Divider(static_cast<uint32_t>(dim[d].size));
   }
   bool is_run() const { return dims == 0 || (dims == 1 && dim[0].stride == 1); }

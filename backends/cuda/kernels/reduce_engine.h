@@ -117,9 +117,8 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
 
 // A thread row an output. Rows of fewer than kLanes threads would miss ends of a run, so blockDim.x >= kLanes.
 template <class T, int kLanes, class F, class Sink>
-__global__ void __launch_bounds__(kThreads)
-    rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials, int64_t piece,
-                const __grid_constant__ ReduceShape g) {
+__global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
+                                                        int64_t piece, const __grid_constant__ ReduceShape g) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < g.kept.count; first += step) {
     const int64_t o = first + threadIdx.y;
@@ -142,9 +141,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // kLanes neighbouring outputs a thread; the thread rows share out the elements.
 template <class T, int kLanes, class F, class Sink>
-__global__ void __launch_bounds__(kThreads)
-    columns_kernel(const T* x, F f, Sink sink, typename F::Acc* partials, int64_t piece,
-                   const __grid_constant__ ReduceShape g) {
+__global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
+                                                           int64_t piece, const __grid_constant__ ReduceShape g) {
   using Acc = typename F::Acc;
   using Vector = Lanes<T, kLanes>;
   __shared__ alignas(16) unsigned char memory[kThreads * kLanes * sizeof(Acc)];
@@ -159,7 +157,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) acc[l] = f.identity();
     if (column < g.columns) {
-      const int64_t begin = blockIdx.y * piece, end = std::min<int64_t>(g.reduced.count, begin + piece), step = blockDim.y;
+      const int64_t begin = blockIdx.y * piece, end = std::min<int64_t>(g.reduced.count, begin + piece),
+                    step = blockDim.y;
       int64_t i = begin + threadIdx.y;
       for (; i + (kUnroll - 1) * step < end; i += kUnroll * step) {
         Vector value[kUnroll];
@@ -210,9 +209,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // Combines the `pieces` accumulators of each output.
 template <class F, class Sink>
-__global__ void __launch_bounds__(kThreads)
-    finish_kernel(const typename F::Acc* partials, F f, Sink sink, int64_t pieces,
-                  const __grid_constant__ ReduceShape g) {
+__global__ void __launch_bounds__(kThreads) finish_kernel(const typename F::Acc* partials, F f, Sink sink,
+                                                          int64_t pieces, const __grid_constant__ ReduceShape g) {
   const int64_t outputs = g.kept.count * g.columns, step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < outputs; first += step) {
     const int64_t o = first + threadIdx.y;

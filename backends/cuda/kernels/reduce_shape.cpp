@@ -96,7 +96,8 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
   } else {
     // Some accesses for every thread, and a whole warp at least where there are as many elements.
     const int64_t accesses = (g.reduced.count + lanes - 1) / lanes;
-    across = std::min(kThreads, power_of_two_at_least(std::max<int64_t>(accesses / 8, std::min<int64_t>(accesses, 32))));
+    across =
+        std::min(kThreads, power_of_two_at_least(std::max<int64_t>(accesses / 8, std::min<int64_t>(accesses, 32))));
     across = std::max<int64_t>(across, lanes);
     blocks = (g.kept.count + kThreads / across - 1) / (kThreads / across);
   }

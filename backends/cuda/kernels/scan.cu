@@ -1,8 +1,8 @@
 // Running sums and products.
 #include "core/ops/scan.h"
 
-#include "backends/cuda/kernels/scan_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/scan_engine.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
@@ -13,7 +13,9 @@ template <class Out, class F>
 struct StoreScan {
   Out* out;
   F f;
-  __device__ void operator()(int64_t at, const typename F::Acc& acc) const { out[at] = static_cast<Out>(f.result(acc)); }
+  __device__ void operator()(int64_t at, const typename F::Acc& acc) const {
+    out[at] = static_cast<Out>(f.result(acc));
+  }
 };
 
 // Running sums of float keep their carry in double, as the CPU's do.

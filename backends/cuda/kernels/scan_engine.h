@@ -10,9 +10,9 @@ namespace rush::cuda {
 
 // Note [How a scan runs on the GPU]
 // A line along the last dimension is walked by a warp, 32 elements at a time; along another dimension by a thread, so
-// that neighbouring threads walk neighbouring lines. Where there are few lines, each is cut into chunks: first the total
-// of every chunk is taken, then the totals are scanned, then the chunks, each from what came before it. The cuts follow
-// from the shape and the device, so results repeat.
+// that neighbouring threads walk neighbouring lines. Where there are few lines, each is cut into chunks: first the
+// total of every chunk is taken, then the totals are scanned, then the chunks, each from what came before it. The cuts
+// follow from the shape and the device, so results repeat.
 enum class ScanPhase { Totals, Prefixes, Elements };
 
 // F, besides what a reduction's functor has, may take(acc, x, i) with the element's place in the line; combine(a, b) is
@@ -126,7 +126,7 @@ void scan(const char* op, const T* x, const F& f, const Sink& sink, const AlongD
   const int64_t per_block = by_warps ? kThreads / 32 : kThreads;
   const auto launch = [&](ScanPhase phase, int64_t tasks) {
     kernel<<<static_cast<unsigned>((tasks + per_block - 1) / per_block), kThreads, 0, current_stream()>>>(call, tasks,
-                                                                                                        phase);
+                                                                                                          phase);
     RUSH_CUDA_LAUNCHED(op);
   };
   if (chunks > 1) {

@@ -1,6 +1,6 @@
 // Running extremes and log-sum-exps.
-#include "backends/cuda/kernels/scan_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/scan_engine.h"
 #include "backends/functors/scan.h"
 #include "core/ops/scan.h"
 
@@ -71,9 +71,9 @@ void logcumsumexp(const Tensor& output, const Tensor& input, const AlongDim& sha
 void cumulative_extreme(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
                         bool largest) {
   const ScalarType dtype = input.scalar_type();
-  (largest ? pick<ExtremeScan<functors::NotSmaller>>(RealAndBoolTypes(), dtype, "cummax")
-           : pick<ExtremeScan<functors::NotLarger>>(RealAndBoolTypes(), dtype, "cummin"))(values, indices, input,
-                                                                                          shape);
+  (largest
+       ? pick<ExtremeScan<functors::NotSmaller>>(RealAndBoolTypes(), dtype, "cummax")
+       : pick<ExtremeScan<functors::NotLarger>>(RealAndBoolTypes(), dtype, "cummin"))(values, indices, input, shape);
 }
 
 }  // namespace

@@ -4,16 +4,15 @@
 
 #include "backends/cuda/kernels/online_sum.h"
 #include "backends/cuda/kernels/reduce_engine.h"
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 
 namespace rush::cuda {
 
 namespace {
 
 template <class T, bool kWide>
-__global__ void __launch_bounds__(1024)
-    softmax_rows(T* out, const T* x, int64_t rows, int64_t n, bool log) {
+__global__ void __launch_bounds__(1024) softmax_rows(T* out, const T* x, int64_t rows, int64_t n, bool log) {
   using Math = opmath_t<T>;
   HeldRow<T, kWide> row;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
@@ -30,7 +29,8 @@ __global__ void __launch_bounds__(1024)
     });
     sum = sum_row(sum);
     const Math scale = log ? largest + std::log(sum) : 1 / sum;
-    row.for_each(size, [&](int v, int l) { row.value[v][l] = log ? row.value[v][l] - scale : row.value[v][l] * scale; });
+    row.for_each(size,
+                 [&](int v, int l) { row.value[v][l] = log ? row.value[v][l] - scale : row.value[v][l] * scale; });
     row.store(out + r * n, size);
   }
 }

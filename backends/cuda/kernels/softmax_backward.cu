@@ -1,6 +1,6 @@
 // The gradients of softmax, (g - sum(g o)) o, and of log_softmax, g - e^o sum(g), for the output o.
-#include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 #include "core/ops/softmax.h"
 
 namespace rush::cuda {
@@ -76,7 +76,10 @@ struct SoftmaxBackwardLoop {
       const RowLaunch l(shape.outer, shape.size, RowAccess<T, false>::kHeld);
       backward_rows<T, false><<<l.grid, l.block, 0, current_stream()>>>(out, g, o, shape.outer, shape.size, log);
     } else {
-      const unsigned across = shape.inner >= 32 ? 32 : shape.inner == 1 ? 1 : 8, threads = shape.inner == 1 ? 1024 : 256;
+      const unsigned across = shape.inner >= 32  ? 32
+                              : shape.inner == 1 ? 1
+                                                 : 8,
+                     threads = shape.inner == 1 ? 1024 : 256;
       const int64_t tiles = (shape.inner + across - 1) / across;
       const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer * tiles, 1 << 30));
       backward_lines<<<blocks, dim3(across, threads / across), 0, current_stream()>>>(out, g, o, shape, log);

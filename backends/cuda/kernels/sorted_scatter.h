@@ -29,9 +29,9 @@ void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, i
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order);
 
 // Note [Chunks of sorted offsets]
-// The sorted offsets are cut into chunks of kScatterChunk. A thread walks a chunk and combines the values of each run of
-// equal offsets. A run that lies within a chunk is written at once. Of one that goes beyond, every chunk leaves its part
-// in scratch memory: `tails` has the part of the chunk where the run starts, `heads` those of the others; a second
+// The sorted offsets are cut into chunks of kScatterChunk. A thread walks a chunk and combines the values of each run
+// of equal offsets. A run that lies within a chunk is written at once. Of one that goes beyond, every chunk leaves its
+// part in scratch memory: `tails` has the part of the chunk where the run starts, `heads` those of the others; a second
 // kernel joins them. A run of any length is so shared out to many threads, and cut in the same places every time.
 inline constexpr int64_t kScatterChunk = 64;
 

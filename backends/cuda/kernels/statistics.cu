@@ -28,9 +28,9 @@ struct MomentsLoop {
   static void run(const Tensor& variance, const Tensor& mean, const Tensor& input, IntArrayRef dims, double correction,
                   bool root) {
     using F = functors::Moments<opmath_t<T>, opmath_t<T>>;
-    reduce_with<T>("var", F(), variance, input, dims,
-                   StoreMoments<T, F>{variance.data_ptr<T>(), mean.defined() ? mean.data_ptr<T>() : nullptr, correction,
-                                      root});
+    reduce_with<T>(
+        "var", F(), variance, input, dims,
+        StoreMoments<T, F>{variance.data_ptr<T>(), mean.defined() ? mean.data_ptr<T>() : nullptr, correction, root});
   }
 };
 

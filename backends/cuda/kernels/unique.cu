@@ -6,8 +6,8 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/line_order.h"
 #include "backends/cuda/kernels/read_back.h"
-#include "backends/cuda/kernels/sort_pairs.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/sort_pairs.h"
 #include "backends/functors/sort_key.h"
 #include "core/ops/scan.h"
 

@@ -59,7 +59,7 @@ cudaDataType data_type(ScalarType dtype) {
 
 Tensor transposed(const Tensor& t) {  // (B, n, m) -> (B, m, n)
   return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
-                           t.storage_offset());
+                                 t.storage_offset());
 }
 Tensor row_major_copy(const Tensor& t) {
   Tensor copy = rush::detail::empty_contiguous(t.sizes(), t.scalar_type(), t.device());
@@ -94,8 +94,8 @@ LuFactors factor_lu(const Solver& solver, const Tensor& a, const Tensor& info) {
   const LuFactors lu{row_major_copy(a), rush::detail::empty_contiguous({a.size(0), n}, kInt64, a.device())};
   const cudaDataType type = data_type(a.scalar_type());
   size_t on_device = 0, on_host = 0;
-  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, n, type, lu.factors.data_ptr(), n,
-                                                  type, &on_device, &on_host));
+  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, n, type, lu.factors.data_ptr(),
+                                                  n, type, &on_device, &on_host));
   Workspace work(on_device, on_host);
   for (int64_t i = 0; i < a.size(0); ++i) {
     RUSH_CUSOLVER_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, n, type, matrix_data(lu.factors, i), n,
@@ -205,7 +205,8 @@ struct QrLoop {
       factor(solver, columns, tau, n, m, status.as<int32_t>());
     }
     // R is the upper triangle of the first rows.
-    const Tensor rows = rush::detail::make_view(columns, {batch, r.size(1), m}, {n * m, 1, n}, columns.storage_offset());
+    const Tensor rows =
+        rush::detail::make_view(columns, {batch, r.size(1), m}, {n * m, 1, n}, columns.storage_offset());
     kernels::triangle(kCUDA, r, rows, 0, true);
     if (!q.defined()) return;
     const int64_t wanted = q.size(2), shared = std::min(wanted, m);
@@ -219,8 +220,8 @@ struct QrLoop {
       const Solver solver;
       const auto rows_of_q = static_cast<int>(n), columns_of_q = static_cast<int>(wanted), count = static_cast<int>(k);
       int size = 0;
-      RUSH_CUSOLVER_CHECK(orgqr_size(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, 0), rows_of_q,
-                                     matrix<T>(tau, 0), &size));
+      RUSH_CUSOLVER_CHECK(orgqr_size(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, 0),
+                                     rows_of_q, matrix<T>(tau, 0), &size));
       const Scratch work(static_cast<size_t>(size) * sizeof(T));
       for (int64_t i = 0; i < batch; ++i) {
         RUSH_CUSOLVER_CHECK(orgqr(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, i), rows_of_q,
@@ -289,15 +290,16 @@ struct SvdLoop {
       const Solver solver;
       gesvdjInfo_t settings = nullptr;
       RUSH_CUSOLVER_CHECK(cusolverDnCreateGesvdjInfo(&settings));
-      const std::unique_ptr<gesvdjInfo, cusolverStatus_t (*)(gesvdjInfo_t)> owner(settings, cusolverDnDestroyGesvdjInfo);
+      const std::unique_ptr<gesvdjInfo, cusolverStatus_t (*)(gesvdjInfo_t)> owner(settings,
+                                                                                  cusolverDnDestroyGesvdjInfo);
       const auto values = [&](int64_t i) { return s.data_ptr<Real>() + i * k; };
       int size = 0;
-      RUSH_CUSOLVER_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0), matrix<T>(vh, 0),
-                                      m, matrix<T>(right, 0), n, &size, settings));
+      RUSH_CUSOLVER_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0),
+                                      matrix<T>(vh, 0), m, matrix<T>(right, 0), n, &size, settings));
       const Scratch work(static_cast<size_t>(size) * sizeof(T));
       for (int64_t i = 0; i < a.size(0); ++i) {
-        RUSH_CUSOLVER_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i), m,
-                                   matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
+        RUSH_CUSOLVER_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i),
+                                   m, matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
                                    settings));
       }
     }

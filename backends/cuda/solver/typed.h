@@ -5,10 +5,10 @@
 
 namespace rush::cuda {
 
-#define RUSH_FORALL_SOLVER_TYPES(X)              \
-  X(Sorgqr, Sgesvdj, Strsm, float, float)        \
-  X(Dorgqr, Dgesvdj, Dtrsm, double, double)      \
-  X(Cungqr, Cgesvdj, Ctrsm, cuComplex, float)    \
+#define RUSH_FORALL_SOLVER_TYPES(X)           \
+  X(Sorgqr, Sgesvdj, Strsm, float, float)     \
+  X(Dorgqr, Dgesvdj, Dtrsm, double, double)   \
+  X(Cungqr, Cgesvdj, Ctrsm, cuComplex, float) \
   X(Zungqr, Zgesvdj, Ztrsm, cuDoubleComplex, double)
 
 #define RUSH_SOLVER_OVERLOADS(qr, svd, solve, T, Real)                                                                \
