@@ -1,6 +1,7 @@
 // Batch norm: through cuDNN, and for what that does not take, statistics by the reduction engine and the rest element
 // by element.
 #include "backends/cuda/dnn/batch_norm.h"
+#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
@@ -11,11 +12,6 @@ namespace rush::cuda {
 namespace {
 
 using kernels::ChannelLayout;
-
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data_ptr<T>() : nullptr;
-}
 
 ReduceDims over_channels(const ChannelLayout& l) {
   return {{l.outer, l.channels * l.inner, 0, true}, {l.channels, l.inner, 1, false}, {l.inner, 1, 0, true}};

@@ -1,4 +1,5 @@
 // Group norm: statistics of each group by the reduction engine, the rest element by element.
+#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/functors/reduce.h"
@@ -9,11 +10,6 @@ namespace rush::cuda {
 namespace {
 
 using kernels::GroupLayout;
-
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data_ptr<T>() : nullptr;
-}
 
 // What lies where in (N, groups, channels in a group, positions); null stands for weight 1 and bias 0.
 template <class T>

@@ -1,5 +1,6 @@
 // Layer norm and RMS norm, forward. A row stays in registers, see Note [Rows in registers]; of longer ones the moments
 // are a reduction, and what is left is element-wise.
+#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
@@ -9,11 +10,6 @@
 namespace rush::cuda {
 
 namespace {
-
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data_ptr<T>() : nullptr;
-}
 
 // y = (x - mean) rstd w + b; null stands for weight 1, bias 0 and, in RMS norm, for mean 0.
 template <class T>

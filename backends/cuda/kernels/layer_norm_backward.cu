@@ -2,6 +2,7 @@
 //   dx = rstd (g - mean(g) - x^ mean(g x^)),   dw = sum(dy x^),   db = sum(dy),
 // where RMS norm lacks mean(g). A block keeps rows in registers, one after the other, and with them its share of dw and
 // db; the shares are added by a reduction. Rows too long for that are reduced, and read again.
+#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
@@ -13,11 +14,6 @@ namespace rush::cuda {
 namespace {
 
 constexpr int kHold = 8;  // of each of four rows
-
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data_ptr<T>() : nullptr;
-}
 
 template <class Math>
 struct Sums {
