@@ -11,7 +11,6 @@ namespace {
 // The best element and its number; of equals the first. No element has the number -1.
 template <class Math, class Better>
 struct BestOf {
-  static constexpr bool kNarrow = true;
   using In = Math;
   struct Acc {
     Math value;
@@ -42,7 +41,7 @@ template <class Better>
 struct ExtremeIndex {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
-    using F = BestOf<opmath_t<T>, Better>;
+    using F = Narrow<BestOf<opmath_t<T>, Better>>;
     const ReduceDims dims = {{shape.outer, shape.size * shape.inner, shape.inner, false},
                              {shape.size, shape.inner, 0, true},
                              {shape.inner, 1, 1, false}};

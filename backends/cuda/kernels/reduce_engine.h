@@ -24,7 +24,7 @@ namespace rush::cuda {
 // A functor may have, in place of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
 // start and is number i of those that its output is reduced from.
 
-// A functor, by its member kNarrow, that is too rarely used or too slow for kernels of wide accesses.
+// Marks a functor that is too rarely used or too slow for kernels of wide accesses.
 template <class F>
 struct Narrow : F {
   static constexpr bool kNarrow = true;
