@@ -199,24 +199,24 @@ struct NormMin : NormSum<T> {  // p = -inf
   RUSH_HD Acc combine(Acc a, Acc b) const { return TakeMin()(a, b); }
 };
 
-// Mean and sum of squared deviations from it, in double; T is the element's type. One element at a time by Welford's
+// Mean and sum of squared deviations from it, kept in M; T is the element's type. One element at a time by Welford's
 // update, two sets by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 // variances" (1979), equations 1.3 to 2.1.
-template <class T>
+template <class T, class M = double>
 struct Moments {
   using In = T;
   struct Acc {
-    double count, mean, squares;
+    M count, mean, squares;
   };
   RUSH_HD Acc identity() const { return {0, 0, 0}; }
   RUSH_HD Acc take(Acc acc, In x) const {
-    const double count = acc.count + 1, delta = x - acc.mean, mean = acc.mean + delta / count;
+    const M count = acc.count + 1, delta = x - acc.mean, mean = acc.mean + delta / count;
     return {count, mean, acc.squares + delta * (x - mean)};
   }
   RUSH_HD Acc combine(Acc a, Acc b) const {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
-    const double count = a.count + b.count, delta = b.mean - a.mean, share = b.count / count;
+    const M count = a.count + b.count, delta = b.mean - a.mean, share = b.count / count;
     return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
   }
   // The variance with `correction` taken off the count; NaN or infinite where nothing is left to divide by.

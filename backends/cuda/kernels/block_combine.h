@@ -1,0 +1,65 @@
+// Combining the accumulators of the threads of a block, in an order that depends on the block's shape alone.
+#pragma once
+#include <cstdint>
+
+namespace rush::cuda {
+
+// Any trivially copyable value from the lane whose number differs in the bits of `mask`.
+template <class T>
+__device__ T shuffle_xor(const T& value, int mask) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  uint32_t words[kWords] = {};
+  memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) words[w] = __shfl_xor_sync(0xffffffffu, words[w], mask);
+  T other;
+  memcpy(&other, words, sizeof(T));
+  return other;
+}
+
+template <class T>
+__device__ T shuffle_up(const T& value, int delta) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  uint32_t words[kWords] = {};
+  memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) words[w] = __shfl_up_sync(0xffffffffu, words[w], delta);
+  T other;
+  memcpy(&other, words, sizeof(T));
+  return other;
+}
+
+template <class T>
+__device__ T shuffle_from(const T& value, int lane) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  uint32_t words[kWords] = {};
+  memcpy(words, &value, sizeof(T));
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) words[w] = __shfl_sync(0xffffffffu, words[w], lane);
+  T other;
+  memcpy(&other, words, sizeof(T));
+  return other;
+}
+
+// f.combine over the threads of the caller's row of the block (those with its threadIdx.y). blockDim.x is a power of
+// two, the block a multiple of 32 threads; all of them call. Every thread gets the result.
+template <class Acc, class F>
+__device__ Acc combine_row(Acc acc, const F& f) {
+  const int width = static_cast<int>(blockDim.x);
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) {
+    if (mask < width) acc = f.combine(acc, shuffle_xor(acc, mask));
+  }
+  if (width <= 32) return acc;
+  __shared__ alignas(16) unsigned char memory[32 * sizeof(Acc)];
+  Acc* warps = reinterpret_cast<Acc*>(memory);
+  const int per_row = width / 32;
+  if (threadIdx.x % 32 == 0) warps[threadIdx.y * per_row + threadIdx.x / 32] = acc;
+  __syncthreads();
+  Acc total = warps[threadIdx.y * per_row];
+  for (int w = 1; w < per_row; ++w) total = f.combine(total, warps[threadIdx.y * per_row + w]);
+  __syncthreads();
+  return total;
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,197 @@
+// Cross entropy of scores (samples, classes), fused; see Note [Fused cross entropy]. A row of threads takes a sample.
+#include "backends/cuda/device_assert.h"
+#include "backends/cuda/kernels/class_loss.h"
+#include "backends/cuda/kernels/online_sum.h"
+#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+
+namespace rush::cuda {
+
+namespace {
+
+using kernels::CrossEntropyOptions;
+
+template <class T>
+struct Samples {
+  using Math = opmath_t<T>;
+  const T* scores;
+  const int64_t* target;
+  const Math* weight;  // null: ones
+  Math* logsumexp;
+  int64_t count, classes, ignore_index;
+  Math target_share, spread;  // 1 - e and e / C
+  DeviceCheck check;
+
+  __device__ Math weight_of(int64_t c) const { return weight ? weight[c] : Math(1); }
+  // Whether sample i counts; a target that is none of the classes is reported, and does not.
+  __device__ bool counts(int64_t y) const {
+    return y != ignore_index && RUSH_DEVICE_CHECK(y >= 0 && y < classes, check, y, classes);
+  }
+};
+
+template <class T, bool kWide>
+__device__ typename OnlineSum<opmath_t<T>>::Acc take_row(const T* x, int64_t n) {
+  using Math = opmath_t<T>;
+  constexpr int kLanes = RowAccess<T, kWide>::kLanes;
+  const OnlineSum<Math> f;
+  auto acc = f.identity();
+  for (int64_t c = static_cast<int64_t>(threadIdx.x) * kLanes; c < n; c += static_cast<int64_t>(blockDim.x) * kLanes) {
+    const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) acc = f.take(acc, static_cast<Math>(lanes.lane[l]));
+  }
+  return acc;
+}
+
+// Writes the log-sum-exp, loss and weight of every sample.
+template <class T, bool kWide>
+__global__ void __launch_bounds__(1024) forward_kernel(Samples<T> s, LossShare<opmath_t<T>>* shares) {
+  using Math = opmath_t<T>;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < s.count; first += step) {
+    const int64_t i = first + threadIdx.y, n = i < s.count ? s.classes : 0;
+    const T* x = s.scores + i * s.classes;
+    const auto acc = combine_row(take_row<T, kWide>(x, n), OnlineSum<Math>());
+    const Math level = std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
+    Math smooth(0);
+    if (s.spread != 0) {
+      for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
+        smooth += s.weight_of(c) * (level - static_cast<Math>(x[c]));
+      smooth = sum_row(smooth);
+    }
+    if (threadIdx.x != 0 || i >= s.count) continue;
+    s.logsumexp[i] = level;
+    const int64_t y = s.target[i];
+    LossShare<Math> share{Math(0), Math(0)};
+    if (s.counts(y)) {
+      share = {s.target_share * s.weight_of(y) * (level - static_cast<Math>(x[y])) + s.spread * smooth, s.weight_of(y)};
+    }
+    shares[i] = share;
+  }
+}
+
+// dx = scale (A softmax(x) - spread w), less the target's share; A is the sum of a sample's weights.
+template <class T>
+struct Gradient {
+  using Math = opmath_t<T>;
+  Samples<T> s;
+  const T* grad;
+  T* dx;
+  const Math *all, *norm;  // the sum of all classes' weights; null: their number. What is divided by; null: one
+  int64_t grad_step;
+};
+
+template <class T, bool kWide>
+__global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
+  using Math = opmath_t<T>;
+  constexpr int kLanes = RowAccess<T, kWide>::kLanes;
+  const Samples<T>& s = call.s;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < s.count; i += step) {
+    const int64_t y = s.target[i];
+    const bool counts = y != s.ignore_index && y >= 0 && y < s.classes;
+    if (threadIdx.x == 0) s.counts(y);
+    const Math scale =
+        counts ? static_cast<Math>(call.grad[i * call.grad_step]) / (call.norm ? *call.norm : Math(1)) : Math(0);
+    const Math own = counts ? s.weight_of(y) : Math(0);
+    const Math total = s.target_share * own + s.spread * (call.all ? *call.all : static_cast<Math>(s.classes));
+    const Math level = s.logsumexp[i];
+    for (int64_t c = static_cast<int64_t>(threadIdx.x) * kLanes; c < s.classes;
+         c += static_cast<int64_t>(blockDim.x) * kLanes) {
+      const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
+      Lanes<T, kLanes> out;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        Math value = total * std::exp(static_cast<Math>(lanes.lane[l]) - level) - s.spread * s.weight_of(c + l);
+        if (c + l == y) value -= s.target_share * own;
+        out.lane[l] = static_cast<T>(counts ? scale * value : Math(0));
+      }
+      *reinterpret_cast<Lanes<T, kLanes>*>(call.dx + i * s.classes + c) = out;
+    }
+  }
+}
+
+template <class T>
+Samples<T> samples_of(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight,
+                      const Tensor& logsumexp, const CrossEntropyOptions& options) {
+  using Math = opmath_t<T>;
+  const int64_t classes = scores.size(-1);
+  return {scores.data_ptr<T>(),
+          target.data_ptr<int64_t>(),
+          weight.defined() ? weight.data_ptr<Math>() : nullptr,
+          logsumexp.data_ptr<Math>(),
+          logsumexp.numel(),
+          classes,
+          options.ignore_index,
+          static_cast<Math>(1 - options.label_smoothing),
+          static_cast<Math>(options.label_smoothing / static_cast<double>(classes)),
+          device_check(op)};
+}
+
+struct CrossEntropyLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& logsumexp, const Tensor& total_weight, const Tensor& scores,
+                  const Tensor& target, const Tensor& weight, const CrossEntropyOptions& options) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::cross_entropy.name();
+    const Samples<T> s = samples_of<T>(op, scores, target, weight, logsumexp, options);
+    const Scratch shares(static_cast<size_t>(s.count) * sizeof(LossShare<Math>));
+    auto* each = shares.as<LossShare<Math>>();
+    if (s.count > 0) {
+      const bool wide = rows_are_wide<T>(s.classes, s.scores);
+      const RowLaunch l(s.count, s.classes, 16);
+      (wide ? forward_kernel<T, true> : forward_kernel<T, false>)<<<l.grid, l.block, 0, current_stream()>>>(s, each);
+      RUSH_CUDA_LAUNCHED(op);
+    }
+    store_losses<T>(op, each, s.count, output, total_weight.data_ptr<Math>(), options.reduction, true);
+  }
+};
+
+struct CrossEntropyBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& scores, const Tensor& target,
+                  const Tensor& weight, const Tensor& logsumexp, const Tensor& total_weight,
+                  const CrossEntropyOptions& options) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::cross_entropy_backward.name();
+    const Samples<T> s = samples_of<T>(op, scores, target, weight, logsumexp, options);
+    if (s.count * s.classes == 0) return;
+    const Scratch all(sizeof(Math));
+    if (s.weight) {
+      using Add = functors::Sum<Math>;
+      reduce_dims(op, s.weight, Add(), StoreResult<Math, Add>{all.as<Math>(), Add()}, {{s.classes, 1, 0, true}});
+    }
+    const Gradient<T> call{s,
+                           grad_output.data_ptr<T>(),
+                           grad_input.data_ptr<T>(),
+                           s.weight ? all.as<Math>() : nullptr,
+                           options.reduction == Reduction::Mean ? total_weight.data_ptr<Math>() : nullptr,
+                           options.reduction == Reduction::None ? 1 : 0};
+    const bool wide = rows_are_wide<T>(s.classes, s.scores, call.dx);
+    const RowLaunch l(s.count, s.classes, 16);
+    (wide ? backward_kernel<T, true> : backward_kernel<T, false>)<<<l.grid, l.block, 0, current_stream()>>>(call);
+    RUSH_CUDA_LAUNCHED(op);
+  }
+};
+
+void cross_entropy(const Tensor& output, const Tensor& logsumexp, const Tensor& total_weight, const Tensor& scores,
+                   const Tensor& target, const Tensor& weight, const CrossEntropyOptions& options) {
+  pick<CrossEntropyLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss")(output, logsumexp, total_weight,
+                                                                                       scores, target, weight, options);
+}
+
+void cross_entropy_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& scores,
+                            const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
+                            const Tensor& total_weight, const CrossEntropyOptions& options) {
+  pick<CrossEntropyBackwardLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss_backward")(
+      grad_input, grad_output, scores, target, weight, logsumexp, total_weight, options);
+}
+
+}  // namespace
+
+void register_cross_entropy() {
+  kernels::cross_entropy.set(kCUDA, cross_entropy);
+  kernels::cross_entropy_backward.set(kCUDA, cross_entropy_backward);
+}
+
+}  // namespace rush::cuda

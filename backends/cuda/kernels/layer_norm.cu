@@ -1,0 +1,121 @@
+// Layer norm and RMS norm, forward. A row stays in registers, see Note [Rows in registers]; of longer ones the moments
+// are a reduction, and what is left is element-wise.
+#include "backends/cuda/kernels/optional_data.h"
+#include "backends/cuda/kernels/reduce_engine.h"
+#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+#include "backends/functors/reduce.h"
+#include "core/ops/norm.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// y = (x - mean) rstd w + b; null stands for weight 1, bias 0 and, in RMS norm, for mean 0.
+template <class T>
+struct Forward {
+  using Math = opmath_t<T>;
+  const T* x;
+  T* y;
+  Math *mean, *rstd;
+  const Math *weight, *bias;
+  int64_t rows, n;
+  double eps;
+
+  __device__ Math normalised(Math value, Math centre, Math r, int64_t column) const {
+    value = (value - centre) * r;
+    if (weight) value *= weight[column];
+    if (bias) value += bias[column];
+    return value;
+  }
+  __device__ void operator()(int64_t i) const {
+    const int64_t row = i / n;
+    y[i] = static_cast<T>(normalised(static_cast<Math>(x[i]), mean ? mean[row] : Math(0), rstd[row], i % n));
+  }
+};
+
+template <class T, bool kWide>
+__global__ void __launch_bounds__(1024) forward_rows(Forward<T> call) {
+  using Math = opmath_t<T>;
+  using Row = HeldRow<T, kWide>;
+  Row row;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < call.rows; first += step) {
+    const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
+    row.load(call.x + r * call.n, n, Math(0));
+    const Math count = static_cast<Math>(call.n);
+    Math centre(0), squares(0);
+    if (call.mean) {
+      row.for_each(n, [&](int v, int l) { centre += row.value[v][l]; });
+      centre = sum_row(centre) / count;
+    }
+    row.for_each(n, [&](int v, int l) { squares += (row.value[v][l] - centre) * (row.value[v][l] - centre); });
+    const Math rstd = 1 / std::sqrt(sum_row(squares) / count + static_cast<Math>(call.eps));
+    row.for_each(
+        n, [&](int v, int l) { row.value[v][l] = call.normalised(row.value[v][l], centre, rstd, Row::column(v) + l); });
+    row.store(call.y + r * call.n, n);
+    if (threadIdx.x == 0 && r < call.rows) {
+      if (call.mean) call.mean[r] = centre;
+      call.rstd[r] = rstd;
+    }
+  }
+}
+
+template <class Math>
+struct StoreRowMoments {
+  Math *mean, *rstd;
+  double eps;
+  __device__ void operator()(int64_t at, const typename functors::Moments<Math, Math>::Acc& acc) const {
+    double variance = static_cast<double>(acc.squares) / acc.count;
+    if (mean) {
+      mean[at] = acc.mean;
+    } else {
+      variance += static_cast<double>(acc.mean) * acc.mean;  // about zero
+    }
+    rstd[at] = static_cast<Math>(1 / std::sqrt(variance + eps));
+  }
+};
+
+struct LayerNormLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input,
+                  const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::layer_norm.name();
+    const Forward<T> call{input.data_ptr<T>(),
+                          output.data_ptr<T>(),
+                          data_or_null<Math>(mean),
+                          rstd.data_ptr<Math>(),
+                          data_or_null<Math>(weight),
+                          data_or_null<Math>(bias),
+                          rstd.numel(),
+                          columns,
+                          eps};
+    if (call.rows == 0) return;
+    if (rows_are_wide<T>(columns, call.x, call.y) && columns <= RowAccess<T, true>::kLongest) {
+      const RowLaunch l(call.rows, columns, RowAccess<T, true>::kHeld);
+      forward_rows<T, true><<<l.grid, l.block, 0, current_stream()>>>(call);
+      RUSH_CUDA_LAUNCHED(op);
+    } else if (columns <= RowAccess<T, false>::kLongest) {
+      const RowLaunch l(call.rows, columns, RowAccess<T, false>::kHeld);
+      forward_rows<T, false><<<l.grid, l.block, 0, current_stream()>>>(call);
+      RUSH_CUDA_LAUNCHED(op);
+    } else {
+      const ReduceDims dims = {{call.rows, columns, 1, false}, {columns, 1, 0, true}};
+      reduce_dims(op, call.x, functors::Moments<Math, Math>(), StoreRowMoments<Math>{call.mean, call.rstd, eps}, dims);
+      for_each_index(op, call.rows * columns, call);
+    }
+  }
+};
+
+void layer_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input, const Tensor& weight,
+                const Tensor& bias, int64_t columns, double eps) {
+  pick<LayerNormLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm")(output, mean, rstd, input, weight, bias,
+                                                                           columns, eps);
+}
+
+}  // namespace
+
+void register_layer_norm() { kernels::layer_norm.set(kCUDA, layer_norm); }
+
+}  // namespace rush::cuda

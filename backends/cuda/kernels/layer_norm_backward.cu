@@ -1,0 +1,243 @@
+// Layer norm and RMS norm, backward. With x^ = (x - mean) rstd and g = dy w,
+//   dx = rstd (g - mean(g) - x^ mean(g x^)),   dw = sum(dy x^),   db = sum(dy),
+// where RMS norm lacks mean(g). A block keeps rows in registers, one after the other, and with them its share of dw and
+// db; the shares are added by a reduction. Rows too long for that are reduced, and read again.
+#include "backends/cuda/kernels/optional_data.h"
+#include "backends/cuda/kernels/reduce_engine.h"
+#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+#include "backends/functors/reduce.h"
+#include "core/ops/norm.h"
+
+namespace rush::cuda {
+
+namespace {
+
+constexpr int kHold = 8;  // of each of four rows
+
+template <class Math>
+struct Sums {
+  Math g, g_hat;
+};
+template <class Math>
+struct AddSums {
+  using Acc = Sums<Math>;
+  __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
+};
+
+template <class T>
+struct Backward {
+  using Math = opmath_t<T>;
+  const T *dy, *x;
+  T* dx;                             // null: not wanted
+  const Math *mean, *rstd, *weight;  // null: none subtracted, ones
+  int64_t rows, n;
+
+  __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
+  __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
+  __device__ Math g(int64_t i, int64_t column) const {
+    return static_cast<Math>(dy[i]) * (weight ? weight[column] : Math(1));
+  }
+};
+
+// Adds what the thread rows of a block hold; the first of them has the sum.
+template <class Row, class Math>
+__device__ void add_thread_rows(Row& row, Math* shared) {
+#pragma unroll
+  for (int v = 0; v < Row::Access::kVectors; ++v) {
+#pragma unroll
+    for (int l = 0; l < Row::Access::kLanes; ++l) {
+      shared[threadIdx.y * blockDim.x + threadIdx.x] = row.value[v][l];
+      __syncthreads();
+      for (unsigned y = 1; threadIdx.y == 0 && y < blockDim.y; ++y)
+        row.value[v][l] += shared[y * blockDim.x + threadIdx.x];
+      __syncthreads();
+    }
+  }
+}
+
+// The block's shares of dw and db go to row blockIdx.x of `shares` (blocks, 2, n), which may be null.
+template <class T, bool kWide>
+__global__ void __launch_bounds__(1024) backward_rows(Backward<T> call, opmath_t<T>* shares) {
+  using Math = opmath_t<T>;
+  using Row = HeldRow<T, kWide, kHold>;
+  Row dw, db;
+  dw.fill(Math(0));
+  db.fill(Math(0));
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < call.rows; first += step) {
+    const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
+    Row g, hat;
+    hat.load(call.x + r * call.n, n, Math(0));
+    g.load(call.dy + r * call.n, n, Math(0));
+    const Math centre = n ? call.centre(r) : Math(0), rstd = n ? call.rstd[r] : Math(0);
+    Sums<Math> sums{Math(0), Math(0)};
+    g.for_each(n, [&](int v, int l) {
+      const Math dy = g.value[v][l], h = (hat.value[v][l] - centre) * rstd;
+      dw.value[v][l] += dy * h;
+      db.value[v][l] += dy;
+      const Math scaled = call.weight ? dy * call.weight[Row::column(v) + l] : dy;
+      g.value[v][l] = scaled;
+      hat.value[v][l] = h;
+      sums.g += scaled;
+      sums.g_hat += scaled * h;
+    });
+    if (!call.dx) continue;
+    sums = combine_row(sums, AddSums<Math>());
+    const Math count = static_cast<Math>(call.n);
+    const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
+    g.for_each(n, [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope); });
+    g.store(call.dx + r * call.n, n);
+  }
+  if (!shares) return;
+  if (blockDim.y > 1) {
+    __shared__ Math shared[kThreads];
+    add_thread_rows(dw, shared);
+    add_thread_rows(db, shared);
+    if (threadIdx.y > 0) return;
+  }
+  Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * call.n;
+  dw.for_each(call.n, [&](int v, int l) {
+    share[Row::column(v) + l] = dw.value[v][l];
+    share[call.n + Row::column(v) + l] = db.value[v][l];
+  });
+}
+
+// ---- rows of any length ----
+
+template <class T>
+struct RowSums {
+  using In = opmath_t<T>;
+  using Acc = Sums<In>;
+  Backward<T> call;
+  __device__ Acc identity() const { return {In(0), In(0)}; }
+  __device__ Acc take_at(const Acc& acc, In, int64_t at, int64_t column) const {
+    const In g = call.g(at, column);
+    return {acc.g + g, acc.g_hat + g * call.hat(at, at / call.n)};
+  }
+  __device__ Acc combine(const Acc& a, const Acc& b) const { return AddSums<In>().combine(a, b); }
+};
+
+template <class T>
+struct ColumnSums {
+  using In = opmath_t<T>;
+  using Acc = Sums<In>;
+  Backward<T> call;
+  __device__ Acc identity() const { return {In(0), In(0)}; }
+  __device__ Acc take_at(const Acc& acc, In dy, int64_t at, int64_t row) const {
+    return {acc.g + dy, acc.g_hat + dy * call.hat(at, row)};
+  }
+  __device__ Acc combine(const Acc& a, const Acc& b) const { return AddSums<In>().combine(a, b); }
+};
+
+template <class Math>
+struct StoreSums {
+  Sums<Math>* out;
+  __device__ void operator()(int64_t at, const Sums<Math>& sums) const { out[at] = sums; }
+};
+template <class Math>
+struct StoreParameters {
+  Math *dw, *db;
+  __device__ void operator()(int64_t at, const Sums<Math>& sums) const {
+    if (dw) dw[at] = sums.g_hat;
+    if (db) db[at] = sums.g;
+  }
+};
+
+template <class T>
+struct InputGradient {
+  using Math = opmath_t<T>;
+  Backward<T> call;
+  const Sums<Math>* sums;
+  __device__ void operator()(int64_t i) const {
+    const int64_t row = i / call.n;
+    const Math count = static_cast<Math>(call.n), mean_g = call.mean ? sums[row].g / count : Math(0);
+    call.dx[i] = static_cast<T>(call.rstd[row] *
+                                (call.g(i, i % call.n) - mean_g - call.hat(i, row) * (sums[row].g_hat / count)));
+  }
+};
+
+// Adds a share's row to dw, then to db.
+template <class Math>
+struct StoreShares {
+  Math *dw, *db;
+  int64_t n;
+  __device__ void operator()(int64_t at, Math sum) const {
+    if (at < n) {
+      if (dw) dw[at] = sum;
+    } else if (db) {
+      db[at - n] = sum;
+    }
+  }
+};
+
+struct LayerNormBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
+                  const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                  const Tensor& weight, int64_t columns) {
+    using Math = opmath_t<T>;
+    const Backward<T> call{grad_output.data_ptr<T>(),
+                           input.data_ptr<T>(),
+                           data_or_null<T>(grad_input),
+                           data_or_null<Math>(mean),
+                           rstd.data_ptr<Math>(),
+                           data_or_null<Math>(weight),
+                           rstd.numel(),
+                           columns};
+    Math *dw = data_or_null<Math>(grad_weight), *db = data_or_null<Math>(grad_bias);
+    if (columns == 0) return;
+    const bool wide =
+        rows_are_wide<T>(columns, call.dy, call.x) && (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
+    if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) return held<T, true>(call, dw, db);
+    if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) return held<T, false>(call, dw, db);
+    reduced(call, dw, db);
+  }
+
+  template <class T, bool kWide>
+  static void held(const Backward<T>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::layer_norm_backward.name();
+    const bool shared = dw || db;
+    // As many blocks as run at once: each adds to its own share.
+    const int64_t per_processor = call.n > RowAccess<T, kWide, kHold>::kLongest / 4 ? 1 : 4;
+    const int64_t most = static_cast<int64_t>(current_properties().multiProcessorCount) * per_processor;
+    const RowLaunch l(call.rows, call.n, RowAccess<T, kWide, kHold>::kHeld, shared ? most : int64_t{1} << 30);
+    const int64_t count = l.grid.x;
+    const Scratch shares(shared ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
+    backward_rows<T, kWide>
+        <<<l.grid, l.block, 0, current_stream()>>>(call, shared ? shares.template as<Math>() : nullptr);
+    RUSH_CUDA_LAUNCHED(op);
+    if (!shared) return;
+    const ReduceDims dims = {{count, 2 * call.n, 0, true}, {2 * call.n, 1, 1, false}};
+    reduce_dims(op, shares.template as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);
+  }
+
+  template <class T>
+  static void reduced(const Backward<T>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::layer_norm_backward.name();
+    if (call.dx && call.rows > 0) {
+      const Scratch sums(static_cast<size_t>(call.rows) * sizeof(Sums<Math>));
+      const ReduceDims rows = {{call.rows, call.n, 1, false}, {call.n, 1, 0, true}};
+      reduce_dims(op, call.dy, RowSums<T>{call}, StoreSums<Math>{sums.as<Sums<Math>>()}, rows);
+      for_each_index(op, call.rows * call.n, InputGradient<T>{call, sums.as<Sums<Math>>()});
+    }
+    if (!dw && !db) return;
+    const ReduceDims columns = {{call.rows, call.n, 0, true}, {call.n, 1, 1, false}};
+    reduce_dims(op, call.dy, ColumnSums<T>{call}, StoreParameters<Math>{dw, db}, columns);
+  }
+};
+
+void layer_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
+                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                         const Tensor& weight, int64_t columns) {
+  pick<LayerNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm_backward")(
+      grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, columns);
+}
+
+}  // namespace
+
+void register_layer_norm_backward() { kernels::layer_norm_backward.set(kCUDA, layer_norm_backward); }
+
+}  // namespace rush::cuda

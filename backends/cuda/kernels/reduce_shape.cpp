@@ -1,0 +1,126 @@
+#include "backends/cuda/kernels/reduce_shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/cuda/device_properties.h"
+
+namespace rush::cuda {
+
+namespace {
+
+constexpr int64_t kThreads = 256;
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+
+bool merges(const ReduceDim& outer, const ReduceDim& inner) {
+  return outer.reduced == inner.reduced && outer.stride == inner.size * inner.stride &&
+         outer.out_stride == inner.size * inner.out_stride;
+}
+
+int64_t power_of_two_at_least(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+bool divides_all(int64_t lanes, const Positions& positions, int first) {
+  for (int d = first; d < positions.dims; ++d) {
+    if (positions.dim[d].stride % lanes != 0) return false;
+  }
+  return true;
+}
+
+// Whether 16-byte accesses meet the elements. A single run that is reduced may start and end anywhere.
+bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size, int64_t lanes) {
+  if (lanes == 1) return false;
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(lanes * element_size) == 0;
+  if (g.by_columns) {
+    return aligned && g.column_stride == 1 && g.columns % lanes == 0 && divides_all(lanes, g.kept, 0) &&
+           divides_all(lanes, g.reduced, 0);
+  }
+  if (g.reduced.dims == 0 || g.reduced.dim[0].stride != 1) return false;
+  if (g.reduced.dims == 1) return true;
+  return aligned && g.reduced.dim[0].size % lanes == 0 && divides_all(lanes, g.kept, 0) &&
+         divides_all(lanes, g.reduced, 1);
+}
+
+}  // namespace
+
+ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  ReduceDims all;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
+    all.push_back({input.size(d), input.stride(d), reduced ? 0 : output.stride(d), reduced});
+  }
+  return all;
+}
+
+ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
+  ReduceDims sorted, merged;  // innermost first
+  for (const ReduceDim& d : dims) {
+    if (d.size != 1) sorted.push_back(d);
+  }
+  // A dimension of stride 0 repeats what lies inside it.
+  const auto extent = [](const ReduceDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
+  std::reverse(sorted.begin(), sorted.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const ReduceDim& a, const ReduceDim& b) { return extent(a) < extent(b); });
+  for (const ReduceDim& next : sorted) {
+    if (!merged.empty() && merges(next, merged.back())) {
+      merged.back().size *= next.size;
+    } else {
+      merged.push_back(next);
+    }
+  }
+  by_columns = !merged.empty() && !merged[0].reduced;
+  if (by_columns) {
+    columns = merged[0].size;
+    column_stride = merged[0].stride;
+    column_out_stride = merged[0].out_stride;
+  }
+  for (size_t d = by_columns ? 1 : 0; d < merged.size(); ++d) {
+    const ReduceDim& next = merged[d];
+    (next.reduced ? reduced : kept).append(op, {next.size, next.stride, next.out_stride});
+  }
+  kept.prepare();
+  reduced.prepare();
+}
+
+ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t element_size, int wide) {
+  lanes = is_vectorised(g, data, element_size, wide) ? wide : 1;
+  int64_t across = 1, blocks = 1;
+  if (g.by_columns) {
+    // 32 threads read 512 bytes of a row.
+    across = std::min<int64_t>(32, power_of_two_at_least((g.columns + lanes - 1) / lanes));
+    blocks = g.kept.count * ((g.columns + across * lanes - 1) / (across * lanes));
+  } else {
+    // Some accesses for every thread, and a whole warp at least where there are as many elements.
+    const int64_t accesses = (g.reduced.count + lanes - 1) / lanes;
+    across =
+        std::min(kThreads, power_of_two_at_least(std::max<int64_t>(accesses / 8, std::min<int64_t>(accesses, 32))));
+    across = std::max<int64_t>(across, lanes);
+    blocks = (g.kept.count + kThreads / across - 1) / (kThreads / across);
+  }
+  block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
+  // Below this many elements a piece is not worth its threads.
+  cut(g, blocks, g.by_columns ? kThreads / across * 8 : across * lanes * 8);
+  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));
+
+  const int64_t outputs = g.kept.count * g.columns;
+  const int64_t finishing = std::min(kThreads, power_of_two_at_least(pieces));
+  finish_block = dim3(static_cast<unsigned>(finishing), static_cast<unsigned>(kThreads / finishing));
+  finish_grid = dim3(static_cast<unsigned>(std::min(kMaxBlocks, (outputs * finishing + kThreads - 1) / kThreads)));
+}
+
+// Two waves of blocks: eight of 256 threads fill a multiprocessor.
+void ReduceLaunch::cut(const ReduceShape& g, int64_t blocks, int64_t least) {
+  const int64_t wanted = static_cast<int64_t>(current_properties().multiProcessorCount) * 16;
+  const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
+  if (blocks * 2 <= wanted) pieces = std::min(most, (wanted + blocks - 1) / blocks);
+  piece = (g.reduced.count + pieces - 1) / pieces;
+  // Pieces of whole vectors.
+  piece = (piece + lanes - 1) / lanes * lanes;
+  pieces = piece == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + piece - 1) / piece);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,39 @@
+// How a reduction is walked and launched: worked out on the host, once for all functors and dtypes.
+#pragma once
+#include <cuda_runtime.h>
+
+#include "backends/cuda/kernels/positions.h"
+
+namespace rush::cuda {
+
+// A dimension of the input; strides are in elements. A reduced one has no stride in the output.
+struct ReduceDim {
+  int64_t size, stride, out_stride;
+  bool reduced;
+};
+using ReduceDims = InlineVector<ReduceDim, 5>;
+
+ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims);
+
+struct ReduceShape {
+  ReduceShape(const char* op, const ReduceDims& dims);
+
+  Positions kept, reduced;  // offsets in the input and, of the kept ones, in the output
+  // The innermost dimension, where that is kept; one column otherwise.
+  bool by_columns = false;
+  int64_t columns = 1, column_stride = 1, column_out_stride = 0;
+};
+
+struct ReduceLaunch {
+  // `lanes`: how many elements a 16-byte access has, or 1 for no wide accesses.
+  ReduceLaunch(const ReduceShape& shape, const void* data, int64_t element_size, int lanes);
+
+  dim3 grid, block, finish_grid, finish_block;
+  int lanes;
+  int64_t pieces = 1, piece;  // how many pieces an output is cut into, and their elements
+
+ private:
+  void cut(const ReduceShape& shape, int64_t blocks, int64_t least);
+};
+
+}  // namespace rush::cuda

@@ -1,0 +1,107 @@
+// Kernels that keep a whole row of numbers in registers: the launch, and the row.
+#pragma once
+#include <algorithm>
+
+#include "backends/cuda/check.h"
+#include "backends/cuda/kernels/block_combine.h"
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/stream/current_stream.h"
+
+namespace rush::cuda {
+
+// Note [Rows in registers]
+// A row is read once, in 16-byte accesses, and stays in the registers of the threads that share it: 32 for a short row,
+// up to 1024 for a long one, kHold elements each (half as many of 8 bytes). Rows whose length is no multiple of the
+// access, or that start elsewhere, are read element by element.
+template <class T, bool kWide, int kHold = 16>
+struct RowAccess {
+  static constexpr int kLanes = kWide ? 16 / sizeof(T) : 1;
+  static constexpr int kHeld = !kWide ? 8 : sizeof(T) == 8 ? kHold / 2 : kHold;
+  static constexpr int kVectors = kHeld / kLanes;
+  static constexpr int64_t kLongest = int64_t{1024} * kHeld;
+};
+
+// The calling thread's part of a row of n elements: vector v of it starts at column(v).
+template <class T, bool kWide, int kHold = 16>
+struct HeldRow {
+  using Access = RowAccess<T, kWide, kHold>;
+  using Math = opmath_t<T>;
+  Math value[Access::kVectors][Access::kLanes];
+
+  __device__ static int64_t column(int v) {
+    return (static_cast<int64_t>(v) * blockDim.x + threadIdx.x) * Access::kLanes;
+  }
+  // Elements beyond the row become `rest`.
+  __device__ void load(const T* row, int64_t n, Math rest) {
+    Lanes<T, Access::kLanes> lanes[Access::kVectors];
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+      if (column(v) < n) lanes[v] = *reinterpret_cast<const Lanes<T, Access::kLanes>*>(row + column(v));
+    }
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+#pragma unroll
+      for (int l = 0; l < Access::kLanes; ++l) {
+        value[v][l] = column(v) < n ? static_cast<Math>(lanes[v].lane[l]) : rest;
+      }
+    }
+  }
+  __device__ void fill(Math number) {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+#pragma unroll
+      for (int l = 0; l < Access::kLanes; ++l) value[v][l] = number;
+    }
+  }
+  __device__ void store(T* row, int64_t n) const {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+      Lanes<T, Access::kLanes> lanes;
+#pragma unroll
+      for (int l = 0; l < Access::kLanes; ++l) lanes.lane[l] = static_cast<T>(value[v][l]);
+      if (column(v) < n) *reinterpret_cast<Lanes<T, Access::kLanes>*>(row + column(v)) = lanes;
+    }
+  }
+  // body(v, l) for every element that lies in the row.
+  template <class Body>
+  __device__ void for_each(int64_t n, const Body& body) const {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+#pragma unroll
+      for (int l = 0; l < Access::kLanes; ++l) {
+        if (column(v) + l < n) body(v, l);
+      }
+    }
+  }
+};
+
+struct RowLaunch {
+  dim3 grid, block;
+  // `most`: how many blocks at most; rows are shared out to them.
+  RowLaunch(int64_t rows, int64_t columns, int held, int64_t most = int64_t{1} << 30) {
+    int64_t width = 32;
+    while (width < 1024 && width * held < columns) width *= 2;
+    const int64_t height = std::max<int64_t>(1, kThreads / width);
+    block = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
+    grid = dim3(static_cast<unsigned>(std::clamp<int64_t>((rows + height - 1) / height, 1, most)));
+  }
+};
+
+// Whether rows of n elements may be read as vectors.
+template <class T, class... Pointers>
+bool rows_are_wide(int64_t n, const Pointers*... data) {
+  return n % RowAccess<T, true>::kLanes == 0 && ((reinterpret_cast<uintptr_t>(data) % 16 == 0) && ...);
+}
+
+template <class Math>
+struct AddUp {
+  __device__ Math combine(Math a, Math b) const { return a + b; }
+};
+
+// The sum over the caller's row of threads.
+template <class Math>
+__device__ Math sum_row(Math x) {
+  return combine_row(x, AddUp<Math>());
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,340 @@
+// Decompositions and linear equations through cuSOLVER, matrix by matrix. Without the library these operators are not
+// implemented.
+#include "backends/cuda/kernels/register_reductions.h"
+#if __has_include(<cusolverDn.h>)
+#include <algorithm>
+
+#include "backends/cuda/blas/check.h"
+#include "backends/cuda/blas/handle.h"
+#include "backends/cuda/check.h"
+#include "backends/cuda/memory/scratch.h"
+#include "backends/cuda/solver/determinant.h"
+#include "backends/cuda/solver/handle.h"
+#include "backends/cuda/solver/typed.h"
+#include "backends/functors/pick.h"
+#include "core/ops/copy.h"
+#include "core/ops/linalg.h"
+#include "core/ops/triangular.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// Note [Row-major matrices in column-major libraries]
+// The library reads the memory of a row-major matrix A as A^T. What is symmetric in that (determinants, inverses, a
+// Hermitian matrix, whose transpose is its conjugate) needs no copy; elsewhere a transposed copy is made.
+
+using SolverTypes = TypeList<float, double, complex<float>, complex<double>>;
+
+template <class T>
+struct LibraryType {
+  using type = T;
+};
+template <>
+struct LibraryType<complex<float>> {
+  using type = cuComplex;
+};
+template <>
+struct LibraryType<complex<double>> {
+  using type = cuDoubleComplex;
+};
+template <class T>
+typename LibraryType<T>::type* matrix(const Tensor& t, int64_t i) {
+  return reinterpret_cast<typename LibraryType<T>::type*>(t.data_ptr<T>() + i * t.stride(0));
+}
+void* matrix_data(const Tensor& t, int64_t i) {
+  return static_cast<char*>(t.data_ptr()) + i * t.stride(0) * t.element_size();
+}
+
+cudaDataType data_type(ScalarType dtype) {
+  switch (dtype) {
+    case kFloat32: return CUDA_R_32F;
+    case kFloat64: return CUDA_R_64F;
+    case kComplex64: return CUDA_C_32F;
+    case kComplex128: return CUDA_C_64F;
+    default: RUSH_CHECK_NOT_IMPLEMENTED(false, "linalg: not implemented for ", dtype);
+  }
+  return CUDA_R_32F;
+}
+
+Tensor transposed(const Tensor& t) {  // (B, n, m) -> (B, m, n)
+  return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
+                                 t.storage_offset());
+}
+Tensor row_major_copy(const Tensor& t) {
+  Tensor copy = rush::detail::empty_contiguous(t.sizes(), t.scalar_type(), t.device());
+  native::copy_(copy, t, false);
+  return copy;
+}
+void assign(const Tensor& to, const Tensor& from) {
+  Tensor target = to;
+  native::copy_(target, from, false);
+}
+// Ones on the diagonal of each matrix, zeros elsewhere.
+void set_identity(const Tensor& t) {
+  t.zero_();
+  const int64_t n = std::min(t.size(1), t.size(2));
+  rush::detail::make_view(t, {t.size(0), n}, {t.stride(0), t.size(2) + 1}, t.storage_offset()).fill_(1);
+}
+bool is_empty(const Tensor& t) { return t.numel() == 0; }
+
+// Workspaces of one call, on the device and on the host.
+struct Workspace {
+  Workspace(size_t device_bytes, size_t host_bytes) : device(device_bytes), host(host_bytes) {}
+  Scratch device;
+  std::vector<char> host;
+};
+
+struct LuFactors {
+  Tensor factors, pivots;  // (B, n, n) as the library has them, of A^T; (B, n)
+};
+
+LuFactors factor_lu(const Solver& solver, const Tensor& a, const Tensor& info) {
+  const int64_t n = a.size(1);
+  const LuFactors lu{row_major_copy(a), rush::detail::empty_contiguous({a.size(0), n}, kInt64, a.device())};
+  const cudaDataType type = data_type(a.scalar_type());
+  size_t on_device = 0, on_host = 0;
+  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, n, type, lu.factors.data_ptr(),
+                                                  n, type, &on_device, &on_host));
+  Workspace work(on_device, on_host);
+  for (int64_t i = 0; i < a.size(0); ++i) {
+    RUSH_CUSOLVER_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, n, type, matrix_data(lu.factors, i), n,
+                                         lu.pivots.data_ptr<int64_t>() + i * n, type, work.device.data(), on_device,
+                                         work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+  }
+  return lu;
+}
+
+// x, (B, m, n) row-major, whose columns are the library's rows: x := A^-T x, or A^-1 x when `transpose`.
+void solve_factored(const Solver& solver, const LuFactors& lu, const Tensor& x, bool transpose) {
+  const int64_t n = lu.factors.size(1), m = x.size(1);
+  const cudaDataType type = data_type(x.scalar_type());
+  const Scratch status(sizeof(int32_t));
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    RUSH_CUSOLVER_CHECK(cusolverDnXgetrs(solver.handle(), solver.params(), transpose ? CUBLAS_OP_T : CUBLAS_OP_N, n, m,
+                                         type, matrix_data(lu.factors, i), n, lu.pivots.data_ptr<int64_t>() + i * n,
+                                         type, matrix_data(x, i), n, status.as<int32_t>()));
+  }
+}
+
+void det(const Tensor& out, const Tensor& a) {
+  if (is_empty(a)) {
+    out.fill_(1);
+    return;
+  }
+  const Tensor info = rush::detail::empty_contiguous(a.size(0), kInt32, a.device());
+  const Solver solver;
+  const LuFactors lu = factor_lu(solver, a, info);
+  determinants(out, lu.factors, lu.pivots, info);
+}
+
+void inverse(const Tensor& out, const Tensor& a, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  set_identity(out);
+  const Solver solver;
+  solve_factored(solver, factor_lu(solver, a, info), out, false);
+}
+
+void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  const Tensor columns = row_major_copy(transposed(b));
+  {
+    const Solver solver;
+    const LuFactors lu = factor_lu(solver, a, info);
+    if (!is_empty(b)) solve_factored(solver, lu, columns, true);
+  }
+  assign(x, transposed(columns));
+}
+
+// X^T A^T = B^T: the library sees the transposes of all three.
+struct TriangularLoop {
+  template <class T>
+  static void run(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
+    using Library = typename LibraryType<T>::type;
+    assign(x, b);
+    if (is_empty(b)) return;
+    const T one(1);
+    const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(b.size(2));
+    const Blas blas;
+    for (int64_t i = 0; i < a.size(0); ++i) {
+      RUSH_CUBLAS_CHECK(trsm(blas.handle(), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER,
+                             unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, m, n,
+                             reinterpret_cast<const Library*>(&one), matrix<T>(a, i), n, matrix<T>(x, i), m));
+    }
+  }
+};
+
+// The library's upper factor U of conj(A) = U^H U, read row-major, is the L = U^T of A = L L^H.
+void cholesky(const Tensor& factor, const Tensor& a, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  assign(factor, a);
+  const int64_t n = a.size(1);
+  const cudaDataType type = data_type(a.scalar_type());
+  {
+    const Solver solver;
+    size_t on_device = 0, on_host = 0;
+    RUSH_CUSOLVER_CHECK(cusolverDnXpotrf_bufferSize(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
+                                                    factor.data_ptr(), n, type, &on_device, &on_host));
+    Workspace work(on_device, on_host);
+    for (int64_t i = 0; i < a.size(0); ++i) {
+      RUSH_CUSOLVER_CHECK(cusolverDnXpotrf(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
+                                           matrix_data(factor, i), n, type, work.device.data(), on_device,
+                                           work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+    }
+  }
+  kernels::triangle(kCUDA, factor, factor, 0, false);
+}
+
+struct QrLoop {
+  template <class T>
+  static void run(const Tensor& q, const Tensor& r, const Tensor& a) {
+    using Library = typename LibraryType<T>::type;
+    const int64_t batch = a.size(0), n = a.size(1), m = a.size(2), k = std::min(n, m);
+    if (is_empty(a)) {
+      if (q.defined()) set_identity(q);
+      return;
+    }
+    const Tensor columns = row_major_copy(transposed(a));
+    const Tensor tau = rush::detail::empty_contiguous({batch, k}, a.scalar_type(), a.device());
+    const Scratch status(sizeof(int32_t));
+    {
+      const Solver solver;
+      factor(solver, columns, tau, n, m, status.as<int32_t>());
+    }
+    // R is the upper triangle of the first rows.
+    const Tensor rows =
+        rush::detail::make_view(columns, {batch, r.size(1), m}, {n * m, 1, n}, columns.storage_offset());
+    kernels::triangle(kCUDA, r, rows, 0, true);
+    if (!q.defined()) return;
+    const int64_t wanted = q.size(2), shared = std::min(wanted, m);
+    const Tensor q_columns = rush::detail::empty_contiguous({batch, wanted, n}, a.scalar_type(), a.device());
+    q_columns.zero_();
+    const auto first = [&](const Tensor& t) {
+      return rush::detail::make_view(t, {batch, shared, n}, t.strides(), t.storage_offset());
+    };
+    assign(first(q_columns), first(columns));
+    {
+      const Solver solver;
+      const auto rows_of_q = static_cast<int>(n), columns_of_q = static_cast<int>(wanted), count = static_cast<int>(k);
+      int size = 0;
+      RUSH_CUSOLVER_CHECK(orgqr_size(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, 0),
+                                     rows_of_q, matrix<T>(tau, 0), &size));
+      const Scratch work(static_cast<size_t>(size) * sizeof(T));
+      for (int64_t i = 0; i < batch; ++i) {
+        RUSH_CUSOLVER_CHECK(orgqr(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, i), rows_of_q,
+                                  matrix<T>(tau, i), work.as<Library>(), size, status.as<int32_t>()));
+      }
+    }
+    assign(q, transposed(q_columns));
+  }
+
+  static void factor(const Solver& solver, const Tensor& columns, const Tensor& tau, int64_t n, int64_t m,
+                     int32_t* status) {
+    const cudaDataType type = data_type(columns.scalar_type());
+    size_t on_device = 0, on_host = 0;
+    RUSH_CUSOLVER_CHECK(cusolverDnXgeqrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
+                                                    type, tau.data_ptr(), type, &on_device, &on_host));
+    Workspace work(on_device, on_host);
+    for (int64_t i = 0; i < columns.size(0); ++i) {
+      RUSH_CUSOLVER_CHECK(cusolverDnXgeqrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n,
+                                           type, matrix_data(tau, i), type, work.device.data(), on_device,
+                                           work.host.data(), on_host, status));
+    }
+  }
+};
+
+// The library's eigenvectors are those of conj(A), in its columns.
+void eigh(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  const Tensor columns = row_major_copy(a);
+  const int64_t n = a.size(1);
+  const cudaDataType type = data_type(a.scalar_type()), real = data_type(values.scalar_type());
+  {
+    const Solver solver;
+    size_t on_device = 0, on_host = 0;
+    RUSH_CUSOLVER_CHECK(cusolverDnXsyevd_bufferSize(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
+                                                    CUBLAS_FILL_MODE_UPPER, n, type, columns.data_ptr(), n, real,
+                                                    values.data_ptr(), type, &on_device, &on_host));
+    Workspace work(on_device, on_host);
+    for (int64_t i = 0; i < a.size(0); ++i) {
+      RUSH_CUSOLVER_CHECK(cusolverDnXsyevd(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
+                                           CUBLAS_FILL_MODE_UPPER, n, type, matrix_data(columns, i), n, real,
+                                           matrix_data(values, i), type, work.device.data(), on_device,
+                                           work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+    }
+  }
+  assign(vectors, transposed(columns).conj());
+}
+
+// A^T = U' S V'^H, so A = conj(V') S U'^T.
+struct SvdLoop {
+  template <class T>
+  static void run(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
+    using Library = typename LibraryType<T>::type;
+    using Real = cpp_type<is_complex_v<T> ? (sizeof(T) == 8 ? kFloat32 : kFloat64) : scalar_type_of<T>>;
+    info.zero_();
+    if (is_empty(a)) {
+      set_identity(u);
+      set_identity(vh);
+      return;
+    }
+    const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(a.size(2)), k = std::min(n, m);
+    const int thin = u.size(2) == k && vh.size(1) == k;
+    const Tensor columns = row_major_copy(a);
+    const Tensor right = rush::detail::empty_contiguous({a.size(0), u.size(2), u.size(1)}, a.scalar_type(), a.device());
+    {
+      const Solver solver;
+      gesvdjInfo_t settings = nullptr;
+      RUSH_CUSOLVER_CHECK(cusolverDnCreateGesvdjInfo(&settings));
+      const std::unique_ptr<gesvdjInfo, cusolverStatus_t (*)(gesvdjInfo_t)> owner(settings,
+                                                                                  cusolverDnDestroyGesvdjInfo);
+      const auto values = [&](int64_t i) { return s.data_ptr<Real>() + i * k; };
+      int size = 0;
+      RUSH_CUSOLVER_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0),
+                                      matrix<T>(vh, 0), m, matrix<T>(right, 0), n, &size, settings));
+      const Scratch work(static_cast<size_t>(size) * sizeof(T));
+      for (int64_t i = 0; i < a.size(0); ++i) {
+        RUSH_CUSOLVER_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i),
+                                   m, matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
+                                   settings));
+      }
+    }
+    assign(u, transposed(right).conj());
+  }
+};
+
+void triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
+  pick<TriangularLoop>(SolverTypes(), a.scalar_type(), "linalg_solve_triangular")(x, a, b, upper, unit);
+}
+void qr(const Tensor& q, const Tensor& r, const Tensor& a) {
+  pick<QrLoop>(SolverTypes(), a.scalar_type(), "linalg_qr")(q, r, a);
+}
+void svd(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
+  pick<SvdLoop>(SolverTypes(), a.scalar_type(), "linalg_svd")(u, s, vh, a, info);
+}
+
+}  // namespace
+
+void register_linalg() {
+  kernels::linalg_det.set(kCUDA, det);
+  kernels::linalg_inv.set(kCUDA, inverse);
+  kernels::linalg_solve.set(kCUDA, solve);
+  kernels::linalg_solve_triangular.set(kCUDA, triangular);
+  kernels::linalg_cholesky.set(kCUDA, cholesky);
+  kernels::linalg_qr.set(kCUDA, qr);
+  kernels::linalg_eigh.set(kCUDA, eigh);
+  kernels::linalg_svd.set(kCUDA, svd);
+}
+
+}  // namespace rush::cuda
+#else
+namespace rush::cuda {
+
+void register_linalg() {}
+
+}  // namespace rush::cuda
+#endif

@@ -1,0 +1,142 @@
+// Softmax, normalisation, losses, pooling and attention of the CUDA backend against the CPU's, with gradients.
+#include "tests/cuda/same_gradient.h"
+
+using namespace rush;
+using namespace rush::testing;
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+const ScalarType kReals[] = {kFloat32, kFloat64, kFloat16, kBFloat16};
+
+}  // namespace
+
+TEST_CASE("softmax and log_softmax on a GPU") {
+  if (!cuda::is_available()) return;
+  for (ScalarType dtype : kReals) {
+    // Rows of whole vectors and odd ones, in registers and too long for them.
+    for (const DimVector& shape : {DimVector{5, 64}, DimVector{7, 65}, DimVector{2, 4097}, DimVector{2, 40001},
+                                   DimVector{3, 6, 10}, DimVector{1, 1}, DimVector{0, 4}}) {
+      for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+        INFO(name(dtype), " ", shape.back(), " along ", d);
+        const Inputs x = {numbers(shape, dtype, -4, 4)};
+        check_on_both(
+            x, [=](const Inputs& in) { return softmax(in[0], d); }, 5);
+        check_on_both(
+            x, [=](const Inputs& in) { return log_softmax(in[0], d); }, 50);
+      }
+    }
+  }
+}
+
+TEST_CASE("layer, RMS, group and batch norm on a GPU") {
+  if (!cuda::is_available()) return;
+  for (ScalarType dtype : kReals) {
+    for (int64_t columns : {6, 64, 65, 1030, 20000}) {
+      INFO(name(dtype), " ", columns);
+      const Inputs in = {numbers({9, columns}, dtype, -1, 2), numbers({columns}, dtype, 0.5, 1.5),
+                         numbers({columns}, dtype, -1, 1)};
+      check_on_both(
+          in, [=](const Inputs& t) { return layer_norm(t[0], {columns}, t[1], t[2]); }, 100);
+      check_on_both(
+          {in[0], in[1]}, [=](const Inputs& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
+    }
+    INFO(name(dtype));
+    const Inputs in = {numbers({3, 6, 5, 7}, dtype, -1, 2), numbers({6}, dtype, 0.5, 1.5), numbers({6}, dtype, -1, 1)};
+    check_on_both(
+        in, [](const Inputs& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
+    for (bool training : {true, false}) {
+      const auto batch = [=](const Inputs& t) {
+        const Tensor mean = full({6}, 0.3, t[0].options().requires_grad(false));
+        return batch_norm(t[0], t[1], t[2], mean, mean + 1, training, 0.1, 1e-5, true);
+      };
+      check_on_both(in, batch, 100);
+    }
+  }
+}
+
+TEST_CASE("losses over classes on a GPU") {
+  if (!cuda::is_available()) return;
+  for (ScalarType dtype : kReals) {
+    for (int64_t classes : {3, 65, 1024}) {
+      const Tensor x = numbers({37, classes}, dtype, -3, 3), w = numbers({classes}, dtype, 0.5, 1.5);
+      Tensor y = (arange(37) * 7).remainder(classes);
+      y[5].fill_(-100);
+      for (int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
+        INFO(name(dtype), " ", classes, " reduction ", reduction);
+        check_on_both(
+            {x},
+            [=](const Inputs& t) { return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0); },
+            50);
+        check_on_both(
+            {x},
+            [=](const Inputs& t) {
+              return cross_entropy_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction, -100, 0.1);
+            },
+            100);
+        check_on_both(
+            {x}, [=](const Inputs& t) { return nll_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction); },
+            50);
+      }
+    }
+  }
+}
+
+TEST_CASE("a target that is no class is reported when the host waits, and nothing is broken") {
+  if (!cuda::is_available()) return;
+  const Tensor x = randn({4, 3}).to(kGpu), y = tensor({0, 1, 7, 2}).to(kInt64).to(kGpu);
+  CHECK_THROWS_AS(cross_entropy_loss(x, y).item<float>(), IndexError);
+  CHECK(x.sum().cpu().numel() == 1);
+}
+
+TEST_CASE("pooling on a GPU in every layout") {
+  if (!cuda::is_available()) return;
+  for (ScalarType dtype : kReals) {
+    const Tensor x = numbers({2, 5, 13, 11}, dtype, -1, 1);
+    for (const Tensor& image : {x, x.contiguous(MemoryFormat::ChannelsLast)}) {
+      INFO(name(dtype), " ", image.stride(1));
+      const Inputs in = {image};
+      check_on_both(
+          in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return max_pool2d(t[0], {3, 2}, {2, 1}, {1, 0}, {2, 1}, true);
+          },
+          5);
+      check_on_both(
+          in, [](const Inputs& t) { return avg_pool2d(t[0], 3, 2, 1); }, 5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return avg_pool2d(t[0], {2, 3}, {1, 2}, 0, true, false);
+          },
+          5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return adaptive_avg_pool2d(t[0], {4, 7});
+          },
+          5);
+      check_on_both(
+          in,
+          [](const Inputs& t) {
+            return std::get<0>(adaptive_max_pool2d(t[0], {4, 7}));
+          },
+          5);
+    }
+  }
+}
+
+TEST_CASE("attention on a GPU") {
+  if (!cuda::is_available()) return;
+  for (ScalarType dtype : {kFloat32, kFloat64}) {
+    for (bool causal : {false, true}) {
+      const auto heads = [=](int64_t length) { return numbers({2, length, 3, 16}, dtype, -1, 1).transpose(1, 2); };
+      INFO(name(dtype), " causal ", causal);
+      check_on_both(
+          {heads(37), heads(41), heads(41)},
+          [=](const Inputs& t) { return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal); }, 200);
+    }
+  }
+}
