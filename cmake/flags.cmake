@@ -32,7 +32,7 @@ endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
   target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize
-    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
+    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic> $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
 endfunction()
 
 # rush_precompile(TARGET HEADER... | AS OTHER): the standard library's usual headers and these (the project's by their
@@ -49,7 +49,7 @@ function(rush_precompile target)
   list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" REGEX "^[^<]")
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <functional> <memory> <numeric> <optional>
     <string> <tuple> <vector> ${ARGN})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)  # which ccache asks for
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # which ccache asks for
 endfunction()
 
 # Public, because one program must not mix sanitized and plain objects.
