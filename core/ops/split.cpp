@@ -202,11 +202,17 @@ static std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef 
   return parts;
 }
 
+constexpr int64_t kMostEmptySections = 1 << 16;
+
 static std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "tensor_split: a 0-dimensional tensor has no dimension to split");
-  RUSH_CHECK_VALUE(sections > 0, "tensor_split: expected at least one section, got ", sections);
   dim = wrap_dim(dim, self.dim(), "tensor_split");
-  const int64_t size = self.sizes()[dim], smaller = size / sections, larger = size % sections;
+  const int64_t size = self.sizes()[dim];
+  // Sections beyond the size are empty: each costs memory although none has elements.
+  const int64_t most = std::max(size, kMostEmptySections);
+  RUSH_CHECK_VALUE(sections > 0 && sections <= most, "tensor_split: expected 1 to ", most,
+                   " sections of a dimension of size ", size, ", got ", sections);
+  const int64_t smaller = size / sections, larger = size % sections;
   DimVector ends;
   for (int64_t i = 1; i < sections; ++i) ends.push_back(i * smaller + std::min(i, larger));
   return tensor_split_indices(self, ends, dim);

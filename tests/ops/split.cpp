@@ -122,6 +122,7 @@ TEST_CASE("parts: what does not fit is a typed error") {
   CHECK_THROWS_AS(x.split({5, -2}), ValueError);
   CHECK_THROWS_AS(x.chunk(0), ValueError);
   CHECK_THROWS_AS(x.tensor_split(0), ValueError);
+  CHECK_THROWS_AS(x.tensor_split(INT64_MAX), ValueError);
   CHECK_THROWS_AS(x.tensor_split(tensor({0.5})), TypeError);
   CHECK_THROWS_AS(number.unbind(), IndexError);
 }
