@@ -32,7 +32,7 @@ endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
   target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize
-    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic> $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
 endfunction()
 
 # rush_precompile(TARGET HEADER... | AS OTHER): the standard library's usual headers and these (the project's by their
