@@ -131,7 +131,7 @@ struct Derive<op, NodeT> {
 };
 
 template <auto& op, class NodeT>
-void derive(Registry& registry, std::source_location where = std::source_location::current()) {
+void derive(Registry& registry, SourceLocation where = SourceLocation::current()) {
   registry.kernel(op, DispatchKey::Autograd, &Derive<op, NodeT>::call, where);
 }
 

@@ -90,6 +90,7 @@ struct CopySlices final : Node {
 
 void check_inplace(const Tensor& tensor, std::string_view op) {
   if (!GradMode::is_enabled()) return;
+  RUSH_CHECK(tensor.defined(), op, ": expected a tensor to write in place, got an undefined one");
   const TensorImpl* impl = tensor.impl();
   RUSH_CHECK(impl->view_origin() != ViewOrigin::NoGrad, op,
              ": a view that was made without recording is written in place while recording");

@@ -49,7 +49,7 @@ function(rush_precompile target)
   list(TRANSFORM ARGN PREPEND "${PROJECT_SOURCE_DIR}/" REGEX "^[^<]")
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <functional> <memory> <numeric> <optional>
     <string> <tuple> <vector> ${ARGN})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)  # which ccache asks for
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # which ccache asks for
 endfunction()
 
 # Public, because one program must not mix sanitized and plain objects.

@@ -82,6 +82,7 @@ Tensor make_view(const Tensor& base, IntArrayRef sizes, IntArrayRef strides, int
 
 Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, IntArrayRef strides,
                     int64_t storage_offset, ViewOrigin origin) {
+  RUSH_CHECK(base.defined(), "expected a tensor to make a view of, got an undefined one");
   TensorImpl* source = base.impl();
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_geometry(sizes, strides, storage_offset);
@@ -94,6 +95,7 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
 }
 
 Tensor make_alias(const Tensor& tensor) {
+  RUSH_CHECK(tensor.defined(), "expected a tensor to detach, got an undefined one");
   TensorImpl* source = tensor.impl();
   auto alias = make_intrusive<TensorImpl>(source->storage(), source->dtype(), source->device());
   alias->set_geometry(source->sizes(), source->strides(), source->storage_offset());

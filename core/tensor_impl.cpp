@@ -88,7 +88,9 @@ int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_o
         !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) && !__builtin_add_overflow(last, reach, &last),
         "sizes ", sizes, " with strides ", strides, " reach too far");
   }
-  return last + 1;
+  RUSH_CHECK_VALUE(!__builtin_add_overflow(last, 1, &last), "sizes ", sizes, " with strides ", strides,
+                   " reach too far");
+  return last;
 }
 
 bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {

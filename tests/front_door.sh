@@ -37,7 +37,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt test bench conformance train-parity fetch build; do
+for command in demo gpt test fuzz bench conformance train-parity fetch build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
@@ -53,6 +53,12 @@ expect_one_line "--jobs needs a number"
 rush fetch cifar
 expect_status 2
 expect_one_line "got 'cifar'"
+rush fuzz gzip
+expect_status 2
+expect_one_line "got 'gzip'"
+rush fuzz npy soon
+expect_status 2
+expect_one_line "got 'soon'"
 
 nothing_left() { [[ -z $(find "$house" -type f ! -name rush) ]] || fail "$1 left files behind: $(find "$house")"; }
 

@@ -19,15 +19,20 @@ namespace detail {
 // Exchanges the upper right and lower left quarters of every square of 2 * `half` rows and columns.
 template <int half, class Vector, size_t... lane>
 RUSH_ALWAYS_INLINE void exchange_quarters(Vector& upper, Vector& lower, std::index_sequence<lane...>) {
+  constexpr int width = sizeof...(lane);
+  const Vector old = upper;
+#ifdef __clang__
+  upper = __builtin_shufflevector(old, lower, (lane & half ? int(width + lane - half) : int(lane))...);
+  lower = __builtin_shufflevector(old, lower, (lane & half ? int(width + lane) : int(lane + half))...);
+#else
   using Element = std::remove_reference_t<decltype(upper[0])>;
   using Index = std::conditional_t<sizeof(Element) == 8, int64_t, int32_t>;
   typedef Index Indices __attribute__((vector_size(sizeof(Vector))));
-  constexpr int width = sizeof...(lane);
   const Indices left = {(lane & half ? Index(width + lane - half) : Index(lane))...};
   const Indices right = {(lane & half ? Index(width + lane) : Index(lane + half))...};
-  const Vector old = upper;
   upper = __builtin_shuffle(old, lower, left);
   lower = __builtin_shuffle(old, lower, right);
+#endif
 }
 
 template <int half, class Vector, int width>

@@ -56,7 +56,7 @@ struct IndicesLoop {
     const int64_t count = out.sizes()[1];
     T* rows = out.data_ptr<T>();
     T* cols = rows + count;
-    for (int64_t i = 0, n = 0; n < count; ++i) {
+    for (int64_t i = upper ? 0 : std::max<int64_t>(0, -offset), n = 0; n < count; ++i) {
       const int64_t first = upper ? std::clamp<int64_t>(i + offset, 0, columns) : 0;
       const int64_t last = upper ? columns : std::clamp<int64_t>(i + offset + 1, 0, columns);
       for (int64_t j = first; j < last; ++j, ++n) {

@@ -1,5 +1,8 @@
 #include "backends/cuda/register.h"
 
+#include "backends/cuda/kernels/register_pointwise.h"
+#include "backends/cuda/kernels/register_reductions.h"
+
 namespace rush {
 
 void register_cuda(Registry&) {
@@ -10,6 +13,8 @@ void register_cuda(Registry&) {
   cuda::register_matmul();
   cuda::register_conv();
   cuda::register_ctc_loss();
+  cuda::register_pointwise();
+  cuda::register_reductions();
 }
 
 }  // namespace rush

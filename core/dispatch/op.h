@@ -2,7 +2,6 @@
 #pragma once
 #include <concepts>
 #include <optional>
-#include <source_location>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -11,6 +10,7 @@
 
 #include "core/dispatch/key.h"
 #include "core/error.h"
+#include "core/source_location.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -52,7 +52,7 @@ class OpBase {
   // Whether a kernel of its own serves `key`.
   bool has_kernel(DispatchKey key) const { return mask_.has(key); }
   // Where the kernel for `key` was registered; line 0 when there is none.
-  std::source_location registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
+  SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
   // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results.
   void call_boxed(Stack& stack) const;
 
@@ -70,7 +70,7 @@ class OpBase {
   KeySet mask_;
   AnyFn table_[kNumDispatchKeys] = {};
   void (*boxed_)(const OpBase&, Stack&) = nullptr;
-  std::source_location registered_at_[kNumDispatchKeys] = {};
+  SourceLocation registered_at_[kNumDispatchKeys] = {};
 };
 
 // Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.

@@ -1,7 +1,6 @@
 // The list of all operators, and how kernels get into them.
 #pragma once
 #include <map>
-#include <source_location>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +14,7 @@ namespace rush {
 // anyone can step into. There are no static initialisers, so the linker drops nothing and nothing runs before main.
 class Registry {
  public:
-  using Where = std::source_location;
+  using Where = SourceLocation;
 
   // The front of an operator: the same function on every backend, see Note [Fronts and kernels]. Also lists the
   // operator.

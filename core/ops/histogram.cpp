@@ -46,6 +46,8 @@ static Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights,
     const auto [smallest, largest] = ops::aminmax(self, std::nullopt, false);
     RUSH_CHECK_VALUE(smallest.item<int64_t>() >= 0, "bincount: elements must not be negative, got ",
                      smallest.item<int64_t>());
+    RUSH_CHECK_VALUE(largest.item<int64_t>() < INT64_MAX,
+                     "bincount: an element is too large: ", largest.item<int64_t>());
     bins = std::max(bins, largest.item<int64_t>() + 1);
   }
   if (!weighted || self.numel() == 0) {

@@ -75,7 +75,8 @@ static DimVector check_border_pad(const BorderPad& kind, const Tensor& self, Int
 template <const BorderPad& kind>
 static Tensor border_pad(const Tensor& self, IntArrayRef pad) {
   const Tensor out = detail::empty_contiguous(check_border_pad(kind, self, pad), self.scalar_type(), self.device());
-  kernels::border_pad(self.device().type, out, native::contiguous(self), pad, kind.mode);
+  // A dimension that is padded without end goes well with an empty one.
+  if (out.numel() > 0) kernels::border_pad(self.device().type, out, native::contiguous(self), pad, kind.mode);
   return out;
 }
 
@@ -91,7 +92,7 @@ static Tensor border_pad_backward(const Tensor& grad_output, const Tensor& self,
   const Tensor grad_input = detail::empty_contiguous(self.sizes(), grad.scalar_type(), grad.device());
   auto it = TensorIterator::nullary("zero_", grad_input);
   kernels::fill(it.device_type(), it, 0);
-  kernels::border_pad_backward(grad.device().type, grad_input, grad, pad, kind.mode);
+  if (grad.numel() > 0) kernels::border_pad_backward(grad.device().type, grad_input, grad, pad, kind.mode);
   return reduced ? to_dtype(grad_input, dtype) : grad_input;
 }
 

@@ -17,6 +17,8 @@ struct Pooling {
   DimVector output_sizes;
   PoolGeometry geometry;
 
+  // Then a kernel has nothing to do; it would still visit windows, of which there may be any number.
+  bool empty() const { return checked_numel(output_sizes) == 0; }
   Tensor empty_output(ScalarType dtype) const {
     return detail::empty_format(output_sizes, dtype, input.device(), format);
   }
@@ -54,6 +56,9 @@ int64_t output_size(const char* op, const PoolAxis& a, bool ceil_mode) {
   return size;
 }
 
+// As PyTorch, whose windows are ints: products of two do not overflow.
+constexpr int64_t kMostWindow = INT32_MAX;
+
 PoolAxis window_axis(const char* op, int64_t input, const Window& w, int dims, int d) {
   PoolAxis a;
   a.input = input;
@@ -63,6 +68,9 @@ PoolAxis window_axis(const char* op, int64_t input, const Window& w, int dims, i
   a.dilation = entry(w.dilation, dims, d, op, "dilation");
   RUSH_CHECK_VALUE(a.kernel > 0 && a.stride > 0 && a.dilation > 0, op,
                    ": kernel_size, stride and dilation must be positive, got ", a.kernel, ", ", a.stride, " and ",
+                   a.dilation);
+  RUSH_CHECK_VALUE(a.kernel <= kMostWindow && a.stride <= kMostWindow && a.dilation <= kMostWindow, op,
+                   ": kernel_size, stride and dilation must be below 2^31, got ", a.kernel, ", ", a.stride, " and ",
                    a.dilation);
   RUSH_CHECK_VALUE(a.padding >= 0 && a.padding <= a.kernel / 2, op, ": padding must be between 0 and half of the ",
                    "kernel size ", a.kernel, ", got ", a.padding);
@@ -121,6 +129,7 @@ Pooling prepare_adaptive(const char* op, const Tensor& self, int dims, IntArrayR
 
 PoolResult run_max_pool(const Pooling& p) {
   PoolResult result(p.empty_output(p.input.scalar_type()), p.empty_output(kInt64));
+  if (p.empty()) return result;
   kernels::max_pool(p.input.device().type, std::get<0>(result), std::get<1>(result), p.input, p.geometry);
   return result;
 }
@@ -129,23 +138,26 @@ Tensor run_max_pool_backward(const char* op, const Pooling& p, const Tensor& gra
   RUSH_CHECK_TYPE(indices.scalar_type() == kInt64, op, ": indices must be int64, got ", indices.scalar_type());
   RUSH_CHECK_TYPE(grad.scalar_type() == p.input.scalar_type(), op, ": grad_output is ", grad.scalar_type(),
                   ", the input ", p.input.scalar_type());
+  const Tensor grad_output = p.as_output(op, "grad_output", grad), places = p.as_output(op, "indices", indices);
+  if (p.empty()) return zeros(p.input.sizes(), p.input.options());
   const Tensor result = p.empty_input();
-  kernels::max_pool_backward(p.input.device().type, result, p.as_output(op, "grad_output", grad),
-                             p.as_output(op, "indices", indices), p.geometry);
+  kernels::max_pool_backward(p.input.device().type, result, grad_output, places, p.geometry);
   return result;
 }
 
 Tensor run_avg_pool(const Pooling& p, const PoolDivisor& divisor) {
   const Tensor result = p.empty_output(p.input.scalar_type());
-  kernels::avg_pool(p.input.device().type, result, p.input, p.geometry, divisor);
+  if (!p.empty()) kernels::avg_pool(p.input.device().type, result, p.input, p.geometry, divisor);
   return result;
 }
 
 Tensor run_avg_pool_backward(const char* op, const Pooling& p, const Tensor& grad, const PoolDivisor& divisor) {
   RUSH_CHECK_TYPE(grad.scalar_type() == p.input.scalar_type(), op, ": grad_output is ", grad.scalar_type(),
                   ", the input ", p.input.scalar_type());
+  const Tensor grad_output = p.as_output(op, "grad_output", grad);
+  if (p.empty()) return zeros(p.input.sizes(), p.input.options());
   const Tensor result = p.empty_input();
-  kernels::avg_pool_backward(p.input.device().type, result, p.as_output(op, "grad_output", grad), p.geometry, divisor);
+  kernels::avg_pool_backward(p.input.device().type, result, grad_output, p.geometry, divisor);
   return result;
 }
 

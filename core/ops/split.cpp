@@ -202,11 +202,17 @@ static std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef 
   return parts;
 }
 
+constexpr int64_t kMostEmptySections = 1 << 16;
+
 static std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "tensor_split: a 0-dimensional tensor has no dimension to split");
-  RUSH_CHECK_VALUE(sections > 0, "tensor_split: expected at least one section, got ", sections);
   dim = wrap_dim(dim, self.dim(), "tensor_split");
-  const int64_t size = self.sizes()[dim], smaller = size / sections, larger = size % sections;
+  const int64_t size = self.sizes()[dim];
+  // Sections beyond the size are empty: each costs memory although none has elements.
+  const int64_t most = std::max(size, kMostEmptySections);
+  RUSH_CHECK_VALUE(sections > 0 && sections <= most, "tensor_split: expected 1 to ", most,
+                   " sections of a dimension of size ", size, ", got ", sections);
+  const int64_t smaller = size / sections, larger = size % sections;
   DimVector ends;
   for (int64_t i = 1; i < sections; ++i) ends.push_back(i * smaller + std::min(i, larger));
   return tensor_split_indices(self, ends, dim);
@@ -277,7 +283,9 @@ static Tensor unfold_backward(const Tensor& grad, IntArrayRef input_sizes, int64
   dim = wrap_dim(dim, dims, "unfold_backward");
   DimVector strides = contiguous_strides(input_sizes);
   const int64_t stride = strides.empty() ? 1 : strides[dim];
-  if (!strides.empty()) strides[dim] *= step;
+  RUSH_CHECK_VALUE(step > 0, "unfold_backward: step must be positive, got ", step);
+  const bool overflow = !strides.empty() && __builtin_mul_overflow(strides[dim], step, &strides[dim]);
+  RUSH_CHECK_VALUE(!overflow, "unfold_backward: step ", step, " is too large for sizes ", input_sizes);
   strides.push_back(stride);
   RUSH_CHECK_VALUE(grad.dim() == dims + 1 && grad.size(-1) == size, "unfold_backward: a gradient of shape ",
                    grad.sizes(), " does not match windows of size ", size, " over ", input_sizes);
@@ -287,6 +295,8 @@ static Tensor unfold_backward(const Tensor& grad, IntArrayRef input_sizes, int64
 static Tensor strided_sum(const Tensor& values, IntArrayRef strides, int64_t offset, int64_t numel) {
   RUSH_CHECK_VALUE(strides.size() == values.sizes().size(), "strided_sum: got ", strides.size(), " strides for values ",
                    values.sizes());
+  const bool forward = std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride >= 0; });
+  RUSH_CHECK_VALUE(forward, "strided_sum: strides must not be negative, got ", strides);
   const int64_t extent = values.numel() == 0 ? 0 : storage_extent(values.sizes(), strides, offset);
   RUSH_CHECK_VALUE(offset >= 0 && extent <= numel, "strided_sum: values of sizes ", values.sizes(), " with strides ",
                    strides, " at offset ", offset, " need ", extent, " elements, the result has ", numel);

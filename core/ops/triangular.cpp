@@ -33,9 +33,12 @@ static Tensor& triangle_(Tensor& self, int64_t diagonal) {
 
 // Elements of the first `rows` rows with j - i <= offset.
 static int64_t lower_count(int64_t rows, int64_t columns, int64_t offset) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < rows; ++i) count += std::clamp<int64_t>(i + offset + 1, 0, columns);
-  return count;
+  if (rows == 0 || columns == 0) return 0;
+  offset = std::clamp(offset, -rows, columns - 1);  // beyond, nothing changes, and sums would overflow
+  // Row i has i + offset + 1 of them; rows before `first` have none, from `full` on all.
+  const int64_t first = std::clamp<int64_t>(-offset - 1, 0, rows), full = std::min(columns - offset - 1, rows);
+  const int64_t n = full - first, both_ends = first + full + 2 * offset + 1;
+  return (n % 2 == 0 ? n / 2 * both_ends : both_ends / 2 * n) + (rows - full) * columns;
 }
 
 template <bool upper>

@@ -21,6 +21,7 @@ UpsampleGeometry make_geometry(UpsampleMode mode, bool align_corners, IntArrayRe
   RUSH_CHECK_VALUE(input_sizes.size() == dims + 2, kOp, ": expected a tensor of ", dims + 2, " dimensions, got shape ",
                    input_sizes);
   RUSH_CHECK_VALUE(output_size.size() == dims, kOp, ": output_size needs ", dims, " numbers, got ", output_size);
+  checked_numel(input_sizes);
   UpsampleGeometry g;
   g.mode = mode;
   g.align_corners = align_corners;
@@ -46,7 +47,8 @@ Tensor run(UpsampleMode mode, const Tensor& self, IntArrayRef output_size, bool 
   DimVector sizes{self.size(0), self.size(1)};
   for (int64_t size : output_size) sizes.push_back(size);
   const Tensor out = detail::empty_format(sizes, self.scalar_type(), self.device(), format);
-  kernels::upsample(self.device().type, out, ops::contiguous(self, format), g);
+  // A kernel tabulates the weights of every place along a dimension, however many there are.
+  if (out.numel() > 0) kernels::upsample(self.device().type, out, ops::contiguous(self, format), g);
   return out;
 }
 
@@ -61,7 +63,7 @@ Tensor run_backward(UpsampleMode mode, const Tensor& grad, IntArrayRef output_si
   RUSH_CHECK_VALUE(grad.sizes() == IntArrayRef(sizes), kOp, ": grad_output has shape ", grad.sizes(), ", expected ",
                    sizes);
   const Tensor result = detail::empty_format(input_size, grad.scalar_type(), grad.device(), format);
-  kernels::upsample_backward(grad.device().type, result, ops::contiguous(grad, format), g);
+  if (grad.numel() > 0) kernels::upsample_backward(grad.device().type, result, ops::contiguous(grad, format), g);
   return result;
 }
 

@@ -152,3 +152,18 @@ TEST_CASE("the dispatch trace prints every call with its keys, indented by depth
   CHECK(text.find("derivatives/binary.cpp") != std::string::npos);
   CHECK(printed_by([&] { a.mul(b); }).empty());
 }
+
+TEST_CASE("a kernel is not given tensors without data, nor an undefined one") {
+  const Tensor x = ones({3, 1}), on_meta = empty({3, 1}, kMeta), grad = ones({3, 1}, requires_grad());
+  const Tensor indices = zeros({3, 1}, kInt64);
+  CHECK_THROWS_AS(isin(x, on_meta), ValueError);
+  CHECK_THROWS_AS(x.put(indices, on_meta), ValueError);
+  CHECK_THROWS_AS(
+      call_operator("aten::adaptive_max_pool2d_backward",
+                    {ones({1, 2, 2}), ones({1, 4, 4}), empty({1, 2, 2}, TensorOptions(kInt64).device(kMeta))}),
+      ValueError);
+  CHECK_THROWS_AS(Tensor().detach(), Error);
+  CHECK_THROWS_AS(call_operator("aten::detach", {Tensor()}), Error);
+  CHECK_THROWS_AS(call_operator("aten::mul_.Tensor", {Tensor(), grad}), Error);
+  CHECK_THROWS_AS(call_operator("aten::scatter_add_", {Tensor(), 0, indices, grad}), Error);
+}

@@ -271,8 +271,22 @@ TEST_CASE("pooling: meta tensors have shapes only") {
   CHECK(adaptive_avg_pool2d(meta, {5, 1}).sizes() == IntArrayRef({2, 3, 5, 1}));
 }
 
+TEST_CASE("pooling: an empty result is ready at once, however many windows it has") {
+  constexpr int64_t huge = int64_t{1} << 50;
+  const Tensor x = ones({1, 3, 4}, requires_grad());
+  for (const auto& pool : {+[](const Tensor& t) { return adaptive_avg_pool2d(t, {huge, 0}); },
+                           +[](const Tensor& t) { return std::get<0>(ops::adaptive_max_pool2d(t, {huge, 0})); }}) {
+    const Tensor out = pool(x);
+    CHECK(out.sizes() == IntArrayRef({1, huge, 0}));
+    out.sum().backward();
+    CHECK(x.grad().equal(zeros({1, 3, 4})));
+  }
+}
+
 TEST_CASE("pooling: wrong arguments") {
   const Tensor x = zeros({1, 2, 4, 4});
+  CHECK_THROWS_AS(max_pool2d(x, INT64_MAX, INT64_MAX, 0, 1, true), ValueError);
+  CHECK_THROWS_AS(avg_pool2d(x, INT64_MAX, 1, INT64_MAX / 2), ValueError);
   CHECK_THROWS_AS(max_pool2d(zeros({4, 4}), 2), ValueError);
   CHECK_THROWS_AS(max_pool2d(zeros({1, 0, 4, 4}), 2), ValueError);
   CHECK_THROWS_AS(max_pool2d(x, {2, 2, 2}), ValueError);

@@ -88,6 +88,7 @@ TEST_CASE("histc") {
 }
 
 TEST_CASE("bincount") {
+  CHECK_THROWS_AS(tensor({7, INT64_MAX}).bincount(), ValueError);  // the number of bins would overflow
   CHECK(values(tensor({1, 3, 1}).bincount()) == Doubles{0, 2, 0, 1});
   CHECK(values(tensor({1}).bincount({}, 4)) == Doubles{0, 1, 0, 0});
   CHECK(values(tensor({1, 3, 1}).bincount(tensor({0.5, 1., 2.}))) == Doubles{0, 2.5, 0, 1});

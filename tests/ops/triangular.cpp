@@ -54,6 +54,17 @@ TEST_CASE("positions of triangles") {
   CHECK(triu_indices(3, 3, INT64_MAX).sizes() == IntArrayRef({2, 0}));
   CHECK(triu_indices(3, 3, INT64_MIN, kInt32).scalar_type() == kInt32);
   CHECK(tril_indices(4, 4, 0, TensorOptions(kInt64).device(kMeta)).sizes() == IntArrayRef({2, 10}));
+  // Sizes at which a loop over all rows would not end, and sums of sizes overflow.
+  constexpr int64_t huge = int64_t{1} << 40;
+  CHECK(values(tril_indices(huge, 1, 2 - huge)) == Doubles{huge - 2., huge - 1., 0, 0});
+  CHECK(triu_indices(huge, 4, 4).sizes() == IntArrayRef({2, 0}));
+  CHECK(values(triu_indices(1, INT64_MAX, INT64_MAX - 1)) == Doubles{0, 9223372036854775806.});
+  CHECK(values(tril_indices(INT64_MAX, 1, 1 - INT64_MAX)) == Doubles{9223372036854775806., 0});
+  for (int64_t offset = -5; offset <= 5; ++offset) {
+    CAPTURE(offset);
+    CHECK(tril_indices(3, 4, offset).equal(ones({3, 4}).tril(offset).nonzero().t()));
+    CHECK(triu_indices(4, 2, offset).equal(ones({4, 2}).triu(offset).nonzero().t()));
+  }
   CHECK_THROWS_AS(tril_indices(-1, 2), ValueError);
   CHECK_THROWS_AS(tril_indices(2, 2, 0, kFloat32), NotImplementedError);
 }

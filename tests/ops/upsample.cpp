@@ -160,6 +160,9 @@ TEST_CASE("upsample: empty batches, meta tensors and wrong arguments") {
   CHECK(upsample_bilinear2d(zeros({0, 3, 4, 4}), {8, 8}, false).sizes() == IntArrayRef({0, 3, 8, 8}));
   CHECK(upsample_nearest2d(empty({2, 3, 4, 4}, kMeta), std::nullopt, Scales{2, 0.5}).sizes() ==
         IntArrayRef({2, 3, 8, 2}));
+  // Nothing to compute, in however many places.
+  CHECK(upsample_linear1d(zeros({5, 0, 1}), {int64_t{1} << 60}, true).numel() == 0);
+  CHECK(ops::_upsample_bicubic2d_aa(zeros({0, 3, 3, 1}), {int64_t{1} << 60, 3}, false, {}, {}).numel() == 0);
   const Tensor x = zeros({1, 1, 4, 4});
   CHECK_THROWS_AS(upsample_nearest2d(x, {4}), ValueError);
   CHECK_THROWS_AS(upsample_nearest2d(x, {0, 4}), ValueError);
