@@ -145,6 +145,7 @@ json to_json(const std::vector<DeviceReport>& reports, const Tally& all) {
 }
 
 int run_all(const Settings& settings) {
+  rush::globalContext().setAllowTF32CuDNN(false);  // the answers are float32's
   const CaseFile file(settings.cases);
   std::vector<DeviceReport> reports;
   Tally all;

@@ -102,7 +102,9 @@ RunResult compare(const std::vector<double>& losses, const std::vector<double>& 
   return result;
 }
 
+// On CUDA as on the CPU: with all bits of float32.
 RunResult repeat(const std::string& folder, const std::string& name, rush::Device device) {
+  rush::globalContext().setAllowTF32CuDNN(false);
   try {
     const std::vector<uint8_t> text = rush::io::read_file(folder + "/" + name + ".json");
     const json recording = json::parse(text);

@@ -1,0 +1,56 @@
+// What a call on CUDA costs the host: beside a bare kernel launch, operators of one element, a chain forward and
+// backward, and the caching allocator.
+#include <benchmark/benchmark.h>
+
+#include "benchmarks/cuda/bare_launch.h"
+#include "rushlight.h"
+
+namespace {
+
+using namespace rush;
+
+// Runs `batch` calls at a time, so that the queue of launches never fills, and waits between batches.
+template <class Run>
+void time_calls(benchmark::State& state, int batch, const Run& run) {
+  if (!cuda::is_available()) return state.SkipWithError("no CUDA device");
+  for (int i = 0; i < batch; ++i) run();
+  cuda::synchronize();
+  for (auto _ : state) {
+    for (int i = 0; i < batch; ++i) run();
+    cuda::synchronize();
+  }
+  state.counters["per_call"] =
+      benchmark::Counter(batch, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void bare_launch(benchmark::State& state) { time_calls(state, 1000, launch_bare_kernel); }
+
+void add1(benchmark::State& state) {
+  const NoGradGuard no_grad;
+  Tensor a, b;
+  if (cuda::is_available()) a = ones({1}, kCUDA), b = ones({1}, kCUDA);
+  time_calls(state, 1000, [&] { a + b; });
+}
+
+void chain100(benchmark::State& state) {
+  constexpr int kLength = 100;
+  Tensor p, b;
+  if (cuda::is_available()) p = ones({8}, requires_grad().device(kCUDA)), b = ones({8}, kCUDA);
+  time_calls(state, 1, [&] {
+    Tensor c = p;
+    for (int i = 0; i < kLength; ++i) c = c * b;
+    c.sum().backward();
+    p.mutable_grad() = Tensor();
+  });
+}
+
+void allocate_free(benchmark::State& state) {
+  time_calls(state, 1000, [] { empty({1 << 18}, kCUDA); });
+}
+
+BENCHMARK(bare_launch)->Name("cuda_dispatch/bare_launch")->UseRealTime();
+BENCHMARK(add1)->Name("cuda_dispatch/add1")->UseRealTime();
+BENCHMARK(chain100)->Name("cuda_dispatch/chain100")->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(allocate_free)->Name("cuda_dispatch/allocate_free")->UseRealTime();
+
+}  // namespace
