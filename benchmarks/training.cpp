@@ -1,5 +1,5 @@
-// One training step of small nets on the CPU: forward, backward, optimiser. The nets and the batches are those of
-// PyTorch's example for MNIST and of nanoGPT's smallest configuration.
+// One training step of small nets, on the CPU and on CUDA: forward, backward, optimiser. The nets and the batches are
+// those of PyTorch's example for MNIST and of nanoGPT's smallest configuration.
 #include <benchmark/benchmark.h>
 
 #include "examples/gpt/gpt.h"
@@ -31,36 +31,73 @@ struct CnnImpl : nn::Module {
 };
 RUSH_MODULE(Cnn);
 
-void mnist(benchmark::State& state) {
+// Several steps to an iteration: a GPU works behind the host, and is waited for at the end of each.
+template <class Step>
+void time_steps(benchmark::State& state, DeviceType device, int64_t batch, const Step& step) {
+  const int steps = device == kCUDA ? 50 : 1;
+  for (int i = 0; i < 3 * steps; ++i) step();
+  for (auto _ : state) {
+    for (int i = 0; i < steps; ++i) step();
+    if (device == kCUDA) cuda::synchronize();
+  }
+  state.SetItemsProcessed(state.iterations() * steps * batch);
+  state.counters["per_step"] =
+      benchmark::Counter(steps, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+bool lacks(DeviceType device, benchmark::State& state) {
+  const bool lacks = device == kCUDA && !cuda::is_available();
+  if (lacks) state.SkipWithError("no CUDA device");
+  return lacks;
+}
+
+void mnist(benchmark::State& state, DeviceType device) {
+  if (lacks(device, state)) return;
   const int64_t batch = state.range(0);
   manual_seed(0);
   Cnn net;
+  net->to(device);
   optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0));
-  const Tensor images = randn({batch, 1, 28, 28}), digits = randint(0, 10, {batch}, kInt64);
-  for (auto _ : state) {
+  const Tensor images = randn({batch, 1, 28, 28}, device);
+  const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(device));
+  time_steps(state, device, batch, [&] {
     optimizer.zero_grad();
     F::nll_loss(net(images), digits).backward();
     optimizer.step();
-  }
-  state.SetItemsProcessed(state.iterations() * batch);
+  });
 }
 
-void gpt(benchmark::State& state) {
-  constexpr int64_t kBatch = 12, kLength = 64, kCharacters = 65;
+struct GptSize {
+  int64_t batch, length, layers, heads, width;
+  double dropout;
+};
+void gpt(benchmark::State& state, DeviceType device, GptSize size) {
+  if (lacks(device, state)) return;
+  constexpr int64_t kCharacters = 65;
   manual_seed(0);
-  examples::GPT model(examples::GPTConfig{kCharacters, kLength, /*n_layer=*/4, /*n_head=*/4, /*n_embd=*/128});
+  examples::GPTConfig config{kCharacters, size.length, size.layers, size.heads, size.width};
+  config.dropout = size.dropout;
+  examples::GPT model(config);
+  model->to(device);
   optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(1e-3));
-  const Tensor tokens = randint(0, kCharacters, {kBatch, kLength}, kInt64);
-  const Tensor next = randint(0, kCharacters, {kBatch, kLength}, kInt64);
-  for (auto _ : state) {
+  const TensorOptions whole = TensorOptions(kInt64).device(device);
+  const Tensor tokens = randint(0, kCharacters, {size.batch, size.length}, whole);
+  const Tensor next = randint(0, kCharacters, {size.batch, size.length}, whole);
+  time_steps(state, device, size.batch * size.length, [&] {
     optimizer.zero_grad();
     model->loss(tokens, next).backward();
     optimizer.step();
-  }
-  state.SetItemsProcessed(state.iterations() * kBatch * kLength);
+  });
 }
 
-BENCHMARK(mnist)->Name("training/mnist")->Arg(64)->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
-BENCHMARK(gpt)->Name("training/gpt")->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
+constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0}, kShakespeare{64, 256, 6, 6, 384, 0.2};
+
+void in_milliseconds(benchmark::internal::Benchmark* one) {
+  one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
+}
+BENCHMARK_CAPTURE(mnist, cpu, kCPU)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall)->Name("training/gpt")->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, cuda, kCUDA)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
 
 }  // namespace

@@ -24,8 +24,7 @@ void OpBase::call_boxed(Stack& stack) const {
 
 void OpBase::trace(KeySet keys, DispatchKey key) const {
   const SourceLocation& where = registered_at_[static_cast<int>(key)];
-  std::fprintf(stderr, "%*s%.*s -> %s  (keys %s; registered at %s:%u)
-", 2 * (dispatch_state.depth - 1), "",
+  std::fprintf(stderr, "%*s%.*s -> %s  (keys %s; registered at %s:%u)\n", 2 * (dispatch_state.depth - 1), "",
                static_cast<int>(name_.size()), name_.data(), rush::name(key), str(keys).c_str(), where.file_name(),
                static_cast<unsigned>(where.line()));
 }
