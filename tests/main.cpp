@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
+#include "core/cuda.h"
 #include "tests/derivatives/log.h"
 
 namespace {
@@ -32,12 +34,24 @@ struct CountMatchedCases : doctest::IReporter {
 
 REGISTER_LISTENER("count_matched_cases", 1, CountMatchedCases);
 
+// Whether only tests of tests/cuda were asked for: without a GPU those leave themselves out.
+bool filters_for_cuda(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).find("/tests/cuda/") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (const char* path = std::getenv("RUSH_DERIVATIVE_LOG")) log_checked_derivatives(path);
   doctest::Context context(argc, argv);
   const int status = context.run();
+  if (cases_matched == 0u && !rush::cuda::is_available() && filters_for_cuda(argc, argv)) {
+    std::puts("skipped: no CUDA device");
+    return 0;
+  }
   if (cases_matched == 0u) {
     std::fputs("rush_tests: no test case matches the filters\n", stderr);
     return 1;

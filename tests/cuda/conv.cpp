@@ -107,8 +107,7 @@ struct FullPrecision {
 
 }  // namespace
 
-TEST_CASE("cuda: convolutions and their gradients") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: convolutions and their gradients" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   for (const Setup& s : kSetups) {
     for (const ScalarType dtype : kDtypes) {
@@ -118,8 +117,7 @@ TEST_CASE("cuda: convolutions and their gradients") {
   }
 }
 
-TEST_CASE("cuda: convolutions without cuDNN") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: convolutions without cuDNN" * doctest::skip(!cuda::is_available())) {
   globalContext().setUserEnabledCuDNN(false);
   for (const Setup& s : kSetups) {
     for (const ScalarType dtype : kDtypes) check_setup(s, dtype, s.groups > 1);
@@ -127,8 +125,7 @@ TEST_CASE("cuda: convolutions without cuDNN") {
   globalContext().setUserEnabledCuDNN(true);
 }
 
-TEST_CASE("cuda: convolutions of integers and complex numbers") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: convolutions of integers and complex numbers" * doctest::skip(!cuda::is_available())) {
   for (const Setup& s : kSetups) {
     INFO(s.name);
     const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
@@ -154,8 +151,7 @@ TEST_CASE("cuda: convolutions of integers and complex numbers") {
   }
 }
 
-TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   const Tensor input = randn({2, 6, 9, 20}, kFloat64), weight = randn({4, 3, 3, 6}, kFloat64);
   const auto some = [](const Tensor& t) { return t.slice(1, 0, t.size(1), 2).slice(3, 1, t.size(3), 2); };
@@ -168,8 +164,7 @@ TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses") {
   check_close(conv2d(odd(flat.to(kFloat32).cuda()), small.to(kFloat32).cuda()), conv2d(odd(flat), small), kFloat32);
 }
 
-TEST_CASE("cuda: the fastest plan and the deterministic one compute the same") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: the fastest plan and the deterministic one compute the same" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   Context& context = globalContext();
   context.setBenchmarkCuDNN(true);

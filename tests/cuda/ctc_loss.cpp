@@ -24,8 +24,7 @@ const Setup kSetups[] = {
 
 }  // namespace
 
-TEST_CASE("cuda: the CTC loss and its gradient") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: the CTC loss and its gradient" * doctest::skip(!cuda::is_available())) {
   for (const Setup& s : kSetups) {
     for (const ScalarType dtype : {kFloat32, kFloat64}) {
       CAPTURE(s.steps);
@@ -55,8 +54,7 @@ TEST_CASE("cuda: the CTC loss and its gradient") {
   }
 }
 
-TEST_CASE("cuda: a CTC target that is no class") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: a CTC target that is no class" * doctest::skip(!cuda::is_available())) {
   const Tensor log_probs = randn({5, 1, 3}).log_softmax(2).cuda();
   const Tensor targets = tensor({1, 7}).view({1, 2}).cuda();
   const std::vector<int64_t> input_lengths = {5}, target_lengths = {2};

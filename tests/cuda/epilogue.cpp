@@ -45,8 +45,7 @@ void for_each_setup(const Body& body) {
 
 }  // namespace
 
-TEST_CASE("cuda: linear with GELU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: linear with GELU" * doctest::skip(!cuda::is_available())) {
   for_each_setup([](const Setup& s) {
     const Tensor expected = gelu(s.pre(), "tanh");
     const Tensor out = s.empty_like_gpu({s.rows, s.out}), pre = s.empty_like_gpu({s.rows, s.out});
@@ -60,8 +59,7 @@ TEST_CASE("cuda: linear with GELU") {
   });
 }
 
-TEST_CASE("cuda: the gradients of GELU and of the bias before it") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: the gradients of GELU and of the bias before it" * doctest::skip(!cuda::is_available())) {
   for_each_setup([](const Setup& s) {
     // pre (rows, out) -> gelu -> linear with a weight (in, out) -> (rows, in)
     const Tensor pre = s.pre().to(s.dtype), weight = s.weight.t().contiguous(), grad = s.input;
@@ -76,8 +74,7 @@ TEST_CASE("cuda: the gradients of GELU and of the bias before it") {
   });
 }
 
-TEST_CASE("cuda: the gradients of linear's parameters") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: the gradients of linear's parameters" * doctest::skip(!cuda::is_available())) {
   for_each_setup([](const Setup& s) {
     const Tensor grad = s.pre().to(s.dtype);
     const Tensor grad_weight = s.empty_like_gpu({s.out, s.in}), grad_bias = s.empty_like_gpu(s.out);
@@ -89,8 +86,7 @@ TEST_CASE("cuda: the gradients of linear's parameters") {
   });
 }
 
-TEST_CASE("cuda: cuBLASLt has kernels for every epilogue") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: cuBLASLt has kernels for every epilogue" * doctest::skip(!cuda::is_available())) {
   using cuda::Epilogue;
   for (const ScalarType dtype : {kFloat16, kBFloat16}) {
     const auto make = [&](IntArrayRef sizes) { return randn(sizes, kFloat32).to(dtype).cuda(); };

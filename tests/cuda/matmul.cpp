@@ -89,8 +89,7 @@ Tensor on_gpu(const Tensor& t, int form) {
 
 }  // namespace
 
-TEST_CASE("cuda: mm in every dtype, shape and layout") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
     for (const Shape& s : kShapes) {
       const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
@@ -107,8 +106,7 @@ TEST_CASE("cuda: mm in every dtype, shape and layout") {
   }
 }
 
-TEST_CASE("cuda: products of integers") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: products of integers" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kIntegers) {
     for (const Shape& s : kShapes) {
       CAPTURE(dtype);
@@ -120,8 +118,7 @@ TEST_CASE("cuda: products of integers") {
   }
 }
 
-TEST_CASE("cuda: bmm, baddbmm and addmm with factors") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
     for (const Shape& s : kShapes) {
       for (const int64_t batch : {0, 1, 3}) {
@@ -142,8 +139,7 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors") {
   }
 }
 
-TEST_CASE("cuda: a beta of zero does not read what it scales") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: a beta of zero does not read what it scales" * doctest::skip(!cuda::is_available())) {
   const Tensor nan = full({2, 3}, std::numeric_limits<double>::quiet_NaN(), TensorOptions(kFloat32).device(kCUDA));
   const Tensor a = ones({2, 4}, TensorOptions(kFloat32).device(kCUDA)), b = ones({4, 3}, a.options());
   CHECK(nan.addmm(a, b, 0, 1).cpu().equal(full({2, 3}, 4, kFloat32)));
@@ -151,8 +147,7 @@ TEST_CASE("cuda: a beta of zero does not read what it scales") {
   CHECK(a.new_full({2, 3}, 2).addmm(a.narrow(1, 0, 0), b.narrow(0, 0, 0), 3, 1).cpu().equal(full({2, 3}, 6, kFloat32)));
 }
 
-TEST_CASE("cuda: vectors: mv, dot, vdot, addmv") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
     CAPTURE(dtype);
     const Tensor m = sample({37, 53}, dtype, 1), v = sample({53}, dtype, 2), w = sample({53}, dtype, 3);
@@ -172,8 +167,7 @@ TEST_CASE("cuda: vectors: mv, dot, vdot, addmv") {
   }
 }
 
-TEST_CASE("cuda: linear and addmm with a bias") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: linear and addmm with a bias" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64}) {
     for (const Shape& s : kShapes) {
       CAPTURE(dtype);
@@ -193,8 +187,7 @@ TEST_CASE("cuda: linear and addmm with a bias") {
   }
 }
 
-TEST_CASE("cuda: the precision of float32 products") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: the precision of float32 products" * doctest::skip(!cuda::is_available())) {
   Context& context = globalContext();
   CHECK_FALSE(context.allowTF32CuBLAS());
   // 1 + 2^-12 needs more than the ten bits of TensorFloat-32.
@@ -211,8 +204,7 @@ TEST_CASE("cuda: the precision of float32 products") {
   CHECK_THROWS_AS(context.setFloat32MatmulPrecision("low"), ValueError);
 }
 
-TEST_CASE("cuda: 16-bit products whose partial sums are kept in full") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: 16-bit products whose partial sums are kept in full" * doctest::skip(!cuda::is_available())) {
   Context& context = globalContext();
   const Tensor a = sample({16, 8192}, kFloat16, 1).cuda(), b = sample({8192, 16}, kFloat16, 2).cuda();
   const Tensor expected = widened(a.cpu()).mm(widened(b.cpu()));
@@ -223,14 +215,12 @@ TEST_CASE("cuda: 16-bit products whose partial sums are kept in full") {
   check_close(with_bias, expected, 16);
 }
 
-TEST_CASE("cuda: a product gives the same bits every time") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: a product gives the same bits every time" * doctest::skip(!cuda::is_available())) {
   const Tensor a = sample({300, 5000}, kFloat32, 1).cuda(), b = sample({5000, 200}, kFloat32, 2).cuda();
   const Tensor first = a.mm(b).cpu();
   for (int i = 0; i < 5; ++i) CHECK(a.mm(b).cpu().equal(first));
 }
 
-TEST_CASE("cuda: a product needs factors on one device") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: a product needs factors on one device" * doctest::skip(!cuda::is_available())) {
   CHECK_THROWS_AS(ones({2, 2}).cuda().mm(ones({2, 2})), ValueError);
 }

@@ -11,8 +11,7 @@ const ScalarType kOrdered[] = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, 
 
 }  // namespace
 
-TEST_CASE("gather, scatter and indexing on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("gather, scatter and indexing on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kInt8, kInt64, kComplex64}) {
     INFO(name(dtype));
     const bool differentiable = is_floating_point(dtype);
@@ -40,16 +39,14 @@ TEST_CASE("gather, scatter and indexing on a GPU") {
   }
 }
 
-TEST_CASE("many values for one index are added in a fixed order") {
-  if (!cuda::is_available()) return;
+TEST_CASE("many values for one index are added in a fixed order" * doctest::skip(!cuda::is_available())) {
   const Tensor x = numbers({100000, 3}, kFloat32, -1, 1).to(kGpu), index = zeros({100000}, kInt64).to(kGpu);
   const Tensor first = index_add(zeros({2, 3}, x.options()), 0, index, x);
   CHECK(allclose(first.cpu()[0], x.cpu().to(kFloat64).sum(0).to(kFloat32), 1e-3, 1e-2));
   for (int i = 0; i < 3; ++i) CHECK(equal(index_add(zeros({2, 3}, x.options()), 0, index, x), first));
 }
 
-TEST_CASE("an index out of range is reported when the host waits") {
-  if (!cuda::is_available()) return;
+TEST_CASE("an index out of range is reported when the host waits" * doctest::skip(!cuda::is_available())) {
   const Tensor x = ones({4, 3}).to(kGpu), index = tensor({0, 9}).to(kInt64).to(kGpu);
   CHECK_THROWS_AS(index_select(x, 0, index).cpu(), IndexError);
   Tensor target = zeros({4, 3}).to(kGpu);
@@ -58,8 +55,7 @@ TEST_CASE("an index out of range is reported when the host waits") {
   CHECK(equal(x.cpu(), ones({4, 3})));
 }
 
-TEST_CASE("sorting and what follows from it") {
-  if (!cuda::is_available()) return;
+TEST_CASE("sorting and what follows from it" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kOrdered) {
     Tensor x = numbers({6, 333, 4}, kFloat32, -50, 50).floor();
     if (dtype == kUInt8) x = x.abs();
@@ -90,8 +86,7 @@ TEST_CASE("sorting and what follows from it") {
   }
 }
 
-TEST_CASE("searching and counting") {
-  if (!cuda::is_available()) return;
+TEST_CASE("searching and counting" * doctest::skip(!cuda::is_available())) {
   const Tensor row = std::get<0>(sort(numbers({1001}, kFloat32, -1, 1))), x = numbers({77, 3}, kFloat32, -1.2, 1.2);
   check_same(searchsorted(row.to(kGpu), x.to(kGpu)), searchsorted(row, x), 0);
   check_same(isin((x * 5).floor().to(kGpu), tensor({-3.0, 2.0}).to(kFloat32).to(kGpu)),
@@ -102,8 +97,7 @@ TEST_CASE("searching and counting") {
   check_same(bincount(whole.to(kGpu), weight.to(kGpu)), bincount(whole, weight), 100);
 }
 
-TEST_CASE("linear algebra on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("linear algebra on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64, kComplex64, kComplex128}) {
     INFO(name(dtype));
     const double tolerance = 2000;

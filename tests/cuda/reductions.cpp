@@ -37,8 +37,7 @@ const ReductionCase kReductions[] = {
 
 }  // namespace
 
-TEST_CASE("reductions over any dimensions, layouts and dtypes are the CPU's") {
-  if (!cuda::is_available()) return;
+TEST_CASE("reductions over any dimensions, layouts and dtypes are the CPU's" * doctest::skip(!cuda::is_available())) {
   // Rows that fill vectors and that do not, few long and many short ones.
   const std::vector<DimVector> shapes = {{5, 3, 64}, {2, 1031}, {1, 70001}, {300, 7, 2}, {4099, 3}};
   for (const ReductionCase& reduction : kReductions) {
@@ -62,8 +61,7 @@ TEST_CASE("reductions over any dimensions, layouts and dtypes are the CPU's") {
   }
 }
 
-TEST_CASE("reductions of nothing, of one number and with NaN are the CPU's") {
-  if (!cuda::is_available()) return;
+TEST_CASE("reductions of nothing, of one number and with NaN are the CPU's" * doctest::skip(!cuda::is_available())) {
   for (const Tensor& x : {empty({0, 3}), empty({3, 0}), tensor(2.5), tensor({1.0, std::nan(""), -2.0})}) {
     const Tensor y = x.to(kGpu);
     check_same(y.sum(), x.sum(), 1);
@@ -78,8 +76,7 @@ TEST_CASE("reductions of nothing, of one number and with NaN are the CPU's") {
   }
 }
 
-TEST_CASE("argmax finds the first of equal elements") {
-  if (!cuda::is_available()) return;
+TEST_CASE("argmax finds the first of equal elements" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kBFloat16, kInt32, kBool}) {
     const Tensor x = numbers({37, 513, 5}, kFloat32, 0, 4).floor().to(dtype), y = x.to(kGpu);
     for (int64_t d = 0; d < 3; ++d) {
@@ -90,8 +87,7 @@ TEST_CASE("argmax finds the first of equal elements") {
   }
 }
 
-TEST_CASE("scans are the CPU's") {
-  if (!cuda::is_available()) return;
+TEST_CASE("scans are the CPU's" * doctest::skip(!cuda::is_available())) {
   for (const DimVector& shape : {DimVector{3, 5000}, DimVector{200000}, DimVector{4, 33, 6}, DimVector{0, 3}}) {
     const Tensor x = numbers(shape, kFloat32, -1, 1), y = x.to(kGpu);
     for (int64_t d = 0; d < x.dim(); ++d) {
@@ -105,8 +101,7 @@ TEST_CASE("scans are the CPU's") {
   }
 }
 
-TEST_CASE("a reduction gives the same bits every time") {
-  if (!cuda::is_available()) return;
+TEST_CASE("a reduction gives the same bits every time" * doctest::skip(!cuda::is_available())) {
   const Tensor x = numbers({1 << 20}, kFloat32, -1, 1).to(kGpu);
   const Tensor first = x.sum().cpu();
   for (int i = 0; i < 5; ++i) CHECK(equal(x.sum().cpu(), first));

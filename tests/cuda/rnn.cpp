@@ -77,8 +77,7 @@ struct FullPrecision {
 
 }  // namespace
 
-TEST_CASE("cuda: cuDNN's RNN, GRU and LSTM") {
-  if (!cuda::is_available()) return;
+TEST_CASE("cuda: cuDNN's RNN, GRU and LSTM" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   manual_seed(11);
   for (const int64_t layers : {1, 2}) {

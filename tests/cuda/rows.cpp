@@ -11,8 +11,7 @@ const ScalarType kReals[] = {kFloat32, kFloat64, kFloat16, kBFloat16};
 
 }  // namespace
 
-TEST_CASE("softmax and log_softmax on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("softmax and log_softmax on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     // Rows of whole vectors and odd ones, in registers and too long for them.
     for (const DimVector& shape : {DimVector{5, 64}, DimVector{7, 65}, DimVector{2, 4097}, DimVector{2, 40001},
@@ -29,8 +28,7 @@ TEST_CASE("softmax and log_softmax on a GPU") {
   }
 }
 
-TEST_CASE("layer, RMS, group and batch norm on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("layer, RMS, group and batch norm on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     for (int64_t columns : {6, 64, 65, 1030, 20000}) {
       INFO(name(dtype), " ", columns);
@@ -55,8 +53,7 @@ TEST_CASE("layer, RMS, group and batch norm on a GPU") {
   }
 }
 
-TEST_CASE("losses over classes on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("losses over classes on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     for (int64_t classes : {3, 65, 1024}) {
       const Tensor x = numbers({37, classes}, dtype, -3, 3), w = numbers({classes}, dtype, 0.5, 1.5);
@@ -82,15 +79,14 @@ TEST_CASE("losses over classes on a GPU") {
   }
 }
 
-TEST_CASE("a target that is no class is reported when the host waits, and nothing is broken") {
-  if (!cuda::is_available()) return;
+TEST_CASE("a target that is no class is reported when the host waits, and nothing is broken" *
+          doctest::skip(!cuda::is_available())) {
   const Tensor x = randn({4, 3}).to(kGpu), y = tensor({0, 1, 7, 2}).to(kInt64).to(kGpu);
   CHECK_THROWS_AS(cross_entropy_loss(x, y).item<float>(), IndexError);
   CHECK(x.sum().cpu().numel() == 1);
 }
 
-TEST_CASE("pooling on a GPU in every layout") {
-  if (!cuda::is_available()) return;
+TEST_CASE("pooling on a GPU in every layout" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     const Tensor x = numbers({2, 5, 13, 11}, dtype, -1, 1);
     for (const Tensor& image : {x, x.contiguous(MemoryFormat::ChannelsLast)}) {
@@ -128,8 +124,7 @@ TEST_CASE("pooling on a GPU in every layout") {
   }
 }
 
-TEST_CASE("attention on a GPU") {
-  if (!cuda::is_available()) return;
+TEST_CASE("attention on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64}) {
     for (bool causal : {false, true}) {
       const auto heads = [=](int64_t length) { return numbers({2, length, 3, 16}, dtype, -1, 1).transpose(1, 2); };
