@@ -17,6 +17,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   set(kernel_warnings -Wno-maybe-uninitialized -Wno-uninitialized)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Pragmas and warnings that are GCC's, and loops that clang was asked to vectorise and did not.
+  target_compile_options(rush_flags INTERFACE -Wno-unknown-warning-option -Wno-unknown-pragmas -Wno-pass-failed)
+endif()
+
 if(RUSH_NATIVE)
   target_compile_options(rush_flags INTERFACE -march=native)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

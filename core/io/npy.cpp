@@ -128,8 +128,8 @@ class HeaderParser {
     const std::string_view text = string();
     for (const DtypeName& each : kDtypes) {
       // Single bytes have no order: NumPy reads any.
-      const bool same_order = each.name[0] == '|' || text[0] == '<' || text[0] == '=';
-      if (text.size() > 1 && text.substr(1) == each.name.substr(1) && same_order) return each.dtype;
+      if (text.size() < 2 || text.substr(1) != each.name.substr(1)) continue;
+      if (each.name[0] == '|' || text[0] == '<' || text[0] == '=') return each.dtype;
     }
     RUSH_THROW(NotImplementedError, name_, ": unsupported dtype '", std::string(text.substr(0, 40)), "'");
   }

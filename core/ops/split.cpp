@@ -181,11 +181,16 @@ static std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t
   return parts_of_sizes(self, sizes, dim);
 }
 
+// Parts without elements cost memory all the same.
+constexpr int64_t kMostEmptyParts = 1 << 16;
+
 static std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "chunk: a 0-dimensional tensor has no dimension to split");
   RUSH_CHECK_VALUE(chunks > 0, "chunk: expected at least one chunk, got ", chunks);
   dim = wrap_dim(dim, self.dim(), "chunk");
   const int64_t size = self.sizes()[dim];
+  RUSH_CHECK_VALUE(size > 0 || chunks <= kMostEmptyParts, "chunk: expected at most ", kMostEmptyParts,
+                   " chunks of an empty dimension, got ", chunks);
   if (size == 0) return ops::split_with_sizes(self, DimVector(static_cast<size_t>(chunks), 0), dim);
   return ops::split(self, (size - 1) / chunks + 1, dim);
 }
@@ -202,14 +207,11 @@ static std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef 
   return parts;
 }
 
-constexpr int64_t kMostEmptySections = 1 << 16;
-
 static std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "tensor_split: a 0-dimensional tensor has no dimension to split");
   dim = wrap_dim(dim, self.dim(), "tensor_split");
   const int64_t size = self.sizes()[dim];
-  // Sections beyond the size are empty: each costs memory although none has elements.
-  const int64_t most = std::max(size, kMostEmptySections);
+  const int64_t most = std::max(size, kMostEmptyParts);
   RUSH_CHECK_VALUE(sections > 0 && sections <= most, "tensor_split: expected 1 to ", most,
                    " sections of a dimension of size ", size, ", got ", sections);
   const int64_t smaller = size / sections, larger = size % sections;

@@ -11,6 +11,7 @@ namespace rush {
 namespace {
 
 constexpr const char* kOp = "upsample";
+constexpr double kMostPlace = 2147483648.0;  // of an output element in the input: as an integer it must not overflow
 constexpr MemoryFormat kChannelsLast[] = {MemoryFormat::Contiguous, MemoryFormat::Contiguous,
                                           MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d};
 
@@ -33,6 +34,9 @@ UpsampleGeometry make_geometry(UpsampleMode mode, bool align_corners, IntArrayRe
     const int64_t input = input_sizes[d + 2], output = output_size[d];
     RUSH_CHECK_VALUE(input > 0 && output > 0, kOp, ": sizes must be positive, got input ", input_sizes, " and output ",
                      output_size);
+    const double scale = scales[d].value_or(0);
+    RUSH_CHECK_VALUE(!(scale > 0) || static_cast<double>(output) / scale < kMostPlace, kOp, ": a scale of ", scale,
+                     " and an output of ", output, " elements lead too far outside the input");
     g.axis[3 - dims + d] = {input, output, scales[d].value_or(0) > 0 ? *scales[d] : 0};
   }
   return g;

@@ -13,7 +13,7 @@ using fuzz::Random;
 constexpr size_t kMostUnpacked = 1 << 16, kCentralSize = 46, kLocalSize = 30, kEndSize = 22;
 
 void put(std::string& out, uint64_t value, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  for (size_t i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value);
 }
 
 uint64_t get(const std::string& file, size_t at, size_t bytes) {

@@ -89,7 +89,7 @@ void fail(const std::string& message) {
 void check_error(const rush::Error& error) {
   const std::string_view message = error.what();
   if (message.empty() || message.find('\n') != message.npos) fail("an error is not one line");
-  if (message.find("internal assertion") != message.npos) fail(std::string(message));
+  if (message.starts_with("internal assertion")) fail(std::string(message));
 }
 
 void check_tensor(const rush::Tensor& tensor) {

@@ -274,8 +274,12 @@ TEST_CASE("pooling: meta tensors have shapes only") {
 TEST_CASE("pooling: an empty result is ready at once, however many windows it has") {
   constexpr int64_t huge = int64_t{1} << 50;
   const Tensor x = ones({1, 3, 4}, requires_grad());
-  for (const auto& pool : {+[](const Tensor& t) { return adaptive_avg_pool2d(t, {huge, 0}); },
-                           +[](const Tensor& t) { return std::get<0>(ops::adaptive_max_pool2d(t, {huge, 0})); }}) {
+  for (const auto& pool : {+[](const Tensor& t) {
+                             return adaptive_avg_pool2d(t, {huge, 0});
+                           },
+                           +[](const Tensor& t) {
+                             return std::get<0>(ops::adaptive_max_pool2d(t, {huge, 0}));
+                           }}) {
     const Tensor out = pool(x);
     CHECK(out.sizes() == IntArrayRef({1, huge, 0}));
     out.sum().backward();

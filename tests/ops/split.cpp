@@ -123,6 +123,7 @@ TEST_CASE("parts: what does not fit is a typed error") {
   CHECK_THROWS_AS(x.chunk(0), ValueError);
   CHECK_THROWS_AS(x.tensor_split(0), ValueError);
   CHECK_THROWS_AS(x.tensor_split(INT64_MAX), ValueError);
+  CHECK_THROWS_AS(zeros({3, 0}).chunk(int64_t{1} << 61, 1), ValueError);
   CHECK_THROWS_AS(ops::unfold_backward(ones({1, 2, 1}), {3, 4}, -1, 1, -5), ValueError);
   CHECK_THROWS_AS(ops::unfold_backward(ones({1, 2, 1}), {3, 4}, 0, 1, INT64_MAX), ValueError);
   CHECK_THROWS_AS(ops::strided_sum(ones({8}), {-2}, 1, 0), ValueError);

@@ -166,6 +166,8 @@ TEST_CASE("upsample: empty batches, meta tensors and wrong arguments") {
   const Tensor x = zeros({1, 1, 4, 4});
   CHECK_THROWS_AS(upsample_nearest2d(x, {4}), ValueError);
   CHECK_THROWS_AS(upsample_nearest2d(x, {0, 4}), ValueError);
+  CHECK_THROWS_AS(ops::upsample_nearest2d(x.to(kUInt8), {2, 2}, 1e-300, std::nullopt), ValueError);
+  CHECK_THROWS_AS(ops::upsample_bilinear2d(x.to(kUInt8), {3, 3}, false, 1e-300, std::nullopt), ValueError);
   CHECK_THROWS_AS(upsample_nearest2d(x, std::nullopt), ValueError);
   CHECK_THROWS_AS(upsample_nearest2d(x, {2, 2}, Scales{2, 2}), ValueError);
   CHECK_THROWS_AS(upsample_nearest1d(x, {4}), ValueError);
