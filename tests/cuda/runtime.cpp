@@ -172,7 +172,8 @@ TEST_CASE("memory is counted, returned, and short of it training goes on" * doct
     const cuda::MemPoolContext context(pool);
     const Tensor inside = ones({1000}, kCUDA);
     bool found = false;
-    for (const auto& segment : cuda::memory_snapshot().at(0).segments) found = found || segment.group == pool.id();
+    const auto snapshots = cuda::memory_snapshot();
+    for (const auto& segment : snapshots.at(0).segments) found = found || segment.group == pool.id();
     CHECK(found);
   }
 }

@@ -57,14 +57,15 @@ struct Operand {
 // The dtype's name in NVIDIA's libraries. Throws NotImplementedError naming `op` for integers.
 cudaDataType library_type(ScalarType dtype, const char* op);
 
-// A factor alpha or beta in the type that cuBLAS reads for products of `dtype`: float for 16-bit numbers.
+// A factor alpha or beta in the type that cuBLAS reads for products of `dtype`: float for 16-bit numbers. Aligned as
+// cuDoubleComplex, because cuBLAS loads it by instructions that fault at other addresses.
 class BlasScalar {
  public:
   BlasScalar(const Scalar& value, ScalarType dtype);
   const void* data() const { return &value_; }
 
  private:
-  union Value {
+  union alignas(cuDoubleComplex) Value {
     float real;
     double real64;
     float complex_parts[2];
