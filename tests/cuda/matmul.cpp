@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/cuda/blas/gemm.h"
 #include "core/context.h"
 #include "core/cuda.h"
 #include "rushlight.h"
@@ -134,6 +135,21 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_
         if (batch == 0) continue;
         check_close(c[0].cuda().addmm(a[0].cuda(), b[0].cuda(), -1, 0.25),
                     widened(c[0]).addmm(widened(a[0]), widened(b[0]), -1, 0.25), s.depth);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda: float32 products of 16-bit factors" * doctest::skip(!cuda::is_available())) {
+  for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+    for (const Shape& s : kShapes) {
+      for (const int64_t batch : {1, 3}) {
+        CAPTURE(dtype);
+        CAPTURE(batch);
+        const Tensor a = sample({batch, s.rows, s.depth}, dtype, 1), b = sample({batch, s.depth, s.columns}, dtype, 2);
+        const Tensor c = empty({batch, s.rows, s.columns}, TensorOptions(kFloat32).device(kCUDA));
+        cuda::gemm(c, on_gpu(a, Transposed), b.cuda(), 0, 2);
+        check_close(c, widened(a).bmm(widened(b)).mul(2), 2 * s.depth);
       }
     }
   }
