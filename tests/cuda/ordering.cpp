@@ -86,6 +86,24 @@ TEST_CASE("sorting and what follows from it" * doctest::skip(!cuda::is_available
   }
 }
 
+TEST_CASE("among equal elements of short lines a GPU takes the CPU's" * doctest::skip(!cuda::is_available())) {
+  for (ScalarType dtype : {kFloat32, kBFloat16, kUInt8, kInt64}) {
+    for (int64_t length : {1, 2, 5, 10, 17, 100, 256}) {
+      const Tensor x = numbers({7, length, 3}, kFloat32, 0, 4).floor().to(dtype), y = x.to(kGpu);
+      for (int64_t k : {int64_t{1}, int64_t{3}, length / 3, length / 2 + 1, length}) {
+        if (k < 1 || k > length) continue;
+        INFO(name(dtype), " ", k, " of ", length);
+        check_same(std::get<1>(kthvalue(y, k, 1)), std::get<1>(kthvalue(x, k, 1)), 0);
+        for (bool largest : {false, true}) {
+          check_same(std::get<1>(topk(y, k, 1, largest, false)), std::get<1>(topk(x, k, 1, largest, false)), 0);
+          if (k > 16) continue;
+          check_same(std::get<1>(topk(y, k, 1, largest)), std::get<1>(topk(x, k, 1, largest)), 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("searching and counting" * doctest::skip(!cuda::is_available())) {
   const Tensor row = std::get<0>(sort(numbers({1001}, kFloat32, -1, 1))), x = numbers({77, 3}, kFloat32, -1.2, 1.2);
   check_same(searchsorted(row.to(kGpu), x.to(kGpu)), searchsorted(row, x), 0);
