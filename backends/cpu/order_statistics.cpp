@@ -10,40 +10,6 @@ namespace rush::cpu {
 
 namespace {
 
-// Hoare's selection with the median of three as pivot, as PyTorch's kthvalue does it: which of several equal elements
-// ends up at k follows from the swaps.
-template <class Key>
-int64_t quick_select(Entry<Key>* a, int64_t n, int64_t k) {
-  int64_t left = 0, right = n - 1;
-  const auto order = [&](int64_t low, int64_t high) {
-    if (a[low].key > a[high].key) std::swap(a[low], a[high]);
-  };
-  while (right > left) {
-    if (right == left + 1) {
-      order(left, right);
-      break;
-    }
-    std::swap(a[left + (right - left) / 2], a[left + 1]);
-    order(left + 1, right);
-    order(left, right);
-    order(left + 1, left);
-    int64_t i = left + 1, j = right;
-    const Key pivot = a[left].key;
-    for (;;) {
-      do ++i;
-      while (pivot > a[i].key);
-      do --j;
-      while (a[j].key > pivot);
-      if (j < i) break;
-      std::swap(a[i], a[j]);
-    }
-    std::swap(a[left], a[j]);
-    if (j <= k) left = i;
-    if (j >= k) right = j - 1;
-  }
-  return a[k].index;
-}
-
 // Picks one element of every line: find(line's first element, stride, entries, scratch) returns its position.
 template <class T, class Find>
 void pick_lines(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
@@ -63,7 +29,7 @@ struct KthValueLoop {
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
     pick_lines<T>(values, indices, input, shape, [&](const T* x, auto* entries, auto*) {
       load_entries(x, shape.inner, shape.size, false, entries);
-      return quick_select(entries, shape.size, k - 1);
+      return functors::quick_select(entries, shape.size, k - 1);
     });
   }
 };

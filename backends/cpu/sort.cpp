@@ -57,17 +57,6 @@ struct SortLoop {
   }
 };
 
-// The k smallest keys first; among equal keys, as PyTorch, whatever the selection leaves.
-template <class Key>
-void select_first(Entry<Key>* entries, int64_t n, int64_t k, bool sorted) {
-  if (k * 64 <= n) {
-    std::partial_sort(entries, entries + k, entries + n);
-    return;
-  }
-  std::nth_element(entries, entries + k - 1, entries + n);
-  if (sorted) std::sort(entries, entries + k - 1);
-}
-
 struct TopkLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k,
@@ -78,7 +67,8 @@ struct TopkLoop {
     int64_t* index = indices.data_ptr<int64_t>();
     for_entry_lines<T>(shape, [&](int64_t line, int64_t start, auto* entries, auto*) {
       load_entries(x + start, shape.inner, shape.size, largest, entries);
-      select_first(entries, shape.size, k, sorted);
+      const int64_t unsorted = functors::select_first(entries, shape.size, k);
+      if (sorted) std::sort(entries, entries + unsorted);
       const int64_t out = line / shape.inner * k * shape.inner + line % shape.inner;
       for (int64_t i = 0; i < k; ++i) {
         value[out + i * shape.inner] = x[start + entries[i].index * shape.inner];

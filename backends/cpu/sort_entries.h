@@ -1,35 +1,17 @@
-// Elements of a line as (key, position), and sorting them.
+// Sorting the entries of a line, and going over all lines.
 #pragma once
 #include <algorithm>
 #include <vector>
 
-#include "backends/functors/sort_key.h"
+#include "backends/functors/entries.h"
 #include "core/ops/along_dim.h"
 #include "core/parallel.h"
 
 namespace rush::cpu {
 
-template <class Key>
-struct Entry {
-  Key key;
-  int64_t index;
-  friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
-};
-
-// The order in which a stable sort leaves them.
-template <class Key>
-bool before(const Entry<Key>& a, const Entry<Key>& b) {
-  return a.key != b.key ? a.key < b.key : a.index < b.index;
-}
-
-// The n elements of a line, `stride` apart; with `reversed` the largest has the smallest key.
-template <class T, class Key = functors::SortKey<T>>
-void load_entries(const T* x, int64_t stride, int64_t n, bool reversed, Entry<Key>* entries) {
-  const Key flip = reversed ? static_cast<Key>(~Key(0)) : Key(0);
-  for (int64_t i = 0; i < n; ++i) {
-    entries[i] = {static_cast<Key>(functors::sort_key(x[i * stride]) ^ flip), i};
-  }
-}
+using functors::before;
+using functors::Entry;
+using functors::load_entries;
 
 // Sorts by key; equal keys stay in the order of their positions. `scratch` has room for n entries.
 template <class Key>

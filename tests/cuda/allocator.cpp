@@ -411,7 +411,7 @@ TEST_CASE("any order of requests leaves the records consistent") {
 TEST_CASE("settings that make no sense are refused") {
   for (const char* bad : {"nothing:1", "expandable_segments", "expandable_segments:maybe", "max_split_size_mb:5",
                           "max_split_size_mb:x", "garbage_collection_threshold:2"}) {
-    CAPTURE(bad);
+    CAPTURE(str(bad));
     CHECK_THROWS_AS(AllocatorConfig::parse(bad), ValueError);
   }
   const auto config = AllocatorConfig::parse("expandable_segments:True,max_split_size_mb:100,debug:False");

@@ -79,8 +79,8 @@ Tensor on_gpu(const Tensor& t, ScalarType dtype, bool channels_last) {
 }
 
 void check_setup(const Setup& s, ScalarType dtype, bool channels_last) {
-  INFO(s.name);
-  CAPTURE(dtype);
+  INFO(str(s.name));
+  CAPTURE(str(dtype));
   CAPTURE(channels_last);
   manual_seed(3);
   const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
@@ -127,7 +127,7 @@ TEST_CASE("cuda: convolutions without cuDNN" * doctest::skip(!cuda::is_available
 
 TEST_CASE("cuda: convolutions of integers and complex numbers" * doctest::skip(!cuda::is_available())) {
   for (const Setup& s : kSetups) {
-    INFO(s.name);
+    INFO(str(s.name));
     const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
     for (const ScalarType dtype : {kInt64, kInt32, kUInt8}) {
       const Tensor input = randint(0, 5, s.input, dtype), weight = randint(0, 5, s.weight, dtype);

@@ -16,7 +16,7 @@ TEST_CASE("every dtype is converted to every other on the GPU" * doctest::skip(!
     const Tensor x = numbers({37, 5}, from, -3, 3);
     for (ScalarType to : kEverything) {
       if (!is_integral(from, true) && to == kUInt8) continue;  // what a negative fraction becomes is not defined
-      INFO(name(from), " to ", name(to));
+      INFO(str(name(from), " to ", name(to)));
       check_same(x.cuda().to(to), x.to(to), 0);
       check_same(x.cuda().t().to(to), x.t().to(to), 0);
     }
@@ -27,7 +27,7 @@ TEST_CASE("permuted copies of every element size" * doctest::skip(!cuda::is_avai
   const std::vector<DimVector> shapes = {{33, 65}, {1, 7}, {130, 4}, {64, 64}, {300, 257}};
   for (ScalarType dtype : {kInt8, kBFloat16, kFloat32, kFloat64, kComplex128}) {
     for (const DimVector& shape : shapes) {
-      INFO(name(dtype), " ", shape[0], " x ", shape[1]);
+      INFO(str(name(dtype), " ", shape[0], " x ", shape[1]));
       const Tensor x = numbers(shape, dtype, -9, 9);
       check_same(x.cuda().t().contiguous(), x.t().contiguous(), 0);
       const Tensor inner = x.slice(1, 1), on_gpu = x.cuda().slice(1, 1);
@@ -44,7 +44,7 @@ TEST_CASE("permuted copies of every element size" * doctest::skip(!cuda::is_avai
 
 TEST_CASE("fills, copies into views and of numbers" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kEverything) {
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     for (double value : {0.0, 1.0, 3.0}) {
       Tensor x = numbers({9, 21}, dtype, -9, 9), on_gpu = x.cuda();
       x.slice(1, 1, 20, 3).fill_(value);

@@ -28,7 +28,7 @@ TEST_CASE("cuda: the CTC loss and its gradient" * doctest::skip(!cuda::is_availa
   for (const Setup& s : kSetups) {
     for (const ScalarType dtype : {kFloat32, kFloat64}) {
       CAPTURE(s.steps);
-      CAPTURE(dtype);
+      CAPTURE(str(dtype));
       manual_seed(5);
       const auto samples = static_cast<int64_t>(s.input_lengths.size());
       const int64_t longest = *std::max_element(s.target_lengths.begin(), s.target_lengths.end());

@@ -36,7 +36,7 @@ template <class Body>
 void for_each_setup(const Body& body) {
   for (const ScalarType dtype : {kFloat32, kFloat16, kBFloat16}) {
     for (const int64_t size : {32, 128, 13}) {
-      CAPTURE(dtype);
+      CAPTURE(str(dtype));
       CAPTURE(size);
       body(Setup(dtype, size + 3 * (size % 8), 2 * size, size));
     }
@@ -95,7 +95,8 @@ TEST_CASE("cuda: cuBLASLt has kernels for every epilogue" * doctest::skip(!cuda:
     const auto runs = [&](Epilogue epilogue, const Tensor& vector, const Tensor& pre) {
       return cuda::multiply_with_epilogue({c, a, b, epilogue, vector, pre});
     };
-    CAPTURE(dtype);
+    const Tensor turned = make({1, 256, 128}).transpose(1, 2);
+    CAPTURE(str(dtype));
     CHECK(runs(Epilogue::None, none, none));
     CHECK(runs(Epilogue::Bias, columns, none));
     CHECK(runs(Epilogue::Gelu, none, none));
@@ -105,6 +106,6 @@ TEST_CASE("cuda: cuBLASLt has kernels for every epilogue" * doctest::skip(!cuda:
     CHECK(runs(Epilogue::DGelu, none, aux));
     CHECK(runs(Epilogue::DGeluBiasGrad, columns, aux));
     CHECK(runs(Epilogue::BiasGradOfB, columns, none));
-    CHECK(runs(Epilogue::BiasGradOfA, rows, none));
+    CHECK(cuda::multiply_with_epilogue({c, turned, b, Epilogue::BiasGradOfA, rows, none}));
   }
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/cuda/blas/gemm.h"
 #include "core/context.h"
 #include "core/cuda.h"
 #include "rushlight.h"
@@ -95,7 +96,7 @@ TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_
       const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
       const Tensor expected = widened(a).mm(widened(b));
       for (int form = 0; form < kForms * kForms; ++form) {
-        CAPTURE(dtype);
+        CAPTURE(str(dtype));
         CAPTURE(s.rows);
         CAPTURE(s.depth);
         CAPTURE(s.columns);
@@ -109,7 +110,7 @@ TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_
 TEST_CASE("cuda: products of integers" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kIntegers) {
     for (const Shape& s : kShapes) {
-      CAPTURE(dtype);
+      CAPTURE(str(dtype));
       const Tensor a = sample({2, s.rows, s.depth}, dtype, 1), b = sample({2, s.depth, s.columns}, dtype, 2);
       const Tensor c = sample({2, s.rows, s.columns}, dtype, 3);
       check_close(on_gpu(a, Strided).bmm(on_gpu(b, Transposed)), a.bmm(b), s.depth);
@@ -122,7 +123,7 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_
   for (const ScalarType dtype : kFloats) {
     for (const Shape& s : kShapes) {
       for (const int64_t batch : {0, 1, 3}) {
-        CAPTURE(dtype);
+        CAPTURE(str(dtype));
         CAPTURE(batch);
         const Tensor a = sample({batch, s.rows, s.depth}, dtype, 1), b = sample({batch, s.depth, s.columns}, dtype, 2);
         const Tensor c = sample({batch, s.rows, s.columns}, dtype, 3);
@@ -139,6 +140,21 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_
   }
 }
 
+TEST_CASE("cuda: float32 products of 16-bit factors" * doctest::skip(!cuda::is_available())) {
+  for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+    for (const Shape& s : kShapes) {
+      for (const int64_t batch : {1, 3}) {
+        CAPTURE(str(dtype));
+        CAPTURE(batch);
+        const Tensor a = sample({batch, s.rows, s.depth}, dtype, 1), b = sample({batch, s.depth, s.columns}, dtype, 2);
+        const Tensor c = empty({batch, s.rows, s.columns}, TensorOptions(kFloat32).device(kCUDA));
+        cuda::gemm(c, on_gpu(a, Transposed), b.cuda(), 0, 2);
+        check_close(c, widened(a).bmm(widened(b)).mul(2), 2 * s.depth);
+      }
+    }
+  }
+}
+
 TEST_CASE("cuda: a beta of zero does not read what it scales" * doctest::skip(!cuda::is_available())) {
   const Tensor nan = full({2, 3}, std::numeric_limits<double>::quiet_NaN(), TensorOptions(kFloat32).device(kCUDA));
   const Tensor a = ones({2, 4}, TensorOptions(kFloat32).device(kCUDA)), b = ones({4, 3}, a.options());
@@ -149,7 +165,7 @@ TEST_CASE("cuda: a beta of zero does not read what it scales" * doctest::skip(!c
 
 TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
-    CAPTURE(dtype);
+    CAPTURE(str(dtype));
     const Tensor m = sample({37, 53}, dtype, 1), v = sample({53}, dtype, 2), w = sample({53}, dtype, 3);
     const Tensor c = sample({37}, dtype, 4);
     const Tensor strided = on_gpu(sample({53, 4}, dtype, 2), Plain).select(1, 1);
@@ -170,7 +186,7 @@ TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(!cuda::is_availa
 TEST_CASE("cuda: linear and addmm with a bias" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64}) {
     for (const Shape& s : kShapes) {
-      CAPTURE(dtype);
+      CAPTURE(str(dtype));
       const Tensor x = sample({s.rows, s.depth}, dtype, 1), w = sample({s.columns, s.depth}, dtype, 2);
       const Tensor bias = sample({s.columns}, dtype, 3);
       const Tensor expected = widened(x).mm(widened(w).t()).add(widened(bias));

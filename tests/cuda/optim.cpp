@@ -30,7 +30,7 @@ void check_same_lists(const Tensors& on_gpu, const Tensors& on_cpu) {
 
 TEST_CASE("fused steps of many tensors are the CPU's" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kBFloat16}) {
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     const auto run = [&](auto&& step) {
       std::vector<Tensors> lists[2];
       for (int d = 0; d < 2; ++d) {

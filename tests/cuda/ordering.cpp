@@ -13,7 +13,7 @@ const ScalarType kOrdered[] = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, 
 
 TEST_CASE("gather, scatter and indexing on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kInt8, kInt64, kComplex64}) {
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     const bool differentiable = is_floating_point(dtype);
     const Tensor x = numbers({50, 24}, dtype, -3, 3), src = numbers({90, 24}, dtype, -3, 3);
     const Tensor rows = (arange(90) * 31).remainder(50), each = (arange(90 * 24) * 17).remainder(50).view({90, 24});
@@ -32,7 +32,7 @@ TEST_CASE("gather, scatter and indexing on a GPU" * doctest::skip(!cuda::is_avai
         {x, src}, [&](const Inputs& t) { return index_put(t[0], {on(rows, t)}, t[1], true); }, 20, differentiable);
     if (is_complex(dtype)) continue;
     for (const char* how : {"sum", "prod", "mean", "amax", "amin"}) {
-      INFO(how);
+      INFO(str(how));
       check_on_both(
           {x, src}, [&](const Inputs& t) { return scatter_reduce(t[0], 0, on(each, t), t[1], how); }, 200, false);
     }
@@ -64,14 +64,14 @@ TEST_CASE("sorting and what follows from it" * doctest::skip(!cuda::is_available
     const Tensor y = x.to(kGpu);
     for (int64_t d = 0; d < 3; ++d) {
       for (bool descending : {false, true}) {
-        INFO(name(dtype), " ", d, " ", descending);
+        INFO(str(name(dtype), " ", d, " ", descending));
         const auto [values, order] = sort(y, d, descending);
         const auto [cpu_values, cpu_order] = sort(x, d, descending);
         check_same(values, cpu_values, 0);
         check_same(order, cpu_order, 0);
         check_same(std::get<0>(topk(y, 3, d, descending)), std::get<0>(topk(x, 3, d, descending)), 0);
       }
-      INFO(name(dtype), " ", d);
+      INFO(str(name(dtype), " ", d));
       check_same(std::get<0>(kthvalue(y, 2, d)), std::get<0>(kthvalue(x, 2, d)), 0);
       check_same(std::get<0>(median(y, d)), std::get<0>(median(x, d)), 0);
       check_same(std::get<0>(nanmedian(y, d)), std::get<0>(nanmedian(x, d)), 0);
@@ -83,6 +83,24 @@ TEST_CASE("sorting and what follows from it" * doctest::skip(!cuda::is_available
     check_same(inverse, cpu_inverse, 0);
     check_same(counts, cpu_counts, 0);
     check_same(std::get<0>(unique_dim(y, 2)), std::get<0>(unique_dim(x, 2)), 0);
+  }
+}
+
+TEST_CASE("among equal elements of short lines a GPU takes the CPU's" * doctest::skip(!cuda::is_available())) {
+  for (ScalarType dtype : {kFloat32, kBFloat16, kUInt8, kInt64}) {
+    for (int64_t length : {1, 2, 5, 10, 17, 100, 256}) {
+      const Tensor x = numbers({7, length, 3}, kFloat32, 0, 4).floor().to(dtype), y = x.to(kGpu);
+      for (int64_t k : {int64_t{1}, int64_t{3}, length / 3, length / 2 + 1, length}) {
+        if (k < 1 || k > length) continue;
+        INFO(str(name(dtype), " ", k, " of ", length));
+        check_same(std::get<1>(kthvalue(y, k, 1)), std::get<1>(kthvalue(x, k, 1)), 0);
+        for (bool largest : {false, true}) {
+          check_same(std::get<1>(topk(y, k, 1, largest, false)), std::get<1>(topk(x, k, 1, largest, false)), 0);
+          if (k > 16) continue;
+          check_same(std::get<1>(topk(y, k, 1, largest)), std::get<1>(topk(x, k, 1, largest)), 0);
+        }
+      }
+    }
   }
 }
 
@@ -99,7 +117,7 @@ TEST_CASE("searching and counting" * doctest::skip(!cuda::is_available())) {
 
 TEST_CASE("linear algebra on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64, kComplex64, kComplex128}) {
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     const double tolerance = 2000;
     const Tensor a = numbers({3, 6, 6}, dtype, -1, 1), b = numbers({3, 6, 2}, dtype, -1, 1),
                  wide = numbers({3, 4, 7}, dtype, -1, 1);

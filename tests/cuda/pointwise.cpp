@@ -26,7 +26,7 @@ void for_each_case(const Dtypes& dtypes, const Body& body) {
     for (const DimVector& shape : kShapes) {
       for (const TensorLayout& layout : kLayouts) {
         if (&layout != &kLayouts[0] && !(shape == DimVector{7, 13} || shape == DimVector{70, 331})) continue;
-        INFO(name(dtype), " ", layout.name, " ", shape.size());
+        INFO(str(name(dtype), " ", layout.name, " ", shape.size()));
         body(layout, dtype, IntArrayRef(shape));
       }
     }
@@ -148,7 +148,7 @@ const BinaryCase kBinary[] = {
 
 TEST_CASE("unary kernels give what the CPU's give" * doctest::skip(!cuda::is_available())) {
   for (const UnaryCase& c : kUnary) {
-    INFO(c.name);
+    INFO(str(c.name));
     for_each_case(c.dtypes, [&](const TensorLayout& layout, ScalarType dtype, IntArrayRef shape) {
       const Tensor x = numbers(shape, dtype, c.low, c.high);
       check_same(c.fn(layout.arrange(x.cuda())), c.fn(layout.arrange(x)), c.tolerance);
@@ -158,7 +158,7 @@ TEST_CASE("unary kernels give what the CPU's give" * doctest::skip(!cuda::is_ava
 
 TEST_CASE("binary kernels give what the CPU's give" * doctest::skip(!cuda::is_available())) {
   for (const BinaryCase& c : kBinary) {
-    INFO(c.name);
+    INFO(str(c.name));
     for_each_case(c.dtypes, [&](const TensorLayout& layout, ScalarType dtype, IntArrayRef shape) {
       const Tensor x = numbers(shape, dtype, c.low, c.high);
       const Tensor y = x.dim() == 2 ? flip(x, {0}) : x;

@@ -25,13 +25,13 @@ const std::vector<DimVector> kShapes = {{1}, {7}, {33, 65}, {0}};
 TEST_CASE("uniform numbers and integers are the CPU's bit for bit" * doctest::skip(!cuda::is_available())) {
   for (const DimVector& shape : kShapes) {
     for (ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
-      INFO(name(dtype));
+      INFO(str(name(dtype)));
       check_drawn(shape, dtype, 0, [](Tensor& t) { t.uniform_(); });
       check_drawn(shape, dtype, 0, [](Tensor& t) { t.uniform_(-3, 5.5); });
       check_drawn(shape, dtype, 0, [](Tensor& t) { t.bernoulli_(0.3); });
     }
     for (ScalarType dtype : {kUInt8, kInt32, kInt64, kFloat32, kBool}) {
-      INFO(name(dtype));
+      INFO(str(name(dtype)));
       check_drawn(shape, dtype, 0, [](Tensor& t) { t.random_(); });
     }
     check_drawn(shape, kInt64, 0, [](Tensor& t) { t.random_(-5, 100); });
@@ -42,7 +42,7 @@ TEST_CASE("uniform numbers and integers are the CPU's bit for bit" * doctest::sk
 TEST_CASE("other distributions are the CPU's to rounding" * doctest::skip(!cuda::is_available())) {
   for (const DimVector& shape : kShapes) {
     for (ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
-      INFO(name(dtype));
+      INFO(str(name(dtype)));
       check_drawn(shape, dtype, 4, [](Tensor& t) { t.normal_(1, 2); });
       check_drawn(shape, dtype, 10, [](Tensor& t) { t.log_normal_(0, 0.5); });
       check_drawn(shape, dtype, 10, [](Tensor& t) { t.exponential_(1.5); });

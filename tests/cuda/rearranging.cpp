@@ -81,14 +81,14 @@ const Rearranging kFloating[] = {
 TEST_CASE("rearranging kernels give what the CPU's give" * doctest::skip(!cuda::is_available())) {
   for (const Rearranging& c : kAnyType) {
     for (ScalarType dtype : {kFloat32, kBFloat16, kInt64, kComplex64}) {
-      INFO(c.name, " ", name(dtype));
+      INFO(str(c.name, " ", name(dtype)));
       const Tensor x = numbers(c.shape, dtype, -2, 2);
       check_same(c.fn(x.cuda()), c.fn(x), 0);
     }
   }
   for (const Rearranging& c : kFloating) {
     for (ScalarType dtype : {kFloat32, kFloat64}) {
-      INFO(c.name, " ", name(dtype));
+      INFO(str(c.name, " ", name(dtype)));
       const Tensor x = numbers(c.shape, dtype, -2, 2);
       check_same(c.fn(x.cuda()), c.fn(x), 20);
     }
@@ -102,13 +102,13 @@ TEST_CASE("gradients of rearranging operators" * doctest::skip(!cuda::is_availab
     return leaf.grad();
   };
   for (const Rearranging& c : kFloating) {
-    INFO(c.name);
+    INFO(str(c.name));
     const Tensor x = numbers(c.shape, kFloat64, -2, 2);
     check_same(gradient(c, x.cuda()), gradient(c, x), 100);
   }
   for (const Rearranging& c : kAnyType) {
     if (c.name == std::string("nonzero") || c.name == std::string("masked_scatter")) continue;
-    INFO(c.name);
+    INFO(str(c.name));
     const Tensor x = numbers(c.shape, kFloat64, -2, 2);
     check_same(gradient(c, x.cuda()), gradient(c, x), 10);
   }
@@ -117,7 +117,7 @@ TEST_CASE("gradients of rearranging operators" * doctest::skip(!cuda::is_availab
 TEST_CASE("ranges" * doctest::skip(!cuda::is_available())) {
   const auto gpu = [](ScalarType dtype) { return TensorOptions(dtype).device(kCUDA); };
   for (ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kInt32, kInt64}) {
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     check_same(arange(3, 700, 2, gpu(dtype)), arange(3, 700, 2, dtype), 0);
     check_same(linspace(-3, 5, 301, gpu(dtype)), linspace(-3, 5, 301, dtype), 4);
   }

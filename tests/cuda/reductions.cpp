@@ -51,7 +51,7 @@ TEST_CASE("reductions over any dimensions, layouts and dtypes are the CPU's" * d
             for (int64_t d = 0; d < x.dim(); ++d) {
               if (subset >> d & 1) dims.push_back(d);
             }
-            INFO(reduction.name, " ", name(dtype), " ", layout.name, " ", x.size(-1), " dims ", subset);
+            INFO(str(reduction.name, " ", name(dtype), " ", layout.name, " ", x.size(-1), " dims ", subset));
             // Sums of n numbers grow, and so do the numbers' rounding errors.
             check_same(reduction.fn(on_gpu, dims), reduction.fn(x, dims), reduction.tolerance);
           }

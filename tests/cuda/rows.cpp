@@ -17,7 +17,7 @@ TEST_CASE("softmax and log_softmax on a GPU" * doctest::skip(!cuda::is_available
     for (const DimVector& shape : {DimVector{5, 64}, DimVector{7, 65}, DimVector{2, 4097}, DimVector{2, 40001},
                                    DimVector{3, 6, 10}, DimVector{1, 1}, DimVector{0, 4}}) {
       for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
-        INFO(name(dtype), " ", shape.back(), " along ", d);
+        INFO(str(name(dtype), " ", shape.back(), " along ", d));
         const Inputs x = {numbers(shape, dtype, -4, 4)};
         check_on_both(
             x, [=](const Inputs& in) { return softmax(in[0], d); }, 5);
@@ -31,7 +31,7 @@ TEST_CASE("softmax and log_softmax on a GPU" * doctest::skip(!cuda::is_available
 TEST_CASE("layer, RMS, group and batch norm on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     for (int64_t columns : {6, 64, 65, 1030, 20000}) {
-      INFO(name(dtype), " ", columns);
+      INFO(str(name(dtype), " ", columns));
       const Inputs in = {numbers({9, columns}, dtype, -1, 2), numbers({columns}, dtype, 0.5, 1.5),
                          numbers({columns}, dtype, -1, 1)};
       check_on_both(
@@ -39,7 +39,7 @@ TEST_CASE("layer, RMS, group and batch norm on a GPU" * doctest::skip(!cuda::is_
       check_on_both(
           {in[0], in[1]}, [=](const Inputs& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
     }
-    INFO(name(dtype));
+    INFO(str(name(dtype)));
     const Inputs in = {numbers({3, 6, 5, 7}, dtype, -1, 2), numbers({6}, dtype, 0.5, 1.5), numbers({6}, dtype, -1, 1)};
     check_on_both(
         in, [](const Inputs& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
@@ -60,7 +60,7 @@ TEST_CASE("losses over classes on a GPU" * doctest::skip(!cuda::is_available()))
       Tensor y = (arange(37) * 7).remainder(classes);
       y[5].fill_(-100);
       for (int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
-        INFO(name(dtype), " ", classes, " reduction ", reduction);
+        INFO(str(name(dtype), " ", classes, " reduction ", reduction));
         check_on_both(
             {x},
             [=](const Inputs& t) { return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0); },
@@ -90,7 +90,7 @@ TEST_CASE("pooling on a GPU in every layout" * doctest::skip(!cuda::is_available
   for (ScalarType dtype : kReals) {
     const Tensor x = numbers({2, 5, 13, 11}, dtype, -1, 1);
     for (const Tensor& image : {x, x.contiguous(MemoryFormat::ChannelsLast)}) {
-      INFO(name(dtype), " ", image.stride(1));
+      INFO(str(name(dtype), " ", image.stride(1)));
       const Inputs in = {image};
       check_on_both(
           in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);
@@ -128,7 +128,7 @@ TEST_CASE("attention on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64}) {
     for (bool causal : {false, true}) {
       const auto heads = [=](int64_t length) { return numbers({2, length, 3, 16}, dtype, -1, 1).transpose(1, 2); };
-      INFO(name(dtype), " causal ", causal);
+      INFO(str(name(dtype), " causal ", causal));
       check_on_both(
           {heads(37), heads(41), heads(41)},
           [=](const Inputs& t) { return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal); }, 200);

@@ -17,6 +17,8 @@ enum class Epilogue {
   DGelu,          // c * gelu'(aux): the gradient by what gelu was applied to
   DGeluBiasGrad,  // the same, and vector = the sum of its rows
   // c = a b, and vector = the sum of the rows of b, or of the columns of a.
+  // cuBLASLt sums only where the numbers that it adds up are not neighbours in memory: for a row-major b, and for an a
+  // that is the transpose of a row-major matrix.
   BiasGradOfB,
   BiasGradOfA,
 };

@@ -20,7 +20,8 @@ namespace {
 // c = beta c + alpha a b for matrices that cuBLAS can read, c column-major.
 struct Product {
   Matrices a, b, c;
-  ScalarType dtype;
+  ScalarType dtype;      // of a and b
+  ScalarType sum_dtype;  // of c
   BlasScalar beta, alpha;
 };
 
@@ -28,22 +29,22 @@ struct Product {
 Product column_major(const Product& p) {
   const bool transposed = p.c.columns == 1 ? !p.c.leading() : p.c.transposed().leading().has_value();
   if (!transposed) return p;
-  return {p.b.transposed(), p.a.transposed(), p.c.transposed(), p.dtype, p.beta, p.alpha};
+  return {p.b.transposed(), p.a.transposed(), p.c.transposed(), p.dtype, p.sum_dtype, p.beta, p.alpha};
 }
 
 void multiply(const Product& p, int64_t batch, Blas& blas) {
   const Operand a(p.a), b(p.b);
-  const cudaDataType type = library_type(p.dtype, "gemm");
+  const cudaDataType type = library_type(p.dtype, "gemm"), sum_type = library_type(p.sum_dtype, "gemm");
   const int64_t m = p.c.rows, n = p.c.columns, k = p.a.columns, ldc = *p.c.leading();
   blas.set_math(sums_in_full(p.dtype) ? CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION : CUBLAS_DEFAULT_MATH);
   if (batch == 1) {
     RUSH_CUBLAS_CHECK(cublasGemmEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type, a.ld, b.data,
-                                      type, b.ld, p.beta.data(), p.c.data, type, ldc, compute_type(p.dtype),
+                                      type, b.ld, p.beta.data(), p.c.data, sum_type, ldc, compute_type(p.dtype),
                                       CUBLAS_GEMM_DEFAULT));
   } else {
     RUSH_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type,
                                                     a.ld, a.batch_stride, b.data, type, b.ld, b.batch_stride,
-                                                    p.beta.data(), p.c.data, type, ldc, p.c.batch_stride, batch,
+                                                    p.beta.data(), p.c.data, sum_type, ldc, p.c.batch_stride, batch,
                                                     compute_type(p.dtype), CUBLAS_GEMM_DEFAULT));
   }
 }
@@ -97,17 +98,18 @@ void scale(const Tensor& c, const Scalar& beta) {
 Tensor readable(const Tensor& t) { return Matrices(t).readable() ? t : native::clone_contiguous(t); }
 
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  const ScalarType dtype = c.scalar_type();
-  const Product given{Matrices(a), Matrices(b), Matrices(c), dtype, BlasScalar(beta, dtype), BlasScalar(alpha, dtype)};
+  const ScalarType dtype = a.scalar_type(), sum_dtype = c.scalar_type();
+  const Product given{Matrices(a), Matrices(b), Matrices(c), dtype, sum_dtype, {beta, dtype}, {alpha, dtype}};
   const int64_t batch = c.sizes()[0];
   Blas blas;
-  if (batch == 1 && given.c.rows == 1 && given.c.columns == 1 && beta.equal(0) && alpha.equal(1)) {
+  const bool is_dot = batch == 1 && given.c.rows == 1 && given.c.columns == 1 && dtype == sum_dtype;
+  if (is_dot && beta.equal(0) && alpha.equal(1)) {
     return multiply_vectors(given, blas);
   }
   const Product p = column_major(given);
   if (batch == 1 && p.c.columns == 1 && multiply_vector(p, blas)) return;
   if (batch == 1 && p.c.rows == 1) {
-    const Product turned{p.b.transposed(), p.a.transposed(), p.c.transposed(), dtype, p.beta, p.alpha};
+    const Product turned{p.b.transposed(), p.a.transposed(), p.c.transposed(), dtype, sum_dtype, p.beta, p.alpha};
     if (multiply_vector(turned, blas)) return;
   }
   multiply(p, batch, blas);

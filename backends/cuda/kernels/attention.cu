@@ -1,12 +1,13 @@
-// Attention by matrix products: the scores of all queries and keys are stored, softmax is fused with the mask.
+// Attention by matrix products: the scores of all queries and keys are stored, softmax is fused with the mask. Scores
+// of 16-bit inputs stay in float32; only weights are rounded, for the product with the values, as FlashAttention does.
 #include "core/ops/attention.h"
 
+#include "backends/cuda/blas/gemm.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/online_sum.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
 #include "core/ops/copy.h"
-#include "core/ops/matmul.h"
 
 namespace rush::cuda {
 
@@ -23,10 +24,14 @@ Tensor transposed(const Tensor& t) {
   return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
                                  t.storage_offset());
 }
-Tensor product(const Tensor& a, const Tensor& b, double alpha) {
-  const Tensor c = rush::detail::empty_contiguous({a.size(0), a.size(1), b.size(2)}, a.scalar_type(), a.device());
-  kernels::gemm(kCUDA, c, a, b, 0, alpha);
+Tensor product(const Tensor& a, const Tensor& b, double alpha, ScalarType dtype) {
+  const Tensor c = rush::detail::empty_contiguous({a.size(0), a.size(1), b.size(2)}, dtype, a.device());
+  gemm(c, a, b, 0, alpha);
   return c;
+}
+// Where `t`, rounded to `dtype`, goes: over itself when nothing is rounded.
+Tensor rounded_into(const Tensor& t, ScalarType dtype) {
+  return t.scalar_type() == dtype ? t : rush::detail::empty_contiguous(t.sizes(), dtype, t.device());
 }
 // Into (B, H, length, width) of any strides.
 void store(const Tensor& to, const Tensor& from) {
@@ -39,14 +44,14 @@ void store(const Tensor& to, const Tensor& from) {
 template <class T>
 struct Scores {
   using Math = opmath_t<T>;
-  T* scores;
+  const Math* scores;
   const T* mask;  // null: none
   int64_t mask_strides[4];
   int64_t heads, rows, queries, keys;
   bool causal;
 
   Scores(const Tensor& all, const Tensor& added, int64_t head_count, bool is_causal)
-      : scores(all.data_ptr<T>()),
+      : scores(all.data_ptr<Math>()),
         mask(added.defined() ? added.data_ptr<T>() : nullptr),
         heads(head_count),
         rows(all.size(0) * all.size(1)),
@@ -58,7 +63,7 @@ struct Scores {
   // How many keys a row sees.
   __device__ int64_t visible(int64_t row) const { return causal ? std::min<int64_t>(row % queries + 1, keys) : keys; }
   __device__ Math at(int64_t row, int64_t key) const {
-    Math score = static_cast<Math>(scores[row * keys + key]);
+    Math score = scores[row * keys + key];
     if (mask) {
       const int64_t head = row / queries;
       score += static_cast<Math>(mask[head / heads * mask_strides[0] + head % heads * mask_strides[1] +
@@ -68,9 +73,9 @@ struct Scores {
   }
 };
 
-// Scores become weights, in place; a row that sees no key becomes zero.
+// The weights of scores, which they may replace; a row that sees no key becomes zero.
 template <class T>
-__global__ void __launch_bounds__(1024) weights_kernel(Scores<T> s, opmath_t<T>* logsumexp) {
+__global__ void __launch_bounds__(1024) weights_kernel(Scores<T> s, T* weights, opmath_t<T>* logsumexp) {
   using Math = opmath_t<T>;
   const OnlineSum<Math> f;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
@@ -83,7 +88,7 @@ __global__ void __launch_bounds__(1024) weights_kernel(Scores<T> s, opmath_t<T>*
     const bool none = acc.largest == functors::lowest_of<Math>();
     for (int64_t k = threadIdx.x; k < s.keys; k += blockDim.x) {
       const Math weight = none || k >= n ? Math(0) : std::exp(s.at(row, k) - acc.largest) / acc.sum;
-      s.scores[row * s.keys + k] = static_cast<T>(weight);
+      weights[row * s.keys + k] = static_cast<T>(weight);
     }
     if (threadIdx.x == 0) logsumexp[row] = none ? acc.largest : acc.largest + std::log(acc.sum);
   }
@@ -105,20 +110,20 @@ struct AlongOutput {
   }
 };
 
-// Scores become weights P again, and `slopes`, which hold grad V^T, become P (grad V^T - along).
+// The weights P again, and the slopes P (grad V^T - along) of the scores. They may replace scores and grad V^T.
 template <class T>
 struct Slopes {
   using Math = opmath_t<T>;
   Scores<T> s;
-  T* slopes;
-  const Math *logsumexp, *along;
+  const Math *grad_weights, *logsumexp, *along;  // the first is grad V^T
+  T *weights, *slopes;
   __device__ void operator()(int64_t i) const {
     const int64_t row = i / s.keys, key = i % s.keys;
     const Math level = logsumexp[row];
     const bool seen = key < s.visible(row) && !std::isinf(level);
     const Math weight = seen ? std::exp(s.at(row, key) - level) : Math(0);
-    slopes[i] = static_cast<T>(seen ? weight * (static_cast<Math>(slopes[i]) - along[row]) : Math(0));
-    s.scores[i] = static_cast<T>(weight);
+    slopes[i] = static_cast<T>(seen ? weight * (grad_weights[i] - along[row]) : Math(0));
+    weights[i] = static_cast<T>(weight);
   }
 };
 
@@ -127,12 +132,15 @@ struct ForwardLoop {
   static void run(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key,
                   const Tensor& value, const Tensor& mask, bool causal, double scale) {
     if (out.numel() == 0) return;
-    const Tensor scores = product(as_batch(query), transposed(as_batch(key)), scale);
+    const ScalarType dtype = query.scalar_type();
+    const Tensor scores = product(as_batch(query), transposed(as_batch(key)), scale, logsumexp.scalar_type());
+    const Tensor weights = rounded_into(scores, dtype);
     const Scores<T> s(scores, mask, query.size(1), causal);
     const RowLaunch l(s.rows, s.keys, 8);
-    weights_kernel<<<l.grid, l.block, 0, current_stream()>>>(s, logsumexp.data_ptr<opmath_t<T>>());
+    weights_kernel<<<l.grid, l.block, 0, current_stream()>>>(s, weights.data_ptr<T>(),
+                                                             logsumexp.data_ptr<opmath_t<T>>());
     RUSH_CUDA_LAUNCHED(kernels::attention.name());
-    store(out, product(scores, as_batch(value), 1));
+    store(out, product(weights, as_batch(value), 1, dtype));
   }
 };
 
@@ -143,17 +151,21 @@ struct BackwardLoop {
                   double scale) {
     using Math = opmath_t<T>;
     const char* op = kernels::attention_backward.name();
+    const ScalarType dtype = query.scalar_type(), sum_dtype = logsumexp.scalar_type();
     const Tensor q = as_batch(query), k = as_batch(key), v = as_batch(value), g = as_batch(grad), o = as_batch(out);
-    const Tensor scores = product(q, transposed(k), scale), slopes = product(g, transposed(v), 1);
-    const Tensor along = rush::detail::empty_contiguous(logsumexp.sizes(), logsumexp.scalar_type(), query.device());
+    const Tensor scores = product(q, transposed(k), scale, sum_dtype);
+    const Tensor grad_weights = product(g, transposed(v), 1, sum_dtype);
+    const Tensor weights = rounded_into(scores, dtype), slopes = rounded_into(grad_weights, dtype);
+    const Tensor along = rush::detail::empty_contiguous(logsumexp.sizes(), sum_dtype, query.device());
     for_each_index(op, along.numel(),
                    AlongOutput<T>{g.data_ptr<T>(), o.data_ptr<T>(), along.data_ptr<Math>(), v.size(2)});
-    for_each_index(op, scores.numel(),
-                   Slopes<T>{Scores<T>(scores, mask, query.size(1), causal), slopes.data_ptr<T>(),
-                             logsumexp.data_ptr<Math>(), along.data_ptr<Math>()});
-    store(grads[0], product(slopes, k, scale));
-    store(grads[1], product(transposed(slopes), q, scale));
-    store(grads[2], product(transposed(scores), g, 1));
+    for_each_index(
+        op, scores.numel(),
+        Slopes<T>{Scores<T>(scores, mask, query.size(1), causal), grad_weights.data_ptr<Math>(),
+                  logsumexp.data_ptr<Math>(), along.data_ptr<Math>(), weights.data_ptr<T>(), slopes.data_ptr<T>()});
+    store(grads[0], product(slopes, k, scale, dtype));
+    store(grads[1], product(transposed(slopes), q, scale, dtype));
+    store(grads[2], product(transposed(weights), g, 1, dtype));
   }
 };
 

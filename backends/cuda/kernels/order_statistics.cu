@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/line_order.h"
 #include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/short_lines.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
@@ -34,6 +35,19 @@ template <class T>
 struct KthValue : Lines<T> {
   int64_t k;
   __device__ void operator()(int64_t line) const { this->store(line, k - 1); }
+};
+
+template <class T>
+struct ShortKthValue {
+  T* values;
+  int64_t* indices;
+  ShortLines<T> lines;
+  int64_t k;
+  __device__ void operator()(int64_t line) const {
+    const int64_t at = functors::quick_select(lines.load(line, false), lines.places.size, k - 1);
+    values[line] = lines.value(line, at);
+    indices[line] = at;
+  }
 };
 
 template <class T>
@@ -90,7 +104,10 @@ struct FindLoop {
 struct KthValueLoop : FindLoop<KthValue> {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
-    find<T>("kthvalue", values, indices, input, shape, k);
+    if (shape.size > kShortLine) return find<T>("kthvalue", values, indices, input, shape, k);
+    const Scratch room(ShortLines<T>::nbytes(shape));
+    for_each_index("kthvalue", shape.outer * shape.inner,
+                   ShortKthValue<T>{values.data_ptr<T>(), indices.data_ptr<int64_t>(), {input, shape, room}, k});
   }
 };
 struct MedianLoop : FindLoop<Median> {
