@@ -1,8 +1,7 @@
 // Elements of a line as (key, position), and selecting among them. Which of several equal elements is selected follows
 // from the algorithm, so all devices have the same one.
 #pragma once
-#include <algorithm>
-#include <utility>
+#include <cstdint>
 
 #include "backends/functors/sort_key.h"
 
@@ -30,20 +29,27 @@ RUSH_HD void load_entries(const T* x, int64_t stride, int64_t n, bool reversed, 
   }
 }
 
+template <class Key>
+RUSH_HD void swap_entries(Entry<Key>& a, Entry<Key>& b) {
+  const Entry<Key> kept = a;
+  a = b;
+  b = kept;
+}
+
 // Hoare's selection with the median of three as pivot, as PyTorch's kthvalue does it: which of several equal elements
 // ends up at k follows from the swaps.
 template <class Key>
 RUSH_HD int64_t quick_select(Entry<Key>* a, int64_t n, int64_t k) {
   int64_t left = 0, right = n - 1;
   const auto order = [&](int64_t low, int64_t high) {
-    if (a[low].key > a[high].key) std::swap(a[low], a[high]);
+    if (a[low].key > a[high].key) swap_entries(a[low], a[high]);
   };
   while (right > left) {
     if (right == left + 1) {
       order(left, right);
       break;
     }
-    std::swap(a[left + (right - left) / 2], a[left + 1]);
+    swap_entries(a[left + (right - left) / 2], a[left + 1]);
     order(left + 1, right);
     order(left, right);
     order(left + 1, left);
@@ -55,29 +61,67 @@ RUSH_HD int64_t quick_select(Entry<Key>* a, int64_t n, int64_t k) {
       do --j;
       while (a[j].key > pivot);
       if (j < i) break;
-      std::swap(a[i], a[j]);
+      swap_entries(a[i], a[j]);
     }
-    std::swap(a[left], a[j]);
+    swap_entries(a[left], a[j]);
     if (j <= k) left = i;
     if (j >= k) right = j - 1;
   }
   return a[k].index;
 }
 
-// The k > 0 smallest keys first; among equal keys, as in PyTorch's topk, whatever the selection leaves. Returns how
-// many of the first entries are yet to be sorted.
+// Note [Selection written out]
+// Which of several equal elements topk takes is what std::partial_sort and std::nth_element of GNU's library leave
+// first, because PyTorch uses these. Here are their algorithms, comparison by comparison, for all devices: nvcc
+// compiles the library's own for a GPU too, but they move elements with memmove, which did not give the same there.
+
+// Lets the hole at `hole` of a heap of n sink to a leaf, and `entry` rise from there.
 template <class Key>
-RUSH_HD int64_t select_first(Entry<Key>* entries, int64_t n, int64_t k) {
-  if (k * 64 <= n) {
-    std::partial_sort(entries, entries + k, entries + n);
-    return 0;
+RUSH_HD void adjust_heap(Entry<Key>* a, int64_t hole, int64_t n, Entry<Key> entry) {
+  const int64_t top = hole;
+  int64_t child = hole;
+  while (child < (n - 1) / 2) {
+    child = 2 * (child + 1);
+    if (a[child] < a[child - 1]) --child;
+    a[hole] = a[child];
+    hole = child;
   }
-  std::nth_element(entries, entries + k - 1, entries + n);
-  return k - 1;
+  if (n % 2 == 0 && child == (n - 2) / 2) {
+    child = 2 * (child + 1);
+    a[hole] = a[child - 1];
+    hole = child - 1;
+  }
+  for (int64_t parent = (hole - 1) / 2; hole > top && a[parent] < entry; parent = (hole - 1) / 2) {
+    a[hole] = a[parent];
+    hole = parent;
+  }
+  a[hole] = entry;
 }
 
-// Sorts by key, as std::sort does where there are at most kFewEntries. (For more it recurs, which a GPU has no stack
-// for.)
+// Makes the first k of n entries a heap of the k smallest.
+template <class Key>
+RUSH_HD void heap_select(Entry<Key>* a, int64_t k, int64_t n) {
+  for (int64_t parent = (k - 2) / 2; k > 1 && parent >= 0; --parent) adjust_heap(a, parent, k, a[parent]);
+  for (int64_t i = k; i < n; ++i) {
+    if (!(a[i] < a[0])) continue;
+    const Entry<Key> entry = a[i];
+    a[i] = a[0];
+    adjust_heap(a, 0, k, entry);
+  }
+}
+
+template <class Key>
+RUSH_HD void partial_sort(Entry<Key>* a, int64_t k, int64_t n) {
+  heap_select(a, k, n);
+  for (int64_t last = k - 1; last > 0; --last) {
+    const Entry<Key> entry = a[last];
+    a[last] = a[0];
+    adjust_heap(a, 0, last, entry);
+  }
+}
+
+// Sorts by insertion, as std::sort does where there are at most kFewEntries. (For more it recurs, which a GPU has no
+// stack for.)
 inline constexpr int64_t kFewEntries = 16;
 template <class Key>
 RUSH_HD void sort_few(Entry<Key>* entries, int64_t n) {
@@ -87,6 +131,56 @@ RUSH_HD void sort_few(Entry<Key>* entries, int64_t n) {
     for (; to > 0 && entry < entries[to - 1]; --to) entries[to] = entries[to - 1];
     entries[to] = entry;
   }
+}
+
+// Puts the median of a[1], a[n / 2] and a[n - 1] first and parts the others at it. Returns where the upper part begins.
+template <class Key>
+RUSH_HD int64_t partition_at_median(Entry<Key>* a, int64_t n) {
+  Entry<Key>&x = a[1], &y = a[n / 2], &z = a[n - 1];
+  Entry<Key>& median = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
+  swap_entries(a[0], median);
+  for (int64_t low = 1, high = n;; ++low) {
+    while (a[low] < a[0]) ++low;
+    --high;
+    while (a[0] < a[high]) --high;
+    if (!(low < high)) return low;
+    swap_entries(a[low], a[high]);
+  }
+}
+
+// Puts the entry that comes k-th (from 0) there, and smaller ones before it.
+template <class Key>
+RUSH_HD void nth_element(Entry<Key>* a, int64_t k, int64_t n) {
+  if (n == 0 || k == n) return;
+  int64_t rounds = 0;
+  for (int64_t rest = n; rest >>= 1;) rounds += 2;
+  for (; n > 3; --rounds) {
+    if (rounds == 0) {
+      heap_select(a, k + 1, n);
+      return swap_entries(a[0], a[k]);
+    }
+    const int64_t cut = partition_at_median(a, n);
+    if (cut <= k) {
+      a += cut;
+      k -= cut;
+      n -= cut;
+    } else {
+      n = cut;
+    }
+  }
+  sort_few(a, n);
+}
+
+// The k > 0 smallest keys first; among equal keys, as in PyTorch's topk, whatever the selection leaves. Returns how
+// many of the first entries are yet to be sorted.
+template <class Key>
+RUSH_HD int64_t select_first(Entry<Key>* entries, int64_t n, int64_t k) {
+  if (k * 64 <= n) {
+    partial_sort(entries, k, n);
+    return 0;
+  }
+  nth_element(entries, k - 1, n);
+  return k - 1;
 }
 
 }  // namespace rush::functors
