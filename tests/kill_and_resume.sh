@@ -51,7 +51,7 @@ while ((killed < kills || finished == 0)); do
   if grep -q 'going on from' "$scratch/log"; then resumed=$((resumed + 1)); fi
   if ((status == 137)); then
     killed=$((killed + 1))
-    leftovers=$(find "$scratch/run" -name '*.tmp-*' 2>/dev/null | wc -l)
+    leftovers=$({ find "$scratch/run" -name '*.tmp-*' 2>/dev/null || true; } | wc -l)  # there may be no folder yet
     ((leftovers <= killed)) || fail "a killed run left more than one temporary file"
   elif ((status == 0)); then
     finished=$((finished + 1))

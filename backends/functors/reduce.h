@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/functors/integer.h"
 #include "core/complex_math.h"
 #include "core/macros.h"
 #include "core/scalar_type.h"
@@ -71,8 +72,11 @@ struct Sum {
   using In = T;
   using Acc = A;
   RUSH_HD Acc identity() const { return A(0); }
-  RUSH_HD Acc take(Acc acc, In x) const { return acc + static_cast<A>(x); }
-  RUSH_HD Acc combine(Acc a, Acc b) const { return a + b; }
+  RUSH_HD Acc take(Acc acc, In x) const { return combine(acc, static_cast<A>(x)); }
+  RUSH_HD Acc combine(Acc a, Acc b) const {
+    if constexpr (is_integer<A>) return wrap_add(a, b);
+    return a + b;
+  }
   RUSH_HD A result(Acc acc) const { return acc; }
 };
 
@@ -95,8 +99,11 @@ struct Prod {
   using In = T;
   using Acc = A;
   RUSH_HD Acc identity() const { return A(1); }
-  RUSH_HD Acc take(Acc acc, In x) const { return acc * static_cast<A>(x); }
-  RUSH_HD Acc combine(Acc a, Acc b) const { return a * b; }
+  RUSH_HD Acc take(Acc acc, In x) const { return combine(acc, static_cast<A>(x)); }
+  RUSH_HD Acc combine(Acc a, Acc b) const {
+    if constexpr (is_integer<A>) return wrap_mul(a, b);
+    return a * b;
+  }
   RUSH_HD A result(Acc acc) const { return acc; }
 };
 

@@ -12,6 +12,16 @@ namespace rush {
 
 namespace native {
 
+// Kernels find an element's bin as (x - low) bins / (high - low), in double precision only for float64.
+static void check_bins(ScalarType dtype, int64_t bins, double low, double high) {
+  const auto most = static_cast<double>(bins);
+  const bool wide = dtype == kFloat64;
+  const double width = wide ? high - low : static_cast<float>(high) - static_cast<float>(low);
+  const double product = wide ? width * most : static_cast<float>(width) * static_cast<float>(most);
+  RUSH_CHECK_VALUE(width > 0 && std::isfinite(product), "histc: the range [", low, ", ", high,
+                   "] is too narrow or too wide for ", bins, " bins of ", dtype);
+}
+
 static Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
   RUSH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "histc: expected a floating tensor, got ", self.scalar_type());
   RUSH_CHECK_VALUE(bins > 0, "histc: expected at least one bin, got ", bins);
@@ -22,12 +32,13 @@ static Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const S
     low = smallest.item<double>();
     high = largest.item<double>();
   }
-  RUSH_CHECK_VALUE(std::isfinite(low) && std::isfinite(high), "histc: the range [", low, ", ", high, "] is not finite");
-  RUSH_CHECK_VALUE(low <= high, "histc: the range [", low, ", ", high, "] is empty");
+  RUSH_CHECK_VALUE(low <= high && std::isfinite(low) && std::isfinite(high), "histc: expected a finite range, got [",
+                   low, ", ", high, "]");
   if (low == high) {
     low -= 1;
     high += 1;
   }
+  check_bins(self.scalar_type(), bins, low, high);
   kernels::histc(self.device().type, output, contiguous(self), low, high);
   return output;
 }

@@ -168,9 +168,9 @@ static Tensor& random_(Tensor& self, const OptionalGenerator& generator) {
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, const OptionalGenerator& generator) {
   check_integers(self);
   const IntegerBounds bounds = bounds_of(self.scalar_type());
+  RUSH_CHECK_VALUE(to ? from < *to : from <= bounds.highest, "random_: there is no integer in [", from, ", ",
+                   to.value_or(bounds.highest), ")");
   const int64_t last = to ? *to - 1 : bounds.highest;
-  RUSH_CHECK_VALUE(to ? from < *to : from <= last, "random_: there is no integer in [", from, ", ", to.value_or(last),
-                   ")");
   RUSH_CHECK_VALUE(from >= bounds.lowest && last <= bounds.highest, "random_: [", from, ", ", last,
                    "] is outside what ", self.scalar_type(), " holds exactly, [", bounds.lowest, ", ", bounds.highest,
                    "]");

@@ -31,6 +31,12 @@ TEST_CASE("factories: sizes, dtypes, values, by function and by name") {
   CHECK(result[0].as<Tensor>().scalar_type() == kInt32);
 }
 
+TEST_CASE("beside a zero any size will do") {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  CHECK(empty({0, kHuge, 3}).sizes() == IntArrayRef({0, kHuge, 3}));
+  CHECK(empty({0, kHuge, 3}).numel() == 0);
+}
+
 TEST_CASE("factories like a tensor: layout, dtype and device are taken over") {
   const Tensor columns = counting({3, 2}, kFloat32).t();
   for (const Tensor& like : {empty_like(columns), zeros_like(columns), ones_like(columns), full_like(columns, 2)}) {

@@ -257,6 +257,7 @@ TEST_CASE("bad parameters are refused and change nothing") {
   CHECK_THROWS_AS(zeros({3}, kInt64).normal_(), TypeError);
   CHECK_THROWS_AS(bernoulli(zeros({3}, kInt64)), TypeError);
   CHECK_THROWS_AS(randint(0, {3}), ValueError);
+  CHECK_THROWS_AS(randint(INT64_MIN, {3}), ValueError);
   CHECK(values(x) == Doubles{1, 1, 1});
 }
 

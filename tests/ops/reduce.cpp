@@ -150,6 +150,12 @@ TEST_CASE("long sums are accurate, and the same on any number of threads") {
   CHECK(Doubles(seen.begin(), seen.begin() + 3) == Doubles(seen.begin() + 6, seen.end()));
 }
 
+TEST_CASE("integers wrap around") {
+  const Tensor most = tensor({INT64_MAX, int64_t{1}, int64_t{3}});
+  CHECK(most.sum().item<int64_t>() == INT64_MIN + 3);
+  CHECK(most.prod().item<int64_t>() == INT64_MAX - 2);
+}
+
 TEST_CASE("16-bit tensors are summed in float") {
   for (ScalarType dtype : {kFloat16, kBFloat16}) {
     CHECK(ones({4096}, dtype).sum().item<double>() == 4096);

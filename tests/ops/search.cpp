@@ -85,6 +85,11 @@ TEST_CASE("histc") {
   CHECK_THROWS_AS(tensor({1.}).histc(0), ValueError);
   CHECK_THROWS_AS(tensor({1.}).histc(3, 5, 2), ValueError);
   CHECK_THROWS_AS(tensor({1}).histc(3), NotImplementedError);
+  // Ranges whose arithmetic would leave float32.
+  CHECK_THROWS_AS(tensor({0.f}).histc(100, -1e300, 0.69), ValueError);
+  CHECK_THROWS_AS(tensor({1.f}).histc(4, 1, 1 + 1e-12), ValueError);
+  CHECK_THROWS_AS(tensor({1e30f}).histc(4), ValueError);
+  CHECK(values(tensor({0.5}, kFloat64).histc(2, 0, 1e300)) == Doubles{1, 0});
 }
 
 TEST_CASE("bincount") {
