@@ -8,11 +8,10 @@
 namespace rush {
 
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
+  numel_ = checked_numel(sizes);
   sizes_.assign(sizes.begin(), sizes.end());
   strides_.assign(strides.begin(), strides.end());
   storage_offset_ = storage_offset;
-  numel_ = 1;
-  for (int64_t size : sizes_) numel_ *= size;
   contiguous_ = rush::is_contiguous(sizes_, strides_);
   dense_ = contiguous_ || rush::is_non_overlapping_and_dense(sizes_, strides_);
 }
