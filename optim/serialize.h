@@ -73,9 +73,7 @@ optim::StateDict load_state(const std::string& path);
 // Likewise for an optimiser, a schedule or a DataLoader.
 template <class T>
 requires optim::Stateful<std::remove_const_t<T>>
-void save(T& value, const std::string& path) {
-  detail::save_state(value.state_dict(), path);
-}
+void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }
 template <optim::Stateful T>
 void load(T& value, const std::string& path) {
   const optim::StateDict dict = detail::load_state(path);
