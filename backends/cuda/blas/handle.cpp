@@ -1,14 +1,11 @@
 #include "backends/cuda/blas/handle.h"
 
 #include <cstdlib>
-#include <map>
 #include <string>
 
 #include "backends/cuda/blas/check.h"
-#include "backends/cuda/check.h"
 #include "backends/cuda/device_properties.h"
-#include "backends/cuda/outside_capture.h"
-#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/stream/state_per_stream.h"
 
 namespace rush::cuda {
 
@@ -43,42 +40,18 @@ size_t workspace_bytes() {
   return size_t(current_properties().major >= 9 ? 32 : 8) << 20;
 }
 
-std::unique_ptr<BlasState> make_state(int device, cudaStream_t stream) {
-  const OutsideCapture relaxed;
-  auto state = std::make_unique<BlasState>();
-  state->device = device;
-  state->stream = stream;
-  state->workspace = std::make_unique<Scratch>(workspace_bytes());
-  RUSH_CUBLAS_CHECK(cublasCreate(&state->handle));
-  RUSH_CUBLAS_CHECK(cublasSetStream(state->handle, stream));
-  RUSH_CUBLAS_CHECK(cublasSetWorkspace(state->handle, state->workspace->data(), state->workspace->size()));
-  RUSH_CUBLAS_CHECK(cublasSetMathMode(state->handle, state->math));
-  RUSH_CUBLAS_CHECK(cublasLtCreate(&state->lt));
-  return state;
-}
-
-struct StateTable {
-  std::mutex mutex;
-  std::map<std::pair<int, cudaStream_t>, std::unique_ptr<BlasState>> states;
-};
-
-BlasState& current_state() {
-  int device = 0;
-  RUSH_CUDA_CHECK(cudaGetDevice(&device));
-  const cudaStream_t stream = current_stream();
-  // Most calls of a thread go to the stream of its last one.
-  thread_local BlasState* last = nullptr;
-  if (last && last->device == device && last->stream == stream) return *last;
-  static StateTable& table = *new StateTable;
-  const std::lock_guard<std::mutex> lock(table.mutex);
-  auto& state = table.states[{device, stream}];
-  if (!state) state = make_state(device, stream);
-  return *(last = state.get());
+void set_up(BlasState& state) {
+  state.workspace = std::make_unique<Scratch>(workspace_bytes());
+  RUSH_CUBLAS_CHECK(cublasCreate(&state.handle));
+  RUSH_CUBLAS_CHECK(cublasSetStream(state.handle, state.stream));
+  RUSH_CUBLAS_CHECK(cublasSetWorkspace(state.handle, state.workspace->data(), state.workspace->size()));
+  RUSH_CUBLAS_CHECK(cublasSetMathMode(state.handle, state.math));
+  RUSH_CUBLAS_CHECK(cublasLtCreate(&state.lt));
 }
 
 }  // namespace
 
-Blas::Blas() : state_(current_state()), lock_(state_.mutex) {}
+Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state_.mutex) {}
 
 void Blas::set_math(cublasMath_t math) {
   if (math == state_.math) return;

@@ -1,12 +1,7 @@
 #include "backends/cuda/dnn/handle.h"
 
-#include <map>
-#include <memory>
-
-#include "backends/cuda/check.h"
 #include "backends/cuda/dnn/check.h"
-#include "backends/cuda/outside_capture.h"
-#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/stream/state_per_stream.h"
 #include "core/context.h"
 
 namespace rush::cuda {
@@ -26,37 +21,14 @@ void throw_dnn_error(cudnnStatus_t status, const char* call) {
 
 namespace {
 
-struct StateTable {
-  std::mutex mutex;
-  std::map<std::pair<int, cudaStream_t>, std::unique_ptr<DnnState>> states;
-};
-
-std::unique_ptr<DnnState> make_state(int device, cudaStream_t stream) {
-  const OutsideCapture relaxed;
-  auto state = std::make_unique<DnnState>();
-  state->device = device;
-  state->stream = stream;
-  RUSH_CUDNN_CHECK(cudnnCreate(&state->handle));
-  RUSH_CUDNN_CHECK(cudnnSetStream(state->handle, stream));
-  return state;
-}
-
-DnnState& current_state() {
-  int device = 0;
-  RUSH_CUDA_CHECK(cudaGetDevice(&device));
-  const cudaStream_t stream = current_stream();
-  thread_local DnnState* last = nullptr;
-  if (last && last->device == device && last->stream == stream) return *last;
-  static StateTable& table = *new StateTable;
-  const std::lock_guard<std::mutex> lock(table.mutex);
-  auto& state = table.states[{device, stream}];
-  if (!state) state = make_state(device, stream);
-  return *(last = state.get());
+void set_up(DnnState& state) {
+  RUSH_CUDNN_CHECK(cudnnCreate(&state.handle));
+  RUSH_CUDNN_CHECK(cudnnSetStream(state.handle, state.stream));
 }
 
 }  // namespace
 
-Dnn::Dnn() : state_(current_state()), lock_(state_.mutex) {}
+Dnn::Dnn() : state_(state_of_current_stream<DnnState, set_up>()), lock_(state_.mutex) {}
 
 bool dnn_enabled_for(ScalarType dtype) { return is_floating_point(dtype) && globalContext().userEnabledCuDNN(); }
 

@@ -4,41 +4,34 @@
 
 namespace rush::cuda {
 
-// Any trivially copyable value from the lane whose number differs in the bits of `mask`.
-template <class T>
-__device__ T shuffle_xor(const T& value, int mask) {
+// Any trivially copyable value through `shuffle`, which passes one word between the lanes of a warp.
+template <class T, class Shuffle>
+__device__ T shuffle_words(const T& value, const Shuffle& shuffle) {
   constexpr int kWords = (sizeof(T) + 3) / 4;
   uint32_t words[kWords] = {};
   memcpy(words, &value, sizeof(T));
 #pragma unroll
-  for (int w = 0; w < kWords; ++w) words[w] = __shfl_xor_sync(0xffffffffu, words[w], mask);
+  for (int w = 0; w < kWords; ++w) words[w] = shuffle(words[w]);
   T other;
   memcpy(&other, words, sizeof(T));
   return other;
 }
 
+// From the lane whose number differs in the bits of `mask`.
+template <class T>
+__device__ T shuffle_xor(const T& value, int mask) {
+  return shuffle_words(value, [=](uint32_t word) { return __shfl_xor_sync(0xffffffffu, word, mask); });
+}
+
+// From the lane `delta` before.
 template <class T>
 __device__ T shuffle_up(const T& value, int delta) {
-  constexpr int kWords = (sizeof(T) + 3) / 4;
-  uint32_t words[kWords] = {};
-  memcpy(words, &value, sizeof(T));
-#pragma unroll
-  for (int w = 0; w < kWords; ++w) words[w] = __shfl_up_sync(0xffffffffu, words[w], delta);
-  T other;
-  memcpy(&other, words, sizeof(T));
-  return other;
+  return shuffle_words(value, [=](uint32_t word) { return __shfl_up_sync(0xffffffffu, word, delta); });
 }
 
 template <class T>
 __device__ T shuffle_from(const T& value, int lane) {
-  constexpr int kWords = (sizeof(T) + 3) / 4;
-  uint32_t words[kWords] = {};
-  memcpy(words, &value, sizeof(T));
-#pragma unroll
-  for (int w = 0; w < kWords; ++w) words[w] = __shfl_sync(0xffffffffu, words[w], lane);
-  T other;
-  memcpy(&other, words, sizeof(T));
-  return other;
+  return shuffle_words(value, [=](uint32_t word) { return __shfl_sync(0xffffffffu, word, lane); });
 }
 
 // f.combine over the threads of the caller's row of the block (those with its threadIdx.y). blockDim.x is a power of
