@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -60,6 +61,9 @@ class ArrayRef {
 };
 
 using IntArrayRef = ArrayRef<int64_t>;
+
+/// Appends (2, 3): sizes are in so many messages that their text is made in one place. See core/str.h.
+void append(std::string& out, IntArrayRef sizes);
 
 // A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor
 // fit.

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "core/macros.h"
 #include "core/str.h"
@@ -70,12 +71,24 @@ class LinAlgError : public Error {
 };
 
 namespace detail {
+// Compiled once for the exceptions above, whose tables would otherwise be in every object file.
+template <class E>
+[[noreturn]] RUSH_COLD RUSH_NOINLINE void throw_error(std::string message) {
+  throw E(std::move(message));
+}
+extern template void throw_error<Error>(std::string);
+extern template void throw_error<ValueError>(std::string);
+extern template void throw_error<TypeError>(std::string);
+extern template void throw_error<IndexError>(std::string);
+extern template void throw_error<NotImplementedError>(std::string);
+extern template void throw_error<IOError>(std::string);
+
 // Arguments come by value: a local passed by reference would have to live in memory on the path that does not throw,
 // and string literals of different lengths would each instantiate their own function.
 template <class E, class... Args>
 [[noreturn]] RUSH_COLD RUSH_NOINLINE void fail(Args... args) {
   static_assert(sizeof...(Args) > 0, "a failure explains itself: pass the message's parts");
-  throw E(str(args...));
+  throw_error<E>(str(args...));
 }
 
 [[noreturn]] RUSH_COLD void fail_internal(const char* condition, const char* file, int line,

@@ -28,10 +28,7 @@ class StorageImpl final : public IntrusiveTarget {
   // Memory of somebody else, who is told by `deleter(context)` when it is no longer needed.
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
-  ~StorageImpl() override {
-    if (allocator_) allocator_->deallocate({data_, context_}, nbytes_);
-    if (deleter_) deleter_(context_);
-  }
+  ~StorageImpl() override;
 
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }

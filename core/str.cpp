@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/array_ref.h"
 #include "core/complex.h"
 #include "core/half.h"
 
@@ -27,6 +28,10 @@ void append_complex(std::string& out, const complex<T>& value) {
   out.append(imag).append("j)");
 }
 }  // namespace
+
+void append(std::string& out, std::string_view text) { out.append(text); }
+void append(std::string& out, IntArrayRef sizes) { append<IntArrayRef>(out, sizes); }
+void append(std::string& out, const char* text) { out.append(text ? text : "(null)"); }
 
 namespace detail {
 void append_signed(std::string& out, long long value) { append_chars(out, value); }

@@ -31,10 +31,11 @@ concept Range = requires(const R& range) {
 &&!std::convertible_to<const R&, std::string_view>;
 }  // namespace detail
 
-inline void append(std::string& out, std::string_view text) { out.append(text); }
+// Out of line, like all of these: a message is put together once, and code that can fail is everywhere.
+void append(std::string& out, std::string_view text);
 
 /// A null pointer, which some C libraries return for an unknown status, prints as "(null)".
-inline void append(std::string& out, const char* text) { out.append(text ? text : "(null)"); }
+void append(std::string& out, const char* text);
 
 // Constrained to the exact type, so that nothing (a pointer, a class with a conversion) converts to it silently.
 template <std::same_as<bool> T>

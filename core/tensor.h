@@ -246,4 +246,7 @@ Tensor wrapped_number(const Scalar& value);
 Tensor wrapped_number(const Scalar& value, const Tensor& other);
 }  // namespace detail
 
+// Whether an optional argument names a tensor; an undefined one stands for none.
+inline bool given(const std::optional<Tensor>& t) { return t && t->defined(); }
+
 }  // namespace rush

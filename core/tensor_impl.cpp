@@ -7,6 +7,13 @@
 
 namespace rush {
 
+StorageImpl::~StorageImpl() {
+  if (allocator_) allocator_->deallocate({data_, context_}, nbytes_);
+  if (deleter_) deleter_(context_);
+}
+
+TensorImpl::~TensorImpl() = default;
+
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
   numel_ = checked_numel(sizes);
   sizes_.assign(sizes.begin(), sizes.end());

@@ -31,7 +31,7 @@ class TensorImpl final : public IntrusiveTarget {
       : storage_(std::move(storage)), dtype_(dtype), device_(device), keys_(backend_key(device.type)) {
     inference_ = dispatch_state.inference_mode;
   }
-  ~TensorImpl() override = default;
+  ~TensorImpl() override;
 
   IntArrayRef sizes() const { return sizes_; }
   IntArrayRef strides() const { return strides_; }

@@ -4,6 +4,7 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
+#include "core/ops/complex.h"
 #include "core/ops/factories.h"
 #include "core/ops/join.h"
 #include "core/ops/linalg.h"
@@ -17,8 +18,6 @@
 namespace rush {
 
 namespace {
-
-Tensor adjoint(const Tensor& matrix) { return matrix.transpose(-2, -1).conj(); }
 
 // Sums of what is defined.
 Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : b.defined() ? a + b : a; }

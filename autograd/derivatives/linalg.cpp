@@ -6,6 +6,7 @@
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
+#include "core/ops/complex.h"
 #include "core/ops/factories.h"
 #include "core/ops/masked.h"
 #include "core/ops/matmul.h"
@@ -18,8 +19,6 @@
 namespace rush {
 
 namespace {
-
-Tensor adjoint(const Tensor& matrix) { return matrix.transpose(-2, -1).conj(); }
 
 // d det(A) = g adj(A)^H, adj(A) = det(A) A^-1 being the adjugate.
 struct LinalgDetBackward final : Node {

@@ -4,14 +4,13 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
+#include "core/ops/complex.h"
 
 namespace rush {
 
 namespace {
 
 // The conjugate transpose of a matrix, or of each of a batch.
-Tensor adjoint(const Tensor& matrix) { return matrix.transpose(-2, -1).conj(); }
-
 Scalar conjugate(const Scalar& s) { return s.is_complex() ? Scalar(conj(s.to<complex<double>>())) : s; }
 Tensor scaled(const Tensor& t, const Scalar& by) { return by.equal(1) ? t : t * conjugate(by); }
 

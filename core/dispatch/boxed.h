@@ -31,7 +31,7 @@ void push_results(Stack& stack, const T& result) {
 }
 
 template <class R, class... Args, size_t... I>
-void call_indexed(const Op<R(Args...)>& op, Stack& stack, std::index_sequence<I...>) {
+RUSH_COLD void call_indexed(const Op<R(Args...)>& op, Stack& stack, std::index_sequence<I...>) {
   Value* args = arguments(op, stack, sizeof...(Args));
   // Held in a tuple: `Tensor&` needs an lvalue, and views must outlive the call.
   std::tuple<std::decay_t<Args>...> held{unbox<std::decay_t<Args>>(args, I)...};

@@ -205,7 +205,7 @@ class Op<R(Args...)> : public OpBase {
   }
 
   // The call with what is not always wanted: the right device, and the trace.
-  RUSH_NOINLINE R called_with_care(KeySet keys, Fn fn, Args... args) const {
+  RUSH_COLD RUSH_NOINLINE R called_with_care(KeySet keys, Fn fn, Args... args) const {
     const DispatchKey key = (keys & mask_).highest();
     detail::CallDevice device(*this);
     if (key == DispatchKey::CUDA) {

@@ -45,8 +45,6 @@ Channels channels_of(const char* op, const Tensor& input) {
   return c;
 }
 
-bool given(const OptionalTensor& t) { return t && t->defined(); }
-
 // running = (1 - momentum) running + momentum * factor * fresh
 void update_running(const OptionalTensor& running, const Tensor& fresh, double momentum, double factor = 1) {
   if (!given(running)) return;

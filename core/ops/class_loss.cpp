@@ -23,8 +23,6 @@ using detail::check_reduction;
 using kernels::ClassLayout;
 using kernels::CrossEntropyOptions;
 
-bool given(const OptionalTensor& t) { return t && t->defined(); }
-
 ScalarType math_type(const Tensor& t) { return t.element_size() == 2 ? kFloat32 : t.scalar_type(); }
 
 Tensor class_indices(const char* op, const Tensor& target, const Tensor& self) {
@@ -32,7 +30,7 @@ Tensor class_indices(const char* op, const Tensor& target, const Tensor& self) {
                   ": expected a target of int64 classes, got ", target.scalar_type());
   RUSH_CHECK_VALUE(target.device() == self.device(), op, ": the target is on ", target.device(), ", the input on ",
                    self.device());
-  return native::contiguous(target.scalar_type() == kInt64 ? target : native::to_dtype(target, kInt64));
+  return native::contiguous(native::as_dtype(target, kInt64));
 }
 
 // A weight for each class in `dtype`; undefined when none is given.
@@ -43,7 +41,7 @@ Tensor class_weight(const char* op, const OptionalTensor& weight, int64_t classe
                    " classes, got shape ", weight->sizes());
   RUSH_CHECK_VALUE(weight->device() == self.device(), op, ": the weight is on ", weight->device(), ", the input on ",
                    self.device());
-  return native::contiguous(weight->scalar_type() == dtype ? *weight : native::to_dtype(*weight, dtype));
+  return native::contiguous(native::as_dtype(*weight, dtype));
 }
 
 // (C) or (N, C), with targets () or (N).

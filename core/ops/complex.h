@@ -18,6 +18,8 @@ inline constinit BinaryOp polar{"aten::polar(Tensor abs, Tensor angle) -> Tensor
 inline Tensor imag(const Tensor& self) { return ops::imag(self); }
 // The conjugates, in new memory; `self` itself when it is real. (PyTorch marks a view as conjugated instead.)
 inline Tensor conj(const Tensor& self) { return ops::conj(self); }
+// The conjugate transpose of matrices (..., m, n).
+inline Tensor adjoint(const Tensor& matrix) { return matrix.transpose(-2, -1).conj(); }
 // The angle of each number, in radians; of a real one 0 or pi.
 inline Tensor angle(const Tensor& self) { return ops::angle(self); }
 // The number with these parts (torch::complex; that name is the number's own type here). Throws TypeError unless both

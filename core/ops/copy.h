@@ -45,7 +45,17 @@ namespace native {
 // For code below autograd: no dispatch, no graph.
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking);
 Tensor to_dtype(const Tensor& self, ScalarType dtype);
+// `self` itself when it has that dtype already.
+inline Tensor as_dtype(const Tensor& self, ScalarType dtype) {
+  return self.scalar_type() == dtype ? self : to_dtype(self, dtype);
+}
 Tensor clone_contiguous(const Tensor& self);
+// The functional form of an in-place operator: on a copy.
+template <auto inplace, class... Args>
+Tensor on_copy(const Tensor& self, Args... args) {
+  Tensor out = clone_contiguous(self);
+  return inplace(out, args...);
+}
 // `self` itself when it is already row-major.
 Tensor contiguous(const Tensor& self);
 }  // namespace native

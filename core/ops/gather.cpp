@@ -180,12 +180,6 @@ Tensor& scatter_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Te
   return self;
 }
 
-template <auto inplace, class... Args>
-Tensor on_copy(const Tensor& self, Args... args) {
-  Tensor out = clone_contiguous(self);
-  return inplace(out, args...);
-}
-
 // scatter's own names of the reductions.
 std::string_view scatter_reduction(std::string_view reduce) {
   RUSH_CHECK_VALUE(reduce == "add" || reduce == "multiply", "scatter: expected reduce to be add or multiply, got '",

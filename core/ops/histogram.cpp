@@ -49,7 +49,7 @@ static Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights,
   RUSH_CHECK_TYPE(is_integral(self.scalar_type(), false), "bincount: expected integers, got ", self.scalar_type());
   RUSH_CHECK_VALUE(minlength >= 0, "bincount: minlength is negative: ", minlength);
   RUSH_CHECK_VALUE(self.dim() == 1, "bincount: expected one dimension, got shape ", self.sizes());
-  const bool weighted = weights && weights->defined();
+  const bool weighted = given(weights);
   RUSH_CHECK_VALUE(!weighted || weights->sizes() == self.sizes(), "bincount: got weights of shape ",
                    weighted ? weights->sizes() : IntArrayRef(), " for elements of shape ", self.sizes());
   int64_t bins = minlength;
@@ -68,8 +68,7 @@ static Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights,
   }
   const ScalarType dtype = weights->scalar_type() == kFloat32 ? kFloat32 : kFloat64;
   const Tensor output = zeros(bins, self.options().dtype(dtype));
-  kernels::bincount(self.device().type, output, contiguous(self),
-                    contiguous(weights->scalar_type() == dtype ? *weights : to_dtype(*weights, dtype)));
+  kernels::bincount(self.device().type, output, contiguous(self), contiguous(as_dtype(*weights, dtype)));
   return output;
 }
 

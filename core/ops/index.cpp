@@ -80,14 +80,14 @@ Indexed match_dims(const Tensor& self, OptionalTensorList indices, const char* o
   Indexed indexed;
   int64_t dim = 0;
   for (const auto& index : indices) {
-    if (index && index->defined() && is_mask(*index)) {
+    if (given(index) && is_mask(*index)) {
       add_mask(indexed, self, *index, dim, op);
       dim += index->dim();
       continue;
     }
     RUSH_CHECK_INDEX(dim < self.dim(), op, ": got ", indices.size(), " indices for a tensor with ", self.dim(),
                      " dimensions");
-    if (index && index->defined()) {
+    if (given(index)) {
       indexed.add(self.size(dim), self.stride(dim), index_as_int64(*index, self.device(), op));
     } else {
       indexed.whole(self.size(dim), self.stride(dim));

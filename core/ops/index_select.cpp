@@ -106,13 +106,6 @@ Tensor& index_fill__int_Scalar(Tensor& self, int64_t dim, const Tensor& index, c
   return index_fill__int_Tensor(self, dim, index, detail::wrapped_number(value));
 }
 
-// The functional form of an in-place operator: on a copy.
-template <auto inplace, class... Args>
-Tensor on_copy(const Tensor& self, Args... args) {
-  Tensor out = clone_contiguous(self);
-  return inplace(out, args...);
-}
-
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
   constexpr const char* op = "repeat_interleave";
   RUSH_CHECK_VALUE(repeats.dim() == 1, op, ": expected repeats of one dimension, got shape ", repeats.sizes());

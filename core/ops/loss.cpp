@@ -66,7 +66,7 @@ static Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduc
 }
 
 static Tensor weighted(const Tensor& loss, const OptionalTensor& weight) {
-  return weight && weight->defined() ? loss * *weight : loss;
+  return given(weight) ? loss * *weight : loss;
 }
 
 static void check_same_sizes(const char* op, const Tensor& self, const Tensor& target) {

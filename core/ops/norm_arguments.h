@@ -27,7 +27,7 @@ inline Tensor norm_parameter(const char* op, const char* argument, const Optiona
   RUSH_CHECK_TYPE(given->is_floating_point(), op, ": ", argument, " is ", given->scalar_type(),
                   ", expected floating point");
   const ScalarType dtype = norm_statistics_type(input);
-  return native::contiguous(given->scalar_type() == dtype ? *given : native::to_dtype(*given, dtype));
+  return native::contiguous(native::as_dtype(*given, dtype));
 }
 
 // The gradient of the output in the input's layout. Throws ValueError for another shape, TypeError for another dtype.
@@ -42,8 +42,8 @@ inline Tensor norm_grad_output(const char* op, const Tensor& grad, const Tensor&
 // A parameter's gradient in the dtype of the parameter, or in the input's where there is none.
 inline Tensor norm_parameter_gradient(const Tensor& gradient, const OptionalTensor& parameter, const Tensor& input) {
   if (!gradient.defined()) return {};
-  const ScalarType dtype = parameter && parameter->defined() ? parameter->scalar_type() : input.scalar_type();
-  return gradient.scalar_type() == dtype ? gradient : native::to_dtype(gradient, dtype);
+  const ScalarType dtype = given(parameter) ? parameter->scalar_type() : input.scalar_type();
+  return native::as_dtype(gradient, dtype);
 }
 
 }  // namespace rush::detail

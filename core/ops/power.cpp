@@ -21,7 +21,7 @@ static ScalarType power_type(const Tensor& self, const Scalar& exponent) { retur
 static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
   check_exponent(self, exponent, "pow");
   const ScalarType type = power_type(self, exponent);
-  const Tensor base = self.scalar_type() == type ? self : to_dtype(self, type);
+  const Tensor base = as_dtype(self, type);
   if (exponent.equal(1)) return ops::clone(base, std::nullopt);
   if (exponent.equal(0)) return full_like(base, 1);
   return unary<kernels::pow_scalar, Promotion::None, const Scalar&>(base, exponent);

@@ -31,10 +31,6 @@ void Reduction::check_not_empty(const char* op, const Tensor& self) const {
   }
 }
 
-static Tensor cast(const Tensor& self, ScalarType dtype) {
-  return self.scalar_type() == dtype ? self : to_dtype(self, dtype);
-}
-
 // sum and prod: integers accumulate as int64, whatever the dtype that is asked for.
 template <kernels::ReduceKernel& kernel>
 static Tensor accumulate(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
@@ -42,10 +38,10 @@ static Tensor accumulate(const Tensor& self, OptionalIntArrayRef dim, bool keepd
   const bool integral = is_integral(self.scalar_type(), true);
   const ScalarType type = dtype.value_or(integral ? kInt64 : self.scalar_type());
   const bool as_int64 = integral && is_integral(type, true);
-  const Tensor input = as_int64 ? self : cast(self, type);
+  const Tensor input = as_int64 ? self : as_dtype(self, type);
   const Tensor output = reduction.allocate(self, is_integral(type, true) ? kInt64 : type);
   kernel(self.device().type, output, input, reduction.dims);
-  return cast(reduction.finish(output), type);
+  return as_dtype(reduction.finish(output), type);
 }
 
 template <kernels::ReduceKernel& kernel>
@@ -65,7 +61,7 @@ static Tensor nansum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, 
   const ScalarType type = dtype.value_or(self.scalar_type());
   RUSH_CHECK_TYPE(is_floating_point(type), "nansum: expected a floating dtype, got ", type);
   const Tensor output = reduction.allocate(self, type);
-  kernels::nansum(self.device().type, output, cast(self, type), reduction.dims);
+  kernels::nansum(self.device().type, output, as_dtype(self, type), reduction.dims);
   return reduction.finish(output);
 }
 
@@ -74,7 +70,7 @@ static Tensor mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim
   RUSH_CHECK_TYPE(is_differentiable(type), "mean: expected a floating or complex dtype, got ", type);
   const Reduction reduction("mean", self, dim, keepdim);
   const Tensor output = reduction.allocate(self, type);
-  kernels::mean(self.device().type, output, cast(self, type), reduction.dims);
+  kernels::mean(self.device().type, output, as_dtype(self, type), reduction.dims);
   return reduction.finish(output);
 }
 
@@ -85,7 +81,7 @@ template <kernels::ReduceKernel& kernel>
 static Tensor logical(const Tensor& self, const Reduction& reduction) {
   const Tensor output = reduction.allocate(self, kBool);
   kernel(self.device().type, output, self, reduction.dims);
-  return cast(reduction.finish(output), self.scalar_type() == kUInt8 ? kUInt8 : kBool);
+  return as_dtype(reduction.finish(output), self.scalar_type() == kUInt8 ? kUInt8 : kBool);
 }
 
 template <kernels::ReduceKernel& kernel>

@@ -12,10 +12,6 @@ namespace rush {
 
 namespace native {
 
-static Tensor cast(const Tensor& self, ScalarType dtype) {
-  return self.scalar_type() == dtype ? self : to_dtype(self, dtype);
-}
-
 // cumsum and cumprod: integers accumulate as int64, whatever the dtype that is asked for.
 template <kernels::ScanKernel& kernel>
 static Tensor accumulate(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
@@ -23,11 +19,11 @@ static Tensor accumulate(const Tensor& self, int64_t dim, std::optional<ScalarTy
   const bool integral = is_integral(self.scalar_type(), true);
   const ScalarType type = dtype.value_or(integral ? kInt64 : self.scalar_type());
   const bool as_int64 = integral && is_integral(type, true);
-  const Tensor input = contiguous(as_int64 ? self : cast(self, type));
+  const Tensor input = contiguous(as_int64 ? self : as_dtype(self, type));
   const ScalarType computed = is_integral(type, true) ? kInt64 : type;
   const Tensor output = detail::empty_contiguous(self.sizes(), computed, self.device());
   kernel(self.device().type, output, input, AlongDim(self.sizes(), dim));
-  return cast(output, type);
+  return as_dtype(output, type);
 }
 
 template <kernels::ScanKernel& kernel>
@@ -67,9 +63,9 @@ static Tensor logcumsumexp(const Tensor& self, int64_t dim) {
 static Tensor joined(const Tensor& self, int64_t dim, const std::optional<Tensor>& prepend,
                      const std::optional<Tensor>& append) {
   std::vector<Tensor> parts;
-  if (prepend && prepend->defined()) parts.push_back(*prepend);
+  if (given(prepend)) parts.push_back(*prepend);
   parts.push_back(self);
-  if (append && append->defined()) parts.push_back(*append);
+  if (given(append)) parts.push_back(*append);
   return parts.size() == 1 ? self : ops::cat(parts, dim);
 }
 

@@ -9,9 +9,7 @@ namespace rush {
 
 namespace native {
 
-static Tensor row_major(const Tensor& self, ScalarType dtype) {
-  return contiguous(self.scalar_type() == dtype ? self : to_dtype(self, dtype));
-}
+static Tensor row_major(const Tensor& self, ScalarType dtype) { return contiguous(as_dtype(self, dtype)); }
 
 // The sequence is one row for all values, or a row for each row of theirs.
 static void check_rows(const Tensor& sequence, const Tensor& self) {
@@ -39,7 +37,7 @@ static Tensor searchsorted(const Tensor& sequence, const Tensor& self, bool out_
     RUSH_CHECK_VALUE(*side == "right" || !right, "searchsorted: side is \"left\" but right is true");
     right = *side == "right";
   }
-  const bool has_sorter = sorter && sorter->defined();
+  const bool has_sorter = given(sorter);
   if (has_sorter) check_sorter(sequence, *sorter);
   RUSH_CHECK_VALUE(!out_int32 || sequence.sizes()[sequence.dim() - 1] <= INT32_MAX,
                    "searchsorted: a position in a sequence of shape ", sequence.sizes(), " does not fit int32");

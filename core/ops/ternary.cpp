@@ -16,9 +16,9 @@ static Tensor where(const Tensor& condition, const Tensor& self, const Tensor& o
   RUSH_CHECK_TYPE(condition.scalar_type() == kBool || condition.scalar_type() == kUInt8,
                   "where: expected a condition of bool, got ", condition.scalar_type());
   const ScalarType type = result_type(self, other);
-  const Tensor test = condition.scalar_type() == kBool ? condition : to_dtype(condition, kBool);
-  const Tensor a = self.scalar_type() == type ? self : to_dtype(self, type);
-  const Tensor b = other.scalar_type() == type ? other : to_dtype(other, type);
+  const Tensor test = as_dtype(condition, kBool);
+  const Tensor a = as_dtype(self, type);
+  const Tensor b = as_dtype(other, type);
   auto it = TensorIterator::pointwise("where", Tensor(), {&test, &a, &b}, Promotion::None, type);
   kernels::where(it.device_type(), it);
   return it.take_output();
@@ -103,7 +103,7 @@ static ScalarType clamp_type(const Tensor& self, const OptionalScalar& min, cons
 static Tensor clamp(const Tensor& self, const OptionalScalar& min, const OptionalScalar& max) {
   check_clamp(self, min || max);
   const ScalarType type = clamp_type(self, min, max);
-  const Tensor input = self.scalar_type() == type ? self : to_dtype(self, type);
+  const Tensor input = as_dtype(self, type);
   if (is_nan(min) || is_nan(max)) return full_like(input, is_nan(min) ? *min : *max);
   auto it = TensorIterator::pointwise("clamp", Tensor(), {&input}, Promotion::None);
   kernels::clamp_scalar(it.device_type(), it, min, max);

@@ -31,7 +31,6 @@ Tensor matrices(DimVector sizes, ScalarType dtype, double phase = 0) {
   sizes.push_back(2);
   return view_as_complex(leaf(sizes, phase).detach()).to(dtype);
 }
-Tensor adjoint(const Tensor& a) { return a.mT().conj(); }
 Tensor hermitian(DimVector sizes, ScalarType dtype) {
   const Tensor a = matrices(sizes, dtype);
   return a + adjoint(a);
