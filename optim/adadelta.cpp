@@ -1,8 +1,8 @@
 #include "optim/adadelta.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "optim/real_view.h"
+#include "core/ops/optim.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
 
@@ -34,20 +34,22 @@ Tensor Adadelta::step(LossClosure closure) {
   const NoGradGuard no_grad;
   for (const OptimizerParamGroup& group : param_groups_) {
     const auto& o = static_cast<const AdadeltaOptions&>(group.options());
-    for (const Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& state = state_in<AdadeltaParamState>(state_[parameter.impl()]);
-      if (!state.square_avg().defined()) state.square_avg(zeros_like(parameter)).acc_delta(zeros_like(parameter));
+    StepLists lists;
+    for (const Tensor& param : group.params()) {
+      if (!param.grad().defined()) continue;
+      auto& state = state_in<AdadeltaParamState>(state_[param.impl()]);
+      if (!state.square_avg().defined()) {
+        state.square_avg(StepLists::zeros_like(param)).acc_delta(StepLists::zeros_like(param));
+      }
       state.step(state.step() + 1);
-
-      const Tensor grad = descent_gradient(parameter, o.weight_decay(), o.maximize());
-      const Tensor square_avg = real_view(state.square_avg()), acc_delta = real_view(state.acc_delta());
-      square_avg.mul_(o.rho()).addcmul_(grad, grad, 1 - o.rho());
-      const Tensor delta = acc_delta.add(o.eps()).sqrt_();
-      delta.div_(square_avg.add(o.eps()).sqrt_()).mul_(grad);
-      acc_delta.mul_(o.rho()).addcmul_(delta, delta, 1 - o.rho());
-      real_view(parameter).add_(delta, -o.lr());
+      lists.add(param, {state.square_avg(), state.acc_delta()});
     }
+    const AdadeltaStep step{o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize()};
+    for (const StepLists::Batch& batch : lists.batches()) {
+      kernels::fused_adadelta(batch.params[0].device().type, batch.params, batch.grads, batch.states[0],
+                              batch.states[1], step);
+    }
+    lists.finish();
   }
   return loss;
 }

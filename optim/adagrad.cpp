@@ -1,8 +1,9 @@
 #include "optim/adagrad.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
+#include "core/ops/optim.h"
 #include "optim/real_view.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
 
@@ -35,21 +36,23 @@ Tensor Adagrad::step(LossClosure closure) {
   const NoGradGuard no_grad;
   for (const OptimizerParamGroup& group : param_groups_) {
     const auto& o = static_cast<const AdagradOptions&>(group.options());
-    for (const Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& state = state_in<AdagradParamState>(state_[parameter.impl()]);
+    StepLists lists;
+    for (const Tensor& param : group.params()) {
+      if (!param.grad().defined()) continue;
+      auto& state = state_in<AdagradParamState>(state_[param.impl()]);
       if (!state.sum().defined()) {
-        state.sum(zeros_like(parameter));
+        state.sum(StepLists::zeros_like(param));
         real_view(state.sum()).fill_(o.initial_accumulator_value());
       }
       state.step(state.step() + 1);
-
-      const Tensor param = real_view(parameter), grad = descent_gradient(parameter, o.weight_decay(), o.maximize());
-      const Tensor sum = real_view(state.sum());
-      sum.addcmul_(grad, grad);
-      const double lr = o.lr() / (1 + static_cast<double>(state.step() - 1) * o.lr_decay());
-      param.addcdiv_(grad, sum.sqrt().add_(o.eps()), -lr);
+      lists.add(param, {state.sum()}, state.step());
     }
+    const AdagradStep step{o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize()};
+    for (const StepLists::Batch& batch : lists.batches()) {
+      kernels::fused_adagrad(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.steps,
+                             step);
+    }
+    lists.finish();
   }
   return loss;
 }

@@ -1,8 +1,8 @@
 #include "optim/rmsprop.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "optim/real_view.h"
+#include "core/ops/optim.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
 
@@ -39,34 +39,25 @@ Tensor RMSprop::step(LossClosure closure) {
   const NoGradGuard no_grad;
   for (const OptimizerParamGroup& group : param_groups_) {
     const auto& o = static_cast<const RMSpropOptions&>(group.options());
-    for (const Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& state = state_in<RMSpropParamState>(state_[parameter.impl()]);
-      if (!state.square_avg().defined()) state.square_avg(zeros_like(parameter));
-      if (o.momentum() > 0 && !state.momentum_buffer().defined()) state.momentum_buffer(zeros_like(parameter));
-      if (o.centered() && !state.grad_avg().defined()) state.grad_avg(zeros_like(parameter));
+    const bool momentum = o.momentum() > 0;
+    StepLists lists;
+    for (const Tensor& param : group.params()) {
+      if (!param.grad().defined()) continue;
+      auto& state = state_in<RMSpropParamState>(state_[param.impl()]);
+      if (!state.square_avg().defined()) state.square_avg(StepLists::zeros_like(param));
+      if (momentum && !state.momentum_buffer().defined()) state.momentum_buffer(StepLists::zeros_like(param));
+      if (o.centered() && !state.grad_avg().defined()) state.grad_avg(StepLists::zeros_like(param));
       state.step(state.step() + 1);
-
-      const Tensor param = real_view(parameter), grad = descent_gradient(parameter, o.weight_decay(), o.maximize());
-      const Tensor square_avg = real_view(state.square_avg());
-      square_avg.mul_(o.alpha()).addcmul_(grad, grad, 1 - o.alpha());
-      Tensor scale;
-      if (o.centered()) {
-        const Tensor grad_avg = real_view(state.grad_avg());
-        grad_avg.lerp_(grad, 1 - o.alpha());
-        scale = square_avg.addcmul(grad_avg, grad_avg, -1).sqrt_();
-      } else {
-        scale = square_avg.sqrt();
-      }
-      scale.add_(o.eps());
-      if (o.momentum() > 0) {
-        const Tensor velocity = real_view(state.momentum_buffer());
-        velocity.mul_(o.momentum()).addcdiv_(grad, scale);
-        param.add_(velocity, -o.lr());
-      } else {
-        param.addcdiv_(grad, scale, -o.lr());
-      }
+      // Of a state that these options do not use the kernel takes no notice; an undefined one stands for it.
+      lists.add(param, {state.square_avg(), o.centered() ? state.grad_avg() : Tensor(),
+                        momentum ? state.momentum_buffer() : Tensor()});
     }
+    const RmsPropStep step{o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum(), o.centered(), o.maximize()};
+    for (const StepLists::Batch& batch : lists.batches()) {
+      kernels::fused_rmsprop(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.states[1],
+                             batch.states[2], step);
+    }
+    lists.finish();
   }
   return loss;
 }

@@ -42,6 +42,15 @@ RUSH_NOINLINE void run_stretch(Step step, int64_t n, T* __restrict p, const T* _
   }
 }
 
+// Takes step_of(i) on tensor number i of all lists.
+template <class T, class StepOf, class... States>
+void run_steps(const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
+  for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
+    run_stretch(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
+                (states[i].template data_ptr<T>() + begin)...);
+  });
+}
+
 struct SgdLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
@@ -70,6 +79,41 @@ struct AdamLoop {
   }
 };
 
+struct AdadeltaLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList squares, TensorList deltas,
+                  const AdadeltaStep& step) {
+    const functors::Adadelta<opmath_t<T>> adadelta(step);
+    run_steps<T>([&](size_t) { return adadelta; }, params, grads, squares, deltas);
+  }
+};
+
+struct RmsPropLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
+                  const RmsPropStep& step) {
+    const functors::RmsProp<opmath_t<T>> rmsprop(step);
+    const auto step_of = [&](size_t) { return rmsprop; };
+    const bool momentum = step.momentum > 0;
+    if (step.centered && momentum) {
+      run_steps<T>(step_of, params, grads, squares, means, buffers);
+    } else if (step.centered || momentum) {
+      run_steps<T>(step_of, params, grads, squares, momentum ? buffers : means);
+    } else {
+      run_steps<T>(step_of, params, grads, squares);
+    }
+  }
+};
+
+struct AdagradLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
+                  const AdagradStep& step) {
+    const auto step_of = [&](size_t i) { return functors::Adagrad<opmath_t<T>>(step, steps[i]); };
+    run_steps<T>(step_of, params, grads, sums);
+  }
+};
+
 void fused_sgd(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
   if (params.empty()) return;
   pick<SgdLoop>(RealFloatTypes(), params[0].scalar_type(), "SGD")(params, grads, buffers, step);
@@ -82,11 +126,32 @@ void fused_adam(TensorList params, TensorList grads, TensorList means, TensorLis
                                                                     step);
 }
 
+void fused_adadelta(TensorList params, TensorList grads, TensorList squares, TensorList deltas,
+                    const AdadeltaStep& step) {
+  if (params.empty()) return;
+  pick<AdadeltaLoop>(RealFloatTypes(), params[0].scalar_type(), "Adadelta")(params, grads, squares, deltas, step);
+}
+
+void fused_rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
+                   const RmsPropStep& step) {
+  if (params.empty()) return;
+  pick<RmsPropLoop>(RealFloatTypes(), params[0].scalar_type(), "RMSprop")(params, grads, squares, means, buffers, step);
+}
+
+void fused_adagrad(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
+                   const AdagradStep& step) {
+  if (params.empty()) return;
+  pick<AdagradLoop>(RealFloatTypes(), params[0].scalar_type(), "Adagrad")(params, grads, sums, steps, step);
+}
+
 }  // namespace
 
 void register_optim() {
   kernels::fused_sgd.set(kCPU, fused_sgd);
   kernels::fused_adam.set(kCPU, fused_adam);
+  kernels::fused_adadelta.set(kCPU, fused_adadelta);
+  kernels::fused_rmsprop.set(kCPU, fused_rmsprop);
+  kernels::fused_adagrad.set(kCPU, fused_adagrad);
 }
 
 }  // namespace rush::cpu

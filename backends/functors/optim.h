@@ -79,4 +79,107 @@ struct Adam {
   RUSH_HD void move(Math& p, Math m, Math v) const { p -= step_size * m / (std::sqrt(v) / root_correction + eps); }
 };
 
+// torch.optim.Adadelta (Zeiler, "ADADELTA: an adaptive learning rate method", 2012):
+//   g <- +-g + weight_decay p
+//   v <- rho v + (1 - rho) g^2
+//   d = sqrt(u + eps) / sqrt(v + eps) g
+//   u <- rho u + (1 - rho) d^2
+//   p <- p - lr d
+template <class Math>
+struct Adadelta {
+  Math lr, keep, weight, eps, weight_decay, sign;
+
+  explicit Adadelta(const AdadeltaStep& s)
+      : lr(static_cast<Math>(s.lr)),
+        keep(static_cast<Math>(s.rho)),
+        weight(static_cast<Math>(1 - s.rho)),
+        eps(static_cast<Math>(s.eps)),
+        weight_decay(static_cast<Math>(s.weight_decay)),
+        sign(s.maximize ? Math(-1) : Math(1)) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& v, Math& u) const {
+    g = sign * g + weight_decay * p;
+    v = keep * v + weight * g * g;
+    const Math delta = std::sqrt(u + eps) / std::sqrt(v + eps) * g;
+    u = keep * u + weight * delta * delta;
+    p -= lr * delta;
+  }
+};
+
+// torch.optim.RMSprop (Hinton, "Neural networks for machine learning", lecture 6, 2012):
+//   g <- +-g + weight_decay p
+//   v <- alpha v + (1 - alpha) g^2
+//   a <- a + (1 - alpha) (g - a), w = v - a^2       if centered (Graves, "Generating sequences with recurrent neural
+//                                                   networks", 2013); w = v otherwise
+//   buffer <- momentum buffer + g / (sqrt(w) + eps), p <- p - lr buffer      with momentum
+//   p <- p - lr g / (sqrt(w) + eps)                                          otherwise
+template <class Math>
+struct RmsProp {
+  Math lr, keep, weight, eps, weight_decay, momentum, sign;
+  bool centered;
+
+  explicit RmsProp(const RmsPropStep& s)
+      : lr(static_cast<Math>(s.lr)),
+        keep(static_cast<Math>(s.alpha)),
+        weight(static_cast<Math>(1 - s.alpha)),
+        eps(static_cast<Math>(s.eps)),
+        weight_decay(static_cast<Math>(s.weight_decay)),
+        momentum(static_cast<Math>(s.momentum)),
+        sign(s.maximize ? Math(-1) : Math(1)),
+        centered(s.centered) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& v) const {
+    update_square(p, g, v);
+    p -= lr * (g / (std::sqrt(v) + eps));
+  }
+  // Centered, or with momentum.
+  RUSH_HD void operator()(Math& p, Math g, Math& v, Math& other) const {
+    update_square(p, g, v);
+    if (centered) {
+      p -= lr * (g / (deviation(g, v, other) + eps));
+    } else {
+      other = momentum * other + g / (std::sqrt(v) + eps);
+      p -= lr * other;
+    }
+  }
+  // Both.
+  RUSH_HD void operator()(Math& p, Math g, Math& v, Math& a, Math& buffer) const {
+    update_square(p, g, v);
+    buffer = momentum * buffer + g / (deviation(g, v, a) + eps);
+    p -= lr * buffer;
+  }
+
+ private:
+  RUSH_HD void update_square(Math p, Math& g, Math& v) const {
+    g = sign * g + weight_decay * p;
+    v = keep * v + weight * g * g;
+  }
+  RUSH_HD Math deviation(Math g, Math v, Math& a) const {
+    a += weight * (g - a);
+    return std::sqrt(v - a * a);
+  }
+};
+
+// torch.optim.Adagrad (Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
+// optimization", 2011), at step t:
+//   g <- +-g + weight_decay p
+//   s <- s + g^2
+//   p <- p - lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps)
+template <class Math>
+struct Adagrad {
+  Math lr, eps, weight_decay, sign;
+
+  Adagrad(const AdagradStep& s, int64_t step)
+      : lr(static_cast<Math>(s.lr / (1 + static_cast<double>(step - 1) * s.lr_decay))),
+        eps(static_cast<Math>(s.eps)),
+        weight_decay(static_cast<Math>(s.weight_decay)),
+        sign(s.maximize ? Math(-1) : Math(1)) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& sum) const {
+    g = sign * g + weight_decay * p;
+    sum += g * g;
+    p -= lr * (g / (std::sqrt(sum) + eps));
+  }
+};
+
 }  // namespace rush::functors

@@ -57,5 +57,19 @@ TEST_CASE("fused steps of many tensors are the CPU's" * doctest::skip(!cuda::is_
       kernels::fused_adam(device, l[0], l[1], l[2], l[3], l[4], steps,
                           AdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, true, true, false});
     });
+    run([](DeviceType device, const std::vector<Tensors>& l) {
+      kernels::fused_adadelta(device, l[0], l[1], l[3], l[4], AdadeltaStep{1, 0.9, 1e-6, 0.01, false});
+    });
+    for (const double momentum : {0.0, 0.9}) {
+      for (const bool centered : {false, true}) {
+        run([&](DeviceType device, const std::vector<Tensors>& l) {
+          kernels::fused_rmsprop(device, l[0], l[1], l[4], l[2], l[3],
+                                 RmsPropStep{1e-2, 0.9, 1e-8, 0.01, momentum, centered, false});
+        });
+      }
+    }
+    run([&](DeviceType device, const std::vector<Tensors>& l) {
+      kernels::fused_adagrad(device, l[0], l[1], l[3], steps, AdagradStep{1e-2, 0.1, 1e-10, 0.01, true});
+    });
   }
 }

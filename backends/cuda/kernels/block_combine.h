@@ -49,8 +49,10 @@ __device__ Acc combine_row(Acc acc, const F& f) {
   const int per_row = width / 32;
   if (threadIdx.x % 32 == 0) warps[threadIdx.y * per_row + threadIdx.x / 32] = acc;
   __syncthreads();
-  Acc total = warps[threadIdx.y * per_row];
-  for (int w = 1; w < per_row; ++w) total = f.combine(total, warps[threadIdx.y * per_row + w]);
+  // Every warp combines the warps' results by itself, and takes its first lane's so that all have the same.
+  Acc total = warps[threadIdx.y * per_row + threadIdx.x % per_row];
+  for (int mask = per_row / 2; mask > 0; mask /= 2) total = f.combine(total, shuffle_xor(total, mask));
+  total = shuffle_from(total, 0);
   __syncthreads();
   return total;
 }

@@ -34,26 +34,48 @@ struct Forward {
   }
 };
 
+// The weights or biases of kLanes columns, in 16-byte accesses.
+template <class Math, int kLanes>
+__device__ void read_columns(Math (&to)[kLanes], const Math* from) {
+  constexpr int kEach = std::min<int>(kLanes, 16 / sizeof(Math));
+#pragma unroll
+  for (int l = 0; l < kLanes; l += kEach) {
+    const auto some = *reinterpret_cast<const Lanes<Math, kEach>*>(from + l);
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) to[l + e] = some.lane[e];
+  }
+}
+
 template <class T, bool kWide>
 __global__ void __launch_bounds__(1024) forward_rows(Forward<T> call) {
   using Math = opmath_t<T>;
-  using Row = HeldRow<T, kWide>;
+  using Row = PackedRow<T, kWide>;
+  constexpr int kLanes = Row::kLanes;
   Row row;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < call.rows; first += step) {
-    const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
-    row.load(call.x + r * call.n, n, Math(0));
+    const int64_t r = first + threadIdx.y;
+    const int n = r < call.rows ? static_cast<int>(call.n) : 0;
+    row.load(call.x + r * call.n, n);
     const Math count = static_cast<Math>(call.n);
     Math centre(0), squares(0);
     if (call.mean) {
-      row.for_each(n, [&](int v, int l) { centre += row.value[v][l]; });
+      row.for_each(n, [&](Math value) { centre += value; });
       centre = sum_row(centre) / count;
     }
-    row.for_each(n, [&](int v, int l) { squares += (row.value[v][l] - centre) * (row.value[v][l] - centre); });
+    row.for_each(n, [&](Math value) { squares += (value - centre) * (value - centre); });
     const Math rstd = 1 / std::sqrt(sum_row(squares) / count + static_cast<Math>(call.eps));
-    row.for_each(
-        n, [&](int v, int l) { row.value[v][l] = call.normalised(row.value[v][l], centre, rstd, Row::column(v) + l); });
-    row.store(call.y + r * call.n, n);
+    row.store(call.y + r * call.n, n, [&](Math(&values)[kLanes], int column) {
+      Math weight[kLanes], bias[kLanes];
+      if (call.weight) read_columns(weight, call.weight + column);
+      if (call.bias) read_columns(bias, call.bias + column);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        values[l] = (values[l] - centre) * rstd;
+        if (call.weight) values[l] *= weight[l];
+        if (call.bias) values[l] += bias[l];
+      }
+    });
     if (threadIdx.x == 0 && r < call.rows) {
       if (call.mean) call.mean[r] = centre;
       call.rstd[r] = rstd;
@@ -92,12 +114,13 @@ struct LayerNormLoop {
                           columns,
                           eps};
     if (call.rows == 0) return;
-    if (rows_are_wide<T>(columns, call.x, call.y) && columns <= RowAccess<T, true>::kLongest) {
-      const RowLaunch l(call.rows, columns, RowAccess<T, true>::kHeld);
+    if (rows_are_wide<T>(columns, call.x, call.y, call.weight, call.bias) &&
+        columns <= PackedRow<T, true>::Access::kLongest) {
+      const RowLaunch l(call.rows, columns, PackedRow<T, true>::Access::kHeld);
       forward_rows<T, true><<<l.grid, l.block, 0, current_stream()>>>(call);
       RUSH_CUDA_LAUNCHED(op);
-    } else if (columns <= RowAccess<T, false>::kLongest) {
-      const RowLaunch l(call.rows, columns, RowAccess<T, false>::kHeld);
+    } else if (columns <= PackedRow<T, false>::Access::kLongest) {
+      const RowLaunch l(call.rows, columns, PackedRow<T, false>::Access::kHeld);
       forward_rows<T, false><<<l.grid, l.block, 0, current_stream()>>>(call);
       RUSH_CUDA_LAUNCHED(op);
     } else {

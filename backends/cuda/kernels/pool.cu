@@ -11,26 +11,62 @@ namespace rush::cuda {
 
 namespace {
 
-// Number i of outer x depth x height x width x inner elements.
+// A number among those of outer x depth x height x width x inner elements.
 struct Place {
   int64_t plane, d, h, w, c;
-  __device__ Place(int64_t i, int64_t height, int64_t width, int64_t depth, int64_t inner) {
-    c = i % inner;
-    i /= inner;
-    w = i % width;
-    i /= width;
-    h = i % height;
-    i /= height;
-    d = i % depth;
-    plane = i / depth;
-  }
 };
-__device__ Place output_place(const PoolGeometry& g, int64_t i) {
-  return Place(i, g.axis[1].output, g.axis[2].output, g.axis[0].output, g.inner);
-}
-__device__ Place input_place(const PoolGeometry& g, int64_t i) {
-  return Place(i, g.axis[1].input, g.axis[2].input, g.axis[0].input, g.inner);
-}
+
+// Finds places from numbers. A thread does little else, so where 31 bits hold all numbers nothing is divided: see Note
+// [Division by multiplication].
+class Places {
+ public:
+  static Places of_output(const PoolGeometry& g) {
+    return Places(g, g.axis[0].output, g.axis[1].output, g.axis[2].output);
+  }
+  static Places of_input(const PoolGeometry& g) { return Places(g, g.axis[0].input, g.axis[1].input, g.axis[2].input); }
+  __device__ Place operator()(int64_t i) const {
+    Place place;
+    if (is_narrow_) {
+      auto rest = static_cast<uint32_t>(i);
+      place.c = split(rest, inner_);
+      place.w = split(rest, width_);
+      place.h = split(rest, height_);
+      place.d = split(rest, depth_);
+      place.plane = rest;
+    } else {
+      place.c = i % sizes_[3];
+      i /= sizes_[3];
+      place.w = i % sizes_[2];
+      i /= sizes_[2];
+      place.h = i % sizes_[1];
+      i /= sizes_[1];
+      place.d = i % sizes_[0];
+      place.plane = i / sizes_[0];
+    }
+    return place;
+  }
+
+ private:
+  Places(const PoolGeometry& g, int64_t depth, int64_t height, int64_t width) : sizes_{depth, height, width, g.inner} {
+    const int64_t all = g.outer * depth * height * width * g.inner;
+    is_narrow_ = all > 0 && all <= std::numeric_limits<int32_t>::max();
+    if (!is_narrow_) return;
+    inner_ = Divider(static_cast<uint32_t>(g.inner));
+    width_ = Divider(static_cast<uint32_t>(width));
+    height_ = Divider(static_cast<uint32_t>(height));
+    depth_ = Divider(static_cast<uint32_t>(depth));
+  }
+  // The position along the innermost dimension; `number` becomes that of the others.
+  __device__ static int64_t split(uint32_t& number, const Divider& size) {
+    const uint32_t rest = size.quotient(number), position = number - rest * size.divisor;
+    number = rest;
+    return position;
+  }
+
+  int64_t sizes_[4];
+  bool is_narrow_;
+  Divider inner_, width_, height_, depth_;
+};
 
 // body(position in the plane) for every input position of an output's window.
 template <class Body>
@@ -54,9 +90,15 @@ struct Windows {
       last = ((p + 1) * a.output + a.input - 1) / a.input - 1;
     } else {
       const int64_t lowest = p + a.padding - (a.kernel - 1) * a.dilation;
-      first = lowest <= 0 ? 0 : (lowest + a.stride - 1) / a.stride;
-      last = std::min<int64_t>(a.output - 1, (p + a.padding) / a.stride);
+      first = lowest <= 0 ? 0 : quotient(lowest + a.stride - 1, a.stride);
+      last = std::min<int64_t>(a.output - 1, quotient(p + a.padding, a.stride));
     }
+  }
+
+ private:
+  // Most strides are 1 or 2.
+  __device__ static int64_t quotient(int64_t n, int64_t stride) {
+    return stride == 1 ? n : stride == 2 ? n >> 1 : n / stride;
   }
 };
 
@@ -80,9 +122,10 @@ struct MaxPool {
   int64_t* indices;
   const T* in;
   PoolGeometry g;
+  Places places;
 
   __device__ void operator()(int64_t i) const {
-    const Place o = output_place(g, i);
+    const Place o = places(i);
     const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
     Math best = functors::lowest_of<Math>();
     int64_t where =
@@ -106,9 +149,10 @@ struct MaxPoolBackward {
   const T* grad_out;
   const int64_t* indices;
   PoolGeometry g;
+  Places places;
 
   __device__ void operator()(int64_t i) const {
-    const Place p = input_place(g, i);
+    const Place p = places(i);
     const int64_t at = (p.d * g.axis[1].input + p.h) * g.axis[2].input + p.w, first = p.plane * g.output_plane();
     Math sum(0);
     for_each_window(g, p, [&](int64_t, int64_t, int64_t, int64_t o) {
@@ -134,10 +178,11 @@ struct AvgPool {
   T* out;
   const T* in;
   PoolGeometry g;
+  Places places;
   PoolDivisor divisor;
 
   __device__ void operator()(int64_t i) const {
-    const Place o = output_place(g, i);
+    const Place o = places(i);
     const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
     Math sum(0);
     for_each_tap(g, o, [&](int64_t at) { sum += static_cast<Math>(plane[at * g.inner]); });
@@ -151,13 +196,14 @@ struct AvgPoolBackward {
   T* grad_in;
   const T* grad_out;
   PoolGeometry g;
+  Places places;
   PoolDivisor divisor;
 
   __device__ static bool holds(const PoolAxis& axis, int64_t o, int64_t p) {
     return axis.begin(o) <= p && p < axis.end(o);
   }
   __device__ void operator()(int64_t i) const {
-    const Place p = input_place(g, i);
+    const Place p = places(i);
     const T* plane = grad_out + p.plane * g.output_plane() * g.inner + p.c;
     Math sum(0);
     for_each_window(g, p, [&](int64_t d, int64_t h, int64_t w, int64_t o) {
@@ -171,8 +217,9 @@ struct AvgPoolBackward {
 struct MaxPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
-    for_each_index(kernels::max_pool.name(), output.numel(),
-                   MaxPool<T>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g});
+    for_each_index(
+        kernels::max_pool.name(), output.numel(),
+        MaxPool<T>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g, Places::of_output(g)});
   }
 };
 struct MaxPoolBackwardLoop {
@@ -180,24 +227,25 @@ struct MaxPoolBackwardLoop {
   static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices, const PoolGeometry& g) {
     const char* op = kernels::max_pool_backward.name();
     for_each_index(op, indices.numel(), CheckIndices{indices.data_ptr<int64_t>(), g.input_plane(), device_check(op)});
-    for_each_index(
-        op, grad_input.numel(),
-        MaxPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(), g});
+    for_each_index(op, grad_input.numel(),
+                   MaxPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(),
+                                      g, Places::of_input(g)});
   }
 };
 struct AvgPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
     for_each_index(kernels::avg_pool.name(), output.numel(),
-                   AvgPool<T>{output.data_ptr<T>(), input.data_ptr<T>(), g, divisor});
+                   AvgPool<T>{output.data_ptr<T>(), input.data_ptr<T>(), g, Places::of_output(g), divisor});
   }
 };
 struct AvgPoolBackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& g,
                   const PoolDivisor& divisor) {
-    for_each_index(kernels::avg_pool_backward.name(), grad_input.numel(),
-                   AvgPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), g, divisor});
+    for_each_index(
+        kernels::avg_pool_backward.name(), grad_input.numel(),
+        AvgPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), g, Places::of_input(g), divisor});
   }
 };
 

@@ -75,6 +75,52 @@ struct HeldRow {
   }
 };
 
+// The calling thread's part of a row that is read and not changed. 16-bit elements stay packed: twice as many of them
+// are in flight in the same registers, and more threads fit a multiprocessor.
+template <class T, bool kWide>
+struct PackedRow {
+  using Access = RowAccess<T, kWide, sizeof(T) == 2 ? 32 : 16>;
+  using Math = opmath_t<T>;
+  static constexpr int kLanes = Access::kLanes;
+  Lanes<T, kLanes> lanes[Access::kVectors];
+
+  __device__ static int column(int v) {
+    return (v * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * kLanes;
+  }
+  __device__ void load(const T* row, int n) {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+      if (column(v) < n) lanes[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(row + column(v));
+    }
+  }
+  // body(element)
+  template <class Body>
+  __device__ void for_each(int n, const Body& body) const {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+      if (column(v) >= n) continue;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) body(static_cast<Math>(lanes[v].lane[l]));
+    }
+  }
+  // Writes what body(values, column) makes of the kLanes values from that column on.
+  template <class Body>
+  __device__ void store(T* row, int n, const Body& body) const {
+#pragma unroll
+    for (int v = 0; v < Access::kVectors; ++v) {
+      if (column(v) >= n) continue;
+      Math values[kLanes];
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) values[l] = static_cast<Math>(lanes[v].lane[l]);
+      body(values, column(v));
+      Lanes<T, kLanes> result;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) result.lane[l] = static_cast<T>(values[l]);
+      *reinterpret_cast<Lanes<T, kLanes>*>(row + column(v)) = result;
+    }
+  }
+};
+
 struct RowLaunch {
   dim3 grid, block;
   // `most`: how many blocks at most; rows are shared out to them.
