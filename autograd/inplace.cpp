@@ -98,7 +98,7 @@ void check_inplace(const Tensor& tensor, std::string_view op) {
     RUSH_CHECK(impl->view_origin() != ViewOrigin::MultiOutput, op,
                ": the output of an operator that returns several views is written in place; clone it first");
     const Tensor base(impl->view_base());
-    RUSH_CHECK(!(base.requires_grad() && base.is_leaf()), op,
+    RUSH_CHECK(!(tensor.requires_grad() && base.is_leaf()), op,
                ": a view of a leaf that requires a gradient is written in place");
   } else {
     RUSH_CHECK(!(tensor.requires_grad() && tensor.is_leaf()), op,

@@ -313,7 +313,7 @@ inline Vec pow(Vec base, Vec exponent) {
 }
 
 inline Vec fmod(Vec a, Vec b) {
-  const Vec::Mask ordinary = abs(a / b) < Vec(536870912.0f);
+  const Vec::Mask ordinary = (abs(a / b) < Vec(536870912.0f)) & (abs(b) <= Vec(std::numeric_limits<float>::max()));
   if ((!ordinary).any()) return vec::lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
   const Vec rest = vec::by_halves(a, b, vec::fmod_of_half);
   return copysign(rest, a);

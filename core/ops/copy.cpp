@@ -139,6 +139,9 @@ Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy, std::optional<
 Tensor Tensor::to(Device device, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
   return to(TensorOptions(device), non_blocking, copy, memory_format);
 }
+Tensor Tensor::to(DeviceType type, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(type), non_blocking, copy, memory_format);
+}
 Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy,
                   std::optional<MemoryFormat> memory_format) const {
   return to(TensorOptions(dtype).device(device), non_blocking, copy, memory_format);

@@ -32,6 +32,9 @@ static Tensor softmax_backward(const char* op, const Tensor& grad, const Tensor&
                    output.sizes());
   RUSH_CHECK_TYPE(grad.scalar_type() == output.scalar_type(), op, ": the gradient is ", grad.scalar_type(),
                   ", the output ", output.scalar_type());
+  RUSH_CHECK_TYPE(
+      input_dtype == grad.scalar_type() || (grad.scalar_type() == kFloat32 && element_size(input_dtype) == 2), op,
+      ": the input cannot have been ", input_dtype, " where the gradient is ", grad.scalar_type());
   const Tensor result = detail::empty_contiguous(output.sizes(), output.scalar_type(), output.device());
   kernels::softmax_backward(output.device().type, result, contiguous(grad), contiguous(output),
                             AlongDim(output.sizes(), dim), log);

@@ -99,6 +99,8 @@ TEST_CASE("what may not be written in place") {
     unrecorded = y[0];
   }
   CHECK_THROWS_AS(unrecorded.mul_(x[0]), Error);
+  const Tensor part = zeros({4}).slice(0, 0, 4, 2).requires_grad_();  // a leaf, and a view of what is none
+  CHECK_THROWS_AS(part.mul_(2), Error);
 }
 
 TEST_CASE("in-place operators on broadcast or overlapping targets fail and change nothing") {

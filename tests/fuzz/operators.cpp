@@ -1,7 +1,8 @@
 // Calls every operator by name with random arguments: it returns, or throws an Error and leaves what it would have
 // written as it was. Calls are made in a child process, so that a crash or a hang ends only that; every failure is
 // printed with the arguments and a number with which -case repeats it.
-//   fuzz_operators [-max_total_time=SECONDS] [-runs=N] [-seed=N] [-only=aten::NAME] [-case=NUMBER]
+//   fuzz_operators [-max_total_time=SECONDS] [-runs=N] [-seed=N] [-only=aten::NAME] [-case=NUMBER] [-device=cuda]
+// With -device=cuda every call is made on the GPU too, and must do there what it does on the CPU.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,11 +19,13 @@
 #include <thread>
 #include <vector>
 
+#include "core/cuda.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/factories.h"
 #include "core/ops/reduce.h"
 #include "core/parallel.h"
 #include "core/tensor_impl.h"
+#include "tests/fuzz/both_devices.h"
 #include "tests/fuzz/exact_allocator.h"
 #include "tests/fuzz/random_arguments.h"
 
@@ -39,6 +42,7 @@ struct Options {
   double seconds = 0;
   uint64_t runs = 0, seed = 1, one_case = 0;
   std::string only;
+  Device device = kCPU;
 };
 
 Options parse(int argc, char** argv) {
@@ -57,6 +61,8 @@ Options parse(int argc, char** argv) {
       options.one_case = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "-only") {
       options.only = value;
+    } else if (name == "-device") {
+      options.device = Device(value);
     } else {
       std::fprintf(stderr, "%s: unknown option %s\n", argv[0], text.c_str());
       std::exit(2);
@@ -149,7 +155,12 @@ struct Case {
   }
 };
 
-void call(const OpBase& op, Stack stack) {
+void call(const OpBase& op, Stack stack, Device device) {
+  if (!device.is_cpu()) {
+    const std::string what = fuzz::difference(op, stack, device);
+    if (!what.empty()) failed(what);
+    return;
+  }
   manual_seed(1);
   const Snapshot before(op, stack);
   bool returned = false;
@@ -218,7 +229,7 @@ class Supervisor {
       if (!options_.only.empty() && Case::pick(number, operators_)->name() != options_.only) continue;
       progress_->case_number = number;
       const Case one(number, operators_);
-      call(*one.op, one.arguments);
+      call(*one.op, one.arguments, options_.device);
       ++progress_->calls;
     }
     std::_Exit(0);
@@ -273,6 +284,16 @@ class Supervisor {
   std::map<std::string, size_t> failures_;
 };
 
+// Asked in a child: a process that has used the driver must not fork.
+bool child_finds_gpu() {
+  const pid_t pid = ::fork();
+  if (pid < 0) failed("cannot fork");
+  if (pid == 0) std::_Exit(cuda::is_available() ? 0 : 1);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -286,10 +307,14 @@ int main(int argc, char** argv) {
   set_num_threads(1);
   static fuzz::ExactAllocator allocator;
   set_allocator(kCPU, &allocator);
+  if (options.device.is_cuda() && !child_finds_gpu()) {
+    std::fprintf(stderr, "skipped: no CUDA device\n");
+    return 0;
+  }
   if (options.one_case > 0) {
     const Case one(options.one_case, operators);
     std::fprintf(stderr, "%s\n%s", one.op->schema(), fuzz::describe(one.arguments).c_str());
-    call(*one.op, one.arguments);
+    call(*one.op, one.arguments, options.device);
     std::fprintf(stderr, "passed\n");
     return 0;
   }

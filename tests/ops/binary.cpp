@@ -136,6 +136,12 @@ TEST_CASE("binary: division of floating point numbers follows Python") {
   CHECK(values(remainder(a, b))[3] == -kInf);
   CHECK(values(div(a, tensor({0.0}, kFloat64), "floor"))[0] == kInf);
   CHECK(std::isnan(values(fmod(a, 0.0))[0]));
+  for (const ScalarType dtype : {kFloat16, kFloat32, kFloat64}) {
+    const Tensor numbers = tensor({1.5, -2.0, 0.0}).to(dtype);
+    CHECK(values(fmod(numbers, kInf)) == Doubles{1.5, -2, 0});
+    CHECK(values(fmod(numbers, -kInf)) == Doubles{1.5, -2, 0});
+    CHECK(values(remainder(numbers, kInf)) == Doubles{1.5, kInf, 0});
+  }
   // Exact in float32 too, where the quotient rounds up to an integer.
   uint32_t state = 1;
   const auto random = [&] {

@@ -118,6 +118,7 @@ TEST_CASE("copy_, clone, contiguous and to") {
   CHECK(ops::to_dtype(images, kFloat32, false, false, std::nullopt).is_same(images));
   CHECK(ops::to_dtype_layout(images, {}, {}, Device(kMeta), {}, false, false, {}).is_meta());
   CHECK(x.to(Device(kMeta)).sizes() == x.sizes());
+  CHECK(x.to(kMeta).device() == Device(kMeta));
 }
 
 TEST_CASE("derivatives of copies") {

@@ -59,6 +59,9 @@ TEST_CASE("softmax checks its input") {
   CHECK_THROWS_AS(tensor({1, 2}).softmax(0), NotImplementedError);
   CHECK(tensor({1, 2}).softmax(0, kFloat64).scalar_type() == kFloat64);
   CHECK_THROWS_AS(zeros({2}).softmax(1), IndexError);
+  const Tensor x = zeros({2}, kFloat32);
+  CHECK(ops::_softmax_backward_data(x, x, 0, kFloat16).scalar_type() == kFloat16);
+  CHECK_THROWS_AS(ops::_softmax_backward_data(x, x, 0, kFloat64), TypeError);
 }
 
 TEST_CASE("derivatives of softmax") {

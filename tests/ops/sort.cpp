@@ -78,6 +78,9 @@ TEST_CASE("topk is the head of a sort") {
     }
   }
   CHECK(std::isnan(std::get<0>(tensor({1., kNan, 2.}).topk(1))[0].item<double>()));
+  const auto [number, place] = scalar_tensor(-2).topk(0);  // of a number always the number
+  CHECK(number.item<double>() == -2);
+  CHECK(place.item<int64_t>() == 0);
   CHECK_THROWS_AS(zeros({3}).topk(4), ValueError);
   CHECK_THROWS_AS(zeros({3}).topk(-1), ValueError);
   CHECK(std::get<0>(zeros({}).topk(1)).dim() == 0);

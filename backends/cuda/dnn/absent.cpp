@@ -5,7 +5,9 @@
 
 namespace rush::cuda {
 
-bool dnn_convolution(ConvDirection, const Tensor&, const Tensor&, const Tensor&, const ConvGeometry&) { return false; }
+bool dnn_convolution(ConvDirection, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const ConvGeometry&) {
+  return false;
+}
 
 bool dnn_batch_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                     const Tensor&, double, bool, const kernels::ChannelLayout&) {

@@ -37,6 +37,9 @@ void copy_unless_same(const Tensor& to, const Tensor& from) {
   native::copy_(target, from, false);
 }
 
+// `t` in row-major, aligned memory: its own where that is so.
+Tensor aligned_copy(const Tensor& t) { return t.is_contiguous() && is_aligned(t) ? t : native::clone_contiguous(t); }
+
 std::array<int64_t, 5> five_sizes(const Tensor& t) {
   std::array<int64_t, 5> sizes;
   std::copy(t.sizes().begin(), t.sizes().end(), sizes.begin());
@@ -46,7 +49,7 @@ std::array<int64_t, 5> five_sizes(const Tensor& t) {
 }  // namespace
 
 bool dnn_convolution(ConvDirection direction, const Tensor& input, const Tensor& weight, const Tensor& output,
-                     const ConvGeometry& geometry) {
+                     const Tensor& bias, const ConvGeometry& geometry) {
   if (!dnn_enabled_for(input.scalar_type())) return false;
   // Channels-last where a tensor is: cuDNN wants all of them in one format.
   const bool channels_last = only_channels_last(input) || only_channels_last(weight) || only_channels_last(output);
@@ -57,10 +60,13 @@ bool dnn_convolution(ConvDirection direction, const Tensor& input, const Tensor&
     prepared[i] = in_format(*tensors[i], channels_last);
     if (i != written) copy_unless_same(prepared[i], *tensors[i]);
   }
-  const ConvProblem problem{direction,         input.scalar_type(), channels_last,
-                            five_sizes(input), five_sizes(weight),  five_sizes(output),
-                            geometry.stride,   geometry.padding,    geometry.dilation};
-  if (!run_conv_plan(problem, {prepared[1].data_ptr(), prepared[2].data_ptr(), prepared[0].data_ptr()})) return false;
+  const Tensor numbers = bias.defined() ? aligned_copy(bias) : bias;
+  const ConvProblem problem{direction,         input.scalar_type(), channels_last,      bias.defined(),
+                            five_sizes(input), five_sizes(weight),  five_sizes(output), geometry.stride,
+                            geometry.padding,  geometry.dilation};
+  const ConvPointers data{prepared[1].data_ptr(), prepared[2].data_ptr(), prepared[0].data_ptr(),
+                          bias.defined() ? numbers.data_ptr() : nullptr};
+  if (!run_conv_plan(problem, data)) return false;
   copy_unless_same(*tensors[written], prepared[written]);
   return true;
 }

@@ -21,7 +21,7 @@ namespace {
 
 namespace fe = cudnn_frontend;
 
-enum Uid : int64_t { kInput = 1, kWeight, kOutput };
+enum Uid : int64_t { kInput = 1, kWeight, kOutput, kBias };
 using Pointers = std::unordered_map<int64_t, void*>;
 
 // What a plan is kept for.
@@ -46,7 +46,8 @@ struct PlanKeyHash {
     }
     mix(static_cast<int64_t>(p.direction));
     mix(static_cast<int64_t>(p.dtype));
-    mix(p.channels_last | key.deterministic << 1 | key.allow_tf32 << 2 | key.benchmark << 3 | key.device << 4);
+    mix(p.channels_last | p.bias << 1 | key.deterministic << 2 | key.allow_tf32 << 3 | key.benchmark << 4 |
+        key.device << 5);
     return hash ^ (hash >> 32);
   }
 };
@@ -95,7 +96,7 @@ Dims dense_strides(const Dims& sizes, bool channels_last) {
   return strides;
 }
 
-// The graph of one operation; its tensors have the Uids.
+// The graph of one operation, and of the bias behind it; its tensors have the Uids.
 std::unique_ptr<fe::graph::Graph> make_graph(const ConvProblem& p) {
   const bool flat = is_flat(p);
   auto graph = std::make_unique<fe::graph::Graph>();
@@ -106,9 +107,15 @@ std::unique_ptr<fe::graph::Graph> make_graph(const ConvProblem& p) {
     return fe::graph::Tensor_attributes().set_name(name).set_uid(uid).set_dim(dims).set_stride(
         dense_strides(dims, p.channels_last));
   };
-  const auto set_result = [&](const auto& result, const std::array<int64_t, 5>& sizes, Uid uid) {
-    const Dims dims = without_depth(sizes, flat);
-    result->set_output(true).set_uid(uid).set_dim(dims).set_stride(dense_strides(dims, p.channels_last));
+  const auto set_result = [&](auto result, const std::array<int64_t, 5>& sizes, Uid uid) {
+    const Dims dims = without_depth(sizes, flat), strides = dense_strides(dims, p.channels_last);
+    if (p.bias) {
+      result->set_dim(dims).set_stride(strides);
+      const std::array<int64_t, 5> channels = {1, sizes[1], 1, 1, 1};
+      result = graph->pointwise(result, graph->tensor(tensor("bias", channels, kBias)),
+                                fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    }
+    result->set_output(true).set_uid(uid).set_dim(dims).set_stride(strides);
   };
   const auto configure = [&](auto attributes) {
     attributes.set_padding(without_depth(p.padding, flat))
@@ -246,11 +253,12 @@ void show(const PlanKey& key, const Plan& plan) {
   if (plan.graph && plan.index < 0) static_cast<void>(plan.graph->get_plan_name(name));
   if (plan.graph && plan.index >= 0) static_cast<void>(plan.graph->get_plan_name_at_index(plan.index, name));
   const ConvProblem& p = key.problem;
-  const std::string line = str(
-      "cuDNN plan for ", kDirections[static_cast<int>(p.direction)], ", ", p.dtype, p.channels_last ? " NHWC" : " NCHW",
-      ", input ", IntArrayRef(p.input.data(), 5), ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ",
-      IntArrayRef(p.stride.data(), 3), ", padding ", IntArrayRef(p.padding.data(), 3), ", dilation ",
-      IntArrayRef(p.dilation.data(), 3), ": ", name, ", workspace ", plan.workspace, " bytes\n");
+  const std::string line =
+      str("cuDNN plan for ", kDirections[static_cast<int>(p.direction)], ", ", p.dtype,
+          p.channels_last ? " NHWC" : " NCHW", p.bias ? " with a bias" : "", ", input ", IntArrayRef(p.input.data(), 5),
+          ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ", IntArrayRef(p.stride.data(), 3), ", padding ",
+          IntArrayRef(p.padding.data(), 3), ", dilation ", IntArrayRef(p.dilation.data(), 3), ": ", name,
+          ", workspace ", plan.workspace, " bytes\n");
   std::fputs(line.c_str(), stderr);
 }
 
@@ -271,6 +279,7 @@ bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data) {
   const bool benchmark = globalContext().benchmarkCuDNN() && !is_capturing(dnn.stream());
   const PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(), benchmark};
   Pointers pointers = {{kInput, data.input}, {kWeight, data.weight}, {kOutput, data.output}};
+  if (problem.bias) pointers.emplace(kBias, data.bias);
   static auto& plans = *new std::unordered_map<PlanKey, Plan, PlanKeyHash>;
   static auto& mutex = *new std::mutex;
   const std::lock_guard<std::mutex> lock(mutex);

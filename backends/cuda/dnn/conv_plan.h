@@ -13,7 +13,7 @@ namespace rush::cuda {
 struct ConvProblem {
   ConvDirection direction;
   ScalarType dtype;
-  bool channels_last;
+  bool channels_last, bias;
   std::array<int64_t, 5> input, weight, output;
   std::array<int64_t, 3> stride, padding, dilation;
 
@@ -22,6 +22,7 @@ struct ConvProblem {
 
 struct ConvPointers {
   void *input, *weight, *output;  // aligned to kConvAlignment; the one that the direction names is written
+  void* bias;                     // likewise; null where the problem has none
 };
 inline constexpr uintptr_t kConvAlignment = 16;
 

@@ -16,9 +16,22 @@ void add_bias(const Tensor& output, const Tensor& bias) {
   output.add_(detail::make_view(bias, {1, channels, 1, 1, 1}, {0, bias.strides()[0], 0, 0, 0}, bias.storage_offset()));
 }
 
+// Note [Bias in the convolution's kernel]
+// cuDNN compiles kernels that add the bias at run time. They round 16-bit results once, as the CPU does, and spare a
+// pass over the output; but such a plan costs more to launch, so small float32 outputs have the bias added after.
+constexpr int64_t kWorthFusing = int64_t{1} << 22;
+
+bool with_bias_by_dnn(ConvDirection direction, const Tensor& input, const Tensor& weight, const Tensor& output,
+                      const Tensor& bias, const ConvGeometry& geometry) {
+  const Tensor& result = direction == ConvDirection::Output ? output : input;
+  if (!bias.defined() || (result.element_size() != 2 && result.numel() < kWorthFusing)) return false;
+  return dnn_convolution(direction, input, weight, output, bias, geometry);
+}
+
 void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const ConvGeometry& geometry) {
-  if (!dnn_convolution(ConvDirection::Output, input, weight, output, geometry)) {
+  if (with_bias_by_dnn(ConvDirection::Output, input, weight, output, bias, geometry)) return;
+  if (!dnn_convolution(ConvDirection::Output, input, weight, output, {}, geometry)) {
     conv_by_gemm(output, input, weight, geometry);
   }
   add_bias(output, bias);
@@ -26,14 +39,15 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
-  if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, geometry)) {
+  if (with_bias_by_dnn(ConvDirection::InputGradient, input, weight, output, bias, geometry)) return;
+  if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, {}, geometry)) {
     conv_transpose_by_gemm(input, output, weight, geometry);
   }
   add_bias(input, bias);
 }
 
 void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
-  if (!dnn_convolution(ConvDirection::WeightGradient, input, weight, output, geometry)) {
+  if (!dnn_convolution(ConvDirection::WeightGradient, input, weight, output, {}, geometry)) {
     conv_weight_by_gemm(weight, output, input, geometry);
   }
 }

@@ -92,7 +92,10 @@ struct BytesOf {
   }
 };
 
-void fill(TensorIterator& it, const Scalar& value) { fill_strided(it, value); }
+void fill(TensorIterator& it, const Scalar& value) {
+  if (value.is_complex() && !is_complex(it.dtype())) static_cast<void>(value.to<double>());  // throws
+  fill_strided(it, value);
+}
 
 }  // namespace
 
