@@ -5,34 +5,44 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/dispatch/key.h"
 #include "core/error.h"
 
 namespace rush {
 
-#ifdef __SANITIZE_THREAD__
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
-#endif
-
 namespace {
 std::atomic<int> requested_threads{0};
 thread_local constinit bool serial_loops = false;
 
-// A point that orders what threads did before `pass_on` before what others do after `take_over`. OpenMP's own barriers
-// do so already, but by system calls that ThreadSanitizer does not see; it is told here.
-class Handover {
- public:
+// Calls body(number, team) in each thread of a team, of which OpenMP may make fewer than it is asked for.
+// ThreadSanitizer does not see how OpenMP's threads wait for each other; threads of our own it does.
 #ifdef __SANITIZE_THREAD__
-  void pass_on() { __tsan_release(this); }
-  void take_over() { __tsan_acquire(this); }
+template <class Body>
+void run_team(int threads, const Body& body) {
+  std::vector<std::thread> team;
+  for (int number = 1; number < threads; ++number) {
+    team.emplace_back([&, number] {
+      const SerialLoopsGuard nested;
+      body(number, threads);
+    });
+  }
+  {
+    const SerialLoopsGuard nested;
+    body(0, threads);
+  }
+  for (std::thread& each : team) each.join();
+}
 #else
-  void pass_on() {}
-  void take_over() {}
+template <class Body>
+void run_team(int threads, const Body& body) {
+#pragma omp parallel num_threads(threads)
+  body(omp_get_thread_num(), omp_get_num_threads());
+}
 #endif
-};
 }  // namespace
 
 SerialLoopsGuard::SerialLoopsGuard() : before_(std::exchange(serial_loops, true)) {}
@@ -56,30 +66,22 @@ void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn 
   const int64_t wanted = grain > 0 ? (steps + grain - 1) / grain : steps;
   const int threads = static_cast<int>(std::min<int64_t>(get_num_threads(), wanted));
   if (threads <= 1 || in_parallel_region()) return fn(context, begin, end);
-  const int64_t part = (steps + threads - 1) / threads;
   std::exception_ptr failure;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
   // The parts record and dispatch as their caller does.
   const DispatchState state = dispatch_state;
-  Handover begun, ended;
-  begun.pass_on();
-#pragma omp parallel num_threads(threads)
-  {
-    begun.take_over();
-    const int64_t from = begin + omp_get_thread_num() * part;
-    const int64_t to = std::min(from + part, end);
+  run_team(threads, [&](int number, int team) {
+    const int64_t part = (steps + team - 1) / team;
+    const int64_t from = begin + number * part, to = std::min(from + part, end);
+    if (from >= to) return;
     DispatchStateGuard guard;
     dispatch_state = state;
-    if (from < to) {
-      try {
-        fn(context, from, to);
-      } catch (...) {
-        if (!failed.test_and_set()) failure = std::current_exception();
-      }
+    try {
+      fn(context, from, to);
+    } catch (...) {
+      if (!failed.test_and_set()) failure = std::current_exception();
     }
-    ended.pass_on();
-  }
-  ended.take_over();
+  });
   if (failure) std::rethrow_exception(failure);
 }
 
