@@ -9,7 +9,7 @@ namespace rush::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;    // elements of a run that are accumulated plainly
+using reduce::kBlock;
 constexpr int64_t kBlockRows = 32;  // rows, likewise
 constexpr int64_t kTile = 512;      // columns
 constexpr int64_t kPiece = 65536;   // elements of one output that a task of its own reduces

@@ -8,7 +8,7 @@ namespace rush::cpu {
 
 // Note [How a reduction walks its input]
 // Dimensions are sorted by stride and merged where they are one run, so that memory is read in its order. Then
-//   the innermost one is reduced: each output is the sum of runs, accumulated in 32 lanes that the compiler keeps in
+//   the innermost one is reduced: each output is the sum of runs, accumulated in lanes that the compiler keeps in
 //     vector registers;
 //   the innermost one is kept: whole rows are added into a tile of accumulators, one per column.
 // Blocks of a fixed size are accumulated plainly, and their results pairwise, so that the rounding error of a sum of n
@@ -33,7 +33,13 @@ struct Stretches {
 
 namespace reduce {
 
+// Note [Several streams]
+// A core that reads one run of memory waits for it: the hardware fetches ahead within a page, and starts anew in the
+// next. So lanes read several runs side by side. In a whole block these are 8 of a page or more, which bring half as
+// much again as one does.
 inline constexpr int kLanes = 32;
+inline constexpr int kStreamLanes = 8;   // those of one stream, which share a vector register
+inline constexpr int64_t kBlock = 8192;  // elements of a run that are accumulated plainly
 inline constexpr int64_t kMaxAccSize = 24;
 
 template <class F, class T>
@@ -46,23 +52,39 @@ void identity(const void* functor, void* acc, int64_t n) {
   std::fill_n(static_cast<typename F::Acc*>(acc), n, static_cast<const F*>(functor)->identity());
 }
 
+// The n elements at x, a multiple of the number of lanes: see Note [Several streams].
+template <int lanes_count, class F, class T>
+typename F::Acc in_lanes(const F& f, const T* x, int64_t n) {
+  typename F::Acc lanes[lanes_count];
+  std::fill_n(lanes, lanes_count, f.identity());
+  const int64_t stream = n / lanes_count * kStreamLanes;
+  for (int64_t i = 0; i < stream; i += kStreamLanes) {
+    for (int first = 0; first < lanes_count; first += kStreamLanes) {
+      const T* from = x + first / kStreamLanes * stream + i;
+#pragma GCC ivdep
+      for (int k = 0; k < kStreamLanes; ++k) lanes[first + k] = take(f, lanes[first + k], from[k]);
+    }
+  }
+  for (int width = lanes_count / 2; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) lanes[k] = f.combine(lanes[k], lanes[k + width]);
+  }
+  return lanes[0];
+}
+
 template <class F, class T>
 void block(const void* functor, const char* data, int64_t stride, int64_t n, void* acc) {
   using Acc = typename F::Acc;
   const F f = *static_cast<const F*>(functor);
   const T* x = reinterpret_cast<const T*>(data);
   Acc total = f.identity();
-  if (stride == 1 && n >= kLanes) {
-    Acc lanes[kLanes];
-    for (int k = 0; k < kLanes; ++k) lanes[k] = f.identity();
-    for (; n >= kLanes; n -= kLanes, x += kLanes) {
-#pragma GCC ivdep
-      for (int k = 0; k < kLanes; ++k) lanes[k] = take(f, lanes[k], x[k]);
-    }
-    for (int width = kLanes / 2; width > 0; width /= 2) {
-      for (int k = 0; k < width; ++k) lanes[k] = f.combine(lanes[k], lanes[k + width]);
-    }
-    total = lanes[0];
+  if (stride == 1 && n == kBlock) {
+    total = in_lanes<2 * kLanes>(f, x, n);
+    n = 0;
+  } else if (stride == 1 && n >= kLanes) {
+    const int64_t rest = n % kLanes;
+    total = in_lanes<kLanes>(f, x, n - rest);
+    x += n - rest;
+    n = rest;
   }
   for (int64_t i = 0; i < n; ++i) total = take(f, total, x[i * stride]);
   *static_cast<Acc*>(acc) = total;
