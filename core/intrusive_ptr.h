@@ -64,7 +64,8 @@ class intrusive_ptr {
   // T is used so.
   static intrusive_ptr try_share(T* target) {
     static_assert(revivable);
-    uint32_t count = target->count_.load(std::memory_order_relaxed);
+    // acquire: who finds no owner left, and puts something in its place, sees what the last one did
+    uint32_t count = target->count_.load(std::memory_order_acquire);
     while (count != 0) {
       if (target->count_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return take(target);
     }

@@ -97,8 +97,8 @@ TEST_CASE("cuda: cuDNN's RNN, GRU and LSTM" * doctest::skip(!cuda::is_available(
   check_module(LSTM(LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true).proj_size(4)), projected);
 }
 
-TEST_CASE("cuda: cuDNN's GRU over packed sequences") {
-  if (!cuda::is_available() || !cuda::dnn_has_rnn(kFloat32)) return;
+TEST_CASE("cuda: cuDNN's GRU over packed sequences" *
+          doctest::skip(!cuda::is_available() || !cuda::dnn_has_rnn(kFloat32))) {
   const FullPrecision precision;
   GRU module(GRUOptions(kInput, kHidden));
   module->to(kFloat64);
