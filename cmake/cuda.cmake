@@ -117,5 +117,7 @@ function(rush_link_cuda target)
   if(RUSH_HAS_CUDNN)
     # cudnn-frontend compiles kernels of its own at run time.
     target_link_libraries(${target} PRIVATE "${RUSH_CUDNN_LIBRARY}" CUDA::nvrtc)
+    # NVRTC opens its libnvrtc-builtins by name: of the paths in a program only the older kind, RPATH, counts for that.
+    target_link_options(${target} PUBLIC "LINKER:--disable-new-dtags")
   endif()
 endfunction()

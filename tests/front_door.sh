@@ -7,8 +7,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 house=$scratch/house
 stands_in=$scratch/bin
-mkdir -p "$house" "$stands_in"
+mkdir -p "$house/tools" "$stands_in"
 cp "$1" "$house/rush"
+cp "$(dirname "$1")/tools/cuda_toolkit.sh" "$house/tools"
 
 fail() {
   printf 'front_door: %s\n' "$*" >&2
@@ -60,7 +61,9 @@ rush fuzz npy soon
 expect_status 2
 expect_one_line "got 'soon'"
 
-nothing_left() { [[ -z $(find "$house" -type f ! -name rush) ]] || fail "$1 left files behind: $(find "$house")"; }
+nothing_left() {
+  [[ -z $(find "$house" -type f ! -name rush ! -path '*/tools/*') ]] || fail "$1 left files behind: $(find "$house")"
+}
 
 stand_in curl <<<'exit 6'
 rush fetch shakespeare
@@ -104,3 +107,94 @@ expect_status 1
 rm "$scratch/apt"
 CXX=no-compiler rush test
 [[ $(wc -l <"$scratch/apt") == 1 && $(<"$scratch/apt") == *doctest-dev* ]] || fail "for the tests: $(<"$scratch/apt")"
+
+# ---- a CUDA toolkit from PyPI's wheels, for a machine without one ----------------------------------------------------
+
+# The machine without its own toolkit, driver and pip: everything on its PATH but nvcc.
+without_cuda=$scratch/without_cuda
+mkdir "$without_cuda"
+IFS=: read -ra folders <<<"$PATH"
+for folder in "${folders[@]}"; do ln -s "$folder"/* "$without_cuda" 2>/dev/null || true; done
+rm -f "$without_cuda/nvcc" "$without_cuda/nvidia-smi"
+PATH=$without_cuda
+export CUDA_HOME=$scratch/nowhere CUDA_PATH=
+unset CUDACXX RUSH_CUDNN_DIR RUSH_CUDNN_FRONTEND_DIR
+version=$(sed -n 's/^CUDA_VERSION=//p' "$house/tools/cuda_toolkit.sh")
+toolkit=$house/build/cuda-$version
+stand_in apt-get <<<"echo \"\$*\" >>'$scratch/apt'"
+stand_in cmake <<<"printf '%s\n' \"\$@\" >'$scratch/cmake'; exit 1"
+asked_of_cmake() { grep -qxF -- "$1" "$scratch/cmake"; }
+
+# pip "downloads" the wheel's name and notes it; zipfile unpacks what a toolkit consists of.
+fetched=$scratch/fetched
+stand_in python3 <<TEXT
+case "\$1 \$2 \$3" in
+  "-m pip --version") [[ ! -f "$scratch/no_pip" ]] ;;
+  "-m pip download")
+    echo "WARNING: a first line" >&2
+    echo "ERROR: \${*: -1} does not come" >&2
+    [[ -f "$scratch/network" && \${*: -1} != "\$(cat "$scratch/network")"* ]] || exit 1
+    echo "\${*: -1}" >>"$fetched"
+    while [[ \$1 != --dest ]]; do shift; done
+    touch "\$2/some.whl"
+    ;;
+  "-m zipfile -e")
+    mkdir -p "\$5/include" "\$5/nvidia/cu13/"{bin,lib,nvvm/bin} "\$5/nvidia/"{cudnn,nccl}/lib
+    touch "\$5/include/cudnn_frontend.h" "\$5/nvidia/cu13/"{bin/nvcc,nvvm/bin/cicc,lib/libcublas.so.13} \
+      "\$5/nvidia/cu13/lib/libnvrtc-builtins.so.13.0" "\$5/nvidia/cudnn/lib/libcudnn.so.9"
+    ;;
+esac
+TEXT
+
+rm -f "$scratch/apt"
+touch "$scratch/no_pip"
+rush --cuda demo
+expect_status 1
+[[ $(<"$scratch/apt") == *"python3-pip"* ]] || fail "pip is not installed: $(<"$scratch/apt")"
+[[ $err == *$'\n'"rush: there is no CUDA toolkit"*"install python3-pip"* ]] || fail "without pip: $err"
+rm "$scratch/no_pip"
+
+stand_in nvidia-smi <<<'echo 535.104.05'
+rush --cuda demo
+expect_status 1
+expect_one_line "needs NVIDIA's driver 580 or newer (this is 535.104.05)"
+stand_in nvidia-smi <<<'echo 580.65.06'
+
+rush --cuda demo
+expect_status 1
+[[ $err == "rush: there is no CUDA toolkit: setting CUDA $version up in build/ from PyPI ("*" GB, "*" GB unpacked)"$'\n'* &&
+  $err == *$'\n'"rush: cannot get nvidia-cuda-nvcc=="*"is there a network"*": ERROR: nvidia-cuda-nvcc=="*"does not come" &&
+  $(wc -l <<<"$err") == 2 ]] || fail "without a network: $err"
+[[ ! -e $toolkit && ! -e $scratch/cmake ]] || fail "half a toolkit counts as one"
+
+echo nvidia-cublas >"$scratch/network"  # the network fails there
+rush --cuda demo
+expect_status 1
+[[ $err == *"cannot get nvidia-cublas=="* && ! -e $toolkit ]] || fail "a download that breaks off: $err"
+grep -q nvidia-cuda-runtime== "$fetched" || fail "expected nvidia-cuda-runtime before nvidia-cublas: $(<"$fetched")"
+echo nothing >"$scratch/network"
+rush --cuda demo
+[[ -z $(sort "$fetched" | uniq -d) ]] || fail "downloaded again: $(sort "$fetched" | uniq -d)"
+for wheel in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cccl cuda-nvrtc nvjitlink nvtx cuda-cupti cublas cufft curand \
+  cusparse cusolver cudnn-cu13 nccl-cu13 cudnn-frontend; do
+  grep -q "^nvidia-$wheel==[0-9.]*$" "$fetched" || fail "nvidia-$wheel is left out"
+done
+[[ -x $toolkit/nvidia/cu13/bin/nvcc && -x $toolkit/nvidia/cu13/nvvm/bin/cicc ]] || fail "nvcc cannot be executed"
+[[ $(readlink -f "$toolkit/nvidia/cu13/lib64/libcublas.so") == *.so.13 &&
+  -e $toolkit/nvidia/cu13/lib/libnvrtc-builtins.so && -e $toolkit/nvidia/cudnn/lib/libcudnn.so ]] ||
+  fail "the linker finds no library: $(find "$toolkit")"
+asked_of_cmake "-DCMAKE_CUDA_COMPILER=$toolkit/nvidia/cu13/bin/nvcc" || fail "CMake got $(<"$scratch/cmake")"
+asked_of_cmake "-DRUSH_CUDNN_DIR=$toolkit/nvidia/cudnn" || fail "CMake got $(<"$scratch/cmake")"
+[[ -z $(find "$house/build" -name '*.part*' -o -name '*.whl') ]] || fail "left over: $(find "$house/build" -name '*.part*')"
+
+rm "$fetched"
+rush --cuda demo
+[[ ! -e $fetched && $err != *PyPI* ]] || fail "a toolkit that is there is set up again"
+rm -r "$toolkit"
+rush --cpu-only demo
+rush help
+[[ ! -e $fetched ]] || fail "a toolkit is set up without --cuda"
+stand_in nvcc <<<'exit 1'
+rush --cuda demo
+[[ ! -e $fetched ]] || fail "the machine's own toolkit does not win"
+! asked_of_cmake "-DCMAKE_CUDA_COMPILER=$toolkit/nvidia/cu13/bin/nvcc" || fail "the machine's own toolkit does not win"

@@ -26,7 +26,7 @@ struct Settings {
   int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
   int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
   int64_t max_new_tokens = 500, top_k = 200, checkpoint_interval = 250;
-  double learning_rate = 3e-3, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
+  double learning_rate = 0, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
 
   void parse(int argc, char** argv) {
@@ -39,14 +39,14 @@ struct Settings {
     options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 1);
     options.add("--batch_size", &batch_size, "blocks in a batch", 1);
     options.add("--max_iters", &max_iters, "batches to train on", 0);
-    options.add("--learning_rate", &learning_rate, "the highest learning rate", 0);
+    options.add("--learning_rate", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0);
     options.add("--min_lr", &min_lr, "the learning rate at the end", 0);
     options.add("--warmup_iters", &warmup_iters, "batches over which the learning rate rises", 0);
     options.add("--weight_decay", &weight_decay, "AdamW's, for matrices", 0);
     options.add("--beta1", &beta1, "AdamW's", 0, 1);
     options.add("--beta2", &beta2, "AdamW's", 0, 1);
     options.add("--grad_clip", &grad_clip, "the highest norm of the gradient; 0: any", 0);
-    options.add("--eval_interval", &eval_interval, "batches between estimates of the losses", 1);
+    options.add("--eval_interval", &eval_interval, "batches between estimates; the weights of the best are kept", 1);
     options.add("--eval_iters", &eval_iters, "batches of an estimate", 1);
     options.add("--init_from", &init_from, "resume: go on from the checkpoint in out_dir, if there is one",
                 {"scratch", "resume"});
@@ -59,6 +59,8 @@ struct Settings {
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv);
+    // The rate that suits Adam falls with the width: Yang et al., "Tensor Programs V" (2022), table 3.
+    if (learning_rate == 0) learning_rate = 3e-3 * 128 / static_cast<double>(n_embd);
   }
 
   // The file from which a run goes on; empty: none.
@@ -74,9 +76,12 @@ class Trainer {
         data_(text, vocabulary_, settings.block_size),
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
         model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
+        best_(model_->config()),
         optimizer_(decay_groups(), rush::optim::AdamWOptions(s_.learning_rate).betas({s_.beta1, s_.beta2})),
         schedule_(optimizer_, [this](int64_t iteration) { return rate_at(iteration); }) {
     model_->to(device_);
+    best_->to(device_);
+    best_->eval();
   }
 
   // Starts a run, or goes on with that of the checkpoint. A new run begins with a checkpoint of its own, so that nobody
@@ -95,7 +100,7 @@ class Trainer {
     std::printf("going on from %s, iteration %lld\n", path.c_str(), static_cast<long long>(iteration_));
   }
 
-  // Trains, and returns the loss on the whole validation text.
+  // Trains, keeps the weights of the best estimate, and returns their loss on the whole validation text.
   double run() {
     std::printf("%lld characters, %lld different; %.2f million parameters\n",
                 static_cast<long long>(data_.size(TextData::Train) + data_.size(TextData::Validation)),
@@ -105,7 +110,7 @@ class Trainer {
     const double seconds_before = seconds_;
     Progress progress("training", std::max<int64_t>(s_.max_iters - first, 0) * batch_tokens, "tokens");
     while (iteration_ < s_.max_iters) {
-      if (iteration_ % s_.eval_interval == 0) report(progress, iteration_);
+      if (iteration_ % s_.eval_interval == 0) report(progress);
       const Tensor loss = step();
       ++iteration_;
       if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) last_loss_ = loss.item<double>();
@@ -114,17 +119,16 @@ class Trainer {
       seconds_ = seconds_before + progress.elapsed();
       if (iteration_ % s_.checkpoint_interval == 0 || iteration_ == s_.max_iters) save_checkpoint();
     }
-    report(progress, iteration_);
+    report(progress);
     progress.finish();
     return whole_validation_loss();
   }
 
-  // Starts with a line break, and continues as the text would.
+  // By the best weights. Starts with a line break, and continues as the text would.
   std::string write() {
-    model_->eval();
     const int64_t first = vocabulary_.bytes().find('\n') != std::string::npos ? vocabulary_.token('\n') : 0;
     const Tensor start = rush::full({1, 1}, first, rush::TensorOptions(rush::kLong).device(device_));
-    return vocabulary_.decode(model_->generate(start, s_.max_new_tokens, s_.temperature, s_.top_k));
+    return vocabulary_.decode(best_->generate(start, s_.max_new_tokens, s_.temperature, s_.top_k));
   }
 
   json results() const {
@@ -133,6 +137,8 @@ class Trainer {
             {"parameters", model_->parameter_count()},
             {"vocabulary", vocabulary_.size()},
             {"history", history_},
+            {"best_val_loss", best_loss_},
+            {"best_iteration", best_iteration_},
             {"settings",
              {{"n_layer", s_.n_layer},
               {"n_head", s_.n_head},
@@ -145,13 +151,14 @@ class Trainer {
               {"device", s_.device}}}};
   }
 
+  // The best weights, and all that it takes to use them.
   void save(const std::string& folder) const {
     rush::io::NamedTensors weights;
-    for (const auto& parameter : model_->named_parameters())
+    for (const auto& parameter : best_->named_parameters())
       weights.emplace_back(parameter.key(), parameter->detach().cpu());
     json characters = json::array();
     for (const char c : vocabulary_.bytes()) characters.push_back(static_cast<unsigned char>(c));
-    const GPTConfig& c = model_->config();
+    const GPTConfig& c = best_->config();
     const json config = {{"vocab_size", c.vocab_size}, {"block_size", c.block_size}, {"n_layer", c.n_layer},
                          {"n_head", c.n_head},         {"n_embd", c.n_embd},         {"bytes", characters}};
     rush::io::save_safetensors(folder + "/ckpt.safetensors", weights, {{"config", config.dump()}});
@@ -164,9 +171,10 @@ class Trainer {
     all.expect("n_layer", rush::str(s_.n_layer)).expect("n_head", rush::str(s_.n_head));
     all.expect("n_embd", rush::str(s_.n_embd)).expect("block_size", rush::str(s_.block_size));
     all.expect("vocabulary", vocabulary_.bytes());
-    all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_);
+    all.add("model", model_).add("best", best_).add("optimizer", optimizer_).add("schedule", schedule_);
     all.add("batches", generator_).add("random", rush::default_generator());
     all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
+    all.add("best_loss", best_loss_).add("best_iteration", best_iteration_);
     return all;
   }
 
@@ -193,7 +201,7 @@ class Trainer {
 
   // The part of the learning rate at an iteration: a linear rise, then half a cosine down to min_lr.
   double rate_at(int64_t iteration) const {
-    const double lowest = s_.learning_rate > 0 ? s_.min_lr / s_.learning_rate : 0;
+    const double lowest = s_.min_lr / s_.learning_rate;
     const auto now = static_cast<double>(iteration), rise = static_cast<double>(s_.warmup_iters);
     if (now < rise) return (now + 1) / (rise + 1);
     const double fall = static_cast<double>(s_.max_iters) - rise;
@@ -201,12 +209,12 @@ class Trainer {
     return lowest + (1 - lowest) * (1 + std::cos(std::numbers::pi * part)) / 2;
   }
 
-  Tensor loss_of(const TextData::Batch& batch) {
-    return model_->loss(batch.first.to(device_), batch.second.to(device_));
+  Tensor loss_of(GPT& model, const TextData::Batch& batch) {
+    return model->loss(batch.first.to(device_), batch.second.to(device_));
   }
 
   Tensor step() {
-    const Tensor loss = loss_of(data_.random_batch(TextData::Train, s_.batch_size, generator_));
+    const Tensor loss = loss_of(model_, data_.random_batch(TextData::Train, s_.batch_size, generator_));
     optimizer_.zero_grad();
     loss.backward();
     if (s_.grad_clip > 0) rush::nn::utils::clip_grad_norm_(model_->parameters(), s_.grad_clip);
@@ -215,34 +223,41 @@ class Trainer {
     return loss.detach();
   }
 
+  // On the same batches each time, so that one estimate compares with another.
   double estimated_loss(TextData::Split split) {
+    auto generator = rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(s_.seed));
     double total = 0;
     for (int64_t i = 0; i < s_.eval_iters; ++i) {
-      total += loss_of(data_.random_batch(split, s_.batch_size, generator_)).item<double>();
+      total += loss_of(model_, data_.random_batch(split, s_.batch_size, generator)).item<double>();
     }
     return total / static_cast<double>(s_.eval_iters);
   }
 
-  void report(Progress& progress, int64_t iteration) {
+  void report(Progress& progress) {
     const rush::NoGradGuard no_grad;
     model_->eval();
     const double train = estimated_loss(TextData::Train), validation = estimated_loss(TextData::Validation);
     model_->train();
-    history_.push_back({{"iteration", iteration}, {"train_loss", train}, {"val_loss", validation}});
-    char line[100];
-    std::snprintf(line, sizeof(line), "iteration %lld: train loss %.4f, val loss %.4f",
-                  static_cast<long long>(iteration), train, validation);
+    history_.push_back({{"iteration", iteration_}, {"train_loss", train}, {"val_loss", validation}});
+    if (best_iteration_ < 0 || validation < best_loss_) {
+      best_loss_ = validation;
+      best_iteration_ = iteration_;
+      const std::vector<Tensor> now = model_->parameters(), best = best_->parameters();
+      for (size_t i = 0; i < now.size(); ++i) best[i].copy_(now[i]);
+    }
+    char line[150];
+    std::snprintf(line, sizeof(line), "iteration %lld: train loss %.4f, val loss %.4f, best val loss %.4f",
+                  static_cast<long long>(iteration_), train, validation, best_loss_);
     progress.note(line);
   }
 
-  // Over all of the validation text, or its first 4,096 blocks.
+  // Of the best weights, over all of the validation text or its first 4,096 blocks.
   double whole_validation_loss() {
     const rush::NoGradGuard no_grad;
-    model_->eval();
     double total = 0, blocks = 0;
     for (const TextData::Batch& batch : data_.in_order(TextData::Validation, s_.batch_size, 4096)) {
       const auto count = static_cast<double>(batch.first.size(0));
-      total += loss_of(batch).item<double>() * count;
+      total += loss_of(best_, batch).item<double>() * count;
       blocks += count;
     }
     return total / blocks;
@@ -253,11 +268,13 @@ class Trainer {
   Vocabulary vocabulary_;
   TextData data_;
   rush::Generator generator_;
-  GPT model_;
+  GPT model_, best_;  // in training, and as it was at the best estimate
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
   int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;
+  double best_loss_ = 0;
+  int64_t best_iteration_ = -1;  // none
   json history_ = json::array();
 };
 
