@@ -10,6 +10,10 @@
 #include "backends/cpu/register.h"
 #include "core/error.h"
 
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define RUSH_POISON(data, n) ASAN_POISON_MEMORY_REGION(data, n)
@@ -18,6 +22,10 @@
 extern "C" const char* __lsan_default_options() { return "use_poisoned=1"; }  // NOLINT: the sanitizer's name
 // A refused allocation is an OutOfMemoryError here too.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
+#elif defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
+#define RUSH_POISON(data, n) ((void)(data), (void)(n))
+#define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))
 #else
 #define RUSH_POISON(data, n) ((void)(data), (void)(n))
 #define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))
@@ -176,11 +184,26 @@ void CachingAllocator::give_central(void* data, size_t index) noexcept {
   lists_[index].push(data, class_size(index));
 }
 
+// Large blocks lie on huge pages where the system has some: a product of matrices walks over more pages of 4 KiB than
+// the processor keeps addresses of, and each costs a fault when it is first written.
+void* allocate_pages(size_t size) {
+#ifdef MADV_HUGEPAGE
+  constexpr size_t kHugePage = size_t{2} << 20;
+  if (size >= 2 * kHugePage) {
+    const size_t whole_pages = (size + kHugePage - 1) / kHugePage * kHugePage;
+    void* data = std::aligned_alloc(kHugePage, whole_pages);
+    if (data) madvise(data, whole_pages, MADV_HUGEPAGE);  // advice: what the system makes of it is all the same
+    return data;
+  }
+#endif
+  return std::aligned_alloc(64, size);
+}
+
 void* CachingAllocator::from_system(size_t size, size_t nbytes) {
-  void* data = std::aligned_alloc(64, size);
+  void* data = allocate_pages(size);
   if (!data) {
     empty_cache();
-    data = std::aligned_alloc(64, size);
+    data = allocate_pages(size);
   }
   RUSH_CHECK_AS(OutOfMemoryError, data, "out of memory: could not allocate ", nbytes, " bytes on cpu; ",
                 allocated_.load(), " bytes are in use by tensors");

@@ -62,8 +62,8 @@ struct TileShape {
   static constexpr int64_t width = kVectorBytes / sizeof(Real);  // lanes of a vector
   static constexpr int64_t rows = planes == 1 ? kTileRows : kComplexTileRows;
   static constexpr int64_t columns = planes == 1 ? 2 * width : width;
-  // Depth of a block: a panel of B and one of A fit a 48 KiB L1 cache.
-  static constexpr int64_t depth = sizeof(Math) == 4 ? 384 : 256;
+  // Depth of a block: a panel of B (32 KiB) and one of A fit a 48 KiB L1 cache.
+  static constexpr int64_t depth = 256;
   // Rows of a block of A and columns of one of B: half a megabyte and a few megabytes.
   static constexpr int64_t block_rows = 448;
   static constexpr int64_t block_columns = 2048;

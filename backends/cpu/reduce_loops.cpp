@@ -10,6 +10,8 @@ namespace rush::cpu {
 namespace {
 
 using reduce::kBlock;
+using reduce::kWideBlock;
+
 constexpr int64_t kBlockRows = 32;  // rows, likewise
 constexpr int64_t kTile = 512;      // columns
 constexpr int64_t kPiece = 65536;   // elements of one output that a task of its own reduces
@@ -183,9 +185,11 @@ struct Walk : Reducer, Geometry {
     for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
       const int64_t stop = std::min(n, i + end - begin);
       begin += stop - i;
-      for (; i < stop; i += kBlock) {
-        stretches.block(f, element(base, outer.offset + i * stride), stride, std::min(kBlock, stop - i), acc);
+      while (i < stop) {
+        const int64_t some = stride == 1 && stop - i >= kWideBlock ? kWideBlock : std::min(kBlock, stop - i);
+        stretches.block(f, element(base, outer.offset + i * stride), stride, some, acc);
         cascade.push(acc);
+        i += some;
       }
     }
     cascade.finish(acc);

@@ -35,11 +35,12 @@ namespace reduce {
 
 // Note [Several streams]
 // A core that reads one run of memory waits for it: the hardware fetches ahead within a page, and starts anew in the
-// next. So lanes read several runs side by side. In a whole block these are 8 of a page or more, which bring half as
+// next. So lanes read several runs side by side. In a wide block these are 8 of a page or more, which bring half as
 // much again as one does.
 inline constexpr int kLanes = 32;
-inline constexpr int kStreamLanes = 8;   // those of one stream, which share a vector register
-inline constexpr int64_t kBlock = 8192;  // elements of a run that are accumulated plainly
+inline constexpr int kStreamLanes = 8;       // those of one stream, which share a vector register
+inline constexpr int64_t kBlock = 1024;      // elements of a run that are accumulated plainly
+inline constexpr int64_t kWideBlock = 8192;  // contiguous ones, in twice the lanes
 inline constexpr int64_t kMaxAccSize = 24;
 
 template <class F, class T>
@@ -77,7 +78,7 @@ void block(const void* functor, const char* data, int64_t stride, int64_t n, voi
   const F f = *static_cast<const F*>(functor);
   const T* x = reinterpret_cast<const T*>(data);
   Acc total = f.identity();
-  if (stride == 1 && n == kBlock) {
+  if (stride == 1 && n == kWideBlock) {
     total = in_lanes<2 * kLanes>(f, x, n);
     n = 0;
   } else if (stride == 1 && n >= kLanes) {
