@@ -83,6 +83,14 @@ struct Outcome {
   const std::type_info* error_type = nullptr;
 };
 
+// What kernels found before a call threw for another reason would be told to the next one.
+void forget_what_kernels_found() {
+  try {
+    cuda::synchronize();
+  } catch (const IndexError&) {
+  }
+}
+
 Outcome call(const OpBase& op, const Stack& arguments, bool on_gpu) {
   Outcome outcome;
   std::vector<Tensor> leaves;
@@ -104,6 +112,7 @@ Outcome call(const OpBase& op, const Stack& arguments, bool on_gpu) {
   } catch (const Error& error) {
     outcome.error = error.what();
     outcome.error_type = &typeid(error);
+    if (on_gpu) forget_what_kernels_found();
   }
   return outcome;
 }
