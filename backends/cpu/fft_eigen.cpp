@@ -133,6 +133,7 @@ class FftEngine {
   }
 
   void run(const void* in, void* out) {
+    if (n_ == 1) return copy_point(in, out);  // for which Eigen has no table
     if (chirp_) return run_chirp(in, out);
     const Eigen::Index n = n_;
     switch (kind_) {
@@ -144,6 +145,15 @@ class FftEngine {
   }
 
  private:
+  void copy_point(const void* in, void* out) const {
+    if (kind_ == FftKind::HalfToReal) {
+      *static_cast<T*>(out) = static_cast<const Complex*>(in)->real();
+    } else {
+      *static_cast<Complex*>(out) =
+          kind_ == FftKind::RealToHalf ? *static_cast<const T*>(in) : *static_cast<const Complex*>(in);
+    }
+  }
+
   // As a forward transform of complex numbers; backward is forward of the conjugates, conjugated.
   void run_chirp(const void* in, void* out) {
     const size_t n = in_.size(), half = n / 2 + 1;

@@ -224,7 +224,7 @@ Tensor frequencies(const char* op, int64_t n, int64_t count, int64_t zeros, doub
 
 Tensor fft_fftfreq(int64_t n, double d, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
                    std::optional<Device> device, std::optional<bool> /*pin_memory*/) {
-  return frequencies("fft_fftfreq", n, n, (n + 1) / 2, d, dtype, device);
+  return frequencies("fft_fftfreq", n, n, n - n / 2, d, dtype, device);
 }
 
 Tensor fft_rfftfreq(int64_t n, double d, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,

@@ -32,6 +32,7 @@ void check_operands(const Tensor& input, const Tensor& kernel, std::string_view 
     const int64_t n = input.size(d), m = kernel.size(d);
     RUSH_CHECK_VALUE(n > 0 && m > 0, "fftconvolve: dimension ", d, " of ", input.sizes(), " or ", kernel.sizes(),
                      " has no points");
+    RUSH_CHECK_VALUE(std::max(n, m) <= INT64_MAX / 16, "fftconvolve: ", std::max(n, m), " points are too many");
     longer = longer && n >= m;
     shorter = shorter && n <= m;
   }

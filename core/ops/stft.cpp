@@ -108,10 +108,11 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
                    "istft: expected spectra (frequencies, frames) or (B, frequencies, frames), got shape ",
                    self.sizes());
   RUSH_CHECK_VALUE(self.numel() > 0, "istft: the spectra of shape ", self.sizes(), " are empty");
-  RUSH_CHECK_VALUE(!length || *length > 0, "istft: length must be positive, got ", *length);
   const Frames frames("istft", self, n_fft, hop_length, win_length, window);
   RUSH_CHECK_VALUE(frames.hop <= frames.window_length, "istft: hop_length ", frames.hop, " is more than win_length ",
                    frames.window_length);
+  RUSH_CHECK_VALUE(!length || (*length > 0 && *length <= INT64_MAX - n_fft),
+                   "istft: length must be positive and fit beside n_fft, got ", *length);
   const bool half = onesided.value_or(self.size(-2) != n_fft);
   RUSH_CHECK_VALUE(!return_complex || !half, "istft: spectra of one side give no complex signal");
   RUSH_CHECK_VALUE(return_complex || !given(window) || !window->is_complex(),
