@@ -141,4 +141,22 @@ void register_stft_ops(Registry& r) {
   r.composite(ops::istft, native::istft);
 }
 
+Tensor Tensor::stft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
+                    const std::optional<Tensor>& window, bool center, std::string_view pad_mode, bool normalized,
+                    std::optional<bool> onesided, std::optional<bool> return_complex,
+                    std::optional<bool> align_to_window) const {
+  return ops::stft_center(*this, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+                          return_complex, align_to_window);
+}
+Tensor Tensor::stft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
+                    const std::optional<Tensor>& window, bool normalized, std::optional<bool> onesided,
+                    std::optional<bool> return_complex, std::optional<bool> align_to_window) const {
+  return ops::stft(*this, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window);
+}
+Tensor Tensor::istft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
+                     const std::optional<Tensor>& window, bool center, bool normalized, std::optional<bool> onesided,
+                     std::optional<int64_t> length, bool return_complex) const {
+  return ops::istft(*this, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex);
+}
+
 }  // namespace rush

@@ -35,19 +35,18 @@ inline constinit Op<Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::
 // n_fft/2 + 1 frequencies: the default where signal and window are real, ValueError otherwise. Real spectra, (..., 2),
 // come of return_complex=false; for a real signal it must be given. Throws ValueError for sizes, a hop or a window that
 // do not fit, TypeError for a dtype that is not transformed.
-inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length,
-                   std::optional<int64_t> win_length, const std::optional<Tensor>& window, bool center,
-                   std::string_view pad_mode, bool normalized, std::optional<bool> onesided = std::nullopt,
-                   std::optional<bool> return_complex = std::nullopt,
+inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length = std::nullopt,
+                   std::optional<int64_t> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt,
+                   bool center = true, std::string_view pad_mode = "reflect", bool normalized = false,
+                   std::optional<bool> onesided = std::nullopt, std::optional<bool> return_complex = std::nullopt,
                    std::optional<bool> align_to_window = std::nullopt) {
   return ops::stft_center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
                           return_complex, align_to_window);
 }
 // Likewise, not centred.
-inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length = std::nullopt,
-                   std::optional<int64_t> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt,
-                   bool normalized = false, std::optional<bool> onesided = std::nullopt,
-                   std::optional<bool> return_complex = std::nullopt,
+inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length,
+                   std::optional<int64_t> win_length, const std::optional<Tensor>& window, bool normalized,
+                   std::optional<bool> onesided = std::nullopt, std::optional<bool> return_complex = std::nullopt,
                    std::optional<bool> align_to_window = std::nullopt) {
   return ops::stft(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window);
 }

@@ -78,7 +78,7 @@ void check_close(const Tensor& a, const Tensor& b) {
   CHECK((a - b).abs().max().item<double>() <= 1e-12 * (1 + b.abs().max().item<double>()));
 }
 
-// The centred transform, whose other arguments have no defaults.
+// The centred transform, complex.
 Tensor centred(const Tensor& x, int64_t n_fft, int64_t hop, std::string_view mode = "reflect",
                const std::optional<Tensor>& window = std::nullopt, std::optional<bool> onesided = std::nullopt,
                bool normalized = false) {
@@ -107,8 +107,10 @@ TEST_CASE("stft: the definition") {
   }
   const Tensor pairs = stft(x, 8, 3, 8, window, false, true, false);
   check_close(view_as_complex(pairs.contiguous()), naive_stft(x, window, 3, 5));
+  check_close(x.stft(8, 3, 8, window, true, "constant", false, true, true), centred(x, 8, 3, "constant", window));
+  check_close(x.stft(8, 3, 8, window, false, true, true), naive_stft(x, window, 3, 5));
   const Tensor z = view_as_complex(signals({40, 2}));  // linear
-  check_close(stft(z, 8, 3, 8, window),
+  check_close(stft(z, 8, 3, 8, window, false, false),
               naive_stft(real(z), window, 3, 8) + naive_stft(imag(z), window, 3, 8) * complex128(0, 1));
   CHECK(stft(empty({3, 40}, TensorOptions(kFloat32).device(kMeta)), 8, 2, std::nullopt, std::nullopt, false,
              std::nullopt, true)
@@ -134,6 +136,7 @@ TEST_CASE("istft: gives back what stft was made of") {
     }
     const Tensor box = stft(x, 8, 4, std::nullopt, std::nullopt, false, std::nullopt, true);
     check_close(istft(box, 8, 4, std::nullopt, std::nullopt, false), x);
+    check_close(box.istft(8, 4, std::nullopt, std::nullopt, false), x);
   }
   const Tensor z = view_as_complex(signals({40, 2})), spectra = centred(z, 8, 2, "reflect", window);
   check_close(istft(spectra, 8, 2, 8, window, true, false, false, std::nullopt, true), z);
