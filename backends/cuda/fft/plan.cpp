@@ -17,6 +17,7 @@
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "core/device_runtime.h"
+#include "core/guard.h"
 
 namespace rush::cuda {
 
@@ -209,37 +210,34 @@ namespace cufft_plan_cache {
 
 namespace {
 
-PlanCache& cache_of_index(int device) {
-  RUSH_CHECK_VALUE(device >= -1, "cufft_plan_cache: there is no CUDA device ", device);
-  return cache_of(concrete_device(Device(kCUDA, device)).index);
-}
+// A device's cache, locked, the device being the current one: a plan is destroyed where it was made.
+class Locked {
+ public:
+  explicit Locked(int device)
+      : device_(checked(device)), cache_(cache_of(device_.index)), lock_(cache_.mutex()), guard_(device_) {}
+  PlanCache* operator->() { return &cache_; }
+
+ private:
+  static Device checked(int device) {
+    RUSH_CHECK_VALUE(device >= -1 && device < 128, "cufft_plan_cache: there is no CUDA device ", device);
+    return concrete_device(Device(kCUDA, device));
+  }
+
+  Device device_;
+  PlanCache& cache_;
+  std::lock_guard<std::mutex> lock_;
+  DeviceGuard guard_;
+};
 
 }  // namespace
 
-int64_t size(int device) {
-  PlanCache& cache = cache_of_index(device);
-  const std::lock_guard<std::mutex> lock(cache.mutex());
-  return cache.size();
-}
-
-int64_t max_size(int device) {
-  PlanCache& cache = cache_of_index(device);
-  const std::lock_guard<std::mutex> lock(cache.mutex());
-  return cache.limit();
-}
-
+int64_t size(int device) { return Locked(device)->size(); }
+int64_t max_size(int device) { return Locked(device)->limit(); }
 void set_max_size(int64_t plans, int device) {
   RUSH_CHECK_VALUE(plans >= 0, "cufft_plan_cache: the size must not be negative, got ", plans);
-  PlanCache& cache = cache_of_index(device);
-  const std::lock_guard<std::mutex> lock(cache.mutex());
-  cache.set_limit(plans);
+  Locked(device)->set_limit(plans);
 }
-
-void clear(int device) {
-  PlanCache& cache = cache_of_index(device);
-  const std::lock_guard<std::mutex> lock(cache.mutex());
-  cache.shrink_to(0);
-}
+void clear(int device) { Locked(device)->shrink_to(0); }
 
 }  // namespace cufft_plan_cache
 
