@@ -1,6 +1,7 @@
 #include "core/ops/fft.h"
 
 #include <complex>
+#include <thread>
 
 #include "tests/ops/index_testing.h"
 
@@ -189,6 +190,28 @@ TEST_CASE("fft: long lines and many of them, on several threads") {
   check_close(fft::irfft(fft::rfft(many, std::nullopt, 0), 129, 0), many);
   check_close(fft::rfft(many).narrow(0, 77, 1), naive_dft(many.narrow(0, 77, 1), 1, -1).narrow(1, 0, 129));
   set_num_threads(before);
+}
+
+TEST_CASE("fft: called from several threads at once") {
+  std::vector<Tensor> signals, expected;
+  for (const int64_t n : {24, 127, 128}) {
+    signals.push_back(real_signal({3, n}));
+    expected.push_back(naive_dft(signals.back(), 1, -1).narrow(1, 0, n / 2 + 1));
+  }
+  std::vector<double> errors(4, 1.0);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < errors.size(); ++t) {
+    threads.emplace_back([&, t] {
+      double worst = 0;
+      for (size_t i = 0; i < 30; ++i) {
+        const size_t which = (i + t) % signals.size();
+        worst = std::max(worst, (fft::rfft(signals[which]) - expected[which]).abs().max().item<double>());
+      }
+      errors[t] = worst;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const double error : errors) CHECK(error < 1e-10);
 }
 
 TEST_CASE("fft: dtypes and empty tensors") {
