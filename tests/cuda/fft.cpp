@@ -44,6 +44,7 @@ std::vector<std::vector<int64_t>> choices(int64_t dims) {
 TEST_CASE("cuda: transforms over any dimensions of any layout" * doctest::skip(!cuda::is_available())) {
   for (const DimVector& shape : kShapes) {
     for (const auto& layout : kLayouts) {
+      if (shape.size() > 3 && &layout != kLayouts) continue;  // there are many choices of dimensions already
       CAPTURE(str(IntArrayRef(shape)));
       CAPTURE(layout.name);
       for (const ScalarType dtype : {kFloat32, kFloat64}) {
