@@ -17,6 +17,7 @@ void register_autograd(Registry& r) {
   register_copy_derivatives(r);
   register_ctc_loss_derivatives(r);
   register_extrema_derivatives(r);
+  register_fft_derivatives(r);
   register_loss_derivatives(r);
   register_embedding_derivatives(r);
   register_join_derivatives(r);

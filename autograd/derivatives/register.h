@@ -22,6 +22,7 @@ void register_attention_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_ctc_loss_derivatives(Registry& registry);
 void register_extrema_derivatives(Registry& registry);
+void register_fft_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
 void register_embedding_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);

@@ -25,6 +25,7 @@ void register_cpu(Registry&) {
   cpu::register_loss();
   cpu::register_gather();
   cpu::register_extrema();
+  cpu::register_fft();
   cpu::register_histogram();
   cpu::register_index();
   cpu::register_index_select();

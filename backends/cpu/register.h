@@ -29,6 +29,7 @@ void register_ctc_loss();
 void register_loss();
 void register_gather();
 void register_extrema();
+void register_fft();
 void register_histogram();
 void register_index();
 void register_index_select();

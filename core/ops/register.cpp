@@ -29,6 +29,8 @@ void register_ops(Registry& r) {
   register_embedding_ops(r);
   register_dims_ops(r);
   register_extrema_ops(r);
+  register_fft_composites(r);
+  register_fft_ops(r);
   register_fractional_pool_ops(r);
   register_histogram_ops(r);
   register_factory_ops(r);
@@ -58,10 +60,12 @@ void register_ops(Registry& r) {
   register_softmax_ops(r);
   register_sort_ops(r);
   register_statistics_ops(r);
+  register_stft_ops(r);
   register_unary_ops(r);
   register_upsample_ops(r);
   register_unique_ops(r);
   register_vector_norm_ops(r);
+  register_window_ops(r);
   register_view_ops(r);
 }
 

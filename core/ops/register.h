@@ -33,6 +33,8 @@ void register_dropout_ops(Registry& registry);
 void register_embedding_ops(Registry& registry);
 void register_dims_ops(Registry& registry);
 void register_extrema_ops(Registry& registry);
+void register_fft_composites(Registry& registry);
+void register_fft_ops(Registry& registry);
 void register_fractional_pool_ops(Registry& registry);
 void register_histogram_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
@@ -62,10 +64,12 @@ void register_search_ops(Registry& registry);
 void register_softmax_ops(Registry& registry);
 void register_sort_ops(Registry& registry);
 void register_statistics_ops(Registry& registry);
+void register_stft_ops(Registry& registry);
 void register_unary_ops(Registry& registry);
 void register_upsample_ops(Registry& registry);
 void register_unique_ops(Registry& registry);
 void register_vector_norm_ops(Registry& registry);
+void register_window_ops(Registry& registry);
 void register_view_ops(Registry& registry);
 
 }  // namespace rush
