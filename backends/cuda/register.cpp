@@ -13,6 +13,7 @@ void register_cuda(Registry&) {
   cuda::register_matmul();
   cuda::register_conv();
   cuda::register_ctc_loss();
+  cuda::register_rnn();
   cuda::register_pointwise();
   cuda::register_reductions();
 }

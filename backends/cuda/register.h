@@ -16,6 +16,7 @@ void register_copy();
 void register_matmul();
 void register_conv();
 void register_ctc_loss();
+void register_rnn();
 }  // namespace cuda
 
 }  // namespace rush
