@@ -71,7 +71,7 @@ class LinAlgError : public Error {
 };
 
 namespace detail {
-// Compiled once for the exceptions above, whose tables would otherwise be in every object file.
+// Compiled once for the exceptions that most files throw: their tables would otherwise be in every object file.
 template <class E>
 [[noreturn]] RUSH_COLD RUSH_NOINLINE void throw_error(std::string message) {
   throw E(std::move(message));

@@ -10,7 +10,6 @@ namespace rush {
 
 namespace {
 
-// The conjugate transpose of a matrix, or of each of a batch.
 Scalar conjugate(const Scalar& s) { return s.is_complex() ? Scalar(conj(s.to<complex<double>>())) : s; }
 Tensor scaled(const Tensor& t, const Scalar& by) { return by.equal(1) ? t : t * conjugate(by); }
 

@@ -93,15 +93,9 @@ struct RmsPropLoop {
   static void run(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
                   const RmsPropStep& step) {
     const functors::RmsProp<opmath_t<T>> rmsprop(step);
-    const auto step_of = [&](size_t) { return rmsprop; };
-    const bool momentum = step.momentum > 0;
-    if (step.centered && momentum) {
-      run_steps<T>(step_of, params, grads, squares, means, buffers);
-    } else if (step.centered || momentum) {
-      run_steps<T>(step_of, params, grads, squares, momentum ? buffers : means);
-    } else {
-      run_steps<T>(step_of, params, grads, squares);
-    }
+    functors::with_states(step, means, buffers, [&](const auto&... states) {
+      run_steps<T>([&](size_t) { return rmsprop; }, params, grads, squares, states...);
+    });
   }
 };
 

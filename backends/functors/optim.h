@@ -160,6 +160,19 @@ struct RmsProp {
   }
 };
 
+// Calls run with the lists of states that such a step keeps beside the squares.
+template <class Run>
+void with_states(const RmsPropStep& step, TensorList means, TensorList buffers, const Run& run) {
+  const bool momentum = step.momentum > 0;
+  if (step.centered && momentum) {
+    run(means, buffers);
+  } else if (step.centered || momentum) {
+    run(momentum ? buffers : means);
+  } else {
+    run();
+  }
+}
+
 // torch.optim.Adagrad (Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
 // optimization", 2011), at step t:
 //   g <- +-g + weight_decay p

@@ -18,16 +18,17 @@ inline void check_norm_input(const char* op, const Tensor& input) {
 
 // A weight, bias or running statistic as the kernels take it; undefined when it is not given. Throws ValueError for
 // another shape than `sizes`, or another device than the input's; TypeError unless floating point.
-inline Tensor norm_parameter(const char* op, const char* argument, const OptionalTensor& given, IntArrayRef sizes,
+inline Tensor norm_parameter(const char* op, const char* argument, const OptionalTensor& parameter, IntArrayRef sizes,
                              const Tensor& input) {
-  if (!given || !given->defined()) return {};
-  RUSH_CHECK_VALUE(given->sizes() == sizes, op, ": ", argument, " has shape ", given->sizes(), ", expected ", sizes);
-  RUSH_CHECK_VALUE(given->device() == input.device(), op, ": ", argument, " is on ", given->device(), ", the input on ",
-                   input.device());
-  RUSH_CHECK_TYPE(given->is_floating_point(), op, ": ", argument, " is ", given->scalar_type(),
+  if (!given(parameter)) return {};
+  RUSH_CHECK_VALUE(parameter->sizes() == sizes, op, ": ", argument, " has shape ", parameter->sizes(), ", expected ",
+                   sizes);
+  RUSH_CHECK_VALUE(parameter->device() == input.device(), op, ": ", argument, " is on ", parameter->device(),
+                   ", the input on ", input.device());
+  RUSH_CHECK_TYPE(parameter->is_floating_point(), op, ": ", argument, " is ", parameter->scalar_type(),
                   ", expected floating point");
   const ScalarType dtype = norm_statistics_type(input);
-  return native::contiguous(native::as_dtype(*given, dtype));
+  return native::contiguous(native::as_dtype(*parameter, dtype));
 }
 
 // The gradient of the output in the input's layout. Throws ValueError for another shape, TypeError for another dtype.

@@ -39,7 +39,8 @@ std::vector<double> losses_of_a_run(bool greedy) {
   return losses;
 }
 
-TEST_CASE("a hundred requests for more memory than the card has leave a training run as it was") {
+TEST_CASE("a hundred requests for more memory than the card has leave a training run as it was" *
+          doctest::skip(no_gpu())) {
   const std::vector<double> undisturbed = losses_of_a_run(false);
   CHECK(undisturbed.back() < undisturbed.front());
   CHECK(losses_of_a_run(true) == undisturbed);

@@ -18,7 +18,8 @@ namespace rush::cuda {
 // given on which stream, and what is noted stays with the addresses after the block is freed, split or merged, until
 // the block's stream is behind it, or they are handed out again: then that is reported.
 //
-// An operator that only asks for a tensor's shape (zeros_like) counts as a use; views do not.
+// An operator that only asks for a tensor's shape (zeros_like) counts as a use; views do not. Kernels that are called
+// without an operator, such as an optimiser's fused step, are not noted.
 struct ForeignUse {
   const char *begin, *end;
   StreamOrder::Moment moment;
