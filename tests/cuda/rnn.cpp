@@ -192,12 +192,7 @@ TEST_CASE("cuda: RNN, GRU and LSTM of all kinds" * doctest::skip(!cuda::is_avail
   check_module(LSTM(kInput, kHidden), kUnbatched);
 }
 
-<<<<<<< HEAD
 TEST_CASE("cuda: recurrent layers in other dtypes, and without cuDNN" * doctest::skip(!cuda::is_available())) {
-=======
-TEST_CASE("cuda: cuDNN's GRU over packed sequences" *
-          doctest::skip(!cuda::is_available() || !cuda::dnn_has_rnn(kFloat32))) {
->>>>>>> main
   const FullPrecision precision;
   manual_seed(12);
   const auto two_layers = LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true);
