@@ -52,6 +52,7 @@
 #include "core/ops/random_factories.h"
 #include "core/ops/range.h"
 #include "core/ops/rearrange.h"
+#include "core/ops/recurrent.h"
 #include "core/ops/reduce.h"
 #include "core/ops/scan.h"
 #include "core/ops/search.h"

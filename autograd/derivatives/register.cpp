@@ -16,6 +16,7 @@ void register_autograd(Registry& r) {
   register_attention_derivatives(r);
   register_copy_derivatives(r);
   register_ctc_loss_derivatives(r);
+  register_cudnn_rnn_derivatives(r);
   register_extrema_derivatives(r);
   register_fft_derivatives(r);
   register_loss_derivatives(r);

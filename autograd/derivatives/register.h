@@ -21,6 +21,7 @@ void register_decomposition_derivatives(Registry& registry);
 void register_attention_derivatives(Registry& registry);
 void register_copy_derivatives(Registry& registry);
 void register_ctc_loss_derivatives(Registry& registry);
+void register_cudnn_rnn_derivatives(Registry& registry);
 void register_extrema_derivatives(Registry& registry);
 void register_fft_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);

@@ -14,6 +14,7 @@ void register_cuda(Registry&) {
   cuda::register_conv();
   cuda::register_ctc_loss();
   cuda::register_fft();
+  cuda::register_rnn();
   cuda::register_pointwise();
   cuda::register_reductions();
 }

@@ -17,6 +17,7 @@ void register_matmul();
 void register_conv();
 void register_ctc_loss();
 void register_fft();
+void register_rnn();
 }  // namespace cuda
 
 }  // namespace rush

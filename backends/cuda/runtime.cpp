@@ -8,6 +8,7 @@
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
+#include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
 #include "core/device_runtime.h"
 #include "core/dispatch/op.h"
@@ -71,6 +72,7 @@ class CudaRuntime final : public DeviceRuntime {
   void synchronize(int device) override {
     const DeviceGuard guard(Device(kCUDA, device));
     RUSH_CUDA_CHECK(cudaDeviceSynchronize());
+    if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited_for_device(device);
     throw_device_errors(device);
   }
 
@@ -101,11 +103,14 @@ class CudaRuntime final : public DeviceRuntime {
   void synchronize(const Stream& stream) override {
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaStreamSynchronize(handle(stream)));
+    if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited(stream);
     throw_device_errors(stream.device.index);
   }
   bool query(const Stream& stream) override {
     const DeviceGuard guard(stream.device);
-    return is_done(cudaStreamQuery(handle(stream)));
+    const bool done = is_done(cudaStreamQuery(handle(stream)));
+    if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(stream);
+    return done;
   }
 
   void* create_event(int device, bool timing) override {
@@ -116,18 +121,26 @@ class CudaRuntime final : public DeviceRuntime {
   }
   void destroy_event(void* event, int /*device*/) noexcept override {
     if (cudaEventDestroy(static_cast<cudaEvent_t>(event)) != cudaSuccess) cudaGetLastError();
+    if (RUSH_UNLIKELY(stream_order)) stream_order->destroyed(event);
   }
   void record(void* event, const Stream& stream) override {
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(event), handle(stream)));
+    if (RUSH_UNLIKELY(stream_order)) stream_order->recorded(event, stream);
   }
   void wait(const Stream& stream, void* event) override {
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaStreamWaitEvent(handle(stream), static_cast<cudaEvent_t>(event), 0));
+    if (RUSH_UNLIKELY(stream_order)) stream_order->waited(stream, event);
   }
-  bool query_event(void* event) override { return is_done(cudaEventQuery(static_cast<cudaEvent_t>(event))); }
+  bool query_event(void* event) override {
+    const bool done = is_done(cudaEventQuery(static_cast<cudaEvent_t>(event)));
+    if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(event);
+    return done;
+  }
   void synchronize_event(void* event) override {
     RUSH_CUDA_CHECK(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+    if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited(event);
   }
   double elapsed_milliseconds(void* start, void* end) override {
     float milliseconds = 0;

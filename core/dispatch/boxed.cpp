@@ -110,6 +110,7 @@ RUSH_UNBOX(TensorList)
 RUSH_UNBOX(OptionalTensorList)
 RUSH_UNBOX(std::array<bool, 2>)
 RUSH_UNBOX(std::array<bool, 3>)
+RUSH_UNBOX(std::array<bool, 4>)
 #undef RUSH_UNBOX_WITH_OPTIONAL
 #undef RUSH_UNBOX
 #define RUSH_PUSH(...) template void push(Stack&, const __VA_ARGS__&);

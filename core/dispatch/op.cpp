@@ -62,6 +62,7 @@ void CallDevice::see_tensor(const TensorImpl& tensor) {
   } else if (device.is_cuda()) {
     if (device_ < 0) device_ = device.index;
     if (device.index != device_) other_ = device.index;
+    if (note_tensor_use && !op_.is_view()) note_tensor_use(tensor, op_);
   }
 }
 

@@ -113,6 +113,11 @@ KeySet device_key(const T&) {
   return {};
 }
 
+// Set by a debug mode of the CUDA backend, which also adds the CUDA key to devices_to_check: called for each CUDA
+// tensor that an operator is given, but for views, which do not touch its memory.
+using TensorUse = void (*)(const TensorImpl& tensor, const OpBase& op);
+inline constinit TensorUse note_tensor_use = nullptr;
+
 // Finds the CUDA device of a call, makes it current, and restores the last one at the end.
 class CallDevice {
  public:

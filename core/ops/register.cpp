@@ -25,6 +25,7 @@ void register_ops(Registry& r) {
   register_attention_ops(r);
   register_copy_ops(r);
   register_ctc_loss_ops(r);
+  register_cudnn_rnn_ops(r);
   register_dropout_ops(r);
   register_embedding_ops(r);
   register_dims_ops(r);
@@ -52,6 +53,7 @@ void register_ops(Registry& r) {
   register_random_ops(r);
   register_range_ops(r);
   register_rearrange_ops(r);
+  register_recurrent_ops(r);
   register_reduce_ops(r);
   register_split_ops(r);
   register_triangular_ops(r);

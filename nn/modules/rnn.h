@@ -28,7 +28,7 @@ class RNNImplBase : public Cloneable<Derived> {
   void reset() override;
   void reset_parameters();
   void pretty_print(std::ostream& stream) const override;
-  // Here for libtorch's programs: there is no layout to prepare.
+  // Here for libtorch's programs: cuDNN's layout of the weights is made in each call.
   void flatten_parameters() {}
   // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, ...
   std::vector<Tensor> all_weights() const { return this->parameters_.values(); }
@@ -39,15 +39,11 @@ class RNNImplBase : public Cloneable<Derived> {
   // Padded input, as forward documents it.
   std::tuple<Tensor, RecurrentState> run(const Tensor& input, const std::optional<RecurrentState>& hx);
   std::tuple<PackedSequence, RecurrentState> run(const PackedSequence& input, const std::optional<RecurrentState>& hx);
-
- private:
-  // All layers over (T, N, in), or over packed data (sum of lengths, in) with its batch sizes.
-  std::tuple<Tensor, RecurrentState> run_layers(Tensor input, const RecurrentState& state, IntArrayRef batch_sizes);
 };
 
 }  // namespace detail
 
-// Elman's network, torch.nn.RNN: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or ReLU in tanh's place.
+// Elman's network, torch.nn.RNN: rush::rnn_tanh or rush::rnn_relu (core/ops/recurrent.h) with this module's parameters.
 class RNNImpl : public detail::RNNImplBase<RNNImpl, RNNOptions> {
  public:
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
@@ -63,9 +59,7 @@ class RNNImpl : public detail::RNNImplBase<RNNImpl, RNNOptions> {
 };
 RUSH_MODULE(RNN);
 
-// Hochreiter and Schmidhuber, "Long short-term memory" (1997), as torch.nn.LSTM computes it:
-//   i, f, g, o = the quarters of W_ih x + b_ih + W_hh h + b_hh
-//   c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c'),  times W_hr where there is a projection
+// torch.nn.LSTM: rush::lstm (core/ops/recurrent.h) with this module's parameters.
 class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
  public:
   using State = std::tuple<Tensor, Tensor>;  // h and c, each (layers * directions, N, H)
@@ -80,9 +74,7 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
 };
 RUSH_MODULE(LSTM);
 
-// Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014), as torch.nn.GRU computes it:
-//   r = sigmoid(W_ir x + b_ir + W_hr h + b_hr),  z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
-//   n = tanh(W_in x + b_in + r (W_hn h + b_hn)),  h' = (1 - z) n + z h
+// torch.nn.GRU: rush::gru (core/ops/recurrent.h) with this module's parameters.
 class GRUImpl : public detail::RNNImplBase<GRUImpl, GRUOptions> {
  public:
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}

@@ -1,117 +1,268 @@
-// cuDNN's recurrent layers against nn's on the CPU.
-#include "backends/cuda/dnn/rnn.h"
-
+// Recurrent layers on CUDA, where they run through cuDNN, against the same modules on the CPU.
 #include <doctest/doctest.h>
+
+#include <sstream>
 
 #include "core/context.h"
 #include "core/cuda.h"
+#include "core/ops/cudnn_rnn.h"
 #include "rushlight.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::nn;
+using utils::rnn::PackedSequence;
 
 constexpr int64_t kSteps = 5, kBatch = 3, kInput = 6, kHidden = 8;
+// Of the packed sequences; not sorted.
+const std::vector<int64_t> kLengths = {3, 5, 2};
 
-Tensor on_gpu(const Tensor& t) { return t.defined() ? t.detach().to(kFloat32).cuda() : Tensor(); }
-
-void check_close(const Tensor& got, const Tensor& expected) {
-  REQUIRE(got.is_cuda());
-  REQUIRE(got.sizes() == expected.sizes());
-  CHECK(got.cpu().to(kFloat64).allclose(expected.detach(), 1e-4, 1e-5));
+bool has_cudnn(ScalarType dtype) {
+  return cuda::is_available() && ops::cudnn_is_acceptable(ones({1}, TensorOptions(dtype).device(kCUDA)));
 }
 
-// One problem: forward with and without training, and all gradients.
-template <class Module>
-void check_module(Module module, const cuda::RnnLayers& layers) {
-  CAPTURE(static_cast<int>(layers.mode));
-  CAPTURE(layers.layers);
-  CAPTURE(layers.bidirectional);
-  CAPTURE(layers.projection);
-  if (!cuda::dnn_has_rnn(kFloat32)) return;
-  module->to(kFloat64);
-  const bool has_cell = layers.mode == cuda::RnnMode::Lstm;
-  const int64_t cells = layers.layers * layers.directions();
-  const Tensor input = randn({kSteps, kBatch, kInput}, kFloat64).requires_grad_();
-  const Tensor h = randn({cells, kBatch, layers.output_size()}, kFloat64).requires_grad_();
-  const Tensor c = has_cell ? randn({cells, kBatch, kHidden}, kFloat64).requires_grad_() : Tensor();
-  Tensor output, last_h, last_c;
-  if constexpr (std::is_same_v<Module, LSTM>) {
-    auto [out, state] = module->forward(input, std::tuple(h, c));
-    output = out;
-    std::tie(last_h, last_c) = state;
-  } else {
-    std::tie(output, last_h) = module->forward(input, h);
-  }
-  const std::vector<Tensor> parameters = module->parameters();
-  std::vector<Tensor> weights;
-  for (const Tensor& parameter : parameters) weights.push_back(on_gpu(parameter));
-  const cuda::RnnInput in{on_gpu(input), {}, on_gpu(h), on_gpu(c)};
-  const cuda::RnnOutput inferred = cuda::dnn_rnn(layers, in, weights, false);
-  check_close(inferred.data, output);
-  const cuda::RnnOutput got = cuda::dnn_rnn(layers, in, weights, true);
-  check_close(got.data, output);
-  check_close(got.h, last_h);
-  if (has_cell) check_close(got.c, last_c);
-
-  const Tensor grad = randn(output.sizes(), kFloat64), grad_h = randn(last_h.sizes(), kFloat64);
-  const Tensor grad_c = has_cell ? randn(last_c.sizes(), kFloat64) : Tensor();
-  Tensor loss = output.mul(grad).sum().add(last_h.mul(grad_h).sum());
-  if (has_cell) loss = loss.add(last_c.mul(grad_c).sum());
-  loss.backward();
-  const cuda::RnnGradients grads =
-      cuda::dnn_rnn_backward(layers, in, weights, got, on_gpu(grad), on_gpu(grad_h), on_gpu(grad_c));
-  check_close(grads.data, input.grad());
-  check_close(grads.h, h.grad());
-  if (has_cell) check_close(grads.c, c.grad());
-  REQUIRE(grads.weights.size() == parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i) check_close(grads.weights[i], parameters[i].grad());
-}
-
-// Recurrent layers in plain float32; the default afterwards.
+// Recurrent layers in plain float32; the defaults afterwards.
 struct FullPrecision {
   FullPrecision() { globalContext().setAllowTF32CuDNN(false); }
-  ~FullPrecision() { globalContext().setAllowTF32CuDNN(true); }
+  ~FullPrecision() {
+    globalContext().setAllowTF32CuDNN(true);
+    globalContext().setUserEnabledCuDNN(true);
+  }
 };
+
+struct Precision {
+  ScalarType dtype;
+  double relative, absolute;
+};
+constexpr Precision kSingle = {kFloat32, 1e-4, 1e-5};
+constexpr Precision kOthers[] = {{kFloat64, 1e-9, 1e-10}, {kFloat16, 5e-2, 5e-2}, {kBFloat16, 3e-1, 3e-1}};
+
+void check_close(const Tensor& got, const Tensor& expected, const Precision& precision) {
+  REQUIRE(got.defined());
+  REQUIRE(got.is_cuda());
+  REQUIRE(got.sizes() == expected.sizes());
+  CHECK(got.scalar_type() == precision.dtype);
+  CHECK(got.detach().cpu().to(kFloat64).allclose(expected.detach(), precision.relative, precision.absolute));
+}
+
+// How a module is called.
+struct Call {
+  bool packed = false, batched = true, with_state = true;
+};
+const Call kPadded, kPacked{.packed = true}, kUnbatched{.batched = false}, kStateless{.with_state = false};
+
+// Leaves of a call: input, h, c, on one device. c: LSTM only.
+struct Leaves {
+  Tensor input, h, c;
+
+  Leaves to(const Precision& precision) const {
+    const auto move = [&](const Tensor& t) {
+      return t.defined() ? t.detach().to(precision.dtype).cuda().requires_grad_() : t;
+    };
+    return {move(input), move(h), move(c)};
+  }
+};
+
+// Output, h and, of an LSTM, c.
+template <class Module>
+std::vector<Tensor> outputs_of(Module& module, const Leaves& leaves, const Call& call) {
+  constexpr bool is_lstm = std::is_same_v<Module, LSTM>;
+  const auto state = [&] {
+    if constexpr (is_lstm) {
+      return call.with_state ? std::optional(std::tuple(leaves.h, leaves.c)) : std::nullopt;
+    } else {
+      return call.with_state ? std::optional(leaves.h) : std::nullopt;
+    }
+  }();
+  Tensor output;
+  const auto result = [&](const auto& last) -> std::vector<Tensor> {
+    if constexpr (is_lstm) {
+      return {output, std::get<0>(last), std::get<1>(last)};
+    } else {
+      return {output, last};
+    }
+  };
+  if (call.packed) {
+    const PackedSequence packed = utils::rnn::pack_padded_sequence(
+        leaves.input, tensor(ArrayRef<int64_t>(kLengths)), module->options.batch_first(), /*enforce_sorted=*/false);
+    const auto [sequence, last] = module->forward_with_packed_input(packed, state);
+    output = std::get<0>(utils::rnn::pad_packed_sequence(sequence, module->options.batch_first()));
+    return result(last);
+  }
+  const auto [sequence, last] = module->forward(leaves.input, state);
+  output = sequence;
+  return result(last);
+}
+
+template <class Module>
+Leaves leaves_of(Module& module, const Call& call) {
+  const auto& o = module->options;
+  int64_t projection = 0;
+  if constexpr (std::is_same_v<Module, LSTM>) projection = o.proj_size();
+  const int64_t cells = o.num_layers() * (o.bidirectional() ? 2 : 1);
+  const auto leaf = [](const std::vector<int64_t>& sizes) { return randn(sizes, kFloat64).requires_grad_(); };
+  const auto state = [&](int64_t size) { return call.batched ? leaf({cells, kBatch, size}) : leaf({cells, size}); };
+  Leaves leaves;
+  leaves.input = !call.batched     ? leaf({kSteps, kInput})
+                 : o.batch_first() ? leaf({kBatch, kSteps, kInput})
+                                   : leaf({kSteps, kBatch, kInput});
+  if (!call.with_state) return leaves;
+  leaves.h = state(projection > 0 ? projection : o.hidden_size());
+  if (std::is_same_v<Module, LSTM>) leaves.c = state(o.hidden_size());
+  return leaves;
+}
+
+// The sum of all outputs times fixed numbers, so that each has a gradient of its own.
+Tensor loss_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& factors) {
+  Tensor loss;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor term = (outputs[i] * factors[i].to(outputs[i].options())).sum();
+    loss = loss.defined() ? loss + term : term;
+  }
+  return loss;
+}
+
+// Outputs with and without gradients, and the gradients of input, state and parameters, against the CPU's in float64.
+template <class Module>
+void check_module(Module module, const Call& call = kPadded, const Precision& precision = kSingle) {
+  std::ostringstream description;
+  module->pretty_print(description);
+  INFO(description.str());
+  CAPTURE(call.packed);
+  module->to(kFloat64);
+  Module twin = std::dynamic_pointer_cast<typename Module::ContainedType>(module->clone());
+  twin->to(kCUDA, precision.dtype);
+  const Leaves leaves = leaves_of(module, call), twins = leaves.to(precision);
+
+  const std::vector<Tensor> expected = outputs_of(module, leaves, call);
+  {
+    const NoGradGuard no_grad;
+    const std::vector<Tensor> inferred = outputs_of(twin, twins, call);
+    for (size_t i = 0; i < expected.size(); ++i) check_close(inferred[i], expected[i], precision);
+  }
+  const std::vector<Tensor> got = outputs_of(twin, twins, call);
+  std::vector<Tensor> factors;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    check_close(got[i], expected[i], precision);
+    factors.push_back(randn(expected[i].sizes(), kFloat64));
+  }
+  loss_of(expected, factors).backward();
+  loss_of(got, factors).backward();
+  check_close(twins.input.grad(), leaves.input.grad(), precision);
+  if (leaves.h.defined()) check_close(twins.h.grad(), leaves.h.grad(), precision);
+  if (leaves.c.defined()) check_close(twins.c.grad(), leaves.c.grad(), precision);
+  const std::vector<Tensor> parameters = module->parameters(), moved = twin->parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) check_close(moved[i].grad(), parameters[i].grad(), precision);
+}
+
+Tensor gpu_sequence() { return randn({kSteps, kBatch, kInput}, TensorOptions(kFloat32).device(kCUDA)); }
+
+// Whether the tensor comes from cuDNN's operator, perhaps by way of views.
+bool made_by_cudnn(const Tensor& output) {
+  intrusive_ptr<Node> node = gradient_edge(output).node;
+  while (node && node->name() != "CudnnRnnBackward") {
+    node = node->next_edges().empty() ? intrusive_ptr<Node>() : node->next_edges()[0].node;
+  }
+  return static_cast<bool>(node);
+}
 
 }  // namespace
 
-TEST_CASE("cuda: cuDNN's RNN, GRU and LSTM" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("cuda: RNN, GRU and LSTM of all kinds" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   manual_seed(11);
   for (const int64_t layers : {1, 2}) {
     for (const bool both : {false, true}) {
       for (const bool bias : {true, false}) {
-        const auto problem = [&](cuda::RnnMode mode) {
-          return cuda::RnnLayers{mode, kInput, kHidden, 0, layers, both, bias};
+        const auto configured = [&](auto options) {
+          return options.num_layers(layers).bidirectional(both).bias(bias).batch_first(both);
         };
-        const auto configured = [&](auto options) { return options.num_layers(layers).bidirectional(both).bias(bias); };
-        check_module(RNN(configured(RNNOptions(kInput, kHidden))), problem(cuda::RnnMode::Tanh));
-        check_module(GRU(configured(GRUOptions(kInput, kHidden))), problem(cuda::RnnMode::Gru));
-        check_module(LSTM(configured(LSTMOptions(kInput, kHidden))), problem(cuda::RnnMode::Lstm));
+        for (const Call& call : {kPadded, kPacked, kStateless}) {
+          check_module(RNN(configured(RNNOptions(kInput, kHidden))), call);
+          check_module(RNN(configured(RNNOptions(kInput, kHidden).nonlinearity(kReLU))), call);
+          check_module(GRU(configured(GRUOptions(kInput, kHidden))), call);
+          check_module(LSTM(configured(LSTMOptions(kInput, kHidden))), call);
+          check_module(LSTM(configured(LSTMOptions(kInput, kHidden).proj_size(4))), call);
+        }
       }
     }
   }
-  const cuda::RnnLayers projected{cuda::RnnMode::Lstm, kInput, kHidden, 4, 2, true, true};
-  check_module(LSTM(LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true).proj_size(4)), projected);
+  check_module(GRU(kInput, kHidden), kUnbatched);
+  check_module(LSTM(kInput, kHidden), kUnbatched);
 }
 
-TEST_CASE("cuda: cuDNN's GRU over packed sequences" *
-          doctest::skip(!cuda::is_available() || !cuda::dnn_has_rnn(kFloat32))) {
+TEST_CASE("cuda: recurrent layers in other dtypes, and without cuDNN" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
-  GRU module(GRUOptions(kInput, kHidden));
-  module->to(kFloat64);
-  const std::vector<int64_t> lengths = {5, 3, 2};
-  const auto packed =
-      utils::rnn::pack_padded_sequence(randn({kSteps, kBatch, kInput}, kFloat64), tensor(ArrayRef<int64_t>(lengths)));
-  const auto [output, last] = module->forward_with_packed_input(packed);
-  std::vector<Tensor> weights;
-  for (const Tensor& parameter : module->parameters()) weights.push_back(on_gpu(parameter));
-  const std::vector<int64_t> batch_sizes = {3, 3, 2, 1, 1};
-  const cuda::RnnLayers layers{cuda::RnnMode::Gru, kInput, kHidden, 0, 1, false, true};
-  const Tensor start = zeros({1, kBatch, kHidden}, TensorOptions(kFloat32).device(kCUDA));
-  const cuda::RnnOutput got = cuda::dnn_rnn(layers, {on_gpu(packed.data()), batch_sizes, start, {}}, weights, false);
-  check_close(got.data, output.data());
-  check_close(got.h, last);
+  manual_seed(12);
+  const auto two_layers = LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true);
+  for (const Precision& each : kOthers) check_module(LSTM(two_layers), kPadded, each);
+  globalContext().setUserEnabledCuDNN(false);
+  CHECK_FALSE(has_cudnn(kFloat32));
+  check_module(LSTM(two_layers));
+  check_module(GRU(kInput, kHidden), kPacked);
+}
+
+TEST_CASE("cuda: which recurrent layers run through cuDNN" * doctest::skip(!cuda::is_available())) {
+  if (!has_cudnn(kFloat32)) return;
+  const FullPrecision precision;
+  GRU gru(kInput, kHidden);
+  gru->to(kCUDA);
+  CHECK(made_by_cudnn(std::get<0>(gru(gpu_sequence()))));
+  gru->eval();  // gradients in evaluation too, unlike in PyTorch
+  CHECK(made_by_cudnn(std::get<0>(gru(gpu_sequence()))));
+  // An empty batch.
+  CHECK(std::get<0>(gru(gpu_sequence().narrow(1, 0, 0))).sizes() == IntArrayRef({kSteps, 0, kHidden}));
+  globalContext().setUserEnabledCuDNN(false);
+  CHECK_FALSE(made_by_cudnn(std::get<0>(gru(gpu_sequence()))));
+  CHECK_THROWS_AS(ops::_cudnn_rnn(gpu_sequence(), gru->all_weights(), 4, std::nullopt,
+                                  zeros({1, kBatch, kHidden}, TensorOptions(kFloat32).device(kCUDA)), std::nullopt, 3,
+                                  kHidden, 0, 1, false, 0.0, false, false, {}, std::nullopt),
+                  NotImplementedError);
+}
+
+TEST_CASE("cuda: dropout between recurrent layers is the CPU's" * doctest::skip(!cuda::is_available())) {
+  const FullPrecision precision;
+  LSTM module(LSTMOptions(kInput, kHidden).num_layers(3).dropout(0.5));
+  LSTM twin = std::dynamic_pointer_cast<LSTMImpl>(module->clone());
+  twin->to(kCUDA);
+  const Tensor x = randn({kSteps, kBatch, kInput});
+  const auto run = [](LSTM& lstm, const Tensor& input) {
+    manual_seed(5);
+    return std::get<0>(lstm(input));
+  };
+  const Tensor expected = run(module, x), got = run(twin, x.cuda());
+  CHECK(got.cpu().allclose(expected, 1e-4, 1e-5));
+  CHECK(run(twin, x.cuda()).allclose(got, 1e-5, 1e-6));
+  CHECK_FALSE(std::get<0>(twin(x.cuda())).allclose(got, 1e-2, 1e-2));
+  expected.sum().backward();
+  got.sum().backward();
+  for (size_t i = 0; i < module->parameters().size(); ++i) {
+    check_close(twin->parameters()[i].grad(), module->parameters()[i].grad().to(kFloat64), kSingle);
+  }
+}
+
+TEST_CASE("cuda: cuDNN's gradients, again, in part, and of themselves" * doctest::skip(!cuda::is_available())) {
+  if (!has_cudnn(kFloat32)) return;
+  const FullPrecision precision;
+  GRU gru(GRUOptions(kInput, kHidden).num_layers(2));
+  gru->to(kCUDA);
+  const Tensor x = gpu_sequence().requires_grad_();
+  const auto weights = gru->parameters();
+  const Tensor loss = std::get<0>(gru(x)).square().sum();
+  const Tensors first = autograd::grad({loss}, {x, weights[0]}, {}, /*retain_graph=*/true);
+  const Tensors again = autograd::grad({loss}, {x, weights[0]}, {}, true);
+  for (size_t i = 0; i < 2; ++i) CHECK(again[i].allclose(first[i], 1e-5, 1e-6));
+  // Through the last state alone.
+  CHECK(autograd::grad({std::get<1>(gru(x)).sum()}, {x})[0].abs().sum().item<double>() > 0);
+  // Of the input alone, with frozen weights.
+  for (const Tensor& weight : weights) weight.requires_grad_(false);
+  CHECK(autograd::grad({std::get<0>(gru(x)).square().sum()}, {x})[0].allclose(first[0], 1e-5, 1e-6));
+
+  const Tensor slope = autograd::grad({std::get<0>(gru(x)).square().sum()}, {x}, {}, true, /*create_graph=*/true)[0];
+  CHECK_THROWS_WITH_AS(slope.sum().backward(), doctest::Contains("can be differentiated once only"),
+                       NotImplementedError);
+  globalContext().setUserEnabledCuDNN(false);
+  const Tensor recorded = autograd::grad({std::get<0>(gru(x)).square().sum()}, {x}, {}, true, true)[0];
+  CHECK(autograd::grad({recorded.sum()}, {x})[0].defined());
 }

@@ -208,6 +208,8 @@ std::string difference(const OpBase& op, const Stack& arguments, Device device) 
   if (!comparable || std::string_view(op.schema()).find("pin_memory") != std::string_view::npos) return "";
   // Signs are free, rounding decides which matrix is singular, and drivers can be chosen on CUDA only.
   if (starts_with_any(op.name(), {"aten::linalg_", "aten::_linalg_"})) return "";
+  // There is no cuDNN on the CPU.
+  if (starts_with_any(op.name(), {"aten::cudnn_", "aten::_cudnn_"})) return "";
 
   const bool values = is_tame(arguments) && !has_free_values(op.name());
   Stack twin;

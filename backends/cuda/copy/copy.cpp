@@ -37,7 +37,7 @@ void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
   if (non_blocking) {
     record_pinned_use(*from.storage(), {to.device(), stream});
   } else {
-    RUSH_CUDA_CHECK(cudaStreamSynchronize(stream));
+    synchronize_current_stream();
     throw_device_errors(to.device().index);
   }
 }
@@ -51,7 +51,7 @@ void device_to_host(const Tensor& to, const Tensor& from, bool non_blocking) {
     record_pinned_use(*to.storage(), {from.device(), stream});
     return;
   }
-  RUSH_CUDA_CHECK(cudaStreamSynchronize(stream));
+  synchronize_current_stream();
   throw_device_errors(from.device().index);
 }
 

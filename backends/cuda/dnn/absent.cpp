@@ -19,15 +19,15 @@ bool dnn_batch_norm_backward(const Tensor&, const Tensor&, const Tensor&, const 
   return false;
 }
 
-bool dnn_has_rnn(ScalarType) { return false; }
+void dnn_is_acceptable(bool& acceptable, ScalarType) { acceptable = false; }
 
-RnnOutput dnn_rnn(const RnnLayers&, const RnnInput&, TensorList, bool) {
-  RUSH_THROW(NotImplementedError, "cudnn_rnn: this library was built without cuDNN");
+void dnn_rnn(RecurrentOutput&, const RecurrentLayers&, const RecurrentInput&, TensorList, bool) {
+  RUSH_THROW(NotImplementedError, "_cudnn_rnn: this library was built without cuDNN");
 }
 
-RnnGradients dnn_rnn_backward(const RnnLayers&, const RnnInput&, TensorList, const RnnOutput&, const Tensor&,
-                              const Tensor&, const Tensor&) {
-  RUSH_THROW(NotImplementedError, "cudnn_rnn: this library was built without cuDNN");
+void dnn_rnn_backward(RecurrentGradients&, const RecurrentLayers&, const RecurrentInput&, TensorList,
+                      const RecurrentOutput&, const RecurrentOutput&, bool) {
+  RUSH_THROW(NotImplementedError, "_cudnn_rnn_backward: this library was built without cuDNN");
 }
 
 }  // namespace rush::cuda

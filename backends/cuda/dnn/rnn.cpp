@@ -45,8 +45,8 @@ cudnnMathType_t math_type(ScalarType dtype) {
 // What all calls on one problem need.
 class RnnCall {
  public:
-  RnnCall(const RnnLayers& layers, const RnnInput& input)
-      : layers_(layers), dtype_(input.data.scalar_type()), device_(input.data.device()), batch_(input.h.sizes()[1]) {
+  RnnCall(const RecurrentLayers& layers, const RecurrentInput& input)
+      : layers_(layers), dtype_(input.data.scalar_type()), device_(input.data.device()), batch_(input.batch()) {
     describe_layers();
     describe_sequences(input);
   }
@@ -69,7 +69,7 @@ class RnnCall {
   // cuDNN keeps all weights in one buffer: the views of it that stand for them, in their order.
   std::vector<Tensor> views_of(const Tensor& buffer, TensorList weights) const {
     std::vector<Tensor> views;
-    const int64_t gates = layers_.mode == RnnMode::Lstm ? 4 : layers_.mode == RnnMode::Gru ? 3 : 1;
+    const int64_t gates = layers_.gates();
     for (int64_t cell = 0; cell < layers_.layers * layers_.directions(); ++cell) {
       // The matrices of a kind's gates lie side by side, and so do their biases: the first stands for all.
       const Address by_input = address_of(buffer, cell, 0), by_hidden = address_of(buffer, cell, gates);
@@ -86,8 +86,7 @@ class RnnCall {
     return views;
   }
 
-  Tensor empty(IntArrayRef sizes) const { return detail::empty_contiguous(sizes, dtype_, device_); }
-  Tensor zeros(IntArrayRef sizes) const { return empty(sizes).zero_(); }
+  Tensor zeros(IntArrayRef sizes) const { return detail::empty_contiguous(sizes, dtype_, device_).zero_(); }
   // A buffer for the weights.
   Tensor weight_buffer() const {
     return zeros(static_cast<int64_t>(weight_bytes()) / static_cast<int64_t>(element_size(dtype_)));
@@ -121,7 +120,7 @@ class RnnCall {
                                  as_int(layers_.layers), dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
   }
 
-  void describe_sequences(const RnnInput& input) {
+  void describe_sequences(const RecurrentInput& input) {
     const IntArrayRef sizes = input.batch_sizes;
     const bool packed = !sizes.empty();
     const int64_t steps = packed ? static_cast<int64_t>(sizes.size()) : input.data.sizes()[0];
@@ -154,7 +153,7 @@ class RnnCall {
                              bytes / static_cast<int64_t>(buffer.element_size()));
   }
 
-  const RnnLayers& layers_;
+  const RecurrentLayers& layers_;
   ScalarType dtype_;
   Device device_;
   int64_t batch_;
@@ -164,17 +163,11 @@ class RnnCall {
   SequenceDescriptor x_, y_;
 };
 
-DimVector output_sizes(const RnnLayers& layers, const Tensor& input) {
-  DimVector sizes(input.sizes());
-  sizes.back() = layers.directions() * layers.output_size();
-  return sizes;
-}
-
 void* data_or_null(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
 Tensor row_major(const Tensor& t) { return t.defined() ? native::contiguous(t) : t; }
 
-RnnInput row_major(const RnnInput& input) {
+RecurrentInput row_major(const RecurrentInput& input) {
   return {row_major(input.data), input.batch_sizes, row_major(input.h), row_major(input.c)};
 }
 
@@ -182,58 +175,61 @@ Tensor bytes_on(Device device, size_t n) { return detail::empty_contiguous(stati
 
 }  // namespace
 
-bool dnn_has_rnn(ScalarType dtype) { return dnn_enabled_for(dtype) && dtype != kBFloat16; }
+void dnn_is_acceptable(bool& acceptable, ScalarType dtype) {
+  acceptable = dnn_enabled_for(dtype) && dtype != kBFloat16;
+}
 
-RnnOutput dnn_rnn(const RnnLayers& layers, const RnnInput& given, TensorList weights, bool training) {
-  const RnnInput in = row_major(given);
+void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const RecurrentInput& given, TensorList weights,
+             bool train) {
+  bool acceptable = false;
+  dnn_is_acceptable(acceptable, given.data.scalar_type());
+  RUSH_CHECK_NOT_IMPLEMENTED(acceptable, "_cudnn_rnn: cuDNN is switched off, or does not compute with ",
+                             given.data.scalar_type());
+  const RecurrentInput in = row_major(given);
   const RnnCall call(layers, in);
-  RnnOutput out;
-  out.data = call.empty(output_sizes(layers, in.data));
-  out.h = call.empty(in.h.sizes());
-  if (in.c.defined()) out.c = call.empty(in.c.sizes());
   out.weights = call.weight_buffer();
   std::vector<Tensor> views = call.views_of(out.weights, weights);
   for (size_t i = 0; i < views.size(); ++i) native::copy_(views[i], weights[i], false);
 
-  const cudnnForwardMode_t mode = training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+  const cudnnForwardMode_t mode = train ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
   const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(mode);
   const Scratch workspace(workspace_bytes);
-  if (training) out.reserve = bytes_on(in.data.device(), reserve_bytes);
+  if (train) out.reserve = bytes_on(in.data.device(), reserve_bytes);
   RUSH_CUDNN_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
                                    out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
                                    data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
                                    workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
-  return out;
 }
 
-RnnGradients dnn_rnn_backward(const RnnLayers& layers, const RnnInput& given, TensorList weights,
-                              const RnnOutput& output, const Tensor& grad_data, const Tensor& grad_h,
-                              const Tensor& grad_c) {
-  RUSH_CHECK(output.reserve.defined(), "cudnn_rnn: the forward pass was not one of training");
-  const RnnInput in = row_major(given);
+void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, const RecurrentInput& given,
+                      TensorList weights, const RecurrentOutput& output, const RecurrentOutput& grad,
+                      bool weights_too) {
+  const RecurrentInput in = row_major(given);
   const RnnCall call(layers, in);
-  const Tensor dy = grad_data.defined() ? row_major(grad_data) : call.zeros(output.data.sizes());
-  const Tensor dhy = row_major(grad_h), dcy = row_major(grad_c);
-  RnnGradients grads;
-  grads.data = call.empty(in.data.sizes());
-  grads.h = call.empty(in.h.sizes());
-  if (in.c.defined()) grads.c = call.empty(in.c.sizes());
-  const Tensor weight_grads = call.weight_buffer();
-
-  const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(CUDNN_FWD_MODE_TRAINING);
-  const Scratch workspace(workspace_bytes);
   const size_t weight_bytes = call.weight_bytes();
+  const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(CUDNN_FWD_MODE_TRAINING);
+  RUSH_CHECK_VALUE(static_cast<size_t>(output.weights.nbytes()) >= weight_bytes &&
+                       static_cast<size_t>(output.reserve.nbytes()) == reserve_bytes,
+                   "_cudnn_rnn_backward: weight_buf and reserve are not those of this problem's forward pass: ",
+                   output.weights.nbytes(), " and ", output.reserve.nbytes(), " bytes, expected ", weight_bytes,
+                   " and ", reserve_bytes);
+  const Scratch workspace(workspace_bytes);
+  // cuDNN writes to it, and the graph may be gone through again.
+  const Tensor reserve = native::clone_contiguous(output.reserve), weight_buf = row_major(output.weights);
+  const Tensor y = row_major(output.data), dhy = row_major(grad.h), dcy = row_major(grad.c);
+  const Tensor dy = grad.data.defined() ? row_major(grad.data) : call.zeros(y.sizes());
   RUSH_CUDNN_CHECK(cudnnRNNBackwardData_v8(
-      call.handle(), call.rnn(), nullptr, call.y(), output.data.data_ptr(), dy.data_ptr(), call.x(),
-      grads.data.data_ptr(), call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(),
-      data_or_null(in.c), data_or_null(dcy), data_or_null(grads.c), weight_bytes, output.weights.data_ptr(),
-      workspace_bytes, workspace.data(), reserve_bytes, output.reserve.data_ptr()));
-  RUSH_CUDNN_CHECK(cudnnRNNBackwardWeights_v8(
-      call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(), in.data.data_ptr(), call.h(), in.h.data_ptr(),
-      call.y(), output.data.data_ptr(), weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
-      reserve_bytes, output.reserve.data_ptr()));
+      call.handle(), call.rnn(), nullptr, call.y(), y.data_ptr(), dy.data_ptr(), call.x(), grads.data.data_ptr(),
+      call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(), data_or_null(in.c), data_or_null(dcy),
+      data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes, workspace.data(), reserve_bytes,
+      reserve.data_ptr()));
+  if (!weights_too) return;
+  const Tensor weight_grads = call.weight_buffer();
+  RUSH_CUDNN_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
+                                              in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
+                                              weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
+                                              reserve_bytes, reserve.data_ptr()));
   grads.weights = call.views_of(weight_grads, weights);
-  return grads;
 }
 
 }  // namespace rush::cuda

@@ -25,7 +25,7 @@ bool found_any(const char* op, int64_t n, const Predicate& predicate) {
   for_each_index(op, n, MarkIfFound<Predicate>{predicate, scratch.as<int>()});
   int found = 0;
   RUSH_CUDA_CHECK(cudaMemcpyAsync(&found, scratch.data(), sizeof(int), cudaMemcpyDeviceToHost, stream));
-  RUSH_CUDA_CHECK(cudaStreamSynchronize(stream));
+  synchronize_current_stream();
   return found != 0;
 }
 

@@ -58,7 +58,7 @@ class ChosenBefore {
     const Scratch temporary(nbytes);
     RUSH_CUDA_CHECK(cub::DeviceScan::ExclusiveSum(temporary.data(), nbytes, counts, counts, parts_ + 1, stream));
     RUSH_CUDA_CHECK(cudaMemcpyAsync(&total_, counts + parts_, sizeof total_, cudaMemcpyDeviceToHost, stream));
-    RUSH_CUDA_CHECK(cudaStreamSynchronize(stream));
+    synchronize_current_stream();
   }
   int64_t total() const { return total_; }
   int64_t parts() const { return parts_; }

@@ -11,7 +11,7 @@ template <class T>
 T read_back(const T* on_device) {
   T value;
   RUSH_CUDA_CHECK(cudaMemcpyAsync(&value, on_device, sizeof(T), cudaMemcpyDeviceToHost, current_stream()));
-  RUSH_CUDA_CHECK(cudaStreamSynchronize(current_stream()));
+  synchronize_current_stream();
   int device = 0;
   RUSH_CUDA_CHECK(cudaGetDevice(&device));
   throw_device_errors(device);

@@ -14,7 +14,8 @@ struct AllocatorConfig {
   // Above this part of the memory that the process may use, blocks long unused are freed before new ones are asked for.
   double garbage_collection_threshold = 0;
   bool passthrough = false;  // nothing is cached: compute-sanitizer then sees every block's true extent
-  bool debug = false;        // freed memory is filled with NaNs
+  // Freed memory is filled with NaNs, and reported when it is reused while another stream may still be using it.
+  bool debug = false;
 
   // Throws ValueError naming what it does not understand.
   static AllocatorConfig parse(std::string_view text);

@@ -10,6 +10,10 @@
 
 #include "core/stack_trace.h"
 
+namespace rush {
+class OpBase;
+}
+
 namespace rush::cuda {
 
 class StreamPool;
@@ -34,6 +38,7 @@ struct Block {
   bool expandable = false;                  // part of an expandable segment
   bool mapped = true;                       // whether there is memory behind the addresses
   std::shared_ptr<const StackTrace> trace;  // where it was allocated, while history is recorded
+  const OpBase* allocated_in = nullptr;     // debug mode: by which operator
 
   bool is_free() const { return !in_use && pending_events == 0; }
   bool is_whole_segment() const { return !before && !after; }

@@ -11,6 +11,7 @@
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
 #include "core/device_runtime.h"
+#include "core/dispatch/op.h"
 #include "core/error.h"
 
 namespace rush::cuda {
@@ -121,7 +122,9 @@ DeviceAllocator& device_allocator(int device) {
   std::atomic<DeviceAllocator*>& slot = slots[static_cast<size_t>(device)];
   if (DeviceAllocator* made = slot.load(std::memory_order_acquire)) return *made;
   const std::lock_guard lock(mutex);
-  if (!slot.load()) slot = new DeviceAllocator(device, memory_driver(device), AllocatorConfig::of_process());
+  if (!slot.load()) {
+    slot = new DeviceAllocator(device, memory_driver(device), AllocatorConfig::of_process(), stream_order);
+  }
   return *slot.load();
 }
 
@@ -136,7 +139,29 @@ void record_block_stream(const StorageImpl& storage, const Stream& stream) {
   }
 }
 
-void register_allocator() { set_allocator(kCUDA, &caching_allocator()); }
+namespace {
+
+// Note [Blocks that are reused too early]: operators tell of the tensors that they are given.
+void note_tensor_use(const TensorImpl& tensor, const OpBase& op) {
+  const Storage& storage = tensor.storage();
+  if (!storage || !storage->data() || storage->allocator() != &caching_allocator()) return;
+  auto* block = static_cast<Block*>(storage->context());
+  block->allocator->note_use(*block, thread_state.streams[tensor.device().index], op);
+}
+
+void watch_streams() {
+  stream_order = new StreamOrder;
+  rush::detail::note_tensor_use = note_tensor_use;
+  devices_to_check |= DispatchKey::CUDA;
+}
+
+}  // namespace
+
+void register_allocator() {
+  const AllocatorConfig& config = AllocatorConfig::of_process();
+  if (config.debug && !config.passthrough) watch_streams();
+  set_allocator(kCUDA, &caching_allocator());
+}
 
 void change_current_allocator(CUDAAllocator* allocator) {
   set_allocator(kCUDA, allocator ? allocator : &caching_allocator());

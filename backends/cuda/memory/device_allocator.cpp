@@ -8,8 +8,8 @@
 
 namespace rush::cuda {
 
-DeviceAllocator::DeviceAllocator(int device, MemoryDriver& driver, const AllocatorConfig& config)
-    : device_(device), driver_(driver), config_(config) {}
+DeviceAllocator::DeviceAllocator(int device, MemoryDriver& driver, const AllocatorConfig& config, StreamOrder* order)
+    : device_(device), driver_(driver), config_(config), order_(config.debug ? order : nullptr) {}
 
 size_t DeviceAllocator::round_size(size_t nbytes) {
   return nbytes < kMinBlock ? kMinBlock : (nbytes + kMinBlock - 1) / kMinBlock * kMinBlock;
@@ -70,6 +70,7 @@ Block* DeviceAllocator::hand_out(Block* block, size_t size, size_t requested) {
     block->trace = history_.capture();
     note(TraceEntry::Action::Alloc, *block, block->size);
   }
+  if (RUSH_UNLIKELY(order_)) report_early_reuse(*block);
   return block;
 }
 
@@ -106,6 +107,7 @@ void DeviceAllocator::deallocate(Block* block) noexcept {
   stats_.allocated_bytes.decrease(small, static_cast<int64_t>(block->size));
   if (RUSH_UNLIKELY(history_.enabled())) note(TraceEntry::Action::FreeRequested, *block, block->size);
   if (RUSH_UNLIKELY(!block->streams.empty())) {
+    if (order_) forget_recorded_uses(*block);
     if (capturing_ > 0) {
       block->pending_events = 1;  // stands for those that are recorded when the capture ends
       deferred_.push_back(block);
@@ -132,7 +134,7 @@ void DeviceAllocator::give_back(Block* block) {
     note(TraceEntry::Action::FreeCompleted, *block, block->size);
     block->trace.reset();
   }
-  if (RUSH_UNLIKELY(config_.debug)) driver_.poison(block->data, block->size, block->pool->stream);
+  if (RUSH_UNLIKELY(config_.debug)) poison(*block);
   block->requested = 0;
   block->last_used = clock_;
   if (Block* before = block->before; before && before->is_free() && before->mapped) {

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/memory/allocator_config.h"
 #include "backends/cuda/memory/block.h"
+#include "backends/cuda/memory/foreign_uses.h"
 #include "backends/cuda/memory/history.h"
 #include "backends/cuda/memory/memory_driver.h"
 #include "backends/cuda/memory/memory_stats.h"
@@ -36,7 +37,8 @@ class DeviceAllocator {
   static constexpr size_t kMinBlock = 512, kSmallSize = 1 << 20, kSmallSegment = 2 << 20, kLargeSegment = 20 << 20,
                           kMinLargeAllocation = 10 << 20, kRoundLarge = 2 << 20;
 
-  DeviceAllocator(int device, MemoryDriver& driver, const AllocatorConfig& config);
+  // `order` is needed to find blocks that are reused too early, and asked in debug mode only.
+  DeviceAllocator(int device, MemoryDriver& driver, const AllocatorConfig& config, StreamOrder* order = nullptr);
 
   // A block of at least `nbytes` > 0 for work on `stream`, from private pool `group` (0: the common one). Throws
   // OutOfMemoryError.
@@ -44,6 +46,10 @@ class DeviceAllocator {
   void deallocate(Block* block) noexcept;
   // See Tensor::record_stream.
   void record_stream(Block* block, void* stream);
+  // Debug mode: `op` was given the block on a stream. Note [Blocks that are reused too early].
+  void note_use(const Block& block, void* stream, const OpBase& op);
+  // How many blocks were reported.
+  int64_t early_reuses() const;
   // Returns free segments to the driver.
   void empty_cache();
 
@@ -83,6 +89,11 @@ class DeviceAllocator {
   void absorb_next(Block* block);
   void count_inactive_split(const Block& block, bool more);
 
+  Stream stream_of(const Block& block) const;
+  void poison(const Block& block);
+  void forget_recorded_uses(const Block& block);
+  void report_early_reuse(Block& block);
+
   void record_uses(Block* block);
   void collect_reached();
   void wait_for_all();
@@ -107,6 +118,7 @@ class DeviceAllocator {
   const int device_;
   MemoryDriver& driver_;
   const AllocatorConfig config_;
+  StreamOrder* const order_;  // null unless in debug mode
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<StreamPool>> pools_;
   StreamPool* last_pool_[2] = {};  // the last one asked for: large, small
@@ -133,6 +145,8 @@ class DeviceAllocator {
   size_t limit_ = 0;  // bytes that may be reserved; 0: no limit
   uint32_t clock_ = 0;
   History history_;
+  ForeignUses foreign_uses_;  // debug mode
+  int64_t early_reuses_ = 0;
 };
 
 }  // namespace rush::cuda

@@ -103,6 +103,7 @@ void DeviceAllocator::release_cached() {
 void DeviceAllocator::release_segment(Block* block) {
   if (history_.enabled()) note(TraceEntry::Action::SegmentFree, *block, block->size);
   driver_.free(block->data);
+  if (order_) foreign_uses_.forget(block->data, block->data + block->size);
   const bool small = block->pool->small;
   stats_.segment.decrease(small, 1);
   stats_.reserved_bytes.decrease(small, static_cast<int64_t>(block->size));

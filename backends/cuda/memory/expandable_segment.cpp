@@ -94,6 +94,7 @@ void DeviceAllocator::unmap_free_chunks(StreamPool& pool) {
     const size_t begin = (offset + chunk - 1) / chunk * chunk, end = (offset + block->size) / chunk * chunk;
     if (begin >= end) continue;
     for (size_t at = begin; at < end; at += chunk) driver_.unmap(first->data + at, chunk);
+    if (order_) foreign_uses_.forget(first->data + begin, first->data + end);
     stats_.reserved_bytes.decrease(pool.small, static_cast<int64_t>(end - begin));
     ++stats_.num_device_free;
 

@@ -1,6 +1,7 @@
 #include "backends/cuda/memory/memory_driver.h"
 
 #include <array>
+#include <cstdio>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -76,6 +77,8 @@ class CudaMemoryDriver final : public MemoryDriver {
     // A failure shows at the next call; blocks are freed where nothing can be thrown.
     if (cudaMemsetAsync(data, 0xFF, nbytes, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
   }
+
+  void report(const std::string& line) override { std::fprintf(stderr, "%s\n", line.c_str()); }
 
   size_t granularity() override {
     if (granularity_ == 0) {

@@ -1,6 +1,7 @@
 // What the caching allocator asks of one device. Behind an interface, so that its decisions are tested without a GPU.
 #pragma once
 #include <cstddef>
+#include <string>
 
 #include "core/device_runtime.h"
 
@@ -24,6 +25,9 @@ class MemoryDriver {
 
   // Fills memory with a byte that makes every floating-point number a NaN, in the stream's order.
   virtual void poison(void* data, size_t nbytes, void* stream) = 0;
+
+  // Tells the programmer.
+  virtual void report(const std::string& line) = 0;
 
   // Virtual memory. Addresses and sizes are multiples of granularity().
   virtual size_t granularity() = 0;

@@ -9,5 +9,7 @@ namespace rush::cuda {
 cudaStream_t current_stream();
 // That of another device.
 cudaStream_t current_stream(int device);
+// Waits on the host for the current stream of the current device.
+void synchronize_current_stream();
 
 }  // namespace rush::cuda

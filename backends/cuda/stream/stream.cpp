@@ -7,6 +7,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/cuda/stream/event.h"
+#include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
 #include "core/cuda.h"
 
@@ -14,6 +15,12 @@ namespace rush::cuda {
 
 cudaStream_t current_stream() { return thread_state.streams[thread_state.device]; }
 cudaStream_t current_stream(int device) { return thread_state.streams[device]; }
+
+void synchronize_current_stream() {
+  RUSH_CUDA_CHECK(cudaStreamSynchronize(current_stream()));
+  if (RUSH_UNLIKELY(stream_order))
+    stream_order->host_waited(Stream{Device(kCUDA, thread_state.device), current_stream()});
+}
 
 namespace {
 

@@ -1,0 +1,13 @@
+// Recurrent layers: cuDNN's, or nothing, and then their operators go step by step.
+#include "backends/cuda/dnn/rnn.h"
+#include "backends/cuda/register.h"
+
+namespace rush::cuda {
+
+void register_rnn() {
+  kernels::cudnn_is_acceptable.set(kCUDA, dnn_is_acceptable);
+  kernels::cudnn_rnn.set(kCUDA, dnn_rnn);
+  kernels::cudnn_rnn_backward.set(kCUDA, dnn_rnn_backward);
+}
+
+}  // namespace rush::cuda
