@@ -9,6 +9,7 @@
 #include "autograd/graphviz.h"
 #include "autograd/hooks.h"
 #include "autograd/saved_tensors_hooks.h"
+#include "core/amp/autocast.h"
 #include "core/context.h"
 #include "core/cuda.h"
 #include "core/generator.h"
