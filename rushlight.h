@@ -15,6 +15,7 @@
 #include "core/generator.h"
 #include "core/indexing.h"
 #include "core/ops/activation.h"
+#include "core/ops/amp.h"
 #include "core/ops/attention.h"
 #include "core/ops/binary.h"
 #include "core/ops/bitwise.h"
