@@ -59,8 +59,8 @@ class CacheScope {
   CacheScope& operator=(const CacheScope&) = delete;
 };
 
-// Sets autocast for a scope, as torch.autocast. Scopes nest; with `enabled` false, what is inside computes in the dtypes
-// of its inputs.
+// Sets autocast for a scope, as torch.autocast. Scopes nest; with `enabled` false, what is inside computes in the
+// dtypes of its inputs.
 class Autocast {
  public:
   // `dtype`: float16 or bfloat16; by default what get_autocast_dtype says. `cache`: whether to keep the casts of
