@@ -4,6 +4,7 @@
 #ifdef RUSH_HAS_CUDA
 #include "backends/cuda/register.h"
 #endif
+#include "core/amp/register.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
@@ -16,6 +17,7 @@ void register_all(Registry& registry) {
   register_cuda(registry);
 #endif
   register_autograd(registry);
+  register_autocast(registry);
 }
 
 }  // namespace rush

@@ -3,6 +3,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 #include "autograd/saved_tensors_hooks.h"
+#include "core/amp/autocast.h"
 #include "core/generator.h"
 
 namespace rush::autograd {
@@ -95,6 +96,7 @@ class Frame : public std::enable_shared_from_this<Frame> {
   void run_again() {
     const DispatchStateGuard restore_dispatch;
     dispatch_state = dispatch_state_;
+    const autocast::CacheScope casts;
     // Whoever draws random numbers around the backward pass must not notice.
     struct RestoreRandom {
       std::optional<RandomStates> states;

@@ -54,4 +54,20 @@ void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const i
   }
 }
 
+static AutocastState state_in_forward(const CustomAutocast& custom) {
+  AutocastState state = dispatch_state.autocast;
+  if (custom.cast_inputs) state.devices = 0;
+  return state;
+}
+
+ForwardAutocast::ForwardAutocast(const CustomAutocast& custom, AutocastState& ran_in)
+    : cast_inputs_(custom.cast_inputs), around_(dispatch_state.autocast), state_(ran_in = state_in_forward(custom)) {}
+
+Tensor ForwardAutocast::cast(const Tensor& argument) const {
+  if (!cast_inputs_ || !argument.defined()) return argument;
+  const DeviceType device = argument.device().type;
+  const bool casts = autocast::is_autocast_enabled(device, around_) && autocast::is_eligible(argument, device);
+  return casts ? argument.to(*cast_inputs_) : argument;
+}
+
 }  // namespace rush::autograd::detail

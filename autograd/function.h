@@ -8,6 +8,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
+#include "core/amp/autocast.h"
 
 namespace rush::autograd {
 
@@ -66,10 +67,19 @@ class AutogradContext {
   bool materialize_grads_ = true;
 };
 
+// How a function takes part in autocast, as torch.amp.custom_fwd and custom_bwd: its static member `autocast`. One that
+// has none runs forward and backward each in the state around it.
+struct CustomAutocast {
+  // Forward gets its tensors in this dtype where autocast is on for their device and may cast them, and runs with
+  // autocast off. None: forward runs in the state around it. Backward runs in the state that forward ran in.
+  std::optional<ScalarType> cast_inputs;
+};
+
 template <class F>
 struct FunctionNode final : Node {
   AutogradContext ctx;
-  std::vector<bool> is_tensor;  // of forward's arguments
+  std::vector<bool> is_tensor;     // of forward's arguments
+  AutocastState forward_autocast;  // that forward ran in
 
   std::string name() const override { return Node::name(); }
   void visit_saved(SavedVisitor& visitor) override { rush::detail::visit_one(visitor, "saved", ctx.saved_); }
@@ -82,7 +92,7 @@ struct FunctionNode final : Node {
         if (!given[i].defined()) given[i] = zeros_of(output);
       }
     }
-    Tensors results = F::backward(&ctx, given);
+    Tensors results = backward(given);
     RUSH_CHECK(results.size() == is_tensor.size(), name(), ": backward returned ", results.size(),
                " gradients for the ", is_tensor.size(), " arguments of forward");
     Tensors of_tensors;
@@ -93,6 +103,15 @@ struct FunctionNode final : Node {
   }
 
  private:
+  Tensors backward(Tensors& given) {
+    if constexpr (requires { F::autocast; }) {
+      const autocast::StateGuard as_in_forward(forward_autocast);
+      const autocast::CacheScope casts;
+      return F::backward(&ctx, given);
+    } else {
+      return F::backward(&ctx, given);
+    }
+  }
   static Tensor zeros_of(const GradMetadata& output);
 };
 
@@ -107,6 +126,26 @@ void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
 void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node);
 inline Tensors as_list(const Tensor& output) { return {output}; }
 inline Tensors as_list(const Tensors& outputs) { return outputs; }
+
+// Prepares the arguments of a forward call: see CustomAutocast.
+class ForwardAutocast {
+ public:
+  ForwardAutocast(const CustomAutocast& custom, AutocastState& ran_in);
+  template <class T>
+  decltype(auto) operator()(T&& argument) const {
+    if constexpr (std::is_same_v<std::decay_t<T>, Tensor>) {
+      return cast(argument);
+    } else {
+      return std::forward<T>(argument);
+    }
+  }
+
+ private:
+  Tensor cast(const Tensor& argument) const;
+  std::optional<ScalarType> cast_inputs_;
+  AutocastState around_;
+  autocast::StateGuard state_;
+};
 }  // namespace detail
 
 template <class F>
@@ -139,7 +178,12 @@ class Function {
     Tensors outputs;
     {
       const NoGradGuard no_grad;
-      outputs = detail::as_list(X::forward(&node->ctx, std::forward<Args>(args)...));
+      if constexpr (requires { X::autocast; }) {
+        const detail::ForwardAutocast prepared(X::autocast, node->forward_autocast);
+        outputs = detail::as_list(X::forward(&node->ctx, prepared(std::forward<Args>(args))...));
+      } else {
+        outputs = detail::as_list(X::forward(&node->ctx, std::forward<Args>(args)...));
+      }
     }
     if (recording) {
       detail::record_outputs(outputs, node->ctx.non_differentiable_, node);

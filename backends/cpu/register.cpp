@@ -4,6 +4,7 @@ namespace rush {
 
 void register_cpu(Registry&) {
   cpu::register_allocator();
+  cpu::register_amp();
   cpu::register_batch_norm();
   cpu::register_activation();
   cpu::register_binary();

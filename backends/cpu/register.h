@@ -23,6 +23,7 @@ void register_linalg_eigh();
 void register_linalg_lu();
 void register_linalg_qr();
 void register_linalg_svd();
+void register_amp();
 void register_attention();
 void register_copy();
 void register_ctc_loss();

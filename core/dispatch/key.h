@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/device.h"
+#include "core/scalar_type.h"
 
 namespace rush {
 
@@ -65,13 +66,21 @@ void append(std::string& out, KeySet keys);
 
 class OpBase;
 
-// What this thread adds to and takes from every call's keys, and its grad mode.
+// What autocast does on this thread; core/amp/autocast.h reads and sets it.
+struct AutocastState {
+  uint8_t devices = 0;  // for which it is on: a bit for each DeviceType
+  bool cache = true;
+  ScalarType dtypes[2] = {kBFloat16, kFloat16};  // that it lowers to, on the CPU and on CUDA
+};
+
+// What this thread adds to and takes from every call's keys, its grad mode and its autocast.
 struct DispatchState {
   KeySet included;
   KeySet excluded;
   bool grad_mode = true;
   bool inference_mode = false;
   int depth = 0;                    // of nested calls, kept only while the dispatch trace is on
+  AutocastState autocast;           // `included` has the Autocast key while it is on for any device
   const OpBase* cuda_op = nullptr;  // the last one called with the CUDA key; errors name it
 };
 inline thread_local constinit DispatchState dispatch_state;

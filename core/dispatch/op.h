@@ -194,6 +194,15 @@ class Op<R(Args...)> : public OpBase {
     }
   }
 
+  // The call as it would go if no kernel served `key`: how that key's kernel passes on what is not its business.
+  R call_without(DispatchKey key, Args... args) const {
+    const KeySet keys = dispatch_keys(args...).without(key);
+    const DispatchKey next = (keys & mask_).highest();
+    Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(next)]);
+    if (!fn) fn = reinterpret_cast<Fn>(resolve(keys));
+    return called_with_care(keys, fn, std::forward<Args>(args)...);
+  }
+
  private:
   friend class Registry;
 
@@ -214,6 +223,7 @@ class Op<R(Args...)> : public OpBase {
     const DispatchKey key = (keys & mask_).highest();
     detail::CallDevice device(*this);
     if (key == DispatchKey::CUDA) {
+      dispatch_state.cuda_op = this;
       (device.see(args), ...);
       device.enter();
     }

@@ -3,6 +3,7 @@
 namespace rush {
 
 void register_ops(Registry& r) {
+  register_amp_ops(r);
   register_batch_norm_ops(r);
   register_binary_ops(r);
   register_class_loss_ops(r);

@@ -7,6 +7,7 @@ class Registry;
 
 void register_ops(Registry& registry);
 
+void register_amp_ops(Registry& registry);
 void register_batch_norm_ops(Registry& registry);
 void register_binary_ops(Registry& registry);
 void register_class_loss_ops(Registry& registry);

@@ -11,6 +11,7 @@
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/options.h"
+#include "examples/precision.h"
 #include "examples/progress.h"
 #include "rushlight.h"
 
@@ -22,7 +23,7 @@ using rush::Tensor;
 
 // The defaults are nanoGPT's for a laptop.
 struct Settings {
-  std::string data, device = "cpu", out_dir = "out", json_file, init_from = "scratch";
+  std::string data, device = "cpu", dtype = "float32", out_dir = "out", json_file, init_from = "scratch";
   int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
   int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
   int64_t max_new_tokens = 500, top_k = 200, checkpoint_interval = 250;
@@ -56,6 +57,7 @@ struct Settings {
     options.add("--top_k", &top_k, "write only the likeliest characters", 1);
     options.add("--seed", &seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
+    options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv);
@@ -72,6 +74,8 @@ class Trainer {
   Trainer(const Settings& settings, const std::string& text)
       : s_(settings),
         device_(settings.device),
+        precision_(settings.dtype, device_),
+        scaler_(precision_.scaler()),
         vocabulary_(text),
         data_(text, vocabulary_, settings.block_size),
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
@@ -148,7 +152,8 @@ class Trainer {
               {"learning_rate", s_.learning_rate},
               {"dropout", s_.dropout},
               {"seed", s_.seed},
-              {"device", s_.device}}}};
+              {"device", s_.device},
+              {"dtype", s_.dtype}}}};
   }
 
   // The best weights, and all that it takes to use them.
@@ -170,9 +175,9 @@ class Trainer {
     rush::Checkpoint all;
     all.expect("n_layer", rush::str(s_.n_layer)).expect("n_head", rush::str(s_.n_head));
     all.expect("n_embd", rush::str(s_.n_embd)).expect("block_size", rush::str(s_.block_size));
-    all.expect("vocabulary", vocabulary_.bytes());
+    all.expect("vocabulary", vocabulary_.bytes()).expect("dtype", s_.dtype);
     all.add("model", model_).add("best", best_).add("optimizer", optimizer_).add("schedule", schedule_);
-    all.add("batches", generator_).add("random", rush::default_generator());
+    all.add("scaler", scaler_).add("batches", generator_).add("random", rush::default_generator());
     all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
     all.add("best_loss", best_loss_).add("best_iteration", best_iteration_);
     return all;
@@ -210,15 +215,20 @@ class Trainer {
   }
 
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
+    const auto precision = precision_.scope();
     return model->loss(batch.first.to(device_), batch.second.to(device_));
   }
 
   Tensor step() {
     const Tensor loss = loss_of(model_, data_.random_batch(TextData::Train, s_.batch_size, generator_));
     optimizer_.zero_grad();
-    loss.backward();
-    if (s_.grad_clip > 0) rush::nn::utils::clip_grad_norm_(model_->parameters(), s_.grad_clip);
-    optimizer_.step();
+    scaler_.scale(loss).backward();
+    if (s_.grad_clip > 0) {
+      scaler_.unscale_(optimizer_);
+      rush::nn::utils::clip_grad_norm_(model_->parameters(), s_.grad_clip);
+    }
+    scaler_.step(optimizer_);
+    scaler_.update();
     schedule_.step();
     return loss.detach();
   }
@@ -265,6 +275,8 @@ class Trainer {
 
   const Settings& s_;
   rush::Device device_;
+  Precision precision_;
+  rush::amp::GradScaler scaler_;
   Vocabulary vocabulary_;
   TextData data_;
   rush::Generator generator_;

@@ -19,7 +19,7 @@ using namespace examples;
 namespace {
 
 struct Settings {
-  std::string data, device = "cpu", out_dir = "out/mnist", json_file;
+  std::string data, device = "cpu", dtype = "float32", out_dir = "out/mnist", json_file;
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
   bool resume = false;
   double lr = 8e-3;
@@ -33,6 +33,7 @@ Settings parse(int argc, char** argv) {
   options.add("--batch-size", &settings.batch_size, "digits per step", 2, 10000);
   options.add("--lr", &settings.lr, "the highest learning rate of the one cycle", 1e-9);
   options.add("--device", &settings.device, "where to train: cpu or cuda");
+  options.add("--dtype", &settings.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
   options.add("--seed", &settings.seed, "of all random numbers", 0);
   options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0);
   options.add("--resume", &settings.resume, "go on from the checkpoint in out_dir, if there is one");
@@ -60,7 +61,8 @@ MnistReport make_report(const Settings& settings, const DigitSets& digits, const
   report.facts = {{"training time", seconds_text(history.seconds)},
                   {"epochs", rush::str(settings.epochs)},
                   {"weights", rush::str(trainer.parameter_count())},
-                  {"device", settings.device}};
+                  {"device", settings.device},
+                  {"precision", settings.dtype}};
   report.train_loss = history.train_loss;
   report.test_loss = history.test_loss;
   report.train_accuracy = history.train_accuracy;
@@ -78,10 +80,16 @@ MnistReport make_report(const Settings& settings, const DigitSets& digits, const
 nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const Trainer& trainer,
                        const Evaluation& test) {
   const History& history = trainer.history();
-  nlohmann::json out = {
-      {"dataset", digits.description},       {"device", settings.device}, {"seed", settings.seed},
-      {"batch_size", settings.batch_size},   {"lr", settings.lr},         {"parameters", trainer.parameter_count()},
-      {"training_seconds", history.seconds}, {"test_loss", test.loss},    {"test_accuracy", test.accuracy}};
+  nlohmann::json out = {{"dataset", digits.description},
+                        {"device", settings.device},
+                        {"dtype", settings.dtype},
+                        {"seed", settings.seed},
+                        {"batch_size", settings.batch_size},
+                        {"lr", settings.lr},
+                        {"parameters", trainer.parameter_count()},
+                        {"training_seconds", history.seconds},
+                        {"test_loss", test.loss},
+                        {"test_accuracy", test.accuracy}};
   for (size_t i = 0; i < history.test_loss.size(); ++i) {
     out["epochs"].push_back({{"test_loss", history.test_loss[i].y}, {"test_accuracy", history.test_accuracy[i].y}});
   }
@@ -115,7 +123,7 @@ void run(const Settings& settings) {
 
   const std::string checkpoint = settings.out_dir + "/checkpoint.safetensors";
   Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device), checkpoint,
-                           settings.checkpoint_interval, settings.seed});
+                           settings.checkpoint_interval, settings.seed, settings.dtype});
   begin(trainer, settings, checkpoint);
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 

@@ -39,6 +39,8 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
       loader_(data::make_data_loader<data::samplers::RandomSampler>(
           data::datasets::TensorPairDataset(digits.train.images, digits.train.targets).map(data::transforms::Stack<>()),
           data::DataLoaderOptions(static_cast<size_t>(options.batch_size)).workers(1).drop_last(true))),
+      precision_(options.dtype, options.device),
+      scaler_(precision_.scaler()),
       optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr)),
       schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_) {
   net_->to(options.device);
@@ -83,9 +85,10 @@ rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
   rush::Checkpoint all;
   all.expect("epochs", rush::str(options_.epochs)).expect("batch_size", rush::str(options_.batch_size));
   all.expect("lr", rush::str(options_.lr)).expect("seed", rush::str(options_.seed));
+  all.expect("dtype", options_.dtype);
   all.expect("digits", rush::str(digits_.train.size(), " with checksum ", sum.value()));
   all.add("net", net_).add("optimizer", optimizer_).add("schedule", schedule_);
-  all.add("random", rush::default_generator()).add("loader", *loader_).add("epoch", epoch_);
+  all.add("scaler", scaler_).add("random", rush::default_generator()).add("loader", *loader_).add("epoch", epoch_);
   all.add("train_loss", values[0]).add("train_accuracy", values[1]);
   all.add("test_loss", values[2]).add("test_accuracy", values[3]).add("seconds", history_.seconds);
   return all;
@@ -119,24 +122,31 @@ bool Trainer::resume() {
 }
 
 Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
-  const Tensor scores = net_(shifted(images));
-  const Tensor loss = F::cross_entropy(scores, targets);
+  Tensor scores, loss;
+  {
+    const auto precision = precision_.scope();
+    scores = net_(shifted(images));
+    loss = F::cross_entropy(scores, targets);
+  }
   optimizer_.zero_grad();
-  loss.backward();
-  optimizer_.step();
+  scaler_.scale(loss).backward();
+  scaler_.step(optimizer_);
+  scaler_.update();
   schedule_.step();
   return {loss.item<double>(), share_right(scores, targets)};
 }
 
 Evaluation Trainer::evaluate() {
   const rush::NoGradGuard no_grad;
+  const auto precision = precision_.scope();
   net_->eval();
   double loss = 0, right = 0;
   std::vector<Tensor> predicted, confidence;
   for (int64_t begin = 0; begin < digits_.test.size(); begin += kTestBatch) {
     const int64_t count = std::min(kTestBatch, digits_.test.size() - begin);
     const Tensor targets = digits_.test.targets.narrow(0, begin, count).to(options_.device);
-    const Tensor scores = net_(digits_.test.images.narrow(0, begin, count).to(options_.device));
+    const Tensor images = digits_.test.images.narrow(0, begin, count).to(options_.device);
+    const Tensor scores = net_(images).to(rush::kFloat32);
     loss += F::cross_entropy(scores, targets).item<double>() * static_cast<double>(count);
     right += share_right(scores, targets) * static_cast<double>(count);
     const auto [probability, digit] = rush::softmax(scores, 1).max(1);

@@ -8,6 +8,7 @@
 
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/net.h"
+#include "examples/precision.h"
 #include "examples/svg_chart.h"
 #include "rushlight.h"
 
@@ -20,6 +21,7 @@ struct TrainerOptions {
   std::string checkpoint = "";        // the file from which a run goes on; empty: none
   int64_t checkpoint_interval = 100;  // steps
   int64_t seed = 0;                   // noted in the checkpoint
+  std::string dtype = "float32";      // one of Precision::names
 };
 
 /// What a net says about a set of digits.
@@ -80,6 +82,8 @@ class Trainer {
   int64_t steps_per_epoch_;
   std::unique_ptr<Loader> loader_;
   Net net_;
+  Precision precision_;
+  rush::amp::GradScaler scaler_;
   rush::optim::AdamW optimizer_;
   rush::optim::OneCycleLR schedule_;
   History history_;

@@ -8,13 +8,14 @@
 
 namespace rush::nn::functional {
 
-#define RUSH_MAX_POOL(D)                                                                                           \
-  std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(const Tensor& input, const MaxPool##D##dFuncOptions& o) { \
-    return rush::max_pool##D##d_with_indices(input, o.kernel_size().ref(), o.stride().ref(), o.padding().ref(),    \
-                                             o.dilation().ref(), o.ceil_mode());                                   \
-  }                                                                                                                \
-  Tensor max_pool##D##d(const Tensor& input, const MaxPool##D##dFuncOptions& o) {                                  \
-    return std::get<0>(max_pool##D##d_with_indices(input, o));                                                     \
+#define RUSH_MAX_POOL(D)                                                                                               \
+  std::tuple<Tensor, Tensor> max_pool##D##d_with_indices(const Tensor& input, const MaxPool##D##dFuncOptions& o) {     \
+    return rush::max_pool##D##d_with_indices(input, o.kernel_size().ref(), o.stride().ref(), o.padding().ref(),        \
+                                             o.dilation().ref(), o.ceil_mode());                                       \
+  }                                                                                                                    \
+  Tensor max_pool##D##d(const Tensor& input, const MaxPool##D##dFuncOptions& o) {                                      \
+    return rush::max_pool##D##d(input, o.kernel_size().ref(), o.stride().ref(), o.padding().ref(), o.dilation().ref(), \
+                                o.ceil_mode());                                                                        \
   }
 RUSH_MAX_POOL(1)
 RUSH_MAX_POOL(2)

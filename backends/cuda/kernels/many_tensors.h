@@ -13,7 +13,7 @@ namespace rush::cuda {
 inline constexpr int64_t kChunk = 32768;
 inline constexpr int kMaxBlocks = 320;
 
-// kLists: parameter, gradient, states. Step: the functor, which may differ between parameters.
+// kLists: for an optimiser parameter, gradient, states. Step: the functor, which may differ between parameters.
 template <int kLists, class Step>
 struct ManyTensors {
   static constexpr int kTensors =
@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
   for (int i = wide + threadIdx.x; i < n; i += kThreads) take_step<T, Math>(step, at, i, states);
 }
 
-// Collects chunks of tensors and launches whenever the arguments are full.
-template <class T, int kLists, class Step>
+// Collects chunks of tensors and launches `kernel`, by default a step of an optimiser, whenever the arguments are full.
+template <class T, int kLists, class Step, auto kernel = &step_kernel<T, kLists, Step>>
 class StepLauncher {
  public:
   explicit StepLauncher(const char* op) : op_(op) {}
@@ -99,7 +99,7 @@ class StepLauncher {
   }
   void launch() {
     if (blocks_ > 0) {
-      step_kernel<T, kLists, Step><<<static_cast<unsigned>(blocks_), kThreads, 0, current_stream()>>>(many_);
+      kernel<<<static_cast<unsigned>(blocks_), kThreads, 0, current_stream()>>>(many_);
       RUSH_CUDA_LAUNCHED(op_);
     }
     tensors_ = blocks_ = 0;

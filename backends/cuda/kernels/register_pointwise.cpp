@@ -5,6 +5,7 @@ namespace rush::cuda {
 void register_pointwise() {
   register_activation();
   register_activation_backward();
+  register_amp();
   register_binary();
   register_bitwise();
   register_compare();

@@ -8,6 +8,7 @@ void register_pointwise();
 
 void register_activation();
 void register_activation_backward();
+void register_amp();
 void register_binary();
 void register_bitwise();
 void register_compare();

@@ -1,0 +1,117 @@
+// What autocast does to which operator: PyTorch's lists
+// (https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
+#include "core/amp/autocast_kernel.h"
+#include "core/amp/register.h"
+#include "core/ops/activation.h"
+#include "core/ops/attention.h"
+#include "core/ops/complex.h"
+#include "core/ops/conv.h"
+#include "core/ops/ctc_loss.h"
+#include "core/ops/distance.h"
+#include "core/ops/einsum.h"
+#include "core/ops/fractional_pool.h"
+#include "core/ops/gather.h"
+#include "core/ops/grid_sampler.h"
+#include "core/ops/index.h"
+#include "core/ops/index_select.h"
+#include "core/ops/join.h"
+#include "core/ops/linalg.h"
+#include "core/ops/linear.h"
+#include "core/ops/loss.h"
+#include "core/ops/matmul.h"
+#include "core/ops/norm.h"
+#include "core/ops/order_statistics.h"
+#include "core/ops/pad.h"
+#include "core/ops/pool.h"
+#include "core/ops/power.h"
+#include "core/ops/reduce.h"
+#include "core/ops/scan.h"
+#include "core/ops/softmax.h"
+#include "core/ops/ternary.h"
+#include "core/ops/unary.h"
+#include "core/ops/upsample.h"
+#include "core/ops/vector_norm.h"
+#include "core/ops/view.h"
+
+namespace rush::autocast {
+
+namespace {
+
+// norm without a `dtype` argument: as Output32, through the overload that has one.
+template <auto& op, auto& with_dtype, class... Rest>
+Tensor norm_on_cuda(const Tensor& self, Rest... rest) {
+  const bool is_on = is_autocast_enabled(kCUDA) && is_eligible(self, kCUDA);
+  if (!is_on) return op.call_without(DispatchKey::Autocast, self, rest...);
+  const Off off;
+  return with_dtype(self, rest..., kFloat32);
+}
+
+void list_products(Registry& r) {
+  list<Cast::Lower, Cast::Lower, ops::addbmm, ops::addmm, ops::baddbmm, ops::bmm, ops::conv1d, ops::conv2d, ops::conv3d,
+       ops::conv_transpose1d, ops::conv_transpose2d, ops::conv_transpose3d, ops::linear, ops::matmul, ops::mm,
+       ops::prelu, ops::scaled_dot_product_attention>(r);
+  list<Cast::Lower, Cast::None, ops::conv1d_padding, ops::conv2d_padding, ops::conv3d_padding>(r);
+  list<Cast::None, Cast::Lower, ops::addmv, ops::addr, ops::convolution, ops::einsum, ops::mv>(r);
+}
+
+void list_losses(Registry& r) {
+  // cross_entropy_loss on CUDA: in PyTorch it is made of log_softmax and nll_loss, which are on the list.
+  list<Cast::Float32, Cast::Float32, ops::binary_cross_entropy_with_logits, ops::cdist, ops::cosine_embedding_loss,
+       ops::cross_entropy_loss, ops::hinge_embedding_loss, ops::huber_loss, ops::kl_div, ops::l1_loss,
+       ops::margin_ranking_loss, ops::mse_loss, ops::multi_margin_loss, ops::multilabel_margin_loss, ops::nll_loss,
+       ops::nll_loss2d, ops::poisson_nll_loss, ops::smooth_l1_loss, ops::soft_margin_loss, ops::triplet_margin_loss>(r);
+  list<Cast::Float32, Cast::Refuse, ops::binary_cross_entropy>(r);
+  list<Cast::Float32, Cast::None, ops::ctc_loss, ops::ctc_loss_IntList>(r);
+}
+
+// Operators that have no 16-bit kernel of their own in PyTorch.
+void list_float32_on_cpu(Registry& r) {
+  list<Cast::Float32, Cast::None, ops::adaptive_avg_pool3d, ops::adaptive_max_pool3d, ops::avg_pool3d,
+       ops::fractional_max_pool2d, ops::fractional_max_pool3d, ops::grid_sampler_2d, ops::grid_sampler_3d,
+       ops::max_pool3d, ops::max_unpool2d, ops::max_unpool3d, ops::nanquantile, ops::nanquantile_scalar, ops::polar,
+       ops::quantile, ops::quantile_scalar, ops::reflection_pad1d, ops::reflection_pad2d, ops::replication_pad1d,
+       ops::replication_pad2d, ops::replication_pad3d, ops::trace, ops::view_as_complex>(r);
+  list<Cast::Float32, Cast::None, ops::linalg_cholesky, ops::linalg_eigh, ops::linalg_eigvalsh, ops::linalg_inv,
+       ops::linalg_qr, ops::linalg_solve, ops::linalg_svd, ops::linalg_svdvals>(r);
+}
+
+void list_float32_on_cuda(Registry& r) {
+  list<Cast::None, Cast::Float32, ops::acos, ops::asin, ops::cosh, ops::erfinv, ops::exp, ops::expm1, ops::log,
+       ops::log10, ops::log1p, ops::log2, ops::pow, ops::pow_scalar, ops::pow_Scalar, ops::reciprocal, ops::rsqrt,
+       ops::sinh, ops::softplus, ops::tan>(r);
+  list<Cast::None, Cast::Float32, ops::cosine_similarity, ops::dist, ops::group_norm, ops::layer_norm, ops::logsumexp,
+       ops::native_layer_norm, ops::pdist, ops::renorm>(r);
+  list<Cast::None, Cast::Float32, ops::upsample_nearest1d, ops::upsample_nearest2d, ops::upsample_nearest3d,
+       ops::_upsample_nearest_exact1d, ops::_upsample_nearest_exact2d, ops::_upsample_nearest_exact3d,
+       ops::upsample_linear1d, ops::upsample_bilinear2d, ops::upsample_bicubic2d, ops::upsample_trilinear3d,
+       ops::_upsample_bilinear2d_aa, ops::_upsample_bicubic2d_aa>(r);
+  list<Cast::None, Cast::Output32, ops::cumprod, ops::cumsum, ops::linalg_matrix_norm, ops::linalg_matrix_norm_str_ord,
+       ops::linalg_vector_norm, ops::log_softmax, ops::softmax, ops::sum, ops::sum_dim>(r);
+  list<Cast::Float32, Cast::Output32, ops::prod, ops::prod_dim>(r);
+  r.kernel(ops::norm, DispatchKey::Autocast, norm_on_cuda<ops::norm, ops::norm_dtype, const Scalar&>);
+  r.kernel(ops::norm_dim, DispatchKey::Autocast,
+           norm_on_cuda<ops::norm_dim, ops::norm_dim_dtype, const std::optional<Scalar>&, IntArrayRef, bool>);
+}
+
+void list_widest(Registry& r) {
+  list<Cast::Widest, Cast::None, ops::cat, ops::index_copy, ops::stack>(r);
+  list<Cast::None, Cast::Widest, ops::addcdiv, ops::addcmul, ops::atan2, ops::bilinear, ops::cross, ops::dot,
+       ops::index_put, ops::scatter_add, ops::tensordot, ops::vdot>(r);
+  list<Cast::Float32, Cast::Widest, ops::grid_sampler>(r);
+}
+
+}  // namespace
+
+}  // namespace rush::autocast
+
+namespace rush {
+
+void register_autocast(Registry& registry) {
+  autocast::list_products(registry);
+  autocast::list_losses(registry);
+  autocast::list_float32_on_cpu(registry);
+  autocast::list_float32_on_cuda(registry);
+  autocast::list_widest(registry);
+}
+
+}  // namespace rush

@@ -1,0 +1,64 @@
+#include "core/ops/amp.h"
+
+#include <vector>
+
+#include "core/dispatch/registry.h"
+#include "core/ops/copy.h"
+#include "core/ops/register.h"
+
+namespace rush {
+
+namespace native {
+
+static void check_single(const char* op, const char* name, const Tensor& t, ScalarType dtype, Device device) {
+  RUSH_CHECK_VALUE(t.defined() && t.numel() == 1 && t.scalar_type() == dtype && t.device() == device, op, ": expected ",
+                   name, " to be one ", dtype, " on ", device, ", got ",
+                   t.defined() ? str(t.scalar_type(), " of shape ", t.sizes(), " on ", t.device()) : "none");
+}
+
+static void non_finite_check_and_unscale_(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
+  const char* op = "_amp_foreach_non_finite_check_and_unscale_";
+  if (grads.empty()) return;
+  RUSH_CHECK_VALUE(grads[0].defined(), op, ": a gradient is undefined");
+  const ScalarType dtype = grads[0].scalar_type();
+  const Device device = grads[0].device();
+  RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": expected gradients in floating point, got ", dtype);
+  check_single(op, "found_inf", found_inf, kFloat32, device);
+  check_single(op, "inv_scale", inv_scale, kFloat32, device);
+  for (const Tensor& grad : grads) {
+    RUSH_CHECK_VALUE(grad.defined(), op, ": a gradient is undefined");
+    RUSH_CHECK_TYPE(grad.scalar_type() == dtype, op, ": gradients are of ", dtype, " and ", grad.scalar_type());
+    RUSH_CHECK_VALUE(grad.device() == device, op, ": gradients are on ", device, " and ", grad.device());
+  }
+  std::vector<Tensor> dense;
+  for (const Tensor& grad : grads) {
+    dense.push_back(grad.is_non_overlapping_and_dense() ? grad : clone_contiguous(grad));
+  }
+  kernels::unscale(device.type, dense, found_inf, inv_scale);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    Tensor grad = grads[i];
+    if (!grad.is_same(dense[i])) copy_(grad, dense[i], false);
+    grad.bump_version();
+  }
+  found_inf.bump_version();
+}
+
+static Tensor& update_scale_(Tensor& scale, Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,
+                             double backoff_factor, int64_t growth_interval) {
+  const char* op = "_amp_update_scale_";
+  check_single(op, "scale", scale, kFloat32, scale.device());
+  check_single(op, "growth_tracker", growth_tracker, kInt32, scale.device());
+  check_single(op, "found_inf", found_inf, kFloat32, scale.device());
+  kernels::update_scale(scale.device().type, scale, growth_tracker, found_inf,
+                        {growth_factor, backoff_factor, growth_interval});
+  return scale;
+}
+
+}  // namespace native
+
+void register_amp_ops(Registry& r) {
+  r.native(ops::_amp_foreach_non_finite_check_and_unscale_, native::non_finite_check_and_unscale_);
+  r.native(ops::_amp_update_scale_, native::update_scale_);
+}
+
+}  // namespace rush
