@@ -1,5 +1,7 @@
 #include "core/ops/power.h"
 
+#include <limits>
+
 #include "autograd/derivatives/pointwise.h"
 #include "autograd/derivatives/register.h"
 #include "core/ops/binary.h"
@@ -52,7 +54,8 @@ struct PowScalarBackward final : Node {  // g n a^(n-1)
  private:
   static Scalar minus_one(const Scalar& n) {
     if (n.is_complex()) return n.to<complex<double>>() - complex<double>(1);
-    return n.is_integral(true) ? Scalar(n.toLong() - 1) : Scalar(n.toDouble() - 1);
+    const bool whole = n.is_integral(true) && n.toLong() > std::numeric_limits<int64_t>::min();
+    return whole ? Scalar(n.toLong() - 1) : Scalar(n.toDouble() - 1);
   }
 };
 

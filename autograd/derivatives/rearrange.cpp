@@ -15,8 +15,11 @@ struct FlipBackward final : Node {
 
 struct RollBackward final : Node {
   DimVector shifts, dims;
-  void save(const Tensor&, IntArrayRef by, IntArrayRef along) {
-    for (int64_t shift : by) shifts.push_back(-shift);
+  void save(const Tensor& self, IntArrayRef by, IntArrayRef along) {
+    for (size_t i = 0; i < by.size(); ++i) {
+      const int64_t size = along.empty() ? self.numel() : self.size(along[i]);
+      shifts.push_back(size > 0 ? -(by[i] % size) : 0);  // the smallest integer has no negative
+    }
     dims = along;
   }
   Tensors apply(const Tensors& g) override { return {g[0].roll(shifts, dims)}; }

@@ -8,6 +8,7 @@
 #include "backends/cpu/loops.h"
 #include "backends/cpu/planes.h"
 #include "backends/cpu/register.h"
+#include "backends/functors/binary.h"
 
 namespace rush::cpu {
 
@@ -177,7 +178,8 @@ template <int64_t kStride, class T>
 void add_tap(const T* row, const Tap& tap, int64_t stride, opmath_t<T>* acc) {
   const int64_t step = kStride ? kStride : stride;
 #pragma GCC ivdep
-  for (int64_t o = tap.first; o < tap.last; ++o) acc[o] += static_cast<opmath_t<T>>(row[o * step + tap.offset]);
+  for (int64_t o = tap.first; o < tap.last; ++o)
+    acc[o] = functors::Add()(acc[o], static_cast<opmath_t<T>>(row[o * step + tap.offset]));
 }
 
 template <class T>
@@ -191,7 +193,10 @@ void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
   for (int64_t o = 0; o < width.output; ++o) {
     for (int64_t w = width.begin(o); w < width.end(o); ++w) {
 #pragma GCC ivdep
-      for (int64_t c = 0; c < g.inner; ++c) acc[o * g.inner + c] += static_cast<opmath_t<T>>(row[w * g.inner + c]);
+      for (int64_t c = 0; c < g.inner; ++c) {
+        opmath_t<T>& sum = acc[o * g.inner + c];
+        sum = functors::Add()(sum, static_cast<opmath_t<T>>(row[w * g.inner + c]));
+      }
     }
   }
 }

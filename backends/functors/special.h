@@ -72,7 +72,7 @@ struct Polygamma {
       const double sine = std::sin(kPi * (static_cast<double>(x) - std::trunc(static_cast<double>(x))));
       return static_cast<T>(kPi * kPi / (sine * sine)) - (*this)(1 - x);
     }
-    const T magnitude = std::exp(std::lgamma(static_cast<T>(n) + 1)) * Zeta()(static_cast<T>(n + 1), x);
+    const T magnitude = std::exp(std::lgamma(static_cast<T>(n) + 1)) * Zeta()(static_cast<T>(n) + 1, x);
     return n % 2 ? magnitude : -magnitude;
   }
 };

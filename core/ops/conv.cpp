@@ -52,9 +52,9 @@ void check_tensors(const char* op, const Tensor& input, const Tensor& weight, co
   for (int64_t size : weight.sizes()) {
     RUSH_CHECK_VALUE(size > 0, op, ": a weight of shape ", weight.sizes(), " has no elements");
   }
-  const int64_t channels = args.transposed ? weight.size(0) : weight.size(1) * args.groups;
   RUSH_CHECK_VALUE(args.groups > 0 && weight.size(0) % args.groups == 0, op, ": ", weight.size(0),
                    " output channels of weight ", weight.sizes(), " do not divide into ", args.groups, " groups");
+  const int64_t channels = args.transposed ? weight.size(0) : weight.size(1) * args.groups;
   RUSH_CHECK_VALUE(input.size(1) == channels, op, ": weight ", weight.sizes(), " with ", args.groups,
                    " groups expects ", channels, " channels, the input ", input.sizes(), " has ", input.size(1));
 }

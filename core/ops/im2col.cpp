@@ -26,9 +26,13 @@ ImageWindows make_windows(IntArrayRef image, IntArrayRef kernel, IntArrayRef dil
     windows.dilation[d] = dilation[d];
     windows.padding[d] = padding[d];
     windows.stride[d] = stride[d];
-    const int64_t room = image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
-    RUSH_CHECK_VALUE(image[d] > 0 && room >= 0, op, ": a window of ", kernel, " with dilation ", dilation,
-                     " does not fit an image of ", image, " with padding ", padding);
+    int64_t room = 0, reach = 0;
+    const bool too_large = __builtin_mul_overflow(padding[d], 2, &room) ||
+                           __builtin_add_overflow(room, image[d] - 1, &room) ||
+                           __builtin_mul_overflow(dilation[d], kernel[d] - 1, &reach);
+    RUSH_CHECK_VALUE(!too_large && image[d] > 0 && room >= reach, op, ": a window of ", kernel, " with dilation ",
+                     dilation, " does not fit an image of ", image, " with padding ", padding);
+    room -= reach;
     windows.count[d] = room / stride[d] + 1;
   }
   return windows;
@@ -42,8 +46,8 @@ Tensor im2col(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation,
                    ": expected (N, C, H, W) or (C, H, W), got shape ", self.sizes());
   const ImageWindows windows = make_windows(self.sizes().slice(dims - 2), kernel_size, dilation, padding, stride, op);
   DimVector sizes(self.sizes().slice(0, dims - 3));
-  sizes.push_back(self.sizes()[dims - 3] * kernel_size[0] * kernel_size[1]);
-  sizes.push_back(windows.count[0] * windows.count[1]);
+  sizes.push_back(checked_numel({self.sizes()[dims - 3], kernel_size[0], kernel_size[1]}));
+  sizes.push_back(checked_numel({windows.count[0], windows.count[1]}));
   const Tensor columns = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
   kernels::im2col(self.device().type, columns, contiguous(self), windows);
   return columns;
@@ -56,7 +60,7 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_si
   RUSH_CHECK_VALUE(dims == 2 || dims == 3, op, ": expected (N, C * kh * kw, L) or (C * kh * kw, L), got shape ",
                    self.sizes());
   const ImageWindows windows = make_windows(output_size, kernel_size, dilation, padding, stride, op);
-  const int64_t rows = self.sizes()[dims - 2], kernel = kernel_size[0] * kernel_size[1];
+  const int64_t rows = self.sizes()[dims - 2], kernel = checked_numel(kernel_size);
   RUSH_CHECK_VALUE(rows > 0 && rows % kernel == 0, op, ": ", rows, " rows are not a multiple of a window of ",
                    kernel_size);
   RUSH_CHECK_VALUE(self.sizes()[dims - 1] == windows.count[0] * windows.count[1], op, ": got ", self.sizes()[dims - 1],

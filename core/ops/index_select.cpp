@@ -144,10 +144,11 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   const Tensor spread = input.reshape(sizes);
   sizes[static_cast<size_t>(along) + 1] = repeats;
   DimVector merged(input.sizes());
-  merged[static_cast<size_t>(along)] *= repeats;
-  RUSH_CHECK_VALUE(!output_size || *output_size == merged[static_cast<size_t>(along)],
-                   "repeat_interleave: output_size is ", *output_size, ", the repeats sum to ",
-                   merged[static_cast<size_t>(along)]);
+  int64_t& length = merged[static_cast<size_t>(along)];
+  RUSH_CHECK_VALUE(!__builtin_mul_overflow(length, repeats, &length), "repeat_interleave: ", repeats,
+                   " repeats are too many");
+  RUSH_CHECK_VALUE(!output_size || *output_size == length, "repeat_interleave: output_size is ", *output_size,
+                   ", the repeats sum to ", length);
   return spread.expand(sizes).reshape(merged);
 }
 

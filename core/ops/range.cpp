@@ -119,7 +119,7 @@ static Tensor eye_m(int64_t n, int64_t m, MaybeDtype dtype, MaybeLayout layout, 
   RUSH_CHECK_VALUE(n >= 0 && m >= 0, "eye: sizes must not be negative, got (", n, ", ", m, ")");
   const Tensor out = ops::zeros({n, m}, dtype, layout, device, pin_memory);
   const Tensor diagonal = detail::make_alias(out);
-  diagonal.impl()->set_geometry(std::min(n, m), m + 1, 0);
+  diagonal.impl()->set_geometry(std::min(n, m), std::min(n, m) > 1 ? m + 1 : 1, 0);
   diagonal.fill_(1);
   return out;
 }

@@ -52,7 +52,10 @@ struct Part {
     // From row max(-shift, 0) and column max(shift, 0) on.
     const int64_t rows = sizes[dim1] + std::min<int64_t>(shift, 0), columns = sizes[dim2] - std::max<int64_t>(shift, 0);
     const int64_t length = std::max<int64_t>(0, std::min(rows, columns));
-    if (length > 0) offset += shift >= 0 ? shift * strides[dim2] : -shift * strides[dim1];
+    int64_t skipped = 0;  // overflows only where another size is 0
+    const bool overflow = length > 0 && (shift >= 0 ? __builtin_mul_overflow(shift, strides[dim2], &skipped)
+                                                    : __builtin_mul_overflow(-shift, strides[dim1], &skipped));
+    if (!overflow) offset += skipped;
     const int64_t stride = strides[dim1] + strides[dim2];
     for (int64_t dim : {std::max(dim1, dim2), std::min(dim1, dim2)}) {
       sizes.erase(sizes.begin() + dim);
@@ -73,7 +76,8 @@ struct Part {
     const int64_t stride = scalar ? 1 : strides[dim];
     if (!scalar) {
       sizes[dim] = (length - size) / step + 1;
-      strides[dim] = stride * step;
+      // The stride of one window alone leads nowhere.
+      if (__builtin_mul_overflow(stride, step, &strides[dim])) strides[dim] = 1;
     }
     sizes.push_back(size);
     strides.push_back(stride);

@@ -36,7 +36,8 @@ static int64_t lower_count(int64_t rows, int64_t columns, int64_t offset) {
   if (rows == 0 || columns == 0) return 0;
   offset = std::clamp(offset, -rows, columns - 1);  // beyond, nothing changes, and sums would overflow
   // Row i has i + offset + 1 of them; rows before `first` have none, from `full` on all.
-  const int64_t first = std::clamp<int64_t>(-offset - 1, 0, rows), full = std::min(columns - offset - 1, rows);
+  const int64_t first = std::clamp<int64_t>(-offset - 1, 0, rows),
+                full = columns - rows > offset ? rows : columns - 1 - offset;
   const int64_t n = full - first, least = first + offset + 1;
   return n * least + n * (n - 1) / 2 + (rows - full) * columns;
 }
