@@ -85,7 +85,7 @@ Tensor cut_source(const Tensor& self, const Tensor& index, const Tensor& src, co
   RUSH_CHECK_VALUE(src.device() == self.device(), op, ": the source is on ", src.device(), ", the tensor on ",
                    self.device());
   bool covers = std::max<int64_t>(src.dim(), 1) == std::max<int64_t>(index.dim(), 1);
-  for (int64_t d = 0; covers && d < std::min(src.dim(), index.dim()); ++d) covers = index.size(d) <= src.size(d);
+  for (int64_t d = 0; covers && d < index.dim(); ++d) covers = index.size(d) <= (src.dim() > 0 ? src.size(d) : 1);
   RUSH_CHECK_VALUE(covers, op, ": a source of shape ", src.sizes(), " does not cover an index of shape ",
                    index.sizes());
   const DimVector strides = src.dim() == index.dim() ? DimVector(src.strides()) : DimVector(index.dim(), 1);
@@ -212,7 +212,9 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
                    num_classes, ", for a tensor of ", self.numel(), " elements");
   if (num_classes == -1) {
     RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op, ": on the meta device the number of classes must be given");
-    num_classes = ops::max(self).item<int64_t>() + 1;
+    const int64_t last = ops::max(self).item<int64_t>();
+    RUSH_CHECK_VALUE(last < std::numeric_limits<int64_t>::max(), op, ": class ", last, " is too large");
+    num_classes = last + 1;
   }
   DimVector sizes(self.sizes()), columns(self.sizes());
   sizes.push_back(num_classes);
