@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
