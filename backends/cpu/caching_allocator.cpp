@@ -22,13 +22,12 @@
 extern "C" const char* __lsan_default_options() { return "use_poisoned=1"; }  // NOLINT: the sanitizer's name
 // A refused allocation is an OutOfMemoryError here too.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
-#elif defined(__SANITIZE_THREAD__)
-extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT
-#define RUSH_POISON(data, n) ((void)(data), (void)(n))
-#define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))
 #else
 #define RUSH_POISON(data, n) ((void)(data), (void)(n))
 #define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))
+#endif
+#if defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }  // NOLINT: as above
 #endif
 
 namespace rush::cpu {

@@ -46,7 +46,7 @@ struct NearestLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     const auto taps = all_taps<std::conditional_t<std::is_same_v<T, double>, double, float>>(g);
-    const auto& [depth, height, width] = taps;
+    const auto &depth = taps[0], &height = taps[1], &width = taps[2];
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
     const int64_t columns = g.axis[2].output;

@@ -190,7 +190,8 @@ Schema Schema::parse(std::string_view text) {
 std::vector<Value> Schema::bind(std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named) const {
   RUSH_CHECK_TYPE(positional.size() <= arguments.size(), name, ": takes at most ", arguments.size(), " arguments, got ",
                   positional.size());
-  for (const auto& [key, value] : named) {
+  for (const auto& given : named) {
+    const std::string& key = given.first;
     const bool known =
         std::any_of(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == key; });
     RUSH_CHECK_TYPE(known, name, ": has no argument named '", key, "'");

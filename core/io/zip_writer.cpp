@@ -131,7 +131,7 @@ void ZipWriter::add(const std::string& name, std::unique_ptr<ByteSource> bytes, 
   RUSH_CHECK_VALUE(name.size() <= kMaxName, "zip: a name of ", name.size(), " bytes is too long");
   RUSH_CHECK_VALUE(name.find('\0') == std::string::npos, "zip: a name holds a zero byte");
   Archive& archive = *archive_;
-  archive.contents.push_back(std::make_unique<Archive::Content>(&archive, std::move(bytes)));
+  archive.contents.push_back(std::unique_ptr<Archive::Content>(new Archive::Content{&archive, std::move(bytes)}));
   Archive::Content* content = archive.contents.back().get();
   zip_source_t* source = zip_source_function(archive.zip, &Archive::callback<Archive::Content>, content);
   const zip_int64_t index = source ? zip_file_add(archive.zip, name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;

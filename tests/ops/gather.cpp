@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
@@ -116,6 +117,10 @@ TEST_CASE("scatter writes, adds, multiplies") {
   CHECK_THROWS_AS(y.scatter_(0, zeros({2, 4}, kInt64), 1), ValueError);
   CHECK_THROWS_AS(y.scatter_(1, index, src.to(kFloat32)), TypeError);
   CHECK_THROWS_AS(y.scatter_(1, index, src, "mean"), ValueError);
+  // A number covers an index of one element.
+  CHECK_THROWS_AS(full({}, 1.0, kFloat64).scatter_(0, zeros({2}, kInt64), full({}, 2.0, kFloat64)), ValueError);
+  CHECK(full({}, 1.0, kFloat64).scatter_(0, zeros({1}, kInt64), full({}, 2.0, kFloat64)).item<double>() == 2);
+  CHECK_THROWS_AS(one_hot(full({1}, std::numeric_limits<int64_t>::max(), kInt64)), ValueError);
   CHECK_THROWS_AS(y.select(0, 0).expand({2, 3}).scatter_(0, zeros({1, 3}, kInt64), 1), ValueError);
   CHECK(values(y) == before);
 }
