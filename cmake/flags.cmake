@@ -34,6 +34,10 @@ endif()
 function(rush_optimize target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
+# For code whose time goes into what it calls: GCC takes two thirds of -O1's time, and a debugger finds more.
+function(rush_optimize_lightly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
   target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize

@@ -32,16 +32,12 @@ void parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void
 // exception that a part throws reaches the caller.
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
-  if (end - begin <= grain) {
-    if (begin < end) body(begin, end);
-    return;
-  }
-  detail::parallel_ranges(
-      begin, end, grain,
-      [](void* context, int64_t from, int64_t to) {
-        (*static_cast<std::remove_reference_t<Body>*>(context))(from, to);
-      },
-      const_cast<void*>(static_cast<const void*>(&body)));
+  const detail::RangeFn part = [](void* context, int64_t from, int64_t to) {
+    (*static_cast<std::remove_reference_t<Body>*>(context))(from, to);
+  };
+  void* context = const_cast<void*>(static_cast<const void*>(&body));
+  if (end - begin > grain) return detail::parallel_ranges(begin, end, grain, part, context);
+  if (begin < end) part(context, begin, end);
 }
 
 // Steps below which splitting costs more than it gives, for a cheap body.

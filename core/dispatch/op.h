@@ -31,6 +31,11 @@ using Stack = std::vector<Value>;
 // nothing. Calls to look at more closely are those that `devices_to_check` has a key of: those with a CPU tensor beside
 // the CUDA ones, which only 0-dimensional ones and a few operators may have, and all where there are several GPUs.
 
+// Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.
+inline constinit bool show_dispatch = false;
+// See Note [The device of a call]. The CUDA backend adds the CUDA key where there are several GPUs.
+inline constinit KeySet devices_to_check = DispatchKey::CPU;
+
 // What an operator is apart from its signature.
 class OpBase {
  public:
@@ -64,19 +69,26 @@ class OpBase {
   AnyFn resolve(KeySet keys) const;
   void trace(KeySet keys, DispatchKey key) const;
 
+  // The keys of a call's arguments, completed.
+  static KeySet as_the_thread_asks(KeySet keys) {
+    if (keys.empty()) keys = DispatchKey::CPU;
+    return (keys | dispatch_state.included).without(dispatch_state.excluded);
+  }
+  bool needs_care(KeySet keys, DispatchKey key) const {
+    if (RUSH_LIKELY(key != DispatchKey::CUDA)) return false;
+    dispatch_state.cuda_op = this;
+    return !(keys & devices_to_check).empty();
+  }
+
   const char* schema_;
   std::string_view name_;
   bool is_view_ = false;
   KeySet mask_;
   AnyFn table_[kNumDispatchKeys] = {};
   void (*boxed_)(const OpBase&, Stack&) = nullptr;
+  AnyFn careful_ = nullptr;
   SourceLocation registered_at_[kNumDispatchKeys] = {};
 };
-
-// Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.
-inline constinit bool show_dispatch = false;
-// See Note [The device of a call]. The CUDA backend adds the CUDA key where there are several GPUs.
-inline constinit KeySet devices_to_check = DispatchKey::CPU;
 
 namespace detail {
 
@@ -178,12 +190,13 @@ class Op<R(Args...)> : public OpBase {
   constexpr explicit Op(const char* schema) : OpBase(schema) {}
 
   R operator()(Args... args) const {
-    KeySet keys = dispatch_keys(args...);
+    KeySet keys = (KeySet() | ... | detail::keys_of(args));
+    keys = as_the_thread_asks((keys | ... | detail::device_key(args)));
     const DispatchKey key = (keys & mask_).highest();
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
     if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
     if (RUSH_UNLIKELY(show_dispatch | needs_care(keys, key))) {
-      return called_with_care(keys, fn, std::forward<Args>(args)...);
+      return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
     }
     if constexpr (is_inplace) {
       R result = fn(std::forward<Args>(args)...);
@@ -206,22 +219,13 @@ class Op<R(Args...)> : public OpBase {
  private:
   friend class Registry;
 
-  static KeySet dispatch_keys(const std::remove_reference_t<Args>&... args) {
-    KeySet keys = (KeySet() | ... | detail::keys_of(args));
-    keys = (keys | ... | detail::device_key(args));
-    if (keys.empty()) keys = DispatchKey::CPU;
-    return (keys | dispatch_state.included).without(dispatch_state.excluded);
-  }
-  bool needs_care(KeySet keys, DispatchKey key) const {
-    if (RUSH_LIKELY(key != DispatchKey::CUDA)) return false;
-    dispatch_state.cuda_op = this;
-    return !(keys & devices_to_check).empty();
-  }
+  using CarefulFn = R (*)(const Op&, KeySet, Fn, Args...);
 
-  // The call with what is not always wanted: the right device, and the trace.
-  RUSH_COLD RUSH_NOINLINE R called_with_care(KeySet keys, Fn fn, Args... args) const {
-    const DispatchKey key = (keys & mask_).highest();
-    detail::CallDevice device(*this);
+  // The call with what is not always wanted: the right device, and the trace. Compiled where the operator is registered
+  // and called through `careful_`, not compiled wherever the operator is called.
+  static R call_with_care(const Op& op, KeySet keys, Fn fn, Args... args) {
+    const DispatchKey key = (keys & op.mask_).highest();
+    detail::CallDevice device(op);
     if (key == DispatchKey::CUDA) {
       dispatch_state.cuda_op = this;
       (device.see(args), ...);
@@ -231,7 +235,7 @@ class Op<R(Args...)> : public OpBase {
       Depth() { ++dispatch_state.depth; }
       ~Depth() { --dispatch_state.depth; }
     } depth;
-    if (show_dispatch) trace(keys, key);
+    if (show_dispatch) op.trace(keys, key);
     if constexpr (is_inplace) {
       R result = fn(std::forward<Args>(args)...);
       if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);

@@ -43,6 +43,7 @@ class Registry {
   template <class Sig>
   void add(Op<Sig>& op) {
     op.boxed_ = detail::BoxedCall<Sig>::function;
+    op.careful_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::call_with_care);
     list(op);
   }
   void list(const OpBase& op);

@@ -268,6 +268,51 @@ void TensorIterator::coalesce() {
   for (int i = 0; i < count_; ++i) operands_[i].strides.resize(last + 1);
 }
 
+void TensorIterator::for_each_run(LoopFn loop, const void* context, int64_t grain) const {
+  parallel_for(0, numel_, grain, [&](int64_t begin, int64_t end) { run_range(loop, context, begin, end); });
+}
+
+void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, int64_t end) const {
+  char* data[kMaxOperands];
+  int64_t strides[kMaxOperands];
+  const size_t dims = shape_.size();
+  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
+  if (dims <= 1) {
+    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
+    loop(context, data, strides, end - begin);
+    return;
+  }
+  // Position of `begin`, then an odometer over the outer dimensions.
+  DimVector position(dims, 0);
+  int64_t rest = begin;
+  for (size_t d = 0; d < dims; ++d) {
+    position[d] = rest % shape_[d];
+    rest /= shape_[d];
+  }
+  for (int t = 0; t < count_; ++t) {
+    data[t] = operand(t).data;
+    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
+  }
+  for (int64_t done = begin; done < end;) {
+    const int64_t n = std::min(shape_[0] - position[0], end - done);
+    char* current[kMaxOperands];
+    for (int t = 0; t < count_; ++t) current[t] = data[t];
+    loop(context, current, strides, n);
+    done += n;
+    if (done >= end) break;
+    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
+    position[0] = 0;
+    for (size_t d = 1; d < dims; ++d) {
+      if (++position[d] < shape_[d]) {
+        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
+        break;
+      }
+      position[d] = 0;
+      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
+    }
+  }
+}
+
 Tensor& TensorIterator::finish() {
   Operand& out = operands_[0];
   if (!out.original.defined()) return out.tensor;

@@ -109,11 +109,10 @@ class TensorIterator {
   // threads when there is much to do. `data` and `strides` have an entry for each operand.
   template <class Loop>
   void for_each(const Loop& loop, int64_t grain = kGrain) const {
-    parallel_for(0, numel_, grain, [&](int64_t begin, int64_t end) { run_range(loop, begin, end); });
+    for_each_run([](const void* context, char** data, const int64_t* strides,
+                    int64_t n) { (*static_cast<const Loop*>(context))(data, strides, n); },
+                 &loop, grain);
   }
-  // The part [begin, end) of the elements, in the iterator's order, on this thread.
-  template <class Loop>
-  void run_range(const Loop& loop, int64_t begin, int64_t end) const;
 
  private:
   // Delegated to, so that the destructor runs when preparing the operands throws.
@@ -128,6 +127,12 @@ class TensorIterator {
   void coalesce();
   void resolve_overlap();
 
+  // A loop without its type, so that the walk over the runs is compiled once.
+  using LoopFn = void (*)(const void* context, char** data, const int64_t* strides, int64_t n);
+  void for_each_run(LoopFn loop, const void* context, int64_t grain) const;
+  // The part [begin, end) of the elements, in the iterator's order, on this thread.
+  void run_range(LoopFn loop, const void* context, int64_t begin, int64_t end) const;
+
   const char* op_ = "";
   DeviceType device_type_ = DeviceType::CPU;
   int count_ = 0;
@@ -140,47 +145,5 @@ class TensorIterator {
     std::array<Operand, kMaxOperands> operands_;
   };
 };
-
-template <class Loop>
-void TensorIterator::run_range(const Loop& loop, int64_t begin, int64_t end) const {
-  char* data[kMaxOperands];
-  int64_t strides[kMaxOperands];
-  const size_t dims = shape_.size();
-  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
-  if (dims <= 1) {
-    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
-    loop(data, strides, end - begin);
-    return;
-  }
-  // Position of `begin`, then an odometer over the outer dimensions.
-  DimVector position(dims, 0);
-  int64_t rest = begin;
-  for (size_t d = 0; d < dims; ++d) {
-    position[d] = rest % shape_[d];
-    rest /= shape_[d];
-  }
-  for (int t = 0; t < count_; ++t) {
-    data[t] = operand(t).data;
-    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
-  }
-  for (int64_t done = begin; done < end;) {
-    const int64_t n = std::min(shape_[0] - position[0], end - done);
-    char* current[kMaxOperands];
-    for (int t = 0; t < count_; ++t) current[t] = data[t];
-    loop(current, strides, n);
-    done += n;
-    if (done >= end) break;
-    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
-    position[0] = 0;
-    for (size_t d = 1; d < dims; ++d) {
-      if (++position[d] < shape_[d]) {
-        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
-        break;
-      }
-      position[d] = 0;
-      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
-    }
-  }
-}
 
 }  // namespace rush
