@@ -137,4 +137,8 @@ MatrixSource<T>::MatrixSource(const T* first, int64_t lanes_apart, int64_t depth
       lane_stride(lanes_apart),
       depth_stride(depths_apart) {}
 
+// Compiled once, in gemm_pack.cpp: these are transposed in registers, which takes the compiler long.
+extern template struct MatrixSource<float>;
+extern template struct MatrixSource<double>;
+
 }  // namespace rush::cpu
