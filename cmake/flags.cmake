@@ -75,6 +75,10 @@ function(rush_sanitize target)
     return()
   endif()
   set(options -fsanitize=${RUSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # A number that a dtype cannot hold becomes what the machine makes of it, as in PyTorch. GCC does not ask for this.
+    list(APPEND options -fno-sanitize=float-cast-overflow)
+  endif()
   target_compile_options(${target} PUBLIC "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${options}>>")
   # GCC's manual warns that sanitized code draws false reports of this kind.
   target_compile_options(${target} PUBLIC $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>>)

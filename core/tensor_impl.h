@@ -43,7 +43,11 @@ class TensorImpl final : public IntrusiveTarget {
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const { return contiguous_; }
   bool is_non_overlapping_and_dense() const { return dense_; }
-  void* data() const { return static_cast<char*>(storage_->data()) + storage_offset_ * element_size(dtype_); }
+  // Null where the storage holds nothing, whatever the offset.
+  void* data() const {
+    char* start = static_cast<char*>(storage_->data());
+    return start ? start + storage_offset_ * element_size(dtype_) : nullptr;
+  }
   // A 0-dimensional tensor that stands for a number in the source: it promotes as a number does, not as a tensor.
   bool is_wrapped_number() const { return wrapped_number_; }
   void set_wrapped_number(bool value) { wrapped_number_ = value; }

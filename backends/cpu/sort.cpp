@@ -43,6 +43,7 @@ struct SortLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
                   bool descending) {
+    if (shape.size == 0) return;  // lines of nothing
     const T* x = input.const_data_ptr<T>();
     T* value = values.data_ptr<T>();
     int64_t* index = indices.data_ptr<int64_t>();

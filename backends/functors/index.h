@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/macros.h"
+#include "backends/functors/binary.h"
 
 namespace rush::functors {
 
@@ -14,19 +14,8 @@ struct WriteAssign {
   }
 };
 
-struct WriteAdd {
-  template <class T>
-  RUSH_HD T operator()(T old, T value) const {
-    return static_cast<T>(old + value);
-  }
-};
-
-struct WriteMultiply {
-  template <class T>
-  RUSH_HD T operator()(T old, T value) const {
-    return static_cast<T>(old * value);
-  }
-};
+using WriteAdd = Add;
+using WriteMultiply = Mul;
 
 // NaN on either side stays, as in PyTorch's reductions.
 struct WriteMinimum {

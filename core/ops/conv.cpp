@@ -82,14 +82,26 @@ ConvArguments check_arguments(const char* op, const Tensor& input, const Tensor&
 DimVector output_sizes(const char* op, const Tensor& input, const Tensor& weight, const ConvArguments& args) {
   DimVector sizes = {input.size(0), args.transposed ? weight.size(1) * args.groups : weight.size(0)};
   for (int64_t d = 0; d < args.spatial(); ++d) {
-    const int64_t in = input.size(d + 2), reach = args.dilation[d] * (weight.size(d + 2) - 1) + 1;
+    const int64_t in = input.size(d + 2);
+    int64_t pads = 0, reach = 0, extent = 0;  // `extent`: of the padded input; of the output when transposed
+    bool overflow = __builtin_mul_overflow(args.padding[d], 2, &pads) ||
+                    __builtin_mul_overflow(args.dilation[d], weight.size(d + 2) - 1, &reach) ||
+                    __builtin_add_overflow(reach, 1, &reach);
     if (args.transposed) {
-      sizes.push_back((in - 1) * args.stride[d] - 2 * args.padding[d] + reach + args.output_padding[d]);
+      overflow = overflow || __builtin_mul_overflow(in - 1, args.stride[d], &extent) ||
+                 __builtin_sub_overflow(extent, pads, &extent) || __builtin_add_overflow(extent, reach, &extent) ||
+                 __builtin_add_overflow(extent, args.output_padding[d], &extent);
     } else {
-      const int64_t padded = in + 2 * args.padding[d];
-      RUSH_CHECK_VALUE(padded >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
-                       padded, " with its padding, in dimension ", d + 2, " of ", input.sizes());
-      sizes.push_back((padded - reach) / args.stride[d] + 1);
+      overflow = overflow || __builtin_add_overflow(in, pads, &extent);
+    }
+    RUSH_CHECK_VALUE(!overflow, op, ": stride ", args.stride, ", padding ", args.padding, " or dilation ",
+                     args.dilation, " is too large");
+    if (args.transposed) {
+      sizes.push_back(extent);
+    } else {
+      RUSH_CHECK_VALUE(extent >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
+                       extent, " with its padding, in dimension ", d + 2, " of ", input.sizes());
+      sizes.push_back((extent - reach) / args.stride[d] + 1);
     }
     RUSH_CHECK_VALUE(sizes.back() >= 0, op, ": the output would have size ", sizes.back(), " in dimension ", d + 2);
   }
