@@ -209,11 +209,12 @@ class Op<R(Args...)> : public OpBase {
 
   // The call as it would go if no kernel served `key`: how that key's kernel passes on what is not its business.
   R call_without(DispatchKey key, Args... args) const {
-    const KeySet keys = dispatch_keys(args...).without(key);
+    KeySet keys = (KeySet() | ... | detail::keys_of(args));
+    keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(key);
     const DispatchKey next = (keys & mask_).highest();
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(next)]);
     if (!fn) fn = reinterpret_cast<Fn>(resolve(keys));
-    return called_with_care(keys, fn, std::forward<Args>(args)...);
+    return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
   }
 
  private:
@@ -227,7 +228,7 @@ class Op<R(Args...)> : public OpBase {
     const DispatchKey key = (keys & op.mask_).highest();
     detail::CallDevice device(op);
     if (key == DispatchKey::CUDA) {
-      dispatch_state.cuda_op = this;
+      dispatch_state.cuda_op = &op;
       (device.see(args), ...);
       device.enter();
     }
