@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "core/device_runtime.h"
+#include "core/dispatch/key.h"
+
 namespace rush {
 
 const char* device_type_name(DeviceType type) {
@@ -38,6 +41,13 @@ std::string Device::str() const { return rush::str(*this); }
 void append(std::string& out, Device device) {
   out += device_type_name(device.type);
   if (device.index >= 0) out += ":" + std::to_string(device.index);
+}
+
+Device get_default_device() { return dispatch_state.default_device; }
+
+void set_default_device(Device device) {
+  if (device.is_cuda()) device_runtime(kCUDA);
+  dispatch_state.default_device = device;
 }
 
 }  // namespace rush

@@ -38,4 +38,10 @@ struct Device {
 
 void append(std::string& out, Device device);
 
+// The device on which factories make tensors that are not told where: the CPU, or what this thread has set.
+Device get_default_device();
+// Sets it for the calling thread and for the loops that it splits, not for the workers of a DataLoader. Throws what the
+// device throws when it cannot be used. torch.set_default_device.
+void set_default_device(Device device);
+
 }  // namespace rush

@@ -15,7 +15,7 @@ class DeviceGuard {
   explicit DeviceGuard(Device device) {
     if (device.is_cuda() && device.index >= 0) enter(device);
   }
-  explicit DeviceGuard(std::optional<Device> device) : DeviceGuard(device.value_or(Device())) {}
+  explicit DeviceGuard(std::optional<Device> device) : DeviceGuard(device.value_or(get_default_device())) {}
   ~DeviceGuard() {
     if (runtime_) leave();
   }

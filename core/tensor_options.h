@@ -27,7 +27,7 @@ class TensorOptions {
 
   // What was given, else the default.
   ScalarType dtype() const { return dtype_.given ? dtype_.value : get_default_dtype(); }
-  Device device() const { return device_.value_or(Device()); }
+  Device device() const { return device_.given ? device_.value : get_default_device(); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_memory_.value_or(false); }

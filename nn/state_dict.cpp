@@ -81,7 +81,7 @@ bool StateFields::in_range(std::string_view name, const T& value) {
 
 template <class T>
 void StateFields::number(std::string_view name, T& value) {
-  if (!reading()) return write(name, full({}, value, kDtype<T>));
+  if (!reading()) return write(name, full({}, value, TensorOptions(kDtype<T>).device(kCPU)));
   const Tensor* saved = take(name);
   if (!saved || !fits(name, *saved, {}, kDtype<T>, /*exact_dtype=*/true)) return;
   const T read = saved->item<T>();
@@ -101,7 +101,7 @@ void StateFields::optional_number(std::string_view name, std::optional<T>& value
 
 template <class T>
 void StateFields::list(std::string_view name, std::vector<T>& values) {
-  if (!reading()) return write(name, rush::tensor(ArrayRef<T>(values), kDtype<T>));
+  if (!reading()) return write(name, rush::tensor(ArrayRef<T>(values), TensorOptions(kDtype<T>).device(kCPU)));
   const Tensor* saved = take(name);
   if (!saved || !fits(name, *saved, {-1}, kDtype<T>, /*exact_dtype=*/true)) return;
   const Tensor row = saved->detach().to(Device(kCPU)).contiguous();

@@ -9,6 +9,9 @@
 #include <string_view>
 
 #include "core/cuda.h"
+#ifdef RUSH_HAS_CUDA
+#include "tests/cuda/default_device.h"
+#endif
 #include "tests/derivatives/log.h"
 
 namespace {
@@ -42,9 +45,24 @@ bool filters_for_cuda(int argc, char** argv) {
   return false;
 }
 
+// See Note [Tests on both devices]. False when RUSH_TEST_DEVICE asks for a device that there is not.
+bool take_test_device() {
+  const char* device = std::getenv("RUSH_TEST_DEVICE");
+  if (!device) return true;
+#ifdef RUSH_HAS_CUDA
+  return std::string_view(device) == "cuda" && rush::testing::use_cuda_by_default();
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!take_test_device()) {
+    std::puts("skipped: no CUDA device");
+    return 0;
+  }
   if (const char* path = std::getenv("RUSH_DERIVATIVE_LOG")) log_checked_derivatives(path);
   doctest::Context context(argc, argv);
   const int status = context.run();

@@ -1,6 +1,8 @@
 // The CUDA runtime behind core's DeviceRuntime: devices, streams and events. Memory is in memory/.
 #include <array>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
@@ -31,7 +33,9 @@ struct Devices {
       count = 0;
     }
     if (count > kMaxDevices) count = kMaxDevices;
-    if (count > 1) devices_to_check |= DispatchKey::CUDA;  // Note [The device of a call]
+    const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+    wait_for_each_call = blocking && std::string_view(blocking) == "1";
+    if (count > 1 || wait_for_each_call) devices_to_check |= DispatchKey::CUDA;  // Note [The device of a call]
   }
 };
 const Devices& devices() {

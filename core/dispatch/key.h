@@ -79,6 +79,7 @@ struct DispatchState {
   KeySet excluded;
   bool grad_mode = true;
   bool inference_mode = false;
+  Device default_device;            // of factories, see set_default_device
   int depth = 0;                    // of nested calls, kept only while the dispatch trace is on
   AutocastState autocast;           // `included` has the Autocast key while it is on for any device
   const OpBase* cuda_op = nullptr;  // the last one called with the CUDA key; errors name it

@@ -66,7 +66,10 @@ void CallDevice::see_tensor(const TensorImpl& tensor) {
   }
 }
 
+void CallDevice::wait() { device_runtime(kCUDA).synchronize(device_runtime(kCUDA).current_device()); }
+
 void CallDevice::enter() {
+  entered_ = true;
   const int device = asked_ >= 0 ? asked_ : device_;
   if (device < 0) return;  // a factory on the current device
   if ((cpu_tensor_ || other_ >= 0) && !is_factory_ && !takes_any_device(op_.name())) {

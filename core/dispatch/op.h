@@ -35,6 +35,9 @@ using Stack = std::vector<Value>;
 inline constinit bool show_dispatch = false;
 // See Note [The device of a call]. The CUDA backend adds the CUDA key where there are several GPUs.
 inline constinit KeySet devices_to_check = DispatchKey::CPU;
+// Set by CUDA_LAUNCH_BLOCKING=1: every call waits for its kernels, so that what they report is thrown where they were
+// called, not at the next synchronisation.
+inline constinit bool wait_for_each_call = false;
 
 // What an operator is apart from its signature.
 class OpBase {
@@ -71,7 +74,7 @@ class OpBase {
 
   // The keys of a call's arguments, completed.
   static KeySet as_the_thread_asks(KeySet keys) {
-    if (keys.empty()) keys = DispatchKey::CPU;
+    if (keys.empty()) keys = backend_key(dispatch_state.default_device.type);
     return (keys | dispatch_state.included).without(dispatch_state.excluded);
   }
   bool needs_care(KeySet keys, DispatchKey key) const {
@@ -162,9 +165,14 @@ class CallDevice {
 
   // Throws ValueError naming the operator when the tensors lie on several devices.
   void enter();
+  // After the call.
+  void finish() {
+    if (RUSH_UNLIKELY(wait_for_each_call && entered_)) wait();
+  }
 
  private:
   void see_tensor(const TensorImpl& tensor);
+  void wait();
   void leave() noexcept;
 
   const OpBase& op_;
@@ -174,6 +182,7 @@ class CallDevice {
   int previous_ = -1;
   bool is_factory_ = false;
   bool cpu_tensor_ = false;  // one with dimensions
+  bool entered_ = false;
 };
 
 }  // namespace detail
@@ -237,12 +246,16 @@ class Op<R(Args...)> : public OpBase {
       ~Depth() { --dispatch_state.depth; }
     } depth;
     if (show_dispatch) op.trace(keys, key);
-    if constexpr (is_inplace) {
-      R result = fn(std::forward<Args>(args)...);
-      if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
-      return result;
+    if constexpr (std::is_void_v<R>) {
+      fn(std::forward<Args>(args)...);
+      device.finish();
     } else {
-      return fn(std::forward<Args>(args)...);
+      R result = fn(std::forward<Args>(args)...);
+      device.finish();
+      if (is_inplace && key < DispatchKey::Autograd) {
+        (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
+      }
+      return result;
     }
   }
 };

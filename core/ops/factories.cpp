@@ -23,7 +23,7 @@ static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> /*layou
     const DimVector strides = strides_for(size, format.value_or(MemoryFormat::Contiguous));
     return detail::empty_pinned(size, strides, dtype.value_or(get_default_dtype()));
   }
-  return detail::empty_format(size, dtype.value_or(get_default_dtype()), device.value_or(Device()),
+  return detail::empty_format(size, dtype.value_or(get_default_dtype()), device.value_or(get_default_device()),
                               format.value_or(MemoryFormat::Contiguous));
 }
 
@@ -36,7 +36,8 @@ static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, s
     check_pinned("empty_strided", device);
     return detail::empty_pinned(size, stride, dtype.value_or(get_default_dtype()));
   }
-  return detail::empty_strided(size, stride, dtype.value_or(get_default_dtype()), device.value_or(Device()));
+  return detail::empty_strided(size, stride, dtype.value_or(get_default_dtype()),
+                               device.value_or(get_default_device()));
 }
 
 static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> /*layout*/,
@@ -237,8 +238,9 @@ namespace {
 Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*), const TensorOptions& o) {
   checked_numel(sizes);
   const size_t nbytes = static_cast<size_t>(storage_extent(sizes, strides, 0) * element_size(o.dtype()));
-  auto storage = make_intrusive<StorageImpl>(data, nbytes, o.device(), deleter, data);
-  auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), o.device());
+  const Device device = o.device_opt().value_or(kCPU);  // where the memory is, not where new tensors go
+  auto storage = make_intrusive<StorageImpl>(data, nbytes, device, deleter, data);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), device);
   impl->set_geometry(sizes, strides, 0);
   return finish_factory(Tensor(std::move(impl)), o);
 }

@@ -18,7 +18,7 @@ using Pin = std::optional<bool>;
 using Format = std::optional<MemoryFormat>;
 
 Tensor new_tensor(IntArrayRef size, Dtype dtype, Where device, ScalarType otherwise) {
-  return detail::empty_contiguous(size, dtype.value_or(otherwise), device.value_or(Device()));
+  return detail::empty_contiguous(size, dtype.value_or(otherwise), device.value_or(get_default_device()));
 }
 
 Tensor rand_generator(IntArrayRef size, const G& g, Dtype dtype, Lay, Where device, Pin) {

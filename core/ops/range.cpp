@@ -15,7 +15,7 @@ using MaybeDevice = std::optional<Device>;
 using MaybePin = std::optional<bool>;
 
 static Tensor row(int64_t size, ScalarType dtype, MaybeDevice device) {
-  return detail::empty_contiguous(size, dtype, device.value_or(Device()));
+  return detail::empty_contiguous(size, dtype, device.value_or(get_default_device()));
 }
 
 // ---- arange ----

@@ -25,7 +25,7 @@ Tensor window_of(const char* op, int64_t length, bool periodic, std::optional<Sc
   double* weights = host.data_ptr<double>();
   const double points = static_cast<double>(length) - (periodic ? 0 : 1);
   for (int64_t k = 0; k < length; ++k) weights[k] = length == 1 ? 1 : weight(static_cast<double>(k) / points);
-  return host.to(device.value_or(Device()), type);
+  return host.to(device.value_or(get_default_device()), type);
 }
 
 #define RUSH_WINDOW_TAIL                                                                           \

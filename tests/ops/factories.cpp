@@ -126,3 +126,23 @@ TEST_CASE("factories: what does not fit is a typed error") {
 }
 
 }  // namespace
+
+TEST_CASE("factories make tensors on the thread's default device unless told otherwise") {
+  const Device before = get_default_device();
+  double number = 1;
+  set_default_device(kMeta);
+  CHECK(zeros({2}).device() == Device(kMeta));
+  CHECK(randn({2}).device() == Device(kMeta));
+  CHECK(arange(3).device() == Device(kMeta));
+  CHECK(tensor({1, 2}).device() == Device(kMeta));
+  CHECK(TensorOptions().device() == Device(kMeta));
+  CHECK(zeros({2}, kCPU).device() == Device(kCPU));
+  CHECK(from_blob(&number, {1}, kFloat64).device() == Device(kCPU));  // it is where its memory is
+  CHECK(zeros_like(zeros({2}, kCPU)).device() == Device(kCPU));
+  Device other_thread(kMeta);
+  std::thread([&] { other_thread = zeros({1}).device(); }).join();
+  CHECK(other_thread == Device(kCPU));
+  set_default_device(before);
+  CHECK(zeros({1}).device().type == before.type);
+  CHECK_THROWS_AS(set_default_device(Device(kCUDA, 99)), Error);
+}
