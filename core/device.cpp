@@ -46,7 +46,7 @@ void append(std::string& out, Device device) {
 Device get_default_device() { return dispatch_state.default_device; }
 
 void set_default_device(Device device) {
-  if (device.is_cuda()) device_runtime(kCUDA);
+  concrete_device(device);  // throws when there is no such device
   dispatch_state.default_device = device;
 }
 

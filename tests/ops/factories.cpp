@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "core/dispatch/call.h"
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
@@ -125,8 +127,6 @@ TEST_CASE("factories: what does not fit is a typed error") {
   CHECK_THROWS_AS(ones({2}, requires_grad().dtype(kInt64)), Error);
 }
 
-}  // namespace
-
 TEST_CASE("factories make tensors on the thread's default device unless told otherwise") {
   const Device before = get_default_device();
   double number = 1;
@@ -146,3 +146,5 @@ TEST_CASE("factories make tensors on the thread's default device unless told oth
   CHECK(zeros({1}).device().type == before.type);
   CHECK_THROWS_AS(set_default_device(Device(kCUDA, 99)), Error);
 }
+
+}  // namespace
