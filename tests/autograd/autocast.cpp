@@ -14,7 +14,7 @@ using autocast::Autocast;
 
 namespace {
 
-Tensor leaf(IntArrayRef sizes) { return randn(sizes).requires_grad_(); }
+Tensor random_leaf(IntArrayRef sizes) { return randn(sizes).requires_grad_(); }
 
 bool is_on() { return autocast::is_autocast_enabled(kCPU); }
 
@@ -33,7 +33,7 @@ TEST_CASE("results have the dtypes that PyTorch's lists give them") {
 
 TEST_CASE("the result is that of casts written out") {
   manual_seed(1);
-  const Tensor x = randn({5, 8}), w = leaf({3, 8}), b = leaf({3});
+  const Tensor x = randn({5, 8}), w = random_leaf({3, 8}), b = random_leaf({3});
   const Tensor v = w.detach().clone().requires_grad_(), c = b.detach().clone().requires_grad_();
   Tensor loss;
   {
@@ -124,7 +124,7 @@ TEST_CASE("bad dtypes and device types are refused, and nothing changes") {
 }
 
 TEST_CASE("weights are cast once until the outermost scope ends") {
-  const Tensor w = leaf({3, 3}), x = rand({3, 3});
+  const Tensor w = random_leaf({3, 3}), x = rand({3, 3});
   {
     const Autocast lower(kCPU);
     const Tensor first = autocast::cached_cast(kBFloat16, w, kCPU);
@@ -191,7 +191,7 @@ TEST_CASE("a thread begins with autocast off and keeps its own") {
 }
 
 TEST_CASE("the backward pass runs in the state of who starts it") {
-  const Tensor w = leaf({2, 2});
+  const Tensor w = random_leaf({2, 2});
   std::vector<bool> states;
   const auto result = [&] {
     const Autocast lower(kCPU);
@@ -210,7 +210,7 @@ TEST_CASE("the backward pass runs in the state of who starts it") {
 
 TEST_CASE("a checkpointed function runs again as it ran first") {
   manual_seed(2);
-  const Tensor x = leaf({4, 4}), w = leaf({4, 4});
+  const Tensor x = random_leaf({4, 4}), w = random_leaf({4, 4});
   const auto fn = [&](const Tensor& t) { return mm(mm(t, w).tanh(), w); };
   Tensor plain, checkpointed;
   {
@@ -274,7 +274,7 @@ Tensor run(const Tensor& x, bool enabled) {
 }  // namespace
 
 TEST_CASE("custom functions take part in autocast as custom_fwd and custom_bwd let them") {
-  const Tensor x = leaf({3, 3});
+  const Tensor x = random_leaf({3, 3});
   run<Plain>(x, true);
   CHECK(seen.product == kBFloat16);
   CHECK_FALSE(seen.backward_on);
