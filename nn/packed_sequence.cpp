@@ -16,7 +16,7 @@ std::vector<int64_t> to_vector(const Tensor& integers) {
   return {own.data_ptr<int64_t>(), own.data_ptr<int64_t>() + own.numel()};
 }
 
-Tensor to_tensor(const std::vector<int64_t>& values) { return tensor(ArrayRef<int64_t>(values)); }
+Tensor to_tensor(const std::vector<int64_t>& values) { return tensor(ArrayRef<int64_t>(values), kCPU); }
 
 // `input` with `before` and `after` more elements along one dimension.
 Tensor pad_along(const Tensor& input, int64_t dim, int64_t before, int64_t after, double value) {

@@ -49,7 +49,11 @@ static bool takes_any_device(std::string_view name) {
                                                 "_ctc_loss_backward",
                                                 "_pack_padded_sequence",
                                                 "set_data",
-                                                "multinomial"};
+                                                "multinomial",
+                                                "rnn_tanh",
+                                                "rnn_relu",
+                                                "gru",
+                                                "lstm"};
   name.remove_prefix(std::string_view("aten::").size());
   name = name.substr(0, name.find('.'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);

@@ -1,6 +1,7 @@
 #include "tests/cuda/default_device.h"
 
-#include <cstdlib>
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -9,45 +10,63 @@
 #include "backends/cuda/memory/memory.h"
 #include "core/cuda.h"
 #include "core/device.h"
+#include "core/dispatch/op.h"
 
 namespace rush::testing {
 
 namespace {
 
-// Keeps what is freed, by size: the driver takes long to make managed memory. As every call waits for its kernels, a
-// block that is free is no longer in use.
-class ManagedAllocator : public cuda::CUDAAllocator {
+// Pinned memory of the host, which the GPU reads and writes over the bus: no page ever moves. It is taken in chunks and
+// handed out in powers of two, because the driver takes long. As every call waits for its kernels, a block that was
+// freed is no longer in use.
+class MappedAllocator : public cuda::CUDAAllocator {
  public:
   void* malloc(size_t nbytes, int /*device*/, cudaStream_t /*stream*/) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<void*>& kept = free_[rounded(nbytes)];
-    if (!kept.empty()) {
-      void* data = kept.back();
-      kept.pop_back();
-      return data;
+    const size_t size = std::bit_ceil(std::max(nbytes, kSmallest));
+    std::vector<void*>& kept = free_[size];
+    if (kept.empty() && size >= kChunk) kept.push_back(from_driver(size));
+    if (kept.empty()) {
+      if (left_ < size) {
+        chunk_ = static_cast<char*>(from_driver(kChunk));
+        left_ = kChunk;
+      }
+      kept.push_back(chunk_);
+      chunk_ += size;
+      left_ -= size;
     }
-    void* data = nullptr;
-    const cudaError_t status = cudaMallocManaged(&data, rounded(nbytes));
-    RUSH_CHECK_AS(OutOfMemoryError, status == cudaSuccess, "no managed memory of ", nbytes, " bytes");
+    void* data = kept.back();
+    kept.pop_back();
     return data;
   }
   void free(void* data, size_t nbytes, int /*device*/, cudaStream_t /*stream*/) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    free_[rounded(nbytes)].push_back(data);
+    free_[std::bit_ceil(std::max(nbytes, kSmallest))].push_back(data);
   }
 
  private:
-  static size_t rounded(size_t nbytes) { return (nbytes + 511) / 512 * 512; }
+  static constexpr size_t kSmallest = 512, kChunk = size_t{64} << 20;
+
+  static void* from_driver(size_t size) {
+    void* data = nullptr;
+    const cudaError_t status = cudaHostAlloc(&data, size, cudaHostAllocPortable | cudaHostAllocMapped);
+    RUSH_CHECK_AS(OutOfMemoryError, status == cudaSuccess, "no pinned memory of ", size, " bytes");
+    return data;
+  }
+
   std::mutex mutex_;
   std::map<size_t, std::vector<void*>> free_;
+  char* chunk_ = nullptr;
+  size_t left_ = 0;
 };
 
 }  // namespace
 
 bool use_cuda_by_default() {
-  ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);  // before the driver is asked anything
   if (!cuda::is_available()) return false;
-  static auto* allocator = new ManagedAllocator;  // outlives every tensor
+  wait_for_each_call = true;
+  devices_to_check |= DispatchKey::CUDA;
+  static auto* allocator = new MappedAllocator;  // outlives every tensor
   cuda::change_current_allocator(allocator);
   set_default_device(kCUDA);
   return true;

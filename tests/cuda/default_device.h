@@ -6,8 +6,8 @@ namespace rush::testing {
 // Note [Tests on both devices]
 // The tests of tests/ops, nn, optim and autograd are written for the default device: they make tensors by factories,
 // fill some of them in memory, and read what comes out. Run with RUSH_TEST_DEVICE=cuda they do the same on a GPU, as
-// they stand: the default device is CUDA, its memory is managed by the driver, so that the host can read and write it,
-// and each operator waits for its kernels, so that errors are thrown where they are expected.
+// they stand: the default device is CUDA, its memory is pinned memory of the host, and each operator waits for its
+// kernels (as with CUDA_LAUNCH_BLOCKING=1), so that errors are thrown where they are expected.
 
 // Prepares this process for such a run. False when there is no GPU, or the backend is not built.
 bool use_cuda_by_default();

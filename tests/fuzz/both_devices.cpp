@@ -214,8 +214,13 @@ std::string difference(const OpBase& op, const Stack& arguments, Device device) 
   const bool values = is_tame(arguments) && !has_free_values(op.name());
   Stack twin;
   for (const Value& value : arguments) twin.push_back(on_device(value, device));
-  const Outcome cpu = call(op, arguments, false), gpu = call(op, twin, true);
-  if (cpu.error_type == &typeid(OutOfMemoryError) || gpu.error_type == &typeid(OutOfMemoryError)) return "";
+  const Outcome cpu = call(op, arguments, false);
+  if (cpu.error_type == &typeid(OutOfMemoryError)) return "";
+  const Outcome gpu = call(op, twin, true);
+  if (gpu.error_type == &typeid(OutOfMemoryError)) return "";
+  // Only the GPU transforms float16, so the CPU speaks of that before anything else.
+  if (op.name().starts_with("aten::fft_") && cpu.error.find("not supported for float16") != std::string::npos)
+    return "";
   // A kernel says late which index is out of range: on the GPU a later check may speak first.
   if (cpu.error_type == &typeid(IndexError) && gpu.error_type) return "";
   if (cpu.error_type != gpu.error_type) {

@@ -8,7 +8,7 @@ using namespace rush::nn;
 using namespace rush::nn::utils::rnn;
 using namespace rush_tests;
 
-Tensor lengths_of(const std::vector<int64_t>& lengths) { return tensor(ArrayRef<int64_t>(lengths)); }
+Tensor lengths_of(const std::vector<int64_t>& lengths) { return tensor(ArrayRef<int64_t>(lengths), kCPU); }
 
 // Calls with the state (h, c).
 auto with_state() {
@@ -121,26 +121,26 @@ TEST_CASE("packing keeps what belongs to a sequence, padding puts it back") {
   const Tensor x = arange(1, 25).view({3, 4, 2});
   const PackedSequence sorted = pack_padded_sequence(x, lengths_of({4, 2, 1}), /*batch_first=*/true);
   CHECK(sorted.batch_sizes().equal(lengths_of({3, 2, 1, 1})));
-  CHECK(sorted.data().select(1, 0).equal(lengths_of({1, 9, 17, 3, 11, 5, 7})));
+  CHECK(sorted.data().select(1, 0).equal(tensor({1, 9, 17, 3, 11, 5, 7})));
   CHECK(!sorted.sorted_indices().defined());
 
   const PackedSequence unsorted = pack_padded_sequence(x, lengths_of({1, 4, 2}), true, /*enforce_sorted=*/false);
   CHECK(unsorted.batch_sizes().equal(lengths_of({3, 2, 1, 1})));
-  CHECK(unsorted.sorted_indices().equal(lengths_of({1, 2, 0})));
-  CHECK(unsorted.unsorted_indices().equal(lengths_of({2, 0, 1})));
-  CHECK(unsorted.data().select(1, 0).equal(lengths_of({9, 17, 1, 11, 19, 13, 15})));
+  CHECK(unsorted.sorted_indices().equal(tensor({1, 2, 0})));
+  CHECK(unsorted.unsorted_indices().equal(tensor({2, 0, 1})));
+  CHECK(unsorted.data().select(1, 0).equal(tensor({9, 17, 1, 11, 19, 13, 15})));
   const auto [padded, lengths] = pad_packed_sequence(unsorted, true, -1, 5);
   CHECK(lengths.equal(lengths_of({1, 4, 2})));
   CHECK(padded.sizes() == IntArrayRef({3, 5, 2}));
-  CHECK(padded.select(2, 0).equal(lengths_of({1, -1, -1, -1, -1, 9, 11, 13, 15, -1, 17, 19, -1, -1, -1}).view({3, 5})));
+  CHECK(padded.select(2, 0).equal(tensor({1, -1, -1, -1, -1, 9, 11, 13, 15, -1, 17, 19, -1, -1, -1}).view({3, 5})));
   CHECK(unsorted.to(kFloat64).data().scalar_type() == kFloat64);
 }
 
 TEST_CASE("sequences are padded on either side, packed, and taken out again") {
-  const std::vector<Tensor> sequences = {lengths_of({1}), lengths_of({2, 3, 4}), lengths_of({5, 6})};
-  CHECK(pad_sequence(sequences, true).equal(lengths_of({1, 0, 0, 2, 3, 4, 5, 6, 0}).view({3, 3})));
-  CHECK(pad_sequence(sequences, false, 9, "left").equal(lengths_of({9, 2, 9, 9, 3, 5, 1, 4, 6}).view({3, 3})));
-  CHECK(pack_sequence(sequences, false).data().equal(lengths_of({2, 5, 1, 3, 6, 4})));
+  const std::vector<Tensor> sequences = {tensor({1}), tensor({2, 3, 4}), tensor({5, 6})};
+  CHECK(pad_sequence(sequences, true).equal(tensor({1, 0, 0, 2, 3, 4, 5, 6, 0}).view({3, 3})));
+  CHECK(pad_sequence(sequences, false, 9, "left").equal(tensor({9, 2, 9, 9, 3, 5, 1, 4, 6}).view({3, 3})));
+  CHECK(pack_sequence(sequences, false).data().equal(tensor({2, 5, 1, 3, 6, 4})));
   const std::vector<Tensor> again = unpad_sequence(pad_sequence(sequences), lengths_of({1, 3, 2}));
   for (size_t i = 0; i < 3; ++i) CHECK(again[i].equal(sequences[i]));
 }

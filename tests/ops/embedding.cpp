@@ -22,7 +22,7 @@ TEST_CASE("embedding looks rows up") {
   CHECK(embedding(table.to(kBFloat16), tensor({0})).scalar_type() == kBFloat16);
   CHECK(embedding(empty({4, 2}, kMeta), empty({5}, TensorOptions(kInt64).device(kMeta))).sizes() ==
         IntArrayRef({5, 2}));
-  CHECK_THROWS_WITH_AS(embedding(table, tensor({4})), "embedding: index 4 is out of bounds for dimension 0 of size 4",
+  CHECK_THROWS_WITH_AS(embedding(table, tensor({4})), doctest::Contains("embedding: index 4 is out of bounds for"),
                        IndexError);
   CHECK_THROWS_AS(embedding(table, tensor({-1})), IndexError);
   CHECK_THROWS_AS(embedding(table, tensor({1.0})), TypeError);
@@ -88,9 +88,11 @@ TEST_CASE("embedding_bag: bad input") {
   const Tensor table = counting({3, 2}), at = bag_indices(), bags = bag_offsets();
   CHECK_THROWS_AS(embedding_bag(table, tensor({3}), tensor({0})), IndexError);
   CHECK_THROWS_AS(embedding_bag(table, tensor({-1}), tensor({0})), IndexError);
-  CHECK_THROWS_AS(embedding_bag(table, at, tensor({1, 2})), ValueError);
-  CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 3, 2})), ValueError);
-  CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 6})), ValueError);
+  if (table.device().is_cpu()) {  // where the offsets can be read without waiting
+    CHECK_THROWS_AS(embedding_bag(table, at, tensor({1, 2})), ValueError);
+    CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 3, 2})), ValueError);
+    CHECK_THROWS_AS(embedding_bag(table, at, tensor({0, 6})), ValueError);
+  }
   CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 3), ValueError);
   CHECK_THROWS_AS(embedding_bag(table, at, bags, true, 2), ValueError);
   CHECK_THROWS_AS(embedding_bag(table, at, bags, false, 1, false, zeros({5}, kFloat64)), ValueError);
