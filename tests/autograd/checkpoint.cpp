@@ -66,6 +66,7 @@ TEST_CASE("it keeps only the inputs, and frees what it recomputed") {
     for (int i = 0; i < 20; ++i) y = y.sin();
     return y;
   };
+  if (!x.device().is_cpu()) return;  // the memory is not the CPU's
   const int64_t start = allocated();
   Tensor plain = deep(x);
   CHECK(allocated() - start >= 20 * 8000);

@@ -1,6 +1,9 @@
 // Fourier transforms on the GPU against the CPU's.
 #include "core/ops/fft.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "backends/cuda/check.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/stream/current_stream.h"
@@ -120,6 +123,8 @@ TEST_CASE("cuda: cuFFT's plans are kept, and as many as allowed" * doctest::skip
 }
 
 TEST_CASE("cuda: what is planned can be captured and replayed" * doctest::skip(!cuda::is_available())) {
+  const char* conf = std::getenv("RUSH_CUDA_ALLOC_CONF");
+  if (conf && std::string_view(conf) == "passthrough:True") return;  // the driver gives no memory during a capture
   const Tensor x = numbers({4, 96}, kComplex64, -1, 1), y = numbers({4, 96}, kComplex64, 2, 3);
   const cuda::CUDAStream side = cuda::getStreamFromPool();
   const cuda::CUDAStreamGuard guard(side);

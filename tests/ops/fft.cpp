@@ -216,7 +216,7 @@ TEST_CASE("fft: called from several threads at once") {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(thrown == std::vector<std::string>(4));
+  for (const std::string& message : thrown) CHECK(message == "");
   for (const double error : errors) CHECK(error < 1e-10);
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("fft: bad input") {
   CHECK_THROWS_AS(fft::fft(tensor(1.0)), IndexError);
   CHECK_THROWS_AS(fft::rfft(z), TypeError);
   CHECK_THROWS_AS(fft::ihfft2(z), TypeError);
-  CHECK_THROWS_AS(fft::fft(x.to(kFloat16)), TypeError);
+  if (x.device().is_cpu()) CHECK_THROWS_AS(fft::fft(x.to(kFloat16)), TypeError);
   CHECK_THROWS_AS(fft::rfft(x.to(kBFloat16)), TypeError);
   CHECK_THROWS_AS(fft::fftn(z, {2, 2}, {0}), ValueError);
   CHECK_THROWS_AS(fft::fftn(z, {2, 2, 2}), ValueError);

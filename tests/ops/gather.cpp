@@ -96,14 +96,15 @@ TEST_CASE("take_along_dim broadcasts outside the dimension") {
 TEST_CASE("scatter writes, adds, multiplies") {
   const Tensor x = counting({2, 3}), index = tensor({2, 0, 1, 1}).view({2, 2});
   const Tensor src = tensor({10.0, 20.0, 30.0, 40.0, 50.0, 60.0}, kFloat64).view({2, 3});
-  CHECK(values(scatter(x, 1, index, src)) == Doubles{20, 1, 10, 3, 50, 5});
+  const bool in_order = x.device().is_cpu();  // a GPU writes what goes to one place in any order
+  if (in_order) CHECK(values(scatter(x, 1, index, src)) == Doubles{20, 1, 10, 3, 50, 5});
   CHECK(values(scatter(x, 1, index, 9)) == Doubles{9, 1, 9, 3, 9, 5});
   CHECK(values(scatter_add(x, 1, index, src)) == Doubles{20, 1, 12, 3, 94, 5});
   CHECK(values(scatter(x, 1, index, src, "add")) == Doubles{20, 1, 12, 3, 94, 5});
   CHECK(values(scatter(x, 1, index, src, "multiply")) == Doubles{0, 1, 20, 3, 8000, 5});
   CHECK(values(scatter(x, 1, index, 2, "add")) == Doubles{2, 1, 4, 3, 8, 5});
   CHECK(values(scatter(x, 1, index, 2, "multiply")) == Doubles{0, 1, 4, 3, 16, 5});
-  CHECK(values(x.t().clone().scatter_(0, index.t(), src.t())) == Doubles{20, 3, 1, 50, 10, 5});
+  if (in_order) CHECK(values(x.t().clone().scatter_(0, index.t(), src.t())) == Doubles{20, 3, 1, 50, 10, 5});
   CHECK(values(scatter(x, 1, zeros({2, 0}, kInt64), src)) == values(x));
   Tensor y = x.clone();
   y.scatter_(1, tensor({1, 2, 0, 1, 2, 0}).view({2, 3}), y);

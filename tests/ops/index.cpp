@@ -111,7 +111,9 @@ TEST_CASE("index_put: many additions to few places, on several threads, equal a 
       expected[static_cast<size_t>((i * i) % 11 * width + c)] += std::cos(static_cast<double>(i * width + c));
     }
   }
-  CHECK(values(index_put(zeros({11, width}, kFloat64), Indices{at}, source, true)) == expected);
+  const Doubles sums = values(index_put(zeros({11, width}, kFloat64), Indices{at}, source, true));
+  const double bound = source.device().is_cpu() ? 0 : 1e-10;  // a GPU adds in another order
+  for (size_t i = 0; i < sums.size(); ++i) CHECK(std::abs(sums[i] - expected[i]) <= bound);
 }
 
 TEST_CASE("take and put address a tensor as one dimension") {

@@ -27,7 +27,9 @@ TEST_CASE("searchsorted checks its input") {
   CHECK_THROWS_AS(searchsorted(row, x, false, false, "middle"), ValueError);
   CHECK_THROWS_AS(searchsorted(row, x, false, true, "left"), ValueError);
   CHECK_THROWS_AS(searchsorted(row, x, false, false, std::nullopt, tensor({0, 1}).to(kInt64)), ValueError);
-  CHECK_THROWS_AS(searchsorted(row, x, false, false, std::nullopt, tensor({0, 1, 3}).to(kInt64)), IndexError);
+  if (x.device().is_cpu()) {  // a kernel on the GPU sees only the entries that it comes by
+    CHECK_THROWS_AS(searchsorted(row, x, false, false, std::nullopt, tensor({0, 1, 3}).to(kInt64)), IndexError);
+  }
   CHECK_THROWS_AS(searchsorted(row, x, false, false, std::nullopt, tensor({0, 1, 2}).to(kInt32)), TypeError);
   CHECK_THROWS_AS(bucketize(x, row.view({1, 3})), ValueError);
 }

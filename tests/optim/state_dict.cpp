@@ -147,7 +147,7 @@ TEST_CASE("parameters are numbered across groups, and keys are PyTorch's with do
   const StateDict dict = adam->state_dict();
   CHECK(dict["param_groups.1.lr"].item<double>() == 0.2);
   CHECK(dict["param_groups.1.params"].item<int64_t>() == 2);
-  CHECK(dict["param_groups.0.betas"].equal(tensor({0.9, 0.999}, kFloat64)));
+  CHECK(dict["param_groups.0.betas"].equal(tensor({0.9, 0.999}, dtype(kFloat64).device(kCPU))));
   CHECK(dict["state.2.step"].item<int64_t>() == 1);
   CHECK(dict["state.2.max_exp_avg_sq"].sizes().empty());
   CHECK(!dict.contains("state.0.step"));  // it had no gradient

@@ -109,6 +109,9 @@ struct IndicesLoop {
   template <class T>
   static void run(const Tensor& out, int64_t columns, int64_t offset, bool upper) {
     const int64_t count = out.sizes()[1];
+    // Offsets from `columns` on select the same as `columns`, and those below -count, which is at most minus the number
+    // of rows where the upper triangle has elements, the same as -count: so that sums of them do not overflow.
+    offset = std::min(upper ? std::max(offset, -count) : offset, columns);
     for_each_index(upper ? "triu_indices" : "tril_indices", count,
                    TriangleIndices<T>{{columns, offset, upper}, count, out.data_ptr<T>()});
   }
