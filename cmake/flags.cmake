@@ -34,8 +34,8 @@ endif()
 function(rush_optimize target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
 endfunction()
-# For code whose time goes into what it calls. GCC's -Og with two of -O1's transformations takes two thirds of -O1's
-# time; without them small tensors feel it.
+# For programs and tests, whose time goes into what they call: GCC's -Og with two of -O1's transformations takes two
+# thirds of -O1's time.
 function(rush_optimize_lightly target)
   set(options $<IF:$<CXX_COMPILER_ID:GNU>,-Og;-ftree-sra;-finline-functions-called-once,-O1>)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:${options}>")
