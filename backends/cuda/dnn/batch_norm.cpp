@@ -62,7 +62,7 @@ Tensor given_or_empty(const Tensor& t, const Tensor& like) {
 bool dnn_batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,
                     const Tensor& input, const Tensor& weight, const Tensor& bias, double eps, bool rounded,
                     const ChannelLayout& layout) {
-  if (rounded || !fits(input, layout)) return false;
+  if (rounded || eps < CUDNN_BN_MIN_EPSILON || !fits(input, layout)) return false;
   const Tensor scale = given_or_full(weight, mean, 1), shift = given_or_full(bias, mean, 0);
   // The running statistics, moved all the way, are the batch's mean and unbiased variance.
   const Tensor moved_mean = detail::empty_contiguous(mean.sizes(), mean.scalar_type(), mean.device());

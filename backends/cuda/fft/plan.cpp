@@ -67,6 +67,16 @@ ElementTypes element_types(const FftProblem& p) {
   return {p.type == FftType::R2c ? real : complex, p.type == FftType::C2r ? real : complex, complex};
 }
 
+// cuFFT launches in the thread's driver context, which a thread that has not called the runtime yet does not have.
+void enter_context() {
+  thread_local bool entered = false;
+  if (entered) return;
+  int device = 0;
+  RUSH_CUDA_CHECK(cudaGetDevice(&device));
+  RUSH_CUDA_CHECK(cudaSetDevice(device));
+  entered = true;
+}
+
 class FftPlan {
  public:
   explicit FftPlan(const FftProblem& p) {
@@ -91,6 +101,7 @@ class FftPlan {
 
   // The caller holds the cache's lock: stream and work area belong to the handle.
   void run(cudaStream_t stream, void* in, void* out, bool forward) const {
+    enter_context();
     const Scratch work(work_size_);
     RUSH_CUFFT_CHECK(cufftSetStream(handle_, stream));
     RUSH_CUFFT_CHECK(cufftSetWorkArea(handle_, work.data()));

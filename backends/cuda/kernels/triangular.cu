@@ -72,18 +72,21 @@ struct TriangleRows {
 
   // How many of the rows 0, ..., i - 1 elements there are: row r has clamp(r + offset + 1) of the lower triangle, and
   // columns - clamp(r + offset) of the upper one, clamped to [0, columns].
-  __device__ int64_t before(int64_t i) const {
-    return upper ? i * columns - clamped_sum(offset, i) : clamped_sum(offset + 1, i);
+  // Unsigned, because twice as many as there are must not overflow.
+  __device__ uint64_t before(int64_t i) const {
+    return upper ? static_cast<uint64_t>(i) * static_cast<uint64_t>(columns) - clamped_sum(offset, i)
+                 : clamped_sum(offset + 1, i);
   }
   __device__ int64_t first_column(int64_t i) const { return upper ? min(max(i + offset, int64_t{0}), columns) : 0; }
 
  private:
   // The sum of clamp(k + start, 0, columns) for k in [0, count).
-  __device__ int64_t clamped_sum(int64_t start, int64_t count) const {
+  __device__ uint64_t clamped_sum(int64_t start, int64_t count) const {
     const int64_t first = min(max(-start, int64_t{0}), count);     // the values below are 0
     const int64_t last = min(max(columns - start, first), count);  // from here on they are `columns`
-    const int64_t low = first + start, high = last - 1 + start;
-    return (last - first) * (low + high) / 2 + (count - last) * columns;
+    const auto low = static_cast<uint64_t>(first + start), high = static_cast<uint64_t>(last - 1 + start);
+    return static_cast<uint64_t>(last - first) * (low + high) / 2 +
+           static_cast<uint64_t>(count - last) * static_cast<uint64_t>(columns);
   }
 };
 
@@ -95,13 +98,14 @@ struct TriangleIndices {
   __device__ void operator()(int64_t n) const {
     // The last row with at most n elements before it; empty rows before the first come out as well.
     int64_t low = 0, high = 1;
-    while (rows.before(high) <= n) high *= 2;
+    const auto place = static_cast<uint64_t>(n);
+    while (high < INT64_MAX && rows.before(high) <= place) high = high > INT64_MAX / 2 ? INT64_MAX : high * 2;
     while (high - low > 1) {
       const int64_t middle = low + (high - low) / 2;
-      (rows.before(middle) <= n ? low : high) = middle;
+      (rows.before(middle) <= place ? low : high) = middle;
     }
     out[n] = static_cast<T>(low);
-    out[count + n] = static_cast<T>(rows.first_column(low) + n - rows.before(low));
+    out[count + n] = static_cast<T>(rows.first_column(low) + n - static_cast<int64_t>(rows.before(low)));
   }
 };
 
@@ -109,9 +113,6 @@ struct IndicesLoop {
   template <class T>
   static void run(const Tensor& out, int64_t columns, int64_t offset, bool upper) {
     const int64_t count = out.sizes()[1];
-    // Offsets from `columns` on select the same as `columns`, and those below -count, which is at most minus the number
-    // of rows where the upper triangle has elements, the same as -count: so that sums of them do not overflow.
-    offset = std::min(upper ? std::max(offset, -count) : offset, columns);
     for_each_index(upper ? "triu_indices" : "tril_indices", count,
                    TriangleIndices<T>{{columns, offset, upper}, count, out.data_ptr<T>()});
   }
