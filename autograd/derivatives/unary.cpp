@@ -229,7 +229,10 @@ struct PolygammaBackward final : Node {  // the next polygamma
     n = order;
     self = x;
   }
-  Tensors apply(const Tensors& g) override { return {g[0] * polygamma(n + 1, self.get())}; }
+  Tensors apply(const Tensors& g) override {
+    RUSH_CHECK_VALUE(n < INT64_MAX, "polygamma: derivative number ", n, " has no next one that can be counted");
+    return {g[0] * polygamma(n + 1, self.get())};
+  }
 };
 
 void register_elementary(Registry& r) {

@@ -85,7 +85,9 @@ Tensor cut_source(const Tensor& self, const Tensor& index, const Tensor& src, co
   RUSH_CHECK_VALUE(src.device() == self.device(), op, ": the source is on ", src.device(), ", the tensor on ",
                    self.device());
   bool covers = std::max<int64_t>(src.dim(), 1) == std::max<int64_t>(index.dim(), 1);
-  for (int64_t d = 0; covers && d < index.dim(); ++d) covers = index.size(d) <= (src.dim() > 0 ? src.size(d) : 1);
+  // A 0-dimensional tensor counts as one of one element.
+  const auto size = [](const Tensor& t, int64_t d) { return t.dim() > 0 ? t.size(d) : 1; };
+  for (int64_t d = 0; covers && d < std::max<int64_t>(index.dim(), 1); ++d) covers = size(index, d) <= size(src, d);
   RUSH_CHECK_VALUE(covers, op, ": a source of shape ", src.sizes(), " does not cover an index of shape ",
                    index.sizes());
   const DimVector strides = src.dim() == index.dim() ? DimVector(src.strides()) : DimVector(index.dim(), 1);

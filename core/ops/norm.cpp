@@ -136,9 +136,10 @@ static kernels::GroupLayout group_layout(const char* op, const Tensor& input, in
                                          int64_t groups) {
   detail::check_norm_input(op, input);
   RUSH_CHECK_VALUE(groups > 0 && C % groups == 0, op, ": ", C, " channels cannot be divided into ", groups, " groups");
-  RUSH_CHECK_VALUE(N >= 0 && C >= 0 && HxW >= 0 && input.numel() == checked_numel({N, C, HxW}), op,
-                   ": an input of shape ", input.sizes(), " does not hold ", N, " samples of ", C, " channels of ", HxW,
-                   " elements");
+  RUSH_CHECK_VALUE(N >= 0 && C >= 0 && HxW >= 0 && input.numel() == checked_numel({N, C, HxW}) &&
+                       checked_numel({C, HxW}) >= 0,  // throws where a sample's size overflows
+                   op, ": an input of shape ", input.sizes(), " does not hold ", N, " samples of ", C, " channels of ",
+                   HxW, " elements");
   return {N, groups, C / groups, HxW};
 }
 

@@ -46,7 +46,8 @@ static void check_floating(const Tensor& self, const char* op) {
 // A complex tensor as its real and imaginary parts.
 static Tensor as_real(const Tensor& self) {
   DimVector sizes(self.sizes()), strides(self.strides());
-  for (int64_t& stride : strides) stride *= 2;
+  // Beside a size of 0 a stride may be anything: it wraps around.
+  for (int64_t& stride : strides) stride = static_cast<int64_t>(2 * static_cast<uint64_t>(stride));
   sizes.push_back(2);
   strides.push_back(1);
   return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides, self.storage_offset() * 2);

@@ -121,6 +121,7 @@ TEST_CASE("scatter writes, adds, multiplies") {
   // A number covers an index of one element.
   CHECK_THROWS_AS(full({}, 1.0, kFloat64).scatter_(0, zeros({2}, kInt64), full({}, 2.0, kFloat64)), ValueError);
   CHECK(full({}, 1.0, kFloat64).scatter_(0, zeros({1}, kInt64), full({}, 2.0, kFloat64)).item<double>() == 2);
+  CHECK_THROWS_AS(tensor({1}).scatter_(0, scalar_tensor(0, kInt64), zeros({0}, kInt64)), ValueError);
   CHECK_THROWS_AS(one_hot(full({1}, std::numeric_limits<int64_t>::max(), kInt64)), ValueError);
   CHECK_THROWS_AS(y.select(0, 0).expand({2, 3}).scatter_(0, zeros({1, 3}, kInt64), 1), ValueError);
   CHECK(values(y) == before);
