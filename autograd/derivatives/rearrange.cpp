@@ -16,6 +16,7 @@ struct FlipBackward final : Node {
 struct RollBackward final : Node {
   DimVector shifts, dims;
   void save(const Tensor& self, IntArrayRef by, IntArrayRef along) {
+    if (!along.empty() && along.size() != by.size()) return;  // the call will throw
     for (size_t i = 0; i < by.size(); ++i) {
       const int64_t size = along.empty() ? self.numel() : self.size(along[i]);
       shifts.push_back(size > 0 ? -(by[i] % size) : 0);  // the smallest integer has no negative

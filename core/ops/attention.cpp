@@ -126,12 +126,15 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
 
 // The mask as numbers to add, expanded to (B, H, L, S).
 Tensor additive_mask(const Tensor& mask, const Tensor& query, const Tensor& key) {
+  const DimVector sizes = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  RUSH_CHECK_VALUE(broadcast_shapes(mask.sizes(), sizes, kOp) == sizes, kOp, ": a mask of shape ", mask.sizes(),
+                   " does not expand to ", sizes);
   Tensor numbers = mask;
   if (mask.scalar_type() == kBool) {
     constexpr double hidden = -std::numeric_limits<double>::infinity();
     numbers = zeros(mask.sizes(), query.options()).masked_fill(mask.logical_not(), hidden);
   }
-  return expand_as_strided(numbers, {query.size(0), query.size(1), query.size(2), key.size(2)});
+  return expand_as_strided(numbers, sizes);
 }
 
 void check_fused(const char* op, const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p) {

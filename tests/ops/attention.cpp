@@ -82,6 +82,9 @@ TEST_CASE("scaled_dot_product_attention: bad input") {
   CHECK_THROWS_AS(scaled_dot_product_attention(t, t, t, ones({3, 3}), 0, true), ValueError);
   CHECK_THROWS_AS(scaled_dot_product_attention(t, t, t, ones({3, 3}, kInt64)), TypeError);
   CHECK_THROWS_AS(scaled_dot_product_attention(t, t, t, std::nullopt, 1.5), ValueError);
+  const Tensor q = ones({1, 1, 4, 8});
+  CHECK_THROWS_AS(ops::_scaled_dot_product_flash_attention_for_cpu(q, q, q, 0, false, ones({1, 1, 2, 4}), std::nullopt),
+                  ValueError);
 }
 
 }  // namespace

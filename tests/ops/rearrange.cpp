@@ -60,6 +60,7 @@ TEST_CASE("rearranging: what does not fit is a typed error") {
   CHECK_THROWS_AS(fliplr(counting({3})), ValueError);
   CHECK_THROWS_AS(flipud(counting({})), ValueError);
   CHECK_THROWS_AS(x.roll({}), ValueError);
+  CHECK_THROWS_AS(x.clone().requires_grad_().roll({1, 2, 3}, {0}), ValueError);
   CHECK_THROWS_AS(x.roll({1, 2}), ValueError);
   CHECK_THROWS_AS(x.roll({1, 2}, {0}), ValueError);
   CHECK_THROWS_AS(x.roll({1}, {2}), IndexError);
