@@ -13,7 +13,8 @@ namespace {
 std::vector<int64_t> shown_places(int64_t size, int64_t before, int64_t after, PadMode mode) {
   std::vector<int64_t> shown(static_cast<size_t>(size + before + after));
   for (size_t o = 0; o < shown.size(); ++o) {
-    const int64_t i = static_cast<int64_t>(o) - before;
+    // A crop of more than there is may wrap around: clamped, it shows some place all the same.
+    const auto i = static_cast<int64_t>(o - static_cast<size_t>(before));
     if (mode == PadMode::Replicate) {
       shown[o] = std::clamp<int64_t>(i, 0, size - 1);
     } else {

@@ -51,7 +51,8 @@ static Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, st
   const int64_t all = checked_numel({rows, columns});
   offset = std::clamp(offset, -rows, columns);  // beyond, all diagonals are alike
   const int64_t count = upper ? all - lower_count(rows, columns, offset - 1) : lower_count(rows, columns, offset);
-  const Tensor out = detail::empty_contiguous({2, count}, dtype.value_or(kInt64), device.value_or(get_default_device()));
+  const Tensor out =
+      detail::empty_contiguous({2, count}, dtype.value_or(kInt64), device.value_or(get_default_device()));
   kernels::triangle_indices(out.device().type, out, columns, offset, upper);
   return out;
 }
