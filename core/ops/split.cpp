@@ -38,7 +38,8 @@ struct Part {
     const auto clamped = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
     const int64_t start = clamped(first.value_or(0));
     const int64_t end = std::max(start, last ? clamped(*last) : size);
-    offset += start * strides[dim];
+    int64_t skipped = 0;  // overflows only where another size is 0
+    if (!__builtin_mul_overflow(start, strides[dim], &skipped)) offset += skipped;
     sizes[dim] = (end - start) / step + ((end - start) % step != 0);
     // A step past the end is taken only by an empty or single slice, where the stride means nothing.
     if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) strides[dim] = 1;
