@@ -27,11 +27,11 @@ ImageWindows make_windows(IntArrayRef image, IntArrayRef kernel, IntArrayRef dil
     windows.padding[d] = padding[d];
     windows.stride[d] = stride[d];
     int64_t room = 0, reach = 0;
-    const bool too_large = __builtin_mul_overflow(padding[d], 2, &room) ||
-                           __builtin_add_overflow(room, image[d] - 1, &room) ||
-                           __builtin_mul_overflow(dilation[d], kernel[d] - 1, &reach);
-    RUSH_CHECK_VALUE(!too_large && image[d] > 0 && room >= reach, op, ": a window of ", kernel, " with dilation ",
-                     dilation, " does not fit an image of ", image, " with padding ", padding);
+    const bool impossible = image[d] <= 0 || __builtin_mul_overflow(padding[d], 2, &room) ||
+                            __builtin_add_overflow(room, image[d] - 1, &room) ||
+                            __builtin_mul_overflow(dilation[d], kernel[d] - 1, &reach);
+    RUSH_CHECK_VALUE(!impossible && room >= reach, op, ": a window of ", kernel, " with dilation ", dilation,
+                     " does not fit an image of ", image, " with padding ", padding);
     room -= reach;
     windows.count[d] = room / stride[d] + 1;
   }
