@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/integer.h"
 #include "core/scalar_type.h"
 
 namespace rush {
@@ -59,7 +60,7 @@ class Scalar {
   bool equal(double other) const { return !is_complex() && toDouble() == other; }
   Scalar operator-() const {
     if (is_complex()) return Scalar(complex<double>(-real_, -imag_));
-    return is_floating_point() ? Scalar(-real_) : Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(integer_)));
+    return is_floating_point() ? Scalar(-real_) : Scalar(wrap_sub<int64_t>(0, integer_));
   }
 
  private:

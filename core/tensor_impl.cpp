@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/integer.h"
 
 namespace rush {
 
@@ -50,17 +51,14 @@ void TensorImpl::set_data_of(const TensorImpl& other) {
   dense_ = other.dense_;
 }
 
-// Beside a size of 0 the others may be anything: their product wraps around, and nothing is ever found by it.
-static int64_t wrapping_product(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
+// Below, beside a size of 0 the others may be anything: their product wraps around, and nothing is ever found by it.
 
 DimVector contiguous_strides(IntArrayRef sizes) {
   DimVector strides(sizes.size(), 1);
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = stride;
-    stride = wrapping_product(stride, std::max<int64_t>(sizes[i], 1));
+    stride = wrap_mul<int64_t>(stride, std::max<int64_t>(sizes[i], 1));
   }
   return strides;
 }
@@ -73,7 +71,7 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
   int64_t stride = 1;
   const auto place = [&](size_t d) {
     strides[d] = stride;
-    stride = wrapping_product(stride, std::max<int64_t>(sizes[d], 1));
+    stride = wrap_mul<int64_t>(stride, std::max<int64_t>(sizes[d], 1));
   };
   place(1);
   for (size_t d = dims - 1; d >= 2; --d) place(d);
@@ -112,7 +110,7 @@ bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {
     if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     contiguous = contiguous && strides[i] == expected;
-    expected = wrapping_product(expected, sizes[i]);
+    expected = wrap_mul<int64_t>(expected, sizes[i]);
   }
   return contiguous;
 }
@@ -126,7 +124,7 @@ bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides) {
     if (sizes[d] == 0) return true;
     if (sizes[d] == 1) continue;
     if (strides[d] != expected) return false;
-    expected = wrapping_product(expected, sizes[d]);
+    expected = wrap_mul<int64_t>(expected, sizes[d]);
   }
   return true;
 }

@@ -43,10 +43,10 @@ class TensorImpl final : public IntrusiveTarget {
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const { return contiguous_; }
   bool is_non_overlapping_and_dense() const { return dense_; }
-  // Null where the storage holds nothing, whatever the offset.
+  // Of an empty tensor, where its storage starts: its offset may be anything.
   void* data() const {
     char* start = static_cast<char*>(storage_->data());
-    return start ? start + storage_offset_ * element_size(dtype_) : nullptr;
+    return numel_ > 0 ? start + storage_offset_ * element_size(dtype_) : start;
   }
   // A 0-dimensional tensor that stands for a number in the source: it promotes as a number does, not as a tensor.
   bool is_wrapped_number() const { return wrapped_number_; }

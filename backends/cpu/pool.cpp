@@ -30,6 +30,16 @@ struct Tap {
   }
 };
 
+// Calls body(tap) for every window element that lies inside the input for some output of a row; of a window larger than
+// the input, most do for none.
+template <class Body>
+void for_each_tap(const PoolAxis& w, const Body& body) {
+  const int64_t before = w.padding - (w.output - 1) * w.stride;  // what the last window, too, has in the padding
+  const int64_t first = before > 0 ? (before + w.dilation - 1) / w.dilation : 0;
+  const int64_t last = std::min(w.kernel, (w.input + w.padding + w.dilation - 1) / w.dilation);
+  for (int64_t k = first; k < last; ++k) body(Tap(w, k));
+}
+
 // Calls body(row) for the start of every input row (in elements of a plane, before `inner`) of the windows at (d, h).
 template <class Body>
 void for_each_window_row(const PoolGeometry& g, int64_t d, int64_t h, const Body& body) {
@@ -91,11 +101,10 @@ void max_row_by_tap(const T* plane, T* best, int64_t* indices, int32_t* where, c
     where[o] = static_cast<int32_t>(first_row + width.begin(o));
   }
   for_each_window_row(g, d, h, [&](int64_t row) {
-    for (int64_t k = 0; k < width.kernel; ++k) {
-      const Tap tap(width, k);
+    for_each_tap(width, [&](const Tap& tap) {
       const auto run = width.stride == 1 ? max_of_tap<1, T> : width.stride == 2 ? max_of_tap<2, T> : max_of_tap<0, T>;
       run(plane + row, static_cast<int32_t>(row), tap, width.stride, best, where);
-    }
+    });
   });
   for (int64_t o = 0; o < width.output; ++o) indices[o] = where[o];
 }
@@ -187,7 +196,7 @@ void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
   const PoolAxis& width = g.axis[2];
   if (by_tap(g)) {
     const auto run = width.stride == 1 ? add_tap<1, T> : width.stride == 2 ? add_tap<2, T> : add_tap<0, T>;
-    for (int64_t k = 0; k < width.kernel; ++k) run(row, Tap(width, k), width.stride, acc);
+    for_each_tap(width, [&](const Tap& tap) { run(row, tap, width.stride, acc); });
     return;
   }
   for (int64_t o = 0; o < width.output; ++o) {

@@ -1,7 +1,7 @@
 // Comparisons, logic and bits of two operands, and which of them is larger.
 #pragma once
-#include "backends/functors/integer.h"
 #include "core/complex.h"
+#include "core/integer.h"
 
 namespace rush::functors {
 

@@ -9,8 +9,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/functors/integer.h"
 #include "core/complex_math.h"
+#include "core/integer.h"
 #include "core/macros.h"
 #include "core/scalar_type.h"
 

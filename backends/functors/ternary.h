@@ -2,8 +2,8 @@
 #pragma once
 #include <cmath>
 
-#include "backends/functors/integer.h"
 #include "core/complex_math.h"
+#include "core/integer.h"
 
 namespace rush::functors {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/functors/integer.h"
 #include "backends/functors/select.h"
 #include "core/complex_math.h"
+#include "core/integer.h"
 
 namespace rush::functors {
 

@@ -5,6 +5,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/ops/view.h"
 
 namespace rush {
 
@@ -29,6 +30,8 @@ static void non_finite_check_and_unscale_(TensorList grads, const Tensor& found_
     RUSH_CHECK_VALUE(grad.defined(), op, ": a gradient is undefined");
     RUSH_CHECK_TYPE(grad.scalar_type() == dtype, op, ": gradients are of ", dtype, " and ", grad.scalar_type());
     RUSH_CHECK_VALUE(grad.device() == device, op, ": gradients are on ", device, " and ", grad.device());
+    RUSH_CHECK_VALUE(!may_overlap(grad.sizes(), grad.strides()), op,
+                     ": several elements of a gradient share memory; clone it first");
   }
   std::vector<Tensor> dense;
   for (const Tensor& grad : grads) {

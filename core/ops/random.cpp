@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/dispatch/registry.h"
+#include "core/integer.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/extrema.h"
@@ -47,7 +48,7 @@ static void check_floating(const Tensor& self, const char* op) {
 static Tensor as_real(const Tensor& self) {
   DimVector sizes(self.sizes()), strides(self.strides());
   // Beside a size of 0 a stride may be anything: it wraps around.
-  for (int64_t& stride : strides) stride = static_cast<int64_t>(2 * static_cast<uint64_t>(stride));
+  for (int64_t& stride : strides) stride = wrap_mul<int64_t>(stride, 2);
   sizes.push_back(2);
   strides.push_back(1);
   return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides, self.storage_offset() * 2);

@@ -1,5 +1,6 @@
 // Views of parts of a tensor, and the gradients of such parts.
 #include "core/dispatch/registry.h"
+#include "core/integer.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
@@ -57,8 +58,7 @@ struct Part {
     const bool overflow = length > 0 && (shift >= 0 ? __builtin_mul_overflow(shift, strides[dim2], &skipped)
                                                     : __builtin_mul_overflow(-shift, strides[dim1], &skipped));
     if (!overflow) offset += skipped;
-    const auto stride =
-        static_cast<int64_t>(static_cast<uint64_t>(strides[dim1]) + static_cast<uint64_t>(strides[dim2]));
+    const int64_t stride = wrap_add(strides[dim1], strides[dim2]);
     for (int64_t dim : {std::max(dim1, dim2), std::min(dim1, dim2)}) {
       sizes.erase(sizes.begin() + dim);
       strides.erase(strides.begin() + dim);

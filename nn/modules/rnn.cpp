@@ -125,10 +125,10 @@ void detail::RNNImplBase<Derived, Options>::reset() {
                    " must be positive");
   RUSH_CHECK_VALUE(o.dropout() >= 0 && o.dropout() <= 1, name, ": dropout has to be between 0 and 1, got ",
                    o.dropout());
-  const int64_t projection = projection_of(o), gates = gates_of(o) * o.hidden_size();
-  RUSH_CHECK_VALUE(projection >= 0 && projection < o.hidden_size(), name, ": proj_size ", projection,
-                   " must be smaller than the hidden size ", o.hidden_size());
   const RecurrentLayers layers = layers_of(o);
+  RUSH_CHECK_VALUE(layers.projection >= 0 && layers.projection < o.hidden_size(), name, ": proj_size ",
+                   layers.projection, " must be smaller than the hidden size ", o.hidden_size());
+  const int64_t gates = layers.gates() * o.hidden_size();
   for (int64_t layer = 0; layer < o.num_layers(); ++layer) {
     const int64_t input_size = layer == 0 ? o.input_size() : layers.output_size() * layers.directions();
     for (int64_t direction = 0; direction < layers.directions(); ++direction) {
@@ -139,7 +139,7 @@ void detail::RNNImplBase<Derived, Options>::reset() {
         this->register_parameter("bias_ih" + suffix, empty(gates));
         this->register_parameter("bias_hh" + suffix, empty(gates));
       }
-      if (projection > 0) this->register_parameter("weight_hr" + suffix, empty({projection, o.hidden_size()}));
+      if (layers.projection > 0) this->register_parameter("weight_hr" + suffix, empty({projection, o.hidden_size()}));
     }
   }
   reset_parameters();

@@ -215,10 +215,13 @@ std::string difference(const OpBase& op, const Stack& arguments, Device device) 
   if (starts_with_any(op.name(), {"aten::cudnn_", "aten::_cudnn_"})) return "";
 
   const bool values = is_tame(arguments) && !has_free_values(op.name());
+  // These take logarithms of integer targets, in the default dtype.
+  const bool computes_integers = starts_with_any(op.name(), {"aten::kl_div", "aten::binary_cross_entropy"});
   double least = 0;
   for_each_tensor(arguments, [&](const Tensor& t) {
     const ScalarType dtype = t.scalar_type();
-    least = std::max(least, tolerance(is_differentiable(dtype) ? dtype : get_default_dtype()));
+    if (is_differentiable(dtype)) least = std::max(least, tolerance(dtype));
+    if (!is_differentiable(dtype) && computes_integers) least = std::max(least, tolerance(get_default_dtype()));
   });
   Stack twin;
   for (const Value& value : arguments) twin.push_back(on_device(value, device));

@@ -287,6 +287,14 @@ TEST_CASE("pooling: an empty result is ready at once, however many windows it ha
   }
 }
 
+TEST_CASE("pooling: a window far larger than the input costs no more than the input") {
+  constexpr int64_t huge = 2'000'000'000;
+  const Tensor x = arange(12.0, TensorOptions(kFloat32)).view({1, 1, 3, 4});
+  CHECK(avg_pool2d(x, huge, huge, huge / 2, false, false).item<float>() == doctest::Approx(5.5));
+  CHECK(max_pool2d(x, huge, huge, huge / 2).item<float>() == 11);
+  CHECK(max_pool2d(x, huge, 1, huge / 2).equal(full({1, 1, 4, 5}, 11)));
+}
+
 TEST_CASE("pooling: wrong arguments") {
   const Tensor x = zeros({1, 2, 4, 4});
   CHECK_THROWS_AS(max_pool2d(x, INT64_MAX, INT64_MAX, 0, 1, true), ValueError);

@@ -103,6 +103,7 @@ TEST_CASE("bad arguments of the operators are refused before anything is written
   CHECK_THROWS_AS(unscale(ones({3}, TensorOptions(kFloat64)), one(0), one(2)), TypeError);
   CHECK_THROWS_AS(unscale(empty({3}, TensorOptions(kFloat32).device(kMeta)), one(0), one(2)), ValueError);
   CHECK_THROWS_AS(unscale(Tensor(), one(0), one(2)), ValueError);
+  CHECK_THROWS_AS(unscale(one(1).expand({3}), one(0), one(2)), ValueError);
   CHECK_THROWS_AS(unscale(grad, zeros({2}), one(2)), ValueError);
   CHECK_THROWS_AS(unscale(grad, one(0), full({}, 2, TensorOptions(kFloat64))), ValueError);
   CHECK(grad.eq(1).all().item<bool>());

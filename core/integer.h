@@ -5,7 +5,7 @@
 
 #include "core/macros.h"
 
-namespace rush::functors {
+namespace rush {
 
 template <class T>
 inline constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -27,4 +27,4 @@ RUSH_HD T wrap_mul(T a, T b) {
   return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
 }
 
-}  // namespace rush::functors
+}  // namespace rush
