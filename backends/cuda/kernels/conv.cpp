@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/conv_gemm.h"
 #include "backends/cuda/register.h"
 #include "core/ops/binary.h"
+#include "core/ops/copy.h"
 
 namespace rush::cuda {
 
