@@ -45,11 +45,9 @@ Tensor Adadelta::step(LossClosure closure) {
       lists.add(param, {state.square_avg(), state.acc_delta()});
     }
     const AdadeltaStep step{o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize()};
-    for (const StepLists::Batch& batch : lists.batches()) {
-      kernels::fused_adadelta(batch.params[0].device().type, batch.params, batch.grads, batch.states[0],
-                              batch.states[1], step);
-    }
-    lists.finish();
+    lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+      kernels::fused_adadelta(device, batch.params, batch.grads, batch.states[0], batch.states[1], step);
+    });
   }
   return loss;
 }

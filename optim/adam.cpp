@@ -70,11 +70,10 @@ Tensor BasicAdam<decoupled>::step(LossClosure closure) {
     const AdamStep step{
         o.lr(),   std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(),
         decoupled};
-    for (const StepLists::Batch& batch : lists.batches()) {
-      kernels::fused_adam(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.states[1],
-                          batch.states[2], batch.steps, step);
-    }
-    lists.finish();
+    lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+      kernels::fused_adam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
+                          batch.steps, step);
+    });
   }
   return loss;
 }

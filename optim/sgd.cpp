@@ -49,11 +49,10 @@ Tensor SGD::step(LossClosure closure) {
       }
       lists.add(param, {static_cast<SGDParamState&>(*state).momentum_buffer()}, /*step=*/0, first);
     }
-    for (const StepLists::Batch& batch : lists.batches()) {
+    lists.run([&](DeviceType device, const StepLists::Batch& batch) {
       const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), batch.flag};
-      kernels::fused_sgd(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], step);
-    }
-    lists.finish();
+      kernels::fused_sgd(device, batch.params, batch.grads, batch.states[0], step);
+    });
   }
   return loss;
 }

@@ -248,18 +248,3 @@ TEST_CASE("generators" * doctest::skip(no_gpu())) {
   cuda::manual_seed_all(7);
   CHECK(generator.current_seed() == 7);
 }
-
-TEST_CASE("several GPUs" * doctest::skip(cuda::device_count() < 2)) {
-  const Tensor a = arange(1000, TensorOptions(kFloat32).device(Device(kCUDA, 1)));
-  CHECK(a.device() == Device(kCUDA, 1));
-  CHECK(cuda::current_device() == 0);
-  const Tensor b = (a * 2).to(Device(kCUDA, 0));
-  CHECK(b.cpu().equal(arange(1000, kFloat32) * 2));
-  CHECK_THROWS_AS(a + b, ValueError);
-  CHECK(cuda::current_device() == 0);
-  Tensor w = ones({1000}, Device(kCUDA, 0)).requires_grad_(true);
-  ((w * 3).to(Device(kCUDA, 1)) * a).sum().backward();
-  CHECK(w.grad().cpu().equal(arange(1000, kFloat32) * 3));
-  const cuda::CUDAGuard guard(1);
-  CHECK(empty({1}, kCUDA).device() == Device(kCUDA, 1));
-}

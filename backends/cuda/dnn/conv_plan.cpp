@@ -46,6 +46,7 @@ struct PlanKeyHash {
     }
     mix(static_cast<int64_t>(p.direction));
     mix(static_cast<int64_t>(p.dtype));
+    mix(static_cast<int64_t>(p.result));
     mix(p.channels_last | p.bias << 1 | key.deterministic << 2 | key.allow_tf32 << 3 | key.benchmark << 4 |
         key.device << 5);
     return hash ^ (hash >> 32);
@@ -115,7 +116,7 @@ std::unique_ptr<fe::graph::Graph> make_graph(const ConvProblem& p) {
       result = graph->pointwise(result, graph->tensor(tensor("bias", channels, kBias)),
                                 fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
     }
-    result->set_output(true).set_uid(uid).set_dim(dims).set_stride(strides);
+    result->set_output(true).set_data_type(frontend_type(p.result)).set_uid(uid).set_dim(dims).set_stride(strides);
   };
   const auto configure = [&](auto attributes) {
     attributes.set_padding(without_depth(p.padding, flat))
@@ -255,10 +256,10 @@ void show(const PlanKey& key, const Plan& plan) {
   const ConvProblem& p = key.problem;
   const std::string line =
       str("cuDNN plan for ", kDirections[static_cast<int>(p.direction)], ", ", p.dtype,
-          p.channels_last ? " NHWC" : " NCHW", p.bias ? " with a bias" : "", ", input ", IntArrayRef(p.input.data(), 5),
-          ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ", IntArrayRef(p.stride.data(), 3), ", padding ",
-          IntArrayRef(p.padding.data(), 3), ", dilation ", IntArrayRef(p.dilation.data(), 3), ": ", name,
-          ", workspace ", plan.workspace, " bytes\n");
+          p.channels_last ? " NHWC" : " NCHW", p.result != p.dtype ? " in float32" : "", p.bias ? " with a bias" : "",
+          ", input ", IntArrayRef(p.input.data(), 5), ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ",
+          IntArrayRef(p.stride.data(), 3), ", padding ", IntArrayRef(p.padding.data(), 3), ", dilation ",
+          IntArrayRef(p.dilation.data(), 3), ": ", name, ", workspace ", plan.workspace, " bytes\n");
   std::fputs(line.c_str(), stderr);
 }
 

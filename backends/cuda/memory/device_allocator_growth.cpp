@@ -58,12 +58,13 @@ void DeviceAllocator::throw_out_of_memory(size_t requested, size_t size) {
       largest = std::max(largest, block->size);
     }
   }
+  const MemoryInfo info = driver_.info();
   if (history_.enabled()) {
     Block none;
     none.pool = pools_.front().get();
+    none.data = reinterpret_cast<char*>(info.free);  // in place of an address: see write_entry in snapshot_pickle.cpp
     note(TraceEntry::Action::Oom, none, size);
   }
-  const MemoryInfo info = driver_.info();
   const std::string limit = limit_ ? str(" (this process may reserve ", limit_, ")") : std::string();
   RUSH_THROW(OutOfMemoryError, "CUDA out of memory: tried to allocate ", requested, " bytes on cuda:", device_,
              "; the device has ", info.total, " bytes", limit, ", ", info.free, " of them free; tensors hold ",
