@@ -5,6 +5,7 @@
 
 #include "core/context.h"
 #include "core/dispatch/registry.h"
+#include "core/guard.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
 #include "core/ops/dropout.h"
@@ -179,6 +180,7 @@ const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional
   const bool is_cudnn = backend == SDPBackend::cudnn_attention;
   const auto& asked = is_cudnn ? kernels::cudnn_attention_refusal : kernels::efficient_attention_refusal;
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const DeviceGuard device(call.query.device());  // a composite does not make it current
   const char* why = nullptr;
   asked(call.query.device().type, why,
         attention_problem(kOp, heads->query, heads->key, heads->value, heads->mask, call.dropout_p, call.is_causal,
@@ -251,8 +253,7 @@ std::string sdp_refusals(const Tensor& query, const Tensor& key, const Tensor& v
                          const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                          std::optional<double> scale, bool enable_gqa) {
   registry();  // kernels are asked
-  return native::refusals(
-      native::checked_call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa));
+  return native::refusals(native::checked_call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa));
 }
 
 SDPBackendGuard::SDPBackendGuard(std::initializer_list<SDPBackend> enabled)

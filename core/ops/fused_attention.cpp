@@ -22,9 +22,9 @@ void check_attention(const char* op, const Tensor& query, const Tensor& key, con
                    value.sizes());
   RUSH_CHECK_TYPE(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), op,
                   ": dtypes differ: ", query.scalar_type(), ", ", key.scalar_type(), " and ", value.scalar_type());
-  RUSH_CHECK_VALUE(query.device() == key.device() && query.device() == value.device() &&
-                       (!mask || mask->device() == query.device()),
-                   op, ": query, key, value and mask must be on one device");
+  RUSH_CHECK_VALUE(
+      query.device() == key.device() && query.device() == value.device() && (!mask || mask->device() == query.device()),
+      op, ": query, key, value and mask must be on one device");
   RUSH_CHECK_VALUE(query.size(-1) == key.size(-1), op, ": queries of ", query.size(-1), " numbers do not fit keys of ",
                    key.size(-1), ", shapes ", query.sizes(), " and ", key.sizes());
   RUSH_CHECK_VALUE(key.size(-2) == value.size(-2), op, ": ", key.size(-2), " keys do not fit ", value.size(-2),
@@ -153,8 +153,8 @@ std::tuple<Tensor, Tensor> flash_attention_for_cpu(const Tensor& query, const Te
                                                    double dropout_p, bool is_causal, const std::optional<Tensor>& mask,
                                                    std::optional<double> scale) {
   const auto& kernel = kernels::flash_attention_for_cpu;
-  const auto [out, logsumexp] = run_attention(
-      kernel, problem_for_cpu(kernel.name(), query, key, value, mask, dropout_p, is_causal, scale), true);
+  const auto [out, logsumexp] =
+      run_attention(kernel, problem_for_cpu(kernel.name(), query, key, value, mask, dropout_p, is_causal, scale), true);
   return {out, logsumexp};
 }
 

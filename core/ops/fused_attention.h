@@ -58,10 +58,9 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t,
         "compute_log_sumexp, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? "
         "scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
         "max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"};
-inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                       const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                       const Tensor&, const Tensor&, const Tensor&, int64_t, int64_t,
-                                                       double, bool, std::optional<double>)>
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(
+    const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+    const Tensor&, const Tensor&, const Tensor&, const Tensor&, int64_t, int64_t, double, bool, std::optional<double>)>
     _scaled_dot_product_cudnn_attention_backward{
         "aten::_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, "
         "Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor attn_bias, Tensor cum_seq_q, "
