@@ -33,6 +33,7 @@ struct AttentionBackward : Node {
   RUSH_SAVED(query, key, value, mask, out, logsumexp, seed, offset)
   Tensors apply(const Tensors& g) override {
     RUSH_CHECK_NOT_IMPLEMENTED(!g[1].defined(), "scaled_dot_product_attention: logsumexp has no derivative");
+    RUSH_CHECK_NOT_IMPLEMENTED(!needs(3), "scaled_dot_product_attention: a fused back end has no gradient by the mask");
     if (!g[0].defined()) return Tensors(4);
     return dispatch_state.grad_mode ? by_operators(g[0]) : by_tiles(g[0]);
   }
@@ -102,7 +103,7 @@ struct EfficientAttentionBackward final : AttentionBackward {
   Tensors by_tiles(const Tensor& grad) const override {
     const auto [dq, dk, dv, dbias] = ops::_scaled_dot_product_efficient_attention_backward(
         grad, query.get(), key.get(), value.get(), mask.get(), out.get(), logsumexp.get(), seed.get(), offset.get(),
-        dropout_p, {needs(0), needs(1), needs(2), needs(3)}, causal, scale);
+        dropout_p, {needs(0), needs(1), needs(2), false}, causal, scale);
     return {dq, dk, dv, dbias};
   }
 };
