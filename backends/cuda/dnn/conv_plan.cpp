@@ -5,12 +5,12 @@
 #include <cudnn_frontend.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/handle.h"
+#include "backends/cuda/dnn/show_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/context.h"
@@ -240,14 +240,6 @@ bool is_capturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-bool shows_plans() {
-  static const bool shows = [] {
-    const char* text = std::getenv("RUSH_SHOW_PLANS");
-    return text && *text && *text != '0';
-  }();
-  return shows;
-}
-
 void show(const PlanKey& key, const Plan& plan) {
   constexpr const char* kDirections[] = {"convolution", "its gradient by the input", "its gradient by the weight"};
   std::string name = "none: Rushlight's own kernels";
@@ -268,7 +260,7 @@ Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   Plan plan;
   if (key.benchmark) plan = timed_plan(key, dnn, pointers);
   if (!plan.graph) plan = heuristic_plan(key, dnn);
-  if (shows_plans()) show(key, plan);
+  if (shows_dnn_plans()) show(key, plan);
   return plan;
 }
 
