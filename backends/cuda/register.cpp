@@ -9,6 +9,7 @@ void register_cuda(Registry&) {
   cuda::register_runtime();
   cuda::register_allocator();
   cuda::register_generator();
+  cuda::register_graphs();
   cuda::register_copy();
   cuda::register_matmul();
   cuda::register_conv();

@@ -12,6 +12,7 @@ namespace cuda {
 void register_runtime();
 void register_allocator();
 void register_generator();
+void register_graphs();
 void register_copy();
 void register_matmul();
 void register_conv();
