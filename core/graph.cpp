@@ -58,8 +58,11 @@ graph::graph(CUDAGraph& captured, MempoolId_t pool, std::optional<Stream> stream
 }
 
 graph::~graph() noexcept(false) {
-  if (std::uncaught_exceptions() > exceptions_) return graph_.abandon();
-  graph_.capture_end();
+  if (std::uncaught_exceptions() > exceptions_) {
+    graph_.abandon();
+  } else {
+    graph_.capture_end();
+  }
 }
 
 }  // namespace rush::cuda

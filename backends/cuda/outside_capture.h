@@ -7,8 +7,8 @@
 
 namespace rush::cuda {
 
-// While it lives, this thread may make calls that a stream being captured in a graph would otherwise refuse, and what it
-// allocates outlives the graph.
+// While it lives, this thread may make calls that a stream being captured in a graph would otherwise refuse, and what
+// it allocates outlives the graph.
 class OutsideCapture {
  public:
   OutsideCapture() {

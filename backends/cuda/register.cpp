@@ -11,6 +11,7 @@ void register_cuda(Registry&) {
   cuda::register_generator();
   cuda::register_graphs();
   cuda::register_copy();
+  cuda::register_capturable_optim();
   cuda::register_matmul();
   cuda::register_conv();
   cuda::register_ctc_loss();

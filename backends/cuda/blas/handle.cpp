@@ -60,7 +60,8 @@ Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state
 
 Blas::~Blas() {
   // Fails for no pointer that it took before.
-  if (of_graph_) static_cast<void>(cublasSetWorkspace(state_.handle, state_.workspace->data(), state_.workspace->size()));
+  if (of_graph_)
+    static_cast<void>(cublasSetWorkspace(state_.handle, state_.workspace->data(), state_.workspace->size()));
 }
 
 void Blas::set_math(cublasMath_t math) {

@@ -31,8 +31,8 @@ void throw_cannot_be_captured(const char* what) {
 }
 
 void throw_outside_of_capture(const char* what) {
-  RUSH_THROW(CudaError, "CUDA graph: ", what, " on a stream that has not waited for the captured one cannot be captured",
-             last_operator());
+  RUSH_THROW(CudaError, "CUDA graph: ", what,
+             " on a stream that has not waited for the captured one cannot be captured", last_operator());
 }
 
 GraphGenerator::GraphGenerator(GeneratorImpl& drawn)
