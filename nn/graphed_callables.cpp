@@ -174,10 +174,4 @@ std::vector<Tensor> GraphedCallable::forward(const std::vector<Tensor>& args) co
   return results;
 }
 
-GraphedCallable make_graphed_callables(const GraphedCallable::Function& function,
-                                       const std::vector<Tensor>& sample_args, const std::vector<Tensor>& parameters,
-                                       const GraphedCallableOptions& options) {
-  return GraphedCallable(function, sample_args, parameters, options);
-}
-
 }  // namespace rush::cuda

@@ -51,10 +51,12 @@ class GraphedCallable {
 // tensors on a GPU whose memory the graphs take over. Gradients of gradients are not available; nor may the function
 // wait for the device. Throws ValueError for samples that are not on a GPU, and CudaError for what cannot be captured.
 // torch.cuda.make_graphed_callables, with a function where Python has any callable.
-GraphedCallable make_graphed_callables(const GraphedCallable::Function& function,
-                                       const std::vector<Tensor>& sample_args,
-                                       const std::vector<Tensor>& parameters = {},
-                                       const GraphedCallableOptions& options = {});
+template <class Function>
+requires(!nn::detail::is_module_holder<Function>) GraphedCallable
+    make_graphed_callables(const Function& function, const std::vector<Tensor>& sample_args,
+                           const std::vector<Tensor>& parameters = {}, const GraphedCallableOptions& options = {}) {
+  return GraphedCallable(function, sample_args, parameters, options);
+}
 
 // The same of a module whose forward takes and returns a tensor, and of its parameters. The module must stay in the
 // mode (train, eval) that it is in, and its parameters in their memory.
@@ -64,7 +66,7 @@ GraphedCallable make_graphed_callables(const nn::ModuleHolder<M>& module, const 
   const auto forward = [module](const std::vector<Tensor>& args) {
     return std::vector<Tensor>{module->forward(args[0])};
   };
-  return make_graphed_callables(forward, {sample_arg}, module->parameters(), options);
+  return GraphedCallable(forward, {sample_arg}, module->parameters(), options);
 }
 
 }  // namespace rush::cuda

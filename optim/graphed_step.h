@@ -75,7 +75,7 @@ class StepGraphs {
 //     must not be written outside of the step.
 //   - Inputs of other shapes or dtypes (the last batch of an epoch) warm up and are captured for themselves; all graphs
 //     share one pool of memory. What the function does must not depend on anything else that changes.
-//   - The loss is overwritten by the next call with inputs of the same shapes: clone it to keep it.
+//   - The loss is overwritten by the next call: clone it to keep it.
 //   - Destroy it, or call reset(), before load_state_dict of the optimiser, and before anything else that gives
 //     parameters or states new memory.
 template <class F>

@@ -129,6 +129,7 @@ class CudaRuntime final : public DeviceRuntime {
   }
   void destroy_event(void* event, int /*device*/) noexcept override {
     if (cudaEventDestroy(static_cast<cudaEvent_t>(event)) != cudaSuccess) cudaGetLastError();
+    if (RUSH_UNLIKELY(current_capture != nullptr)) current_capture->destroyed(event);
     if (RUSH_UNLIKELY(stream_order)) stream_order->destroyed(event);
   }
   void record(void* event, const Stream& stream) override {

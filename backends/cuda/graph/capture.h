@@ -31,6 +31,7 @@ class Capture {
   virtual void add_hook(std::shared_ptr<ReplayHook> hook) = 0;
   // Events mark a point of the graph, or one outside of it.
   virtual void recorded(void* event, cudaStream_t stream) = 0;
+  virtual void destroyed(const void* event) = 0;
   virtual bool has_event(const void* event) const = 0;
 
  protected:

@@ -58,6 +58,7 @@ class Graph final : public detail::GraphImpl, private Capture {
   void keep(const StorageImpl& storage) override;
   void add_hook(std::shared_ptr<ReplayHook> hook) override { hooks_.push_back(std::move(hook)); }
   void recorded(void* event, cudaStream_t stream) override;
+  void destroyed(const void* event) override { events_.erase(event); }
   bool has_event(const void* event) const override { return events_.count(event) > 0; }
 
   int device_ = -1;
