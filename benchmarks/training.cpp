@@ -67,6 +67,27 @@ void mnist(benchmark::State& state, DeviceType device) {
   });
 }
 
+// The same step, by an optimiser that can be captured, as it stands and as a graph.
+void mnist_adamw(benchmark::State& state, bool graphed) {
+  if (lacks(kCUDA, state)) return;
+  const int64_t batch = state.range(0);
+  manual_seed(0);
+  Cnn net;
+  net->to(kCUDA);
+  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3).capturable(graphed));
+  const Tensor images = randn({batch, 1, 28, 28}, kCUDA);
+  const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(kCUDA));
+  const auto take = [&](const Tensor& x, const Tensor& y) {
+    optimizer.zero_grad();
+    const Tensor loss = F::nll_loss(net(x), y);
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  cuda::GraphedStep graph(take);
+  time_steps(state, kCUDA, batch, [&] { graphed ? graph(images, digits) : take(images, digits); });
+}
+
 struct GptSize {
   int64_t batch, length, layers, heads, width;
   double dropout;
@@ -98,6 +119,8 @@ void in_milliseconds(benchmark::internal::Benchmark* one) {
 BENCHMARK_CAPTURE(mnist, cpu, kCPU)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall)->Name("training/gpt")->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(mnist, cuda, kCUDA)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist_adamw, eager, false)->Name("cuda_training/mnist_adamw")->Arg(64)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist_adamw, graph, true)->Name("cuda_training/mnist_adamw_graph")->Arg(64)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
 
 }  // namespace

@@ -16,11 +16,14 @@ class StepLists {
     std::vector<Tensor> params, grads;
     std::vector<Tensor> states[3];
     std::vector<int64_t> steps;
-    bool flag;  // what else the members of a batch have in common
+    std::vector<Tensor> step_counters;  // on the device, of capturable optimisers
+    bool flag;                          // what else the members of a batch have in common
   };
 
   // `states` have been made by like(param).
   void add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step = 0, bool flag = false);
+  // The same for a capturable optimiser.
+  void add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter);
   // Calls kernel(device type, batch) for every batch. Its device is current meanwhile: these kernels are not called
   // through an operator, which would see to that.
   template <class Kernel>
@@ -40,6 +43,7 @@ class StepLists {
  private:
   void finish();
   Batch& batch_for(const Tensor& param, bool flag);
+  Batch& add_to_batch(const Tensor& param, std::initializer_list<Tensor> states, bool flag);
 
   std::vector<Batch> batches_;
   std::vector<Tensor> written_;                          // the parameters

@@ -12,7 +12,9 @@ namespace cuda {
 void register_runtime();
 void register_allocator();
 void register_generator();
+void register_graphs();
 void register_copy();
+void register_capturable_optim();
 void register_matmul();
 void register_conv();
 void register_ctc_loss();

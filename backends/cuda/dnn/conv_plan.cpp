@@ -268,15 +268,19 @@ Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
 
 bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data) {
   const Dnn dnn;
-  // Timing waits for the device, which a stream that is being captured in a graph cannot.
-  const bool benchmark = globalContext().benchmarkCuDNN() && !is_capturing(dnn.stream());
-  const PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(), benchmark};
+  PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(),
+              globalContext().benchmarkCuDNN()};
   Pointers pointers = {{kInput, data.input}, {kWeight, data.weight}, {kOutput, data.output}};
   if (problem.bias) pointers.emplace(kBias, data.bias);
   static auto& plans = *new std::unordered_map<PlanKey, Plan, PlanKeyHash>;
   static auto& mutex = *new std::mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   auto found = plans.find(key);
+  if (found == plans.end() && key.benchmark && is_capturing(dnn.stream())) {
+    // Timing waits for the device, which a stream that is being captured in a graph cannot.
+    key.benchmark = false;
+    found = plans.find(key);
+  }
   if (found == plans.end()) found = plans.emplace(key, choose_plan(key, dnn, pointers)).first;
   const Plan& plan = found->second;
   if (!plan.graph) return false;

@@ -24,7 +24,7 @@ Block* DeviceAllocator::allocate(size_t nbytes, void* stream, uint64_t group) {
   StreamPool& from = pool(stream, size <= kSmallSize, group);
   Block* block = take_free(from, size);
   if (RUSH_UNLIKELY(!block)) {
-    if (config_.garbage_collection_threshold > 0) collect_garbage(segment_size(size));
+    if (config_.garbage_collection_threshold > 0 && capturing_ == 0) collect_garbage(segment_size(size));
     block = take_from_driver(from, size);
     if (!block) block = after_making_room(from, size);
     if (!block) throw_out_of_memory(nbytes, size);
