@@ -14,6 +14,7 @@ void register_allocator();
 void register_generator();
 void register_copy();
 void register_matmul();
+void register_nvtx();
 void register_conv();
 void register_ctc_loss();
 void register_fft();
