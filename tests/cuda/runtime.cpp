@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/ops/pinned.h"
 #include "rushlight.h"
+#include "tests/cuda/caching.h"
 
 using namespace rush;
 
@@ -180,7 +181,8 @@ TEST_CASE("backward runs on the forward's stream and the caller sees the gradien
   CHECK(cuda::getCurrentCUDAStream() == cuda::getDefaultCUDAStream());
 }
 
-TEST_CASE("memory is counted, returned, and short of it training goes on" * doctest::skip(no_gpu())) {
+TEST_CASE("memory is counted, returned, and short of it training goes on" *
+          doctest::skip(rush::testing::nothing_is_cached())) {
   cuda::empty_cache();
   const int64_t before = cuda::memory_allocated();
   Tensor x = ones({1 << 20}, kCUDA);

@@ -36,12 +36,6 @@ bool is_rounded_before_bias(const Tensor& result, const Tensor& bias) {
   return bias.defined() && (result.scalar_type() == kFloat16 || result.scalar_type() == kBFloat16);
 }
 
-Tensor in_float32(const Tensor& t) {
-  const Tensor wide = detail::empty_strided(t.sizes(), t.strides(), kFloat32, t.device());
-  Tensor target = wide;
-  return native::copy_(target, t, false);
-}
-
 // float32 sums in memory laid out as `result`, whose dtype has 16 bits, which they become with the bias added.
 template <class Compute>
 void add_bias_in_float32(const Tensor& result, const Tensor& bias, const Compute& compute) {
@@ -58,7 +52,7 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
   if (is_rounded_before_bias(output, bias)) {
     return add_bias_in_float32(output, bias, [&](const Tensor& sums) {
       if (dnn_convolution(ConvDirection::Output, input, weight, sums, {}, geometry)) return;
-      convolution(sums, in_float32(input), in_float32(weight), {}, geometry);
+      convolution(sums, native::to_dtype(input, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
     });
   }
   if (!dnn_convolution(ConvDirection::Output, input, weight, output, {}, geometry)) {
@@ -73,7 +67,7 @@ void convolution_transpose(const Tensor& input, const Tensor& output, const Tens
   if (is_rounded_before_bias(input, bias)) {
     return add_bias_in_float32(input, bias, [&](const Tensor& sums) {
       if (dnn_convolution(ConvDirection::InputGradient, sums, weight, output, {}, geometry)) return;
-      convolution_transpose(sums, in_float32(output), in_float32(weight), {}, geometry);
+      convolution_transpose(sums, native::to_dtype(output, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
     });
   }
   if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, {}, geometry)) {
