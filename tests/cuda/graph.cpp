@@ -354,6 +354,7 @@ TEST_CASE("a hundred steps of capturable optimisers in a graph are those outside
   check_graphed<Adam>(AdamOptions(0.02).weight_decay(0.01));
   check_graphed<Adam>(AdamOptions(0.02).amsgrad(true));
   check_graphed<AdamW>(AdamWOptions(0.02));
+  check_graphed<Adadelta>(AdadeltaOptions(1.0).weight_decay(0.01));
 }
 
 TEST_CASE("a learning rate that is set between replays counts" * doctest::skip(no_gpu())) {
