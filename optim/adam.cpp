@@ -52,7 +52,10 @@ AdamParamState& state_of(std::unique_ptr<OptimizerParamState>& slot, const Tenso
     slot = std::move(made);
   }
   auto& state = static_cast<AdamParamState&>(*slot);
-  if (amsgrad && !state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(StepLists::zeros_like(param));
+  if (amsgrad && !state.max_exp_avg_sq().defined()) {
+    check_state_can_be_made();
+    state.max_exp_avg_sq(StepLists::zeros_like(param));
+  }
   return state;
 }
 
