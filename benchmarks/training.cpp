@@ -51,32 +51,16 @@ bool lacks(DeviceType device, benchmark::State& state) {
   return lacks;
 }
 
-void mnist(benchmark::State& state, DeviceType device) {
+// `graphed`: as a CUDA graph.
+void mnist(benchmark::State& state, DeviceType device, bool graphed) {
   if (lacks(device, state)) return;
   const int64_t batch = state.range(0);
   manual_seed(0);
   Cnn net;
   net->to(device);
-  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0));
+  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0).capturable(graphed));
   const Tensor images = randn({batch, 1, 28, 28}, device);
   const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(device));
-  time_steps(state, device, batch, [&] {
-    optimizer.zero_grad();
-    F::nll_loss(net(images), digits).backward();
-    optimizer.step();
-  });
-}
-
-// The same step, by an optimiser that can be captured, as it stands and as a graph.
-void mnist_adamw(benchmark::State& state, bool graphed) {
-  if (lacks(kCUDA, state)) return;
-  const int64_t batch = state.range(0);
-  manual_seed(0);
-  Cnn net;
-  net->to(kCUDA);
-  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3).capturable(graphed));
-  const Tensor images = randn({batch, 1, 28, 28}, kCUDA);
-  const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(kCUDA));
   const auto take = [&](const Tensor& x, const Tensor& y) {
     optimizer.zero_grad();
     const Tensor loss = F::nll_loss(net(x), y);
@@ -85,7 +69,7 @@ void mnist_adamw(benchmark::State& state, bool graphed) {
     return loss;
   };
   cuda::GraphedStep graph(take);
-  time_steps(state, kCUDA, batch, [&] { graphed ? graph(images, digits) : take(images, digits); });
+  time_steps(state, device, batch, [&] { graphed ? graph(images, digits) : take(images, digits); });
 }
 
 struct GptSize {
@@ -116,11 +100,14 @@ constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0}, kShakespeare{64, 256, 6, 6, 38
 void in_milliseconds(benchmark::internal::Benchmark* one) {
   one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
 }
-BENCHMARK_CAPTURE(mnist, cpu, kCPU)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, cpu, kCPU, false)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall)->Name("training/gpt")->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(mnist, cuda, kCUDA)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(mnist_adamw, eager, false)->Name("cuda_training/mnist_adamw")->Arg(64)->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(mnist_adamw, graph, true)->Name("cuda_training/mnist_adamw_graph")->Arg(64)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, cuda, kCUDA, false)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
+    ->Name("cuda_training/mnist_graph")
+    ->Arg(64)
+    ->Arg(1024)
+    ->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
 
 }  // namespace

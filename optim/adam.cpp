@@ -35,7 +35,7 @@ template <bool decoupled>
 void BasicAdam<decoupled>::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot,
                                        const Tensor& param, const OptimizerOptions& options) const {
   auto& state = state_in<AdamParamState>(slot);
-  if (state.step_counter().defined()) state.step(state.step_counter().item<int64_t>());
+  read_step_counter(state);
   fields("step", state.step());
   fields.tensor("exp_avg", state.exp_avg(), param);
   fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
@@ -52,19 +52,11 @@ AdamParamState& state_of(std::unique_ptr<OptimizerParamState>& slot, const Tenso
     slot = std::move(made);
   }
   auto& state = static_cast<AdamParamState&>(*slot);
-  if (amsgrad && !state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(StepLists::zeros_like(param));
-  return state;
-}
-
-// Counts the step, or makes sure that the device can.
-void count_step(AdamParamState& state, const Tensor& param, bool capturable) {
-  Tensor& counter = state.step_counter();
-  if (capturable) {
-    if (!counter.defined()) counter = make_device_counter(param, state.step());
-    return;
+  if (amsgrad && !state.max_exp_avg_sq().defined()) {
+    check_state_can_be_made();
+    state.max_exp_avg_sq(StepLists::zeros_like(param));
   }
-  if (counter.defined()) state.step(std::exchange(counter, Tensor()).item<int64_t>());
-  state.step(state.step() + 1);
+  return state;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // DeviceNumbers: what a capturable optimiser keeps in device memory instead of the host's.
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/graph.h"
@@ -62,5 +63,23 @@ class CapturedStep final : public cuda::ReplayHook {
 void check_state_can_be_made();
 // A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
 Tensor make_device_counter(const Tensor& param, int64_t steps);
+
+// A state's `step()` counts on the host, and `step_counter()`, where it is defined, on the device instead.
+// Counts a step, or makes sure that the device can.
+template <class ParamState>
+void count_step(ParamState& state, const Tensor& param, bool capturable) {
+  Tensor& counter = state.step_counter();
+  if (capturable) {
+    if (!counter.defined()) counter = make_device_counter(param, state.step());
+    return;
+  }
+  if (counter.defined()) state.step(std::exchange(counter, Tensor()).template item<int64_t>());
+  state.step(state.step() + 1);
+}
+// For a state dict: step() as the device has counted it. Waits for the device.
+template <class ParamState>
+void read_step_counter(ParamState& state) {
+  if (state.step_counter().defined()) state.step(state.step_counter().template item<int64_t>());
+}
 
 }  // namespace rush::optim

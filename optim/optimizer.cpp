@@ -94,9 +94,9 @@ Tensor Optimizer::evaluate(const LossClosure& closure) const {
   for (size_t i = 0; i < param_groups_.size(); ++i) {
     RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
                      " is NaN");
-    RUSH_CHECK(
-        !capturing || param_groups_[i].options().get_capturable(),
-        "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of SGD, Adam, AdamW)");
+    RUSH_CHECK(!capturing || param_groups_[i].options().get_capturable(),
+               "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of SGD, Adam, "
+               "AdamW, Adadelta)");
   }
   if (!closure) return {};
   const EnableGradGuard recording;

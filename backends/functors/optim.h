@@ -89,7 +89,7 @@ template <class Math>
 struct Adadelta {
   Math lr, keep, weight, eps, weight_decay, sign;
 
-  explicit Adadelta(const AdadeltaStep& s)
+  RUSH_HD explicit Adadelta(const AdadeltaStep& s)
       : lr(static_cast<Math>(s.lr)),
         keep(static_cast<Math>(s.rho)),
         weight(static_cast<Math>(1 - s.rho)),

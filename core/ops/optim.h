@@ -35,6 +35,12 @@ struct AdamStep {
 struct AdadeltaStep {
   double lr, rho, eps, weight_decay;
   bool maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    rho = numbers[1];
+    eps = numbers[2];
+    weight_decay = numbers[3];
+  }
 };
 
 struct RmsPropStep {
@@ -79,6 +85,10 @@ inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp
                              TensorList max_exp_avg_sqs, TensorList steps, const Tensor& numbers,
                              const Tensor& found_inf, const AdamStep& step)>
     capturable_adam{"capturable_adam"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList square_avgs, TensorList acc_deltas,
+                             TensorList steps, const Tensor& numbers, const Tensor& found_inf,
+                             const AdadeltaStep& step)>
+    capturable_adadelta{"capturable_adadelta"};
 
 }  // namespace kernels
 }  // namespace rush

@@ -26,6 +26,9 @@ TEST_CASE("the numbers of options come in the order in which kernels take them")
   AdamStep adam{};
   adam.take(optim::AdamOptions(1).betas({0.2, 0.3}).eps(4).weight_decay(5).device_numbers().data());
   CHECK((adam.lr == 1 && adam.beta1 == 0.2 && adam.beta2 == 0.3 && adam.eps == 4 && adam.weight_decay == 5));
+  AdadeltaStep adadelta{};
+  adadelta.take(optim::AdadeltaOptions(1).rho(0.2).eps(3).weight_decay(4).device_numbers().data());
+  CHECK((adadelta.lr == 1 && adadelta.rho == 0.2 && adadelta.eps == 3 && adadelta.weight_decay == 4));
   SgdStep sgd{};
   sgd.take(optim::SGDOptions(1).momentum(2).dampening(3).weight_decay(4).device_numbers().data());
   CHECK((sgd.lr == 1 && sgd.momentum == 2 && sgd.dampening == 3 && sgd.weight_decay == 4));
@@ -74,6 +77,8 @@ TEST_CASE("capturable optimisers train on a GPU only") {
   optim::SGD sgd({w}, optim::SGDOptions(0.5).capturable(true));
   optim::Adam adam({w}, optim::AdamOptions(0.5).capturable(true));
   optim::AdamW adamw({w}, optim::AdamWOptions(0.5).capturable(true));
+  optim::Adadelta adadelta({w}, optim::AdadeltaOptions(0.5).capturable(true));
+  CHECK_THROWS_AS(adadelta.step(), ValueError);
   CHECK_THROWS_AS(sgd.step(), ValueError);
   CHECK_THROWS_AS(adam.step(), ValueError);
   CHECK_THROWS_AS(adamw.step(), ValueError);

@@ -1,4 +1,4 @@
-// The steps of SGD and Adam with numbers that lie on the device: Note [Capturable optimisers].
+// The steps of SGD, Adam and Adadelta with numbers that lie on the device: Note [Capturable optimisers].
 #include "backends/cuda/kernels/many_tensors.h"
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/memory/scratch.h"
@@ -30,6 +30,17 @@ struct MakeAdam {
     AdamStep now = step;
     now.take(numbers);
     return Functor(now, t);
+  }
+};
+
+template <class Math>
+struct MakeAdadelta {
+  using Functor = functors::Adadelta<Math>;
+  AdadeltaStep step;
+  __device__ Functor operator()(const double* numbers, int64_t) const {
+    AdadeltaStep now = step;
+    now.take(numbers);
+    return Functor(now);
   }
 };
 
@@ -96,6 +107,15 @@ struct CapturableAdamLoop {
   }
 };
 
+struct CapturableAdadeltaLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList squares, TensorList deltas, TensorList steps,
+                  const Tensor& numbers, const Tensor& found_inf, const AdadeltaStep& step) {
+    const MakeAdadelta<opmath_t<T>> make{step};
+    take_steps<T>("Adadelta", steps, numbers, found_inf, make, params, grads, squares, deltas);
+  }
+};
+
 void capturable_sgd(TensorList params, TensorList grads, TensorList buffers, TensorList steps, const Tensor& numbers,
                     const Tensor& found_inf, const SgdStep& step) {
   if (params.empty()) return;
@@ -110,11 +130,19 @@ void capturable_adam(TensorList params, TensorList grads, TensorList means, Tens
       params, grads, means, squares, max_squares, steps, numbers, found_inf, step);
 }
 
+void capturable_adadelta(TensorList params, TensorList grads, TensorList squares, TensorList deltas, TensorList steps,
+                         const Tensor& numbers, const Tensor& found_inf, const AdadeltaStep& step) {
+  if (params.empty()) return;
+  pick<CapturableAdadeltaLoop>(RealFloatTypes(), params[0].scalar_type(), "Adadelta")(params, grads, squares, deltas,
+                                                                                      steps, numbers, found_inf, step);
+}
+
 }  // namespace
 
 void register_capturable_optim() {
   kernels::capturable_sgd.set(kCUDA, capturable_sgd);
   kernels::capturable_adam.set(kCUDA, capturable_adam);
+  kernels::capturable_adadelta.set(kCUDA, capturable_adadelta);
 }
 
 }  // namespace rush::cuda

@@ -134,7 +134,8 @@ void DeviceAllocator::give_back(Block* block) {
     note(TraceEntry::Action::FreeCompleted, *block, block->size);
     block->trace.reset();
   }
-  if (RUSH_UNLIKELY(config_.debug)) poison(*block);
+  // A graph would poison it again with each replay, whoever has it then.
+  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(*block);
   block->requested = 0;
   block->last_used = clock_;
   if (Block* before = block->before; before && before->is_free() && before->mapped) {
