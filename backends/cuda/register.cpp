@@ -10,6 +10,7 @@ void register_cuda(Registry&) {
   cuda::register_allocator();
   cuda::register_generator();
   cuda::register_copy();
+  cuda::register_linear_epilogues();
   cuda::register_matmul();
   cuda::register_conv();
   cuda::register_ctc_loss();

@@ -13,6 +13,7 @@ void register_runtime();
 void register_allocator();
 void register_generator();
 void register_copy();
+void register_linear_epilogues();
 void register_matmul();
 void register_conv();
 void register_ctc_loss();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "examples/gpt/linear_cross_entropy.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -51,7 +52,15 @@ PerceptronImpl::PerceptronImpl(const GPTConfig& config) {
 }
 
 Tensor PerceptronImpl::forward(const Tensor& x) {
-  return c_proj(F::gelu(c_fc(x), F::GELUFuncOptions().approximate("tanh")));
+  return rush::gelu_perceptron(x, c_fc->weight, c_fc->bias, c_proj->weight, c_proj->bias);
+}
+
+Tensor Residual::add_and_normalise(const rush::nn::LayerNorm& norm) {
+  if (!update.defined()) return norm->forward(stream);
+  Tensor normalised;
+  std::tie(normalised, stream) = rush::add_layer_norm(stream, update, norm->options.normalized_shape(), norm->weight,
+                                                      norm->bias, norm->options.eps());
+  return normalised;
 }
 
 BlockImpl::BlockImpl(const GPTConfig& config) {
@@ -62,9 +71,10 @@ BlockImpl::BlockImpl(const GPTConfig& config) {
   drop = register_module("drop", rush::nn::Dropout(config.dropout));
 }
 
-Tensor BlockImpl::forward(Tensor x, KeyValueCache::Layer* cache, int64_t past) {
-  x = x + drop(attn->forward(ln_1(x), cache, past));
-  return x + drop(mlp(ln_2(x)));
+Residual BlockImpl::forward(Residual x, KeyValueCache::Layer* cache, int64_t past) {
+  x.update = drop(attn->forward(x.add_and_normalise(ln_1), cache, past));
+  x.update = drop(mlp(x.add_and_normalise(ln_2)));
+  return x;
 }
 
 GPTImpl::GPTImpl(const GPTConfig& config) : config_(config) {
@@ -119,11 +129,11 @@ Tensor GPTImpl::features(const Tensor& tokens, KeyValueCache* cache) {
                    " tokens is longer than the block size ", config_.block_size);
   const auto options = rush::TensorOptions(rush::kLong).device(tokens.device());
   const Tensor positions = rush::arange(past, past + time, options);  // (T)
-  Tensor x = drop(wte(tokens) + wpe(positions));
+  Residual x{drop(wte(tokens) + wpe(positions)), Tensor()};
   if (cache) cache->layers.resize(blocks_.size());
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->forward(x, cache ? &cache->layers[i] : nullptr, past);
   if (cache) cache->length += time;
-  return ln_f(x);
+  return x.add_and_normalise(ln_f);
 }
 
 // (..., C) -> (..., V)
@@ -132,8 +142,8 @@ Tensor GPTImpl::head(const Tensor& features) { return F::linear(features, wte->w
 Tensor GPTImpl::forward(const Tensor& tokens, KeyValueCache* cache) { return head(features(tokens, cache)); }
 
 Tensor GPTImpl::loss(const Tensor& tokens, const Tensor& targets) {
-  const Tensor logits = forward(tokens);
-  return F::cross_entropy(logits.view({-1, logits.size(2)}), targets.view(-1));
+  return linear_cross_entropy(features(tokens, nullptr).view({-1, config_.n_embd}), wte->weight, head_bias_,
+                              targets.view(-1));
 }
 
 // The logits of what follows `tokens` (B, T), of which the cache holds the beginning: (B, V). Once they are more than a

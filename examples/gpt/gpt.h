@@ -56,11 +56,20 @@ class PerceptronImpl : public rush::nn::Module {
 };
 RUSH_MODULE(Perceptron);
 
+// The residual stream, and what the last layer adds to it (undefined before the first). The addition is left to the
+// normalisation that follows, which reads and writes the stream anyway: see rush::add_layer_norm.
+struct Residual {
+  rush::Tensor stream, update;  // (B, T, C)
+
+  // Adds the update, and returns the normalised stream.
+  rush::Tensor add_and_normalise(const rush::nn::LayerNorm& norm);
+};
+
 // x + attention(norm(x)), then x + perceptron(norm(x)).
 class BlockImpl : public rush::nn::Module {
  public:
   explicit BlockImpl(const GPTConfig& config);
-  rush::Tensor forward(rush::Tensor x, KeyValueCache::Layer* cache = nullptr, int64_t past = 0);
+  Residual forward(Residual x, KeyValueCache::Layer* cache = nullptr, int64_t past = 0);
 
  private:
   rush::nn::LayerNorm ln_1{nullptr}, ln_2{nullptr};
