@@ -17,7 +17,8 @@ struct LinearCrossEntropy : rush::autograd::Function<LinearCrossEntropy> {
                         const Tensor& target, int64_t chunk, bool differentiate) {
     const auto sum = static_cast<int64_t>(rush::Reduction::Sum);
     const int64_t rows = input.size(0);
-    const Tensor total = rush::zeros({}, input.options().dtype(rush::kFloat32));
+    const Tensor total =
+        rush::zeros({}, input.options().dtype(input.scalar_type() == rush::kFloat64 ? rush::kFloat64 : rush::kFloat32));
     const Tensor one = rush::ones({}, total.options());
     const Tensor by_input = differentiate ? rush::empty_like(input) : Tensor();
     const Tensor by_weight = differentiate ? rush::zeros_like(weight) : Tensor();
@@ -26,7 +27,7 @@ struct LinearCrossEntropy : rush::autograd::Function<LinearCrossEntropy> {
       const Tensor x = input.narrow(0, begin, count), y = target.narrow(0, begin, count);
       const Tensor logits = rush::nn::functional::linear(x, weight, bias);  // (n, V)
       const auto [loss, logsumexp, counted] =
-          rush::ops::cross_entropy_forward(logits, y, std::nullopt, sum, -100, 0.0, rush::kFloat32);
+          rush::ops::cross_entropy_forward(logits, y, std::nullopt, sum, -100, 0.0, total.scalar_type());
       total.add_(loss);
       if (!differentiate) continue;
       const Tensor by_logits =

@@ -16,7 +16,8 @@ namespace examples {
 
 /// The mean over rows of cross_entropy(linear(input, weight, bias), target): (N, C), (V, C), (V) or undefined, (N) ->
 /// (). `bias` is a constant. At most `max_logits` logits are held at once, but at least a row's. Under autocast the
-/// products are computed in 16 bits. Differentiable once.
+/// products are computed in 16 bits. The loss is a float32, for
+/// float64 inputs a float64. Differentiable once.
 rush::Tensor linear_cross_entropy(const rush::Tensor& input, const rush::Tensor& weight, const rush::Tensor& bias,
                                   const rush::Tensor& target, int64_t max_logits = int64_t{1} << 29);
 

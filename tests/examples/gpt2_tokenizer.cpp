@@ -68,7 +68,7 @@ TEST_CASE("any bytes have tokens and come back") {
     CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
   }
   for (const char* broken :
-       {"a\xff\xfe z", "\xc0\x80", "\xed\xa0\x80 x", "\xf4\x90\x80\x80", "caf\xc3", "\xe4\xb8", "\x80\x80a"}) {
+       {"a\xff\xfe z", "\xc0\x80", "\xed\xa0\x80 x", "\xf4\x90\x80\x80", "caf\xc3", "\xe4\xb8", "\x80\x80z"}) {
     CAPTURE(broken);
     CHECK(tokenizer->decode(tokenizer->encode(broken)) == broken);
   }
@@ -87,7 +87,7 @@ TEST_CASE("the pieces of a text") {
   const examples::WordSplitter splitter;
   using Pieces = std::vector<std::string_view>;
   CHECK(splitter.split("").empty());
-  CHECK(splitter.split("I've  two\n\n words") == Pieces{"I", "'ve", " ", " two", "\n", "\n", " words"});
+  CHECK(splitter.split("I've  two\n\n words") == Pieces{"I", "'ve", " ", " two", "\n\n", " words"});
   CHECK(splitter.split("x2  ") == Pieces{"x", "2", "  "});
   // U+180E is no white space, for all that PCRE2's \s says.
   CHECK(splitter.split("a \xe1\xa0\x8e") == Pieces{"a", " \xe1\xa0\x8e"});

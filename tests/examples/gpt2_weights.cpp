@@ -159,14 +159,14 @@ TEST_CASE("files that do not hold the model's weights are refused, and change no
   changed[2].second = changed[2].second.to(kInt64);
   refuses(changed, "h.0.ln_1.weight has dtype int64");
 
-  CHECK_THROWS_AS(read_gpt2_config(folder / "missing.safetensors", {}), IOError);
+  CHECK_THROWS_AS(examples::read_gpt2_config(folder / "missing.safetensors", {}), IOError);
   io::save_safetensors(path, {{"some.weight", zeros({2, 2})}});
-  CHECK_THROWS_AS(read_gpt2_config(path, {}), ValueError);
+  CHECK_THROWS_AS(examples::read_gpt2_config(path, {}), ValueError);
   io::save_safetensors(path, tensors);
   const std::string whole = rush::testing::file_content(path);
   for (const size_t size : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
     folder.write("model.safetensors", std::string_view(whole).substr(0, size));
-    CHECK_THROWS_AS(read_gpt2_config(path, {}), IOError);
+    CHECK_THROWS_AS(examples::read_gpt2_config(path, {}), IOError);
     CHECK_THROWS_AS(load_gpt2_weights(*model, path), IOError);
   }
   CHECK((model->named_parameters()["h.0.attn.c_attn.weight"] - before).abs().sum().item<double>() == 0);
