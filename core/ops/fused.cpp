@@ -60,25 +60,6 @@ void add_layer_norm_backward_by_parts(const Tensor& grad_self, const Tensor& gra
 
 namespace {
 
-struct NormalizedRows {
-  int64_t columns = 1;
-  DimVector statistics;  // the shape of one number for each row
-};
-
-NormalizedRows rows_of(const char* op, const Tensor& sum, IntArrayRef shape) {
-  detail::check_norm_input(op, sum);
-  const size_t dims = shape.size(), rank = sum.sizes().size();
-  RUSH_CHECK_VALUE(dims > 0 && dims <= rank && sum.sizes().slice(rank - dims) == shape, op,
-                   ": the last dimensions of a sum of shape ", sum.sizes(), " are not normalized_shape ", shape);
-  NormalizedRows rows;
-  rows.statistics = sum.sizes();
-  for (size_t d = rank - dims; d < rank; ++d) {
-    rows.columns *= sum.sizes()[d];
-    rows.statistics[d] = 1;
-  }
-  return rows;
-}
-
 // Whether the kernels read and write the second addend and the normalised sum in a dtype of their own.
 bool is_lowered(ScalarType sum, ScalarType other, ScalarType normalised) {
   return sum == kFloat32 && other == normalised && (other == kBFloat16 || other == kFloat16);
@@ -97,7 +78,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& self, co
   RUSH_CHECK_TYPE(is_floating_point(result), op, ": the result cannot be ", result);
   const ScalarType low = is_lowered(type, other.scalar_type(), result) ? result : type;
   const Tensor a = contiguous(as_dtype(self, type)), b = contiguous(as_dtype(other, low));
-  const NormalizedRows rows = rows_of(op, a, shape);
+  const detail::NormRows rows = detail::norm_rows(op, a, shape);
   const Tensor w = detail::norm_parameter(op, "weight", weight, shape, a);
   const Tensor bias_row = detail::norm_parameter(op, "bias", bias, shape, a);
   const ScalarType math = detail::norm_statistics_type(a);
@@ -116,7 +97,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor&
                                                                    const OptionalTensor& bias, ScalarType other_dtype) {
   const char* op = "add_layer_norm_backward";
   const ScalarType type = sum.scalar_type(), math = detail::norm_statistics_type(sum);
-  const NormalizedRows rows = rows_of(op, sum, shape);
+  const detail::NormRows rows = detail::norm_rows(op, sum, shape);
   RUSH_CHECK_VALUE(grad_output.sizes() == sum.sizes() && (!given(grad_sum) || grad_sum->sizes() == sum.sizes()), op,
                    ": the gradients do not have the sum's shape ", sum.sizes());
   RUSH_CHECK_VALUE(mean.numel() == checked_numel(rows.statistics) && rstd.numel() == mean.numel() &&
