@@ -33,7 +33,7 @@ struct Settings {
     options.add("--n_layer", &model.n_layer, "blocks", 1);
     options.add("--n_head", &model.n_head, "attention heads of a block", 1);
     options.add("--n_embd", &model.n_embd, "width", 1);
-    options.add("--block_size", &model.block_size, "tokens that the model sees", 1);
+    options.add("--block_size", &model.block_size, "tokens that the model sees", 1, 1 << 20);
     options.add("--dropout", &model.dropout, "part of the activations that is dropped while training", 0, 1);
     options.add("--batch_size", &training.batch_size, "blocks that are in memory at once: a micro-batch", 1, 1 << 20);
     options.add("--total_batch_size", &training.total_batch_size,
