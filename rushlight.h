@@ -34,6 +34,7 @@
 #include "core/ops/factories.h"
 #include "core/ops/fft.h"
 #include "core/ops/fractional_pool.h"
+#include "core/ops/fused.h"
 #include "core/ops/gather.h"
 #include "core/ops/grid_sampler.h"
 #include "core/ops/histogram.h"

@@ -184,7 +184,8 @@ struct CrossEntropyBackward final : Node {
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   double label_smoothing = 0;
   RUSH_SAVED(self, target, weight, logsumexp, total_weight)
-  void save(const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how, int64_t ignored, double smoothing) {
+  void save(const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how, int64_t ignored, double smoothing,
+            std::optional<ScalarType>) {
     self = x;
     target = y;
     weight = w;
@@ -205,7 +206,7 @@ struct CrossEntropyBackward final : Node {
                                           total_weight.get())};
     }
     const Tensor a = class_shares(x.detach(), y, w);
-    Tensor scale = g[0];
+    Tensor scale = g[0].to(x.scalar_type());
     if (reduction == Reduction::Mean) scale = scale / total_weight.get().detach();
     if (reduction == Reduction::None && x.dim() > 1) scale = scale.unsqueeze(-1);
     return {scale * (softmax(x, -1) * a.sum(-1, true) - a)};

@@ -14,6 +14,7 @@ void register_autograd(Registry& r) {
   register_linalg_derivatives(r);
   register_decomposition_derivatives(r);
   register_attention_derivatives(r);
+  register_fused_derivatives(r);
   register_copy_derivatives(r);
   register_ctc_loss_derivatives(r);
   register_cudnn_rnn_derivatives(r);

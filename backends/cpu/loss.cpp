@@ -192,7 +192,7 @@ struct CrossEntropyLoop {
     const T* in = scores.data_ptr<T>();
     const int64_t* targets = target.data_ptr<int64_t>();
     Math* lse = logsumexp.data_ptr<Math>();
-    T* out = output.data_ptr<T>();
+    Math* out = output.data_ptr<Math>();
     const bool each = options.reduction == Reduction::None;
     const auto add_losses = [&](int64_t begin, int64_t end, Math* sums) {
       for (int64_t i = begin; i < end; ++i) {
@@ -200,7 +200,7 @@ struct CrossEntropyLoop {
         const int64_t y = targets[i];
         lse[i] = log_sum_exp(x, classes);
         if (y == options.ignore_index) {
-          if (each) out[i] = T(0);
+          if (each) out[i] = Math(0);
           continue;
         }
         check_class("cross_entropy_loss", y, classes);
@@ -212,15 +212,15 @@ struct CrossEntropyLoop {
                     return (w ? w[c] : Math(1)) * (level - static_cast<Math>(x[c]));
                   }));
         }
-        if (each) out[i] = static_cast<T>(loss);
+        if (each) out[i] = loss;
         sums[0] += loss;
         sums[1] += weights.of_class(y);
       }
     };
     const std::vector<double> sums = sum_over_rows<Math>(samples, 2, 8 * classes, add_losses);
     *total_weight.data_ptr<Math>() = static_cast<Math>(sums[1]);
-    if (options.reduction == Reduction::Sum) *out = static_cast<T>(static_cast<Math>(sums[0]));
-    if (options.reduction == Reduction::Mean) *out = static_cast<T>(static_cast<Math>(sums[0] / sums[1]));
+    if (options.reduction == Reduction::Sum) *out = static_cast<Math>(sums[0]);
+    if (options.reduction == Reduction::Mean) *out = static_cast<Math>(sums[0] / sums[1]);
   }
 };
 
@@ -233,7 +233,8 @@ struct CrossEntropyBackwardLoop {
     const int64_t samples = logsumexp.numel(), classes = scores.size(-1);
     const RowWeights<Math> weights(data_or_null<Math>(weight), classes, options);
     const Math all = weights.all();
-    const T *in = scores.data_ptr<T>(), *grad = grad_output.data_ptr<T>();
+    const T* in = scores.data_ptr<T>();
+    const Math* grad = grad_output.data_ptr<Math>();
     const int64_t* targets = target.data_ptr<int64_t>();
     const Math* lse = logsumexp.data_ptr<Math>();
     const Math norm = options.reduction == Reduction::Mean ? *total_weight.data_ptr<Math>() : Math(1);
@@ -250,7 +251,7 @@ struct CrossEntropyBackwardLoop {
           continue;
         }
         check_class("cross_entropy_loss_backward", y, classes);
-        const Math scale = static_cast<Math>(grad[i * step]) / norm;
+        const Math scale = grad[i * step] / norm;
         write_row(x, dx, classes, lse[i], scale * weights.total(y, all), scale * weights.spread, weights.weight);
         const Math own = weights.target_share * weights.of_class(y) + weights.spread * weights.of_class(y);
         dx[y] = static_cast<T>(scale * (weights.total(y, all) * vector_exp(static_cast<Math>(x[y]) - lse[i]) - own));

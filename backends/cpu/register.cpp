@@ -21,6 +21,7 @@ void register_cpu(Registry&) {
   cpu::register_linalg_qr();
   cpu::register_linalg_svd();
   cpu::register_attention();
+  cpu::register_fused();
   cpu::register_copy();
   cpu::register_ctc_loss();
   cpu::register_loss();

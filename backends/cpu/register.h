@@ -25,6 +25,7 @@ void register_linalg_qr();
 void register_linalg_svd();
 void register_amp();
 void register_attention();
+void register_fused();
 void register_copy();
 void register_ctc_loss();
 void register_loss();

@@ -15,6 +15,7 @@ void register_generator();
 void register_graphs();
 void register_copy();
 void register_capturable_optim();
+void register_linear_epilogues();
 void register_matmul();
 void register_nvtx();
 void register_conv();

@@ -10,12 +10,13 @@ namespace rush::autocast {
 
 // What becomes of a call's tensors. Those that are not eligible stay as they are.
 enum class Cast : uint8_t {
-  None,      // nothing: the operator takes what it is given
-  Lower,     // cast to the 16-bit dtype
-  Float32,   // cast to float32
-  Output32,  // left as they are; the result is float32, through the `dtype` argument, unless another is asked for
-  Widest,    // cast to the widest dtype among them
-  Refuse,    // Error: the operator is not safe on 16-bit inputs, and its callers need to know
+  None,         // nothing: the operator takes what it is given
+  Lower,        // cast to the 16-bit dtype
+  Float32,      // cast to float32
+  Output32,     // left as they are; the result is float32, through the `dtype` argument, unless another is asked for
+  OutputLower,  // left as they are; the result is in the 16-bit dtype, likewise
+  Widest,       // cast to the widest dtype among them
+  Refuse,       // Error: the operator is not safe on 16-bit inputs, and its callers need to know
 };
 
 // Casts tensors and lists of them; passes on all other arguments.
@@ -48,9 +49,9 @@ struct CastArguments {
 
 // Sets a `dtype` argument that was not given.
 struct SetDtype {
-  std::optional<ScalarType> operator()(const std::optional<ScalarType>& dtype) const {
-    return dtype ? dtype : kFloat32;
-  }
+  ScalarType value;
+
+  std::optional<ScalarType> operator()(const std::optional<ScalarType>& dtype) const { return dtype ? dtype : value; }
   template <class T>
   const T& operator()(const T& other) const {
     return other;
@@ -109,10 +110,11 @@ struct Kernel<op, on_cpu, on_cuda> {
     if constexpr (policy == Cast::Refuse) {
       RUSH_THROW(Error, op.name(), ": overflows in 16 bits, so it is refused under autocast; use the form that takes ",
                  "logits, or switch autocast off around it and pass float32");
-    } else if constexpr (policy == Cast::Output32) {
+    } else if constexpr (policy == Cast::Output32 || policy == Cast::OutputLower) {
       const bool sets = is_eligible(std::get<0>(std::tie(args...)), device);
+      const SetDtype set{policy == Cast::Output32 ? kFloat32 : get_autocast_dtype(device)};
       const Off off;
-      return sets ? op(SetDtype()(args)...) : op(args...);
+      return sets ? op(set(args)...) : op(args...);
     } else {
       ScalarType dtype = policy == Cast::Float32 ? kFloat32 : get_autocast_dtype(device);
       if constexpr (policy == Cast::Widest) {

@@ -10,6 +10,7 @@
 #include "core/ops/distance.h"
 #include "core/ops/einsum.h"
 #include "core/ops/fractional_pool.h"
+#include "core/ops/fused.h"
 #include "core/ops/gather.h"
 #include "core/ops/grid_sampler.h"
 #include "core/ops/index.h"
@@ -49,18 +50,21 @@ Tensor norm_on_cuda(const Tensor& self, Rest... rest) {
 void list_products(Registry& r) {
   list<Cast::Lower, Cast::Lower, ops::addbmm, ops::addmm, ops::baddbmm, ops::bmm, ops::conv1d, ops::conv2d, ops::conv3d,
        ops::conv_transpose1d, ops::conv_transpose2d, ops::conv_transpose3d, ops::linear, ops::matmul, ops::mm,
-       ops::prelu, ops::scaled_dot_product_attention>(r);
+       ops::prelu, ops::scaled_dot_product_attention, ops::gelu_perceptron>(r);
   list<Cast::Lower, Cast::None, ops::conv1d_padding, ops::conv2d_padding, ops::conv3d_padding>(r);
   list<Cast::None, Cast::Lower, ops::addmv, ops::addr, ops::convolution, ops::einsum, ops::mv>(r);
 }
 
 void list_losses(Registry& r) {
-  // cross_entropy_loss on CUDA: in PyTorch it is made of log_softmax and nll_loss, which are on the list.
   list<Cast::Float32, Cast::Float32, ops::binary_cross_entropy_with_logits, ops::cdist, ops::cosine_embedding_loss,
-       ops::cross_entropy_loss, ops::hinge_embedding_loss, ops::huber_loss, ops::kl_div, ops::l1_loss,
-       ops::margin_ranking_loss, ops::mse_loss, ops::multi_margin_loss, ops::multilabel_margin_loss, ops::nll_loss,
-       ops::nll_loss2d, ops::poisson_nll_loss, ops::smooth_l1_loss, ops::soft_margin_loss, ops::triplet_margin_loss>(r);
+       ops::hinge_embedding_loss, ops::huber_loss, ops::kl_div, ops::l1_loss, ops::margin_ranking_loss, ops::mse_loss,
+       ops::multi_margin_loss, ops::multilabel_margin_loss, ops::nll_loss, ops::nll_loss2d, ops::poisson_nll_loss,
+       ops::smooth_l1_loss, ops::soft_margin_loss, ops::triplet_margin_loss>(r);
   list<Cast::Float32, Cast::Refuse, ops::binary_cross_entropy>(r);
+  // On CUDA it is made of operators that are on the list: log_softmax and nll_loss, as in PyTorch, or the fused one,
+  // which computes in float32 whatever it is given, see Note [Fused cross entropy].
+  list<Cast::Float32, Cast::None, ops::cross_entropy_loss>(r);
+  list<Cast::None, Cast::Output32, ops::cross_entropy_forward>(r);
   list<Cast::Float32, Cast::None, ops::ctc_loss, ops::ctc_loss_IntList>(r);
 }
 
@@ -88,6 +92,7 @@ void list_float32_on_cuda(Registry& r) {
   list<Cast::None, Cast::Output32, ops::cumprod, ops::cumsum, ops::linalg_matrix_norm, ops::linalg_matrix_norm_str_ord,
        ops::linalg_vector_norm, ops::log_softmax, ops::softmax, ops::sum, ops::sum_dim>(r);
   list<Cast::Float32, Cast::Output32, ops::prod, ops::prod_dim>(r);
+  list<Cast::None, Cast::OutputLower, ops::add_layer_norm>(r);
   r.kernel(ops::norm, DispatchKey::Autocast, norm_on_cuda<ops::norm, ops::norm_dtype, const Scalar&>);
   r.kernel(ops::norm_dim, DispatchKey::Autocast,
            norm_on_cuda<ops::norm_dim, ops::norm_dim_dtype, const std::optional<Scalar>&, IntArrayRef, bool>);

@@ -149,10 +149,13 @@ static Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
 // logarithm of the sum of exponentials of a row, which it keeps for the backward pass; that then writes the gradient in
 // one go:
 //   loss = sum_c a_c (lse - x_c),  dloss/dx_c = A softmax(x)_c - a_c,  A = sum_c a_c,
-// where a_c = (1 - e) w_c [c = y] + e / C w_c, with label smoothing e.
+// where a_c = (1 - e) w_c [c = y] + e / C w_c, with label smoothing e. 16-bit scores are computed with in float32, one
+// at a time: under autocast on CUDA they are therefore not cast, which would take twice the memory of the scores for
+// the same result; `dtype` is how autocast asks for a float32 loss of them, as it does in softmax.
 static std::tuple<Tensor, Tensor, Tensor> cross_entropy_forward(const Tensor& self, const Tensor& target,
                                                                 const OptionalTensor& weight, int64_t reduction,
-                                                                int64_t ignore_index, double label_smoothing) {
+                                                                int64_t ignore_index, double label_smoothing,
+                                                                std::optional<ScalarType> dtype) {
   const char* op = "cross_entropy_loss";
   check_scores(op, self);
   check_reduction(op, reduction);
@@ -161,12 +164,12 @@ static std::tuple<Tensor, Tensor, Tensor> cross_entropy_forward(const Tensor& se
   const ScalarType math = math_type(self);
   const Tensor w = class_weight(op, weight, layout.classes, self, math);
   const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
+  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), math, self.device());
   const Tensor lse = detail::empty_contiguous(layout.samples, math, self.device());
   const Tensor total = detail::empty_contiguous({}, math, self.device());
   kernels::cross_entropy(self.device().type, out, lse, total, native::contiguous(self), y, w,
                          {reduction, ignore_index, label_smoothing});
-  return {out, lse, total};
+  return {native::as_dtype(out, dtype.value_or(self.scalar_type())), lse, total};
 }
 
 static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
@@ -182,13 +185,13 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
                    ": grad_output has shape ", grad.sizes(), ", the target ", target.sizes());
   RUSH_CHECK_VALUE(logsumexp.numel() == layout.samples && total_weight.numel() == 1, op,
                    ": logsumexp and total_weight are not those of the forward pass");
-  RUSH_CHECK_TYPE(grad.scalar_type() == self.scalar_type() && logsumexp.scalar_type() == math_type(self) &&
-                      total_weight.scalar_type() == math_type(self),
-                  op, ": wrong dtypes: grad_output ", grad.scalar_type(), ", logsumexp ", logsumexp.scalar_type(),
+  const ScalarType math = math_type(self);
+  RUSH_CHECK_TYPE(grad.is_floating_point() && logsumexp.scalar_type() == math && total_weight.scalar_type() == math, op,
+                  ": wrong dtypes: grad_output ", grad.scalar_type(), ", logsumexp ", logsumexp.scalar_type(),
                   ", total_weight ", total_weight.scalar_type(), " for an input of ", self.scalar_type());
   const Tensor result = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  kernels::cross_entropy_backward(self.device().type, result, native::contiguous(grad), native::contiguous(self), y, w,
-                                  native::contiguous(logsumexp), total_weight,
+  kernels::cross_entropy_backward(self.device().type, result, native::contiguous(native::as_dtype(grad, math)),
+                                  native::contiguous(self), y, w, native::contiguous(logsumexp), total_weight,
                                   {reduction, ignore_index, label_smoothing});
   return result;
 }
@@ -218,7 +221,8 @@ static Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& t
 static Tensor cross_entropy_of_classes(const Tensor& self, const Tensor& target, const OptionalTensor& weight,
                                        int64_t reduction, int64_t ignore_index, double label_smoothing) {
   if (self.dim() <= 2) {
-    return std::get<0>(ops::cross_entropy_forward(self, target, weight, reduction, ignore_index, label_smoothing));
+    return std::get<0>(
+        ops::cross_entropy_forward(self, target, weight, reduction, ignore_index, label_smoothing, std::nullopt));
   }
   const Tensor scores = log_softmax(self, 1);
   const Tensor nll = ops::nll_loss_nd(scores, target, weight, reduction, ignore_index);

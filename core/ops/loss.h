@@ -84,11 +84,10 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const OptionalTensor&, 
         "ignore_index=-100, float label_smoothing=0.) -> Tensor"};
 // Not ATen's: cross entropy of one row a sample in one pass, see Note [Fused cross entropy].
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const OptionalTensor&, int64_t,
-                                                       int64_t, double)>
+                                                       int64_t, double, std::optional<ScalarType>)>
     cross_entropy_forward{
         "rush::cross_entropy_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
-        "float "
-        "label_smoothing) -> (Tensor output, Tensor logsumexp, Tensor total_weight)"};
+        "float label_smoothing, *, ScalarType? dtype=None) -> (Tensor output, Tensor logsumexp, Tensor total_weight)"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&, int64_t, int64_t, double,
                            const Tensor&, const Tensor&)>
     cross_entropy_backward{
@@ -249,7 +248,8 @@ struct CrossEntropyOptions {
   int64_t ignore_index = -100;
   double label_smoothing = 0;
 };
-// Scores (samples, classes), row-major. logsumexp, total_weight and `weight` are in the dtype that is computed in.
+// Scores (samples, classes), row-major, and their gradient; all else is in the dtype that is computed in, float32 for
+// 16-bit scores.
 inline constinit Kernel<void(const Tensor& output, const Tensor& logsumexp, const Tensor& total_weight,
                              const Tensor& scores, const Tensor& target, const Tensor& weight,
                              const CrossEntropyOptions&)>

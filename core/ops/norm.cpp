@@ -15,28 +15,6 @@ namespace rush {
 
 namespace {
 
-// An input seen as rows of the elements that are normalised together.
-struct Rows {
-  int64_t columns = 1;
-  DimVector statistics;  // the shape of one number for each row: the leading sizes, then ones
-};
-
-Rows rows_of(const char* op, const Tensor& input, IntArrayRef normalized_shape) {
-  detail::check_norm_input(op, input);
-  RUSH_CHECK_VALUE(!normalized_shape.empty(), op, ": normalized_shape is empty");
-  const size_t dims = normalized_shape.size(), rank = input.sizes().size();
-  RUSH_CHECK_VALUE(dims <= rank && input.sizes().slice(rank - dims) == normalized_shape, op,
-                   ": the last dimensions of an input of shape ", input.sizes(), " are not normalized_shape ",
-                   normalized_shape);
-  Rows rows;
-  rows.statistics = input.sizes();
-  for (size_t d = rank - dims; d < rank; ++d) {
-    rows.columns *= input.sizes()[d];
-    rows.statistics[d] = 1;
-  }
-  return rows;
-}
-
 void check_statistics(const char* op, const char* argument, const Tensor& t, IntArrayRef sizes, ScalarType dtype) {
   RUSH_CHECK_VALUE(t.numel() == checked_numel(sizes), op, ": ", argument, " has shape ", t.sizes(), ", expected ",
                    sizes);
@@ -54,7 +32,7 @@ namespace native {
 static NormResult native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight,
                                     const OptionalTensor& bias, double eps) {
   const char* op = "layer_norm";
-  const Rows rows = rows_of(op, input, normalized_shape);
+  const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
   const ScalarType math = norm_statistics_type(input);
   const Tensor w = norm_parameter(op, "weight", weight, normalized_shape, input);
   const Tensor b = norm_parameter(op, "bias", bias, normalized_shape, input);
@@ -70,7 +48,7 @@ static NormResult native_layer_norm_backward(const Tensor& grad, const Tensor& i
                                              const Tensor& mean, const Tensor& rstd, const OptionalTensor& weight,
                                              const OptionalTensor& bias, std::array<bool, 3> mask) {
   const char* op = "layer_norm_backward";
-  const Rows rows = rows_of(op, input, normalized_shape);
+  const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
   const ScalarType math = norm_statistics_type(input);
   check_statistics(op, "mean", mean, rows.statistics, math);
   check_statistics(op, "rstd", rstd, rows.statistics, math);
@@ -93,7 +71,7 @@ static Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, cons
 static std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef normalized_shape,
                                                  const OptionalTensor& weight, std::optional<double> eps) {
   const char* op = "rms_norm";
-  const Rows rows = rows_of(op, input, normalized_shape);
+  const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
   const Tensor w = norm_parameter(op, "weight", weight, normalized_shape, input);
   const Tensor x = native::contiguous(input);
   const Tensor out = detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device());
@@ -107,7 +85,7 @@ static std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad, co
                                                           IntArrayRef normalized_shape, const Tensor& rstd,
                                                           const OptionalTensor& weight, std::array<bool, 2> mask) {
   const char* op = "rms_norm_backward";
-  const Rows rows = rows_of(op, input, normalized_shape);
+  const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
   const ScalarType math = norm_statistics_type(input);
   check_statistics(op, "rstd", rstd, rows.statistics, math);
   const Tensor w = norm_parameter(op, "weight", weight, normalized_shape, input);
@@ -124,7 +102,7 @@ static Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const 
                        std::optional<double> eps) {
   if (!input.is_complex()) return std::get<0>(ops::_fused_rms_norm(input, normalized_shape, weight, eps));
   // The formula is PyTorch's: of complex numbers it averages the squares, not the squared magnitudes.
-  const Rows rows = rows_of("rms_norm", input, normalized_shape);
+  const detail::NormRows rows = detail::norm_rows("rms_norm", input, normalized_shape);
   DimVector dims;
   for (size_t d = 1; d <= normalized_shape.size(); ++d) dims.push_back(-static_cast<int64_t>(d));
   const Tensor squares = ops::sum_dim(input * input, IntArrayRef(dims), true, std::nullopt) / rows.columns;

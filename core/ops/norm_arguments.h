@@ -16,6 +16,29 @@ inline void check_norm_input(const char* op, const Tensor& input) {
                              input.scalar_type());
 }
 
+// An input seen as rows of the elements that are normalised together.
+struct NormRows {
+  int64_t columns = 1;
+  DimVector statistics;  // the shape of one number for each row: the leading sizes, then ones
+};
+
+// Throws ValueError unless these are the input's last dimensions.
+inline NormRows norm_rows(const char* op, const Tensor& input, IntArrayRef normalized_shape) {
+  check_norm_input(op, input);
+  RUSH_CHECK_VALUE(!normalized_shape.empty(), op, ": normalized_shape is empty");
+  const size_t dims = normalized_shape.size(), rank = input.sizes().size();
+  RUSH_CHECK_VALUE(dims <= rank && input.sizes().slice(rank - dims) == normalized_shape, op,
+                   ": the last dimensions of an input of shape ", input.sizes(), " are not normalized_shape ",
+                   normalized_shape);
+  NormRows rows;
+  rows.statistics = input.sizes();
+  for (size_t d = rank - dims; d < rank; ++d) {
+    rows.columns *= input.sizes()[d];
+    rows.statistics[d] = 1;
+  }
+  return rows;
+}
+
 // A weight, bias or running statistic as the kernels take it; undefined when it is not given. Throws ValueError for
 // another shape than `sizes`, or another device than the input's; TypeError unless floating point.
 inline Tensor norm_parameter(const char* op, const char* argument, const OptionalTensor& parameter, IntArrayRef sizes,

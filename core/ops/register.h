@@ -28,6 +28,7 @@ void register_einsum_ops(Registry& registry);
 void register_linalg_ops(Registry& registry);
 void register_matrix_norm_ops(Registry& registry);
 void register_attention_ops(Registry& registry);
+void register_fused_ops(Registry& registry);
 void register_copy_ops(Registry& registry);
 void register_ctc_loss_ops(Registry& registry);
 void register_cudnn_rnn_ops(Registry& registry);

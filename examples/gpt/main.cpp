@@ -1,20 +1,20 @@
 // Trains a character-level GPT on a text and lets it write. The options have nanoGPT's names.
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <optional>
 
 #include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
+#include "examples/decay_groups.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/options.h"
 #include "examples/precision.h"
 #include "examples/progress.h"
+#include "examples/warmup_cosine.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -69,6 +69,13 @@ struct Settings {
     if (learning_rate == 0) learning_rate = 3e-3 * 128 / static_cast<double>(n_embd);
   }
 
+  rush::optim::AdamWOptions adamw() const {
+    return rush::optim::AdamWOptions(learning_rate)
+        .betas({beta1, beta2})
+        .weight_decay(weight_decay)
+        .capturable(graph);
+  }
+
   // The file from which a run goes on; empty: none.
   std::string checkpoint() const { return out_dir.empty() ? "" : out_dir + "/checkpoint.safetensors"; }
 };
@@ -85,8 +92,8 @@ class Trainer {
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
         model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
         best_(model_->config()),
-        optimizer_(decay_groups(), optimizer_options(0)),
-        schedule_(optimizer_, [this](int64_t iteration) { return rate_at(iteration); }) {
+        optimizer_(decay_groups(model_->parameters(), s_.adamw()), s_.adamw()),
+        schedule_(optimizer_, WarmupCosine{s_.warmup_iters, s_.max_iters, s_.min_lr / s_.learning_rate}) {
     model_->to(device_);
     best_->to(device_);
     best_->eval();
@@ -196,37 +203,6 @@ class Trainer {
     checkpoint(history).save(s_.checkpoint());
   }
 
-  rush::optim::AdamWOptions optimizer_options(double weight_decay) const {
-    return rush::optim::AdamWOptions(s_.learning_rate)
-        .betas({s_.beta1, s_.beta2})
-        .weight_decay(weight_decay)
-        .capturable(s_.graph);
-  }
-
-  // Matrices decay, biases and normalisations do not.
-  std::vector<rush::optim::OptimizerParamGroup> decay_groups() const {
-    std::vector<Tensor> matrices, vectors;
-    for (const Tensor& parameter : model_->parameters())
-      (parameter.dim() >= 2 ? matrices : vectors).push_back(parameter);
-    const auto options = [&](double weight_decay) {
-      return std::make_unique<rush::optim::AdamWOptions>(optimizer_options(weight_decay));
-    };
-    std::vector<rush::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(matrices, options(s_.weight_decay));
-    groups.emplace_back(vectors, options(0));
-    return groups;
-  }
-
-  // The part of the learning rate at an iteration: a linear rise, then half a cosine down to min_lr.
-  double rate_at(int64_t iteration) const {
-    const double lowest = s_.min_lr / s_.learning_rate;
-    const auto now = static_cast<double>(iteration), rise = static_cast<double>(s_.warmup_iters);
-    if (now < rise) return (now + 1) / (rise + 1);
-    const double fall = static_cast<double>(s_.max_iters) - rise;
-    const double part = fall > 0 ? std::min((now - rise) / fall, 1.0) : 1;
-    return lowest + (1 - lowest) * (1 + std::cos(std::numbers::pi * part)) / 2;
-  }
-
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
     const auto precision = precision_.scope();
     return model->loss(batch.first.to(device_), batch.second.to(device_));
@@ -265,19 +241,15 @@ class Trainer {
   }
 
   // On the same batches each time, so that one estimate compares with another.
-  double estimated_loss(TextData::Split split) {
-    auto generator = rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(s_.seed));
-    double total = 0;
-    for (int64_t i = 0; i < s_.eval_iters; ++i) {
-      total += loss_of(model_, data_.random_batch(split, s_.batch_size, generator)).item<double>();
-    }
-    return total / static_cast<double>(s_.eval_iters);
+  double estimate(TextData::Split split) {
+    return estimated_loss(data_, split, s_.batch_size, s_.eval_iters, s_.seed,
+                          [this](const TextData::Batch& batch) { return loss_of(model_, batch).item<double>(); });
   }
 
   void report(Progress& progress) {
     const rush::NoGradGuard no_grad;
     model_->eval();
-    const double train = estimated_loss(TextData::Train), validation = estimated_loss(TextData::Validation);
+    const double train = estimate(TextData::Train), validation = estimate(TextData::Validation);
     model_->train();
     history_.push_back({{"iteration", iteration_}, {"train_loss", train}, {"val_loss", validation}});
     if (best_iteration_ < 0 || validation < best_loss_) {

@@ -38,18 +38,20 @@ std::vector<fs::path> own_texts() {
 
 }  // namespace
 
-std::string find_text(const std::string& given) {
-  if (!given.empty()) return given;
-  const std::string file = "tinyshakespeare/input.txt";
+std::string find_data_file(const std::string& name) {
   std::vector<fs::path> places;
-  if (const std::string data = environment("RUSH_DATA"); !data.empty()) places.push_back(fs::path(data) / file);
+  if (const std::string data = environment("RUSH_DATA"); !data.empty()) places.push_back(fs::path(data) / name);
   if (const std::string root = environment("RUSH_ROOT"); !root.empty())
-    places.push_back(fs::path(root) / "data" / file);
-  places.push_back(fs::path("data") / file);
+    places.push_back(fs::path(root) / "data" / name);
+  places.push_back(fs::path("data") / name);
   for (const fs::path& place : places) {
     if (fs::is_regular_file(place)) return place.string();
   }
   return "";
+}
+
+std::string find_text(const std::string& given) {
+  return given.empty() ? find_data_file("tinyshakespeare/input.txt") : given;
 }
 
 std::string read_text(const std::string& path) {
@@ -90,9 +92,17 @@ TextData::TextData(const std::string& text, const Vocabulary& vocabulary, int64_
   const auto needed = static_cast<size_t>(10 * (block_size + 1));
   RUSH_CHECK_VALUE(text.size() >= needed, "the text has ", text.size(), " characters; blocks of ", block_size,
                    " need at least ", needed);
-  const size_t train_size = text.size() / 10 * 9;
+  const size_t train_size = train_part(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    tokens_[i < train_size ? Train : Validation].push_back(vocabulary.token(text[i]));
+    tokens_[i < train_size ? Train : Validation].push_back(static_cast<int32_t>(vocabulary.token(text[i])));
+  }
+}
+
+TextData::TextData(std::vector<int32_t> train, std::vector<int32_t> validation, int64_t block_size)
+    : tokens_{std::move(train), std::move(validation)}, block_size_(block_size) {
+  for (const auto& tokens : tokens_) {
+    RUSH_CHECK_VALUE(static_cast<int64_t>(tokens.size()) > block_size, "blocks of ", block_size,
+                     " need a text of more tokens than they have; a part of it has ", tokens.size());
   }
 }
 
@@ -101,7 +111,7 @@ TextData::Batch TextData::batch_at(Split split, const std::vector<int64_t>& star
   Batch batch = {rush::empty({batch_size, block_size_}, rush::kLong),
                  rush::empty({batch_size, block_size_}, rush::kLong)};
   for (int64_t b = 0; b < batch_size; ++b) {
-    const int64_t* from = tokens_[split].data() + starts[static_cast<size_t>(b)];
+    const int32_t* from = tokens_[split].data() + starts[static_cast<size_t>(b)];
     std::copy_n(from, block_size_, batch.first.data_ptr<int64_t>() + b * block_size_);
     std::copy_n(from + 1, block_size_, batch.second.data_ptr<int64_t>() + b * block_size_);
   }
@@ -130,6 +140,14 @@ std::vector<TextData::Batch> TextData::in_order(Split split, int64_t batch_size,
     starts.clear();
   }
   return batches;
+}
+
+double estimated_loss(const TextData& data, TextData::Split split, int64_t batch_size, int64_t count, int64_t seed,
+                      const std::function<double(const TextData::Batch&)>& loss) {
+  auto generator = rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(seed));
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) total += loss(data.random_batch(split, batch_size, generator));
+  return total / static_cast<double>(count);
 }
 
 }  // namespace examples

@@ -1,6 +1,7 @@
-// A text as training data: characters numbered, the first nine tenths to train on, the rest to validate.
+// A text as training data: tokens, the first nine tenths to train on, the rest to validate.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +11,19 @@
 
 namespace examples {
 
+/// The path of a data file, "gpt2/vocab.bpe" for example, in the folder RUSH_DATA or the project's own, data/; empty if
+/// neither has it.
+std::string find_data_file(const std::string& name);
+
 /// The path that `--data` names; else tiny Shakespeare where RUSH_DATA or the project's data folder has it; else empty.
 std::string find_text(const std::string& given);
 
 /// What `path` holds; for an empty path the project's own texts, README.md and docs/*.md, under RUSH_ROOT.
 /// Throws rush::IOError if there is nothing to read.
 std::string read_text(const std::string& path);
+
+/// How much of `size` to train on: nine tenths, rounded down.
+inline size_t train_part(size_t size) { return size / 10 * 9 + size % 10 * 9 / 10; }
 
 /// A token for each byte value that occurs, in the order of the values.
 class Vocabulary {
@@ -34,8 +42,10 @@ class Vocabulary {
 
 class TextData {
  public:
-  /// Throws rush::ValueError if the text has fewer than 10 blocks of block_size + 1 characters.
+  /// The characters of a text. Throws rush::ValueError if it has fewer than 10 blocks of block_size + 1 characters.
   TextData(const std::string& text, const Vocabulary& vocabulary, int64_t block_size);
+  /// Throws rush::ValueError if either has fewer than block_size + 1 tokens.
+  TextData(std::vector<int32_t> train, std::vector<int32_t> validation, int64_t block_size);
 
   enum Split { Train, Validation };
   using Batch = std::pair<rush::Tensor, rush::Tensor>;  // tokens (B, T), and those that follow them (B, T)
@@ -49,8 +59,12 @@ class TextData {
  private:
   Batch batch_at(Split split, const std::vector<int64_t>& starts) const;
 
-  std::vector<int64_t> tokens_[2];
+  std::vector<int32_t> tokens_[2];
   int64_t block_size_;
 };
+
+/// The mean of `loss` over `count` random batches, the same ones each time, so that one estimate compares with another.
+double estimated_loss(const TextData& data, TextData::Split split, int64_t batch_size, int64_t count, int64_t seed,
+                      const std::function<double(const TextData::Batch&)>& loss);
 
 }  // namespace examples

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "examples/gpt/linear_cross_entropy.h"
 #include "examples/gpt/text_data.h"
 #include "rushlight.h"
 
@@ -20,7 +21,7 @@ TEST_CASE("the model has GPT-2's parameters, the head being the token embedding"
   CHECK(names.size() == 2 + 2 * 12 + 2);
   CHECK(names.front() == "wte.weight");
   CHECK(names.back() == "ln_f.bias");
-  CHECK(model->named_parameters()["h.1.c_attn.weight"].sizes() == IntArrayRef({48, 16}));
+  CHECK(model->named_parameters()["h.1.attn.c_attn.weight"].sizes() == IntArrayRef({48, 16}));
   CHECK(model->parameter_count() == 11 * 16 + 8 * 16 + 2 * (12 * 16 * 16 + 13 * 16) + 2 * 16);
   CHECK_THROWS_AS(GPT(GPTConfig{11, 8, 2, 3, 16}), ValueError);
 }
@@ -60,6 +61,67 @@ TEST_CASE("the model learns a sequence by heart and writes it on") {
   const Tensor written = model->generate(text.narrow(1, 0, 3), 5, /*temperature=*/0.1, /*top_k=*/1);
   CHECK((written - text.narrow(1, 0, 8)).abs().sum().item<int64_t>() == 0);
   CHECK(model->generate(text, 3).size(1) == 12);  // longer than a block
+}
+
+TEST_CASE("reading on with a cache gives the logits of reading all again") {
+  manual_seed(4);
+  GPT model(kSmall);
+  model->eval();
+  const NoGradGuard no_grad;
+  const Tensor tokens = randint(0, 11, {3, 8}, kInt64);
+  const Tensor whole = model->forward(tokens);
+  KeyValueCache cache;
+  int64_t at = 0;
+  for (const int64_t length : {3, 1, 2, 1, 1}) {  // the first read, single tokens, and several after others
+    const Tensor part = model->forward(tokens.narrow(1, at, length), &cache);
+    CHECK((part - whole.narrow(1, at, length)).abs().max().item<double>() < 1e-5);
+    at += length;
+    CHECK(cache.length == at);
+  }
+  CHECK_THROWS_AS(model->forward(tokens.narrow(1, 0, 1), &cache), ValueError);
+}
+
+TEST_CASE("what is written with a cache is what is written without, within a block and beyond it") {
+  manual_seed(5);
+  GPT model(kSmall);
+  const NoGradGuard no_grad;
+  for (const Tensor& parameter : model->parameters()) parameter.mul_(5);  // so that the likeliest token is far ahead
+  const Tensor start = randint(0, 11, {2, 2}, kInt64);
+  Tensor expected = start;
+  for (int i = 0; i < 12; ++i) {
+    const int64_t context = std::min<int64_t>(expected.size(1), 8);
+    const Tensor logits = model->forward(expected.narrow(1, expected.size(1) - context, context)).select(1, -1);
+    expected = cat({expected, logits.argmax(-1, true)}, 1);
+  }
+  const Tensor written = model->generate(start, 12, /*temperature=*/1, /*top_k=*/1);
+  CHECK((written - expected).abs().sum().item<int64_t>() == 0);
+}
+
+TEST_CASE("the loss of a large vocabulary is that of its logits, however many are held at once") {
+  manual_seed(6);
+  const Tensor x = randn({7, 4}, kFloat64), w = randn({9, 4}, kFloat64), bias = randn({9}, kFloat64);
+  const Tensor target = tensor({1, 8, 0, 3, 3, 2, 5});
+  const auto gradients = [&](int64_t max_logits) {
+    const Tensor input = x.clone().requires_grad_(), weight = w.clone().requires_grad_();
+    const Tensor loss = max_logits > 0 ? linear_cross_entropy(input, weight, bias, target, max_logits)
+                                       : nn::functional::cross_entropy(linear(input, weight, bias), target);
+    (loss * 3).backward();
+    return std::vector<Tensor>{loss.detach(), input.grad(), weight.grad()};
+  };
+  const auto expected = gradients(0);
+  for (const int64_t max_logits : {1, 9, 18, 30, 1000}) {
+    CAPTURE(max_logits);
+    const auto got = gradients(max_logits);
+    CHECK(allclose(got[0], expected[0], 1e-12, 0));
+    CHECK(allclose(got[1], expected[1], 1e-12, 1e-12));
+    CHECK(allclose(got[2], expected[2], 1e-12, 1e-12));
+  }
+  const Tensor input = x.clone().requires_grad_();
+  CHECK_THROWS_AS(autograd::grad({linear_cross_entropy(input, w, {}, target)}, {input}, {}, true, true),
+                  NotImplementedError);
+  CHECK_THROWS_AS(linear_cross_entropy(x.narrow(0, 0, 0), w, {}, target.narrow(0, 0, 0)), ValueError);
+  const NoGradGuard no_grad;
+  CHECK(allclose(linear_cross_entropy(x, w, bias, target), expected[0], 1e-12, 0));
 }
 
 TEST_CASE("texts become batches of tokens and those that follow") {

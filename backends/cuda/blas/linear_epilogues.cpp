@@ -1,29 +1,24 @@
 // The affine map with GELU, and gradients of affine maps.
 #include "backends/cuda/blas/epilogue.h"
 #include "backends/cuda/blas/gemm.h"
+#include "backends/cuda/register.h"
 #include "core/ops/activation.h"
 #include "core/ops/copy.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/fused.h"
 
 namespace rush::cuda {
 
 namespace {
 
-// (n, m) as a batch of one, optionally transposed.
-Tensor batch_of_one(const Tensor& t, bool transposed = false) {
-  const int64_t i = transposed ? 1 : 0, j = 1 - i;
-  return detail::make_view(t, {1, t.sizes()[i], t.sizes()[j]}, {t.numel(), t.strides()[i], t.strides()[j]},
-                           t.storage_offset());
-}
+using native::batch_of_one;
 
 void assign(const Tensor& target, const Tensor& source) {
   Tensor to = target;
   native::copy_(to, source, false);
 }
 
-void store_column_sums(const Tensor& sums, const Tensor& t) {
-  if (sums.defined()) assign(sums, t.sum(0));
+void clear(const Tensor& t) {
+  if (t.defined()) Tensor(t).zero_();
 }
 
 }  // namespace
@@ -42,22 +37,26 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
 
 void linear_gelu_backward(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad, const Tensor& weight,
                           const Tensor& pre) {
-  if (grad_pre.numel() == 0) return store_column_sums(grad_bias, grad_pre);
+  if (grad_pre.numel() == 0) return clear(grad_bias);
   const Tensor c = batch_of_one(grad_pre), a = batch_of_one(grad), b = batch_of_one(weight);
   const Epilogue epilogue = grad_bias.defined() ? Epilogue::DGeluBiasGrad : Epilogue::DGelu;
   if (multiply_with_epilogue({c, a, b, epilogue, grad_bias, pre})) return;
-  gemm(c, a, b, 0, 1);
-  assign(grad_pre, ops::gelu_backward(grad_pre, pre, "tanh"));
-  store_column_sums(grad_bias, grad_pre);
+  native::linear_gelu_backward_by_parts(grad_pre, grad_bias, grad, weight, pre);
 }
 
 void linear_parameter_gradients(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                 const Tensor& input) {
-  if (grad_weight.numel() == 0) return store_column_sums(grad_bias, grad);
+  const bool product = grad_weight.numel() > 0 && grad.numel() > 0;
   const Tensor c = batch_of_one(grad_weight), a = batch_of_one(grad, true), b = batch_of_one(input), none;
-  if (grad_bias.defined() && multiply_with_epilogue({c, a, b, Epilogue::BiasGradOfA, grad_bias, none})) return;
-  gemm(c, a, b, 0, 1);
-  store_column_sums(grad_bias, grad);
+  if (product && grad_bias.defined() && multiply_with_epilogue({c, a, b, Epilogue::BiasGradOfA, grad_bias, none}))
+    return;
+  native::linear_parameter_gradients_by_parts(grad_weight, grad_bias, grad, input);
+}
+
+void register_linear_epilogues() {
+  kernels::linear_gelu.set(kCUDA, linear_gelu);
+  kernels::linear_gelu_backward.set(kCUDA, linear_gelu_backward);
+  kernels::linear_parameter_gradients.set(kCUDA, linear_parameter_gradients);
 }
 
 }  // namespace rush::cuda

@@ -75,7 +75,7 @@ template <class T>
 struct Gradient {
   using Math = opmath_t<T>;
   Samples<T> s;
-  const T* grad;
+  const Math* grad;
   T* dx;
   const Math *all, *norm;  // the sum of all classes' weights; null: their number. What is divided by; null: one
   int64_t grad_step;
@@ -91,8 +91,7 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
     const int64_t y = s.target[i];
     const bool counts = y != s.ignore_index && y >= 0 && y < s.classes;
     if (threadIdx.x == 0) s.counts(y);
-    const Math scale =
-        counts ? static_cast<Math>(call.grad[i * call.grad_step]) / (call.norm ? *call.norm : Math(1)) : Math(0);
+    const Math scale = counts ? call.grad[i * call.grad_step] / (call.norm ? *call.norm : Math(1)) : Math(0);
     const Math own = counts ? s.weight_of(y) : Math(0);
     const Math total = s.target_share * own + s.spread * (call.all ? *call.all : static_cast<Math>(s.classes));
     const Math level = s.logsumexp[i];
@@ -143,7 +142,7 @@ struct CrossEntropyLoop {
       (wide ? forward_kernel<T, true> : forward_kernel<T, false>)<<<l.grid, l.block, 0, current_stream()>>>(s, each);
       RUSH_CUDA_LAUNCHED(op);
     }
-    store_losses<T>(op, each, s.count, output, total_weight.data_ptr<Math>(), options.reduction, true);
+    store_losses<Math>(op, each, s.count, output, total_weight.data_ptr<Math>(), options.reduction, true);
   }
 };
 
@@ -162,7 +161,7 @@ struct CrossEntropyBackwardLoop {
       reduce_dims(op, s.weight, Add(), StoreResult<Math, Add>{all.as<Math>(), Add()}, {{s.classes, 1, 0, true}});
     }
     const Gradient<T> call{s,
-                           grad_output.data_ptr<T>(),
+                           grad_output.data_ptr<Math>(),
                            grad_input.data_ptr<T>(),
                            s.weight ? all.as<Math>() : nullptr,
                            options.reduction == Reduction::Mean ? total_weight.data_ptr<Math>() : nullptr,

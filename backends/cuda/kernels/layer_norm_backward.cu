@@ -1,12 +1,14 @@
-// Layer norm and RMS norm, backward. With x^ = (x - mean) rstd and g = dy w,
+// Layer norm, RMS norm and layer norm of a sum, backward. With x^ = (x - mean) rstd and g = dy w,
 //   dx = rstd (g - mean(g) - x^ mean(g x^)),   dw = sum(dy x^),   db = sum(dy),
-// where RMS norm lacks mean(g). A block keeps rows in registers, one after the other, and with them its share of dw and
-// db; the shares are added by a reduction. Rows too long for that are reduced, and read again.
+// where RMS norm lacks mean(g), and where a sum is normalised its own gradient is added to dx. A block keeps rows in
+// registers, one after the other, and with them its share of dw and db; the shares are added by a reduction. Rows too
+// long for that are reduced, and read again.
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
 #include "backends/functors/reduce.h"
+#include "core/ops/fused.h"
 #include "core/ops/norm.h"
 
 namespace rush::cuda {
@@ -25,13 +27,17 @@ struct AddSums {
   __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
 };
 
-template <class T>
+// G: what dy is in.
+template <class T, class G = T>
 struct Backward {
   using Math = opmath_t<T>;
-  const T *dy, *x;
+  const G* dy;
+  const T* x;
   T* dx;                             // null: not wanted
   const Math *mean, *rstd, *weight;  // null: none subtracted, ones
   int64_t rows, n;
+  const T* through = nullptr;  // what is added to dx; null: nothing
+  G* lowered = nullptr;        // where dx goes as well; null: nowhere
 
   __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
   __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
@@ -39,6 +45,34 @@ struct Backward {
     return static_cast<Math>(dy[i]) * (weight ? weight[column] : Math(1));
   }
 };
+
+// A row of numbers that lie in memory as T, in the lanes of `row`.
+template <class Row, class T>
+__device__ void load_lanes(Row& row, const T* from, int64_t n) {
+  constexpr int kLanes = Row::Access::kLanes;
+#pragma unroll
+  for (int v = 0; v < Row::Access::kVectors; ++v) {
+    const bool lies = Row::column(v) < n;
+    Lanes<T, kLanes> lanes;
+    if (lies) lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(from + Row::column(v));
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      row.value[v][l] = lies ? static_cast<typename Row::Math>(lanes.lane[l]) : typename Row::Math(0);
+    }
+  }
+}
+template <class Row, class T>
+__device__ void store_lanes(const Row& row, T* to, int64_t n) {
+  constexpr int kLanes = Row::Access::kLanes;
+#pragma unroll
+  for (int v = 0; v < Row::Access::kVectors; ++v) {
+    if (Row::column(v) >= n) continue;
+    Lanes<T, kLanes> lanes;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) lanes.lane[l] = static_cast<T>(row.value[v][l]);
+    *reinterpret_cast<Lanes<T, kLanes>*>(to + Row::column(v)) = lanes;
+  }
+}
 
 // Adds what the thread rows of a block hold; the first of them has the sum.
 template <class Row, class Math>
@@ -56,9 +90,10 @@ __device__ void add_thread_rows(Row& row, Math* shared) {
   }
 }
 
-// The block's shares of dw and db go to row blockIdx.x of `shares` (blocks, 2, n), which may be null.
-template <class T, bool kWide>
-__global__ void __launch_bounds__(1024) backward_rows(Backward<T> call, opmath_t<T>* shares) {
+// The block's shares of dw and db go to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum: whether
+// `through` and `lowered` are looked at.
+template <class T, class G, bool kWide, bool kOfSum>
+__global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
   using Row = HeldRow<T, kWide, kHold>;
   Row dw, db;
@@ -69,7 +104,7 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T> call, opmath_t
     const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
     Row g, hat;
     hat.load(call.x + r * call.n, n, Math(0));
-    g.load(call.dy + r * call.n, n, Math(0));
+    load_lanes(g, call.dy + r * call.n, n);
     const Math centre = n ? call.centre(r) : Math(0), rstd = n ? call.rstd[r] : Math(0);
     Sums<Math> sums{Math(0), Math(0)};
     g.for_each(n, [&](int v, int l) {
@@ -87,6 +122,13 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T> call, opmath_t
     const Math count = static_cast<Math>(call.n);
     const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
     g.for_each(n, [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope); });
+    if constexpr (kOfSum) {
+      if (call.through) {
+        hat.load(call.through + r * call.n, n, Math(0));
+        g.for_each(n, [&](int v, int l) { g.value[v][l] += hat.value[v][l]; });
+      }
+      if (call.lowered) store_lanes(g, call.lowered + r * call.n, n);
+    }
     g.store(call.dx + r * call.n, n);
   }
   if (!shares) return;
@@ -189,15 +231,19 @@ struct LayerNormBackwardLoop {
     if (columns == 0) return;
     const bool wide =
         rows_are_wide<T>(columns, call.dy, call.x) && (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
-    if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) return held<T, true>(call, dw, db);
-    if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) return held<T, false>(call, dw, db);
+    const char* op = kernels::layer_norm_backward.name();
+    if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) {
+      return held<T, T, true, false>(op, call, dw, db);
+    }
+    if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) {
+      return held<T, T, false, false>(op, call, dw, db);
+    }
     reduced(call, dw, db);
   }
 
-  template <class T, bool kWide>
-  static void held(const Backward<T>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+  template <class T, class G, bool kWide, bool kOfSum>
+  static void held(const char* op, const Backward<T, G>& call, opmath_t<T>* dw, opmath_t<T>* db) {
     using Math = opmath_t<T>;
-    const char* op = kernels::layer_norm_backward.name();
     const bool shared = dw || db;
     // As many blocks as run at once: each adds to its own share.
     const int64_t per_processor = call.n > RowAccess<T, kWide, kHold>::kLongest / 4 ? 1 : 4;
@@ -205,7 +251,7 @@ struct LayerNormBackwardLoop {
     const RowLaunch l(call.rows, call.n, RowAccess<T, kWide, kHold>::kHeld, shared ? most : int64_t{1} << 30);
     const int64_t count = l.grid.x;
     const Scratch shares(shared ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
-    backward_rows<T, kWide>
+    backward_rows<T, G, kWide, kOfSum>
         <<<l.grid, l.block, 0, current_stream()>>>(call, shared ? shares.template as<Math>() : nullptr);
     RUSH_CUDA_LAUNCHED(op);
     if (!shared) return;
@@ -236,8 +282,68 @@ void layer_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, co
       grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, columns);
 }
 
+// The gradients of both addends of a normalised sum. Of rows that cannot be held in registers, by parts.
+struct AddLayerNormBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight, const Tensor& grad_bias,
+                  const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum, const Tensor& mean,
+                  const Tensor& rstd, const Tensor& weight, int64_t columns) {
+    bool done = false;
+    const auto in = [&](auto like) {
+      using G = decltype(like);
+      if (done || grad_output.scalar_type() != scalar_type_of<G>) return;
+      done = launch<T, G>(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight,
+                          columns);
+    };
+    in(T());
+    if constexpr (std::is_same_v<T, float>) {
+      in(Half());
+      in(BFloat16());
+    }
+    if (done) return;
+    native::add_layer_norm_backward_by_parts(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum,
+                                             mean, rstd, weight, columns);
+  }
+
+ private:
+  // False, with nothing done, for rows that are too long or not to be read as vectors.
+  template <class T, class G>
+  static bool launch(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                     const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum,
+                     const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t columns) {
+    using Math = opmath_t<T>;
+    const Backward<T, G> call{grad_output.data_ptr<G>(),
+                              sum.data_ptr<T>(),
+                              grad_self.data_ptr<T>(),
+                              mean.data_ptr<Math>(),
+                              rstd.data_ptr<Math>(),
+                              data_or_null<Math>(weight),
+                              rstd.numel(),
+                              columns,
+                              data_or_null<T>(grad_sum),
+                              data_or_null<G>(grad_other)};
+    // Null counts as aligned.
+    const bool wide = rows_are_wide<T>(columns, call.dy, call.x, call.dx, call.through, call.lowered);
+    if (call.rows == 0 || columns == 0 || !wide || columns > RowAccess<T, true, kHold>::kLongest) return false;
+    LayerNormBackwardLoop::held<T, G, true, true>(kernels::add_layer_norm_backward.name(), call,
+                                                  data_or_null<Math>(grad_weight), data_or_null<Math>(grad_bias));
+    return true;
+  }
+};
+
+void add_layer_norm_backward(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                             const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
+                             const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                             int64_t columns) {
+  pick<AddLayerNormBackwardLoop>(RealFloatTypes(), sum.scalar_type(), "add_layer_norm_backward")(
+      grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight, columns);
+}
+
 }  // namespace
 
-void register_layer_norm_backward() { kernels::layer_norm_backward.set(kCUDA, layer_norm_backward); }
+void register_layer_norm_backward() {
+  kernels::layer_norm_backward.set(kCUDA, layer_norm_backward);
+  kernels::add_layer_norm_backward.set(kCUDA, add_layer_norm_backward);
+}
 
 }  // namespace rush::cuda

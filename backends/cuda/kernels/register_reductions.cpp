@@ -3,6 +3,7 @@
 namespace rush::cuda {
 
 void register_reductions() {
+  register_add_layer_norm();
   register_attention();
   register_batch_norm();
   register_cross_entropy();

@@ -6,6 +6,7 @@ namespace rush::cuda {
 // Calls all below.
 void register_reductions();
 
+void register_add_layer_norm();
 void register_attention();
 void register_batch_norm();
 void register_cross_entropy();

@@ -1,0 +1,135 @@
+// A sum and its layer norm in one pass, see Note [Rows in registers]: of three dtypes at most, the sum's and first
+// addend's, and that of the second addend and the result. The gradient is with layer norm's.
+#include "backends/cuda/kernels/optional_data.h"
+#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+#include "core/ops/fused.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// y = (s - mean) rstd w + b, s = self + other; null stands for weight 1 and bias 0. L: what `other` and y are in.
+template <class T, class L>
+struct AddForward {
+  using Math = opmath_t<T>;
+  const T* self;
+  const L* other;
+  T* sum;
+  L* y;
+  Math *mean, *rstd;
+  const Math *weight, *bias;
+  int64_t rows, n;
+  Math eps;
+};
+
+template <class T, class L>
+__global__ void __launch_bounds__(1024) add_forward_rows(AddForward<T, L> call) {
+  using Math = opmath_t<T>;
+  using Row = HeldRow<T, true>;
+  constexpr int kLanes = Row::Access::kLanes;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < call.rows; first += step) {
+    const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
+    Row row;
+    row.load(call.self + r * call.n, n, Math(0));
+#pragma unroll
+    for (int v = 0; v < Row::Access::kVectors; ++v) {
+      const int64_t column = Row::column(v);
+      if (column >= n) continue;
+      const auto other = *reinterpret_cast<const Lanes<L, kLanes>*>(call.other + r * call.n + column);
+      // Rounded as it is stored, so that what is normalised is what the backward pass reads.
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        row.value[v][l] = static_cast<Math>(static_cast<T>(row.value[v][l] + static_cast<Math>(other.lane[l])));
+      }
+    }
+    row.store(call.sum + r * call.n, n);
+    const Math count = static_cast<Math>(call.n);
+    Math centre(0), squares(0);
+    row.for_each(n, [&](int v, int l) { centre += row.value[v][l]; });
+    centre = sum_row(centre) / count;
+    row.for_each(n, [&](int v, int l) {
+      row.value[v][l] -= centre;
+      squares += row.value[v][l] * row.value[v][l];
+    });
+    const Math rstd = 1 / std::sqrt(sum_row(squares) / count + call.eps);
+#pragma unroll
+    for (int v = 0; v < Row::Access::kVectors; ++v) {
+      const int64_t column = Row::column(v);
+      if (column >= n) continue;
+      Lanes<L, kLanes> result;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        Math value = row.value[v][l] * rstd;
+        if (call.weight) value *= call.weight[column + l];
+        if (call.bias) value += call.bias[column + l];
+        result.lane[l] = static_cast<L>(value);
+      }
+      *reinterpret_cast<Lanes<L, kLanes>*>(call.y + r * call.n + column) = result;
+    }
+    if (threadIdx.x == 0 && r < call.rows) {
+      call.mean[r] = centre;
+      call.rstd[r] = rstd;
+    }
+  }
+}
+
+struct AddLayerNormLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& self,
+                  const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
+    bool done = false;
+    const auto in = [&](auto like) {
+      using L = decltype(like);
+      if (done || output.scalar_type() != scalar_type_of<L>) return;
+      done = launch<T, L>(output, sum, mean, rstd, self, other, weight, bias, columns, eps);
+    };
+    in(T());
+    if constexpr (std::is_same_v<T, float>) {
+      in(Half());
+      in(BFloat16());
+    }
+    if (done) return;
+    native::add_layer_norm_by_parts(output, sum, mean, rstd, self, other, weight, bias, columns, eps);
+  }
+
+ private:
+  // False, with nothing done, for rows that are too long or not to be read as vectors.
+  template <class T, class L>
+  static bool launch(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                     const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns,
+                     double eps) {
+    using Math = opmath_t<T>;
+    const AddForward<T, L> call{self.data_ptr<T>(),
+                                other.data_ptr<L>(),
+                                sum.data_ptr<T>(),
+                                output.data_ptr<L>(),
+                                mean.data_ptr<Math>(),
+                                rstd.data_ptr<Math>(),
+                                data_or_null<Math>(weight),
+                                data_or_null<Math>(bias),
+                                rstd.numel(),
+                                columns,
+                                static_cast<Math>(eps)};
+    using Access = RowAccess<T, true>;
+    const bool wide = rows_are_wide<T>(columns, call.self, call.other, call.sum, call.y);
+    if (call.rows == 0 || columns == 0 || !wide || columns > Access::kLongest) return false;
+    const RowLaunch l(call.rows, columns, Access::kHeld);
+    add_forward_rows<T, L><<<l.grid, l.block, 0, current_stream()>>>(call);
+    RUSH_CUDA_LAUNCHED(kernels::add_layer_norm.name());
+    return true;
+  }
+};
+
+void add_layer_norm(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& self,
+                    const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
+  pick<AddLayerNormLoop>(RealFloatTypes(), sum.scalar_type(), "add_layer_norm")(output, sum, mean, rstd, self, other,
+                                                                                weight, bias, columns, eps);
+}
+
+}  // namespace
+
+void register_add_layer_norm() { kernels::add_layer_norm.set(kCUDA, add_layer_norm); }
+
+}  // namespace rush::cuda

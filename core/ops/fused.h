@@ -1,0 +1,113 @@
+// Chains of operators as one, for what their intermediate results cost in memory traffic. ATen has none of these.
+#pragma once
+#include <array>
+#include <tuple>
+
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
+
+namespace rush {
+
+using OptionalTensor = std::optional<Tensor>;
+
+namespace ops {
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, IntArrayRef,
+                                                               const OptionalTensor&, const OptionalTensor&, double,
+                                                               std::optional<ScalarType>)>
+    add_layer_norm{
+        "rush::add_layer_norm(Tensor self, Tensor other, int[] normalized_shape, Tensor? weight=None, Tensor? "
+        "bias=None, float eps=1.0000000000000001e-05, *, ScalarType? dtype=None) -> (Tensor output, Tensor sum, Tensor "
+        "mean, Tensor rstd)"};
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
+    const Tensor&, const OptionalTensor&, const Tensor&, IntArrayRef, const Tensor&, const Tensor&,
+    const OptionalTensor&, const OptionalTensor&, ScalarType)>
+    add_layer_norm_backward{
+        "rush::add_layer_norm_backward(Tensor grad_output, Tensor? grad_sum, Tensor sum, int[] normalized_shape, "
+        "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, ScalarType other_dtype) -> (Tensor grad_self, Tensor "
+        "grad_other, Tensor grad_weight, Tensor grad_bias)"};
+
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                       const Tensor&)>
+    gelu_perceptron{
+        "rush::gelu_perceptron(Tensor input, Tensor weight1, Tensor bias1, Tensor weight2, Tensor bias2) -> (Tensor "
+        "output, Tensor pre, Tensor hidden)"};
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
+                                                                       const Tensor&, const Tensor&, const Tensor&)>
+    gelu_perceptron_backward{
+        "rush::gelu_perceptron_backward(Tensor grad_output, Tensor input, Tensor weight1, Tensor weight2, Tensor pre, "
+        "Tensor hidden) -> (Tensor grad_input, Tensor grad_weight1, Tensor grad_bias1, Tensor grad_weight2, Tensor "
+        "grad_bias2)"};
+inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&)> linear_parameter_gradients{
+    "rush::linear_parameter_gradients(Tensor grad_output, Tensor input) -> (Tensor grad_weight, Tensor grad_bias)"};
+}  // namespace ops
+
+// The residual stream of a transformer and its normalisation: sum = self + other and layer_norm(sum), of tensors of one
+// shape; returns (layer_norm(sum), sum). The result is in `dtype`, by default that of the sum. Under autocast on CUDA
+// it is in the 16-bit dtype, which the matrix product that follows would round it to, and the sum keeps the dtype of
+// `self`. Throws as layer_norm does, and ValueError when the shapes differ.
+inline std::tuple<Tensor, Tensor> add_layer_norm(const Tensor& self, const Tensor& other, IntArrayRef normalized_shape,
+                                                 const OptionalTensor& weight = std::nullopt,
+                                                 const OptionalTensor& bias = std::nullopt, double eps = 1e-5,
+                                                 std::optional<ScalarType> dtype = std::nullopt) {
+  const auto [output, sum, mean, rstd] = ops::add_layer_norm(self, other, normalized_shape, weight, bias, eps, dtype);
+  return {output, sum};
+}
+
+// linear(gelu(linear(input, weight1, bias1)), weight2, bias2), GELU being its tanh approximation: (..., in) x (hidden,
+// in), (hidden), (out, hidden), (out) -> (..., out). On CUDA, GELU and the sums of the biases' gradients are computed
+// by the matrix products themselves. Throws as linear does, and ValueError unless the weights have 2 dimensions.
+inline Tensor gelu_perceptron(const Tensor& input, const Tensor& weight1, const Tensor& bias1, const Tensor& weight2,
+                              const Tensor& bias2) {
+  return std::get<0>(ops::gelu_perceptron(input, weight1, bias1, weight2, bias2));
+}
+
+namespace kernels {
+// Rows of `columns` elements, row-major. `sum` and `self` are of one dtype, `output` and `other` of that or, beside
+// float32, of a 16-bit one. Statistics and parameters are float32 for 16-bit sums; weight and bias may be undefined.
+inline constinit Kernel<void(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                             const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias,
+                             int64_t columns, double eps)>
+    add_layer_norm{"add_layer_norm"};
+// The gradients of self and other are the same numbers; grad_other is undefined where their dtypes are the same, too.
+// grad_sum may be undefined, and grad_weight and grad_bias, which are in the dtype of the statistics.
+inline constinit Kernel<void(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                             const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
+                             const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                             int64_t columns)>
+    add_layer_norm_backward{"add_layer_norm_backward"};
+
+// Matrices (rows, columns) of one dtype.
+// out = gelu(pre), pre = input weight^T + bias: (N, in) x (out, in) + (out) -> (N, out).
+inline constinit Kernel<void(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight,
+                             const Tensor& bias)>
+    linear_gelu{"gelu_perceptron"};
+// The gradient by `pre` of linear(gelu(pre), weight) for the gradient `grad` of its result, and its sum over rows.
+inline constinit Kernel<void(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad, const Tensor& weight,
+                             const Tensor& pre)>
+    linear_gelu_backward{"gelu_perceptron_backward"};
+// grad_weight (out, in) = grad^T input, grad_bias (out) = the sum of the rows of grad.
+inline constinit Kernel<void(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
+                             const Tensor& input)>
+    linear_parameter_gradients{"linear_parameter_gradients"};
+}  // namespace kernels
+
+namespace native {
+// The kernels above made of those of other operators: what a device does that has no better way.
+void add_layer_norm_by_parts(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                             const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias,
+                             int64_t columns, double eps);
+void add_layer_norm_backward_by_parts(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                                      const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
+                                      const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                                      int64_t columns);
+void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight,
+                          const Tensor& bias);
+void linear_gelu_backward_by_parts(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad,
+                                   const Tensor& weight, const Tensor& pre);
+void linear_parameter_gradients_by_parts(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
+                                         const Tensor& input);
+// A matrix (n, m), or its transpose, as the kernels of matrix products take it: (1, n, m). A view.
+Tensor batch_of_one(const Tensor& matrix, bool transposed = false);
+}  // namespace native
+
+}  // namespace rush

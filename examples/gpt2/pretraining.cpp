@@ -1,0 +1,108 @@
+#include "examples/gpt2/pretraining.h"
+
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "examples/decay_groups.h"
+#include "examples/warmup_cosine.h"
+
+namespace examples {
+
+using rush::Tensor;
+
+int64_t micro_batches(int64_t total_batch_size, int64_t batch_size, int64_t block_size) {
+  const int64_t micro = batch_size * block_size;
+  RUSH_CHECK_VALUE(total_batch_size % micro == 0, "a total_batch_size of ", total_batch_size,
+                   " tokens is no multiple of a micro-batch of ", batch_size, " x ", block_size, " = ", micro);
+  return total_batch_size == 0 ? 1 : total_batch_size / micro;
+}
+
+double flops_per_token(const GPTImpl& model) {
+  const GPTConfig& c = model.config();
+  const int64_t weights = model.parameter_count() - c.block_size * c.n_embd;
+  return 6.0 * static_cast<double>(weights) + 12.0 * static_cast<double>(c.n_layer * c.n_embd * c.block_size);
+}
+
+double known_peak_flops(rush::Device device) {
+  if (device.type != rush::kCUDA) return 0;
+  const std::string name = rush::cuda::get_device_properties(device.index).name;
+  const auto is = [&](const char* model) { return name.find(model) != name.npos; };
+  if (is("H100") || is("H200")) return 989.5e12;  // SXM
+  if (is("A100")) return 312e12;
+  return 0;
+}
+
+Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& options)
+    : options_(options),
+      model_(std::move(model)),
+      data_(std::move(data)),
+      micro_batches_(micro_batches(options.total_batch_size, options.batch_size, model_->config().block_size)),
+      precision_(options.dtype, options.device),
+      scaler_(precision_.scaler()),
+      generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(options.seed))),
+      optimizer_(decay_groups(model_->parameters(), options.adamw()), options.adamw()),
+      schedule_(optimizer_,
+                WarmupCosine{options.warmup_iters, options.max_iters, options.min_lr / options.learning_rate}),
+      best_loss_(std::numeric_limits<double>::infinity()) {
+  model_->to(options.device);
+}
+
+Tensor Pretraining::loss_of(const TextData::Batch& batch) {
+  const auto precision = precision_.scope();
+  return model_->loss(batch.first, batch.second);
+}
+
+StepReport Pretraining::step() {
+  const auto start = std::chrono::steady_clock::now();
+  StepReport report;
+  report.learning_rate = schedule_.get_last_lr()[0];
+  // All blocks of a step go to the device at once, before it has anything to do.
+  const auto [tokens, targets] =
+      data_.random_batch(TextData::Train, micro_batches_ * options_.batch_size, generator_);  // (N, T) each
+  const Tensor inputs = tokens.to(options_.device), next = targets.to(options_.device);
+  optimizer_.zero_grad();
+  Tensor total = rush::zeros({}, inputs.options().dtype(rush::kFloat32));
+  for (int64_t i = 0; i < micro_batches_; ++i) {
+    const int64_t first = i * options_.batch_size;
+    const Tensor loss =
+        loss_of({inputs.narrow(0, first, options_.batch_size), next.narrow(0, first, options_.batch_size)}) /
+        micro_batches_;
+    total += loss.detach();
+    scaler_.scale(loss).backward();
+  }
+  scaler_.unscale_(optimizer_);
+  const double most = options_.grad_clip > 0 ? options_.grad_clip : std::numeric_limits<double>::infinity();
+  report.grad_norm = rush::nn::utils::clip_grad_norm_(model_->parameters(), most);
+  scaler_.step(optimizer_);
+  scaler_.update();
+  schedule_.step();
+  ++iteration_;
+  report.loss = total.item<double>();  // waits
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+double Pretraining::estimate(TextData::Split split) {
+  const rush::NoGradGuard no_grad;
+  model_->eval();
+  const double loss = estimated_loss(
+      data_, split, options_.batch_size, options_.eval_iters, options_.seed, [this](const TextData::Batch& batch) {
+        return loss_of({batch.first.to(options_.device), batch.second.to(options_.device)}).item<double>();
+      });
+  model_->train();
+  return loss;
+}
+
+rush::Checkpoint Pretraining::checkpoint() {
+  const GPTConfig& c = model_->config();
+  rush::Checkpoint all;
+  all.expect("sizes", rush::str(c.vocab_size, " ", c.block_size, " ", c.n_layer, " ", c.n_head, " ", c.n_embd));
+  all.expect("dtype", options_.dtype);
+  all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_).add("scaler", scaler_);
+  all.add("batches", generator_).add("random", rush::default_generator());
+  all.add("iteration", iteration_).add("best_loss", best_loss_);
+  return all;
+}
+
+}  // namespace examples

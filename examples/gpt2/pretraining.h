@@ -1,0 +1,84 @@
+// Trains a GPT-2 on a text's tokens and counts what it costs.
+#pragma once
+
+#include <string>
+
+#include "examples/gpt/gpt.h"
+#include "examples/gpt/text_data.h"
+#include "examples/precision.h"
+#include "rushlight.h"
+
+namespace examples {
+
+struct PretrainingOptions {
+  int64_t batch_size = 12;       // blocks that are in memory at once: a micro-batch
+  int64_t total_batch_size = 0;  // tokens in a step, a multiple of those in a micro-batch; 0: one micro-batch
+  int64_t max_iters = 100, warmup_iters = 10;
+  double learning_rate = 6e-4, min_lr = 6e-5, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, grad_clip = 1;
+  int64_t eval_iters = 20;
+  int64_t seed = 1337;
+  rush::Device device = rush::kCPU;
+  std::string dtype = "float32";  // one of Precision::names
+
+  rush::optim::AdamWOptions adamw() const {
+    return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay);
+  }
+};
+
+/// What a step did and took.
+struct StepReport {
+  double loss;  // before the step
+  double learning_rate;
+  double grad_norm;  // before it was clipped
+  double seconds;
+};
+
+/// How many micro-batches of `batch_size` blocks make a step of `total_batch_size` tokens (0: one micro-batch's).
+/// Throws rush::ValueError unless it is a whole number.
+int64_t micro_batches(int64_t total_batch_size, int64_t batch_size, int64_t block_size);
+
+/// Floating-point operations of the forward and the backward pass for one token: 6 for each parameter but the
+/// positions', and 12 L H Q T for attention to T tokens. Chowdhery et al., "PaLM" (2022), appendix B.
+double flops_per_token(const GPTImpl& model);
+
+/// What the device can do in a second in bfloat16, without sparsity, by NVIDIA's data sheet; 0 where this is not known.
+double known_peak_flops(rush::Device device);
+
+class Pretraining {
+ public:
+  /// Trains `model`, which moves to the device. Throws rush::ValueError as micro_batches does.
+  Pretraining(GPT model, TextData data, const PretrainingOptions& options);
+
+  /// Averages the gradients over the micro-batches of a step and lets AdamW take it. Waits for the device.
+  StepReport step();
+  /// The loss on random blocks, the same ones each time.
+  double estimate(TextData::Split split);
+
+  /// All that the run consists of, see Note [Checkpoints].
+  rush::Checkpoint checkpoint();
+
+  int64_t iteration() const { return iteration_; }
+  int64_t tokens_in_step() const { return micro_batches_ * options_.batch_size * model_->config().block_size; }
+  rush::Device device() const { return options_.device; }
+  GPTImpl& model() { return *model_; }
+  const TextData& data() const { return data_; }
+  /// The least estimate so far that the caller found worth keeping; infinite: none.
+  double& best_loss() { return best_loss_; }
+
+ private:
+  rush::Tensor loss_of(const TextData::Batch& batch);
+
+  PretrainingOptions options_;
+  GPT model_;
+  TextData data_;
+  int64_t micro_batches_;
+  Precision precision_;
+  rush::amp::GradScaler scaler_;
+  rush::Generator generator_;  // of batches
+  rush::optim::AdamW optimizer_;
+  rush::optim::LambdaLR schedule_;
+  int64_t iteration_ = 0;
+  double best_loss_;
+};
+
+}  // namespace examples
