@@ -139,7 +139,8 @@ void detail::RNNImplBase<Derived, Options>::reset() {
         this->register_parameter("bias_ih" + suffix, empty(gates));
         this->register_parameter("bias_hh" + suffix, empty(gates));
       }
-      if (layers.projection > 0) this->register_parameter("weight_hr" + suffix, empty({projection, o.hidden_size()}));
+      if (layers.projection > 0)
+        this->register_parameter("weight_hr" + suffix, empty({layers.projection, o.hidden_size()}));
     }
   }
   reset_parameters();
