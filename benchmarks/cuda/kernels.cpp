@@ -1,33 +1,13 @@
 // The CUDA kernels: bytes per second of those that memory limits, over 512 MiB of float32 or 256 MiB of bfloat16, and
 // arithmetic of matrix products. Each time is between two events around one call.
-#include <benchmark/benchmark.h>
-
 #include <string>
 
-#include "backends/cuda/cuda.h"
+#include "benchmarks/cuda/time_on_device.h"
 #include "rushlight.h"
 
 namespace {
 
 using namespace rush;
-
-template <class Run>
-void time_on_device(benchmark::State& state, const Run& run) {
-  for (int i = 0; i < 3; ++i) run();
-  cuda::CUDAEvent begin(cuda::kEventDefault), end(cuda::kEventDefault);
-  for (auto _ : state) {
-    begin.record();
-    run();
-    end.record();
-    end.synchronize();
-    state.SetIterationTime(begin.elapsed_time(end) * 1e-3);
-  }
-}
-
-bool lacks_gpu(benchmark::State& state) {
-  if (!cuda::is_available()) state.SkipWithError("no CUDA device");
-  return !cuda::is_available();
-}
 
 constexpr int64_t kRows = 16384, kColumns = 8192;
 
