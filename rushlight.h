@@ -13,6 +13,7 @@
 #include "core/context.h"
 #include "core/cuda.h"
 #include "core/generator.h"
+#include "core/graph.h"
 #include "core/indexing.h"
 #include "core/ops/activation.h"
 #include "core/ops/amp.h"

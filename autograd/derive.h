@@ -50,6 +50,7 @@ inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view
 inline void record(const std::vector<Tensor>& outs, const intrusive_ptr<Node>& node, bool view) {
   for (const Tensor& out : outs) record(out, node, view);
 }
+inline void record(int64_t, const intrusive_ptr<Node>&, bool) {}
 template <class... T>
 void record(const std::tuple<T...>& outs, const intrusive_ptr<Node>& node, bool view) {
   std::apply([&](const auto&... out) { (record(out, node, view), ...); }, outs);

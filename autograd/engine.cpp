@@ -9,6 +9,7 @@
 #include "autograd/backward_streams.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "core/graph.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
@@ -50,9 +51,19 @@ bool sole_owner(const Tensor& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && !t.is_view() && t.is_non_overlapping_and_dense();
 }
 
+// Where a node runs. While a CUDA graph is captured, leaves' gradients are added on the caller's stream: an accumulator
+// that an earlier forward pass has left alive knows a stream that takes no part in the capture. `capturing` is no queue
+// otherwise.
+const Stream& stream_for(const Node& node, const Stream& capturing) {
+  const bool moves = RUSH_UNLIKELY(capturing.is_queue()) && node.stream().device == capturing.device;
+  return moves && dynamic_cast<const AccumulateGrad*>(&node) ? capturing : node.stream();
+}
+
 // Nodes whose gradients are arriving, the next to run on top.
 class ReadyNodes {
  public:
+  explicit ReadyNodes(const Stream& capturing) : capturing_(capturing) {}
+
   struct Entry {
     intrusive_ptr<Node> node;
     Tensors grads;  // one for each forward output of the node, undefined until it arrives
@@ -61,7 +72,8 @@ class ReadyNodes {
   // `producer` is the stream that the gradient was made on.
   void deliver(const Edge& edge, Tensor grad, const Stream& producer) {
     Node* node = edge.node.get();
-    const Stream& consumer = node->stream().is_queue() ? node->stream() : producer;
+    const Stream& known = stream_for(*node, capturing_);
+    const Stream& consumer = known.is_queue() ? known : producer;
     BackwardStreams::hand_over(grad, producer, consumer);
     const StreamGuard guard(consumer);
     grad = fit_to_output(std::move(grad), node->output_metadata(edge.slot), *node);
@@ -97,6 +109,7 @@ class ReadyNodes {
  private:
   static bool runs_later(const Node* a, const Node* b) { return a->sequence_nr() < b->sequence_nr(); }
 
+  const Stream capturing_;
   std::vector<Node*> heap_;
   std::unordered_map<Node*, Entry> entries_;
 };
@@ -155,14 +168,16 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
 
   Tensors captured(inputs.size());
   BackwardStreams streams;
-  ReadyNodes ready;
+  const Stream capturing = cuda::is_current_stream_capturing() ? current_stream(kCUDA) : Stream();
+  ReadyNodes ready(capturing);
   for (size_t i = 0; i < roots.size(); ++i) {
     if (wanted(roots[i])) ready.deliver(roots[i], gradients[i], BackwardStreams::of_caller(gradients[i]));
   }
   while (!ready.empty()) {
     auto [node, grads] = ready.take();
-    const StreamGuard on_stream(node->stream());
-    if (node->next_edges().empty() || !captures.empty()) streams.ends_on(node->stream());
+    const Stream& stream = stream_for(*node, capturing);
+    const StreamGuard on_stream(stream);
+    if (node->next_edges().empty() || !captures.empty()) streams.ends_on(stream);
     run_hooks(node->pre_hooks(), grads);
     if (const auto found = captures.find(node.get()); found != captures.end()) {
       for (size_t i : found->second) captured[i] = grads[inputs[i].slot];

@@ -52,20 +52,25 @@ bool lacks(DeviceType device, benchmark::State& state) {
   return lacks;
 }
 
-void mnist(benchmark::State& state, DeviceType device) {
+// `graphed`: as a CUDA graph.
+void mnist(benchmark::State& state, DeviceType device, bool graphed) {
   if (lacks(device, state)) return;
   const int64_t batch = state.range(0);
   manual_seed(0);
   Cnn net;
   net->to(device);
-  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0));
+  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0).capturable(graphed));
   const Tensor images = randn({batch, 1, 28, 28}, device);
   const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(device));
-  time_steps(state, device, batch, [&] {
+  const auto take = [&](const Tensor& x, const Tensor& y) {
     optimizer.zero_grad();
-    F::nll_loss(net(images), digits).backward();
+    const Tensor loss = F::nll_loss(net(x), y);
+    loss.backward();
     optimizer.step();
-  });
+    return loss;
+  };
+  cuda::GraphedStep graph(take);
+  time_steps(state, device, batch, [&] { graphed ? graph(images, digits) : take(images, digits); });
 }
 
 struct GptSize {
@@ -112,9 +117,14 @@ void resnet(benchmark::State& state, const char* arch) {
 void in_milliseconds(benchmark::internal::Benchmark* one) {
   one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
 }
-BENCHMARK_CAPTURE(mnist, cpu, kCPU)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, cpu, kCPU, false)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall)->Name("training/gpt")->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(mnist, cuda, kCUDA)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, cuda, kCUDA, false)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
+    ->Name("cuda_training/mnist_graph")
+    ->Arg(64)
+    ->Arg(1024)
+    ->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(resnet, resnet18, "resnet18")->Name("cuda_training/resnet18")->Arg(256)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(resnet, resnet50, "resnet50")->Name("cuda_training/resnet50")->Arg(128)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);

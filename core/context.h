@@ -1,4 +1,5 @@
-// Process-wide switches of how libraries compute, under libtorch's names. They do nothing without the CUDA backend.
+// Process-wide switches of how libraries compute, under libtorch's names. But for attention's, they do nothing
+// without the CUDA backend.
 #pragma once
 #include <string>
 
@@ -29,7 +30,7 @@ class Context {
   void setAllowBF16ReductionCuBLAS(bool allow) { allow_bf16_reduction_ = allow; }
 
   // ---- cuDNN ----
-  // Off: convolutions, batch norm and recurrent layers go through this library's own kernels.
+  // Off: convolutions, batch norm, recurrent layers and attention go through this library's own kernels.
   // torch.backends.cudnn.enabled.
   bool userEnabledCuDNN() const { return cudnn_enabled_; }
   void setUserEnabledCuDNN(bool enabled) { cudnn_enabled_ = enabled; }
@@ -46,7 +47,20 @@ class Context {
   bool allowTF32CuDNN() const { return cudnn_allow_tf32_; }
   void setAllowTF32CuDNN(bool allow) { cudnn_allow_tf32_ = allow; }
 
-  // ---- both ----
+  // ---- attention ----
+  // The back ends that scaled_dot_product_attention may choose from, see Note [Back ends of attention] in
+  // core/ops/attention.h; all on by default. torch.backends.cuda.enable_flash_sdp, enable_mem_efficient_sdp,
+  // enable_math_sdp, enable_cudnn_sdp.
+  bool userEnabledFlashSDP() const { return sdp_flash_; }
+  void setSDPUseFlash(bool enabled) { sdp_flash_ = enabled; }
+  bool userEnabledMemEfficientSDP() const { return sdp_efficient_; }
+  void setSDPUseMemEfficient(bool enabled) { sdp_efficient_ = enabled; }
+  bool userEnabledMathSDP() const { return sdp_math_; }
+  void setSDPUseMath(bool enabled) { sdp_math_ = enabled; }
+  bool userEnabledCuDNNSDP() const { return sdp_cudnn_; }
+  void setSDPUseCuDNN(bool enabled) { sdp_cudnn_ = enabled; }
+
+  // ---- all ----
   // torch.use_deterministic_algorithms: also makes cuDNN deterministic.
   bool deterministicAlgorithms() const { return deterministic_algorithms_; }
   void setDeterministicAlgorithms(bool deterministic) { deterministic_algorithms_ = deterministic; }
@@ -55,6 +69,7 @@ class Context {
   Float32MatmulPrecision float32_matmul_precision_ = Float32MatmulPrecision::Highest;
   bool allow_fp16_reduction_ = true, allow_bf16_reduction_ = true;
   bool cudnn_enabled_ = true, cudnn_benchmark_ = false, cudnn_deterministic_ = false, cudnn_allow_tf32_ = true;
+  bool sdp_flash_ = true, sdp_efficient_ = true, sdp_math_ = true, sdp_cudnn_ = true;
   bool deterministic_algorithms_ = false;
   int cudnn_benchmark_limit_ = 10;
 };

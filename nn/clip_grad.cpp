@@ -30,19 +30,36 @@ Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
   return norms.size() == 1 ? norms[0] : linalg_vector_norm(stack(norms), norm_type);
 }
 
+// A norm that is not a number spoils all gradients, as in PyTorch.
+Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm / (norm + 1e-6); }
+
 }  // namespace
+
+Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
+  const NoGradGuard no_grad;
+  if (tensors.empty()) return zeros({});
+  const Tensor norm = total_norm(tensors, norm_type);
+  if (!error_if_nonfinite) return norm;
+  const double value = norm.item<double>();
+  RUSH_CHECK(std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type, " of the gradients is ", value,
+             "; pass error_if_nonfinite=false to scale them nevertheless");
+  return norm;
+}
+
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
+  const NoGradGuard no_grad;
+  const Tensor coefficient = clip_coefficient(max_norm, total_norm).clamp_max(1);
+  for (const Tensor& gradient : gradients_of(parameters)) gradient.mul_(coefficient.to(gradient.device()));
+}
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
   const NoGradGuard no_grad;
   const std::vector<Tensor> gradients = gradients_of(parameters);
   if (gradients.empty()) return 0;
-  const Tensor norm = total_norm(gradients, norm_type);
+  const Tensor norm = get_total_norm(gradients, norm_type, error_if_nonfinite);
   const double norm_before = norm.item<double>();
-  RUSH_CHECK(!error_if_nonfinite || std::isfinite(norm_before), "clip_grad_norm_: the norm of order ", norm_type,
-             " of the gradients is ", norm_before, "; pass error_if_nonfinite=false to scale them nevertheless");
-  const Tensor coefficient = max_norm / (norm + 1e-6);
-  // A norm that is not a number spoils all gradients, as in PyTorch.
+  const Tensor coefficient = clip_coefficient(max_norm, norm);
   if (coefficient.item<double>() >= 1) return norm_before;
   for (const Tensor& gradient : gradients) gradient.mul_(coefficient.to(gradient.device()));
   return norm_before;

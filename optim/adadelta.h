@@ -14,11 +14,15 @@ struct AdadeltaOptions : public OptimizerCloneableOptions<AdadeltaOptions> {
   RUSH_ARG(double, weight_decay) = 0;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
   double get_lr() const override { return lr(); }
   void set_lr(double value) override { lr(value); }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override { return {lr(), rho(), eps(), weight_decay()}; }
   void visit(StateFields& fields) override;
 };
 
@@ -27,6 +31,8 @@ struct AdadeltaParamState : public OptimizerCloneableParamState<AdadeltaParamSta
   // Mean squares of the gradients, and of the steps.
   RUSH_ARG(Tensor, square_avg);
   RUSH_ARG(Tensor, acc_delta);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, step_counter);
 };
 
 // torch.optim.Adadelta: v <- rho v + (1 - rho) g^2, d = sqrt((u + eps) / (v + eps)) g, u <- rho u + (1 - rho) d^2,
@@ -40,6 +46,7 @@ class Adadelta : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

@@ -48,11 +48,9 @@ Tensor Adagrad::step(LossClosure closure) {
       lists.add(param, {state.sum()}, state.step());
     }
     const AdagradStep step{o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize()};
-    for (const StepLists::Batch& batch : lists.batches()) {
-      kernels::fused_adagrad(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.steps,
-                             step);
-    }
-    lists.finish();
+    lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+      kernels::fused_adagrad(device, batch.params, batch.grads, batch.states[0], batch.steps, step);
+    });
   }
   return loss;
 }

@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/optim.h"
+#include "optim/device_numbers.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {
@@ -13,6 +14,11 @@ void BasicAdamOptions<decoupled>::check() const {
   this->check_not_negative(name, "eps", eps());
   this->check_betas(name, betas());
   this->check_not_negative(name, "weight_decay", weight_decay());
+}
+
+template <bool decoupled>
+std::vector<double> BasicAdamOptions<decoupled>::device_numbers() const {
+  return {lr(), std::get<0>(betas()), std::get<1>(betas()), eps(), weight_decay()};
 }
 
 template <bool decoupled>
@@ -29,6 +35,7 @@ template <bool decoupled>
 void BasicAdam<decoupled>::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot,
                                        const Tensor& param, const OptimizerOptions& options) const {
   auto& state = state_in<AdamParamState>(slot);
+  read_step_counter(state);
   fields("step", state.step());
   fields.tensor("exp_avg", state.exp_avg(), param);
   fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
@@ -39,12 +46,16 @@ namespace {
 
 AdamParamState& state_of(std::unique_ptr<OptimizerParamState>& slot, const Tensor& param, bool amsgrad) {
   if (!slot) {
+    check_state_can_be_made();
     auto made = std::make_unique<AdamParamState>();
     made->exp_avg(StepLists::zeros_like(param)).exp_avg_sq(StepLists::zeros_like(param));
     slot = std::move(made);
   }
   auto& state = static_cast<AdamParamState&>(*slot);
-  if (amsgrad && !state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(StepLists::zeros_like(param));
+  if (amsgrad && !state.max_exp_avg_sq().defined()) {
+    check_state_can_be_made();
+    state.max_exp_avg_sq(StepLists::zeros_like(param));
+  }
   return state;
 }
 
@@ -54,29 +65,42 @@ template <bool decoupled>
 Tensor BasicAdam<decoupled>::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (OptimizerParamGroup& group : param_groups_) {
-    const auto& o = static_cast<const Options&>(group.options());
-    StepLists lists;
-    for (const Tensor& param : group.params()) {
-      if (!param.grad().defined()) continue;
-      AdamParamState& state = state_of(state_[param.impl()], param, o.amsgrad());
-      state.step(state.step() + 1);
-      if (o.amsgrad()) {
-        lists.add(param, {state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq()}, state.step());
-      } else {
-        lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step());
-      }
-    }
-    const AdamStep step{
-        o.lr(),   std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(),
-        decoupled};
-    for (const StepLists::Batch& batch : lists.batches()) {
-      kernels::fused_adam(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.states[1],
-                          batch.states[2], batch.steps, step);
-    }
-    lists.finish();
-  }
+  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
   return loss;
+}
+
+template <bool decoupled>
+void BasicAdam<decoupled>::step_group(size_t group) {
+  const auto& o = static_cast<const Options&>(param_groups_[group].options());
+  StepLists lists;
+  for (const Tensor& param : param_groups_[group].params()) {
+    if (!param.grad().defined()) continue;
+    AdamParamState& state = state_of(state_[param.impl()], param, o.amsgrad());
+    count_step(state, param, o.capturable());
+    const auto add = [&](std::initializer_list<Tensor> states) {
+      if (o.capturable()) return lists.add(param, states, state.step_counter());
+      lists.add(param, states, state.step());
+    };
+    if (o.amsgrad()) {
+      add({state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq()});
+    } else {
+      add({state.exp_avg(), state.exp_avg_sq()});
+    }
+  }
+  const AdamStep step{
+      o.lr(),   std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(),
+      decoupled};
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    if (o.capturable()) {
+      const Device where = batch.params[0].device();
+      kernels::capturable_adam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
+                               batch.step_counters, numbers_on_device(group, where), found_inf_on(where), step);
+      note_captured_step(batch.params, {batch.states[0], batch.states[1], batch.states[2], batch.step_counters});
+    } else {
+      kernels::fused_adam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
+                          batch.steps, step);
+    }
+  });
 }
 
 template struct BasicAdamOptions<false>;

@@ -18,6 +18,8 @@ struct BasicAdamOptions : public OptimizerCloneableOptions<BasicAdamOptions<deco
   RUSH_ARG(bool, amsgrad) = false;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
@@ -25,6 +27,8 @@ struct BasicAdamOptions : public OptimizerCloneableOptions<BasicAdamOptions<deco
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
   void set_momentum(double value) override { std::get<0>(betas()) = value; }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override;
   void visit(StateFields& fields) override;
 };
 // Weight decay 0 by default.
@@ -38,6 +42,8 @@ struct AdamParamState : public OptimizerCloneableParamState<AdamParamState> {
   RUSH_ARG(Tensor, exp_avg_sq);
   // With AMSGrad only.
   RUSH_ARG(Tensor, max_exp_avg_sq);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, step_counter);
 };
 using AdamWParamState = AdamParamState;
 
@@ -53,6 +59,7 @@ class BasicAdam : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
+#include "core/graph.h"
 #include "core/ops/amp.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
@@ -49,6 +50,13 @@ std::vector<GradList> grads_of(const optim::Optimizer& optimizer) {
   return lists;
 }
 
+// Not 0 where one of them is not.
+Tensor sum_on_one_device(const std::vector<Tensor>& found_inf) {
+  Tensor sum = found_inf[0];
+  for (size_t i = 1; i < found_inf.size(); ++i) sum = sum + found_inf[i].to(sum.device(), /*non_blocking=*/true);
+  return sum;
+}
+
 // What a state dict holds.
 struct SavedNumbers {
   double scale, growth_factor, backoff_factor;
@@ -75,6 +83,8 @@ void GradScaler::check_started(const char* function) const {
 Tensor GradScaler::scale(const Tensor& outputs) {
   if (!is_enabled()) return outputs;
   if (!scale_.defined()) {
+    RUSH_CHECK(!cuda::is_current_stream_capturing(),
+               "GradScaler: the first scale(loss) cannot be captured in a CUDA graph; take a step before the capture");
     scale_ = full({}, options_.init_scale(), TensorOptions(kFloat32).device(outputs.device()));
     growth_tracker_ = full({}, initial_tracker_, TensorOptions(kInt32).device(outputs.device()));
   }
@@ -119,18 +129,34 @@ Tensor GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::Los
              "GradScaler: step() was already called with this optimizer since the last update()");
   if (state.stage == Stage::Ready) unscale_(optimizer);
   RUSH_CHECK(!state.found_inf.empty(), "GradScaler: no parameter of the optimizer has a gradient");
-  bool skip = false;
-  for (const Tensor& found_inf : state.found_inf) skip = found_inf.item<float>() != 0 || skip;
+  LastStep last;
   Tensor result;
-  if (!skip) result = optimizer.step();
-  skipped_[&optimizer] = skip;
+  if (optimizer.step_supports_amp_scaling()) {
+    last.found_inf = sum_on_one_device(state.found_inf);
+    result = step_on_device(optimizer, last.found_inf);
+  } else {
+    for (const Tensor& found_inf : state.found_inf) last.skipped = found_inf.item<float>() != 0 || last.skipped;
+    if (!last.skipped) result = optimizer.step();
+  }
+  last_steps_[&optimizer] = last;
   state.stage = Stage::Stepped;
   return result;
 }
 
+Tensor GradScaler::step_on_device(optim::Optimizer& optimizer, const Tensor& found_inf) {
+  struct Reset {
+    optim::Optimizer& optimizer;
+    ~Reset() { optimizer.set_found_inf(Tensor()); }
+  } reset{optimizer};
+  optimizer.set_found_inf(found_inf);
+  return optimizer.step();
+}
+
 bool GradScaler::step_was_skipped(const optim::Optimizer& optimizer) const {
-  const auto found = skipped_.find(&optimizer);
-  return found != skipped_.end() && found->second;
+  const auto found = last_steps_.find(&optimizer);
+  if (found == last_steps_.end()) return false;
+  const LastStep& last = found->second;
+  return last.found_inf.defined() ? last.found_inf.item<float>() != 0 : last.skipped;
 }
 
 void GradScaler::update() {

@@ -22,7 +22,8 @@ struct GradScalerOptions {
 // Gradients below 6e-8 are zero in float16. So the loss is multiplied by a scale before the backward pass, and the
 // gradients of the float32 weights are divided by it afterwards. Where the scale was too large, some gradient is
 // infinite: that step is skipped and the scale halved; after many steps that went well it is doubled. All this is
-// computed on the gradients' device; the host waits for it once for each optimiser, in step(), which has to know. As
+// computed on the gradients' device; the host waits for it once for each optimiser, in step(), which has to know,
+// unless the optimiser is capturable: its kernels ask for themselves, and the step can be captured in a CUDA graph. As
 // torch.amp.GradScaler; Note [Autocast] shows a training loop. bfloat16 has float32's range and needs no scale.
 class GradScaler {
  public:
@@ -38,7 +39,8 @@ class GradScaler {
   // The optimiser's step, unless a gradient is not finite; returns what it returns. Throws as unscale_ does, when it is
   // called twice before update(), when no parameter has a gradient, and for a closure.
   Tensor step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure = nullptr);
-  // Whether the last step() with the optimiser left its parameters as they were.
+  // Whether the last step() with the optimiser, or the last replay of one, left its parameters as they were. Waits for
+  // the device where the optimiser is capturable.
   bool step_was_skipped(const optim::Optimizer& optimizer) const;
   // Adjusts the scale; after the steps of all optimisers. Throws Error when there was none.
   void update();
@@ -69,12 +71,18 @@ class GradScaler {
   };
   int64_t growth_tracker() const;
   void check_started(const char* function) const;
+  // The optimiser's step, which the device skips if `found_inf` says so.
+  static Tensor step_on_device(optim::Optimizer& optimizer, const Tensor& found_inf);
 
   GradScalerOptions options_;
   int64_t initial_tracker_ = 0;
   Tensor scale_, growth_tracker_;                                       // made on the device of the first outputs
   std::unordered_map<const optim::Optimizer*, OptimizerState> states_;  // since the last update
-  std::unordered_map<const optim::Optimizer*, bool> skipped_;
+  struct LastStep {
+    bool skipped = false;
+    Tensor found_inf;  // where the device has decided
+  };
+  std::unordered_map<const optim::Optimizer*, LastStep> last_steps_;
 };
 
 }  // namespace rush::amp

@@ -7,6 +7,7 @@
 #include "optim/cosine_schedules.h"
 #include "optim/factor_schedules.h"
 #include "optim/grad_scaler.h"
+#include "optim/graphed_step.h"
 #include "optim/lbfgs.h"
 #include "optim/lr_scheduler.h"
 #include "optim/nadam.h"

@@ -1,10 +1,12 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factories.h"
+#include "optim/device_numbers.h"
 
 namespace rush::optim {
 
@@ -26,6 +28,32 @@ Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::
     : defaults_(std::move(defaults)) {
   defaults_->check();
   for (const OptimizerParamGroup& group : param_groups) add_param_group(group);
+}
+
+// Graphs that hold the numbers find their optimiser through them.
+Optimizer::Optimizer(Optimizer&& other) noexcept
+    : param_groups_(std::move(other.param_groups_)),
+      state_(std::move(other.state_)),
+      defaults_(std::move(other.defaults_)),
+      device_numbers_(std::move(other.device_numbers_)),
+      found_inf_(std::move(other.found_inf_)) {
+  if (device_numbers_) device_numbers_->set_owner(this);
+}
+
+Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
+  if (this == &other) return *this;
+  if (device_numbers_) device_numbers_->set_owner(nullptr);
+  param_groups_ = std::move(other.param_groups_);
+  state_ = std::move(other.state_);
+  defaults_ = std::move(other.defaults_);
+  device_numbers_ = std::move(other.device_numbers_);
+  found_inf_ = std::move(other.found_inf_);
+  if (device_numbers_) device_numbers_->set_owner(this);
+  return *this;
+}
+
+Optimizer::~Optimizer() {
+  if (device_numbers_) device_numbers_->set_owner(nullptr);
 }
 
 void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
@@ -62,13 +90,40 @@ void Optimizer::zero_grad(bool set_to_none) {
 }
 
 Tensor Optimizer::evaluate(const LossClosure& closure) const {
+  const bool capturing = cuda::is_current_stream_capturing();
   for (size_t i = 0; i < param_groups_.size(); ++i) {
     RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
                      " is NaN");
+    RUSH_CHECK(!capturing || param_groups_[i].options().get_capturable(),
+               "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of SGD, Adam, "
+               "AdamW, Adadelta)");
   }
   if (!closure) return {};
   const EnableGradGuard recording;
   return closure();
+}
+
+// ---- steps that a graph may take
+
+bool Optimizer::step_supports_amp_scaling() const {
+  return std::all_of(param_groups_.begin(), param_groups_.end(),
+                     [](const OptimizerParamGroup& group) { return group.options().get_capturable(); });
+}
+
+const Tensor& Optimizer::numbers_on_device(size_t group, Device device) {
+  if (!device_numbers_) device_numbers_ = std::make_shared<DeviceNumbers>(this);
+  return device_numbers_->of_group(group, device);
+}
+
+void Optimizer::note_captured_step(TensorList params, std::initializer_list<TensorList> states) {
+  if (!cuda::is_current_stream_capturing()) return;
+  std::vector<Tensor> all;
+  for (const TensorList& list : states) all.insert(all.end(), list.begin(), list.end());
+  cuda::before_replay(std::make_shared<CapturedStep>(device_numbers_, params.vec(), std::move(all)));
+}
+
+Tensor Optimizer::found_inf_on(Device device) const {
+  return found_inf_.defined() ? found_inf_.to(device, /*non_blocking=*/true) : Tensor();
 }
 
 // ---- state dicts

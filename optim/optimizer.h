@@ -12,6 +12,8 @@
 
 namespace rush::optim {
 
+class DeviceNumbers;
+
 // What an optimiser remembers of a parameter from step to step.
 class OptimizerParamState {
  public:
@@ -38,6 +40,10 @@ class OptimizerOptions {
   // SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
   virtual void set_momentum(double) {}
+  // Whether a step can be captured in a CUDA graph: Note [Capturable optimisers].
+  virtual bool get_capturable() const { return false; }
+  // The numbers that such a step reads from device memory, in its kernel's order.
+  virtual std::vector<double> device_numbers() const { return {}; }
   // Names the options for a state dict, see Note [State dicts].
   virtual void visit(StateFields& fields);
 
@@ -96,15 +102,21 @@ class Optimizer {
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
-  Optimizer(Optimizer&&) = default;
-  Optimizer& operator=(Optimizer&&) = default;
-  virtual ~Optimizer() = default;
+  Optimizer(Optimizer&& other) noexcept;
+  Optimizer& operator=(Optimizer&& other) noexcept;
+  virtual ~Optimizer();
 
   // Updates every parameter that has a gradient. A closure computes the loss and its gradients again; its result is
   // returned, otherwise an undefined tensor.
   virtual Tensor step(LossClosure closure = nullptr) = 0;
   // Drops all gradients, or fills them with zero.
   void zero_grad(bool set_to_none = true);
+
+  // Whether a step can leave it to the device to skip it: all groups are capturable.
+  bool step_supports_amp_scaling() const;
+  // While `found_inf`, a float32, is defined, steps change nothing where it is not 0. For such optimisers;
+  // amp::GradScaler sets it around its step.
+  void set_found_inf(Tensor found_inf) { found_inf_ = std::move(found_inf); }
 
   // Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
@@ -125,7 +137,8 @@ class Optimizer {
 
  protected:
   // The closure's result, with recording on; undefined without a closure. Every step begins with it.
-  // Throws ValueError when a group's learning rate is NaN.
+  // Throws ValueError when a group's learning rate is NaN, and Error when a graph is being captured and a group is not
+  // capturable.
   Tensor evaluate(const LossClosure& closure) const;
   // Names what is remembered of `param`, and makes it first if `slot` is empty.
   virtual void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
@@ -137,12 +150,22 @@ class Optimizer {
     return static_cast<ParamState&>(*slot);
   }
 
+  // The numbers of a capturable group on `device`.
+  const Tensor& numbers_on_device(size_t group, Device device);
+  // While a graph is captured: it will bring the numbers up to date before it takes the step on `params` again.
+  void note_captured_step(TensorList params, std::initializer_list<TensorList> states);
+  // What set_found_inf was given, on `device`; undefined where there is none.
+  Tensor found_inf_on(Device device) const;
+
   std::vector<OptimizerParamGroup> param_groups_;
   State state_;
   std::unique_ptr<OptimizerOptions> defaults_;
 
  private:
   void visit(StateFields& fields, std::vector<OptimizerParamGroup>& groups, State& state) const;
+
+  std::shared_ptr<DeviceNumbers> device_numbers_;  // null until a capturable step
+  Tensor found_inf_;
 };
 
 }  // namespace rush::optim

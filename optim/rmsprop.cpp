@@ -53,11 +53,10 @@ Tensor RMSprop::step(LossClosure closure) {
                         momentum ? state.momentum_buffer() : Tensor()});
     }
     const RmsPropStep step{o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum(), o.centered(), o.maximize()};
-    for (const StepLists::Batch& batch : lists.batches()) {
-      kernels::fused_rmsprop(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], batch.states[1],
-                             batch.states[2], step);
-    }
-    lists.finish();
+    lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+      kernels::fused_rmsprop(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
+                             step);
+    });
   }
   return loss;
 }

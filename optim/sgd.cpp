@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/optim.h"
+#include "optim/device_numbers.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {
@@ -31,31 +32,63 @@ void SGD::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>&
 Tensor SGD::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (OptimizerParamGroup& group : param_groups_) {
-    const auto& o = static_cast<const SGDOptions&>(group.options());
-    StepLists lists;
-    for (const Tensor& param : group.params()) {
-      if (!param.grad().defined()) continue;
-      if (o.momentum() == 0) {
-        lists.add(param, {});
-        continue;
-      }
-      auto& state = state_[param.impl()];
-      const bool first = !state;
-      if (first) {
-        auto made = std::make_unique<SGDParamState>();
-        made->momentum_buffer(StepLists::like(param));
-        state = std::move(made);
-      }
-      lists.add(param, {static_cast<SGDParamState&>(*state).momentum_buffer()}, /*step=*/0, first);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    if (param_groups_[group].options().get_capturable()) {
+      step_capturable(group);
+    } else {
+      step_group(group);
     }
-    for (const StepLists::Batch& batch : lists.batches()) {
-      const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), batch.flag};
-      kernels::fused_sgd(batch.params[0].device().type, batch.params, batch.grads, batch.states[0], step);
-    }
-    lists.finish();
   }
   return loss;
+}
+
+void SGD::step_group(size_t group) {
+  const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
+  StepLists lists;
+  for (const Tensor& param : param_groups_[group].params()) {
+    if (!param.grad().defined()) continue;
+    if (o.momentum() == 0) {
+      lists.add(param, {});
+      continue;
+    }
+    auto& state = state_in<SGDParamState>(state_[param.impl()]);
+    const bool first = !state.momentum_buffer().defined();
+    if (first) state.momentum_buffer(StepLists::like(param));
+    lists.add(param, {state.momentum_buffer()}, /*step=*/0, first);
+  }
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), batch.flag};
+    kernels::fused_sgd(device, batch.params, batch.grads, batch.states[0], step);
+  });
+}
+
+// Whether a step is a parameter's first is known to its counter.
+void SGD::step_capturable(size_t group) {
+  const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
+  StepLists lists;
+  for (const Tensor& param : param_groups_[group].params()) {
+    if (!param.grad().defined()) continue;
+    auto& state = state_in<SGDParamState>(state_[param.impl()]);
+    const bool has_buffer = state.momentum_buffer().defined();
+    if (!state.step_counter().defined()) state.step_counter(make_device_counter(param, has_buffer ? 1 : 0));
+    if (o.momentum() == 0) {
+      lists.add(param, {}, state.step_counter());
+      continue;
+    }
+    if (!has_buffer) {
+      check_state_can_be_made();
+      state.momentum_buffer(StepLists::zeros_like(param));
+    }
+    lists.add(param, {state.momentum_buffer()}, state.step_counter());
+  }
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const Device where = batch.params[0].device();
+    const SgdStep step{o.lr(),       o.momentum(), o.dampening(),  o.weight_decay(),
+                       o.nesterov(), o.maximize(), /*first=*/false};
+    kernels::capturable_sgd(device, batch.params, batch.grads, batch.states[0], batch.step_counters,
+                            numbers_on_device(group, where), found_inf_on(where), step);
+    note_captured_step(batch.params, {batch.states[0], batch.step_counters});
+  });
 }
 
 }  // namespace rush::optim

@@ -14,6 +14,8 @@ struct SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   RUSH_ARG(bool, nesterov) = false;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
@@ -21,11 +23,16 @@ struct SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return momentum(); }
   void set_momentum(double value) override { momentum(value); }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override { return {lr(), momentum(), dampening(), weight_decay()}; }
   void visit(StateFields& fields) override;
 };
 
 struct SGDParamState : public OptimizerCloneableParamState<SGDParamState> {
+  // With a momentum only.
   RUSH_ARG(Tensor, momentum_buffer);
+  // How many steps were taken, of a capturable optimiser only.
+  RUSH_ARG(Tensor, step_counter);
 };
 
 // torch.optim.SGD; the formula stands with functors::Sgd.
@@ -38,6 +45,8 @@ class SGD : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
+  void step_capturable(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

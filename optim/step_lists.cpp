@@ -28,7 +28,7 @@ StepLists::Batch& StepLists::batch_for(const Tensor& param, bool flag) {
   return batches_.back();
 }
 
-void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step, bool flag) {
+StepLists::Batch& StepLists::add_to_batch(const Tensor& param, std::initializer_list<Tensor> states, bool flag) {
   Tensor target = param;
   if (!param.is_non_overlapping_and_dense()) {
     target = param.detach().contiguous();
@@ -45,7 +45,15 @@ void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, i
   batch.grads.push_back(as_real(grad));
   size_t i = 0;
   for (const Tensor& state : states) batch.states[i++].push_back(as_real(state));
-  batch.steps.push_back(step);
+  return batch;
+}
+
+void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step, bool flag) {
+  add_to_batch(param, states, flag).steps.push_back(step);
+}
+
+void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter) {
+  add_to_batch(param, states, false).step_counters.push_back(step_counter);
 }
 
 void StepLists::finish() {

@@ -1,4 +1,4 @@
-#include "core/ops/attention.h"
+#include "core/ops/fused_attention.h"
 
 #include <limits>
 
@@ -283,23 +283,21 @@ struct BackwardLoop {
   }
 };
 
-void attention(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key, const Tensor& value,
-               const Tensor& mask, bool causal, double scale) {
-  pick<ForwardLoop>(RealFloatTypes(), query.scalar_type(), kernels::attention.name())(out, logsumexp, query, key, value,
-                                                                                      mask, causal, scale);
+void flash_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
+  pick<ForwardLoop>(RealFloatTypes(), p.query.scalar_type(), kernels::flash_attention_for_cpu.name())(
+      out, logsumexp, p.query, p.key, p.value, p.bias, p.is_causal, p.scale);
 }
-void attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& query, const Tensor& key,
-                        const Tensor& value, const Tensor& out, const Tensor& logsumexp, const Tensor& mask,
-                        bool causal, double scale) {
-  pick<BackwardLoop>(RealFloatTypes(), query.scalar_type(), kernels::attention_backward.name())(
-      grads, grad, query, key, value, out, logsumexp, mask, causal, scale);
+void flash_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
+                              const Tensor& logsumexp, const AttentionProblem& p) {
+  pick<BackwardLoop>(RealFloatTypes(), p.query.scalar_type(), kernels::flash_attention_for_cpu_backward.name())(
+      grads, grad, p.query, p.key, p.value, out, logsumexp, p.bias, p.is_causal, p.scale);
 }
 
 }  // namespace
 
 void register_attention() {
-  kernels::attention.set(kCPU, attention);
-  kernels::attention_backward.set(kCPU, attention_backward);
+  kernels::flash_attention_for_cpu.set(kCPU, flash_attention);
+  kernels::flash_attention_for_cpu_backward.set(kCPU, flash_attention_backward);
 }
 
 }  // namespace rush::cpu

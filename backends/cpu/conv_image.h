@@ -51,7 +51,7 @@ void pack_image(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t 
 
 template <class T>
 ImageSource<T>::ImageSource(const T* first, const int64_t* lane_offsets, const int64_t* depth_offsets)
-    : LaneSource<gemm_math_t<T>>{&detail::pack_image<T>, depth_offsets == nullptr},
+    : LaneSource<gemm_math_t<T>>{&detail::pack_image<T>, false},
       image(first),
       lanes(lane_offsets),
       depths(depth_offsets) {}

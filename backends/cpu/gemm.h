@@ -77,7 +77,7 @@ struct LaneSource {
   using Pack = void (*)(const LaneSource& source, int64_t lane, int64_t lanes, int64_t depth_begin, int64_t depth,
                         int64_t width, gemm_real_t<Math>* panel);
   Pack pack;
-  bool depth_is_dense;  // the depths of a lane lie side by side in memory
+  bool depths_are_far;  // in memory, while lanes lie side by side: those of a row-major B
 };
 
 template <class T>

@@ -158,13 +158,13 @@ int64_t panel_vectors(int64_t columns) {
   return (columns + TileShape<Math>::width - 1) / TileShape<Math>::width;
 }
 
-// Where the lanes lie side by side, a short stretch of the depth at a time, across all panels: so a row-major B is read
-// along its rows. A panel at a time, it would be read in leaps of a row, which no hardware prefetcher follows.
+// Where depths lie far apart, a few of them at a time, across all panels: so a row-major B is read along its rows. A
+// panel at a time, it would be read in leaps of a row, which no hardware prefetcher follows.
 template <class Math>
 void pack_columns(const LaneSource<Math>& b, int64_t column, int64_t columns, int64_t depth_begin, int64_t depth,
                   gemm_real_t<Math>* to) {
   using Shape = TileShape<Math>;
-  const int64_t stretch = b.depth_is_dense ? depth : 16;
+  const int64_t stretch = b.depths_are_far ? 16 : depth;
   for (int64_t d = 0; d < depth; d += stretch) {
     gemm_real_t<Math>* panel = to;
     for (int64_t j = 0; j < columns; j += Shape::columns) {

@@ -132,7 +132,7 @@ void pack_matrix(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t
 
 template <class T>
 MatrixSource<T>::MatrixSource(const T* first, int64_t lanes_apart, int64_t depths_apart)
-    : LaneSource<gemm_math_t<T>>{&detail::pack_matrix<T>, depths_apart == 1},
+    : LaneSource<gemm_math_t<T>>{&detail::pack_matrix<T>, lanes_apart == 1},
       data(first),
       lane_stride(lanes_apart),
       depth_stride(depths_apart) {}

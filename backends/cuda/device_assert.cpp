@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/outside_capture.h"
 #include "backends/cuda/thread_state.h"
 
 namespace rush::cuda {
@@ -24,6 +25,7 @@ DeviceErrorRecord* record_of(int device) {
   static std::mutex& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
   if (!slot.load()) {
+    const OutsideCapture relaxed;
     void* memory = nullptr;
     RUSH_CUDA_CHECK(cudaHostAlloc(&memory, sizeof(DeviceErrorRecord), cudaHostAllocMapped | cudaHostAllocPortable));
     slot = new (memory) DeviceErrorRecord{};

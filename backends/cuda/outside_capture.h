@@ -3,18 +3,27 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/memory/active_pool.h"
 
 namespace rush::cuda {
 
-// While it lives, this thread may make calls that a stream being captured in a graph would otherwise refuse.
+// While it lives, this thread may make calls that a stream being captured in a graph would otherwise refuse, and what
+// it allocates outlives the graph.
 class OutsideCapture {
  public:
-  OutsideCapture() { RUSH_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~OutsideCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  OutsideCapture() {
+    RUSH_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_));
+    active_pool = {};
+  }
+  ~OutsideCapture() {
+    active_pool = pool_;
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_));
+  }
   OutsideCapture(const OutsideCapture&) = delete;
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  ActivePool pool_ = active_pool;
 };
 
 }  // namespace rush::cuda

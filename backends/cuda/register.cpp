@@ -9,12 +9,15 @@ void register_cuda(Registry&) {
   cuda::register_runtime();
   cuda::register_allocator();
   cuda::register_generator();
+  cuda::register_graphs();
   cuda::register_copy();
+  cuda::register_capturable_optim();
   cuda::register_matmul();
   cuda::register_conv();
   cuda::register_ctc_loss();
   cuda::register_fft();
   cuda::register_rnn();
+  cuda::register_nvtx();
   cuda::register_pointwise();
   cuda::register_reductions();
 }

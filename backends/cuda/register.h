@@ -12,8 +12,11 @@ namespace cuda {
 void register_runtime();
 void register_allocator();
 void register_generator();
+void register_graphs();
 void register_copy();
+void register_capturable_optim();
 void register_matmul();
+void register_nvtx();
 void register_conv();
 void register_ctc_loss();
 void register_fft();

@@ -7,6 +7,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
@@ -74,6 +75,7 @@ class CudaRuntime final : public DeviceRuntime {
   }
 
   void synchronize(int device) override {
+    check_not_capturing("waiting for the GPU");
     const DeviceGuard guard(Device(kCUDA, device));
     RUSH_CUDA_CHECK(cudaDeviceSynchronize());
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited_for_device(device);
@@ -105,12 +107,14 @@ class CudaRuntime final : public DeviceRuntime {
   Stream current_stream(int device) override { return {Device(kCUDA, device), thread_state.streams[device]}; }
   void set_current_stream(const Stream& stream) override { thread_state.streams[stream.device.index] = handle(stream); }
   void synchronize(const Stream& stream) override {
+    check_not_capturing("waiting for a stream");
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaStreamSynchronize(handle(stream)));
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited(stream);
     throw_device_errors(stream.device.index);
   }
   bool query(const Stream& stream) override {
+    check_not_capturing("asking whether a stream is done");
     const DeviceGuard guard(stream.device);
     const bool done = is_done(cudaStreamQuery(handle(stream)));
     if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(stream);
@@ -125,24 +129,29 @@ class CudaRuntime final : public DeviceRuntime {
   }
   void destroy_event(void* event, int /*device*/) noexcept override {
     if (cudaEventDestroy(static_cast<cudaEvent_t>(event)) != cudaSuccess) cudaGetLastError();
+    if (RUSH_UNLIKELY(current_capture != nullptr)) current_capture->destroyed(event);
     if (RUSH_UNLIKELY(stream_order)) stream_order->destroyed(event);
   }
   void record(void* event, const Stream& stream) override {
     const DeviceGuard guard(stream.device);
     RUSH_CUDA_CHECK(cudaEventRecord(static_cast<cudaEvent_t>(event), handle(stream)));
+    if (RUSH_UNLIKELY(current_capture != nullptr)) current_capture->recorded(event, handle(stream));
     if (RUSH_UNLIKELY(stream_order)) stream_order->recorded(event, stream);
   }
   void wait(const Stream& stream, void* event) override {
     const DeviceGuard guard(stream.device);
+    if (RUSH_UNLIKELY(current_capture != nullptr)) check_can_wait(handle(stream), event);
     RUSH_CUDA_CHECK(cudaStreamWaitEvent(handle(stream), static_cast<cudaEvent_t>(event), 0));
     if (RUSH_UNLIKELY(stream_order)) stream_order->waited(stream, event);
   }
   bool query_event(void* event) override {
+    check_not_capturing("asking whether an event was reached");
     const bool done = is_done(cudaEventQuery(static_cast<cudaEvent_t>(event)));
     if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(event);
     return done;
   }
   void synchronize_event(void* event) override {
+    check_not_capturing("waiting for an event");
     RUSH_CUDA_CHECK(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited(event);
   }
@@ -160,6 +169,14 @@ class CudaRuntime final : public DeviceRuntime {
   bool is_pinned(const void* data) override { return cuda::is_pinned(data); }
 
  private:
+  // What is captured can wait for nothing outside, and the default stream for nothing that is captured.
+  static void check_can_wait(cudaStream_t stream, void* event) {
+    const bool captured_event = current_capture->has_event(event);
+    if (captured_event && !stream) throw_cannot_be_captured("waiting on the default stream");
+    if (!captured_event && current_capture->takes_part(stream))
+      throw_cannot_be_captured("waiting for an event from outside of the graph");
+  }
+
   static bool is_done(cudaError_t status) {
     if (status == cudaErrorNotReady) {
       cudaGetLastError();

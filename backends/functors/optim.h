@@ -17,7 +17,7 @@ struct Sgd {
   Math lr, momentum, keep, weight_decay, sign;
   bool nesterov, first;
 
-  explicit Sgd(const SgdStep& s)
+  RUSH_HD explicit Sgd(const SgdStep& s)
       : lr(static_cast<Math>(s.lr)),
         momentum(static_cast<Math>(s.momentum)),
         keep(static_cast<Math>(1 - s.dampening)),
@@ -47,7 +47,7 @@ template <class Math>
 struct Adam {
   Math mean_weight, square_keep, square_weight, step_size, root_correction, eps, decay, l2, sign;
 
-  Adam(const AdamStep& s, int64_t step)
+  RUSH_HD Adam(const AdamStep& s, int64_t step)
       : mean_weight(static_cast<Math>(1 - s.beta1)),
         square_keep(static_cast<Math>(s.beta2)),
         square_weight(static_cast<Math>(1 - s.beta2)),
@@ -89,7 +89,7 @@ template <class Math>
 struct Adadelta {
   Math lr, keep, weight, eps, weight_decay, sign;
 
-  explicit Adadelta(const AdadeltaStep& s)
+  RUSH_HD explicit Adadelta(const AdadeltaStep& s)
       : lr(static_cast<Math>(s.lr)),
         keep(static_cast<Math>(s.rho)),
         weight(static_cast<Math>(1 - s.rho)),

@@ -117,6 +117,7 @@ RUSH_UNBOX(std::array<bool, 4>)
 RUSH_PUSH(Tensor)
 RUSH_PUSH(std::vector<Tensor>)
 RUSH_PUSH(bool)
+RUSH_PUSH(int64_t)
 #undef RUSH_PUSH
 
 }  // namespace rush::detail

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/device_runtime.h"
+#include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"
 
 namespace rush {
@@ -75,20 +76,25 @@ void CallDevice::wait() { device_runtime(kCUDA).synchronize(device_runtime(kCUDA
 void CallDevice::enter() {
   entered_ = true;
   const int device = asked_ >= 0 ? asked_ : device_;
-  if (device < 0) return;  // a factory on the current device
-  if ((cpu_tensor_ || other_ >= 0) && !is_factory_ && !takes_any_device(op_.name())) {
+  if (device < 0 && !call_ranges.begin) return;  // a factory on the current device
+  if (device >= 0 && (cpu_tensor_ || other_ >= 0) && !is_factory_ && !takes_any_device(op_.name())) {
     RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", Device(kCUDA, device_), " and ",
                other_ >= 0 ? Device(kCUDA, other_) : Device(kCPU));
   }
   if (!devices_to_check.has(DispatchKey::CUDA)) return;  // there is but one
   DeviceRuntime& runtime = device_runtime(kCUDA);
   const int current = runtime.current_device();
-  if (current == device) return;
+  if (call_ranges.begin) {
+    call_ranges.begin(op_.name());
+    previous_ = current;  // leave() ends the range
+  }
+  if (device < 0 || current == device) return;
   runtime.set_device(device);
   previous_ = current;
 }
 
 void CallDevice::leave() noexcept {
+  if (call_ranges.end) call_ranges.end();
   try {
     device_runtime(kCUDA).set_device(previous_);
   } catch (const Error&) {

@@ -1,13 +1,16 @@
 #include "core/ops/attention.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 
+#include "core/context.h"
 #include "core/dispatch/registry.h"
+#include "core/guard.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
 #include "core/ops/dropout.h"
 #include "core/ops/factories.h"
+#include "core/ops/fused_attention.h"
 #include "core/ops/masked.h"
 #include "core/ops/matmul.h"
 #include "core/ops/reduce.h"
@@ -39,23 +42,20 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-void check_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
-                     double dropout_p, bool is_causal) {
-  RUSH_CHECK_VALUE(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, kOp,
-                   ": expected at least 2 dimensions, got shapes ", query.sizes(), ", ", key.sizes(), " and ",
-                   value.sizes());
-  RUSH_CHECK_TYPE(query.scalar_type() == key.scalar_type() && query.scalar_type() == value.scalar_type(), kOp,
-                  ": dtypes differ: ", query.scalar_type(), ", ", key.scalar_type(), " and ", value.scalar_type());
-  RUSH_CHECK_VALUE(query.size(-1) == key.size(-1), kOp, ": queries of ", query.size(-1), " numbers do not fit keys of ",
-                   key.size(-1), ", shapes ", query.sizes(), " and ", key.sizes());
-  RUSH_CHECK_VALUE(key.size(-2) == value.size(-2), kOp, ": ", key.size(-2), " keys do not fit ", value.size(-2),
-                   " values, shapes ", key.sizes(), " and ", value.sizes());
-  RUSH_CHECK_VALUE(!(mask && is_causal), kOp, ": is_causal makes its own mask, so attn_mask must be left out");
-  RUSH_CHECK_TYPE(!mask || mask->scalar_type() == kBool || mask->scalar_type() == query.scalar_type(), kOp,
-                  ": attn_mask must be bool or ", query.scalar_type(), ", as the query is, got ",
-                  mask ? mask->scalar_type() : kBool);
-  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p < 1, kOp, ": dropout_p must be in [0, 1), got ", dropout_p);
-}
+// The arguments of a call.
+struct AttentionCall {
+  const Tensor &query, &key, &value;
+  const std::optional<Tensor>& mask;
+  double dropout_p;
+  bool is_causal;
+  double scale;
+  bool enable_gqa;
+
+  bool on_cuda() const { return query.is_cuda(); }
+  bool wants_gradient() const {
+    return dispatch_state.grad_mode && (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  }
+};
 
 // Heads h of (..., h, S, E) repeated so that there are `heads`: (..., heads, S, E), neighbours sharing one.
 Tensor share_heads(const Tensor& t, int64_t heads) {
@@ -69,16 +69,14 @@ Tensor share_heads(const Tensor& t, int64_t heads) {
   return t.unsqueeze(-3).expand(sizes).reshape(joined);
 }
 
-Tensor attention_by_parts(const Tensor& query, const Tensor& key, const Tensor& value,
-                          const std::optional<Tensor>& mask, double dropout_p, bool is_causal, double scale) {
-  Tensor weights = attention_weights(query, key, mask, is_causal, scale);
-  if (dropout_p > 0) weights = ops::dropout(weights, dropout_p, true);
-  return weights.matmul(value);
+Tensor shared_as_asked(const AttentionCall& call, const Tensor& t) {
+  return call.enable_gqa ? share_heads(t, call.query.size(-3)) : t;
 }
 
-// Whether the fused operator computes this: no dropout, no gradient by the mask.
-bool fuses(const Tensor& query, const std::optional<Tensor>& mask, double dropout_p) {
-  return query.is_floating_point() && dropout_p == 0 && !(mask && mask->requires_grad());
+Tensor attention_by_parts(const AttentionCall& c) {
+  Tensor weights = attention_weights(c.query, shared_as_asked(c, c.key), c.mask, c.is_causal, c.scale);
+  if (c.dropout_p > 0) weights = ops::dropout(weights, c.dropout_p, true);
+  return weights.matmul(shared_as_asked(c, c.value));
 }
 
 // What comes before the last two dimensions.
@@ -93,106 +91,195 @@ DimVector with_matrix(IntArrayRef leading, int64_t rows, int64_t columns) {
   return sizes;
 }
 
-// The fused operator takes (B, H, ...); other leading dimensions are broadcast and become a batch of single heads.
-Tensor attention_fused(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
-                       bool is_causal, double scale) {
-  const auto& fused = ops::_scaled_dot_product_flash_attention_for_cpu;
-  DimVector batch = broadcast_shapes(broadcast_shapes(leading(query), leading(key), kOp), leading(value), kOp);
-  if (mask) batch = broadcast_shapes(batch, leading(*mask), kOp);
-  const auto is_whole = [&](const Tensor& t) { return leading(t) == IntArrayRef(batch); };
-  if (batch.size() == 2 && is_whole(query) && is_whole(key) && is_whole(value)) {
-    return std::get<0>(fused(query, key, value, 0.0, is_causal, mask, scale));
+// A call as the fused operators take it: (B, H, L, E), (B, K, S, E), (B, K, S, V). Other leading dimensions are
+// broadcast to `batch`, and become a batch of single heads.
+struct AttentionHeads {
+  Tensor query, key, value;
+  std::optional<Tensor> mask;
+  DimVector batch;
+  bool as_given = false;
+};
+
+AttentionHeads as_heads(const AttentionCall& c) {
+  const bool four = c.query.dim() == 4 && c.key.dim() == 4 && c.value.dim() == 4;
+  // The kernels of CUDA share heads themselves.
+  if (c.on_cuda() && c.enable_gqa && four && c.query.size(0) == c.key.size(0) && c.query.size(0) == c.value.size(0) &&
+      c.key.size(1) == c.value.size(1) && c.key.size(1) > 0 && c.query.size(1) % c.key.size(1) == 0) {
+    return {c.query, c.key, c.value, c.mask, DimVector(leading(c.query)), true};
   }
+  const Tensor key = shared_as_asked(c, c.key), value = shared_as_asked(c, c.value);
+  DimVector batch = broadcast_shapes(broadcast_shapes(leading(c.query), leading(key), kOp), leading(value), kOp);
+  if (c.mask) batch = broadcast_shapes(batch, leading(*c.mask), kOp);
+  const auto is_whole = [&](const Tensor& t) { return leading(t) == IntArrayRef(batch); };
+  if (batch.size() == 2 && is_whole(c.query) && is_whole(key) && is_whole(value)) {
+    return {c.query, key, value, c.mask, batch, true};
+  }
+  AttentionHeads heads;
   const int64_t count = checked_numel(batch);
-  const auto as_heads = [&](const Tensor& t, int64_t rows, int64_t columns) {
+  const auto single = [&](const Tensor& t, int64_t rows, int64_t columns) {
     return t.expand(with_matrix(batch, rows, columns)).reshape({count, 1, rows, columns});
   };
-  const int64_t queries = query.size(-2), keys = key.size(-2), width = query.size(-1), out_width = value.size(-1);
-  const Tensor out =
-      std::get<0>(fused(as_heads(query, queries, width), as_heads(key, keys, width), as_heads(value, keys, out_width),
-                        0.0, is_causal, mask ? std::optional(as_heads(*mask, queries, keys)) : std::nullopt, scale));
-  return out.reshape(with_matrix(batch, queries, out_width));
+  const int64_t queries = c.query.size(-2), keys = key.size(-2), width = c.query.size(-1);
+  heads.query = single(c.query, queries, width);
+  heads.key = single(key, keys, width);
+  heads.value = single(value, keys, value.size(-1));
+  if (c.mask) heads.mask = single(*c.mask, queries, keys);
+  heads.batch = batch;
+  return heads;
+}
+
+// ---- the choice ----
+
+constexpr SDPBackend kOnCuda[] = {SDPBackend::cudnn_attention, SDPBackend::efficient_attention, SDPBackend::math};
+constexpr SDPBackend kElsewhere[] = {SDPBackend::flash_attention, SDPBackend::math};
+
+ArrayRef<SDPBackend> backends_for(const AttentionCall& call) {
+  return call.on_cuda() ? ArrayRef<SDPBackend>(kOnCuda) : ArrayRef<SDPBackend>(kElsewhere);
+}
+
+const char* name_of(SDPBackend backend) {
+  switch (backend) {
+    case SDPBackend::math: return "math";
+    case SDPBackend::flash_attention: return "flash_attention";
+    case SDPBackend::efficient_attention: return "efficient_attention";
+    case SDPBackend::cudnn_attention: return "cudnn_attention";
+    default: return "error";
+  }
+}
+
+bool is_enabled(SDPBackend backend) {
+  const Context& context = globalContext();
+  switch (backend) {
+    case SDPBackend::math: return context.userEnabledMathSDP();
+    case SDPBackend::flash_attention: return context.userEnabledFlashSDP();
+    case SDPBackend::efficient_attention: return context.userEnabledMemEfficientSDP();
+    case SDPBackend::cudnn_attention: return context.userEnabledCuDNNSDP();
+    default: return false;
+  }
+}
+
+// The same for CUDA, where more than one back end may be asked: a bool mask becomes numbers once.
+AttentionHeads as_heads_of_numbers(const AttentionCall& c) {
+  AttentionHeads heads = as_heads(c);
+  if (heads.mask) heads.mask = mask_as_numbers(*heads.mask, c.query);
+  return heads;
+}
+
+// Why the back end does not run the call; null where it does. `heads` is made when it is first needed.
+const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional<AttentionHeads>& heads) {
+  if (!is_enabled(backend)) return "switched off";
+  if (backend == SDPBackend::math) return nullptr;
+  if (!call.query.is_floating_point()) return "computes with real floating-point numbers only";
+  if (call.mask && call.mask->requires_grad()) return "has no gradient by attn_mask";
+  if (backend == SDPBackend::flash_attention) {
+    if (call.dropout_p > 0) return "has no dropout on the CPU";
+    if (!heads) heads = as_heads(call);
+    return nullptr;
+  }
+  if (!heads) heads = as_heads_of_numbers(call);
+  const bool is_cudnn = backend == SDPBackend::cudnn_attention;
+  const auto& asked = is_cudnn ? kernels::cudnn_attention_refusal : kernels::efficient_attention_refusal;
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const DeviceGuard device(call.query.device());  // a composite does not make it current
+  const char* why = nullptr;
+  asked(call.query.device().type, why,
+        attention_problem(kOp, heads->query, heads->key, heads->value, heads->mask, call.dropout_p, call.is_causal,
+                          call.scale),
+        call.wants_gradient());
+  return why;
+}
+
+SDPBackend choose(const AttentionCall& call, std::optional<AttentionHeads>& heads) {
+  for (const SDPBackend backend : backends_for(call)) {
+    if (!refusal(backend, call, heads)) return backend;
+  }
+  return SDPBackend::error;
+}
+
+std::string refusals(const AttentionCall& call) {
+  std::string all;
+  std::optional<AttentionHeads> heads;
+  for (const SDPBackend backend : backends_for(call)) {
+    const char* why = refusal(backend, call, heads);
+    if (why) all += str(all.empty() ? "" : "; ", name_of(backend), ": ", why);
+  }
+  return all;
+}
+
+Tensor run_fused(SDPBackend backend, const AttentionCall& c, const AttentionHeads& heads) {
+  const Tensor &query = heads.query, &key = heads.key, &value = heads.value;
+  if (backend == SDPBackend::cudnn_attention) {
+    return std::get<0>(ops::_scaled_dot_product_cudnn_attention(query, key, value, heads.mask, c.wants_gradient(),
+                                                                c.dropout_p, c.is_causal, false, c.scale));
+  }
+  if (backend == SDPBackend::efficient_attention) {
+    return std::get<0>(ops::_scaled_dot_product_efficient_attention(query, key, value, heads.mask, c.wants_gradient(),
+                                                                    c.dropout_p, c.is_causal, c.scale));
+  }
+  return std::get<0>(ops::_scaled_dot_product_flash_attention_for_cpu(query, key, value, c.dropout_p, c.is_causal,
+                                                                      heads.mask, c.scale));
+}
+
+AttentionCall checked_call(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const std::optional<Tensor>& mask, double dropout_p, bool is_causal,
+                           std::optional<double> scale, bool enable_gqa) {
+  check_attention(kOp, query, key, value, mask, dropout_p, is_causal);
+  return {query, key, value, mask, dropout_p, is_causal, attention_scale(query, scale), enable_gqa};
 }
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
                  double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
-  check_attention(query, key, value, mask, dropout_p, is_causal);
-  const int64_t heads = enable_gqa ? query.size(-3) : 0;
-  const Tensor k = enable_gqa ? share_heads(key, heads) : key, v = enable_gqa ? share_heads(value, heads) : value;
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  if (fuses(query, mask, dropout_p)) return attention_fused(query, k, v, mask, is_causal, factor);
-  return attention_by_parts(query, k, v, mask, dropout_p, is_causal, factor);
+  const AttentionCall call = checked_call(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa);
+  std::optional<AttentionHeads> heads;
+  const SDPBackend backend = choose(call, heads);
+  RUSH_CHECK_NOT_IMPLEMENTED(backend != SDPBackend::error, kOp, ": no back end computes this: ", refusals(call));
+  if (backend == SDPBackend::math) return attention_by_parts(call);
+  const Tensor out = run_fused(backend, call, *heads);
+  if (heads->as_given) return out;
+  return out.reshape(with_matrix(heads->batch, out.size(2), out.size(3)));
 }
 
-// The mask as numbers to add, expanded to (B, H, L, S).
-Tensor additive_mask(const Tensor& mask, const Tensor& query, const Tensor& key) {
-  const DimVector sizes = {query.size(0), query.size(1), query.size(2), key.size(2)};
-  RUSH_CHECK_VALUE(broadcast_shapes(mask.sizes(), sizes, kOp) == sizes, kOp, ": a mask of shape ", mask.sizes(),
-                   " does not expand to ", sizes);
-  Tensor numbers = mask;
-  if (mask.scalar_type() == kBool) {
-    constexpr double hidden = -std::numeric_limits<double>::infinity();
-    numbers = zeros(mask.sizes(), query.options()).masked_fill(mask.logical_not(), hidden);
-  }
-  return expand_as_strided(numbers, sizes);
-}
-
-void check_fused(const char* op, const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p) {
-  RUSH_CHECK_VALUE(query.dim() == 4 && key.dim() == 4 && value.dim() == 4 && query.size(0) == key.size(0) &&
-                       query.size(0) == value.size(0) && query.size(1) == key.size(1) && query.size(1) == value.size(1),
-                   op, ": expected (B, H, L, E), (B, H, S, E) and (B, H, S, V), got shapes ", query.sizes(), ", ",
-                   key.sizes(), " and ", value.sizes());
-  RUSH_CHECK_NOT_IMPLEMENTED(dropout_p == 0, op, ": dropout is not implemented");
-}
-
-// (B, H, L, V) that lies in memory as (B, L, H, V): the heads of a position side by side, as they are joined next.
-Tensor heads_inside(const Tensor& like, int64_t length, int64_t width) {
-  const int64_t heads = like.size(1);
-  return detail::empty_strided({like.size(0), heads, length, width}, {length * heads * width, width, heads * width, 1},
-                               like.scalar_type(), like.device());
-}
-
-std::tuple<Tensor, Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                           double dropout_p, bool is_causal, const std::optional<Tensor>& mask,
-                                           std::optional<double> scale) {
-  check_attention(query, key, value, mask, dropout_p, is_causal);
-  check_fused(kOp, query, key, value, dropout_p);
-  const ScalarType sum_type = query.scalar_type() == kFloat64 ? kFloat64 : kFloat32;
-  const Tensor out = heads_inside(query, query.size(2), value.size(3));
-  const Tensor logsumexp =
-      detail::empty_contiguous({query.size(0), query.size(1), query.size(2)}, sum_type, query.device());
-  const Tensor added = mask ? additive_mask(*mask, query, key) : Tensor();
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  kernels::attention(query.device().type, out, logsumexp, query, key, value, added, is_causal, factor);
-  return {out, logsumexp};
-}
-
-std::tuple<Tensor, Tensor, Tensor> fused_attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
-                                                            const Tensor& value, const Tensor& out,
-                                                            const Tensor& logsumexp, double dropout_p, bool is_causal,
-                                                            const std::optional<Tensor>& mask,
-                                                            std::optional<double> scale) {
-  check_attention(query, key, value, mask, dropout_p, is_causal);
-  check_fused(kOp, query, key, value, dropout_p);
-  RUSH_CHECK_VALUE(grad.sizes() == out.sizes(), kOp, ": the gradient has shape ", grad.sizes(), ", the output ",
-                   out.sizes());
-  const Tensor grad_query = heads_inside(query, query.size(2), query.size(3));
-  const Tensor grad_key = heads_inside(key, key.size(2), key.size(3));
-  const Tensor grad_value = heads_inside(value, value.size(2), value.size(3));
-  const Tensor added = mask ? additive_mask(*mask, query, key) : Tensor();
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  kernels::attention_backward(query.device().type, {grad_query, grad_key, grad_value}, grad, query, key, value, out,
-                              logsumexp, added, is_causal, factor);
-  return {grad_query, grad_key, grad_value};
+int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+                         double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+  std::optional<AttentionHeads> heads;
+  return static_cast<int64_t>(
+      choose(checked_call(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa), heads));
 }
 
 }  // namespace
 }  // namespace native
 
+std::string sdp_refusals(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
+                         std::optional<double> scale, bool enable_gqa) {
+  registry();  // kernels are asked
+  return native::refusals(native::checked_call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa));
+}
+
+SDPBackendGuard::SDPBackendGuard(std::initializer_list<SDPBackend> enabled)
+    : flash_(globalContext().userEnabledFlashSDP()),
+      efficient_(globalContext().userEnabledMemEfficientSDP()),
+      math_(globalContext().userEnabledMathSDP()),
+      cudnn_(globalContext().userEnabledCuDNNSDP()) {
+  const auto names = [&](SDPBackend backend) {
+    return std::find(enabled.begin(), enabled.end(), backend) != enabled.end();
+  };
+  globalContext().setSDPUseFlash(names(SDPBackend::flash_attention));
+  globalContext().setSDPUseMemEfficient(names(SDPBackend::efficient_attention));
+  globalContext().setSDPUseMath(names(SDPBackend::math));
+  globalContext().setSDPUseCuDNN(names(SDPBackend::cudnn_attention));
+}
+
+SDPBackendGuard::~SDPBackendGuard() {
+  globalContext().setSDPUseFlash(flash_);
+  globalContext().setSDPUseMemEfficient(efficient_);
+  globalContext().setSDPUseMath(math_);
+  globalContext().setSDPUseCuDNN(cudnn_);
+}
+
 void register_attention_ops(Registry& r) {
   r.composite(ops::scaled_dot_product_attention, native::attention);
-  r.native(ops::_scaled_dot_product_flash_attention_for_cpu, native::fused_attention);
-  r.native(ops::_scaled_dot_product_flash_attention_for_cpu_backward, native::fused_attention_backward);
+  r.composite(ops::_fused_sdp_choice, native::fused_sdp_choice);
 }
 
 }  // namespace rush

@@ -35,10 +35,21 @@ static Tensor batch_of_row(const Tensor& t) {
   return detail::make_view(t, {1, 1, t.size(0)}, {t.numel(), 1, t.stride(0)}, t.storage_offset());
 }
 
+// out = a b. A product without elements, or of no columns by no rows, multiplies nothing, and even bool, which has no
+// products, has it.
+static void product_into(const Tensor& out, const Tensor& a, const Tensor& b) {
+  if (out.numel() == 0) return;
+  if (a.sizes()[2] == 0) {
+    out.zero_();
+    return;
+  }
+  kernels::gemm(out.device().type, out, a, b, 0, 1);
+}
+
 static Tensor mm(const Tensor& self, const Tensor& mat2) {
   check_factors("mm", self, 2, mat2, 2);
   const Tensor out = detail::empty_contiguous({self.size(0), mat2.size(1)}, self.scalar_type(), self.device());
-  kernels::gemm(self.device().type, batch_of_matrix(out), batch_of_matrix(self), batch_of_matrix(mat2), 0, 1);
+  product_into(batch_of_matrix(out), batch_of_matrix(self), batch_of_matrix(mat2));
   return out;
 }
 
@@ -46,14 +57,14 @@ static Tensor bmm(const Tensor& self, const Tensor& mat2) {
   check_factors("bmm", self, 3, mat2, 3);
   const Tensor out =
       detail::empty_contiguous({self.size(0), self.size(1), mat2.size(2)}, self.scalar_type(), self.device());
-  kernels::gemm(self.device().type, out, self, mat2, 0, 1);
+  product_into(out, self, mat2);
   return out;
 }
 
 static Tensor mv(const Tensor& self, const Tensor& vec) {
   check_factors("mv", self, 2, vec, 1);
   const Tensor out = detail::empty_contiguous(self.size(0), self.scalar_type(), self.device());
-  kernels::gemm(self.device().type, batch_of_column(out), batch_of_matrix(self), batch_of_column(vec), 0, 1);
+  product_into(batch_of_column(out), batch_of_matrix(self), batch_of_column(vec));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // The optimisers' steps as kernels: each updates a list of parameters and their state in one pass over memory.
 #pragma once
 #include "core/dispatch/kernel.h"
+#include "core/macros.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -9,17 +10,37 @@ struct SgdStep {
   double lr, momentum, dampening, weight_decay;
   bool nesterov, maximize;
   bool first;  // the momentum buffers are uninitialised
+  // Takes the numbers from a list in the order above.
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    momentum = numbers[1];
+    dampening = numbers[2];
+    weight_decay = numbers[3];
+  }
 };
 
 struct AdamStep {
   double lr, beta1, beta2, eps, weight_decay;
   bool amsgrad, maximize;
   bool decoupled;  // AdamW: the weights decay by themselves, not through the gradient
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    beta1 = numbers[1];
+    beta2 = numbers[2];
+    eps = numbers[3];
+    weight_decay = numbers[4];
+  }
 };
 
 struct AdadeltaStep {
   double lr, rho, eps, weight_decay;
   bool maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    rho = numbers[1];
+    eps = numbers[2];
+    weight_decay = numbers[3];
+  }
 };
 
 struct RmsPropStep {
@@ -52,6 +73,22 @@ inline constinit Kernel<void(TensorList params, TensorList grads, TensorList squ
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
                              const AdagradStep& step)>
     fused_adagrad{"fused_adagrad"};
+
+// Steps whose numbers are read on the device when they run: Note [Capturable optimisers] in optim/device_numbers.h.
+// `numbers` are float64, in the order in which the step lists them; of those of `step` itself only whether there is a
+// momentum is looked at. `steps`: one int64 for each parameter, how many steps it has taken, which is counted up. Where
+// `found_inf`, a float32, is defined and not 0, nothing changes.
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList momentum_buffers, TensorList steps,
+                             const Tensor& numbers, const Tensor& found_inf, const SgdStep& step)>
+    capturable_sgd{"capturable_sgd"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                             TensorList max_exp_avg_sqs, TensorList steps, const Tensor& numbers,
+                             const Tensor& found_inf, const AdamStep& step)>
+    capturable_adam{"capturable_adam"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList square_avgs, TensorList acc_deltas,
+                             TensorList steps, const Tensor& numbers, const Tensor& found_inf,
+                             const AdadeltaStep& step)>
+    capturable_adadelta{"capturable_adadelta"};
 
 }  // namespace kernels
 }  // namespace rush

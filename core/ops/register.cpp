@@ -24,6 +24,7 @@ void register_ops(Registry& r) {
   register_linalg_ops(r);
   register_matrix_norm_ops(r);
   register_attention_ops(r);
+  register_fused_attention_ops(r);
   register_copy_ops(r);
   register_ctc_loss_ops(r);
   register_cudnn_rnn_ops(r);

@@ -40,6 +40,7 @@ void register_fft_ops(Registry& registry);
 void register_fractional_pool_ops(Registry& registry);
 void register_histogram_ops(Registry& registry);
 void register_factory_ops(Registry& registry);
+void register_fused_attention_ops(Registry& registry);
 void register_loss_ops(Registry& registry);
 void register_gather_ops(Registry& registry);
 void register_join_ops(Registry& registry);

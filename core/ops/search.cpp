@@ -50,12 +50,18 @@ static Tensor searchsorted(const Tensor& sequence, const Tensor& self, bool out_
   return output;
 }
 
+// A number beside a tensor, on its device and in the dtype that both are compared in: moved as it is, it would be a
+// tensor like any other, whose dtype counts.
+static Tensor number_beside(const Scalar& number, const Tensor& other) {
+  const Tensor wrapped = detail::wrapped_number(number);
+  return as_dtype(wrapped, result_type(wrapped, other)).to(other.device());
+}
+
 static Tensor searchsorted_Scalar(const Tensor& sequence, const Scalar& self, bool out_int32, bool right,
                                   const std::optional<std::string_view>& side, const std::optional<Tensor>& sorter) {
   RUSH_CHECK_VALUE(sequence.dim() == 1, "searchsorted: a number is looked up in one dimension, the sequence has shape ",
                    sequence.sizes());
-  return native::searchsorted(sequence, detail::wrapped_number(self).to(sequence.device()), out_int32, right, side,
-                              sorter);
+  return native::searchsorted(sequence, number_beside(self, sequence), out_int32, right, side, sorter);
 }
 
 static Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
@@ -65,7 +71,7 @@ static Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_i
 }
 
 static Tensor bucketize_Scalar(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-  return native::bucketize(detail::wrapped_number(self).to(boundaries.device()), boundaries, out_int32, right);
+  return native::bucketize(number_beside(self, boundaries), boundaries, out_int32, right);
 }
 
 static Tensor isin(const Tensor& elements, const Tensor& test, bool /*assume_unique*/, bool invert) {
@@ -77,10 +83,10 @@ static Tensor isin(const Tensor& elements, const Tensor& test, bool /*assume_uni
 }
 
 static Tensor isin_Tensor_Scalar(const Tensor& elements, const Scalar& test, bool assume_unique, bool invert) {
-  return native::isin(elements, detail::wrapped_number(test).to(elements.device()), assume_unique, invert);
+  return native::isin(elements, number_beside(test, elements), assume_unique, invert);
 }
 static Tensor isin_Scalar_Tensor(const Scalar& element, const Tensor& test, bool assume_unique, bool invert) {
-  return native::isin(detail::wrapped_number(element).to(test.device()), test, assume_unique, invert);
+  return native::isin(number_beside(element, test), test, assume_unique, invert);
 }
 
 }  // namespace native

@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 
 #include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
@@ -29,6 +31,7 @@ struct Settings {
   int64_t max_new_tokens = 500, top_k = 200, checkpoint_interval = 250;
   double learning_rate = 0, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
+  bool graph = false;
 
   void parse(int argc, char** argv) {
     Options options("gpt", "Trains a character-level GPT on a text and lets it write.");
@@ -58,6 +61,7 @@ struct Settings {
     options.add("--seed", &seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
+    options.add("--graph", &graph, "take the steps as a CUDA graph");
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv);
@@ -81,11 +85,14 @@ class Trainer {
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
         model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
         best_(model_->config()),
-        optimizer_(decay_groups(), rush::optim::AdamWOptions(s_.learning_rate).betas({s_.beta1, s_.beta2})),
+        optimizer_(decay_groups(), optimizer_options(0)),
         schedule_(optimizer_, [this](int64_t iteration) { return rate_at(iteration); }) {
     model_->to(device_);
     best_->to(device_);
     best_->eval();
+    if (!s_.graph) return;
+    RUSH_CHECK_VALUE(device_.is_cuda(), "--graph needs --device cuda");
+    graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
   }
 
   // Starts a run, or goes on with that of the checkpoint. A new run begins with a checkpoint of its own, so that nobody
@@ -189,14 +196,20 @@ class Trainer {
     checkpoint(history).save(s_.checkpoint());
   }
 
+  rush::optim::AdamWOptions optimizer_options(double weight_decay) const {
+    return rush::optim::AdamWOptions(s_.learning_rate)
+        .betas({s_.beta1, s_.beta2})
+        .weight_decay(weight_decay)
+        .capturable(s_.graph);
+  }
+
   // Matrices decay, biases and normalisations do not.
   std::vector<rush::optim::OptimizerParamGroup> decay_groups() const {
     std::vector<Tensor> matrices, vectors;
     for (const Tensor& parameter : model_->parameters())
       (parameter.dim() >= 2 ? matrices : vectors).push_back(parameter);
     const auto options = [&](double weight_decay) {
-      return std::make_unique<rush::optim::AdamWOptions>(
-          rush::optim::AdamWOptions(s_.learning_rate).betas({s_.beta1, s_.beta2}).weight_decay(weight_decay));
+      return std::make_unique<rush::optim::AdamWOptions>(optimizer_options(weight_decay));
     };
     std::vector<rush::optim::OptimizerParamGroup> groups;
     groups.emplace_back(matrices, options(s_.weight_decay));
@@ -219,18 +232,36 @@ class Trainer {
     return model->loss(batch.first.to(device_), batch.second.to(device_));
   }
 
-  Tensor step() {
-    const Tensor loss = loss_of(model_, data_.random_batch(TextData::Train, s_.batch_size, generator_));
+  // Neither this nor what it calls waits for the device where the step is a graph.
+  Tensor take_step(const TextData::Batch& batch) {
+    const Tensor loss = loss_of(model_, batch);
     optimizer_.zero_grad();
     scaler_.scale(loss).backward();
     if (s_.grad_clip > 0) {
       scaler_.unscale_(optimizer_);
-      rush::nn::utils::clip_grad_norm_(model_->parameters(), s_.grad_clip);
+      clip_gradients();
     }
     scaler_.step(optimizer_);
     scaler_.update();
-    schedule_.step();
     return loss.detach();
+  }
+
+  void clip_gradients() {
+    const std::vector<Tensor> parameters = model_->parameters();
+    if (!s_.graph) {
+      rush::nn::utils::clip_grad_norm_(parameters, s_.grad_clip);
+      return;
+    }
+    std::vector<Tensor> gradients;
+    for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
+    rush::nn::utils::clip_grads_with_norm_(parameters, s_.grad_clip, rush::nn::utils::get_total_norm(gradients));
+  }
+
+  Tensor step() {
+    const TextData::Batch batch = data_.random_batch(TextData::Train, s_.batch_size, generator_);
+    const Tensor loss = graphed_step_ ? (*graphed_step_)(batch.first, batch.second) : take_step(batch);
+    schedule_.step();
+    return loss;
   }
 
   // On the same batches each time, so that one estimate compares with another.
@@ -283,6 +314,8 @@ class Trainer {
   GPT model_, best_;  // in training, and as it was at the best estimate
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
+  using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
+  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
   int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;
   double best_loss_ = 0;

@@ -21,7 +21,7 @@ namespace {
 struct Settings {
   std::string data, device = "cpu", dtype = "float32", out_dir = "out/mnist", json_file;
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
-  bool resume = false;
+  bool resume = false, graph = false;
   double lr = 8e-3;
 };
 
@@ -34,6 +34,7 @@ Settings parse(int argc, char** argv) {
   options.add("--lr", &settings.lr, "the highest learning rate of the one cycle", 1e-9);
   options.add("--device", &settings.device, "where to train: cpu or cuda");
   options.add("--dtype", &settings.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
+  options.add("--graph", &settings.graph, "take the steps as a CUDA graph");
   options.add("--seed", &settings.seed, "of all random numbers", 0);
   options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0);
   options.add("--resume", &settings.resume, "go on from the checkpoint in out_dir, if there is one");
@@ -123,7 +124,7 @@ void run(const Settings& settings) {
 
   const std::string checkpoint = settings.out_dir + "/checkpoint.safetensors";
   Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device), checkpoint,
-                           settings.checkpoint_interval, settings.seed, settings.dtype});
+                           settings.checkpoint_interval, settings.seed, settings.dtype, settings.graph});
   begin(trainer, settings, checkpoint);
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 

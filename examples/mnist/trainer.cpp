@@ -26,9 +26,9 @@ Tensor shifted(const Tensor& images) {  // (N, 1, 28, 28) -> the same
   return padded.narrow(2, shift[0].item<int64_t>(), images.size(2)).narrow(3, shift[1].item<int64_t>(), images.size(3));
 }
 
-// The share of the digits whose score is the highest: (N, 10), (N) -> a number
-double share_right(const Tensor& scores, const Tensor& targets) {
-  return scores.argmax(1).eq(targets).to(rush::kFloat32).mean().item<double>();
+// The share of the digits whose score is the highest: (N, 10), (N) -> ()
+Tensor share_right(const Tensor& scores, const Tensor& targets) {
+  return scores.argmax(1).eq(targets).to(rush::kFloat32).mean();
 }
 
 }  // namespace
@@ -42,9 +42,12 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
           data::DataLoaderOptions(static_cast<size_t>(options.batch_size)).workers(1).drop_last(true))),
       precision_(options.dtype, options.device),
       scaler_(precision_.scaler()),
-      optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr)),
+      optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr).capturable(options.graph)),
       schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_) {
   net_->to(options.device);
+  if (!options.graph) return;
+  RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
+  graphed_step_.emplace([this](const Tensor& images, const Tensor& targets) { return take_step(images, targets); });
 }
 
 void Trainer::run_epoch() {
@@ -122,19 +125,25 @@ bool Trainer::resume() {
   return true;
 }
 
-Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
+Tensor Trainer::take_step(const Tensor& images, const Tensor& targets) {
   Tensor scores, loss;
   {
     const auto precision = precision_.scope();
-    scores = net_(shifted(images));
+    scores = net_(images);
     loss = F::cross_entropy(scores, targets);
   }
   optimizer_.zero_grad();
   scaler_.scale(loss).backward();
   scaler_.step(optimizer_);
   scaler_.update();
+  return rush::stack({loss.detach().to(rush::kFloat32), share_right(scores, targets)});
+}
+
+Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
+  const Tensor moved = shifted(images);  // by numbers of the host's, so not a part of the graph
+  const Tensor done = (graphed_step_ ? (*graphed_step_)(moved, targets) : take_step(moved, targets)).cpu();
   schedule_.step();
-  return {loss.item<double>(), share_right(scores, targets)};
+  return {done[0].item<double>(), done[1].item<double>()};
 }
 
 Evaluation Trainer::evaluate() {
@@ -149,7 +158,7 @@ Evaluation Trainer::evaluate() {
     const Tensor images = digits_.test.images.narrow(0, begin, count).to(options_.device);
     const Tensor scores = net_(images).to(rush::kFloat32);
     loss += F::cross_entropy(scores, targets).item<double>() * static_cast<double>(count);
-    right += share_right(scores, targets) * static_cast<double>(count);
+    right += share_right(scores, targets).item<double>() * static_cast<double>(count);
     const auto [probability, digit] = rush::softmax(scores, 1).max(1);
     predicted.push_back(digit.cpu());
     confidence.push_back(probability.cpu());

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct TrainerOptions {
   int64_t checkpoint_interval = 100;  // steps
   int64_t seed = 0;                   // noted in the checkpoint
   std::string dtype = "float32";      // one of Precision::names
+  bool graph = false;                 // steps are captured in a CUDA graph
 };
 
 /// What a net says about a set of digits.
@@ -70,6 +73,8 @@ class Trainer {
     double loss, accuracy;
   };
   Step learn(const rush::Tensor& images, const rush::Tensor& targets);
+  // One step of the training; the loss and the share of the digits that were right, on the device.
+  rush::Tensor take_step(const rush::Tensor& images, const rush::Tensor& targets);
   // All that a run consists of. The history's numbers stand in `values` meanwhile.
   using HistoryValues = std::array<std::vector<double>, 4>;
   rush::Checkpoint checkpoint(HistoryValues& values);
@@ -86,6 +91,8 @@ class Trainer {
   rush::amp::GradScaler scaler_;
   rush::optim::AdamW optimizer_;
   rush::optim::OneCycleLR schedule_;
+  using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
+  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
   History history_;
   int64_t epoch_ = 0;
 };

@@ -21,7 +21,7 @@ constexpr const char* kOp = "multi_head_attention_forward";
 using Options = MultiheadAttentionForwardFuncOptions;
 
 struct Heads {
-  Tensor query, key, value;  // (N * heads, L or S, E / heads)
+  Tensor query, key, value;  // (N, heads, L or S, E / heads)
 };
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, const Options& o) {
@@ -46,20 +46,19 @@ Tensor additive(const char* name, const Tensor& mask, const Tensor& query, IntAr
   return zeros(mask.sizes(), query.options()).masked_fill(mask, -std::numeric_limits<double>::infinity());
 }
 
-// Both masks together, (1 or N * heads, L or 1, S), or undefined.
+// Both masks together, (1 or N, 1 or heads, L or 1, S), or undefined.
 Tensor joined_mask(const Options& o, const Tensor& query, int64_t keys) {
   const int64_t length = query.size(0), batch = query.size(1);
   Tensor mask;
   if (o.attn_mask().defined()) {
     const bool one = o.attn_mask().dim() == 2;
-    mask = one ? additive("attn_mask", o.attn_mask(), query, {length, keys}).unsqueeze(0)
-               : additive("attn_mask", o.attn_mask(), query, {batch * o.num_heads(), length, keys});
+    mask = one ? additive("attn_mask", o.attn_mask(), query, {length, keys}).view({1, 1, length, keys})
+               : additive("attn_mask", o.attn_mask(), query, {batch * o.num_heads(), length, keys})
+                     .reshape({batch, o.num_heads(), length, keys});
   }
   if (o.key_padding_mask().defined()) {
-    const Tensor padding = additive("key_padding_mask", o.key_padding_mask(), query, {batch, keys})
-                               .view({batch, 1, 1, keys})
-                               .expand({batch, o.num_heads(), 1, keys})
-                               .reshape({batch * o.num_heads(), 1, keys});
+    const Tensor padding =
+        additive("key_padding_mask", o.key_padding_mask(), query, {batch, keys}).reshape({batch, 1, 1, keys});
     mask = mask.defined() ? mask + padding : padding;
   }
   return mask;
@@ -86,22 +85,23 @@ Heads project(const Tensor& query, const Tensor& key, const Tensor& value, const
           linear(value, third(weight, 2), third(bias, 2))};
 }
 
-// (T, N, E) -> (N * heads, T, E / heads)
+// (T, N, E) -> (N, heads, T, E / heads), a view, also of a part of a packed projection.
 Tensor split_heads(const Tensor& projected, int64_t heads) {
   const int64_t steps = projected.size(0), batch = projected.size(1), size = projected.size(2) / heads;
-  return projected.contiguous().view({steps, batch * heads, size}).transpose(0, 1);
+  return projected.view({steps, batch, heads, size}).permute({1, 2, 0, 3});
 }
 
-Tensor static_heads(const char* name, const Tensor& given, int64_t rows, int64_t size) {
-  RUSH_CHECK_VALUE(given.dim() == 3 && given.size(0) == rows && given.size(2) == size, kOp, ": expected ", name,
-                   " of shape (", rows, ", S, ", size, "), got ", given.sizes());
-  return given;
+// (N * heads, S, E / heads) -> (N, heads, S, E / heads)
+Tensor static_heads(const char* name, const Tensor& given, int64_t batch, int64_t heads, int64_t size) {
+  RUSH_CHECK_VALUE(given.dim() == 3 && given.size(0) == batch * heads && given.size(2) == size, kOp, ": expected ",
+                   name, " of shape (", batch * heads, ", S, ", size, "), got ", given.sizes());
+  return given.reshape({batch, heads, given.size(1), size});
 }
 
 // Projected and divided among the heads, with the learned and the zero key and value after the others.
 Heads make_heads(const Tensor& query, const Tensor& key, const Tensor& value, const Options& o) {
   auto [q, k, v] = project(query, key, value, o);
-  const int64_t batch = query.size(1), rows = batch * o.num_heads(), size = query.size(2) / o.num_heads();
+  const int64_t batch = query.size(1), count = o.num_heads(), size = query.size(2) / count;
   if (o.bias_k().defined() && o.bias_v().defined()) {
     RUSH_CHECK_VALUE(!o.static_k().defined() && !o.static_v().defined(), kOp,
                      ": a learned key cannot be added to static keys and values");
@@ -109,34 +109,25 @@ Heads make_heads(const Tensor& query, const Tensor& key, const Tensor& value, co
     v = cat({v, o.bias_v().expand({1, batch, query.size(2)})});
   }
   Heads heads{
-      split_heads(q, o.num_heads()),
-      o.static_k().defined() ? static_heads("static_k", o.static_k(), rows, size) : split_heads(k, o.num_heads()),
-      o.static_v().defined() ? static_heads("static_v", o.static_v(), rows, size) : split_heads(v, o.num_heads())};
+      split_heads(q, count),
+      o.static_k().defined() ? static_heads("static_k", o.static_k(), batch, count, size) : split_heads(k, count),
+      o.static_v().defined() ? static_heads("static_v", o.static_v(), batch, count, size) : split_heads(v, count)};
   if (o.add_zero_attn()) {
-    const Tensor nothing = zeros({rows, 1, size}, heads.key.options());
-    heads.key = cat({heads.key, nothing}, 1);
-    heads.value = cat({heads.value, nothing}, 1);
+    const Tensor nothing = zeros({batch, count, 1, size}, heads.key.options());
+    heads.key = cat({heads.key, nothing}, 2);
+    heads.value = cat({heads.value, nothing}, 2);
   }
   return heads;
 }
 
-// The heads' outputs (N * heads, L, E / heads) and attention weights (N * heads, L, S).
+// The heads' outputs (N, heads, L, E / heads) and attention weights (N, heads, L, S).
 std::tuple<Tensor, Tensor> attend_with_weights(const Heads& heads, const Tensor& mask, double dropout_p) {
-  const double scale = 1 / std::sqrt(static_cast<double>(heads.query.size(2)));
-  Tensor scores = bmm(heads.query * scale, heads.key.transpose(1, 2));
+  const double scale = 1 / std::sqrt(static_cast<double>(heads.query.size(3)));
+  Tensor scores = matmul(heads.query * scale, heads.key.transpose(2, 3));
   if (mask.defined()) scores = scores + mask;
   Tensor weights = scores.softmax(-1);
   if (dropout_p > 0) weights = rush::dropout(weights, dropout_p, /*train=*/true);
-  return {bmm(weights, heads.value), weights};
-}
-
-Tensor attend(const Heads& heads, const Tensor& mask, double dropout_p, int64_t batch) {
-  const auto by_sample = [&](const Tensor& t) { return t.reshape({batch, t.size(0) / batch, t.size(1), t.size(2)}); };
-  std::optional<Tensor> own_mask;
-  if (mask.defined()) own_mask = mask.size(0) == 1 ? mask.unsqueeze(0) : by_sample(mask);
-  const Tensor out = scaled_dot_product_attention(by_sample(heads.query), by_sample(heads.key), by_sample(heads.value),
-                                                  own_mask, dropout_p);  // (N, heads, L, E / heads)
-  return out.reshape({heads.query.size(0), out.size(2), out.size(3)});
+  return {matmul(weights, heads.value), weights};
 }
 
 std::tuple<Tensor, Tensor> attention_of_batch(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -144,7 +135,7 @@ std::tuple<Tensor, Tensor> attention_of_batch(const Tensor& query, const Tensor&
   check_inputs(query, key, value, o);
   const int64_t length = query.size(0), batch = query.size(1), embed_dim = query.size(2);
   const Heads heads = make_heads(query, key, value, o);
-  const int64_t keys = heads.key.size(1);
+  const int64_t keys = heads.key.size(2);
   // Nothing is masked of what stands after the given keys.
   const int64_t given = keys - (o.bias_k().defined() && o.bias_v().defined() ? 1 : 0) - (o.add_zero_attn() ? 1 : 0);
   Tensor mask = joined_mask(o, query, given);
@@ -154,12 +145,12 @@ std::tuple<Tensor, Tensor> attention_of_batch(const Tensor& query, const Tensor&
   Tensor out, weights;
   if (o.need_weights()) {
     std::tie(out, weights) = attend_with_weights(heads, mask, dropout_p);
-    weights = weights.view({batch, o.num_heads(), length, keys});
     if (o.average_attn_weights()) weights = weights.mean({1});
   } else {
-    out = attend(heads, mask, dropout_p, batch);
+    const std::optional<Tensor> given_mask = mask.defined() ? std::optional(mask) : std::nullopt;
+    out = scaled_dot_product_attention(heads.query, heads.key, heads.value, given_mask, dropout_p);
   }
-  out = out.transpose(0, 1).reshape({length, batch, embed_dim});
+  out = out.permute({2, 0, 1, 3}).reshape({length, batch, embed_dim});  // (N, heads, L, E / heads) -> (L, N, E)
   return {linear(out, o.out_proj_weight(), o.out_proj_bias()), weights};
 }
 

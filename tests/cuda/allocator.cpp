@@ -189,6 +189,56 @@ TEST_CASE("a private pool keeps its memory to itself until it is released") {
   CHECK(device.reserved() == 0);
 }
 
+TEST_CASE("a private pool that graphs share is live until the last is released") {
+  FakeDevice device;
+  device.allocator.make_group(7);
+  device.allocator.make_group(7);
+  Block* a = device.take(30 * kMiB, kStream, 7);
+  char* const data = a->data;
+  device.give(a);
+  device.allocator.release_group(7);
+  device.allocator.empty_cache();
+  CHECK(device.reserved() == 30 * int64_t{kMiB});
+  Block* b = device.take(30 * kMiB, kStream, 7);  // the second graph takes over the first one's memory
+  CHECK(b->data == data);
+  device.give(b);
+  device.allocator.release_group(7);
+  CHECK(device.reserved() == 0);
+}
+
+TEST_CASE("a private pool released during a capture returns its memory afterwards") {
+  FakeDevice device;
+  device.allocator.make_group(7);
+  device.give(device.take(30 * kMiB, kStream, 7));
+  device.allocator.set_capturing(true);
+  device.allocator.release_group(7);
+  CHECK(device.reserved() == 30 * int64_t{kMiB});
+  device.allocator.empty_cache();  // does nothing meanwhile
+  CHECK(device.reserved() == 30 * int64_t{kMiB});
+  device.allocator.set_capturing(false);
+  device.allocator.empty_cache();
+  CHECK(device.reserved() == 0);
+}
+
+TEST_CASE("during a capture no memory is returned to make room") {
+  for (const char* settings : {"", "max_split_size_mb:32", "garbage_collection_threshold:0.1"}) {
+    INFO(str(settings));
+    FakeDevice device(100 * kMiB, settings);
+    Block* a = device.take(60 * kMiB);
+    device.give(a);
+    device.allocator.make_group(7);
+    device.allocator.set_capturing(true);
+    CHECK_THROWS_AS(device.take(80 * kMiB, kStream, 7), OutOfMemoryError);
+    CHECK(device.reserved() == 60 * int64_t{kMiB});
+    Block* b = device.take(30 * kMiB, kStream, 7);
+    CHECK(device.reserved() == 90 * int64_t{kMiB});
+    device.give(b);
+    device.allocator.set_capturing(false);
+    device.give(device.take(65 * kMiB));  // now it is
+    device.allocator.release_group(7);
+  }
+}
+
 TEST_CASE("max_split_size keeps large blocks whole") {
   FakeDevice device(1024 * kMiB, "max_split_size_mb:64");
   Block* large = device.take(100 * kMiB);
@@ -223,6 +273,11 @@ TEST_CASE("freed blocks are poisoned in debug mode") {
   device.give(a);
   REQUIRE(device.driver.poisoned.size() == 1);
   CHECK(device.driver.poisoned[0] == std::pair<void*, size_t>{data, 1024});
+  Block* b = device.take(1000);
+  device.allocator.set_capturing(true);
+  device.give(b);  // a graph would do it again with each replay
+  device.allocator.set_capturing(false);
+  CHECK(device.driver.poisoned.size() == 1);
 }
 
 TEST_CASE("an expandable segment grows in place and gives memory back from its middle") {

@@ -125,6 +125,33 @@ TEST_CASE("cuda: convolutions without cuDNN" * doctest::skip(!cuda::is_available
   globalContext().setUserEnabledCuDNN(true);
 }
 
+TEST_CASE("cuda: 16-bit convolutions are rounded once, after the bias is added" *
+          doctest::skip(!cuda::is_available())) {
+  for (const bool with_dnn : {true, false}) {
+    globalContext().setUserEnabledCuDNN(with_dnn);
+    for (const Setup& s : kSetups) {
+      for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+        INFO(str(s.name, with_dnn ? "" : ", without cuDNN"));
+        CAPTURE(str(dtype));
+        manual_seed(3);
+        const auto apply = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+          return convolution(x, w, b, s.stride, s.padding, s.dilation, s.transposed, s.output_padding, s.groups);
+        };
+        const Tensor input = randn(s.input, kFloat64).to(dtype), weight = randn(s.weight, kFloat64).to(dtype);
+        const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
+        const Tensor sums = apply(input.to(kFloat64), weight.to(kFloat64), zeros({channels}, kFloat64));
+        // Each channel's bias all but cancels one of its sums: had that been rounded, little would be right.
+        const Tensor bias = sums[0].flatten(1).select(1, sums[0][0].numel() / 2).neg().to(dtype);
+        const Tensor expected = apply(input.to(kFloat64), weight.to(kFloat64), bias.to(kFloat64));
+        const Tensor got = apply(input.cuda(), weight.cuda(), bias.cuda());
+        REQUIRE(got.scalar_type() == dtype);
+        CHECK(got.cpu().to(kFloat64).allclose(expected, dtype == kFloat16 ? 0x1p-10 : 0x1p-7, 2e-4));
+      }
+    }
+  }
+  globalContext().setUserEnabledCuDNN(true);
+}
+
 TEST_CASE("cuda: convolutions of integers and complex numbers" * doctest::skip(!cuda::is_available())) {
   for (const Setup& s : kSetups) {
     INFO(str(s.name));

@@ -42,6 +42,22 @@ TEST_CASE("permuted copies of every element size" * doctest::skip(!cuda::is_avai
   }
 }
 
+// Where there are blocks enough for the larger tiles: whole ones, edges, many planes, odd addresses.
+TEST_CASE("permuted copies of large tensors" * doctest::skip(!cuda::is_available())) {
+  for (const ScalarType dtype : {kInt8, kBFloat16, kFloat32}) {
+    for (const DimVector& shape : std::vector<DimVector>{{2304, 2176}, {2200, 2051}, {4480, 4352}, {4301, 4402}}) {
+      INFO(str(name(dtype), " ", shape[0], " x ", shape[1]));
+      const Tensor x = numbers(shape, dtype, -99, 99), on_gpu = x.cuda();
+      check_same(on_gpu.t().contiguous(), x.t().contiguous(), 0);
+      check_same(on_gpu.slice(1, 1).t().contiguous(), x.slice(1, 1).t().contiguous(), 0);
+    }
+    const Tensor x = numbers({6, 70, 300, 130}, dtype, -99, 99), on_gpu = x.cuda();
+    for (const DimVector& order : std::vector<DimVector>{{0, 1, 3, 2}, {1, 0, 3, 2}, {3, 1, 2, 0}, {0, 2, 3, 1}}) {
+      check_same(on_gpu.permute(order).contiguous(), x.permute(order).contiguous(), 0);
+    }
+  }
+}
+
 TEST_CASE("fills, copies into views and of numbers" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kEverything) {
     INFO(str(name(dtype)));

@@ -1,12 +1,10 @@
 // Fourier transforms on the GPU against the CPU's.
 #include "core/ops/fft.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "backends/cuda/check.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/stream/current_stream.h"
+#include "tests/cuda/caching.h"
 #include "tests/cuda/same_as_cpu.h"
 
 namespace {
@@ -122,9 +120,7 @@ TEST_CASE("cuda: cuFFT's plans are kept, and as many as allowed" * doctest::skip
   CHECK_THROWS_AS(cache::size(1000), ValueError);
 }
 
-TEST_CASE("cuda: what is planned can be captured and replayed" * doctest::skip(!cuda::is_available())) {
-  const char* conf = std::getenv("RUSH_CUDA_ALLOC_CONF");
-  if (conf && std::string_view(conf) == "passthrough:True") return;  // the driver gives no memory during a capture
+TEST_CASE("cuda: what is planned can be captured and replayed" * doctest::skip(rush::testing::nothing_is_cached())) {
   const Tensor x = numbers({4, 96}, kComplex64, -1, 1), y = numbers({4, 96}, kComplex64, 2, 3);
   const cuda::CUDAStream side = cuda::getStreamFromPool();
   const cuda::CUDAStreamGuard guard(side);
@@ -149,7 +145,7 @@ TEST_CASE("cuda: what is planned can be captured and replayed" * doctest::skip(!
   RUSH_CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
-TEST_CASE("cuda: a transform that does not fit into memory" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("cuda: a transform that does not fit into memory" * doctest::skip(rush::testing::nothing_is_cached())) {
   const Tensor one = zeros({1}, TensorOptions(kComplex128).device(kCUDA));
   const int64_t held = cuda::memory_allocated(), plans = cache::size();
   // 64 TiB of results of a view of one number.

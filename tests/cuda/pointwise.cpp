@@ -187,6 +187,33 @@ TEST_CASE("operands are broadcast, and numbers on the CPU go along" * doctest::s
   CHECK_THROWS_AS(number.add_(zeros({}, TensorOptions(kFloat32).device(kCUDA))), ValueError);
 }
 
+// Note [Broadcasts of 16-bit numbers], and what does not fit it: odd widths, odd addresses, gaps.
+TEST_CASE("16-bit operands repeat along any dimensions" * doctest::skip(!cuda::is_available())) {
+  for (const ScalarType dtype : {kBFloat16, kFloat16}) {
+    for (const int64_t width : {8, 48, 1024, 2056, 33}) {
+      CAPTURE(str(dtype));
+      CAPTURE(width);
+      const Tensor x = numbers({3, 70, width}, dtype, 1, 9), gx = x.cuda();
+      const std::vector<Tensor> others = {
+          numbers({width}, dtype, 1, 9),       numbers({70, 1}, dtype, 1, 9),
+          numbers({3, 1, width}, dtype, 1, 9), numbers({70, width}, dtype, 1, 9),
+          numbers({3, 1, 1}, dtype, 1, 9),     numbers({width + 1}, dtype, 1, 9).slice(0, 1),
+          numbers({3, 70, 1}, dtype, 1, 9),    numbers({width, 3}, dtype, 1, 9).select(1, 2)};
+      for (const Tensor& y : others) {
+        const Tensor gy = y.cuda();
+        check_same(gx + gy, x + y, 0);
+        check_same(gy * gx, y * x, 0);
+        check_same(gx / gy, x / y, 1);
+        check_same(gx.sub(gy, 0.5), x.sub(y, 0.5), 1);
+        check_same(gx.slice(1, 0, 70, 2).add(gy.dim() > 1 && gy.size(-2) == 70 ? gy.slice(-2, 0, 70, 2) : gy),
+                   x.slice(1, 0, 70, 2).add(y.dim() > 1 && y.size(-2) == 70 ? y.slice(-2, 0, 70, 2) : y), 0);
+        const Tensor target = x.clone(), on_gpu = gx.clone();
+        check_same(on_gpu.add_(gy), target.add_(y), 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("an integer is not divided by 0 on the GPU" * doctest::skip(!cuda::is_available())) {
   const Tensor x = ones({4}, kInt64).cuda();
   CHECK_THROWS_AS(remainder(x, zeros({4}, kInt64).cuda()), ValueError);

@@ -1,4 +1,6 @@
 // Random numbers on a GPU: those of the CPU for the same seed. See Note [One random stream].
+#include <cmath>
+
 #include "tests/cuda/same_as_cpu.h"
 
 using namespace rush;
@@ -49,6 +51,20 @@ TEST_CASE("other distributions are the CPU's to rounding" * doctest::skip(!cuda:
     }
     check_drawn(shape, kFloat64, 1e4, [](Tensor& t) { t.cauchy_(0, 1); });
     check_drawn(shape, kFloat64, 0, [](Tensor& t) { t.geometric_(0.2); });
+  }
+}
+
+// Of many numbers none is far from the CPU's, and their moments are those of the distribution.
+TEST_CASE("a million normal numbers" * doctest::skip(!cuda::is_available())) {
+  for (const int64_t n : {int64_t{1} << 20, (int64_t{1} << 20) + 3}) {
+    manual_seed(11);
+    const Tensor on_cpu = randn({n});
+    manual_seed(11);
+    const Tensor on_gpu = randn({n}, TensorOptions(kCUDA));
+    CHECK((on_gpu.cpu() - on_cpu).abs().max().item<double>() < 2e-6);
+    CHECK(std::abs(on_gpu.mean().item<double>()) < 5e-3);
+    CHECK(on_gpu.square().mean().item<double>() == doctest::Approx(1).epsilon(5e-3));
+    CHECK(on_gpu.pow(4).mean().item<double>() == doctest::Approx(3).epsilon(2e-2));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/ops/pinned.h"
 #include "rushlight.h"
+#include "tests/cuda/caching.h"
 
 using namespace rush;
 
@@ -180,7 +181,8 @@ TEST_CASE("backward runs on the forward's stream and the caller sees the gradien
   CHECK(cuda::getCurrentCUDAStream() == cuda::getDefaultCUDAStream());
 }
 
-TEST_CASE("memory is counted, returned, and short of it training goes on" * doctest::skip(no_gpu())) {
+TEST_CASE("memory is counted, returned, and short of it training goes on" *
+          doctest::skip(rush::testing::nothing_is_cached())) {
   cuda::empty_cache();
   const int64_t before = cuda::memory_allocated();
   Tensor x = ones({1 << 20}, kCUDA);
@@ -247,19 +249,4 @@ TEST_CASE("generators" * doctest::skip(no_gpu())) {
   CHECK(copy.get_state() == state);
   cuda::manual_seed_all(7);
   CHECK(generator.current_seed() == 7);
-}
-
-TEST_CASE("several GPUs" * doctest::skip(cuda::device_count() < 2)) {
-  const Tensor a = arange(1000, TensorOptions(kFloat32).device(Device(kCUDA, 1)));
-  CHECK(a.device() == Device(kCUDA, 1));
-  CHECK(cuda::current_device() == 0);
-  const Tensor b = (a * 2).to(Device(kCUDA, 0));
-  CHECK(b.cpu().equal(arange(1000, kFloat32) * 2));
-  CHECK_THROWS_AS(a + b, ValueError);
-  CHECK(cuda::current_device() == 0);
-  Tensor w = ones({1000}, Device(kCUDA, 0)).requires_grad_(true);
-  ((w * 3).to(Device(kCUDA, 1)) * a).sum().backward();
-  CHECK(w.grad().cpu().equal(arange(1000, kFloat32) * 3));
-  const cuda::CUDAGuard guard(1);
-  CHECK(empty({1}, kCUDA).device() == Device(kCUDA, 1));
 }

@@ -107,9 +107,13 @@ bool is_differentiable_once(const OpBase& op) { return op.name().starts_with("at
 // tests/ops/inplace_derivatives.
 bool is_drawn(const OpBase& op) { return op.name().starts_with("aten::normal."); }
 
-// Only a GPU computes it: tests/cuda/rnn compares its gradients with those of the operators that it stands for. PyTorch
-// has no second derivative of it either.
-bool is_of_cudnn(const OpBase& op) { return op.name().starts_with("aten::_cudnn_rnn"); }
+// Only a GPU computes them: tests/cuda/rnn and tests/cuda/attention compare their gradients with those of the operators
+// that they stand for. PyTorch has no second derivative of them either.
+bool is_of_cuda(const OpBase& op) {
+  return op.name().starts_with("aten::_cudnn_rnn") ||
+         op.name().starts_with("aten::_scaled_dot_product_cudnn_attention") ||
+         op.name().starts_with("aten::_scaled_dot_product_efficient_attention");
+}
 
 // What is missing for `op`; empty if nothing is.
 std::string gaps(const OpBase& op, const Log& log) {
@@ -132,7 +136,7 @@ int main(int argc, char** argv) {
   const Log log = read_logs(argv[1]);
   int total = 0, incomplete = 0, broadcasting = 0;
   for (const auto& [name, op] : registry().operators()) {
-    if (!has_derivative(*op) || is_drawn(*op) || is_of_cudnn(*op)) continue;
+    if (!has_derivative(*op) || is_drawn(*op) || is_of_cuda(*op)) continue;
     ++total;
     broadcasting += broadcasts(*op);
     const std::string missing = gaps(*op, log);

@@ -7,6 +7,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "core/context.h"
 #include "core/cuda.h"
 #include "core/ops/compare.h"
 #include "core/ops/copy.h"
@@ -214,6 +215,10 @@ std::string difference(const OpBase& op, const Stack& arguments, Device device) 
   if (starts_with_any(op.name(), {"aten::linalg_", "aten::_linalg_"})) return "";
   // There is no cuDNN on the CPU.
   if (starts_with_any(op.name(), {"aten::cudnn_", "aten::_cudnn_"})) return "";
+  // The fused operators of attention belong to one device each, and so does the choice among them; cuDNN's drops other
+  // weights than the rest.
+  if (starts_with_any(op.name(), {"aten::_scaled_dot_product_", "aten::_fused_sdp_choice"})) return "";
+  globalContext().setSDPUseCuDNN(false);
 
   const bool values = is_tame(arguments) && !has_free_values(op.name());
   // These take logarithms of integer targets, in the default dtype.

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "core/context.h"
+#include "core/ops/fused_attention.h"
 #include "tests/ops/index_testing.h"
 
 namespace {
@@ -85,6 +87,98 @@ TEST_CASE("scaled_dot_product_attention: bad input") {
   const Tensor q = ones({1, 1, 4, 8});
   CHECK_THROWS_AS(ops::_scaled_dot_product_flash_attention_for_cpu(q, q, q, 0, false, ones({1, 1, 2, 4}), std::nullopt),
                   ValueError);
+}
+
+// On the CPU, whatever the default device.
+Tensor host(IntArrayRef sizes, ScalarType dtype = kFloat32) { return ones(sizes, TensorOptions(dtype).device(kCPU)); }
+
+TEST_CASE("fused_sdp_choice: flash on the CPU, math for what it refuses") {
+  const Tensor t = host({1, 2, 8, 4});
+  CHECK(fused_sdp_choice(t, t, t) == SDPBackend::flash_attention);
+  CHECK(ops::_fused_sdp_choice(t, t, t, {}, 0, false, {}, false) == 1);
+  CHECK(sdp_refusals(t, t, t) == "");
+  CHECK(fused_sdp_choice(t, t, t, std::nullopt, 0.5) == SDPBackend::math);
+  CHECK(sdp_refusals(t, t, t, std::nullopt, 0.5) == "flash_attention: has no dropout on the CPU");
+  const Tensor mask = host({8, 8}).requires_grad_();
+  CHECK(fused_sdp_choice(t, t, t, mask) == SDPBackend::math);
+  CHECK(fused_sdp_choice(t, t, t, mask.detach()) == SDPBackend::flash_attention);
+  const Tensor z = host({1, 2, 8, 4}, kComplex64);
+  CHECK(fused_sdp_choice(z, z, z) == SDPBackend::math);
+  CHECK_THROWS_AS(fused_sdp_choice(t, t, host({1, 2, 9, 4})), ValueError);
+}
+
+TEST_CASE("SDPBackendGuard: what is switched off does not run, and is back afterwards") {
+  const Tensor q = leaf({2, 3, 4, 5}).detach().cpu(), k = leaf({2, 3, 6, 5}, 1).detach().cpu();
+  const Tensor flash = scaled_dot_product_attention(q, k, k);
+  {
+    const SDPBackendGuard only{SDPBackend::math};
+    CHECK(fused_sdp_choice(q, k, k) == SDPBackend::math);
+    CHECK(!globalContext().userEnabledFlashSDP());
+    CHECK(!globalContext().userEnabledMemEfficientSDP());
+    CHECK(!globalContext().userEnabledCuDNNSDP());
+    CHECK(distance_between(scaled_dot_product_attention(q, k, k), flash) < 1e-13);
+  }
+  {
+    const SDPBackendGuard neither{SDPBackend::cudnn_attention};
+    CHECK(fused_sdp_choice(q, k, k) == SDPBackend::error);
+    const char* expected =
+        "scaled_dot_product_attention: no back end computes this: flash_attention: switched off; math: switched off";
+    CHECK_THROWS_WITH_AS(scaled_dot_product_attention(q, k, k), expected, NotImplementedError);
+  }
+  CHECK(globalContext().userEnabledFlashSDP());
+  CHECK(globalContext().userEnabledMemEfficientSDP());
+  CHECK(globalContext().userEnabledMathSDP());
+  CHECK(globalContext().userEnabledCuDNNSDP());
+  globalContext().setSDPUseFlash(false);
+  CHECK(fused_sdp_choice(q, k, k) == SDPBackend::math);
+  globalContext().setSDPUseFlash(true);
+}
+
+TEST_CASE("fused attention: shapes on the meta device") {
+  const auto meta = [](IntArrayRef sizes) { return empty(sizes, TensorOptions(kFloat32).device(kMeta)); };
+  const Tensor q = meta({2, 6, 5, 8}), k = meta({2, 3, 7, 8}), v = meta({2, 3, 7, 4});
+  const auto [out, sums, seed, offset] =
+      ops::_scaled_dot_product_efficient_attention(q, k, v, std::nullopt, true, 0, false, std::nullopt);
+  CHECK(out.sizes() == IntArrayRef{2, 6, 5, 4});
+  CHECK(out.strides() == IntArrayRef{5 * 6 * 4, 4, 6 * 4, 1});
+  CHECK(sums.sizes() == IntArrayRef{2, 6, 5});
+  CHECK(!seed.defined());
+  const auto [dq, dk, dv, dmask] = ops::_scaled_dot_product_efficient_attention_backward(
+      out, q, k, v, Tensor(), out, sums, Tensor(), Tensor(), 0, {true, false, true, false}, false, std::nullopt);
+  CHECK(dq.sizes() == q.sizes());
+  CHECK(!dk.defined());
+  CHECK(dv.sizes() == v.sizes());
+  const auto cudnn =
+      ops::_scaled_dot_product_cudnn_attention(q, k, v, std::nullopt, false, 0, false, false, std::nullopt);
+  CHECK(std::get<0>(cudnn).sizes() == IntArrayRef{2, 6, 5, 4});
+  CHECK(!std::get<1>(cudnn).defined());
+  CHECK(std::get<4>(cudnn) == 5);
+  CHECK(std::get<5>(cudnn) == 7);
+}
+
+TEST_CASE("fused attention: bad input") {
+  const Tensor t = host({1, 4, 3, 8});
+  const auto efficient = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    ops::_scaled_dot_product_efficient_attention(q, k, v, std::nullopt, true, 0, false, std::nullopt);
+  };
+  CHECK_THROWS_AS(efficient(t, t, t), NotImplementedError);  // no kernel on the CPU
+  CHECK_THROWS_AS(efficient(t, host({1, 3, 3, 8}), host({1, 3, 3, 8})), ValueError);
+  CHECK_THROWS_AS(efficient(t, t, host({1, 2, 3, 8})), ValueError);
+  CHECK_THROWS_AS(efficient(t, host({2, 4, 3, 8}), host({2, 4, 3, 8})), ValueError);
+  CHECK_THROWS_AS(efficient(host({4, 3, 8}), host({4, 3, 8}), host({4, 3, 8})), ValueError);
+  const Tensor sums = host({1, 4, 3});
+  const auto backward = [&](const Tensor& grad, const Tensor& logsumexp, double p, bool by_mask) {
+    ops::_scaled_dot_product_efficient_attention_backward(grad, t, t, t, Tensor(), t, logsumexp, Tensor(), Tensor(), p,
+                                                          {true, true, true, by_mask}, false, std::nullopt);
+  };
+  CHECK_THROWS_AS(backward(host({1, 4, 3, 7}), sums, 0, false), ValueError);
+  CHECK_THROWS_AS(backward(t, host({1, 4, 2}), 0, false), ValueError);
+  CHECK_THROWS_AS(backward(t, Tensor(), 0, false), ValueError);
+  CHECK_THROWS_AS(backward(t, sums, 0.5, false), ValueError);
+  CHECK_THROWS_AS(backward(t, sums, 0, true), NotImplementedError);
+  CHECK_THROWS_AS(
+      ops::_scaled_dot_product_flash_attention_for_cpu(t, host({1, 2, 3, 8}), host({1, 2, 3, 8}), 0, false, {}, {}),
+      ValueError);
 }
 
 }  // namespace

@@ -140,6 +140,26 @@ TEST_CASE("mv, dot, vdot, outer, inner") {
   check_equal(view_as_real(z.vdot(z)), {15, 0});
 }
 
+// As in PyTorch: bool has no products, but where nothing is multiplied there is a result.
+TEST_CASE("products of bool") {
+  const auto flags = [](IntArrayRef sizes) { return ones(sizes, kBool); };
+  for (const auto& [product, sizes] : {std::pair(flags({0, 3}).mm(flags({3, 2})), DimVector{0, 2}),
+                                       std::pair(flags({2, 0}).mm(flags({0, 2})), DimVector{2, 2}),
+                                       std::pair(flags({2, 0}).mv(flags({0})), DimVector{2}),
+                                       std::pair(flags({2, 2, 0}).bmm(flags({2, 0, 2})), DimVector{2, 2, 2}),
+                                       std::pair(inner(flags({2, 0}), flags({3, 0})), DimVector{2, 3}),
+                                       std::pair(inner(flags({0, 3}), flags({2, 3})), DimVector{0, 2}),
+                                       std::pair(inner(flags({0}), flags({2, 0})), DimVector{2})}) {
+    CHECK(product.sizes() == IntArrayRef(sizes));
+    CHECK(product.scalar_type() == kBool);
+    CHECK_FALSE(product.any().item<bool>());
+  }
+  CHECK_THROWS_AS(flags({2, 3}).mm(flags({3, 2})), NotImplementedError);
+  CHECK_THROWS_AS(inner(flags({3}), flags({3})), NotImplementedError);
+  CHECK_THROWS_AS(flags({0}).dot(flags({0})), NotImplementedError);
+  CHECK_THROWS_AS(ops::addmm(flags({0, 2}), flags({0, 3}), flags({3, 2}), 1, 1), NotImplementedError);
+}
+
 TEST_CASE("addmm and its like: beta, alpha, broadcasting, in place") {
   const Tensor s = whole({3, 4}, kFloat64, 5), a = whole({3, 2}, kFloat64, 1), b = whole({2, 4}, kFloat64, 2);
   const Doubles product = reference(a, b);

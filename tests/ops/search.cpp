@@ -43,6 +43,22 @@ TEST_CASE("isin") {
   CHECK(isin(zeros({2, 0}), tensor({1.})).sizes() == IntArrayRef({2, 0}));
 }
 
+// PyTorch's answers: beside a tensor a number takes its dtype, in which 1e-300 is 0.
+TEST_CASE("searchsorted, bucketize, isin: numbers beside tensors of the same kind") {
+  const Tensor zero = tensor({0.f}), tiny = tensor({1e-300}, kFloat64);
+  for (const Tensor& t : {zero, zero[0]}) {
+    CHECK(isin(t, 1e-300).all().item<bool>());
+    CHECK(isin(1e-300, t).item<bool>());
+    CHECK_FALSE(isin(t, tiny).any().item<bool>());
+    CHECK_FALSE(isin(tiny, t).any().item<bool>());
+  }
+  CHECK(isin(zero, tiny[0]).all().item<bool>());  // one dimension decides over none
+  CHECK_FALSE(isin(zero[0], tiny[0]).item<bool>());
+  CHECK(searchsorted(zero, 1e-300).item<int64_t>() == 0);
+  CHECK(bucketize(1e-300, zero).item<int64_t>() == 0);
+  CHECK(bucketize(tiny[0], zero.to(kFloat64)).item<int64_t>() == 1);
+}
+
 TEST_CASE("distinct elements") {
   const auto [distinct, inverse, counts] = _unique2(tensor({3, 1, 2, 1}).view({2, 2}), true, true, true);
   CHECK(values(distinct) == Doubles{1, 2, 3});

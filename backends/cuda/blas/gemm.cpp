@@ -118,6 +118,7 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
 }  // namespace
 
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  RUSH_CHECK_NOT_IMPLEMENTED(c.scalar_type() != kBool, "gemm: not implemented for bool");
   if (c.numel() == 0) return;
   if (is_integral(c.scalar_type(), true)) return gemm_integer(c, a, b, beta, alpha);
   if (a.sizes()[2] == 0) return scale(c, beta);

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/blas/check.h"
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/stream/state_per_stream.h"
 
 namespace rush::cuda {
@@ -51,7 +52,17 @@ void set_up(BlasState& state) {
 
 }  // namespace
 
-Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state_.mutex) {}
+Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state_.mutex) {
+  if (RUSH_LIKELY(current_capture == nullptr)) return;
+  of_graph_.emplace(workspace_bytes());
+  RUSH_CUBLAS_CHECK(cublasSetWorkspace(state_.handle, of_graph_->data(), of_graph_->size()));
+}
+
+Blas::~Blas() {
+  // Fails for no pointer that it took before.
+  if (of_graph_)
+    static_cast<void>(cublasSetWorkspace(state_.handle, state_.workspace->data(), state_.workspace->size()));
+}
 
 void Blas::set_math(cublasMath_t math) {
   if (math == state_.math) return;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "backends/cuda/memory/scratch.h"
 
@@ -15,7 +16,8 @@ namespace rush::cuda {
 // A library's handle belongs to one stream of one device: it is made when that stream first needs it, together with a
 // workspace, and kept as long as the process lives. The table is never destroyed: at exit the driver may be gone
 // before a static destructor would run, and it frees everything anyway. Two threads that work on one stream share its
-// handle, so whoever calls the library holds the handle's lock meanwhile.
+// handle, so whoever calls the library holds the handle's lock meanwhile. A call that is captured in a graph has a
+// workspace of the graph's own: the graph may run on another stream than the handle's.
 struct BlasState {
   cublasHandle_t handle = nullptr;
   cublasLtHandle_t lt = nullptr;
@@ -30,20 +32,24 @@ struct BlasState {
 class Blas {
  public:
   Blas();
+  ~Blas();
   Blas(const Blas&) = delete;
 
   cublasHandle_t handle() const { return state_.handle; }
   cublasLtHandle_t lt() const { return state_.lt; }
   cudaStream_t stream() const { return state_.stream; }
   int device() const { return state_.device; }
-  void* workspace() const { return state_.workspace->data(); }
-  size_t workspace_size() const { return state_.workspace->size(); }
+  void* workspace() const { return space().data(); }
+  size_t workspace_size() const { return space().size(); }
   // Sets how the next calls compute; cuBLAS is told only of changes.
   void set_math(cublasMath_t math);
 
  private:
+  const Scratch& space() const { return of_graph_ ? *of_graph_ : *state_.workspace; }
+
   BlasState& state_;
   std::lock_guard<std::mutex> lock_;
+  std::optional<Scratch> of_graph_;
 };
 
 }  // namespace rush::cuda

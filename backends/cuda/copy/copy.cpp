@@ -4,6 +4,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/copy/peer.h"
 #include "backends/cuda/device_assert.h"
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/current_stream.h"
@@ -30,6 +31,9 @@ bool is_pinned_storage(const Tensor& host) {
 void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
   const DeviceGuard guard(to.device());
   const cudaStream_t stream = current_stream();
+  if (!non_blocking || !is_pinned_storage(from))
+    check_not_capturing("a copy from the host, unless from pinned memory with non_blocking,");
+  check_takes_part(to.device().index, stream, "a copy");
   RUSH_CUDA_CHECK(cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), static_cast<size_t>(from.nbytes()),
                                   cudaMemcpyHostToDevice, stream));
   // From pageable memory the call returns when the bytes lie in the driver's own buffer: the source may change.
@@ -45,6 +49,9 @@ void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
 void device_to_host(const Tensor& to, const Tensor& from, bool non_blocking) {
   const DeviceGuard guard(from.device());
   const cudaStream_t stream = current_stream();
+  if (!non_blocking || !is_pinned_storage(to))
+    check_not_capturing("a copy to the host, unless to pinned memory with non_blocking,");
+  check_takes_part(from.device().index, stream, "a copy");
   RUSH_CUDA_CHECK(cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), static_cast<size_t>(from.nbytes()),
                                   cudaMemcpyDeviceToHost, stream));
   if (non_blocking && is_pinned_storage(to)) {

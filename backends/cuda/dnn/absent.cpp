@@ -1,4 +1,5 @@
 // What stands for this folder where cuDNN is not built in: everything goes through Rushlight's own kernels.
+#include "backends/cuda/dnn/attention.h"
 #include "backends/cuda/dnn/batch_norm.h"
 #include "backends/cuda/dnn/conv.h"
 #include "backends/cuda/dnn/rnn.h"
@@ -17,6 +18,19 @@ bool dnn_batch_norm(const Tensor&, const Tensor&, const Tensor&, const Tensor&, 
 bool dnn_batch_norm_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                              const Tensor&, const Tensor&, bool, const kernels::ChannelLayout&) {
   return false;
+}
+
+void dnn_attention(const Tensor&, const Tensor&, const AttentionProblem&) {
+  RUSH_THROW(NotImplementedError, "_scaled_dot_product_cudnn_attention: this library was built without cuDNN");
+}
+
+void dnn_attention_backward(const std::array<Tensor, 3>&, const Tensor&, const Tensor&, const Tensor&,
+                            const AttentionProblem&) {
+  RUSH_THROW(NotImplementedError, "_scaled_dot_product_cudnn_attention_backward: this library was built without cuDNN");
+}
+
+void dnn_attention_refusal(const char*& why, const AttentionProblem&, bool) {
+  why = "this library was built without cuDNN";
 }
 
 void dnn_is_acceptable(bool& acceptable, ScalarType) { acceptable = false; }

@@ -50,20 +50,29 @@ std::array<int64_t, 5> five_sizes(const Tensor& t) {
 
 bool dnn_convolution(ConvDirection direction, const Tensor& input, const Tensor& weight, const Tensor& output,
                      const Tensor& bias, const ConvGeometry& geometry) {
-  if (!dnn_enabled_for(input.scalar_type())) return false;
+  const Tensor* tensors[] = {&output, &input, &weight};  // in the order of ConvDirection
+  const auto written = static_cast<size_t>(direction);
+  const ScalarType dtype = tensors[(written + 1) % 3]->scalar_type();
+  if (!dnn_enabled_for(dtype)) return false;
   // Channels-last where a tensor is: cuDNN wants all of them in one format.
   const bool channels_last = only_channels_last(input) || only_channels_last(weight) || only_channels_last(output);
-  const Tensor* tensors[] = {&output, &input, &weight};  // in the order of ConvDirection
   Tensor prepared[3];
-  const auto written = static_cast<size_t>(direction);
   for (size_t i = 0; i < 3; ++i) {
     prepared[i] = in_format(*tensors[i], channels_last);
     if (i != written) copy_unless_same(prepared[i], *tensors[i]);
   }
   const Tensor numbers = bias.defined() ? aligned_copy(bias) : bias;
-  const ConvProblem problem{direction,         input.scalar_type(), channels_last,      bias.defined(),
-                            five_sizes(input), five_sizes(weight),  five_sizes(output), geometry.stride,
-                            geometry.padding,  geometry.dilation};
+  const ConvProblem problem{direction,
+                            dtype,
+                            tensors[written]->scalar_type(),
+                            channels_last,
+                            bias.defined(),
+                            five_sizes(input),
+                            five_sizes(weight),
+                            five_sizes(output),
+                            geometry.stride,
+                            geometry.padding,
+                            geometry.dilation};
   const ConvPointers data{prepared[1].data_ptr(), prepared[2].data_ptr(), prepared[0].data_ptr(),
                           bias.defined() ? numbers.data_ptr() : nullptr};
   if (!run_conv_plan(problem, data)) return false;

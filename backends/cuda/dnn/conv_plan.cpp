@@ -5,12 +5,12 @@
 #include <cudnn_frontend.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <unordered_map>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/handle.h"
+#include "backends/cuda/dnn/show_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/context.h"
@@ -46,6 +46,7 @@ struct PlanKeyHash {
     }
     mix(static_cast<int64_t>(p.direction));
     mix(static_cast<int64_t>(p.dtype));
+    mix(static_cast<int64_t>(p.result));
     mix(p.channels_last | p.bias << 1 | key.deterministic << 2 | key.allow_tf32 << 3 | key.benchmark << 4 |
         key.device << 5);
     return hash ^ (hash >> 32);
@@ -115,7 +116,7 @@ std::unique_ptr<fe::graph::Graph> make_graph(const ConvProblem& p) {
       result = graph->pointwise(result, graph->tensor(tensor("bias", channels, kBias)),
                                 fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
     }
-    result->set_output(true).set_uid(uid).set_dim(dims).set_stride(strides);
+    result->set_output(true).set_data_type(frontend_type(p.result)).set_uid(uid).set_dim(dims).set_stride(strides);
   };
   const auto configure = [&](auto attributes) {
     attributes.set_padding(without_depth(p.padding, flat))
@@ -239,14 +240,6 @@ bool is_capturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-bool shows_plans() {
-  static const bool shows = [] {
-    const char* text = std::getenv("RUSH_SHOW_PLANS");
-    return text && *text && *text != '0';
-  }();
-  return shows;
-}
-
 void show(const PlanKey& key, const Plan& plan) {
   constexpr const char* kDirections[] = {"convolution", "its gradient by the input", "its gradient by the weight"};
   std::string name = "none: Rushlight's own kernels";
@@ -255,10 +248,10 @@ void show(const PlanKey& key, const Plan& plan) {
   const ConvProblem& p = key.problem;
   const std::string line =
       str("cuDNN plan for ", kDirections[static_cast<int>(p.direction)], ", ", p.dtype,
-          p.channels_last ? " NHWC" : " NCHW", p.bias ? " with a bias" : "", ", input ", IntArrayRef(p.input.data(), 5),
-          ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ", IntArrayRef(p.stride.data(), 3), ", padding ",
-          IntArrayRef(p.padding.data(), 3), ", dilation ", IntArrayRef(p.dilation.data(), 3), ": ", name,
-          ", workspace ", plan.workspace, " bytes\n");
+          p.channels_last ? " NHWC" : " NCHW", p.result != p.dtype ? " in float32" : "", p.bias ? " with a bias" : "",
+          ", input ", IntArrayRef(p.input.data(), 5), ", weight ", IntArrayRef(p.weight.data(), 5), ", stride ",
+          IntArrayRef(p.stride.data(), 3), ", padding ", IntArrayRef(p.padding.data(), 3), ", dilation ",
+          IntArrayRef(p.dilation.data(), 3), ": ", name, ", workspace ", plan.workspace, " bytes\n");
   std::fputs(line.c_str(), stderr);
 }
 
@@ -267,7 +260,7 @@ Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   Plan plan;
   if (key.benchmark) plan = timed_plan(key, dnn, pointers);
   if (!plan.graph) plan = heuristic_plan(key, dnn);
-  if (shows_plans()) show(key, plan);
+  if (shows_dnn_plans()) show(key, plan);
   return plan;
 }
 
@@ -275,15 +268,19 @@ Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
 
 bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data) {
   const Dnn dnn;
-  // Timing waits for the device, which a stream that is being captured in a graph cannot.
-  const bool benchmark = globalContext().benchmarkCuDNN() && !is_capturing(dnn.stream());
-  const PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(), benchmark};
+  PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(),
+              globalContext().benchmarkCuDNN()};
   Pointers pointers = {{kInput, data.input}, {kWeight, data.weight}, {kOutput, data.output}};
   if (problem.bias) pointers.emplace(kBias, data.bias);
   static auto& plans = *new std::unordered_map<PlanKey, Plan, PlanKeyHash>;
   static auto& mutex = *new std::mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   auto found = plans.find(key);
+  if (found == plans.end() && key.benchmark && is_capturing(dnn.stream())) {
+    // Timing waits for the device, which a stream that is being captured in a graph cannot.
+    key.benchmark = false;
+    found = plans.find(key);
+  }
   if (found == plans.end()) found = plans.emplace(key, choose_plan(key, dnn, pointers)).first;
   const Plan& plan = found->second;
   if (!plan.graph) return false;

@@ -12,7 +12,7 @@ namespace rush::cuda {
 // kernels::convolution; all tensors are dense, in one memory format.
 struct ConvProblem {
   ConvDirection direction;
-  ScalarType dtype;
+  ScalarType dtype, result;  // of what is read, and of what is written: float32 sums of 16-bit numbers, or the same
   bool channels_last, bias;
   std::array<int64_t, 5> input, weight, output;
   std::array<int64_t, 3> stride, padding, dilation;

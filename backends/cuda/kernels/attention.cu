@@ -1,192 +1,216 @@
-// Attention by matrix products: the scores of all queries and keys are stored, softmax is fused with the mask. Scores
-// of 16-bit inputs stay in float32; only weights are rounded, for the product with the values, as FlashAttention does.
-#include "core/ops/attention.h"
-
-#include "backends/cuda/blas/gemm.h"
-#include "backends/cuda/kernels/launch.h"
-#include "backends/cuda/kernels/online_sum.h"
+// Attention by tiles: see Note [Attention by tiles on the GPU].
+#include "backends/cuda/device_properties.h"
+#include "backends/cuda/dnn/attention.h"
+#include "backends/cuda/kernels/attention_tile.h"
+#include "backends/cuda/kernels/hidden_rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
-#include "backends/cuda/kernels/rows.h"
 #include "core/ops/copy.h"
 
 namespace rush::cuda {
 
 namespace {
 
-// (B, H, length, width), any strides -> (B H, length, width), row-major.
-Tensor as_batch(const Tensor& t) {
-  const Tensor dense = native::contiguous(t);
-  const int64_t length = t.size(2), width = t.size(3);
-  return rush::detail::make_view(dense, {t.size(0) * t.size(1), length, width}, {length * width, width, 1},
-                                 dense.storage_offset());
+// Of the 16 threads that share a row.
+__device__ float largest_of_row(float x) {
+#pragma unroll
+  for (int step = 8; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, step));
+  return x;
 }
-Tensor transposed(const Tensor& t) {
-  return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
-                                 t.storage_offset());
-}
-Tensor product(const Tensor& a, const Tensor& b, double alpha, ScalarType dtype) {
-  const Tensor c = rush::detail::empty_contiguous({a.size(0), a.size(1), b.size(2)}, dtype, a.device());
-  gemm(c, a, b, 0, alpha);
-  return c;
-}
-// Where `t`, rounded to `dtype`, goes: over itself when nothing is rounded.
-Tensor rounded_into(const Tensor& t, ScalarType dtype) {
-  return t.scalar_type() == dtype ? t : rush::detail::empty_contiguous(t.sizes(), dtype, t.device());
-}
-// Into (B, H, length, width) of any strides.
-void store(const Tensor& to, const Tensor& from) {
-  const Tensor heads = rush::detail::make_view(from, to.sizes(), contiguous_strides(to.sizes()), from.storage_offset());
-  Tensor target = to;
-  native::copy_(target, heads, false);
+__device__ float sum_of_row(float x) {
+#pragma unroll
+  for (int step = 8; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffff, x, step);
+  return x;
 }
 
-// Scores (B H, L, S) and what is added to them.
-template <class T>
-struct Scores {
-  using Math = opmath_t<T>;
-  const Math* scores;
-  const T* mask;  // null: none
-  int64_t mask_strides[4];
-  int64_t heads, rows, queries, keys;
-  bool causal;
-
-  Scores(const Tensor& all, const Tensor& added, int64_t head_count, bool is_causal)
-      : scores(all.data_ptr<Math>()),
-        mask(added.defined() ? added.data_ptr<T>() : nullptr),
-        heads(head_count),
-        rows(all.size(0) * all.size(1)),
-        queries(all.size(1)),
-        keys(all.size(2)),
-        causal(is_causal) {
-    for (int d = 0; d < 4; ++d) mask_strides[d] = mask ? added.stride(d) : 0;
+// Scores become weights relative to the row's largest score, which may rise; returns what was summed before has to be
+// multiplied by. `total` is this thread's part of the row's sum.
+__device__ float take_scores(float (&scores)[4], float& largest, float& total) {
+  float seen = largest;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) seen = fmaxf(seen, scores[j]);
+  seen = largest_of_row(seen);
+  const float shrink = seen == -INFINITY ? 1.0f : exp2f(largest - seen);
+  total *= shrink;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    // Not for a hidden key: where all are, `seen` is -inf, too. A NaN stays one.
+    scores[j] = scores[j] == -INFINITY ? 0.0f : exp2f(scores[j] - seen);
+    total += scores[j];
   }
-  // How many keys a row sees.
-  __device__ int64_t visible(int64_t row) const { return causal ? std::min<int64_t>(row % queries + 1, keys) : keys; }
-  __device__ Math at(int64_t row, int64_t key) const {
-    Math score = scores[row * keys + key];
-    if (mask) {
-      const int64_t head = row / queries;
-      score += static_cast<Math>(mask[head / heads * mask_strides[0] + head % heads * mask_strides[1] +
-                                      row % queries * mask_strides[2] + key * mask_strides[3]]);
+  largest = seen;
+  return shrink;
+}
+
+template <int kWidth, class T>
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
+    attention_kernel(const __grid_constant__ TiledAttention<T> a, const HeadRows<T> out, float* logsumexp) {
+  extern __shared__ float4 shared[];
+  float* query = reinterpret_cast<float*>(shared);
+  float* tile = query + kTileNumbers<kWidth>;  // of keys, then of values
+  float* weights = tile + kTileNumbers<kWidth>;
+  const PhiloxState random = a.random_state();
+  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const TileOf at(item, a.heads, a.queries, a.causal);
+    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first;
+    __syncthreads();  // the last item's queries are done with
+    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
+    RowSums<kWidth> sums;
+    clear<kWidth>(sums);
+    float largest[4], total[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      largest[i] = -INFINITY;
+      total[i] = 0;
     }
-    return score;
-  }
-};
-
-// The weights of scores, which they may replace; a row that sees no key becomes zero.
-template <class T>
-__global__ void __launch_bounds__(1024) weights_kernel(Scores<T> s, T* weights, opmath_t<T>* logsumexp) {
-  using Math = opmath_t<T>;
-  const OnlineSum<Math> f;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < s.rows; first += step) {
-    const int64_t row = first + threadIdx.y, n = row < s.rows ? s.visible(row) : 0;
-    auto acc = f.identity();
-    for (int64_t k = threadIdx.x; k < n; k += blockDim.x) acc = f.take(acc, s.at(row, k));
-    acc = combine_row(acc, f);
-    if (row >= s.rows) continue;
-    const bool none = acc.largest == functors::lowest_of<Math>();
-    for (int64_t k = threadIdx.x; k < s.keys; k += blockDim.x) {
-      const Math weight = none || k >= n ? Math(0) : std::exp(s.at(row, k) - acc.largest) / acc.sum;
-      weights[row * s.keys + k] = static_cast<T>(weight);
+    const int64_t seen = a.visible(at.first + (rows < kTile ? rows : kTile) - 1);
+    for (int64_t k = 0; k < seen; k += kTile) {
+      __syncthreads();  // the last tile's product is done
+      load_tile<true, kWidth>(tile, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
+      __syncthreads();
+      float part[4][4];
+      multiply_rows<kWidth>(part, query, tile, a.query.width);
+      __syncthreads();
+      load_tile<true, kWidth>(tile, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int64_t row = at.first + 4 * tile_y() + i, key = k + 4 * tile_x();
+#pragma unroll
+        for (int j = 0; j < 4; ++j) part[i][j] = a.score(part[i][j], at.batch, at.head, row, key + j);
+        const float shrink = take_scores(part[i], largest[i], total[i]);
+#pragma unroll
+        for (int c = 0; c < kWidth / 16; ++c) sums[i][c] *= shrink;
+        if (a.seed) {
+          float factor[4];
+          dropout_factors(a, random, at.batch * a.heads + at.head, row, key, factor);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) part[i][j] *= factor[j];
+        }
+      }
+      store_weights(weights, part);
+      __syncthreads();
+      add_product<kWidth>(sums, weights, tile);
     }
-    if (threadIdx.x == 0) logsumexp[row] = none ? acc.largest : acc.largest + std::log(acc.sum);
+    float factor[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      constexpr float kLn2 = 0.693147181f;
+      const float sum = sum_of_row(total[i]);
+      factor[i] = sum == 0 ? 0.0f : 1 / sum;
+      const int r = 4 * tile_y() + i;
+      if (logsumexp && tile_x() == 0 && r < rows) {
+        logsumexp[(at.batch * a.heads + at.head) * a.queries + at.first + r] =
+            sum == 0 ? -INFINITY : (largest[i] + log2f(sum)) * kLn2;
+      }
+    }
+    store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, rows, sums, factor);
   }
 }
-
-// The sum of grad * out over each row: (B H, L).
-template <class T>
-struct AlongOutput {
-  using Math = opmath_t<T>;
-  const T *grad, *out;
-  Math* along;
-  int64_t width;
-  __device__ void operator()(int64_t row) const {
-    Math sum(0);
-    for (int64_t c = row * width; c < (row + 1) * width; ++c) {
-      sum += static_cast<Math>(grad[c]) * static_cast<Math>(out[c]);
-    }
-    along[row] = sum;
-  }
-};
-
-// The weights P again, and the slopes P (grad V^T - along) of the scores. They may replace scores and grad V^T.
-template <class T>
-struct Slopes {
-  using Math = opmath_t<T>;
-  Scores<T> s;
-  const Math *grad_weights, *logsumexp, *along;  // the first is grad V^T
-  T *weights, *slopes;
-  __device__ void operator()(int64_t i) const {
-    const int64_t row = i / s.keys, key = i % s.keys;
-    const Math level = logsumexp[row];
-    const bool seen = key < s.visible(row) && !std::isinf(level);
-    const Math weight = seen ? std::exp(s.at(row, key) - level) : Math(0);
-    slopes[i] = static_cast<T>(seen ? weight * (grad_weights[i] - along[row]) : Math(0));
-    weights[i] = static_cast<T>(weight);
-  }
-};
 
 struct ForwardLoop {
   template <class T>
-  static void run(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key,
-                  const Tensor& value, const Tensor& mask, bool causal, double scale) {
-    if (out.numel() == 0) return;
-    const ScalarType dtype = query.scalar_type();
-    const Tensor scores = product(as_batch(query), transposed(as_batch(key)), scale, logsumexp.scalar_type());
-    const Tensor weights = rounded_into(scores, dtype);
-    const Scores<T> s(scores, mask, query.size(1), causal);
-    const RowLaunch l(s.rows, s.keys, 8);
-    weights_kernel<<<l.grid, l.block, 0, current_stream()>>>(s, weights.data_ptr<T>(),
-                                                             logsumexp.data_ptr<opmath_t<T>>());
-    RUSH_CUDA_LAUNCHED(kernels::attention.name());
-    store(out, product(weights, as_batch(value), 1, dtype));
+  static void run(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
+    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+    const TiledAttention<T> a(p, q, k, v);
+    const int64_t width = std::max(q.size(3), v.size(3));
+    if (width <= 64) return launch<64>(a, out, logsumexp);
+    if (width <= 128) return launch<128>(a, out, logsumexp);
+    launch<256>(a, out, logsumexp);
+  }
+
+ private:
+  template <int kWidth, class T>
+  static void launch(const TiledAttention<T>& a, const Tensor& out, const Tensor& logsumexp) {
+    launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth, T>, tile_bytes<kWidth>(kForwardTiles),
+                 tile_items(a.batches * a.heads, a.queries), a, HeadRows<T>(out),
+                 logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
   }
 };
 
-struct BackwardLoop {
+void check_efficient(const char* op, const AttentionProblem& p, bool with_gradient) {
+  const char* why = nullptr;
+  kernels::efficient_attention_refusal(kCUDA, why, p, with_gradient);
+  RUSH_CHECK_NOT_IMPLEMENTED(!why, op, ": ", why);
+}
+
+void efficient_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
+  const char* op = kernels::efficient_attention.name();
+  check_efficient(op, p, false);
+  pick<ForwardLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(), op)(out, logsumexp, p);
+}
+
+void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
+                      const Tensor& logsumexp, const AttentionProblem& p) {
+  check_efficient(kernels::efficient_attention_backward.name(), p, true);
+  efficient_attention_backward(grads, grad, out, logsumexp, p);
+}
+
+void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gradient) {
+  const int64_t width = std::max(p.query.size(3), p.value.size(3));
+  const int tiles = with_gradient ? kBackwardTiles : kForwardTiles;
+  const int bytes = width <= 64    ? tile_bytes<64>(tiles)
+                    : width <= 128 ? tile_bytes<128>(tiles)
+                                   : tile_bytes<256>(tiles);
+  if (p.query.scalar_type() == kFloat64) {
+    why = "computes in float32";
+  } else if (width > kWidestHead || p.query.size(3) == 0) {
+    why = "has heads of 1 to 256 numbers only";
+  } else if (static_cast<size_t>(bytes) > current_properties().sharedMemPerBlockOptin) {
+    why = "needs more shared memory for heads of that size than the GPU has";
+  } else {
+    why = nullptr;
+  }
+}
+
+__global__ void store_philox_kernel(PhiloxState state, int64_t* seed, int64_t* offset) {
+  const PhiloxState known = state.resolved();
+  *seed = static_cast<int64_t>(known.seed);
+  *offset = static_cast<int64_t>(known.offset);
+}
+
+void store_philox(const Tensor& seed, const Tensor& offset, const PhiloxState& state) {
+  store_philox_kernel<<<1, 1, 0, current_stream()>>>(state, seed.data_ptr<int64_t>(), offset.data_ptr<int64_t>());
+  RUSH_CUDA_LAUNCHED(kernels::store_philox.name());
+}
+
+// Row i of (B, H, L, width).
+template <class T>
+struct ClearHidden {
+  HeadRows<T> out;
+  float* logsumexp;
+  int64_t heads, length;
+  __device__ void operator()(int64_t i) const {
+    if (logsumexp[i] > -INFINITY) return;
+    logsumexp[i] = INFINITY;
+    T* row = out.row(i / length / heads, i / length % heads, i % length);
+    for (int c = 0; c < out.width; ++c) row[c] = T(0.0f);
+  }
+};
+
+struct ClearHiddenLoop {
   template <class T>
-  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& query, const Tensor& key,
-                  const Tensor& value, const Tensor& out, const Tensor& logsumexp, const Tensor& mask, bool causal,
-                  double scale) {
-    using Math = opmath_t<T>;
-    const char* op = kernels::attention_backward.name();
-    const ScalarType dtype = query.scalar_type(), sum_dtype = logsumexp.scalar_type();
-    const Tensor q = as_batch(query), k = as_batch(key), v = as_batch(value), g = as_batch(grad), o = as_batch(out);
-    const Tensor scores = product(q, transposed(k), scale, sum_dtype);
-    const Tensor grad_weights = product(g, transposed(v), 1, sum_dtype);
-    const Tensor weights = rounded_into(scores, dtype), slopes = rounded_into(grad_weights, dtype);
-    const Tensor along = rush::detail::empty_contiguous(logsumexp.sizes(), sum_dtype, query.device());
-    for_each_index(op, along.numel(),
-                   AlongOutput<T>{g.data_ptr<T>(), o.data_ptr<T>(), along.data_ptr<Math>(), v.size(2)});
-    for_each_index(
-        op, scores.numel(),
-        Slopes<T>{Scores<T>(scores, mask, query.size(1), causal), grad_weights.data_ptr<Math>(),
-                  logsumexp.data_ptr<Math>(), along.data_ptr<Math>(), weights.data_ptr<T>(), slopes.data_ptr<T>()});
-    store(grads[0], product(slopes, k, scale, dtype));
-    store(grads[1], product(transposed(slopes), q, scale, dtype));
-    store(grads[2], product(transposed(weights), g, 1, dtype));
+  static void run(const Tensor& out, const Tensor& logsumexp) {
+    for_each_index(kernels::cudnn_attention.name(), logsumexp.numel(),
+                   ClearHidden<T>{HeadRows<T>(out), logsumexp.data_ptr<float>(), out.size(1), out.size(2)});
   }
 };
-
-void attention(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key, const Tensor& value,
-               const Tensor& mask, bool causal, double scale) {
-  pick<ForwardLoop>(RealFloatTypes(), query.scalar_type(), kernels::attention.name())(out, logsumexp, query, key, value,
-                                                                                      mask, causal, scale);
-}
-
-void attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& query, const Tensor& key,
-                        const Tensor& value, const Tensor& out, const Tensor& logsumexp, const Tensor& mask,
-                        bool causal, double scale) {
-  pick<BackwardLoop>(RealFloatTypes(), query.scalar_type(), kernels::attention_backward.name())(
-      grads, grad, query, key, value, out, logsumexp, mask, causal, scale);
-}
 
 }  // namespace
 
+Tensor with_dense_rows(const Tensor& t) { return t.size(3) == 1 || t.stride(3) == 1 ? t : native::clone_contiguous(t); }
+
+void clear_hidden_rows(const Tensor& out, const Tensor& logsumexp) {
+  pick<ClearHiddenLoop>(TypeList<Half, BFloat16>(), out.scalar_type(), kernels::cudnn_attention.name())(out, logsumexp);
+}
+
 void register_attention() {
-  kernels::attention.set(kCUDA, attention);
-  kernels::attention_backward.set(kCUDA, attention_backward);
+  kernels::efficient_attention.set(kCUDA, efficient_attention);
+  kernels::efficient_attention_backward.set(kCUDA, checked_backward);
+  kernels::efficient_attention_refusal.set(kCUDA, refuse_efficient);
+  kernels::store_philox.set(kCUDA, store_philox);
+  kernels::cudnn_attention.set(kCUDA, dnn_attention);
+  kernels::cudnn_attention_backward.set(kCUDA, dnn_attention_backward);
+  kernels::cudnn_attention_refusal.set(kCUDA, dnn_attention_refusal);
 }
 
 }  // namespace rush::cuda

@@ -1,6 +1,6 @@
 #include "core/ops/binary.h"
 
-#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/broadcast.h"
 #include "backends/cuda/kernels/register_pointwise.h"
 #include "backends/functors/binary.h"
 
@@ -11,11 +11,23 @@ namespace {
 struct AddLoop {
   template <class T>
   static void run(TensorIterator& it, const Scalar& alpha) {
-    if (alpha.equal(1)) return elementwise<T, T, T>(it, functors::Add{});
+    if (alpha.equal(1)) return binary_elementwise<T>(it, functors::Add{});
     using Math = opmath_t<T>;
-    elementwise<T, T, T>(it, functors::AddScaled<Math>{alpha.to<Math>()});
+    binary_elementwise<T>(it, functors::AddScaled<Math>{alpha.to<Math>()});
   }
 };
+
+template <class F>
+struct BinaryLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    binary_elementwise<T>(it, F{});
+  }
+};
+template <class F, class Types>
+void map_binary(TensorIterator& it) {
+  pick<BinaryLoop<F>>(Types(), it.common_dtype(), it.op())(it);
+}
 
 void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha); }
 
@@ -23,8 +35,8 @@ void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it
 
 void register_binary() {
   kernels::add.set(kCUDA, add);
-  kernels::mul.set(kCUDA, map<functors::Mul, AllTypes>);
-  kernels::div.set(kCUDA, map<functors::Div, FloatTypes>);
+  kernels::mul.set(kCUDA, map_binary<functors::Mul, AllTypes>);
+  kernels::div.set(kCUDA, map_binary<functors::Div, FloatTypes>);
 }
 
 }  // namespace rush::cuda

@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/conv_gemm.h"
 #include "backends/cuda/register.h"
 #include "core/ops/binary.h"
+#include "core/ops/copy.h"
 
 namespace rush::cuda {
 
@@ -19,6 +20,9 @@ void add_bias(const Tensor& output, const Tensor& bias) {
 // Note [Bias in the convolution's kernel]
 // cuDNN compiles kernels that add the bias at run time. They round 16-bit results once, as the CPU does, and spare a
 // pass over the output; but such a plan costs more to launch, so small float32 outputs have the bias added after.
+// It has none for some transposed convolutions and groups. Those sum in float32, have the bias added there, and are
+// rounded by the copy that follows: of 16-bit operands where cuDNN has such a plan, else of the same numbers in
+// float32, whose products are exact even in TF32.
 constexpr int64_t kWorthFusing = int64_t{1} << 22;
 
 bool with_bias_by_dnn(ConvDirection direction, const Tensor& input, const Tensor& weight, const Tensor& output,
@@ -28,9 +32,29 @@ bool with_bias_by_dnn(ConvDirection direction, const Tensor& input, const Tensor
   return dnn_convolution(direction, input, weight, output, bias, geometry);
 }
 
+bool is_rounded_before_bias(const Tensor& result, const Tensor& bias) {
+  return bias.defined() && (result.scalar_type() == kFloat16 || result.scalar_type() == kBFloat16);
+}
+
+// float32 sums in memory laid out as `result`, whose dtype has 16 bits, which they become with the bias added.
+template <class Compute>
+void add_bias_in_float32(const Tensor& result, const Tensor& bias, const Compute& compute) {
+  const Tensor sums = detail::empty_strided(result.sizes(), result.strides(), kFloat32, result.device());
+  compute(sums);
+  add_bias(sums, bias);
+  Tensor target = result;
+  native::copy_(target, sums, false);
+}
+
 void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const ConvGeometry& geometry) {
   if (with_bias_by_dnn(ConvDirection::Output, input, weight, output, bias, geometry)) return;
+  if (is_rounded_before_bias(output, bias)) {
+    return add_bias_in_float32(output, bias, [&](const Tensor& sums) {
+      if (dnn_convolution(ConvDirection::Output, input, weight, sums, {}, geometry)) return;
+      convolution(sums, native::to_dtype(input, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
+    });
+  }
   if (!dnn_convolution(ConvDirection::Output, input, weight, output, {}, geometry)) {
     conv_by_gemm(output, input, weight, geometry);
   }
@@ -40,6 +64,12 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
   if (with_bias_by_dnn(ConvDirection::InputGradient, input, weight, output, bias, geometry)) return;
+  if (is_rounded_before_bias(input, bias)) {
+    return add_bias_in_float32(input, bias, [&](const Tensor& sums) {
+      if (dnn_convolution(ConvDirection::InputGradient, sums, weight, output, {}, geometry)) return;
+      convolution_transpose(sums, native::to_dtype(output, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
+    });
+  }
   if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, {}, geometry)) {
     conv_transpose_by_gemm(input, output, weight, geometry);
   }

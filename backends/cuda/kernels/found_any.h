@@ -1,5 +1,6 @@
 // Questions about a tensor's values that must be answered before an operator goes on.
 #pragma once
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/memory/scratch.h"
 
@@ -19,6 +20,7 @@ struct MarkIfFound {
 template <class Predicate>
 bool found_any(const char* op, int64_t n, const Predicate& predicate) {
   if (n == 0) return false;
+  check_not_capturing("looking at numbers before they are used");
   const Scratch scratch(sizeof(int));
   const cudaStream_t stream = current_stream();
   RUSH_CUDA_CHECK(cudaMemsetAsync(scratch.data(), 0, sizeof(int), stream));

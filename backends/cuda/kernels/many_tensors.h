@@ -25,6 +25,30 @@ struct ManyTensors {
   uint8_t tensor[kMaxBlocks];
 };
 
+// A functor that an earlier kernel makes on the device. While *found_inf is not 0, there is none and nothing is done.
+template <class Functor>
+struct OnDevice {
+  const Functor* functor;
+  const float* found_inf;  // may be null
+};
+
+template <class Step>
+__device__ bool is_skipped(const Step&) {
+  return false;
+}
+template <class Functor>
+__device__ bool is_skipped(const OnDevice<Functor>& step) {
+  return step.found_inf && *step.found_inf != 0;
+}
+template <class Step>
+__device__ const Step& functor_of(const Step& step) {
+  return step;
+}
+template <class Functor>
+__device__ const Functor& functor_of(const OnDevice<Functor>& step) {
+  return *step.functor;
+}
+
 template <class T, class Math, class Step, size_t... I>
 __device__ void take_step(const Step& step, T* const* at, int64_t i, std::index_sequence<I...>) {
   Math param = static_cast<Math>(at[0][i]);
@@ -63,7 +87,8 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
   const int tensor = many.tensor[blockIdx.x];
   const int64_t begin = many.chunk[blockIdx.x] * kChunk;
   const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
-  const Step step = many.step[tensor];
+  if (is_skipped(many.step[tensor])) return;
+  const auto step = functor_of(many.step[tensor]);
   T* at[kLists];
   bool aligned = true;
 #pragma unroll
@@ -73,7 +98,7 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
   }
   const int wide = aligned ? n / kLanes * kLanes : 0;
   for (int i = threadIdx.x * kLanes; i < wide; i += kThreads * kLanes) {
-    take_wide_step<T, Math, Step, kLanes>(step, at, i, states);
+    take_wide_step<T, Math, decltype(step), kLanes>(step, at, i, states);
   }
   for (int i = wide + threadIdx.x; i < n; i += kThreads) take_step<T, Math>(step, at, i, states);
 }

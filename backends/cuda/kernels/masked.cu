@@ -3,6 +3,7 @@
 
 #include <cub/device/device_scan.cuh>
 
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/register_pointwise.h"
 #include "backends/cuda/memory/scratch.h"
@@ -49,6 +50,7 @@ class ChosenBefore {
   template <class T>
   ChosenBefore(const char* op, const T* flags, int64_t n)
       : parts_((n + kPart - 1) / kPart), counts_(static_cast<size_t>(parts_ + 1) * sizeof(int64_t)) {
+    check_not_capturing("counting what a mask chooses");
     const cudaStream_t stream = current_stream();
     auto* counts = counts_.as<int64_t>();
     RUSH_CUDA_CHECK(cudaMemsetAsync(counts + parts_, 0, sizeof(int64_t), stream));

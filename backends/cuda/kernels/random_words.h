@@ -1,5 +1,6 @@
 // Kernels that draw random words, by Note [One random stream] in core/philox.h.
 #pragma once
+#include "backends/cuda/kernels/box_muller.h"
 #include "backends/cuda/kernels/launch.h"
 #include "core/philox.h"
 
@@ -17,85 +18,125 @@ bool can_store(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % (kElements * sizeof(T)) == 0;
 }
 
-// out[i] = f(element i's words): one word as uint32_t, or both as uint64_t. A thread computes one block of four words,
-// for 4 / k neighbouring elements, and writes them at once.
+// philox4x32_10 of core/philox.h. In products of 64 bits nvcc adds, in every round, zeros to the upper halves.
+__device__ inline PhiloxBlock philox_rounds(const PhiloxBlock& counter, uint64_t seed) {
+  constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const uint32_t next0 = __umulhi(kMultiplier1, c2) ^ c1 ^ key0, next2 = __umulhi(kMultiplier0, c0) ^ c3 ^ key1;
+    c1 = kMultiplier1 * c2;
+    c3 = kMultiplier0 * c0;
+    c0 = next0;
+    c2 = next2;
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+// The words of a group, of a state that is resolved: philox_block of core/philox.h.
+__device__ inline PhiloxBlock group_words(const PhiloxState& state, uint64_t group) {
+  const uint64_t index = state.offset / 4;
+  return philox_rounds({{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(group),
+                         static_cast<uint32_t>(group >> 32)}},
+                       state.seed);
+}
+
+// The elements that a group of four words makes, by words one or two at a time. `k` words make one: f of a uint32_t, or
+// of a uint64_t.
 template <class T, int k, class F>
 struct Draw {
-  T* out;
-  int64_t n;
-  PhiloxState reserved;
+  static constexpr int kElements = 4 / k;
   F f;
-  bool aligned;
-
-  __device__ void operator()(int64_t group) const {
-    constexpr int kElements = 4 / k;
-    const PhiloxBlock block = philox_block(reserved, static_cast<uint64_t>(group));
+  __device__ Lanes<T, kElements> operator()(const PhiloxBlock& words) const {
     Lanes<T, kElements> drawn;
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
       if constexpr (k == 1) {
-        drawn.lane[e] = static_cast<T>(f(block[e]));
+        drawn.lane[e] = static_cast<T>(f(words[e]));
       } else {
-        drawn.lane[e] = static_cast<T>(f(join_words(block[2 * e], block[2 * e + 1])));
+        drawn.lane[e] = static_cast<T>(f(join_words(words[2 * e], words[2 * e + 1])));
       }
     }
-    store(group * kElements, drawn);
-  }
-
- protected:
-  template <int kElements>
-  __device__ void store(int64_t first, const Lanes<T, kElements>& drawn) const {
-    if (aligned && first + kElements <= n) {
-      *reinterpret_cast<Lanes<T, kElements>*>(out + first) = drawn;
-      return;
-    }
-#pragma unroll
-    for (int e = 0; e < kElements; ++e) {
-      if (first + e < n) out[first + e] = drawn.lane[e];
-    }
+    return drawn;
   }
 };
 
-// The same from normal numbers with deviation 1, which come in pairs: two of a block in float, one in double.
+// The same from normal numbers with deviation 1, which come in pairs: two of a group in float, one in double.
 template <class T, class F>
-struct DrawNormal : Draw<T, kDrawWords<T>, F> {
-  __device__ void operator()(int64_t group) const {
-    constexpr int kElements = 4 / kDrawWords<T>;
-    const PhiloxBlock block = philox_block(this->reserved, static_cast<uint64_t>(group));
+struct DrawNormal {
+  static constexpr int kElements = 4 / kDrawWords<T>;
+  F f;
+  __device__ Lanes<T, kElements> operator()(const PhiloxBlock& words) const {
     Lanes<T, kElements> drawn;
     if constexpr (std::is_same_v<T, double>) {
-      const NormalPair<double> pair = box_muller(block);
-      drawn.lane[0] = this->f(pair.sine);
-      drawn.lane[1] = this->f(pair.cosine);
+      const NormalPair<double> pair = box_muller(words);
+      drawn.lane[0] = f(pair.sine);
+      drawn.lane[1] = f(pair.cosine);
     } else {
 #pragma unroll
       for (int p = 0; p < 2; ++p) {
-        const NormalPair<float> pair = box_muller(block[2 * p], block[2 * p + 1]);
-        drawn.lane[2 * p] = static_cast<T>(this->f(pair.sine));
-        drawn.lane[2 * p + 1] = static_cast<T>(this->f(pair.cosine));
+        const NormalPair<float> pair = box_muller_of(words[2 * p], words[2 * p + 1]);
+        drawn.lane[2 * p] = static_cast<T>(f(pair.sine));
+        drawn.lane[2 * p + 1] = static_cast<T>(f(pair.cosine));
       }
     }
-    this->store(group * kElements, drawn);
+    return drawn;
   }
 };
+
+// A thread draws two groups: the keys of Philox's rounds are worked out once for both.
+inline constexpr int kGroups = 2;
+
+// out[0, n) = the elements of groups 0, 1, ...; `aligned`: whether those of a group can be written at once.
+template <class T, class Drawer>
+__global__ void __launch_bounds__(kThreads)
+    draw_kernel(T* out, int64_t n, Drawer draw, const __grid_constant__ PhiloxState reserved, bool aligned) {
+  constexpr int kElements = Drawer::kElements, kPerBlock = kThreads * kGroups;
+  const PhiloxState state = reserved.resolved();
+  const int64_t start = static_cast<int64_t>(blockIdx.x) * kPerBlock, first = start + threadIdx.x;
+  const bool whole = aligned && (start + kPerBlock) * kElements <= n;  // for all of the block
+  PhiloxBlock words[kGroups];
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) words[g] = group_words(state, static_cast<uint64_t>(first + g * kThreads));
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const Lanes<T, kElements> drawn = draw(words[g]);
+    const int64_t at = (first + g * kThreads) * kElements;
+    if (whole) {
+      *reinterpret_cast<Lanes<T, kElements>*>(out + at) = drawn;
+      continue;
+    }
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      if (at + e < n) out[at + e] = drawn.lane[e];
+    }
+  }
+}
+
+template <class T, class Drawer>
+void launch_draw(const char* op, const Tensor& out, const PhiloxState& reserved, const Drawer& drawer) {
+  constexpr int64_t kWork = int64_t{kThreads} * kGroups * Drawer::kElements;
+  const int64_t n = out.numel();
+  if (n == 0) return;
+  T* data = out.data_ptr<T>();
+  draw_kernel<<<static_cast<unsigned>((n + kWork - 1) / kWork), kThreads, 0, current_stream()>>>(
+      data, n, drawer, reserved, can_store<Drawer::kElements>(data));
+  RUSH_CUDA_LAUNCHED(op);
+}
 
 // out[i] = f(element i's k words)
 template <class T, int k, class F>
 void draw(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
-  constexpr int kElements = 4 / k;
-  const int64_t n = out.numel();
-  T* data = out.data_ptr<T>();
-  for_each_index(op, (n + kElements - 1) / kElements, Draw<T, k, F>{data, n, reserved, f, can_store<kElements>(data)});
+  launch_draw<T>(op, out, reserved, Draw<T, k, F>{f});
 }
 
 // out[i] = f(a normal number)
 template <class T, class F>
 void draw_normal(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
-  constexpr int kElements = 4 / kDrawWords<T>;
-  const int64_t n = out.numel();
-  T* data = out.data_ptr<T>();
-  for_each_index(op, (n + kElements - 1) / kElements,
-                 DrawNormal<T, F>{{data, n, reserved, f, can_store<kElements>(data)}});
+  launch_draw<T>(op, out, reserved, DrawNormal<T, F>{f});
 }
 
 }  // namespace rush::cuda

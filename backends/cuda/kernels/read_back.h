@@ -2,6 +2,7 @@
 #pragma once
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/stream/current_stream.h"
 
 namespace rush::cuda {
@@ -9,6 +10,7 @@ namespace rush::cuda {
 // Waits for the current stream. Throws IndexError for what kernels before found wrong.
 template <class T>
 T read_back(const T* on_device) {
+  check_not_capturing("reading a number back");
   T value;
   RUSH_CUDA_CHECK(cudaMemcpyAsync(&value, on_device, sizeof(T), cudaMemcpyDeviceToHost, current_stream()));
   synchronize_current_stream();

@@ -1,5 +1,6 @@
 // Copies whose output and input lie along different dimensions.
 #pragma once
+#include "backends/cuda/device_properties.h"
 #include "backends/cuda/kernels/launch.h"
 
 namespace rush::cuda {
@@ -10,88 +11,145 @@ namespace rush::cuda {
 // shared memory, read along the input's and written along the output's. Elements of 1 and 2 bytes are moved in words of
 // 4, and their tiles are as much larger. A row of the tile is an odd number of words long, so that a column lies in 32
 // different banks.
+//
+// A thread asks for all its words of a whole tile before it waits for the first: one at a time, 4 bytes a thread,
+// memory that takes 700 ns to answer gives two thirds of what it can. Where there are blocks enough, elements of 2 and
+// 4 bytes have tiles twice as wide and high, which meet 256 bytes of every line. Which tile a block has it finds by
+// multiplications: divisions of 64 bits would be as many instructions as the rest. Tiles at the edges, and lines that
+// do not consist of words, go element by element.
 struct TransposedPlanes {
-  int64_t width, height;             // along the output's innermost dimension, and along the input's
-  int64_t out_stride, in_stride;     // bytes between the output's rows and between the input's
-  int64_t across_tiles, down_tiles;  // of a plane: along the width, along the height
+  int64_t width, height;          // along the output's innermost dimension, and along the input's
+  int64_t out_stride, in_stride;  // bytes between the output's rows and between the input's
+  Divider tiles, across_tiles;    // of a plane: all, those along the width
   bool whole_words_in, whole_words_out;
   char* out;
   const char* in;
   int dims = 0;  // the others, whose product is the number of planes
-  int64_t sizes[kMaxDims], out_strides[kMaxDims], in_strides[kMaxDims];
+  Divider sizes[kMaxDims];
+  int64_t out_strides[kMaxDims], in_strides[kMaxDims];
 };
 
-template <class T>
+// kWords: of a warp's thread along a line.
+template <class T, int kWords>
 struct TransposeTile {
   static constexpr int kPack = sizeof(T) < 4 ? 4 / sizeof(T) : 1;  // elements of a word
-  static constexpr int kSide = 32 * kPack;
+  static constexpr int kSide = 32 * kPack * kWords;
   struct alignas(kPack * sizeof(T)) Word {
     T element[kPack];
   };
 };
 
-template <class T>
+template <class T, int kWords>
 __global__ void __launch_bounds__(kThreads) transpose_kernel(const __grid_constant__ TransposedPlanes planes) {
-  using Tile = TransposeTile<T>;
+  using Tile = TransposeTile<T, kWords>;
   using Word = typename Tile::Word;
-  constexpr int kSide = Tile::kSide, kPack = Tile::kPack, kWarps = kThreads / 32;
+  constexpr int kSide = Tile::kSide, kPack = Tile::kPack, kWarps = kThreads / 32, kSteps = kSide / kWarps;
   __shared__ T tile[kSide][kSide + 1];  // [column of the output][row of the output]
-  const int64_t per_plane = planes.across_tiles * planes.down_tiles;
-  int64_t plane = blockIdx.x / per_plane;
-  const int64_t within = blockIdx.x % per_plane;
-  const int64_t column0 = within % planes.across_tiles * kSide, row0 = within / planes.across_tiles * kSide;
+  uint32_t plane = planes.tiles.quotient(blockIdx.x);
+  const uint32_t within = blockIdx.x - plane * planes.tiles.divisor;
+  const uint32_t tile_row = planes.across_tiles.quotient(within);
+  const int64_t row0 = static_cast<int64_t>(tile_row) * kSide;
+  const int64_t column0 = static_cast<int64_t>(within - tile_row * planes.across_tiles.divisor) * kSide;
   const char* in = planes.in + column0 * planes.in_stride + row0 * static_cast<int64_t>(sizeof(T));
   char* out = planes.out + row0 * planes.out_stride + column0 * static_cast<int64_t>(sizeof(T));
   for (int d = 0; d < planes.dims; ++d) {
-    const int64_t position = plane % planes.sizes[d];
-    plane /= planes.sizes[d];
+    const uint32_t rest = planes.sizes[d].quotient(plane);
+    const int64_t position = plane - rest * planes.sizes[d].divisor;
+    plane = rest;
     in += position * planes.in_strides[d];
     out += position * planes.out_strides[d];
   }
   const int columns = static_cast<int>(min(static_cast<int64_t>(kSide), planes.width - column0));
   const int rows = static_cast<int>(min(static_cast<int64_t>(kSide), planes.height - row0));
-  const int lane = threadIdx.x % 32 * kPack, warp = threadIdx.x / 32;
+  const bool whole = columns == kSide && rows == kSide;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  // Element e of the calling thread lies at line_of(e), place_of(e) of the tile, were it moved without words.
+  constexpr int kAlong = kSide / 32, kEach = kSide / kWarps * kAlong, kBatch = 4;
+  const auto line_of = [&](int e) { return warp + e / kAlong * kWarps; };
+  const auto place_of = [&](int e) { return lane + e % kAlong * 32; };
 
+  if (whole && planes.whole_words_in) {
+    Word word[kSteps][kWords];  // all of them in flight
 #pragma unroll
-  for (int step = 0; step < kSide / kWarps; ++step) {
-    const int c = warp + step * kWarps;
-    if (c >= columns) break;
-    const T* line = reinterpret_cast<const T*>(in + c * planes.in_stride);
-    if (planes.whole_words_in && lane + kPack <= rows) {
-      const Word word = *reinterpret_cast<const Word*>(line + lane);
+    for (int step = 0; step < kSteps; ++step) {
+      const T* line = reinterpret_cast<const T*>(in + (warp + step * kWarps) * planes.in_stride);
 #pragma unroll
-      for (int k = 0; k < kPack; ++k) tile[c][lane + k] = word.element[k];
-    } else {
+      for (int w = 0; w < kWords; ++w) {
+        word[step][w] = *reinterpret_cast<const Word*>(line + (lane + w * 32) * kPack);
+      }
+    }
 #pragma unroll
-      for (int k = 0; k < kPack; ++k) {
-        if (lane + k < rows) tile[c][lane + k] = line[lane + k];
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) {
+#pragma unroll
+        for (int k = 0; k < kPack; ++k) {
+          tile[warp + step * kWarps][(lane + w * 32) * kPack + k] = word[step][w].element[k];
+        }
+      }
+    }
+  } else {
+#pragma unroll 1
+    for (int first = 0; first < kEach; first += kBatch) {
+      T value[kBatch];
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const int c = line_of(first + b), r = place_of(first + b);
+        if (c < columns && r < rows) value[b] = reinterpret_cast<const T*>(in + c * planes.in_stride)[r];
+      }
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const int c = line_of(first + b), r = place_of(first + b);
+        if (c < columns && r < rows) tile[c][r] = value[b];
       }
     }
   }
   __syncthreads();
+  if (whole && planes.whole_words_out) {
 #pragma unroll
-  for (int step = 0; step < kSide / kWarps; ++step) {
-    const int r = warp + step * kWarps;
-    if (r >= rows) break;
-    T* line = reinterpret_cast<T*>(out + r * planes.out_stride);
-    if (planes.whole_words_out && lane + kPack <= columns) {
-      Word word;
+    for (int step = 0; step < kSteps; ++step) {
+      const int r = warp + step * kWarps;
+      T* line = reinterpret_cast<T*>(out + r * planes.out_stride);
 #pragma unroll
-      for (int k = 0; k < kPack; ++k) word.element[k] = tile[lane + k][r];
-      *reinterpret_cast<Word*>(line + lane) = word;
-    } else {
+      for (int w = 0; w < kWords; ++w) {
+        Word word;
 #pragma unroll
-      for (int k = 0; k < kPack; ++k) {
-        if (lane + k < columns) line[lane + k] = tile[lane + k][r];
+        for (int k = 0; k < kPack; ++k) word.element[k] = tile[(lane + w * 32) * kPack + k][r];
+        *reinterpret_cast<Word*>(line + (lane + w * 32) * kPack) = word;
+      }
+    }
+  } else {
+#pragma unroll 1
+    for (int first = 0; first < kEach; first += kBatch) {
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const int r = line_of(first + b), c = place_of(first + b);
+        if (r < rows && c < columns) reinterpret_cast<T*>(out + r * planes.out_stride)[c] = tile[c][r];
       }
     }
   }
 }
 
+// The number of blocks for `count` planes in tiles of a side.
+inline int64_t transpose_blocks(const TransposedPlanes& planes, int64_t count, int64_t side) {
+  return count * ((planes.width + side - 1) / side) * ((planes.height + side - 1) / side);
+}
+
+template <class T, int kWords>
+void launch_transpose(TransposedPlanes& planes, int64_t count, const char* op) {
+  constexpr int64_t kSide = TransposeTile<T, kWords>::kSide;
+  const int64_t across = (planes.width + kSide - 1) / kSide, down = (planes.height + kSide - 1) / kSide;
+  planes.tiles = Divider(static_cast<uint32_t>(across * down));
+  planes.across_tiles = Divider(static_cast<uint32_t>(across));
+  const auto blocks = static_cast<unsigned>(transpose_blocks(planes, count, kSide));
+  transpose_kernel<T, kWords><<<blocks, kThreads, 0, current_stream()>>>(planes);
+  RUSH_CUDA_LAUNCHED(op);
+}
+
 // Copies operand 1 of the loop to operand 0 in this way; false, and nothing done, where it is not such a loop.
 template <class T>
 bool transpose(const LoopPart& loop, const char* op) {
-  using Tile = TransposeTile<T>;
+  using Tile = TransposeTile<T, 1>;
   constexpr auto kSize = static_cast<int64_t>(sizeof(T)), kWord = kSize * Tile::kPack;
   const size_t dims = loop.shape.size();
   const DimVector &to = loop.strides[0], &from = loop.strides[1];
@@ -112,7 +170,8 @@ bool transpose(const LoopPart& loop, const char* op) {
   int64_t count = 1;
   for (size_t d = 1; d < dims; ++d) {
     if (d == across) continue;
-    planes.sizes[planes.dims] = loop.shape[d];
+    if (loop.shape[d] > std::numeric_limits<int32_t>::max()) return false;
+    planes.sizes[planes.dims] = Divider(static_cast<uint32_t>(loop.shape[d]));
     planes.out_strides[planes.dims] = to[d];
     planes.in_strides[planes.dims] = from[d];
     planes.whole_words_out = planes.whole_words_out && whole(to[d]);
@@ -120,12 +179,16 @@ bool transpose(const LoopPart& loop, const char* op) {
     ++planes.dims;
     count *= loop.shape[d];
   }
-  planes.across_tiles = (planes.width + Tile::kSide - 1) / Tile::kSide;
-  planes.down_tiles = (planes.height + Tile::kSide - 1) / Tile::kSide;
-  const int64_t blocks = count * planes.across_tiles * planes.down_tiles;
-  if (blocks > std::numeric_limits<int32_t>::max()) return false;
-  transpose_kernel<T><<<static_cast<unsigned>(blocks), kThreads, 0, current_stream()>>>(planes);
-  RUSH_CUDA_LAUNCHED(op);
+  if (transpose_blocks(planes, count, Tile::kSide) > std::numeric_limits<int32_t>::max()) return false;
+  if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
+    const int64_t enough = int64_t{8} * current_properties().multiProcessorCount;
+    constexpr int64_t kWide = TransposeTile<T, 2>::kSide;
+    if (planes.width >= kWide && planes.height >= kWide && transpose_blocks(planes, count, kWide) >= enough) {
+      launch_transpose<T, 2>(planes, count, op);
+      return true;
+    }
+  }
+  launch_transpose<T, 1>(planes, count, op);
   return true;
 }
 

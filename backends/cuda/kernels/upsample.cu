@@ -1,5 +1,6 @@
 #include "core/ops/upsample.h"
 
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/register_pointwise.h"
 #include "backends/cuda/memory/scratch.h"
@@ -45,6 +46,7 @@ class TapTables {
       device[axis].first = append(first, at);
       device[axis].last = append(last, at);
     }
+    check_not_capturing("a copy of an interpolation's taps");
     // From pageable memory: staged before the call returns.
     RUSH_CUDA_CHECK(cudaMemcpyAsync(scratch_.data(), bytes_.data(), at, cudaMemcpyHostToDevice, current_stream()));
   }

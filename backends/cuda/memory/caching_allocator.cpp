@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/memory/memory.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
@@ -26,6 +27,7 @@ class CachingAllocator final : public Allocator {
   Allocation allocate_on(Device device, size_t nbytes) override {
     if (nbytes == 0) return {};
     const int index = index_of(device);
+    check_takes_part(index, thread_state.streams[index], "an allocation");
     const uint64_t group = active_pool.device == index ? active_pool.group : 0;
     Block* block = device_allocator(index).allocate(nbytes, thread_state.streams[index], group);
     return {block->data, block};
@@ -65,6 +67,7 @@ class CachingAllocator final : public Allocator {
     return stats;
   }
   void empty_cache() override {
+    check_not_capturing("empty_cache");
     for (int device = 0; device < device_runtime(kCUDA).device_count(); ++device)
       device_allocator(device).empty_cache();
   }
@@ -162,6 +165,8 @@ void register_allocator() {
   if (config.debug && !config.passthrough) watch_streams();
   set_allocator(kCUDA, &caching_allocator());
 }
+
+bool uses_caching_allocator() { return dynamic_cast<CachingAllocator*>(&allocator(kCUDA)) != nullptr; }
 
 void change_current_allocator(CUDAAllocator* allocator) {
   set_allocator(kCUDA, allocator ? allocator : &caching_allocator());

@@ -1,5 +1,6 @@
 // The allocator behind CUDA tensors, as the rest of the backend uses it.
 #pragma once
+#include "backends/cuda/memory/active_pool.h"
 #include "backends/cuda/memory/device_allocator.h"
 #include "core/allocator.h"
 #include "core/storage.h"
@@ -13,11 +14,7 @@ DeviceAllocator& device_allocator(int device);
 // See Tensor::record_stream. Memory that is not the allocator's is left to its owner.
 void record_block_stream(const StorageImpl& storage, const Stream& stream);
 
-// The private pool that this thread's allocations on a device come from, see MemPool.
-struct ActivePool {
-  int device = -1;
-  uint64_t group = 0;
-};
-inline thread_local constinit ActivePool active_pool;
+// Whether tensors get their memory from these, not from an allocator of one's own or straight from the driver.
+bool uses_caching_allocator();
 
 }  // namespace rush::cuda

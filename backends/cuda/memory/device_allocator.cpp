@@ -24,7 +24,7 @@ Block* DeviceAllocator::allocate(size_t nbytes, void* stream, uint64_t group) {
   StreamPool& from = pool(stream, size <= kSmallSize, group);
   Block* block = take_free(from, size);
   if (RUSH_UNLIKELY(!block)) {
-    if (config_.garbage_collection_threshold > 0) collect_garbage(segment_size(size));
+    if (config_.garbage_collection_threshold > 0 && capturing_ == 0) collect_garbage(segment_size(size));
     block = take_from_driver(from, size);
     if (!block) block = after_making_room(from, size);
     if (!block) throw_out_of_memory(nbytes, size);
@@ -134,7 +134,8 @@ void DeviceAllocator::give_back(Block* block) {
     note(TraceEntry::Action::FreeCompleted, *block, block->size);
     block->trace.reset();
   }
-  if (RUSH_UNLIKELY(config_.debug)) poison(*block);
+  // A graph would poison it again with each replay, whoever has it then.
+  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(*block);
   block->requested = 0;
   block->last_used = clock_;
   if (Block* before = block->before; before && before->is_free() && before->mapped) {

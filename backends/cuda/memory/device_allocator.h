@@ -50,7 +50,7 @@ class DeviceAllocator {
   void note_use(const Block& block, void* stream, const OpBase& op);
   // How many blocks were reported.
   int64_t early_reuses() const;
-  // Returns free segments to the driver.
+  // Returns free segments to the driver, unless a stream is being captured.
   void empty_cache();
 
   MemoryStats stats() const;
@@ -60,7 +60,8 @@ class DeviceAllocator {
   void set_memory_fraction(double fraction);
   double memory_fraction() const;
 
-  // A private pool is live from when it is made until it is released; its free segments stay until then.
+  // A private pool is live from when it is made until it was released as often as it was made; its free segments stay
+  // until then.
   void make_group(uint64_t group);
   void release_group(uint64_t group);
   // While a stream is being captured into a graph, events can neither be recorded nor asked for.
@@ -122,7 +123,7 @@ class DeviceAllocator {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<StreamPool>> pools_;
   StreamPool* last_pool_[2] = {};  // the last one asked for: large, small
-  std::vector<uint64_t> groups_;   // live private pools
+  std::vector<uint64_t> groups_;   // live private pools, once for each owner
   std::vector<std::unique_ptr<Block[]>> records_;
   std::vector<Block*> idle_records_;
   std::vector<Block*> segments_;  // the first block of each

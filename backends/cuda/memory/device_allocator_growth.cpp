@@ -39,11 +39,11 @@ Block* DeviceAllocator::take_from_driver(StreamPool& pool, size_t size) {
 // The driver has no more: returns to it what is enough, at last everything that is free, and asks again.
 Block* DeviceAllocator::after_making_room(StreamPool& pool, size_t size) {
   ++stats_.num_alloc_retries;
+  // While a graph is captured nothing may wait for the device, as returning a segment does.
+  if (capturing_ > 0) return nullptr;
   if (release_large_enough(pool, size)) {
     if (Block* block = take_from_driver(pool, size)) return block;
   }
-  // While a graph is captured nothing may wait for the device.
-  if (capturing_ > 0) return nullptr;
   release_cached();
   // What other streams were done with has come back to the lists.
   if (Block* block = take_free(pool, size)) return block;
@@ -58,12 +58,13 @@ void DeviceAllocator::throw_out_of_memory(size_t requested, size_t size) {
       largest = std::max(largest, block->size);
     }
   }
+  const MemoryInfo info = driver_.info();
   if (history_.enabled()) {
     Block none;
     none.pool = pools_.front().get();
+    none.data = reinterpret_cast<char*>(info.free);  // in place of an address: see write_entry in snapshot_pickle.cpp
     note(TraceEntry::Action::Oom, none, size);
   }
-  const MemoryInfo info = driver_.info();
   const std::string limit = limit_ ? str(" (this process may reserve ", limit_, ")") : std::string();
   RUSH_THROW(OutOfMemoryError, "CUDA out of memory: tried to allocate ", requested, " bytes on cuda:", device_,
              "; the device has ", info.total, " bytes", limit, ", ", info.free, " of them free; tensors hold ",
@@ -75,7 +76,7 @@ void DeviceAllocator::throw_out_of_memory(size_t requested, size_t size) {
 
 void DeviceAllocator::empty_cache() {
   const Lock lock(mutex_);
-  release_cached();
+  if (capturing_ == 0) release_cached();
 }
 
 // Segments of a live private pool stay: a graph may be replayed into them.
@@ -184,7 +185,10 @@ void DeviceAllocator::make_group(uint64_t group) {
 
 void DeviceAllocator::release_group(uint64_t group) {
   const Lock lock(mutex_);
-  groups_.erase(std::remove(groups_.begin(), groups_.end(), group), groups_.end());
+  const auto owner = std::find(groups_.begin(), groups_.end(), group);
+  if (owner != groups_.end()) groups_.erase(owner);
+  // Another owner may be left. During a capture the segments stay until the cache is emptied.
+  if (capturing_ > 0 || std::find(groups_.begin(), groups_.end(), group) != groups_.end()) return;
   for (const auto& pool : pools_) {
     if (pool->group != group) continue;
     for (Block* block = pool->free.smallest(); block;) {

@@ -33,7 +33,7 @@ struct TraceEntry {
     Snapshot
   };
   Action action;
-  uint64_t address;
+  uint64_t address;  // of an Oom: the bytes that the device had free
   size_t size;
   void* stream;
   int64_t time;  // microseconds since 1970

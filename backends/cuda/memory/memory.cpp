@@ -54,9 +54,12 @@ void reset_accumulated_memory_stats(int device) { of(device).reset_accumulated_s
 void set_per_process_memory_fraction(double fraction, int device) { of(device).set_memory_fraction(fraction); }
 double get_per_process_memory_fraction(int device) { return of(device).memory_fraction(); }
 
-MemPool::MemPool(int device) : device_(concrete_device(Device(kCUDA, device)).index) {
+uint64_t make_pool_id() {
   static std::atomic<uint64_t> next{1};
-  id_ = next++;
+  return next++;
+}
+
+MemPool::MemPool(int device) : device_(concrete_device(Device(kCUDA, device)).index), id_(make_pool_id()) {
   device_allocator(device_).make_group(id_);
 }
 

@@ -31,6 +31,9 @@ void reset_accumulated_memory_stats(int device = -1);
 void set_per_process_memory_fraction(double fraction, int device = -1);
 double get_per_process_memory_fraction(int device = -1);
 
+// A number that no private pool has had, see MemPool and graph_pool_handle.
+uint64_t make_pool_id();
+
 // Memory that is kept apart: what is allocated from a pool is used again by the same pool only. It goes back to the
 // driver when the pool is gone and its blocks are free. torch.cuda.MemPool.
 class MemPool {

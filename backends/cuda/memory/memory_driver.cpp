@@ -8,6 +8,7 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/outside_capture.h"
 #include "backends/cuda/thread_state.h"
 #include "core/guard.h"
 
@@ -21,6 +22,7 @@ class CudaMemoryDriver final : public MemoryDriver {
 
   void* allocate(size_t nbytes) override {
     const DeviceGuard guard(here());
+    const OutsideCapture relaxed;
     void* data = nullptr;
     const cudaError_t status = cudaMalloc(&data, nbytes);
     if (status == cudaErrorMemoryAllocation) {
@@ -89,6 +91,7 @@ class CudaMemoryDriver final : public MemoryDriver {
   }
   void* reserve_addresses(size_t nbytes) override {
     const DeviceGuard guard(here());
+    const OutsideCapture relaxed;
     make_context();
     CUdeviceptr start = 0;
     if (driver().address_reserve(&start, nbytes, 0, 0, 0) != CUDA_SUCCESS) return nullptr;

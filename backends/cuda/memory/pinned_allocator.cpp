@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/outside_capture.h"
 #include "core/event.h"
 
 namespace rush::cuda {
@@ -33,7 +35,7 @@ class PinnedAllocator final : public Allocator {
                   " bytes of pinned memory");
     const size_t size = std::bit_ceil(std::max(nbytes, kSmallest));
     const std::lock_guard lock(mutex_);
-    collect_reached();
+    if (captures_under_way == 0) collect_reached();
     auto& kept = free_[static_cast<size_t>(std::countr_zero(size))];
     HostBlock* block = nullptr;
     if (kept.empty()) {
@@ -86,7 +88,7 @@ class PinnedAllocator final : public Allocator {
 
   void empty_cache() override {
     const std::lock_guard lock(mutex_);
-    release_kept();
+    if (captures_under_way == 0) release_kept();
   }
 
   void record_use(HostBlock* block, const Stream& stream) {
@@ -104,11 +106,12 @@ class PinnedAllocator final : public Allocator {
 
  private:
   HostBlock* from_driver(size_t size, size_t nbytes) {
+    const OutsideCapture relaxed;
     void* data = nullptr;
     cudaError_t status = cudaHostAlloc(&data, size, cudaHostAllocPortable);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      release_kept();
+      if (captures_under_way == 0) release_kept();
       status = cudaHostAlloc(&data, size, cudaHostAllocPortable);
     }
     RUSH_CHECK_AS(OutOfMemoryError, status != cudaErrorMemoryAllocation, "out of memory: could not pin ", nbytes,
@@ -176,6 +179,7 @@ Allocator& pinned_allocator() { return instance(); }
 
 void record_pinned_use(const StorageImpl& storage, const Stream& stream) {
   if (storage.allocator() != &instance() || !storage.data()) return;
+  if (current_capture) return current_capture->keep(storage);
   instance().record_use(static_cast<HostBlock*>(storage.context()), stream);
 }
 

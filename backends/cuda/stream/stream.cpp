@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/graph/capture.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/cuda/stream/event.h"
 #include "backends/cuda/stream/stream_order.h"
@@ -17,6 +18,7 @@ cudaStream_t current_stream() { return thread_state.streams[thread_state.device]
 cudaStream_t current_stream(int device) { return thread_state.streams[device]; }
 
 void synchronize_current_stream() {
+  check_not_capturing("waiting for a stream");
   RUSH_CUDA_CHECK(cudaStreamSynchronize(current_stream()));
   if (RUSH_UNLIKELY(stream_order))
     stream_order->host_waited(Stream{Device(kCUDA, thread_state.device), current_stream()});

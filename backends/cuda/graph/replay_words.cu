@@ -1,0 +1,21 @@
+#include "backends/cuda/graph/replay_words.h"
+
+#include "backends/cuda/check.h"
+
+namespace rush::cuda {
+
+namespace {
+
+__global__ void write_words(uint64_t* words, uint64_t seed, uint64_t offset) {
+  words[0] = seed;
+  words[1] = offset;
+}
+
+}  // namespace
+
+void set_replay_words(uint64_t* words, uint64_t seed, uint64_t offset, cudaStream_t stream) {
+  write_words<<<1, 1, 0, stream>>>(words, seed, offset);
+  RUSH_CUDA_LAUNCHED("CUDAGraph::replay");
+}
+
+}  // namespace rush::cuda
