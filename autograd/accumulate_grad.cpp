@@ -7,6 +7,16 @@
 
 namespace rush {
 
+namespace {
+
+// In channels_last where the leaf is, as what reads both, such as an optimiser, has it cheapest.
+Tensor copy_for(const Tensor& leaf, const Tensor& grad) {
+  const MemoryFormat format = leaf.suggest_memory_format();
+  return grad.clone(format == MemoryFormat::Contiguous ? MemoryFormat::Preserve : format);
+}
+
+}  // namespace
+
 // Numbered 0: it runs after all nodes that feed it, so a leaf's hooks see the whole gradient once.
 AccumulateGrad::AccumulateGrad(const Tensor& leaf) : Node(0), variable(leaf) { add_output(leaf); }
 
@@ -31,7 +41,7 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
     // shared with another leaf, must be.
     const bool own = !GradMode::is_enabled() && grad.use_count() <= 2 && grad.storage().use_count() == 1 &&
                      grad.is_non_overlapping_and_dense();
-    total = own ? grad.detach() : GradMode::is_enabled() ? grad.clone() : grad.detach().clone();
+    total = own ? grad.detach() : copy_for(variable, GradMode::is_enabled() ? grad : grad.detach());
   } else if (GradMode::is_enabled()) {
     total = total + grad;
   } else {

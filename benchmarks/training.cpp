@@ -1,8 +1,9 @@
 // One training step of small nets, on the CPU and on CUDA: forward, backward, optimiser. The nets and the batches are
-// those of PyTorch's example for MNIST and of nanoGPT's smallest configuration.
+// those of PyTorch's example for MNIST and of nanoGPT's smallest configuration; ResNets see images of noise.
 #include <benchmark/benchmark.h>
 
 #include "examples/gpt/gpt.h"
+#include "examples/resnet/training.h"
 #include "rushlight.h"
 
 namespace {
@@ -97,6 +98,22 @@ void gpt(benchmark::State& state, DeviceType device, GptSize size) {
 
 constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0}, kShakespeare{64, 256, 6, 6, 384, 0.2};
 
+// Images of 224 x 224, in bfloat16 and channels_last.
+void resnet(benchmark::State& state, const char* arch) {
+  if (lacks(kCUDA, state)) return;
+  manual_seed(0);
+  globalContext().setBenchmarkCuDNN(true);
+  examples::ResNetTrainingOptions options;
+  options.model = examples::ResNetConfig::of(arch);
+  options.batch_size = state.range(0);
+  options.channels_last = true;
+  options.dtype = "bfloat16";
+  options.device = kCUDA;
+  examples::ResNetTraining training(options);
+  time_steps(state, kCUDA, options.batch_size, [&] { training.step(); });
+  globalContext().setBenchmarkCuDNN(false);
+}
+
 void in_milliseconds(benchmark::internal::Benchmark* one) {
   one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
 }
@@ -108,6 +125,8 @@ BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
     ->Arg(64)
     ->Arg(1024)
     ->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(resnet, resnet18, "resnet18")->Name("cuda_training/resnet18")->Arg(256)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(resnet, resnet50, "resnet50")->Name("cuda_training/resnet50")->Arg(128)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
 
 }  // namespace

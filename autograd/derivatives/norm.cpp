@@ -3,6 +3,7 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
 #include "autograd/grad_mode.h"
+#include "core/ops/activation.h"
 #include "core/ops/binary.h"
 #include "core/ops/reduce.h"
 #include "core/ops/unary.h"
@@ -202,6 +203,42 @@ struct NativeBatchNormBackward final : Node {
   }
 };
 
+// relu(batch norm + residual) in training.
+struct NativeBatchNormReluBackward final : Node {
+  Saved input, weight, bias, output, mean, invstd;
+  bool has_residual = false;
+  double eps = 0;
+  RUSH_SAVED(input, weight, bias, output, mean, invstd)
+  void save(const Tensor& x, const OptionalTensor& residual, const OptionalTensor& w, const OptionalTensor& b,
+            const OptionalTensor&, const OptionalTensor&, double, double e) {
+    input = x;
+    weight = w;
+    bias = b;
+    has_residual = given(residual);
+    eps = e;
+  }
+  void save_output(const Tensor& y, const Tensor& m, const Tensor& r) {
+    output = Saved::output(y, this);
+    mean = Saved::output(m, this);
+    invstd = Saved::output(r, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    check_no_statistics_gradient(g, "native_batch_norm_relu");
+    const Tensor x = input.get(), w = weight.get();
+    if (!GradMode::is_enabled()) {
+      const auto [dx, dresidual, dw, db] =
+          ops::native_batch_norm_relu_backward(g[0], output.get(), x, has_residual, w, bias.get(), mean.get(),
+                                               invstd.get(), {needs(0), needs(1), needs(2), needs(3)});
+      return {dx, dresidual, dw, db};
+    }
+    const Tensor gated = ops::threshold_backward(g[0], output.get(), 0);
+    const DimVector others = all_but_channels(x.dim());
+    const Normalized n = normalize(x, others, eps);
+    const Tensor scaled = w.defined() ? gated * as_channels(w, x.dim()) : gated;
+    return {normalize_backward(scaled, n), gated, (gated * n.hat).sum(others), gated.sum(others)};
+  }
+};
+
 }  // namespace
 
 void register_norm_derivatives(Registry& r) {
@@ -209,6 +246,7 @@ void register_norm_derivatives(Registry& r) {
   derive<ops::_fused_rms_norm, FusedRmsNormBackward>(r);
   derive<ops::native_group_norm, NativeGroupNormBackward>(r);
   derive<ops::native_batch_norm, NativeBatchNormBackward>(r);
+  derive<ops::native_batch_norm_relu, NativeBatchNormReluBackward>(r);
 }
 
 }  // namespace rush

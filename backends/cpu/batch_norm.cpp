@@ -266,6 +266,8 @@ void register_batch_norm() {
   kernels::channel_affine.set(kCPU, channel_affine);
   kernels::batch_norm.set(kCPU, batch_norm);
   kernels::batch_norm_backward.set(kCPU, batch_norm_backward);
+  kernels::batch_norm_relu.set(kCPU, kernels::batch_norm_relu_in_parts);
+  kernels::batch_norm_relu_backward.set(kCPU, kernels::batch_norm_relu_backward_in_parts);
 }
 
 }  // namespace rush::cpu

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/dispatch/registry.h"
+#include "core/ops/activation.h"
 #include "core/ops/binary.h"
 #include "core/ops/norm.h"
 #include "core/ops/norm_arguments.h"
@@ -45,6 +46,12 @@ Channels channels_of(const char* op, const Tensor& input) {
   return c;
 }
 
+// A tensor of the input's shape and dtype, in its layout.
+Tensor like_input(const char* op, const char* argument, const Tensor& t, const Channels& c) {
+  detail::check_like_norm_input(op, argument, t, c.input);
+  return ops::contiguous(t, c.format);
+}
+
 // running = (1 - momentum) running + momentum * factor * fresh
 void update_running(const OptionalTensor& running, const Tensor& fresh, double momentum, double factor = 1) {
   if (!given(running)) return;
@@ -60,6 +67,40 @@ bool rounds_statistics(const Tensor& input, std::initializer_list<const Optional
                       [](const OptionalTensor* t) { return given(*t) && (*t)->element_size() != 2; });
 }
 
+// What a call gives to a batch norm that trains, checked and as the kernels take it.
+struct TrainingCall {
+  Channels channels;
+  Tensor weight, bias;
+  OptionalTensor running_mean, running_var;
+  bool rounded;  // statistics are
+
+  TrainingCall(const char* op, const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
+               const OptionalTensor& running_mean, const OptionalTensor& running_var)
+      : channels(channels_of(op, input)),
+        weight(norm_parameter(op, "weight", weight, channels.layout.channels, input)),
+        bias(norm_parameter(op, "bias", bias, channels.layout.channels, input)),
+        running_mean(running_mean),
+        running_var(running_var),
+        rounded(rounds_statistics(input, {&weight, &bias, &running_mean, &running_var})) {
+    norm_parameter(op, "running_mean", running_mean, channels.layout.channels, input);
+    norm_parameter(op, "running_var", running_var, channels.layout.channels, input);
+  }
+
+  // compute(output, mean, var, invstd) runs the kernel; the running statistics follow.
+  template <class Compute>
+  NormResult run(double momentum, const Compute& compute) const {
+    const Tensor out = channels.empty();
+    const Tensor mean = channels.empty_statistics(), var = channels.empty_statistics();
+    const Tensor invstd = channels.empty_statistics();
+    compute(out, mean, var, invstd);
+    const auto n = static_cast<double>(channels.layout.count());
+    update_running(running_mean, mean, momentum);
+    update_running(running_var, var, momentum, n / (n - 1));
+    const ScalarType dtype = rounded ? channels.input.scalar_type() : mean.scalar_type();
+    return {out, mean.to(dtype), invstd.to(dtype)};
+  }
+};
+
 // 1 / sqrt(running_var + eps)
 Tensor running_invstd(const Tensor& running_var, double eps) { return (running_var + eps).rsqrt(); }
 
@@ -71,29 +112,41 @@ static NormResult native_batch_norm(const Tensor& input, const OptionalTensor& w
                                     const OptionalTensor& running_mean, const OptionalTensor& running_var,
                                     bool training, double momentum, double eps) {
   const char* op = "batch_norm";
+  if (training) {
+    const TrainingCall call(op, input, weight, bias, running_mean, running_var);
+    const Channels& c = call.channels;
+    return call.run(momentum, [&](const Tensor& out, const Tensor& mean, const Tensor& var, const Tensor& invstd) {
+      kernels::batch_norm(input.device().type, out, mean, var, invstd, c.input, call.weight, call.bias, eps,
+                          call.rounded, c.layout);
+    });
+  }
   const Channels c = channels_of(op, input);
   const IntArrayRef size = c.layout.channels;
   const Tensor w = norm_parameter(op, "weight", weight, size, input);
   const Tensor b = norm_parameter(op, "bias", bias, size, input);
-  const Tensor old_mean = norm_parameter(op, "running_mean", running_mean, size, input);
-  const Tensor old_var = norm_parameter(op, "running_var", running_var, size, input);
-  RUSH_CHECK_VALUE(training || (old_mean.defined() && old_var.defined()), op,
-                   ": running_mean and running_var are needed outside training");
-  const DeviceType device = input.device().type;
+  const Tensor mean = norm_parameter(op, "running_mean", running_mean, size, input);
+  const Tensor var = norm_parameter(op, "running_var", running_var, size, input);
+  RUSH_CHECK_VALUE(mean.defined() && var.defined(), op, ": running_mean and running_var are needed outside training");
   const Tensor out = c.empty();
+  kernels::channel_affine(input.device().type, out, c.input, mean, running_invstd(var, eps), w, b, c.layout);
   const bool rounded = rounds_statistics(input, {&weight, &bias, &running_mean, &running_var});
   const ScalarType statistics = rounded ? input.scalar_type() : norm_statistics_type(input);
-  if (!training) {
-    kernels::channel_affine(device, out, c.input, old_mean, running_invstd(old_var, eps), w, b, c.layout);
-    const Tensor none = detail::empty_contiguous(0, statistics, input.device());
-    return {out, none, none};
-  }
-  const Tensor mean = c.empty_statistics(), var = c.empty_statistics(), invstd = c.empty_statistics();
-  kernels::batch_norm(device, out, mean, var, invstd, c.input, w, b, eps, rounded, c.layout);
-  const auto n = static_cast<double>(c.layout.count());
-  update_running(running_mean, mean, momentum);
-  update_running(running_var, var, momentum, n / (n - 1));
-  return {out, mean.to(statistics), invstd.to(statistics)};
+  const Tensor none = detail::empty_contiguous(0, statistics, input.device());
+  return {out, none, none};
+}
+
+static NormResult native_batch_norm_relu(const Tensor& input, const OptionalTensor& residual,
+                                         const OptionalTensor& weight, const OptionalTensor& bias,
+                                         const OptionalTensor& running_mean, const OptionalTensor& running_var,
+                                         double momentum, double eps) {
+  const char* op = "batch_norm_relu";
+  const TrainingCall call(op, input, weight, bias, running_mean, running_var);
+  const Channels& c = call.channels;
+  const Tensor other = given(residual) ? like_input(op, "residual", *residual, c) : Tensor();
+  return call.run(momentum, [&](const Tensor& out, const Tensor& mean, const Tensor& var, const Tensor& invstd) {
+    kernels::batch_norm_relu(input.device().type, out, mean, var, invstd, c.input, other, call.weight, call.bias, eps,
+                             call.rounded, c.layout);
+  });
 }
 
 static NormResult native_batch_norm_backward(const Tensor& grad, const Tensor& input, const OptionalTensor& weight,
@@ -119,6 +172,26 @@ static NormResult native_batch_norm_backward(const Tensor& grad, const Tensor& i
   return {dx, norm_parameter_gradient(dw, weight, input), norm_parameter_gradient(db, weight, input)};
 }
 
+static std::tuple<Tensor, Tensor, Tensor, Tensor> native_batch_norm_relu_backward(
+    const Tensor& grad, const Tensor& output, const Tensor& input, bool has_residual, const OptionalTensor& weight,
+    const OptionalTensor& bias, const Tensor& save_mean, const Tensor& save_invstd, std::array<bool, 4> mask) {
+  const char* op = "batch_norm_relu_backward";
+  const Channels c = channels_of(op, input);
+  const IntArrayRef size = c.layout.channels;
+  const Tensor g = like_input(op, "grad_out", grad, c), out = like_input(op, "output", output, c);
+  const Tensor w = norm_parameter(op, "weight", weight, size, input);
+  const Tensor b = norm_parameter(op, "bias", bias, size, input);
+  const Tensor mean = norm_parameter(op, "save_mean", save_mean, size, input);
+  const Tensor invstd = norm_parameter(op, "save_invstd", save_invstd, size, input);
+  RUSH_CHECK_VALUE(mean.defined() && invstd.defined(), op, ": the saved statistics are missing");
+  const Tensor dx = mask[0] ? c.empty() : Tensor(), gated = has_residual ? c.empty() : Tensor();
+  const Tensor dw = mask[2] ? c.empty_statistics() : Tensor(), db = mask[3] ? c.empty_statistics() : Tensor();
+  kernels::batch_norm_relu_backward(input.device().type, dx, gated, dw, db, g, out, c.input, mean, invstd, w, b,
+                                    c.layout);
+  return {dx, mask[1] ? gated : Tensor(), norm_parameter_gradient(dw, weight, input),
+          norm_parameter_gradient(db, bias, input)};
+}
+
 // An input without elements has nothing to normalise, and may lack the dimension of the channels.
 static Tensor batch_norm_of_nothing(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias) {
   Tensor out = ops::clone(input, std::nullopt);
@@ -132,6 +205,19 @@ static Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, cons
                          double momentum, double eps, bool /*cudnn_enabled*/) {
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
   return std::get<0>(ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+static Tensor batch_norm_relu(const Tensor& input, const OptionalTensor& residual, const OptionalTensor& weight,
+                              const OptionalTensor& bias, const OptionalTensor& running_mean,
+                              const OptionalTensor& running_var, bool training, double momentum, double eps) {
+  if (training && input.numel() > 0) {
+    return std::get<0>(
+        ops::native_batch_norm_relu(input, residual, weight, bias, running_mean, running_var, momentum, eps));
+  }
+  const Tensor out = ops::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, true);
+  if (!given(residual)) return ops::relu(out);
+  detail::check_like_norm_input("batch_norm_relu", "residual", *residual, input);
+  return ops::relu(out + *residual);
 }
 
 // (C) -> (N * C): a sample's channels count as channels of their own.
@@ -176,10 +262,34 @@ static Tensor instance_norm(const Tensor& input, const OptionalTensor& weight, c
 
 }  // namespace native
 
+void kernels::batch_norm_relu_in_parts(const Tensor& output, const Tensor& mean, const Tensor& var,
+                                       const Tensor& invstd, const Tensor& input, const Tensor& residual,
+                                       const Tensor& weight, const Tensor& bias, double eps, bool rounded,
+                                       const ChannelLayout& layout) {
+  batch_norm(input.device().type, output, mean, var, invstd, input, weight, bias, eps, rounded, layout);
+  if (residual.defined()) output.add_(residual);
+  output.relu_();
+}
+
+void kernels::batch_norm_relu_backward_in_parts(const Tensor& grad_input, const Tensor& gated,
+                                                const Tensor& grad_weight, const Tensor& grad_bias,
+                                                const Tensor& grad_output, const Tensor& output, const Tensor& input,
+                                                const Tensor& mean, const Tensor& invstd, const Tensor& weight,
+                                                const Tensor& /*bias*/, const ChannelLayout& layout) {
+  auto it = TensorIterator::pointwise("batch_norm_relu_backward", gated, {&grad_output, &output}, Promotion::Common);
+  threshold_backward(it.device_type(), it, 0);
+  const Tensor g = it.take_output();
+  batch_norm_backward(input.device().type, grad_input, grad_weight, grad_bias, g, input, mean, invstd, weight,
+                      /*training=*/true, layout);
+}
+
 void register_batch_norm_ops(Registry& r) {
   r.native(ops::native_batch_norm, native::native_batch_norm);
   r.native(ops::native_batch_norm_backward, native::native_batch_norm_backward);
+  r.native(ops::native_batch_norm_relu, native::native_batch_norm_relu);
+  r.native(ops::native_batch_norm_relu_backward, native::native_batch_norm_relu_backward);
   r.composite(ops::batch_norm, native::batch_norm);
+  r.composite(ops::batch_norm_relu, native::batch_norm_relu);
   r.composite(ops::instance_norm, native::instance_norm);
 }
 

@@ -57,6 +57,23 @@ inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalT
     batch_norm{
         "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
         "training, float momentum, float eps, bool cudnn_enabled) -> Tensor"};
+inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
+                               const OptionalTensor&, const OptionalTensor&, double, double)>
+    native_batch_norm_relu{
+        "rush::native_batch_norm_relu(Tensor input, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? "
+        "running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"};
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, bool,
+                                                               const OptionalTensor&, const OptionalTensor&,
+                                                               const Tensor&, const Tensor&, std::array<bool, 4>)>
+    native_batch_norm_relu_backward{
+        "rush::native_batch_norm_relu_backward(Tensor grad_out, Tensor output, Tensor input, bool has_residual, "
+        "Tensor? weight, Tensor? bias, Tensor save_mean, Tensor save_invstd, bool[4] output_mask) -> (Tensor, Tensor, "
+        "Tensor, Tensor)"};
+inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
+                           const OptionalTensor&, const OptionalTensor&, bool, double, double)>
+    batch_norm_relu{
+        "rush::batch_norm_relu(Tensor input, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+        "Tensor? running_var, bool training, float momentum, float eps) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                            const OptionalTensor&, bool, double, double, bool)>
     instance_norm{
@@ -127,6 +144,15 @@ inline NormResult native_batch_norm(const Tensor& input, const OptionalTensor& w
                                     const OptionalTensor& running_mean, const OptionalTensor& running_var,
                                     bool training, double momentum, double eps) {
   return ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+// relu(batch_norm(input) + residual), without the sum where there is no residual, which has the input's shape and
+// dtype. In training on a GPU, channels-last tensors are passed over half as often as by the operators one by one, and
+// a 16-bit result is rounded once. PyTorch has it through torch.compile. Throws as batch_norm does, ValueError for a
+// residual of another shape or device, and TypeError for one of another dtype.
+inline Tensor batch_norm_relu(const Tensor& input, const OptionalTensor& residual, const OptionalTensor& weight,
+                              const OptionalTensor& bias, const OptionalTensor& running_mean,
+                              const OptionalTensor& running_var, bool training, double momentum, double eps) {
+  return ops::batch_norm_relu(input, residual, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 // Batch norm of every sample by itself. The running statistics move towards the mean of the samples'. Ulyanov, Vedaldi
 // and Lempitsky 2016, https://arxiv.org/abs/1607.08022.
@@ -205,6 +231,21 @@ inline constinit Kernel<void(const Tensor& grad_input, const Tensor& grad_weight
                              const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
                              const Tensor& weight, bool training, const ChannelLayout&)>
     batch_norm_backward{"batch_norm_backward"};
+// batch_norm, then + residual where it is defined, and relu.
+using BatchNormRelu = void(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,
+                           const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias,
+                           double eps, bool rounded, const ChannelLayout&);
+inline constinit Kernel<BatchNormRelu> batch_norm_relu{"batch_norm_relu"};
+// `gated` is undefined, or receives what relu lets through of grad_output: the residual's gradient. It is there
+// wherever `output` is no longer what batch norm alone gave.
+using BatchNormReluBackward = void(const Tensor& grad_input, const Tensor& gated, const Tensor& grad_weight,
+                                   const Tensor& grad_bias, const Tensor& grad_output, const Tensor& output,
+                                   const Tensor& input, const Tensor& mean, const Tensor& invstd, const Tensor& weight,
+                                   const Tensor& bias, const ChannelLayout&);
+inline constinit Kernel<BatchNormReluBackward> batch_norm_relu_backward{"batch_norm_relu_backward"};
+// The two by the kernels above and element-wise operators, for backends and layouts without a kernel for all at once.
+BatchNormRelu batch_norm_relu_in_parts;
+BatchNormReluBackward batch_norm_relu_backward_in_parts;
 
 // Input (N, groups, channels in a group, positions); mean and rstd (N, groups), weight and bias (groups * channels).
 struct GroupLayout {

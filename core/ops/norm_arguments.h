@@ -54,12 +54,20 @@ inline Tensor norm_parameter(const char* op, const char* argument, const Optiona
   return native::contiguous(native::as_dtype(*parameter, dtype));
 }
 
-// The gradient of the output in the input's layout. Throws ValueError for another shape, TypeError for another dtype.
-inline Tensor norm_grad_output(const char* op, const Tensor& grad, const Tensor& input, MemoryFormat format) {
-  RUSH_CHECK_VALUE(grad.sizes() == input.sizes(), op, ": grad_out has shape ", grad.sizes(), ", the input ",
+// Throws ValueError unless `t` has the input's shape and device, TypeError unless it has its dtype.
+inline void check_like_norm_input(const char* op, const char* argument, const Tensor& t, const Tensor& input) {
+  RUSH_CHECK_VALUE(t.defined(), op, ": ", argument, " is undefined");
+  RUSH_CHECK_VALUE(t.sizes() == input.sizes(), op, ": ", argument, " has shape ", t.sizes(), ", the input ",
                    input.sizes());
-  RUSH_CHECK_TYPE(grad.scalar_type() == input.scalar_type(), op, ": grad_out is ", grad.scalar_type(), ", the input ",
+  RUSH_CHECK_VALUE(t.device() == input.device(), op, ": ", argument, " is on ", t.device(), ", the input on ",
+                   input.device());
+  RUSH_CHECK_TYPE(t.scalar_type() == input.scalar_type(), op, ": ", argument, " is ", t.scalar_type(), ", the input ",
                   input.scalar_type());
+}
+
+// The gradient of the output in the input's layout. Throws as check_like_norm_input does.
+inline Tensor norm_grad_output(const char* op, const Tensor& grad, const Tensor& input, MemoryFormat format) {
+  check_like_norm_input(op, "grad_out", grad, input);
   return ops::contiguous(grad, format);
 }
 

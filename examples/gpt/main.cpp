@@ -70,10 +70,7 @@ struct Settings {
   }
 
   rush::optim::AdamWOptions adamw() const {
-    return rush::optim::AdamWOptions(learning_rate)
-        .betas({beta1, beta2})
-        .weight_decay(weight_decay)
-        .capturable(graph);
+    return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay).capturable(graph);
   }
 
   // The file from which a run goes on; empty: none.

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/io/crc32.h"
+#include "examples/parameter_count.h"
 #include "examples/progress.h"
 
 namespace examples {
@@ -166,11 +167,7 @@ Evaluation Trainer::evaluate() {
   return {loss / total, right / total, rush::cat(predicted), rush::cat(confidence)};
 }
 
-int64_t Trainer::parameter_count() const {
-  int64_t count = 0;
-  for (const Tensor& parameter : net_->parameters()) count += parameter.numel();
-  return count;
-}
+int64_t Trainer::parameter_count() const { return examples::parameter_count(*net_); }
 
 void Trainer::save(const std::string& path) const { rush::save(net_, path); }
 

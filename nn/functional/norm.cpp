@@ -8,14 +8,29 @@
 
 namespace rush::nn::functional {
 
+namespace {
+
+void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
+  RUSH_CHECK_VALUE(input.dim() >= 2, op, ": expected an input of at least 2 dimensions, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(!training || input.numel() != input.size(1), op,
+                   ": training needs more than 1 value per channel, got an input of shape ", input.sizes());
+}
+
+}  // namespace
+
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& o) {
-  RUSH_CHECK_VALUE(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got shape ",
-                   input.sizes());
-  RUSH_CHECK_VALUE(!o.training() || input.numel() != input.size(1),
-                   "batch_norm: training needs more than 1 value per channel, got an input of shape ", input.sizes());
+  check_batch_norm_input("batch_norm", input, o.training());
   return rush::batch_norm(input, optional_tensor(o.weight()), optional_tensor(o.bias()), optional_tensor(running_mean),
                           optional_tensor(running_var), o.training(), o.momentum(), o.eps(), /*cudnn_enabled=*/true);
+}
+
+Tensor batch_norm_relu(const Tensor& input, const Tensor& residual, const Tensor& running_mean,
+                       const Tensor& running_var, const BatchNormFuncOptions& o) {
+  check_batch_norm_input("batch_norm_relu", input, o.training());
+  return rush::batch_norm_relu(input, optional_tensor(residual), optional_tensor(o.weight()), optional_tensor(o.bias()),
+                               optional_tensor(running_mean), optional_tensor(running_var), o.training(), o.momentum(),
+                               o.eps());
 }
 
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {

@@ -7,6 +7,10 @@ namespace rush::nn::functional {
 // which also enter the running ones; by the running ones otherwise.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& options = {});
+// relu(batch_norm(input) + residual) in fewer passes, without the sum where `residual` is undefined:
+// rush::batch_norm_relu.
+Tensor batch_norm_relu(const Tensor& input, const Tensor& residual, const Tensor& running_mean,
+                       const Tensor& running_var, const BatchNormFuncOptions& options = {});
 // Normalises over the last dimensions, whose sizes are `normalized_shape`.
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
 // Divides by the root mean square over the last dimensions. Zhang and Sennrich, "Root mean square layer normalization"

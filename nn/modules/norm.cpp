@@ -57,7 +57,7 @@ double BatchNormNdImpl<D, Derived>::next_momentum() {
 }
 
 template <size_t D, class Derived>
-Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
+auto BatchNormNdImpl<D, Derived>::next_call(const Tensor& input) -> Call {
   constexpr auto dims = static_cast<int64_t>(D) + 2;
   RUSH_CHECK_VALUE(input.dim() == dims || (D == 1 && input.dim() == 2), "BatchNorm", D, "d: expected ",
                    D == 1   ? "2 or 3"
@@ -68,14 +68,25 @@ Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
   const bool by_batch = this->is_training() || !this->running_mean.defined();
   // Running statistics of an untracked module neither are used nor change.
   const bool uses_running = !this->is_training() || this->options.track_running_stats();
-  return functional::batch_norm(input, uses_running ? this->running_mean : Tensor(),
-                                uses_running ? this->running_var : Tensor(),
-                                functional::BatchNormFuncOptions()
-                                    .weight(this->weight)
-                                    .bias(this->bias)
-                                    .training(by_batch)
-                                    .momentum(momentum)
-                                    .eps(this->options.eps()));
+  return {uses_running ? this->running_mean : Tensor(), uses_running ? this->running_var : Tensor(),
+          functional::BatchNormFuncOptions()
+              .weight(this->weight)
+              .bias(this->bias)
+              .training(by_batch)
+              .momentum(momentum)
+              .eps(this->options.eps())};
+}
+
+template <size_t D, class Derived>
+Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
+  const Call call = next_call(input);
+  return functional::batch_norm(input, call.running_mean, call.running_var, call.options);
+}
+
+template <size_t D, class Derived>
+Tensor BatchNormNdImpl<D, Derived>::forward_relu(const Tensor& input, const Tensor& residual) {
+  const Call call = next_call(input);
+  return functional::batch_norm_relu(input, residual, call.running_mean, call.running_var, call.options);
 }
 
 template <size_t D, class Derived>

@@ -32,8 +32,17 @@ class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
   void pretty_print(std::ostream& stream) const override;
   // (N, C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
+  // relu(forward(input) + residual) in fewer passes, without the sum where `residual` is undefined. Throws as `forward`
+  // does, ValueError for a residual of another shape than the input's, TypeError for one of another dtype.
+  Tensor forward_relu(const Tensor& input, const Tensor& residual = {});
 
  private:
+  // The part of a call that comes before the operator: the input's dimensions are checked and the batch is counted.
+  struct Call {
+    Tensor running_mean, running_var;
+    functional::BatchNormFuncOptions options;
+  };
+  Call next_call(const Tensor& input);
   // Counts the batch; returns its weight in the running statistics.
   double next_momentum();
 };

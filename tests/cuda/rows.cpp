@@ -88,9 +88,11 @@ TEST_CASE("a target that is no class is reported when the host waits, and nothin
 
 TEST_CASE("pooling on a GPU in every layout" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
-    const Tensor x = numbers({2, 5, 13, 11}, dtype, -1, 1);
-    for (const Tensor& image : {x, x.contiguous(MemoryFormat::ChannelsLast)}) {
-      INFO(str(name(dtype), " ", image.stride(1)));
+    const Tensor x = numbers({2, 5, 13, 11}, dtype, -1, 1), wide = numbers({2, 16, 13, 11}, dtype, -1, 1);
+    // Channels of which a thread has one, and of which it has as many as fit 16 bytes.
+    for (const Tensor& image :
+         {x, x.contiguous(MemoryFormat::ChannelsLast), wide.contiguous(MemoryFormat::ChannelsLast)}) {
+      INFO(str(name(dtype), " ", image.size(1), " ", image.stride(1)));
       const Inputs in = {image};
       check_on_both(
           in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);

@@ -151,6 +151,7 @@ bool has_free_values(std::string_view name) {
                                    "aten::scatter_.", "aten::max_unpool",        // several values may go to one place
                                    "aten::adaptive_max_pool", "aten::max_pool",  // indices that no pooling gives
                                    "aten::bucketize", "aten::searchsorted",      // in rows that are not sorted
+                                   "rush::native_batch_norm_relu_backward",      // an output that no batch norm gives
                                });
 }
 

@@ -239,8 +239,24 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_AS(Embedding(EmbeddingOptions(3, 2).padding_idx(3)), ValueError);
   CHECK_THROWS_AS(LSTM(0, 2), ValueError);
   CHECK_THROWS_AS(BatchNorm2d(3)->forward(ones({2, 3})), ValueError);
+  CHECK_THROWS_AS(BatchNorm2d(3)->forward_relu(ones({2, 3})), ValueError);
   CHECK_THROWS_AS(BatchNorm1d(3)->forward(ones({1, 3})), ValueError);
   CHECK_THROWS_AS(LSTM(3, 2)->forward(ones({2, 2, 4})), ValueError);
+}
+
+TEST_CASE("BatchNorm's forward_relu is relu behind it, and counts the batch too") {
+  const Tensor x = arange(24., kFloat64).view({2, 3, 2, 2}).sin(), residual = x * 0.3;
+  const BatchNorm2d norm(3), fused(3);
+  norm->to(kFloat64);
+  fused->to(kFloat64);
+  for (const bool training : {true, false}) {
+    norm->train(training);
+    fused->train(training);
+    CHECK(allclose(fused->forward_relu(x), relu(norm(x))));
+    CHECK(allclose(fused->forward_relu(x, residual), relu(norm(x) + residual)));
+    CHECK(allclose(fused->running_var, norm->running_var));
+    CHECK(fused->num_batches_tracked.item<int64_t>() == 2);
+  }
 }
 
 TEST_CASE("embeddings from a table that exists are frozen unless asked otherwise") {

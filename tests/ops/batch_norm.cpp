@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/norm.h"
@@ -159,6 +160,102 @@ TEST_CASE("batch_norm: the fused backward pass in lower precision and both layou
       check_close(single[i], values(exact[i]), 1e-3);
     }
   }
+}
+
+// What batch_norm_relu stands for, by the operators one by one.
+Tensor norm_add_relu(const Tensor& x, const Tensor& residual, const Tensor& w, const Tensor& b, const Tensor& mean,
+                     const Tensor& var, bool training) {
+  const Tensor out = batch_norm(x, w, b, mean, var, training, 0.25, 1e-3);
+  return relu(residual.defined() ? out + residual : out);
+}
+
+TEST_CASE("batch_norm_relu: relu(batch_norm + residual), training and evaluated, in every layout") {
+  for (const Longs& shape : std::vector<Longs>{{7, 3}, {4, 3, 5}, {3, 3, 4, 6}, {2, 3, 2, 3, 4}}) {
+    const Tensor x = leaf(shape).detach(), w = leaf({3}, 1).detach(), b = leaf({3}, 2).detach();
+    std::vector<Tensor> layouts{x, x.transpose(0, -1).contiguous().transpose(0, -1)};
+    if (x.dim() == 4) layouts.push_back(x.contiguous(MemoryFormat::ChannelsLast));
+    for (const Tensor& input : layouts) {
+      for (const Tensor& residual : {Tensor(), leaf(shape, 3).detach()}) {
+        for (const bool training : {true, false}) {
+          Tensor means[2], vars[2], outs[2];
+          for (int i = 0; i < 2; ++i) {
+            means[i] = full({3}, 0.1, kFloat64);
+            vars[i] = full({3}, 2.0, kFloat64);
+          }
+          const OptionalTensor other = residual.defined() ? OptionalTensor(residual) : std::nullopt;
+          outs[0] = batch_norm_relu(input, other, w, b, means[0], vars[0], training, 0.25, 1e-3);
+          outs[1] = norm_add_relu(input, residual, w, b, means[1], vars[1], training);
+          check_close(outs[0], values(outs[1]));
+          check_close(means[0], values(means[1]));
+          check_close(vars[0], values(vars[1]));
+          CHECK(outs[0].suggest_memory_format() == input.suggest_memory_format());
+          const Doubles numbers = values(outs[0]);
+          CHECK(std::count(numbers.begin(), numbers.end(), 0.0) > 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("batch_norm_relu: first and second derivatives") {
+  const Tensor w = leaf({3}, 1), b = leaf({3}, 2);
+  const Tensor image = leaf({2, 3, 2, 2});
+  const Tensor last = image.detach().clone().contiguous(MemoryFormat::ChannelsLast).requires_grad_();
+  for (const Tensor& x : {leaf({4, 3}), leaf({2, 3, 3}), image, last}) {
+    const Tensor residual = leaf(x.sizes(), 5);
+    for (const bool training : {true, false}) {
+      const auto with = [training](const Tensors& in) {
+        const Tensor mean = full({3}, 0.2, kFloat64), var = full({3}, 1.5, kFloat64);
+        return Tensors{batch_norm_relu(in[0], in[3], in[1], in[2], mean, var, training, 0.1, 1e-3)};
+      };
+      const auto without = [training](const Tensors& in) {
+        const Tensor mean = full({3}, 0.2, kFloat64), var = full({3}, 1.5, kFloat64);
+        return Tensors{batch_norm_relu(in[0], {}, in[1], in[2], mean, var, training, 0.1, 1e-3)};
+      };
+      check_gradients(with, {x, w, b, residual});
+      check_gradients(without, {x, w, b});
+    }
+  }
+  // Only the residual's gradient, and no parameters.
+  const auto plain = [x = image.detach()](const Tensors& in) {
+    return Tensors{batch_norm_relu(x, in[0], {}, {}, {}, {}, true, 0.1, 1e-3)};
+  };
+  check_gradients(plain, {leaf({2, 3, 2, 2}, 5)});
+}
+
+TEST_CASE("batch_norm_relu: gradients lie as the input does") {
+  const Tensor x = leaf({2, 3, 4, 5}).detach().contiguous(MemoryFormat::ChannelsLast).requires_grad_();
+  const Tensor residual = leaf({2, 3, 4, 5}, 5);
+  batch_norm_relu(x, residual, {}, {}, {}, {}, true, 0.1, 1e-3).sum().backward();
+  CHECK(x.grad().strides() == x.strides());
+}
+
+TEST_CASE("batch_norm_relu: NaN goes through, as relu lets it") {
+  const Tensor x = leaf({4, 1}).detach(), nan = full({4, 1}, std::nan(""), kFloat64);
+  const Tensor out = batch_norm_relu(x, nan, {}, {}, {}, {}, true, 0.1, 1e-3);
+  for (const double value : values(out)) CHECK(std::isnan(value));
+}
+
+TEST_CASE("batch_norm_relu: inputs without elements or values") {
+  CHECK(batch_norm_relu(zeros({0, 3, 4}), {}, {}, {}, {}, {}, true, 0.1, 1e-5).sizes() == IntArrayRef({0, 3, 4}));
+  const Tensor meta = empty({2, 3, 4}, kMeta);
+  CHECK(batch_norm_relu(meta, meta, {}, {}, {}, {}, true, 0.1, 1e-5).sizes() == IntArrayRef({2, 3, 4}));
+}
+
+TEST_CASE("batch_norm_relu: wrong arguments change nothing") {
+  const Tensor x = ones({2, 3, 4}), mean = zeros({3});
+  CHECK_THROWS_AS(batch_norm_relu(x, zeros({2, 3}), {}, {}, mean, {}, true, 0.1, 1e-5), ValueError);
+  CHECK_THROWS_AS(batch_norm_relu(x, zeros({2, 3, 4}, kFloat64), {}, {}, mean, {}, true, 0.1, 1e-5), TypeError);
+  CHECK_THROWS_AS(batch_norm_relu(x, empty({2, 3, 4}, kMeta), {}, {}, mean, {}, true, 0.1, 1e-5), ValueError);
+  CHECK_THROWS_AS(batch_norm_relu(x, {}, zeros({4}), {}, mean, {}, true, 0.1, 1e-5), ValueError);
+  CHECK_THROWS_AS(batch_norm_relu(x, {}, {}, {}, mean, {}, false, 0.1, 1e-5), ValueError);
+  CHECK_THROWS_AS(batch_norm_relu(x, zeros({2, 3}), {}, {}, mean, ones({3}), false, 0.1, 1e-5), ValueError);
+  CHECK(values(mean) == Doubles{0, 0, 0});
+  const Tensor three = zeros({3}), g = zeros({2, 3});
+  CHECK_THROWS_AS(ops::native_batch_norm_relu_backward(g, x, x, false, {}, {}, three, three, {true, true, true, true}),
+                  ValueError);
+  CHECK_THROWS_AS(ops::native_batch_norm_relu_backward(x, g, x, false, {}, {}, three, three, {true, true, true, true}),
+                  ValueError);
 }
 
 TEST_CASE("batch_norm: wrong arguments") {

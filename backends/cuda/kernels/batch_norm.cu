@@ -1,6 +1,7 @@
-// Batch norm: through cuDNN, and for what that does not take, statistics by the reduction engine and the rest element
-// by element.
+// Batch norm: of rows of channels by our own kernels, else through cuDNN, and for what neither takes, statistics by the
+// reduction engine and the rest element by element.
 #include "backends/cuda/dnn/batch_norm.h"
+#include "backends/cuda/kernels/batch_norm_rows.h"
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce_engine.h"
 #include "backends/cuda/kernels/register_reductions.h"
@@ -160,12 +161,19 @@ struct BackwardLoop {
 
 void channel_affine(const Tensor& output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
                     const Tensor& weight, const Tensor& bias, const ChannelLayout& layout) {
+  if (are_channel_rows(layout, {output, input})) {
+    return affine_rows(output, input, {}, mean, invstd, weight, bias, /*relu=*/false, layout);
+  }
   pick<AffineLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(output, input, mean, invstd, weight, bias,
                                                                         layout);
 }
 
 void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd, const Tensor& input,
                 const Tensor& weight, const Tensor& bias, double eps, bool rounded, const ChannelLayout& layout) {
+  if (are_channel_rows(layout, {output, input})) {
+    row_statistics(mean, var, invstd, input, eps, rounded, layout);
+    return affine_rows(output, input, {}, mean, invstd, weight, bias, /*relu=*/false, layout);
+  }
   if (dnn_batch_norm(output, mean, var, invstd, input, weight, bias, eps, rounded, layout)) return;
   pick<StatisticsLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(mean, var, invstd, input, eps, rounded,
                                                                             layout);
@@ -175,6 +183,10 @@ void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, con
 void batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
                          const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
                          const Tensor& weight, bool training, const ChannelLayout& layout) {
+  if (are_channel_rows(layout, {grad_input, grad_output, input})) {
+    return batch_norm_backward_rows(grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight,
+                                    training, {}, layout);
+  }
   if (dnn_batch_norm_backward(grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight, training,
                               layout)) {
     return;
@@ -183,12 +195,39 @@ void batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, co
       grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight, training, layout);
 }
 
+void batch_norm_relu(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,
+                     const Tensor& input, const Tensor& residual, const Tensor& weight, const Tensor& bias, double eps,
+                     bool rounded, const ChannelLayout& layout) {
+  if (!are_channel_rows(layout, {output, input, residual})) {
+    return kernels::batch_norm_relu_in_parts(output, mean, var, invstd, input, residual, weight, bias, eps, rounded,
+                                             layout);
+  }
+  row_statistics(mean, var, invstd, input, eps, rounded, layout);
+  affine_rows(output, input, residual, mean, invstd, weight, bias, /*relu=*/true, layout);
+}
+
+void batch_norm_relu_backward(const Tensor& grad_input, const Tensor& gated, const Tensor& grad_weight,
+                              const Tensor& grad_bias, const Tensor& grad_output, const Tensor& output,
+                              const Tensor& input, const Tensor& mean, const Tensor& invstd, const Tensor& weight,
+                              const Tensor& bias, const ChannelLayout& layout) {
+  if (!are_channel_rows(layout, {grad_input, gated, grad_output, output, input})) {
+    return kernels::batch_norm_relu_backward_in_parts(grad_input, gated, grad_weight, grad_bias, grad_output, output,
+                                                      input, mean, invstd, weight, bias, layout);
+  }
+  const ReluGate gate = gated.defined() ? ReluGate{ReluGate::ByOutput, bias, output, gated}
+                                        : ReluGate{ReluGate::Recomputed, bias, {}, {}};
+  batch_norm_backward_rows(grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight,
+                           /*training=*/true, gate, layout);
+}
+
 }  // namespace
 
 void register_batch_norm() {
   kernels::channel_affine.set(kCUDA, channel_affine);
   kernels::batch_norm.set(kCUDA, batch_norm);
   kernels::batch_norm_backward.set(kCUDA, batch_norm_backward);
+  kernels::batch_norm_relu.set(kCUDA, batch_norm_relu);
+  kernels::batch_norm_relu_backward.set(kCUDA, batch_norm_relu_backward);
 }
 
 }  // namespace rush::cuda

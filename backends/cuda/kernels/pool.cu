@@ -11,9 +11,52 @@ namespace rush::cuda {
 
 namespace {
 
-// A number among those of outer x depth x height x width x inner elements.
+// A number among those of outer x depth x height x width x inner elements, or vectors of them.
 struct Place {
   int64_t plane, d, h, w, c;
+};
+
+// Note [Pooling of neighbouring channels]
+// Where channels are innermost, a thread of max pooling has kLanes of them, 16 bytes, and finds its place and its
+// windows once for all: those cost more instructions than the comparison. Elsewhere kLanes is 1.
+template <class T>
+inline constexpr int kPoolLanes = std::is_same_v<T, float> || is_reduced_float_v<T> ? 16 / sizeof(T) : 1;
+
+// The geometry of vectors of `lanes` channels, to find places with.
+PoolGeometry in_vectors(PoolGeometry g, int lanes) {
+  g.inner /= lanes;
+  return g;
+}
+
+template <class T, int kLanes>
+__device__ Lanes<T, kLanes> load_lanes(const T* from) {
+  return *reinterpret_cast<const Lanes<T, kLanes>*>(from);
+}
+
+// kLanes indices, in accesses of 16 bytes.
+template <int kLanes>
+struct IndexLanes {
+  static constexpr int kEach = kLanes == 1 ? 1 : 2;
+  using Access = Lanes<int64_t, kEach>;
+  int64_t lane[kLanes];
+
+  __device__ void load(const int64_t* from) {
+#pragma unroll
+    for (int l = 0; l < kLanes; l += kEach) {
+      const Access access = *reinterpret_cast<const Access*>(from + l);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) lane[l + e] = access.lane[e];
+    }
+  }
+  __device__ void store(int64_t* to) const {
+#pragma unroll
+    for (int l = 0; l < kLanes; l += kEach) {
+      Access access;
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) access.lane[e] = lane[l + e];
+      *reinterpret_cast<Access*>(to + l) = access;
+    }
+  }
 };
 
 // Finds places from numbers. A thread does little else, so where 31 bits hold all numbers nothing is divided: see Note
@@ -115,51 +158,75 @@ __device__ void for_each_window(const PoolGeometry& g, const Place& p, const Bod
   }
 }
 
-template <class T>
+template <class T, int kLanes>
 struct MaxPool {
   using Math = opmath_t<T>;
   T* out;
   int64_t* indices;
   const T* in;
   PoolGeometry g;
-  Places places;
+  Places places;  // of vectors
 
   __device__ void operator()(int64_t i) const {
     const Place o = places(i);
-    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
-    Math best = functors::lowest_of<Math>();
-    int64_t where =
+    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c * kLanes;
+    const int64_t first =
         (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
+    Math best[kLanes];
+    IndexLanes<kLanes> where;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      best[l] = functors::lowest_of<Math>();
+      where.lane[l] = first;
+    }
     for_each_tap(g, o, [&](int64_t at) {
-      const Math value = static_cast<Math>(plane[at * g.inner]);
-      if (value > best || value != value) {
-        best = value;
-        where = at;
+      const Lanes<T, kLanes> x = load_lanes<T, kLanes>(plane + at * g.inner);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        const Math value = static_cast<Math>(x.lane[l]);
+        if (value > best[l] || value != value) {
+          best[l] = value;
+          where.lane[l] = at;
+        }
       }
     });
-    out[i] = static_cast<T>(best);
-    indices[i] = where;
+    Lanes<T, kLanes> result;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) result.lane[l] = static_cast<T>(best[l]);
+    *reinterpret_cast<Lanes<T, kLanes>*>(out + i * kLanes) = result;
+    where.store(indices + i * kLanes);
   }
 };
 
-template <class T>
+template <class T, int kLanes>
 struct MaxPoolBackward {
   using Math = opmath_t<T>;
   T* grad_in;
   const T* grad_out;
   const int64_t* indices;
   PoolGeometry g;
-  Places places;
+  Places places;  // of vectors
 
   __device__ void operator()(int64_t i) const {
     const Place p = places(i);
     const int64_t at = (p.d * g.axis[1].input + p.h) * g.axis[2].input + p.w, first = p.plane * g.output_plane();
-    Math sum(0);
+    Math sum[kLanes];
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) sum[l] = Math(0);
     for_each_window(g, p, [&](int64_t, int64_t, int64_t, int64_t o) {
-      const int64_t from = (first + o) * g.inner + p.c;
-      if (indices[from] == at) sum += static_cast<Math>(grad_out[from]);
+      const int64_t from = (first + o) * g.inner + p.c * kLanes;
+      IndexLanes<kLanes> where;
+      where.load(indices + from);
+      const Lanes<T, kLanes> grad = load_lanes<T, kLanes>(grad_out + from);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        if (where.lane[l] == at) sum[l] += static_cast<Math>(grad.lane[l]);
+      }
     });
-    grad_in[i] = static_cast<T>(sum);
+    Lanes<T, kLanes> result;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) result.lane[l] = static_cast<T>(sum[l]);
+    *reinterpret_cast<Lanes<T, kLanes>*>(grad_in + i * kLanes) = result;
   }
 };
 
@@ -214,12 +281,29 @@ struct AvgPoolBackward {
   }
 };
 
+// Whether kPoolLanes neighbouring elements along `inner` are one aligned access in all of them.
+template <class T>
+bool is_pooled_in_vectors(const PoolGeometry& g, std::initializer_list<const void*> data) {
+  if (kPoolLanes<T> == 1 || g.inner % kPoolLanes<T> != 0) return false;
+  return std::all_of(data.begin(), data.end(), [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; });
+}
+
 struct MaxPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
-    for_each_index(
-        kernels::max_pool.name(), output.numel(),
-        MaxPool<T>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g, Places::of_output(g)});
+    if (is_pooled_in_vectors<T>(g, {output.data_ptr(), indices.data_ptr(), input.data_ptr()})) {
+      run_lanes<T, kPoolLanes<T>>(output, indices, input, g);
+    } else {
+      run_lanes<T, 1>(output, indices, input, g);
+    }
+  }
+
+ private:
+  template <class T, int kLanes>
+  static void run_lanes(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
+    for_each_index(kernels::max_pool.name(), output.numel() / kLanes,
+                   MaxPool<T, kLanes>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g,
+                                      Places::of_output(in_vectors(g, kLanes))});
   }
 };
 struct MaxPoolBackwardLoop {
@@ -227,9 +311,20 @@ struct MaxPoolBackwardLoop {
   static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices, const PoolGeometry& g) {
     const char* op = kernels::max_pool_backward.name();
     for_each_index(op, indices.numel(), CheckIndices{indices.data_ptr<int64_t>(), g.input_plane(), device_check(op)});
-    for_each_index(op, grad_input.numel(),
-                   MaxPoolBackward<T>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(),
-                                      g, Places::of_input(g)});
+    if (is_pooled_in_vectors<T>(g, {grad_input.data_ptr(), grad_output.data_ptr(), indices.data_ptr()})) {
+      run_lanes<T, kPoolLanes<T>>(grad_input, grad_output, indices, g);
+    } else {
+      run_lanes<T, 1>(grad_input, grad_output, indices, g);
+    }
+  }
+
+ private:
+  template <class T, int kLanes>
+  static void run_lanes(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
+                        const PoolGeometry& g) {
+    for_each_index(kernels::max_pool_backward.name(), grad_input.numel() / kLanes,
+                   MaxPoolBackward<T, kLanes>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(),
+                                              indices.data_ptr<int64_t>(), g, Places::of_input(in_vectors(g, kLanes))});
   }
 };
 struct AvgPoolLoop {
