@@ -3,6 +3,7 @@
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "core/ops/copy.h"
+#include "core/ops/transposed_padding.h"
 
 namespace rush::cpu {
 
@@ -63,8 +64,8 @@ class ScatteredConvolution {
     }
   }
 
-  void run() const {
-    const bool rounded = rounds_columns();
+  // With `rounded`, columns and their sums have T's precision.
+  void run(bool rounded) const {
     parallel_for(0, s_.batch * s_.groups, 1, [&](int64_t begin, int64_t end) {
       const int64_t lanes = std::max<int64_t>(Shape::columns, kConvLanes * 256 / s_.depth());
       const Scratch<Real> columns(packed_columns_size<Math>(lanes, depth_step_));
@@ -85,16 +86,6 @@ class ScatteredConvolution {
   }
 
  private:
-  // PyTorch computes a transposed convolution whose output padding reaches the stride in another way than the rest, by
-  // columns of the tensor's own dtype: 16-bit answers are close to its only if they are rounded where it rounds them.
-  bool rounds_columns() const {
-    if constexpr (!is_reduced_float_v<T>) return false;
-    const Spatial seen = s_.padded();
-    for (size_t d = 0; d < 3; ++d) {
-      if (input_.size[d + 2] + 2 * padding_[d] - seen[d] >= s_.stride[d]) return true;
-    }
-    return false;
-  }
   static void round_to_dtype(Math* values, int64_t n) {
     for (int64_t i = 0; i < n; ++i) values[i] = static_cast<Math>(static_cast<T>(values[i]));
   }
@@ -168,7 +159,9 @@ struct TransposeLoop {
       return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
     }
     const PaddedVolumes<T> source(output, {}, sizes.output);
-    ScatteredConvolution<T>(sizes, input, source, straight.data_ptr<T>(), bias, geometry.padding).run();
+    const bool rounded =
+        is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+    ScatteredConvolution<T>(sizes, input, source, straight.data_ptr<T>(), bias, geometry.padding).run(rounded);
   }
 };
 

@@ -19,6 +19,13 @@ struct Setup {
   int64_t groups;
   bool transposed = false;
   std::vector<int64_t> output_padding = {0};
+
+  bool output_padding_reaches_stride() const {
+    for (size_t d = 0; d < output_padding.size(); ++d) {
+      if (output_padding[d] >= stride[d]) return true;
+    }
+    return false;
+  }
 };
 
 const Setup kSetups[] = {
@@ -130,6 +137,7 @@ TEST_CASE("cuda: 16-bit convolutions are rounded once, after the bias is added" 
   for (const bool with_dnn : {true, false}) {
     globalContext().setUserEnabledCuDNN(with_dnn);
     for (const Setup& s : kSetups) {
+      if (s.output_padding_reaches_stride()) continue;  // rounded where PyTorch rounds: core/ops/transposed_padding.h
       for (const ScalarType dtype : {kFloat16, kBFloat16}) {
         INFO(str(s.name, with_dnn ? "" : ", without cuDNN"));
         CAPTURE(str(dtype));

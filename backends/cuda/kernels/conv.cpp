@@ -6,6 +6,7 @@
 #include "backends/cuda/register.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
+#include "core/ops/transposed_padding.h"
 
 namespace rush::cuda {
 
@@ -32,9 +33,8 @@ bool with_bias_by_dnn(ConvDirection direction, const Tensor& input, const Tensor
   return dnn_convolution(direction, input, weight, output, bias, geometry);
 }
 
-bool is_rounded_before_bias(const Tensor& result, const Tensor& bias) {
-  return bias.defined() && (result.scalar_type() == kFloat16 || result.scalar_type() == kBFloat16);
-}
+bool has_16_bits(const Tensor& t) { return t.scalar_type() == kFloat16 || t.scalar_type() == kBFloat16; }
+bool is_rounded_before_bias(const Tensor& result, const Tensor& bias) { return bias.defined() && has_16_bits(result); }
 
 // float32 sums in memory laid out as `result`, whose dtype has 16 bits, which they become with the bias added.
 template <class Compute>
@@ -63,6 +63,10 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
+  if (has_16_bits(input) && native::output_padding_reaches_stride(input, output, weight, geometry)) {
+    conv_transpose_by_gemm(input, output, weight, geometry);
+    return add_bias(input, bias);
+  }
   if (with_bias_by_dnn(ConvDirection::InputGradient, input, weight, output, bias, geometry)) return;
   if (is_rounded_before_bias(input, bias)) {
     return add_bias_in_float32(input, bias, [&](const Tensor& sums) {
