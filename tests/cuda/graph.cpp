@@ -112,6 +112,7 @@ TEST_CASE("random numbers in a graph are those of the same calls outside" * doct
   const Tensor x = ones({1000}, on_gpu());
   const Function draws[] = {
       [](const Tensor& t) { return dropout(t, 0.3, true); },
+      [](const Tensor& t) { return dropout(t.sin() * 2, 0.3, true); },  // after memory was freed
       [](const Tensor& t) { return dropout(randn_like(t), 0.5, true) + rand_like(t); },
       [](const Tensor& t) { return t + randperm(1000, on_gpu(kInt64)) + randint(0, 9, {1000}, on_gpu(kInt64)); },
       [](const Tensor& t) { return empty_like(t).exponential_(2).bernoulli_(0.4); },

@@ -8,6 +8,7 @@
 #include "backends/cuda/graph/replay_words.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/memory.h"
+#include "backends/cuda/outside_capture.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/cuda/stream/stream.h"
@@ -116,6 +117,8 @@ PhiloxState Graph::reserve(GeneratorImpl& generator, uint64_t increments) {
     if (&each->generator() == &generator) known = each.get();
   }
   if (!known) {
+    // Its words are written before the graph runs, so their memory may not have served the graph for something else.
+    const OutsideCapture relaxed;
     generators_.push_back(std::make_unique<GraphGenerator>(generator));
     known = generators_.back().get();
   }
