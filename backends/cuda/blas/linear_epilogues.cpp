@@ -17,6 +17,9 @@ void assign(const Tensor& target, const Tensor& source) {
   native::copy_(to, source, false);
 }
 
+// cuBLASLt's GELU has the precision of float32 even in float64.
+bool has_gelu_epilogue(const Tensor& t) { return t.scalar_type() != kFloat64; }
+
 void clear(const Tensor& t) {
   if (t.defined()) Tensor(t).zero_();
 }
@@ -28,7 +31,7 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
   const Tensor a = batch_of_one(input), b = batch_of_one(weight, true);
   const Epilogue epilogue = pre.defined() ? (bias.defined() ? Epilogue::GeluAuxBias : Epilogue::GeluAux)
                                           : (bias.defined() ? Epilogue::GeluBias : Epilogue::Gelu);
-  if (multiply_with_epilogue({batch_of_one(out), a, b, epilogue, bias, pre})) return;
+  if (has_gelu_epilogue(out) && multiply_with_epilogue({batch_of_one(out), a, b, epilogue, bias, pre})) return;
   const Tensor sum = pre.defined() ? pre : detail::empty_contiguous(out.sizes(), out.scalar_type(), out.device());
   if (bias.defined()) assign(sum, bias);
   gemm(batch_of_one(sum), a, b, bias.defined() ? 1 : 0, 1);
@@ -40,7 +43,7 @@ void linear_gelu_backward(const Tensor& grad_pre, const Tensor& grad_bias, const
   if (grad_pre.numel() == 0) return clear(grad_bias);
   const Tensor c = batch_of_one(grad_pre), a = batch_of_one(grad), b = batch_of_one(weight);
   const Epilogue epilogue = grad_bias.defined() ? Epilogue::DGeluBiasGrad : Epilogue::DGelu;
-  if (multiply_with_epilogue({c, a, b, epilogue, grad_bias, pre})) return;
+  if (has_gelu_epilogue(pre) && multiply_with_epilogue({c, a, b, epilogue, grad_bias, pre})) return;
   native::linear_gelu_backward_by_parts(grad_pre, grad_bias, grad, weight, pre);
 }
 
