@@ -44,7 +44,12 @@ void chain100(benchmark::State& state) {
   });
 }
 
+// The allocator alone, as libtorch's raw_alloc and raw_delete.
 void allocate_free(benchmark::State& state) {
+  time_calls(state, 1000, [&allocator = allocator(kCUDA)] { allocator.deallocate(allocator.allocate(4096), 4096); });
+}
+
+void empty_tensor(benchmark::State& state) {
   time_calls(state, 1000, [] { empty({1 << 18}, kCUDA); });
 }
 
@@ -52,5 +57,6 @@ BENCHMARK(bare_launch)->Name("cuda_dispatch/bare_launch")->UseRealTime();
 BENCHMARK(add1)->Name("cuda_dispatch/add1")->UseRealTime();
 BENCHMARK(chain100)->Name("cuda_dispatch/chain100")->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(allocate_free)->Name("cuda_dispatch/allocate_free")->UseRealTime();
+BENCHMARK(empty_tensor)->Name("cuda_dispatch/empty_tensor")->UseRealTime();
 
 }  // namespace
