@@ -1,6 +1,5 @@
 // Trains a character-level GPT on a text and lets it write. The options have nanoGPT's names.
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "examples/options.h"
 #include "examples/precision.h"
 #include "examples/progress.h"
+#include "examples/run_program.h"
 #include "examples/warmup_cosine.h"
 #include "rushlight.h"
 
@@ -318,11 +318,5 @@ void train(const Settings& settings) {
 int main(int argc, char** argv) {
   examples::Settings settings;
   settings.parse(argc, argv);
-  try {
-    examples::train(settings);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpt: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return examples::run_program("gpt", [&] { examples::train(settings); });
 }

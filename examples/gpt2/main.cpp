@@ -1,12 +1,12 @@
 // Trains GPT-2 on a text and lets it write. The options have nanoGPT's names.
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 
 #include "examples/gpt2/pretraining.h"
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
 #include "examples/options.h"
+#include "examples/run_program.h"
 
 namespace examples {
 namespace {
@@ -185,11 +185,5 @@ void run(Settings settings) {
 int main(int argc, char** argv) {
   examples::Settings settings;
   settings.parse(argc, argv);
-  try {
-    examples::run(settings);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpt2: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return examples::run_program("gpt2", [&] { examples::run(settings); });
 }

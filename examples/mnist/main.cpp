@@ -12,6 +12,7 @@
 #include "examples/mnist/report.h"
 #include "examples/mnist/trainer.h"
 #include "examples/options.h"
+#include "examples/run_program.h"
 #include "rushlight.h"
 
 using namespace examples;
@@ -143,10 +144,5 @@ void run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   const Settings settings = parse(argc, argv);
-  try {
-    run(settings);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "demo: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_program("demo", [&] { run(settings); });
 }

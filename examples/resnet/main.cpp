@@ -1,13 +1,13 @@
 // Trains ResNet-18, 34 or 50 on images of noise and says how many it takes a second.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 #include "examples/lap_clock.h"
 #include "examples/options.h"
 #include "examples/parameter_count.h"
 #include "examples/resnet/training.h"
+#include "examples/run_program.h"
 
 namespace examples {
 namespace {
@@ -76,11 +76,5 @@ void run(Settings settings) {
 int main(int argc, char** argv) {
   examples::Settings settings;
   settings.parse(argc, argv);
-  try {
-    examples::run(settings);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "resnet: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return examples::run_program("resnet", [&] { examples::run(settings); });
 }
