@@ -9,7 +9,6 @@ void register_fused() {
   kernels::add_layer_norm.set(kCPU, native::add_layer_norm_by_parts);
   kernels::add_layer_norm_backward.set(kCPU, native::add_layer_norm_backward_by_parts);
   kernels::linear_gelu.set(kCPU, native::linear_gelu_by_parts);
-  kernels::linear_gelu_backward.set(kCPU, native::linear_gelu_backward_by_parts);
   kernels::linear_parameter_gradients.set(kCPU, native::linear_parameter_gradients_by_parts);
 }
 

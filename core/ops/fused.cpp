@@ -8,6 +8,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/norm.h"
 #include "core/ops/norm_arguments.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
@@ -129,13 +130,6 @@ void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& in
   assign(out, gelu(pre, "tanh"));
 }
 
-void linear_gelu_backward_by_parts(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad,
-                                   const Tensor& weight, const Tensor& pre) {
-  kernels::gemm(grad.device().type, batch_of_one(grad_pre), batch_of_one(grad), batch_of_one(weight), 0, 1);
-  assign(grad_pre, ops::gelu_backward(grad_pre, pre, "tanh"));
-  store_column_sums(grad_bias, grad_pre);
-}
-
 void linear_parameter_gradients_by_parts(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                          const Tensor& input) {
   kernels::gemm(grad.device().type, batch_of_one(grad_weight), batch_of_one(grad, true), batch_of_one(input), 0, 1);
@@ -213,12 +207,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gelu_perceptron_backward(cons
                     input.scalar_type());
     RUSH_CHECK_VALUE(t->device() == input.device(), op, ": devices differ: ", t->device(), " and ", input.device());
   }
-  const Tensor grad_pre = detail::empty_contiguous(sizes, input.scalar_type(), input.device());
-  const Tensor grad_bias1 = detail::empty_contiguous({weight1.size(0)}, input.scalar_type(), input.device());
-  kernels::linear_gelu_backward(input.device().type, grad_pre, grad_bias1, g, weight2, pre);
+  // A pass of its own for GELU's slope: cuBLASLt's epilogue for it is one too, and takes three times as long.
+  Tensor grad_pre = g.mm(weight2);
+  binary_<kernels::gelu_tanh_backward, Promotion::Common>(grad_pre, pre);
+  const auto [grad_weight1, grad_bias1] = linear_parameter_gradients(grad_pre, rows);
   const auto [grad_weight2, grad_bias2] = linear_parameter_gradients(g, hidden);
-  // The sums of grad_pre's rows are there already.
-  return {grad_pre.mm(weight1).view(input.sizes()), grad_pre.t().mm(rows), grad_bias1, grad_weight2, grad_bias2};
+  return {grad_pre.mm(weight1).view(input.sizes()), grad_weight1, grad_bias1, grad_weight2, grad_bias2};
 }
 
 }  // namespace

@@ -59,21 +59,6 @@ TEST_CASE("cuda: linear with GELU" * doctest::skip(!cuda::is_available())) {
   });
 }
 
-TEST_CASE("cuda: the gradients of GELU and of the bias before it" * doctest::skip(!cuda::is_available())) {
-  for_each_setup([](const Setup& s) {
-    // pre (rows, out) -> gelu -> linear with a weight (in, out) -> (rows, in)
-    const Tensor pre = s.pre().to(s.dtype), weight = s.weight.t().contiguous(), grad = s.input;
-    const Tensor expected = ops::gelu_backward(grad.to(kFloat64).mm(weight.to(kFloat64)), pre.to(kFloat64), "tanh");
-    const Tensor grad_pre = s.empty_like_gpu({s.rows, s.out}), grad_bias = s.empty_like_gpu(s.out);
-    cuda::linear_gelu_backward(grad_pre, grad_bias, grad.cuda(), weight.cuda(), pre.cuda());
-    check_close(grad_pre, expected);
-    const double most = tolerance(s.dtype) * std::sqrt(static_cast<double>(s.rows));
-    CHECK(grad_bias.cpu().to(kFloat64).allclose(expected.sum(0), most, most));
-    cuda::linear_gelu_backward(grad_pre, Tensor(), grad.cuda(), weight.cuda(), pre.cuda());
-    check_close(grad_pre, expected);
-  });
-}
-
 TEST_CASE("cuda: the gradients of linear's parameters" * doctest::skip(!cuda::is_available())) {
   for_each_setup([](const Setup& s) {
     const Tensor grad = s.pre().to(s.dtype);
@@ -103,8 +88,6 @@ TEST_CASE("cuda: cuBLASLt has kernels for every epilogue" * doctest::skip(!cuda:
     CHECK(runs(Epilogue::GeluBias, columns, none));
     CHECK(runs(Epilogue::GeluAux, none, aux));
     CHECK(runs(Epilogue::GeluAuxBias, columns, aux));
-    CHECK(runs(Epilogue::DGelu, none, aux));
-    CHECK(runs(Epilogue::DGeluBiasGrad, columns, aux));
     CHECK(runs(Epilogue::BiasGradOfB, columns, none));
     CHECK(cuda::multiply_with_epilogue({c, turned, b, Epilogue::BiasGradOfA, rows, none}));
   }

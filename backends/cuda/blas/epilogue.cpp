@@ -50,7 +50,6 @@ int32_t alignment_of(const void* address) {
 const void* data_of(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
 bool writes_aux(Epilogue e) { return e == Epilogue::GeluAux || e == Epilogue::GeluAuxBias; }
-bool uses_aux(Epilogue e) { return writes_aux(e) || e == Epilogue::DGelu || e == Epilogue::DGeluBiasGrad; }
 
 // cuBLASLt sees the transposed product: its first factor is b^T.
 cublasLtEpilogue_t library_epilogue(Epilogue epilogue) {
@@ -61,8 +60,6 @@ cublasLtEpilogue_t library_epilogue(Epilogue epilogue) {
     case Epilogue::GeluBias: return CUBLASLT_EPILOGUE_GELU_BIAS;
     case Epilogue::GeluAux: return CUBLASLT_EPILOGUE_GELU_AUX;
     case Epilogue::GeluAuxBias: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case Epilogue::DGelu: return CUBLASLT_EPILOGUE_DGELU;
-    case Epilogue::DGeluBiasGrad: return CUBLASLT_EPILOGUE_DGELU_BGRAD;
     case Epilogue::BiasGradOfB: return CUBLASLT_EPILOGUE_BGRADA;
     case Epilogue::BiasGradOfA: return CUBLASLT_EPILOGUE_BGRADB;
   }
@@ -112,7 +109,7 @@ class LtCall {
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.vector.data_ptr());
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(library_type(dtype_, "linear")));
     }
-    if (uses_aux(p_.epilogue)) {
+    if (writes_aux(p_.epilogue)) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.aux.data_ptr());
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p_.aux.sizes()[1]);
     }

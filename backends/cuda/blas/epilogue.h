@@ -14,8 +14,6 @@ enum class Epilogue {
   // The same, which also store what gelu was applied to in `aux`.
   GeluAux,
   GeluAuxBias,
-  DGelu,          // c * gelu'(aux): the gradient by what gelu was applied to
-  DGeluBiasGrad,  // the same, and vector = the sum of its rows
   // c = a b, and vector = the sum of the rows of b, or of the columns of a.
   // cuBLASLt sums only where the numbers that it adds up are not neighbours in memory: for a row-major b, and for an a
   // that is the transpose of a row-major matrix.
@@ -42,10 +40,6 @@ bool multiply_with_epilogue(const EpilogueProduct& product);
 // out = gelu(pre), pre = input weight^T + bias: (N, in) x (out, in) + (out) -> (N, out), gelu being its tanh
 // approximation. An undefined `pre` is not stored; an undefined bias is 0.
 void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight, const Tensor& bias);
-// The gradient by `pre` of linear(gelu(pre), weight) for the gradient `grad` of its result, and its sum over rows:
-// grad_pre = (grad weight) * gelu'(pre), (N, out) x (out, hidden) -> (N, hidden); grad_bias (hidden), or undefined.
-void linear_gelu_backward(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad, const Tensor& weight,
-                          const Tensor& pre);
 // The gradients of linear(input, weight, bias) by weight and bias: grad_weight (out, in) = grad^T input, grad_bias
 // (out) = the sum of the rows of grad, for grad (N, out) and input (N, in).
 void linear_parameter_gradients(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,

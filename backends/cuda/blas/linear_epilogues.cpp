@@ -20,10 +20,6 @@ void assign(const Tensor& target, const Tensor& source) {
 // cuBLASLt's GELU has the precision of float32 even in float64.
 bool has_gelu_epilogue(const Tensor& t) { return t.scalar_type() != kFloat64; }
 
-void clear(const Tensor& t) {
-  if (t.defined()) Tensor(t).zero_();
-}
-
 }  // namespace
 
 void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -38,15 +34,6 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
   assign(out, gelu(sum, "tanh"));
 }
 
-void linear_gelu_backward(const Tensor& grad_pre, const Tensor& grad_bias, const Tensor& grad, const Tensor& weight,
-                          const Tensor& pre) {
-  if (grad_pre.numel() == 0) return clear(grad_bias);
-  const Tensor c = batch_of_one(grad_pre), a = batch_of_one(grad), b = batch_of_one(weight);
-  const Epilogue epilogue = grad_bias.defined() ? Epilogue::DGeluBiasGrad : Epilogue::DGelu;
-  if (has_gelu_epilogue(pre) && multiply_with_epilogue({c, a, b, epilogue, grad_bias, pre})) return;
-  native::linear_gelu_backward_by_parts(grad_pre, grad_bias, grad, weight, pre);
-}
-
 void linear_parameter_gradients(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                 const Tensor& input) {
   const bool product = grad_weight.numel() > 0 && grad.numel() > 0;
@@ -58,7 +45,6 @@ void linear_parameter_gradients(const Tensor& grad_weight, const Tensor& grad_bi
 
 void register_linear_epilogues() {
   kernels::linear_gelu.set(kCUDA, linear_gelu);
-  kernels::linear_gelu_backward.set(kCUDA, linear_gelu_backward);
   kernels::linear_parameter_gradients.set(kCUDA, linear_parameter_gradients);
 }
 

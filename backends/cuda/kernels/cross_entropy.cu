@@ -37,8 +37,10 @@ __device__ typename OnlineSum<opmath_t<T>>::Acc take_row(const T* x, int64_t n) 
   auto acc = f.identity();
   for (int64_t c = static_cast<int64_t>(threadIdx.x) * kLanes; c < n; c += static_cast<int64_t>(blockDim.x) * kLanes) {
     const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
+    Math scores[kLanes];
 #pragma unroll
-    for (int l = 0; l < kLanes; ++l) acc = f.take(acc, static_cast<Math>(lanes.lane[l]));
+    for (int l = 0; l < kLanes; ++l) scores[l] = static_cast<Math>(lanes.lane[l]);
+    acc = f.take_all(acc, scores);
   }
   return acc;
 }
@@ -70,7 +72,8 @@ __global__ void __launch_bounds__(1024) forward_kernel(Samples<T> s, LossShare<o
   }
 }
 
-// dx = scale (A softmax(x) - spread w), less the target's share; A is the sum of a sample's weights.
+// dx = scale (A softmax(x) - spread w), less the target's share; A is the sum of a sample's weights. Zeros for samples
+// that do not count, whatever their scores are.
 template <class T>
 struct Gradient {
   using Math = opmath_t<T>;
@@ -91,21 +94,34 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
     const int64_t y = s.target[i];
     const bool counts = y != s.ignore_index && y >= 0 && y < s.classes;
     if (threadIdx.x == 0) s.counts(y);
-    const Math scale = counts ? call.grad[i * call.grad_step] / (call.norm ? *call.norm : Math(1)) : Math(0);
-    const Math own = counts ? s.weight_of(y) : Math(0);
-    const Math total = s.target_share * own + s.spread * (call.all ? *call.all : static_cast<Math>(s.classes));
+    T* to = call.dx + i * s.classes;
+    const int64_t begin = static_cast<int64_t>(threadIdx.x) * kLanes,
+                  across = static_cast<int64_t>(blockDim.x) * kLanes;
+    if (!counts) {
+      for (int64_t c = begin; c < s.classes; c += across) *reinterpret_cast<Lanes<T, kLanes>*>(to + c) = {};
+      continue;
+    }
+    const Math scale = call.grad[i * call.grad_step] / (call.norm ? *call.norm : Math(1));
+    const Math own = scale * s.target_share * s.weight_of(y), spread = scale * s.spread;
+    const Math total = own + spread * (call.all ? *call.all : static_cast<Math>(s.classes));
     const Math level = s.logsumexp[i];
-    for (int64_t c = static_cast<int64_t>(threadIdx.x) * kLanes; c < s.classes;
-         c += static_cast<int64_t>(blockDim.x) * kLanes) {
+    for (int64_t c = begin; c < s.classes; c += across) {
       const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
+      Math value[kLanes];
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) value[l] = total * std::exp(static_cast<Math>(lanes.lane[l]) - level);
+      if (spread != 0) {
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) value[l] -= spread * s.weight_of(c + l);
+      }
+      if (c <= y && y < c + kLanes) {
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) value[l] -= c + l == y ? own : Math(0);
+      }
       Lanes<T, kLanes> out;
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l) {
-        Math value = total * std::exp(static_cast<Math>(lanes.lane[l]) - level) - s.spread * s.weight_of(c + l);
-        if (c + l == y) value -= s.target_share * own;
-        out.lane[l] = static_cast<T>(counts ? scale * value : Math(0));
-      }
-      *reinterpret_cast<Lanes<T, kLanes>*>(call.dx + i * s.classes + c) = out;
+      for (int l = 0; l < kLanes; ++l) out.lane[l] = static_cast<T>(value[l]);
+      *reinterpret_cast<Lanes<T, kLanes>*>(to + c) = out;
     }
   }
 }
