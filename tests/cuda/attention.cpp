@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/context.h"
 #include "core/ops/fused_attention.h"
+#include "tests/cuda/caching.h"
 #include "tests/cuda/same_as_cpu.h"
 
 namespace {
@@ -348,7 +349,7 @@ TEST_CASE("cuda: which back end attention takes" * doctest::skip(!cuda::is_avail
                   NotImplementedError);
 }
 
-TEST_CASE("cuda: attention holds no weights of all pairs" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("cuda: attention holds no weights of all pairs" * doctest::skip(testing::nothing_is_cached())) {
   constexpr int64_t kLength = 16384;
   for (const auto& [backend, dtype] : fused_backends()) {
     INFO(name(dtype));

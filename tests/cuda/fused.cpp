@@ -4,6 +4,7 @@
 #include "backends/cuda/cuda.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/linear_cross_entropy.h"
+#include "tests/cuda/caching.h"
 #include "tests/cuda/same_gradient.h"
 
 using namespace rush;
@@ -86,7 +87,7 @@ TEST_CASE("linear's gradients of weight and bias on a GPU" * doctest::skip(!cuda
   }
 }
 
-TEST_CASE("cuda: autocast's cross entropy does not copy 16-bit scores" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("cuda: autocast's cross entropy does not copy 16-bit scores" * doctest::skip(testing::nothing_is_cached())) {
   const int64_t rows = 512, classes = 8192;
   const Tensor scores = numbers({rows, classes}, kBFloat16, -3, 3).cuda().requires_grad_();
   const Tensor target = (arange(rows, kLong) * 7).remainder(classes).cuda();
@@ -109,7 +110,8 @@ TEST_CASE("cuda: autocast's cross entropy does not copy 16-bit scores" * doctest
   CHECK(allclose(scores.grad().to(kFloat32), exact.grad(), 1e-2, 1e-6));
 }
 
-TEST_CASE("cuda: the loss of a large vocabulary holds some logits at a time" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("cuda: the loss of a large vocabulary holds some logits at a time" *
+          doctest::skip(testing::nothing_is_cached())) {
   const int64_t rows = 1024, width = 64, classes = 4096;
   const Tensor x = numbers({rows, width}, kFloat32, -1, 1).cuda(),
                w = numbers({classes, width}, kFloat32, -1, 1).cuda();

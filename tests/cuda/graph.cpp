@@ -11,6 +11,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/ops/pinned.h"
 #include "rushlight.h"
+#include "tests/cuda/caching.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
@@ -19,7 +20,6 @@ namespace F = nn::functional;
 
 namespace {
 
-bool no_gpu() { return !cuda::is_available(); }
 TensorOptions on_gpu(ScalarType dtype = kFloat32) { return TensorOptions(dtype).device(kCUDA); }
 
 using Function = std::function<Tensor(const Tensor&)>;
@@ -86,7 +86,7 @@ TEST_CASE("without a GPU graphs say what is missing, and nobody is capturing" * 
   CHECK_THROWS_AS(cuda::before_replay(nullptr), Error);
 }
 
-TEST_CASE("a replay does what the calls did" * doctest::skip(no_gpu())) {
+TEST_CASE("a replay does what the calls did" * doctest::skip(testing::nothing_is_cached())) {
   manual_seed(1);
   const Tensor x = randn({33, 65}, on_gpu()), w = randn({65, 40}, on_gpu()), b = randn({40}, on_gpu());
   check_replays(x, [](const Tensor& t) { return ((t * 2 + 1).sin() - t).sum(1); });
@@ -99,7 +99,7 @@ TEST_CASE("a replay does what the calls did" * doctest::skip(no_gpu())) {
   check_replays(image, [&](const Tensor& t) { return F::max_pool2d(conv2d(t, kernel), F::MaxPool2dFuncOptions(2)); });
 }
 
-TEST_CASE("kernels find errors in a replay too" * doctest::skip(no_gpu())) {
+TEST_CASE("kernels find errors in a replay too" * doctest::skip(testing::nothing_is_cached())) {
   const Tensor table = arange(10, on_gpu());
   Captured captured(zeros({4}, on_gpu(kInt64)), [&](const Tensor& i) { return table.index_select(0, i); });
   CHECK(captured(full({4}, 9, on_gpu(kInt64))).sum().item<float>() == 36);
@@ -108,7 +108,8 @@ TEST_CASE("kernels find errors in a replay too" * doctest::skip(no_gpu())) {
   CHECK(captured(full({4}, 8, on_gpu(kInt64))).sum().item<float>() == 32);
 }
 
-TEST_CASE("random numbers in a graph are those of the same calls outside" * doctest::skip(no_gpu())) {
+TEST_CASE("random numbers in a graph are those of the same calls outside" *
+          doctest::skip(testing::nothing_is_cached())) {
   const Tensor x = ones({1000}, on_gpu());
   const Function draws[] = {
       [](const Tensor& t) { return dropout(t, 0.3, true); },
@@ -145,7 +146,7 @@ TEST_CASE("random numbers in a graph are those of the same calls outside" * doct
   CHECK(allclose(captured.output.cpu(), empty({1000}).uniform_(0, 1, own)));
 }
 
-TEST_CASE("a graph's memory is its own and comes back" * doctest::skip(no_gpu())) {
+TEST_CASE("a graph's memory is its own and comes back" * doctest::skip(testing::nothing_is_cached())) {
   const int64_t numel = int64_t{1} << 22;  // 16 MiB
   const Tensor x = ones({numel}, on_gpu());
   cuda::synchronize();
@@ -194,7 +195,7 @@ TEST_CASE("a graph's memory is its own and comes back" * doctest::skip(no_gpu())
   CHECK(a.eq(7).all().item<bool>());
 }
 
-TEST_CASE("functions of a graph called out of order throw" * doctest::skip(no_gpu())) {
+TEST_CASE("functions of a graph called out of order throw" * doctest::skip(testing::nothing_is_cached())) {
   CUDAGraph g;
   CHECK_THROWS_AS(g.replay(), Error);
   CHECK_THROWS_AS(g.capture_end(), Error);
@@ -221,7 +222,7 @@ TEST_CASE("functions of a graph called out of order throw" * doctest::skip(no_gp
   CHECK(std::filesystem::file_size(path) > 0);
 }
 
-TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctest::skip(no_gpu())) {
+TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctest::skip(testing::nothing_is_cached())) {
   const Tensor x = full({8}, 2, on_gpu()), pageable = ones({8}), y = zeros({8}, on_gpu());
   const Tensor pinned = full({8}, 3, TensorOptions(kFloat32)).pin_memory();
   Generator generator = default_generator(kCUDA);
@@ -267,7 +268,7 @@ TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctes
   CHECK(out.sum().item<float>() == 8 * (2 * 5 + 1 + 3));
 }
 
-TEST_CASE("an exception in the scope leaves the graph uncaptured" * doctest::skip(no_gpu())) {
+TEST_CASE("an exception in the scope leaves the graph uncaptured" * doctest::skip(testing::nothing_is_cached())) {
   CUDAGraph g;
   const Tensor x = ones({8}, on_gpu());
   const auto fail = [&] {
@@ -347,7 +348,8 @@ void check_graphed(const Options& options) {
 
 }  // namespace
 
-TEST_CASE("a hundred steps of capturable optimisers in a graph are those outside" * doctest::skip(no_gpu())) {
+TEST_CASE("a hundred steps of capturable optimisers in a graph are those outside" *
+          doctest::skip(testing::nothing_is_cached())) {
   using namespace optim;
   check_graphed<SGD>(SGDOptions(0.1));
   check_graphed<SGD>(SGDOptions(0.05).momentum(0.9).dampening(0.3).weight_decay(0.01));
@@ -358,7 +360,7 @@ TEST_CASE("a hundred steps of capturable optimisers in a graph are those outside
   check_graphed<Adadelta>(AdadeltaOptions(1.0).weight_decay(0.01));
 }
 
-TEST_CASE("a learning rate that is set between replays counts" * doctest::skip(no_gpu())) {
+TEST_CASE("a learning rate that is set between replays counts" * doctest::skip(testing::nothing_is_cached())) {
   const Tensor w = zeros({4}, on_gpu()).requires_grad_();
   auto optimizer = std::make_unique<optim::SGD>(std::vector<Tensor>{w}, optim::SGDOptions(1).capturable(true));
   cuda::GraphedStep step(
@@ -386,7 +388,8 @@ TEST_CASE("a learning rate that is set between replays counts" * doctest::skip(n
   CHECK(w._version() > version);  // what autograd saved of it is out of date
 }
 
-TEST_CASE("an optimiser that cannot be captured, or has no state yet, says so" * doctest::skip(no_gpu())) {
+TEST_CASE("an optimiser that cannot be captured, or has no state yet, says so" *
+          doctest::skip(testing::nothing_is_cached())) {
   const Tensor w = ones({4}, on_gpu()).requires_grad_();
   w.mutable_grad() = ones({4}, on_gpu());
   optim::Adam usual({w}, optim::AdamOptions(0.1)), fresh({w}, optim::AdamOptions(0.1).capturable(true));
@@ -406,7 +409,8 @@ TEST_CASE("an optimiser that cannot be captured, or has no state yet, says so" *
   CHECK(fresh.state_dict()["state.0.step"].item<int64_t>() == 2);
 }
 
-TEST_CASE("a capturable optimiser and a usual one go on with each other's states" * doctest::skip(no_gpu())) {
+TEST_CASE("a capturable optimiser and a usual one go on with each other's states" *
+          doctest::skip(testing::nothing_is_cached())) {
   const auto steps = [](bool first_capturable, bool then_capturable) {
     const std::vector<Tensor> params = some_params();
     const auto options = [](bool capturable) { return optim::AdamOptions(0.1).capturable(capturable); };
@@ -430,7 +434,8 @@ TEST_CASE("a capturable optimiser and a usual one go on with each other's states
   }
 }
 
-TEST_CASE("a gradient scaler in a graph skips the steps that it skips outside" * doctest::skip(no_gpu())) {
+TEST_CASE("a gradient scaler in a graph skips the steps that it skips outside" *
+          doctest::skip(testing::nothing_is_cached())) {
   struct Result {
     std::vector<double> weights, scales;
     std::vector<bool> skipped;
@@ -535,7 +540,8 @@ Run train_small_net(bool graphed, std::optional<ScalarType> lower = std::nullopt
 
 }  // namespace
 
-TEST_CASE("training as a graph gives the losses and weights of training without" * doctest::skip(no_gpu())) {
+TEST_CASE("training as a graph gives the losses and weights of training without" *
+          doctest::skip(testing::nothing_is_cached())) {
   Context& context = globalContext();
   const bool before = context.deterministicCuDNN();
   context.setDeterministicCuDNN(true);
@@ -551,7 +557,8 @@ TEST_CASE("training as a graph gives the losses and weights of training without"
   context.setDeterministicCuDNN(before);
 }
 
-TEST_CASE("a step that is captured leaves aside what an earlier graph of autograd knows" * doctest::skip(no_gpu())) {
+TEST_CASE("a step that is captured leaves aside what an earlier graph of autograd knows" *
+          doctest::skip(testing::nothing_is_cached())) {
   // An accumulator that is alive since a forward pass on the default stream.
   const Tensor w = ones({8}, on_gpu()).requires_grad_();
   const Tensor kept = (w * 2).sum();
@@ -571,7 +578,8 @@ TEST_CASE("a step that is captured leaves aside what an earlier graph of autogra
   CHECK(kept.item<float>() == 16);
 }
 
-TEST_CASE("a step that waits for the device is refused when it is captured" * doctest::skip(no_gpu())) {
+TEST_CASE("a step that waits for the device is refused when it is captured" *
+          doctest::skip(testing::nothing_is_cached())) {
   const Tensor w = ones({8}, on_gpu());
   cuda::GraphedStep step([&](const Tensor& x) { return w * x.sum().item<double>(); }, {.warmup = 1});
   CHECK(step(ones({8}, on_gpu()))[0].item<float>() == 8);
@@ -580,7 +588,8 @@ TEST_CASE("a step that waits for the device is refused when it is captured" * do
   CHECK((w + 1).sum().item<float>() == 16);
 }
 
-TEST_CASE("graphed callables have the results and gradients of what they were made of" * doctest::skip(no_gpu())) {
+TEST_CASE("graphed callables have the results and gradients of what they were made of" *
+          doctest::skip(testing::nothing_is_cached())) {
   manual_seed(2);
   nn::Sequential net(nn::Linear(12, 32), nn::Tanh(), nn::Linear(32, 4)),
       twin(nn::Linear(12, 32), nn::Tanh(), nn::Linear(32, 4));
@@ -615,7 +624,7 @@ TEST_CASE("graphed callables have the results and gradients of what they were ma
   CHECK_THROWS_AS(cuda::make_graphed_callables(net, randn({6, 12})), ValueError);
 }
 
-TEST_CASE("graphed callables of several tensors" * doctest::skip(no_gpu())) {
+TEST_CASE("graphed callables of several tensors" * doctest::skip(testing::nothing_is_cached())) {
   const auto function = [](const std::vector<Tensor>& t) {
     return std::vector<Tensor>{t[0] * t[1], (t[0] > 0).to(kFloat32), t[1].exp()};
   };
