@@ -10,13 +10,13 @@ namespace rush::cpu {
 namespace {
 
 using reduce::kBlock;
-using reduce::kWideBlock;
+using reduce::kLongRun;
 
-constexpr int64_t kBlockRows = 32;  // rows, likewise
-constexpr int64_t kTile = 512;      // columns
-constexpr int64_t kPiece = 65536;   // elements of one output that a task of its own reduces
-constexpr int64_t kFewTasks = 64;   // below which outputs are cut into pieces
-constexpr int64_t kNarrow = 32;     // columns below which several rows are taken as one
+constexpr int64_t kBlockRows = 32;    // rows, likewise
+constexpr int64_t kTile = 512;        // columns
+constexpr int64_t kPiece = kLongRun;  // elements of one output that a task of its own reduces
+constexpr int64_t kFewTasks = 64;     // below which outputs are cut into pieces
+constexpr int64_t kNarrow = 32;       // columns below which several rows are taken as one
 
 struct Dim {
   int64_t size, stride, out_stride;  // in elements; out_stride is 0 for a reduced dimension
@@ -185,8 +185,14 @@ struct Walk : Reducer, Geometry {
     for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
       const int64_t stop = std::min(n, i + end - begin);
       begin += stop - i;
+      for (; stretches.stream_block && stride == 1 && stop - i >= kLongRun; i += kLongRun) {
+        for (int64_t done = 0; done < reduce::kStreamLength; done += reduce::kStreamBlock) {
+          stretches.stream_block(f, element(base, outer.offset + i + done), acc);
+          cascade.push(acc);
+        }
+      }
       while (i < stop) {
-        const int64_t some = stride == 1 && stop - i >= kWideBlock ? kWideBlock : std::min(kBlock, stop - i);
+        const int64_t some = std::min(kBlock, stop - i);
         stretches.block(f, element(base, outer.offset + i * stride), stride, some, acc);
         cascade.push(acc);
         i += some;

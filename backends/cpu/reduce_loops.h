@@ -29,19 +29,22 @@ struct Stretches {
   void (*combine)(const void* f, const void* left, void* acc, int64_t n);
   // Stores n results, `stride` apart.
   void (*write)(const void* sink, int64_t offset, int64_t stride, const void* acc, int64_t n);
+  // acc = a block of each stream of a long run, the first of which begins at x: see Note [Many lanes]. May be null.
+  void (*stream_block)(const void* f, const char* x, void* acc) = nullptr;
 };
 
 namespace reduce {
 
 // Note [Many lanes]
 // A contiguous block is summed in as many lanes as fill several vector registers, so that additions need not wait for
-// each other. Memory is fetched a page ahead: the hardware fetches ahead within a page only, and starts anew in the
-// next. Reading eight pages side by side instead brought a fifth more on one kind of processor (25 against 21 GB/s),
-// and a third less on another (40 against 64).
+// each other. A long run is read as four streams side by side, since the hardware fetches ahead within a page only and
+// starts anew in the next. The streams must be long ones: several of a page or two each are slower than one.
 inline constexpr int kLanes = 32;
-inline constexpr int64_t kBlock = 1024;      // elements of a run that are accumulated plainly
-inline constexpr int64_t kWideBlock = 8192;  // contiguous ones, in twice the lanes
-inline constexpr int64_t kPageBytes = 4096;
+inline constexpr int64_t kBlock = 1024;  // elements that are accumulated plainly
+inline constexpr int kStreams = 4;
+inline constexpr int64_t kStreamBlock = 2048;    // elements of a stream, likewise
+inline constexpr int64_t kStreamLength = 16384;  // a stream's elements in all
+inline constexpr int64_t kLongRun = kStreams * kStreamLength;
 inline constexpr int64_t kMaxAccSize = 24;
 
 template <class F, class T>
@@ -54,17 +57,19 @@ void identity(const void* functor, void* acc, int64_t n) {
   std::fill_n(static_cast<typename F::Acc*>(acc), n, static_cast<const F*>(functor)->identity());
 }
 
-// The n elements at x, a multiple of the number of lanes: see Note [Many lanes].
-template <int lanes_count, class F, class T>
-typename F::Acc in_lanes(const F& f, const T* x, int64_t n) {
+// Elements of `streams` runs, n of each, a multiple of a stream's lanes; the runs' first ones lie `apart` elements from
+// each other. See Note [Many lanes].
+template <int streams, int lanes_count, class F, class T>
+typename F::Acc in_lanes(const F& f, const T* x, int64_t n, int64_t apart) {
+  constexpr int each = lanes_count / streams;
   typename F::Acc lanes[lanes_count];
   std::fill_n(lanes, lanes_count, f.identity());
-  constexpr int line = std::max<int>(1, 64 / sizeof(T));
-  for (int64_t i = 0; i < n; i += lanes_count) {
-    for (int k = 0; k < lanes_count; k += line)
-      __builtin_prefetch(reinterpret_cast<const char*>(x + i + k) + kPageBytes);
+  for (int64_t i = 0; i < n; i += each) {
+    for (int s = 0; s < streams; ++s) {
+      const T* from = x + s * apart + i;
 #pragma GCC ivdep
-    for (int k = 0; k < lanes_count; ++k) lanes[k] = take(f, lanes[k], x[i + k]);
+      for (int k = 0; k < each; ++k) lanes[s * each + k] = take(f, lanes[s * each + k], from[k]);
+    }
   }
   for (int width = lanes_count / 2; width > 0; width /= 2) {
     for (int k = 0; k < width; ++k) lanes[k] = f.combine(lanes[k], lanes[k + width]);
@@ -74,21 +79,23 @@ typename F::Acc in_lanes(const F& f, const T* x, int64_t n) {
 
 template <class F, class T>
 void block(const void* functor, const char* data, int64_t stride, int64_t n, void* acc) {
-  using Acc = typename F::Acc;
   const F f = *static_cast<const F*>(functor);
   const T* x = reinterpret_cast<const T*>(data);
-  Acc total = f.identity();
-  if (stride == 1 && n == kWideBlock) {
-    total = in_lanes<2 * kLanes>(f, x, n);
-    n = 0;
-  } else if (stride == 1 && n >= kLanes) {
+  typename F::Acc total = f.identity();
+  if (stride == 1 && n >= kLanes) {
     const int64_t rest = n % kLanes;
-    total = in_lanes<kLanes>(f, x, n - rest);
+    total = in_lanes<1, kLanes>(f, x, n - rest, 0);
     x += n - rest;
     n = rest;
   }
   for (int64_t i = 0; i < n; ++i) total = take(f, total, x[i * stride]);
-  *static_cast<Acc*>(acc) = total;
+  *static_cast<typename F::Acc*>(acc) = total;
+}
+
+template <class F, class T>
+void stream_block(const void* functor, const char* x, void* acc) {
+  *static_cast<typename F::Acc*>(acc) = in_lanes<kStreams, 2 * kLanes>(
+      *static_cast<const F*>(functor), reinterpret_cast<const T*>(x), kStreamBlock, kStreamLength);
 }
 
 template <class F, class T>
@@ -133,8 +140,9 @@ template <class T, class F, class Write>
 void reduce_with(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims, const Write& write) {
   using namespace reduce;
   static_assert(sizeof(typename F::Acc) <= kMaxAccSize);
-  static constexpr Stretches stretches{sizeof(T),  sizeof(typename F::Acc), identity<F>, block<F, T>, add_rows<F, T>,
-                                       combine<F>, reduce::write<F, Write>};
+  static constexpr Stretches stretches{
+      sizeof(T),  sizeof(typename F::Acc), identity<F>,       block<F, T>, add_rows<F, T>,
+      combine<F>, reduce::write<F, Write>, stream_block<F, T>};
   reduce::run(stretches, &f, &write, output, input, dims);
 }
 
