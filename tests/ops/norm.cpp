@@ -60,6 +60,9 @@ TEST_CASE("layer_norm: rows of mean zero and variance one, scaled and shifted") 
   CHECK(std::get<1>(native_layer_norm(zeros({2, 3}, kBFloat16), 3, {}, {}, 1)).scalar_type() == kFloat32);
   CHECK(layer_norm(zeros({0, 3}), 3).sizes() == IntArrayRef({0, 3}));
   CHECK(layer_norm(empty({2, 3}, kMeta), 3).sizes() == IntArrayRef({2, 3}));
+  const auto [nothing, mean_of_nothing, rstd_of_nothing] = native_layer_norm(zeros({2, 0}), 0, {}, {}, -1);
+  CHECK(values(mean_of_nothing) == Doubles{0, 0});
+  CHECK(rstd_of_nothing.isnan().all().item<bool>());
 }
 
 TEST_CASE("layer_norm: a mean far from zero costs no digits of the variance") {

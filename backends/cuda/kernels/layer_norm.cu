@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(1024) forward_rows(Forward<T> call) {
     row.load(call.x + r * call.n, n);
     const Math count = static_cast<Math>(call.n);
     Math centre(0), squares(0);
-    if (call.mean) {
+    if (call.mean && call.n > 0) {  // the mean of nothing is zero
       row.for_each(n, [&](Math value) { centre += value; });
       centre = sum_row(centre) / count;
     }
