@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "core/macros.h"
 
@@ -44,22 +45,42 @@ struct alignas(16) PhiloxBlock {
   RUSH_HD constexpr uint32_t operator[](int lane) const { return word[lane]; }
 };
 
+/// The halves of a product.
+struct WideProduct {
+  uint32_t upper, lower;
+};
+
+RUSH_HD constexpr WideProduct multiply_wide(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+  // One instruction. From a product of 64 bits nvcc makes one with an addition of zeros to the upper half, from
+  // __umulhi two.
+  if (!std::is_constant_evaluated()) {
+    WideProduct product{};
+    asm("{ .reg .b64 wide; mul.wide.u32 wide, %2, %3; mov.b64 {%1, %0}, wide; }"
+        : "=r"(product.upper), "=r"(product.lower)
+        : "r"(a), "r"(b));
+    return product;
+  }
+#endif
+  const uint64_t product = uint64_t{a} * b;
+  return {static_cast<uint32_t>(product >> 32), static_cast<uint32_t>(product)};
+}
+
 /// Philox4x32-10, counter and key in the words' order of the paper, least significant first.
 RUSH_HD constexpr PhiloxBlock philox4x32_10(PhiloxBlock counter, uint32_t key0, uint32_t key1) {
   constexpr int kRounds = 10;
-  constexpr uint64_t kMultiplier0 = 0xD2511F53;
-  constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
+  constexpr uint32_t kMultiplier0 = 0xD2511F53;
+  constexpr uint32_t kMultiplier1 = 0xCD9E8D57;
   constexpr uint32_t kWeyl0 = 0x9E3779B9;  // 2^32 times the golden ratio's fraction
   constexpr uint32_t kWeyl1 = 0xBB67AE85;  // 2^32 (sqrt(3) - 1)
 
   uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
   for (int round = 0; round < kRounds; ++round) {
-    const uint64_t product0 = kMultiplier0 * c0;
-    const uint64_t product1 = kMultiplier1 * c2;
-    c0 = static_cast<uint32_t>(product1 >> 32) ^ c1 ^ key0;
-    c1 = static_cast<uint32_t>(product1);
-    c2 = static_cast<uint32_t>(product0 >> 32) ^ c3 ^ key1;
-    c3 = static_cast<uint32_t>(product0);
+    const WideProduct product0 = multiply_wide(kMultiplier0, c0), product1 = multiply_wide(kMultiplier1, c2);
+    c0 = product1.upper ^ c1 ^ key0;
+    c1 = product1.lower;
+    c2 = product0.upper ^ c3 ^ key1;
+    c3 = product0.lower;
     key0 += kWeyl0;
     key1 += kWeyl1;
   }

@@ -18,32 +18,6 @@ bool can_store(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % (kElements * sizeof(T)) == 0;
 }
 
-// philox4x32_10 of core/philox.h. In products of 64 bits nvcc adds, in every round, zeros to the upper halves.
-__device__ inline PhiloxBlock philox_rounds(const PhiloxBlock& counter, uint64_t seed) {
-  constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const uint32_t next0 = __umulhi(kMultiplier1, c2) ^ c1 ^ key0, next2 = __umulhi(kMultiplier0, c0) ^ c3 ^ key1;
-    c1 = kMultiplier1 * c2;
-    c3 = kMultiplier0 * c0;
-    c0 = next0;
-    c2 = next2;
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-  return {{c0, c1, c2, c3}};
-}
-
-// The words of a group, of a state that is resolved: philox_block of core/philox.h.
-__device__ inline PhiloxBlock group_words(const PhiloxState& state, uint64_t group) {
-  const uint64_t index = state.offset / 4;
-  return philox_rounds({{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(group),
-                         static_cast<uint32_t>(group >> 32)}},
-                       state.seed);
-}
-
 // The elements that a group of four words makes, by words one or two at a time. `k` words make one: f of a uint32_t, or
 // of a uint64_t.
 template <class T, int k, class F>
@@ -87,8 +61,10 @@ struct DrawNormal {
   }
 };
 
-// A thread draws two groups: the keys of Philox's rounds are worked out once for both.
-inline constexpr int kGroups = 2;
+// A thread draws several groups: the keys of Philox's rounds are worked out once for all. A block's groups differ in
+// their lowest bits only, so that the upper half of a number is one for the block.
+inline constexpr int kGroups = 4;
+static_assert((kThreads * kGroups & (kThreads * kGroups - 1)) == 0);
 
 // out[0, n) = the elements of groups 0, 1, ...; `aligned`: whether those of a group can be written at once.
 template <class T, class Drawer>
@@ -96,15 +72,15 @@ __global__ void __launch_bounds__(kThreads)
     draw_kernel(T* out, int64_t n, Drawer draw, const __grid_constant__ PhiloxState reserved, bool aligned) {
   constexpr int kElements = Drawer::kElements, kPerBlock = kThreads * kGroups;
   const PhiloxState state = reserved.resolved();
-  const int64_t start = static_cast<int64_t>(blockIdx.x) * kPerBlock, first = start + threadIdx.x;
+  const int64_t start = static_cast<int64_t>(blockIdx.x) * kPerBlock;
   const bool whole = aligned && (start + kPerBlock) * kElements <= n;  // for all of the block
   PhiloxBlock words[kGroups];
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) words[g] = group_words(state, static_cast<uint64_t>(first + g * kThreads));
+  for (int g = 0; g < kGroups; ++g) words[g] = philox_block(state, start | (threadIdx.x + g * kThreads));
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const Lanes<T, kElements> drawn = draw(words[g]);
-    const int64_t at = (first + g * kThreads) * kElements;
+    const int64_t at = (start + threadIdx.x + g * kThreads) * kElements;
     if (whole) {
       *reinterpret_cast<Lanes<T, kElements>*>(out + at) = drawn;
       continue;
