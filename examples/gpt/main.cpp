@@ -94,6 +94,7 @@ class Trainer {
     model_->to(device_);
     best_->to(device_);
     best_->eval();
+    data_.pin_batches(device_.is_cuda());
     if (!s_.graph) return;
     RUSH_CHECK_VALUE(device_.is_cuda(), "--graph needs --device cuda");
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
@@ -202,7 +203,8 @@ class Trainer {
 
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
     const auto precision = precision_.scope();
-    return model->loss(batch.first.to(device_), batch.second.to(device_));
+    constexpr bool kNonBlocking = true;
+    return model->loss(batch.first.to(device_, kNonBlocking), batch.second.to(device_, kNonBlocking));
   }
 
   // Neither this nor what it calls waits for the device where the step is a graph.

@@ -6,6 +6,7 @@
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
 #include "examples/options.h"
+#include "examples/process_age.h"
 #include "examples/run_program.h"
 
 namespace examples {
@@ -56,6 +57,7 @@ struct Settings {
     options.add("--seed", &training.seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
+    options.add("--graph", &training.graph, "take the steps as a CUDA graph");
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.parse_or_exit(argc, argv);
@@ -139,9 +141,11 @@ void train(Pretraining& run, const Settings& s) {
               static_cast<long long>(run.data().size(TextData::Validation)),
               static_cast<double>(run.model().parameter_count()) / 1e6, static_cast<long long>(run.tokens_in_step()));
   const double peak_flops = s.peak_flops > 0 ? s.peak_flops : known_peak_flops(run.device());
+  const int64_t first = run.iteration();
   while (run.iteration() < s.training.max_iters) {
     if (run.iteration() % s.eval_interval == 0) report(run, s);
     print_step(run, run.step(), peak_flops);
+    if (run.iteration() == first + 1) std::printf("the first step was done %.2f s after the start\n", process_age());
     if (run.iteration() % s.checkpoint_interval == 0 || run.iteration() == s.training.max_iters)
       save_checkpoint(run, s);
   }
