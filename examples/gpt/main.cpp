@@ -10,6 +10,7 @@
 #include "examples/decay_groups.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
+#include "examples/late_numbers.h"
 #include "examples/options.h"
 #include "examples/precision.h"
 #include "examples/progress.h"
@@ -129,7 +130,10 @@ class Trainer {
       if (iteration_ % s_.eval_interval == 0) report(progress);
       const Tensor loss = step();
       ++iteration_;
-      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) last_loss_ = loss.item<double>();
+      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) losses_.push(loss);
+      while (const std::optional<Tensor> late = losses_.pop(iteration_ == s_.max_iters)) {
+        last_loss_ = late->item<double>();
+      }
       progress.update((iteration_ - first) * batch_tokens,
                       {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
       seconds_ = seconds_before + progress.elapsed();
@@ -287,6 +291,7 @@ class Trainer {
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
   std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  LateNumbers losses_{1};  // of every tenth iteration
   int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;
   double best_loss_ = 0;
