@@ -1,8 +1,11 @@
-// One training step of small nets, on the CPU and on CUDA: forward, backward, optimiser. The nets and the batches are
-// those of PyTorch's example for MNIST and of nanoGPT's smallest configuration; ResNets see images of noise.
+// One training step, on the CPU and on CUDA: forward, backward, optimiser. The nets and the batches are those of
+// PyTorch's example for MNIST, of nanoGPT's smallest configurations and of GPT-2; ResNets see images of noise.
+// benchmarks/peers has the same for PyTorch.
 #include <benchmark/benchmark.h>
 
 #include "examples/gpt/gpt.h"
+#include "examples/gpt2/pretraining.h"
+#include "examples/precision.h"
 #include "examples/resnet/training.h"
 #include "rushlight.h"
 
@@ -76,8 +79,9 @@ void mnist(benchmark::State& state, DeviceType device, bool graphed) {
 struct GptSize {
   int64_t batch, length, layers, heads, width;
   double dropout;
+  bool as_published;  // as nanoGPT is trained on a GPU: in bfloat16, with clipped gradients
 };
-void gpt(benchmark::State& state, DeviceType device, GptSize size) {
+void gpt(benchmark::State& state, DeviceType device, GptSize size, bool graphed) {
   if (lacks(device, state)) return;
   constexpr int64_t kCharacters = 65;
   manual_seed(0);
@@ -85,18 +89,60 @@ void gpt(benchmark::State& state, DeviceType device, GptSize size) {
   config.dropout = size.dropout;
   examples::GPT model(config);
   model->to(device);
-  optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(1e-3));
+  optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(1e-3).capturable(graphed));
+  const examples::Precision precision(size.as_published ? "bfloat16" : "float32", device);
   const TensorOptions whole = TensorOptions(kInt64).device(device);
   const Tensor tokens = randint(0, kCharacters, {size.batch, size.length}, whole);
   const Tensor next = randint(0, kCharacters, {size.batch, size.length}, whole);
-  time_steps(state, device, size.batch * size.length, [&] {
+  const auto take = [&](const Tensor& x, const Tensor& y) {
     optimizer.zero_grad();
-    model->loss(tokens, next).backward();
+    Tensor loss;
+    {
+      const auto scope = precision.scope();
+      loss = model->loss(x, y);
+    }
+    loss.backward();
+    if (size.as_published) {
+      std::vector<Tensor> gradients;
+      for (const Tensor& parameter : model->parameters()) gradients.push_back(parameter.grad());
+      nn::utils::clip_grads_with_norm_(model->parameters(), 1, nn::utils::get_total_norm(gradients));
+    }
     optimizer.step();
-  });
+    return loss;
+  };
+  cuda::GraphedStep graph(take);
+  time_steps(state, device, size.batch * size.length, [&] { graphed ? graph(tokens, next) : take(tokens, next); });
 }
 
-constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0}, kShakespeare{64, 256, 6, 6, 384, 0.2};
+constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0, false}, kShakespeare{64, 256, 6, 6, 384, 0.2, true};
+
+// The 124 million parameters of the smallest GPT-2, trained as examples/gpt2 does, on blocks of random tokens.
+void gpt2(benchmark::State& state, bool graphed) {
+  if (lacks(kCUDA, state)) return;
+  manual_seed(0);
+  examples::GPTConfig config;
+  config.vocab_padding = 47;
+  examples::PretrainingOptions options;
+  options.batch_size = state.range(0);
+  options.device = kCUDA;
+  options.dtype = "bfloat16";
+  options.graph = graphed;
+  constexpr int64_t kTokens = 1 << 20;
+  const Tensor tokens = randint(0, config.vocab_size, {kTokens}, kInt32);
+  const auto* first = tokens.data_ptr<int32_t>();
+  const std::vector<int32_t> train(first, first + kTokens), validation(first, first + 2 * config.block_size);
+  examples::Pretraining training(examples::GPT(config), examples::TextData(train, validation, config.block_size),
+                                 options);
+  constexpr int kSteps = 5;
+  for (int i = 0; i < kSteps; ++i) training.step();
+  for (auto _ : state) {
+    for (int i = 0; i < kSteps; ++i) training.step();
+  }
+  state.SetItemsProcessed(state.iterations() * kSteps * training.tokens_in_step());
+  state.counters["per_step"] =
+      benchmark::Counter(kSteps, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["peak_bytes"] = static_cast<double>(allocator(kCUDA).stats().max_allocated);
+}
 
 // Images of 224 x 224, in bfloat16 and channels_last.
 void resnet(benchmark::State& state, const char* arch) {
@@ -118,7 +164,7 @@ void in_milliseconds(benchmark::internal::Benchmark* one) {
   one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
 }
 BENCHMARK_CAPTURE(mnist, cpu, kCPU, false)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall)->Name("training/gpt")->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall, false)->Name("training/gpt")->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(mnist, cuda, kCUDA, false)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
     ->Name("cuda_training/mnist_graph")
@@ -127,6 +173,11 @@ BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
     ->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(resnet, resnet18, "resnet18")->Name("cuda_training/resnet18")->Arg(256)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(resnet, resnet50, "resnet50")->Name("cuda_training/resnet50")->Arg(128)->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt, cuda, kCUDA, kShakespeare, false)->Name("cuda_training/gpt_shakespeare")->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt, graph, kCUDA, kShakespeare, true)
+    ->Name("cuda_training/gpt_shakespeare_graph")
+    ->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt2, cuda, false)->Name("cuda_training/gpt2")->Arg(32)->Apply(in_milliseconds);
+BENCHMARK_CAPTURE(gpt2, graph, true)->Name("cuda_training/gpt2_graph")->Arg(32)->Apply(in_milliseconds);
 
 }  // namespace

@@ -45,6 +45,8 @@ class DeviceRuntime {
 
   virtual Stream current_stream(int device) = 0;
   virtual void set_current_stream(const Stream& stream) = 0;
+  // One of a few streams beside the default one, which are handed out in turn.
+  virtual Stream stream_from_pool(int device) = 0;
   virtual void synchronize(const Stream& stream) = 0;
   // Whether all its work is done.
   virtual bool query(const Stream& stream) = 0;

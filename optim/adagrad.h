@@ -15,17 +15,23 @@ struct AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
   RUSH_ARG(double, eps) = 1e-10;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
   double get_lr() const override { return lr(); }
   void set_lr(double value) override { lr(value); }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override { return {lr(), lr_decay(), eps(), weight_decay()}; }
   void visit(StateFields& fields) override;
 };
 
 struct AdagradParamState : public OptimizerCloneableParamState<AdagradParamState> {
   RUSH_ARG(int64_t, step) = 0;
   RUSH_ARG(Tensor, sum);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, step_counter);
 };
 
 // torch.optim.Adagrad: s <- s + g^2, p <- p - lr / (1 + (step - 1) lr_decay) g / (sqrt(s) + eps). Duchi, Hazan and
@@ -39,6 +45,7 @@ class Adagrad : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

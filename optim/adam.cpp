@@ -78,8 +78,11 @@ void BasicAdam<decoupled>::step_group(size_t group) {
     AdamParamState& state = state_of(state_[param.impl()], param, o.amsgrad());
     count_step(state, param, o.capturable());
     const auto add = [&](std::initializer_list<Tensor> states) {
-      if (o.capturable()) return lists.add(param, states, state.step_counter());
-      lists.add(param, states, state.step());
+      if (o.capturable()) {
+        lists.add(param, states, state.step_counter());
+      } else {
+        lists.add(param, states, state.step());
+      }
     };
     if (o.amsgrad()) {
       add({state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq()});

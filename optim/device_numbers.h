@@ -63,6 +63,8 @@ class CapturedStep final : public cuda::ReplayHook {
 void check_state_can_be_made();
 // A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
 Tensor make_device_counter(const Tensor& param, int64_t steps);
+// The same for a float64.
+Tensor make_device_number(const Tensor& param, double value);
 
 // A state's `step()` counts on the host, and `step_counter()`, where it is defined, on the device instead.
 // Counts a step, or makes sure that the device can.

@@ -1,21 +1,13 @@
 #include "optim/nadam.h"
 
-#include <cmath>
+#include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "optim/real_view.h"
+#include "core/ops/optim.h"
+#include "optim/device_numbers.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
-
-namespace {
-
-// The momentum of a step: it grows from beta1 / 2 to beta1.
-double momentum_at(double step, double beta1, double momentum_decay) {
-  return beta1 * (1 - 0.5 * std::pow(0.96, step * momentum_decay));
-}
-
-}  // namespace
 
 void NAdamOptions::check() const {
   check_not_negative("NAdam", "lr", lr());
@@ -23,6 +15,10 @@ void NAdamOptions::check() const {
   check_betas("NAdam", betas());
   check_not_negative("NAdam", "weight_decay", weight_decay());
   check_not_negative("NAdam", "momentum_decay", momentum_decay());
+}
+
+std::vector<double> NAdamOptions::device_numbers() const {
+  return {lr(), std::get<0>(betas()), std::get<1>(betas()), eps(), weight_decay(), momentum_decay()};
 }
 
 void NAdamOptions::visit(StateFields& fields) {
@@ -38,41 +34,71 @@ void NAdamOptions::visit(StateFields& fields) {
 void NAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                         const OptimizerOptions&) const {
   auto& state = state_in<NAdamParamState>(slot);
+  read_step_counter(state);
+  if (state.mu_product_counter().defined()) state.mu_product(state.mu_product_counter().item<double>());
   fields("step", state.step());
   fields("mu_product", state.mu_product());
   fields.tensor("exp_avg", state.exp_avg(), param);
   fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
 }
 
+namespace {
+
+// Where the product of the momenta is kept, as count_step does for the steps.
+void keep_mu_product(NAdamParamState& state, const Tensor& param, bool capturable) {
+  Tensor& counter = state.mu_product_counter();
+  if (capturable) {
+    if (!counter.defined()) counter = make_device_number(param, state.mu_product());
+  } else if (counter.defined()) {
+    state.mu_product(std::exchange(counter, Tensor()).item<double>());
+  }
+}
+
+}  // namespace
+
 Tensor NAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (const OptimizerParamGroup& group : param_groups_) {
-    const auto& o = static_cast<const NAdamOptions&>(group.options());
-    for (const Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& state = state_in<NAdamParamState>(state_[parameter.impl()]);
-      if (!state.exp_avg().defined()) state.exp_avg(zeros_like(parameter)).exp_avg_sq(zeros_like(parameter));
-      state.step(state.step() + 1);
+  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
+  return loss;
+}
 
-      const auto [beta1, beta2] = o.betas();
-      const Tensor param = real_view(parameter);
-      const Tensor grad = descent_gradient(parameter, o.decoupled_weight_decay() ? 0 : o.weight_decay(), o.maximize());
-      if (o.decoupled_weight_decay()) param.mul_(1 - o.lr() * o.weight_decay());
-      const auto step = static_cast<double>(state.step());
-      const double mu = momentum_at(step, beta1, o.momentum_decay());
-      const double next_mu = momentum_at(step + 1, beta1, o.momentum_decay());
-      state.mu_product(state.mu_product() * mu);
-
-      const Tensor exp_avg = real_view(state.exp_avg()), exp_avg_sq = real_view(state.exp_avg_sq());
-      exp_avg.lerp_(grad, 1 - beta1);
-      exp_avg_sq.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-      const Tensor scale = exp_avg_sq.div(1 - std::pow(beta2, step)).sqrt_().add_(o.eps());
-      param.addcdiv_(grad, scale, -o.lr() * (1 - mu) / (1 - state.mu_product()));
-      param.addcdiv_(exp_avg, scale, -o.lr() * next_mu / (1 - state.mu_product() * next_mu));
+void NAdam::step_group(size_t group) {
+  const auto& o = static_cast<const NAdamOptions&>(param_groups_[group].options());
+  const auto [beta1, beta2] = o.betas();
+  const NAdamStep step{
+      o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(), o.maximize()};
+  StepLists lists;
+  for (const Tensor& param : param_groups_[group].params()) {
+    if (!param.grad().defined()) continue;
+    auto& state = state_in<NAdamParamState>(state_[param.impl()]);
+    if (!state.exp_avg().defined()) {
+      check_state_can_be_made();
+      state.exp_avg(StepLists::zeros_like(param)).exp_avg_sq(StepLists::zeros_like(param));
+    }
+    keep_mu_product(state, param, o.capturable());
+    count_step(state, param, o.capturable());
+    if (o.capturable()) {
+      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step_counter())
+          .mu_product_counters.push_back(state.mu_product_counter());
+    } else {
+      state.mu_product(state.mu_product() * step.momentum_at(state.step()));
+      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step()).mu_products.push_back(state.mu_product());
     }
   }
-  return loss;
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    if (o.capturable()) {
+      const Device where = batch.params[0].device();
+      kernels::capturable_nadam(device, batch.params, batch.grads, batch.states[0], batch.states[1],
+                                batch.step_counters, batch.mu_product_counters, numbers_on_device(group, where),
+                                found_inf_on(where), step);
+      note_captured_step(batch.params,
+                         {batch.states[0], batch.states[1], batch.step_counters, batch.mu_product_counters});
+    } else {
+      kernels::fused_nadam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.steps,
+                           batch.mu_products, step);
+    }
+  });
 }
 
 }  // namespace rush::optim

@@ -20,6 +20,8 @@ struct NAdamOptions : public OptimizerCloneableOptions<NAdamOptions> {
   RUSH_ARG(bool, decoupled_weight_decay) = false;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
@@ -27,6 +29,8 @@ struct NAdamOptions : public OptimizerCloneableOptions<NAdamOptions> {
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
   void set_momentum(double value) override { std::get<0>(betas()) = value; }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override;
   void visit(StateFields& fields) override;
 };
 
@@ -36,6 +40,9 @@ struct NAdamParamState : public OptimizerCloneableParamState<NAdamParamState> {
   RUSH_ARG(double, mu_product) = 1;
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);
+  // Of a capturable optimiser only, and then the ones that count.
+  RUSH_ARG(Tensor, step_counter);
+  RUSH_ARG(Tensor, mu_product_counter);
 };
 
 // torch.optim.NAdam. T. Dozat, "Incorporating Nesterov momentum into Adam" (2016), algorithm 2.
@@ -48,6 +55,7 @@ class NAdam : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

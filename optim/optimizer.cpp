@@ -95,8 +95,8 @@ Tensor Optimizer::evaluate(const LossClosure& closure) const {
     RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
                      " is NaN");
     RUSH_CHECK(!capturing || param_groups_[i].options().get_capturable(),
-               "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of SGD, Adam, "
-               "AdamW, Adadelta)");
+               "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of all optimisers "
+               "but LBFGS)");
   }
   if (!closure) return {};
   const EnableGradGuard recording;

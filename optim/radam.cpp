@@ -1,10 +1,9 @@
 #include "optim/radam.h"
 
-#include <cmath>
-
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "optim/real_view.h"
+#include "core/ops/optim.h"
+#include "optim/device_numbers.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
 
@@ -13,6 +12,10 @@ void RAdamOptions::check() const {
   check_not_negative("RAdam", "eps", eps());
   check_betas("RAdam", betas());
   check_not_negative("RAdam", "weight_decay", weight_decay());
+}
+
+std::vector<double> RAdamOptions::device_numbers() const {
+  return {lr(), std::get<0>(betas()), std::get<1>(betas()), eps(), weight_decay()};
 }
 
 void RAdamOptions::visit(StateFields& fields) {
@@ -27,6 +30,7 @@ void RAdamOptions::visit(StateFields& fields) {
 void RAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                         const OptimizerOptions&) const {
   auto& state = state_in<RAdamParamState>(slot);
+  read_step_counter(state);
   fields("step", state.step());
   fields.tensor("exp_avg", state.exp_avg(), param);
   fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
@@ -35,38 +39,39 @@ void RAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState
 Tensor RAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (const OptimizerParamGroup& group : param_groups_) {
-    const auto& o = static_cast<const RAdamOptions&>(group.options());
-    for (const Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
-      auto& state = state_in<RAdamParamState>(state_[parameter.impl()]);
-      if (!state.exp_avg().defined()) state.exp_avg(zeros_like(parameter)).exp_avg_sq(zeros_like(parameter));
-      state.step(state.step() + 1);
+  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
+  return loss;
+}
 
-      const auto [beta1, beta2] = o.betas();
-      const Tensor param = real_view(parameter);
-      const Tensor grad = descent_gradient(parameter, o.decoupled_weight_decay() ? 0 : o.weight_decay(), o.maximize());
-      if (o.decoupled_weight_decay()) param.mul_(1 - o.lr() * o.weight_decay());
-      const Tensor exp_avg = real_view(state.exp_avg()), exp_avg_sq = real_view(state.exp_avg_sq());
-      exp_avg.lerp_(grad, 1 - beta1);
-      exp_avg_sq.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-
-      // The length of the simple moving average that has the variance of this exponential one: now, and in the end.
-      const auto step = static_cast<double>(state.step());
-      const double correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
-      const double last_length = 2 / (1 - beta2) - 1;
-      const double length = last_length - 2 * step * std::pow(beta2, step) / correction2;
-      if (length > 5) {
-        const double rectification =
-            std::sqrt((length - 4) * (length - 2) * last_length / ((last_length - 4) * (last_length - 2) * length));
-        param.addcdiv_(exp_avg, exp_avg_sq.sqrt().add_(o.eps()),
-                       -o.lr() * rectification * std::sqrt(correction2) / correction1);
-      } else {
-        param.add_(exp_avg, -o.lr() / correction1);
-      }
+void RAdam::step_group(size_t group) {
+  const auto& o = static_cast<const RAdamOptions&>(param_groups_[group].options());
+  StepLists lists;
+  for (const Tensor& param : param_groups_[group].params()) {
+    if (!param.grad().defined()) continue;
+    auto& state = state_in<RAdamParamState>(state_[param.impl()]);
+    if (!state.exp_avg().defined()) {
+      check_state_can_be_made();
+      state.exp_avg(StepLists::zeros_like(param)).exp_avg_sq(StepLists::zeros_like(param));
+    }
+    count_step(state, param, o.capturable());
+    if (o.capturable()) {
+      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step_counter());
+    } else {
+      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step());
     }
   }
-  return loss;
+  const auto [beta1, beta2] = o.betas();
+  const RAdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize()};
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    if (o.capturable()) {
+      const Device where = batch.params[0].device();
+      kernels::capturable_radam(device, batch.params, batch.grads, batch.states[0], batch.states[1],
+                                batch.step_counters, numbers_on_device(group, where), found_inf_on(where), step);
+      note_captured_step(batch.params, {batch.states[0], batch.states[1], batch.step_counters});
+    } else {
+      kernels::fused_radam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.steps, step);
+    }
+  });
 }
 
 }  // namespace rush::optim

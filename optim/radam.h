@@ -18,6 +18,8 @@ struct RAdamOptions : public OptimizerCloneableOptions<RAdamOptions> {
   RUSH_ARG(bool, decoupled_weight_decay) = false;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
@@ -25,6 +27,8 @@ struct RAdamOptions : public OptimizerCloneableOptions<RAdamOptions> {
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
   void set_momentum(double value) override { std::get<0>(betas()) = value; }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override;
   void visit(StateFields& fields) override;
 };
 
@@ -32,6 +36,8 @@ struct RAdamParamState : public OptimizerCloneableParamState<RAdamParamState> {
   RUSH_ARG(int64_t, step) = 0;
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, step_counter);
 };
 
 // torch.optim.RAdam. Liu et al., "On the variance of the adaptive learning rate and beyond" (2019), algorithm 2.
@@ -44,6 +50,7 @@ class RAdam : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

@@ -17,6 +17,8 @@ struct RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
   RUSH_ARG(bool, centered) = false;
   // Ascend instead.
   RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
 
  public:
   void check() const override;
@@ -24,6 +26,8 @@ struct RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
   void set_lr(double value) override { lr(value); }
   std::optional<double> get_momentum() const override { return momentum(); }
   void set_momentum(double value) override { momentum(value); }
+  bool get_capturable() const override { return capturable(); }
+  std::vector<double> device_numbers() const override { return {lr(), alpha(), eps(), weight_decay(), momentum()}; }
   void visit(StateFields& fields) override;
 };
 
@@ -34,6 +38,8 @@ struct RMSpropParamState : public OptimizerCloneableParamState<RMSpropParamState
   RUSH_ARG(Tensor, momentum_buffer);
   // If centered only.
   RUSH_ARG(Tensor, grad_avg);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, step_counter);
 };
 
 // torch.optim.RMSprop: v <- alpha v + (1 - alpha) g^2, p <- p - lr g / (sqrt(v) + eps). G. Hinton, "Neural networks for
@@ -48,6 +54,7 @@ class RMSprop : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
+  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

@@ -48,12 +48,17 @@ StepLists::Batch& StepLists::add_to_batch(const Tensor& param, std::initializer_
   return batch;
 }
 
-void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step, bool flag) {
-  add_to_batch(param, states, flag).steps.push_back(step);
+StepLists::Batch& StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step, bool flag) {
+  Batch& batch = add_to_batch(param, states, flag);
+  batch.steps.push_back(step);
+  return batch;
 }
 
-void StepLists::add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter) {
-  add_to_batch(param, states, false).step_counters.push_back(step_counter);
+StepLists::Batch& StepLists::add(const Tensor& param, std::initializer_list<Tensor> states,
+                                 const Tensor& step_counter) {
+  Batch& batch = add_to_batch(param, states, false);
+  batch.step_counters.push_back(step_counter);
+  return batch;
 }
 
 void StepLists::finish() {

@@ -16,14 +16,16 @@ class StepLists {
     std::vector<Tensor> params, grads;
     std::vector<Tensor> states[3];
     std::vector<int64_t> steps;
-    std::vector<Tensor> step_counters;  // on the device, of capturable optimisers
-    bool flag;                          // what else the members of a batch have in common
+    std::vector<double> mu_products;          // NAdam's
+    std::vector<Tensor> step_counters;        // on the device, of capturable optimisers
+    std::vector<Tensor> mu_product_counters;  // likewise
+    bool flag;                                // what else the members of a batch have in common
   };
 
-  // `states` have been made by like(param).
-  void add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step = 0, bool flag = false);
+  // `states` have been made by like(param). Returns the batch, until the next call.
+  Batch& add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step = 0, bool flag = false);
   // The same for a capturable optimiser.
-  void add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter);
+  Batch& add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter);
   // Calls kernel(device type, batch) for every batch. Its device is current meanwhile: these kernels are not called
   // through an operator, which would see to that.
   template <class Kernel>

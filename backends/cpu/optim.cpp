@@ -92,6 +92,24 @@ struct AdagradLoop {
   }
 };
 
+struct NAdamLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                  ArrayRef<double> mu_products, const NAdamStep& step) {
+    const auto step_of = [&](size_t i) { return functors::NAdam<opmath_t<T>>(step, steps[i], mu_products[i]); };
+    run_steps<T>(step_of, params, grads, means, squares);
+  }
+};
+
+struct RAdamLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                  const RAdamStep& step) {
+    const auto step_of = [&](size_t i) { return functors::RAdam<opmath_t<T>>(step, steps[i]); };
+    run_steps<T>(step_of, params, grads, means, squares);
+  }
+};
+
 void fused_sgd(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
   if (params.empty()) return;
   pick<SgdLoop>(RealFloatTypes(), params[0].scalar_type(), "SGD")(params, grads, buffers, step);
@@ -122,6 +140,19 @@ void fused_adagrad(TensorList params, TensorList grads, TensorList sums, ArrayRe
   pick<AdagradLoop>(RealFloatTypes(), params[0].scalar_type(), "Adagrad")(params, grads, sums, steps, step);
 }
 
+void fused_nadam(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                 ArrayRef<double> mu_products, const NAdamStep& step) {
+  if (params.empty()) return;
+  pick<NAdamLoop>(RealFloatTypes(), params[0].scalar_type(), "NAdam")(params, grads, means, squares, steps, mu_products,
+                                                                      step);
+}
+
+void fused_radam(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                 const RAdamStep& step) {
+  if (params.empty()) return;
+  pick<RAdamLoop>(RealFloatTypes(), params[0].scalar_type(), "RAdam")(params, grads, means, squares, steps, step);
+}
+
 }  // namespace
 
 void register_optim() {
@@ -130,6 +161,8 @@ void register_optim() {
   kernels::fused_adadelta.set(kCPU, fused_adadelta);
   kernels::fused_rmsprop.set(kCPU, fused_rmsprop);
   kernels::fused_adagrad.set(kCPU, fused_adagrad);
+  kernels::fused_nadam.set(kCPU, fused_nadam);
+  kernels::fused_radam.set(kCPU, fused_radam);
 }
 
 }  // namespace rush::cpu

@@ -11,6 +11,7 @@
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
+#include "backends/cuda/stream/stream.h"
 #include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
 #include "core/device_runtime.h"
@@ -106,6 +107,7 @@ class CudaRuntime final : public DeviceRuntime {
 
   Stream current_stream(int device) override { return {Device(kCUDA, device), thread_state.streams[device]}; }
   void set_current_stream(const Stream& stream) override { thread_state.streams[stream.device.index] = handle(stream); }
+  Stream stream_from_pool(int device) override { return getStreamFromPool(false, device).unwrap(); }
   void synchronize(const Stream& stream) override {
     check_not_capturing("waiting for a stream");
     const DeviceGuard guard(stream.device);

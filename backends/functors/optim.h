@@ -35,28 +35,46 @@ struct Sgd {
   }
 };
 
-// torch.optim.Adam and AdamW (Kingma and Ba, "Adam: a method for stochastic optimization", 2014; Loshchilov and Hutter,
-// "Decoupled weight decay regularization", 2017), with t steps taken:
-//   p <- p (1 - lr weight_decay)                  AdamW
-//   g <- +-g + weight_decay p                     Adam
+// What Adam and its kin share:
+//   p <- p (1 - lr weight_decay)                  where the weights decay by themselves (decoupled)
+//   g <- +-g + weight_decay p                     elsewhere
 //   m <- m + (1 - beta1) (g - m)
 //   v <- beta2 v + (1 - beta2) g^2
-//   p <- p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
-// AMSGrad (Reddi et al., "On the convergence of Adam and beyond", 2018) takes the largest v so far in the last line.
 template <class Math>
-struct Adam {
-  Math mean_weight, square_keep, square_weight, step_size, root_correction, eps, decay, l2, sign;
+struct AdamAverages {
+  Math mean_weight, square_keep, square_weight, decay, l2, sign;
 
-  RUSH_HD Adam(const AdamStep& s, int64_t step)
+  template <class Step>
+  RUSH_HD explicit AdamAverages(const Step& s)
       : mean_weight(static_cast<Math>(1 - s.beta1)),
         square_keep(static_cast<Math>(s.beta2)),
         square_weight(static_cast<Math>(1 - s.beta2)),
-        step_size(static_cast<Math>(s.lr / (1 - std::pow(s.beta1, static_cast<double>(step))))),
-        root_correction(static_cast<Math>(std::sqrt(1 - std::pow(s.beta2, static_cast<double>(step))))),
-        eps(static_cast<Math>(s.eps)),
         decay(static_cast<Math>(s.decoupled ? 1 - s.lr * s.weight_decay : 1)),
         l2(static_cast<Math>(s.decoupled ? 0 : s.weight_decay)),
         sign(s.maximize ? Math(-1) : Math(1)) {}
+
+  RUSH_HD void operator()(Math& p, Math& g, Math& m, Math& v) const {
+    p *= decay;
+    g = sign * g + l2 * p;
+    m += mean_weight * (g - m);
+    v = square_keep * v + square_weight * g * g;
+  }
+};
+
+// torch.optim.Adam and AdamW (Kingma and Ba, "Adam: a method for stochastic optimization", 2014; Loshchilov and Hutter,
+// "Decoupled weight decay regularization", 2017), with t steps taken:
+//   p <- p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
+// AMSGrad (Reddi et al., "On the convergence of Adam and beyond", 2018) takes the largest v so far.
+template <class Math>
+struct Adam {
+  AdamAverages<Math> update_averages;
+  Math step_size, root_correction, eps;
+
+  RUSH_HD Adam(const AdamStep& s, int64_t step)
+      : update_averages(s),
+        step_size(static_cast<Math>(s.lr / (1 - std::pow(s.beta1, static_cast<double>(step))))),
+        root_correction(static_cast<Math>(std::sqrt(1 - std::pow(s.beta2, static_cast<double>(step))))),
+        eps(static_cast<Math>(s.eps)) {}
 
   RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {
     update_averages(p, g, m, v);
@@ -70,12 +88,6 @@ struct Adam {
   }
 
  private:
-  RUSH_HD void update_averages(Math& p, Math g, Math& m, Math& v) const {
-    p *= decay;
-    g = sign * g + l2 * p;
-    m += mean_weight * (g - m);
-    v = square_keep * v + square_weight * g * g;
-  }
   RUSH_HD void move(Math& p, Math m, Math v) const { p -= step_size * m / (std::sqrt(v) / root_correction + eps); }
 };
 
@@ -118,7 +130,7 @@ struct RmsProp {
   Math lr, keep, weight, eps, weight_decay, momentum, sign;
   bool centered;
 
-  explicit RmsProp(const RmsPropStep& s)
+  RUSH_HD explicit RmsProp(const RmsPropStep& s)
       : lr(static_cast<Math>(s.lr)),
         keep(static_cast<Math>(s.alpha)),
         weight(static_cast<Math>(1 - s.alpha)),
@@ -182,7 +194,7 @@ template <class Math>
 struct Adagrad {
   Math lr, eps, weight_decay, sign;
 
-  Adagrad(const AdagradStep& s, int64_t step)
+  RUSH_HD Adagrad(const AdagradStep& s, int64_t step)
       : lr(static_cast<Math>(s.lr / (1 + static_cast<double>(step - 1) * s.lr_decay))),
         eps(static_cast<Math>(s.eps)),
         weight_decay(static_cast<Math>(s.weight_decay)),
@@ -192,6 +204,58 @@ struct Adagrad {
     g = sign * g + weight_decay * p;
     sum += g * g;
     p -= lr * (g / (std::sqrt(sum) + eps));
+  }
+};
+
+// torch.optim.NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016, algorithm 2), at step t, with the
+// momenta mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and the product P of mu_1 to mu_t:
+//   p <- p - lr ((1 - mu_t) / (1 - P) g + mu_t+1 / (1 - P mu_t+1) m) / (sqrt(v / (1 - beta2^t)) + eps)
+template <class Math>
+struct NAdam {
+  AdamAverages<Math> update_averages;
+  Math square_correction, grad_step, mean_step, eps;
+
+  RUSH_HD NAdam(const NAdamStep& s, int64_t step, double mu_product)
+      : update_averages(s),
+        square_correction(static_cast<Math>(1 - std::pow(s.beta2, static_cast<double>(step)))),
+        grad_step(static_cast<Math>(s.lr * (1 - s.momentum_at(step)) / (1 - mu_product))),
+        mean_step(static_cast<Math>(s.lr * s.momentum_at(step + 1) / (1 - mu_product * s.momentum_at(step + 1)))),
+        eps(static_cast<Math>(s.eps)) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {
+    update_averages(p, g, m, v);
+    const Math scale = std::sqrt(v / square_correction) + eps;
+    p -= grad_step * g / scale;
+    p -= mean_step * m / scale;
+  }
+};
+
+// torch.optim.RAdam (Liu et al., "On the variance of the adaptive learning rate and beyond", 2019, algorithm 2), at
+// step t; the length is that of the simple moving average that has the variance of this exponential one, and r
+// rectifies it:
+//   p <- p - lr r sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)     where the length is above 5
+//   p <- p - lr / (1 - beta1^t) m                                           before
+template <class Math>
+struct RAdam {
+  AdamAverages<Math> update_averages;
+  Math step_size, eps;
+  bool rectified;
+
+  RUSH_HD RAdam(const RAdamStep& s, int64_t step) : update_averages(s), eps(static_cast<Math>(s.eps)) {
+    const auto t = static_cast<double>(step);
+    const double keep = std::pow(s.beta2, t), correction1 = 1 - std::pow(s.beta1, t), correction2 = 1 - keep;
+    const double last = 2 / (1 - s.beta2) - 1;  // the length in the end
+    const double length = last - 2 * t * keep / correction2;
+    rectified = length > 5;
+    const double rectification =
+        rectified ? std::sqrt((length - 4) * (length - 2) * last / ((last - 4) * (last - 2) * length) * correction2)
+                  : 1;
+    step_size = static_cast<Math>(s.lr * rectification / correction1);
+  }
+
+  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {
+    update_averages(p, g, m, v);
+    p -= rectified ? step_size * m / (std::sqrt(v) + eps) : step_size * m;
   }
 };
 

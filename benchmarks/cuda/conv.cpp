@@ -1,6 +1,6 @@
 // The convolutions of ResNet-50 (He, Zhang, Ren and Sun, 2016, in torchvision's form, whose 3 x 3 convolutions have the
 // strides) on 64 images: each distinct one forward and both gradients, by the fastest of cuDNN's plans. The name says
-// all that benchmarks/peers/conv_torch.py needs to time PyTorch on the same:
+// all that benchmarks/peers/torch_kernels.py needs to time PyTorch on the same:
 //   cuda_conv/CHANNELSxSIZE_OUTPUTS_kKERNELsSTRIDE/DIRECTION/DTYPE/LAYOUT
 #include <string>
 

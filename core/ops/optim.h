@@ -1,5 +1,7 @@
 // The optimisers' steps as kernels: each updates a list of parameters and their state in one pass over memory.
 #pragma once
+#include <cmath>
+
 #include "core/dispatch/kernel.h"
 #include "core/macros.h"
 #include "core/tensor.h"
@@ -46,11 +48,53 @@ struct AdadeltaStep {
 struct RmsPropStep {
   double lr, alpha, eps, weight_decay, momentum;
   bool centered, maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    alpha = numbers[1];
+    eps = numbers[2];
+    weight_decay = numbers[3];
+    momentum = numbers[4];
+  }
 };
 
 struct AdagradStep {
   double lr, lr_decay, eps, weight_decay;
   bool maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    lr_decay = numbers[1];
+    eps = numbers[2];
+    weight_decay = numbers[3];
+  }
+};
+
+struct NAdamStep {
+  double lr, beta1, beta2, eps, weight_decay, momentum_decay;
+  bool decoupled, maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    beta1 = numbers[1];
+    beta2 = numbers[2];
+    eps = numbers[3];
+    weight_decay = numbers[4];
+    momentum_decay = numbers[5];
+  }
+  // mu: it grows from beta1 / 2 to beta1.
+  RUSH_HD double momentum_at(int64_t step) const {
+    return beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * momentum_decay));
+  }
+};
+
+struct RAdamStep {
+  double lr, beta1, beta2, eps, weight_decay;
+  bool decoupled, maximize;
+  RUSH_HD void take(const double* numbers) {
+    lr = numbers[0];
+    beta1 = numbers[1];
+    beta2 = numbers[2];
+    eps = numbers[3];
+    weight_decay = numbers[4];
+  }
 };
 
 namespace kernels {
@@ -73,6 +117,13 @@ inline constinit Kernel<void(TensorList params, TensorList grads, TensorList squ
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
                              const AdagradStep& step)>
     fused_adagrad{"fused_adagrad"};
+// `mu_products`: of the momenta of all steps that each parameter has taken, this one included.
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                             ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const NAdamStep& step)>
+    fused_nadam{"fused_nadam"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                             ArrayRef<int64_t> steps, const RAdamStep& step)>
+    fused_radam{"fused_radam"};
 
 // Steps whose numbers are read on the device when they run: Note [Capturable optimisers] in optim/device_numbers.h.
 // `numbers` are float64, in the order in which the step lists them; of those of `step` itself only whether there is a
@@ -89,6 +140,21 @@ inline constinit Kernel<void(TensorList params, TensorList grads, TensorList squ
                              TensorList steps, const Tensor& numbers, const Tensor& found_inf,
                              const AdadeltaStep& step)>
     capturable_adadelta{"capturable_adadelta"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList square_avgs, TensorList grad_avgs,
+                             TensorList momentum_buffers, TensorList steps, const Tensor& numbers,
+                             const Tensor& found_inf, const RmsPropStep& step)>
+    capturable_rmsprop{"capturable_rmsprop"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList sums, TensorList steps,
+                             const Tensor& numbers, const Tensor& found_inf, const AdagradStep& step)>
+    capturable_adagrad{"capturable_adagrad"};
+// `mu_products`: one float64 for each parameter, which is multiplied by the step's momentum.
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                             TensorList steps, TensorList mu_products, const Tensor& numbers, const Tensor& found_inf,
+                             const NAdamStep& step)>
+    capturable_nadam{"capturable_nadam"};
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                             TensorList steps, const Tensor& numbers, const Tensor& found_inf, const RAdamStep& step)>
+    capturable_radam{"capturable_radam"};
 
 }  // namespace kernels
 }  // namespace rush

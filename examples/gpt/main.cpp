@@ -10,6 +10,7 @@
 #include "examples/decay_groups.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
+#include "examples/late_numbers.h"
 #include "examples/options.h"
 #include "examples/precision.h"
 #include "examples/progress.h"
@@ -94,6 +95,7 @@ class Trainer {
     model_->to(device_);
     best_->to(device_);
     best_->eval();
+    data_.pin_batches(device_.is_cuda());
     if (!s_.graph) return;
     RUSH_CHECK_VALUE(device_.is_cuda(), "--graph needs --device cuda");
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
@@ -128,7 +130,10 @@ class Trainer {
       if (iteration_ % s_.eval_interval == 0) report(progress);
       const Tensor loss = step();
       ++iteration_;
-      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) last_loss_ = loss.item<double>();
+      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) losses_.push(loss);
+      while (const std::optional<Tensor> late = losses_.pop(iteration_ == s_.max_iters)) {
+        last_loss_ = late->item<double>();
+      }
       progress.update((iteration_ - first) * batch_tokens,
                       {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
       seconds_ = seconds_before + progress.elapsed();
@@ -202,7 +207,8 @@ class Trainer {
 
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
     const auto precision = precision_.scope();
-    return model->loss(batch.first.to(device_), batch.second.to(device_));
+    constexpr bool kNonBlocking = true;
+    return model->loss(batch.first.to(device_, kNonBlocking), batch.second.to(device_, kNonBlocking));
   }
 
   // Neither this nor what it calls waits for the device where the step is a graph.
@@ -285,6 +291,7 @@ class Trainer {
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
   std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  LateNumbers losses_{1};  // of every tenth iteration
   int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;
   double best_loss_ = 0;

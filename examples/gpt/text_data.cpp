@@ -108,8 +108,8 @@ TextData::TextData(std::vector<int32_t> train, std::vector<int32_t> validation, 
 
 TextData::Batch TextData::batch_at(Split split, const std::vector<int64_t>& starts) const {
   const auto batch_size = static_cast<int64_t>(starts.size());
-  Batch batch = {rush::empty({batch_size, block_size_}, rush::kLong),
-                 rush::empty({batch_size, block_size_}, rush::kLong)};
+  const auto options = rush::TensorOptions(rush::kLong).device(rush::kCPU).pinned_memory(pin_);
+  Batch batch = {rush::empty({batch_size, block_size_}, options), rush::empty({batch_size, block_size_}, options)};
   for (int64_t b = 0; b < batch_size; ++b) {
     const int32_t* from = tokens_[split].data() + starts[static_cast<size_t>(b)];
     std::copy_n(from, block_size_, batch.first.data_ptr<int64_t>() + b * block_size_);

@@ -47,6 +47,10 @@ class TextData {
   /// Throws rush::ValueError if either has fewer than block_size + 1 tokens.
   TextData(std::vector<int32_t> train, std::vector<int32_t> validation, int64_t block_size);
 
+  /// Whether batches come in pinned memory, which a GPU copies from while the host goes on; at first they do not.
+  /// Throws what rush::pin_memory does where there is no GPU.
+  void pin_batches(bool pin) { pin_ = pin; }
+
   enum Split { Train, Validation };
   using Batch = std::pair<rush::Tensor, rush::Tensor>;  // tokens (B, T), and those that follow them (B, T)
 
@@ -61,6 +65,7 @@ class TextData {
 
   std::vector<int32_t> tokens_[2];
   int64_t block_size_;
+  bool pin_ = false;
 };
 
 /// The mean of `loss` over `count` random batches, the same ones each time, so that one estimate compares with another.

@@ -1,11 +1,13 @@
 // Trains GPT-2 on a text and lets it write. The options have nanoGPT's names.
 #include <cstdio>
 #include <filesystem>
+#include <future>
 
 #include "examples/gpt2/pretraining.h"
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
 #include "examples/options.h"
+#include "examples/process_age.h"
 #include "examples/run_program.h"
 
 namespace examples {
@@ -56,6 +58,7 @@ struct Settings {
     options.add("--seed", &training.seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
+    options.add("--graph", &training.graph, "take the steps as a CUDA graph");
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.parse_or_exit(argc, argv);
@@ -82,7 +85,7 @@ TextData tokenize(const std::string& text, const Tokenizer& tokenizer, int64_t b
                   tokenizer.encode(std::string_view(text).substr(part)), block_size);
 }
 
-GPT make_model(const Settings& s, const Tokenizer& tokenizer) {
+GPTConfig make_config(const Settings& s, const Tokenizer& tokenizer) {
   GPTConfig config = s.model;
   config.vocab_size = tokenizer.size();
   if (s.has_weights()) config = read_gpt2_config(s.init_from, config);
@@ -90,9 +93,27 @@ GPT make_model(const Settings& s, const Tokenizer& tokenizer) {
                    " tokens, the vocabulary ", tokenizer.size());
   constexpr int64_t kAlignment = 64;  // 50257 -> 50304
   config.vocab_padding = (config.vocab_size + kAlignment - 1) / kAlignment * kAlignment - config.vocab_size;
+  return config;
+}
+
+// Made where it will be trained: a GPU draws a hundred million random numbers in no time.
+GPT make_model(const Settings& s, const GPTConfig& config, rush::Device device) {
+  const rush::Device before = rush::get_default_device();
+  rush::set_default_device(device);
   GPT model(config);
+  rush::set_default_device(before);
   if (s.has_weights()) load_gpt2_weights(*model, s.init_from);
   return model;
+}
+
+// Makes the context of a GPU, and the handle of its library for products, in a thread: it takes as long as reading
+// data.
+std::future<void> wake(rush::Device device) {
+  return std::async(device.is_cuda() ? std::launch::async : std::launch::deferred, [device] {
+    if (!device.is_cuda()) return;
+    const Tensor x = rush::ones({8, 8}, rush::TensorOptions(rush::kBFloat16).device(device));
+    rush::mm(x, x);
+  });
 }
 
 void save_checkpoint(Pretraining& run, const Settings& s) {
@@ -139,9 +160,11 @@ void train(Pretraining& run, const Settings& s) {
               static_cast<long long>(run.data().size(TextData::Validation)),
               static_cast<double>(run.model().parameter_count()) / 1e6, static_cast<long long>(run.tokens_in_step()));
   const double peak_flops = s.peak_flops > 0 ? s.peak_flops : known_peak_flops(run.device());
+  const int64_t first = run.iteration();
   while (run.iteration() < s.training.max_iters) {
     if (run.iteration() % s.eval_interval == 0) report(run, s);
     print_step(run, run.step(), peak_flops);
+    if (run.iteration() == first + 1) std::printf("the first step was done %.2f s after the start\n", process_age());
     if (run.iteration() % s.checkpoint_interval == 0 || run.iteration() == s.training.max_iters)
       save_checkpoint(run, s);
   }
@@ -161,18 +184,26 @@ std::string write(GPTImpl& model, const Tokenizer& tokenizer, const Settings& s)
   return tokenizer.decode({first + (s.prompt.empty() ? 1 : 0), first + all.numel()});
 }
 
+// What takes long before the first step happens side by side.
 void run(Settings settings) {
-  settings.training.device = rush::Device(settings.device);
+  const rush::Device device(settings.device);
+  settings.training.device = device;
+  std::future<void> awake = wake(device);
   const Tokenizer tokenizer = read_tokenizer(settings);
-  rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
-  GPT model = make_model(settings, tokenizer);
-  if (settings.training.max_iters == 0) {
-    model->to(settings.training.device);
-  } else {
+  const GPTConfig config = make_config(settings, tokenizer);
+  std::future<TextData> data;
+  if (settings.training.max_iters > 0) {
     const std::string path = find_text(settings.data);
     std::printf("training on %s\n", path.empty() ? "the project's own texts" : path.c_str());
+    data =
+        std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
+  }
+  awake.get();
+  rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
+  GPT model = make_model(settings, config, device);
+  if (data.valid()) {
     if (!settings.out_dir.empty()) std::filesystem::create_directories(settings.out_dir);
-    Pretraining run(model, tokenize(read_text(path), tokenizer, model->config().block_size), settings.training);
+    Pretraining run(model, data.get(), settings.training);
     begin(run, settings);
     train(run, settings);
   }

@@ -46,6 +46,10 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
                 WarmupCosine{options.warmup_iters, options.max_iters, options.min_lr / options.learning_rate}),
       best_loss_(std::numeric_limits<double>::infinity()) {
   model_->to(options.device);
+  data_.pin_batches(options.device.is_cuda());
+  if (!options.graph) return;
+  RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
+  graphed_step_.emplace([this](const Tensor& inputs, const Tensor& next) { return take_step(inputs, next); });
 }
 
 Tensor Pretraining::loss_of(const TextData::Batch& batch) {
@@ -53,14 +57,7 @@ Tensor Pretraining::loss_of(const TextData::Batch& batch) {
   return model_->loss(batch.first, batch.second);
 }
 
-StepReport Pretraining::step() {
-  const auto start = std::chrono::steady_clock::now();
-  StepReport report;
-  report.learning_rate = schedule_.get_last_lr()[0];
-  // All blocks of a step go to the device at once, before it has anything to do.
-  const auto [tokens, targets] =
-      data_.random_batch(TextData::Train, micro_batches_ * options_.batch_size, generator_);  // (N, T) each
-  const Tensor inputs = tokens.to(options_.device), next = targets.to(options_.device);
+Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
   optimizer_.zero_grad();
   Tensor total = rush::zeros({}, inputs.options().dtype(rush::kFloat32));
   for (int64_t i = 0; i < micro_batches_; ++i) {
@@ -72,13 +69,32 @@ StepReport Pretraining::step() {
     scaler_.scale(loss).backward();
   }
   scaler_.unscale_(optimizer_);
-  const double most = options_.grad_clip > 0 ? options_.grad_clip : std::numeric_limits<double>::infinity();
-  report.grad_norm = rush::nn::utils::clip_grad_norm_(model_->parameters(), most);
+  const std::vector<Tensor> parameters = model_->parameters();
+  std::vector<Tensor> gradients;
+  for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
+  const Tensor norm = rush::nn::utils::get_total_norm(gradients);
+  if (options_.grad_clip > 0) rush::nn::utils::clip_grads_with_norm_(parameters, options_.grad_clip, norm);
   scaler_.step(optimizer_);
   scaler_.update();
+  return rush::stack({total, norm.to(rush::kFloat32)});
+}
+
+StepReport Pretraining::step() {
+  const auto start = std::chrono::steady_clock::now();
+  StepReport report;
+  report.learning_rate = schedule_.get_last_lr()[0];
+  // All blocks of a step go to the device at once, before it has anything to do.
+  const auto [tokens, targets] =
+      data_.random_batch(TextData::Train, micro_batches_ * options_.batch_size, generator_);  // (N, T) each
+  const bool non_blocking = true;
+  const Tensor result =
+      (graphed_step_ ? (*graphed_step_)(tokens, targets)
+                     : take_step(tokens.to(options_.device, non_blocking), targets.to(options_.device, non_blocking)))
+          .cpu();  // waits
   schedule_.step();
   ++iteration_;
-  report.loss = total.item<double>();  // waits
+  report.loss = result[0].item<double>();
+  report.grad_norm = result[1].item<double>();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

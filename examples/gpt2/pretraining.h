@@ -1,6 +1,8 @@
 // Trains a GPT-2 on a text's tokens and counts what it costs.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "examples/gpt/gpt.h"
@@ -19,9 +21,10 @@ struct PretrainingOptions {
   int64_t seed = 1337;
   rush::Device device = rush::kCPU;
   std::string dtype = "float32";  // one of Precision::names
+  bool graph = false;             // steps, with all of their micro-batches, are a CUDA graph
 
   rush::optim::AdamWOptions adamw() const {
-    return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay);
+    return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay).capturable(graph);
   }
 };
 
@@ -46,7 +49,8 @@ double known_peak_flops(rush::Device device);
 
 class Pretraining {
  public:
-  /// Trains `model`, which moves to the device. Throws rush::ValueError as micro_batches does.
+  /// Trains `model`, which moves to the device. Throws rush::ValueError as micro_batches does, and for a graph that is
+  /// not on a GPU.
   Pretraining(GPT model, TextData data, const PretrainingOptions& options);
 
   /// Averages the gradients over the micro-batches of a step and lets AdamW take it. Waits for the device.
@@ -67,6 +71,9 @@ class Pretraining {
 
  private:
   rush::Tensor loss_of(const TextData::Batch& batch);
+  // Takes a step on all blocks (N, T) of its micro-batches, and gives its loss and the gradient's norm before it was
+  // clipped, both on the device. Does not wait.
+  rush::Tensor take_step(const rush::Tensor& inputs, const rush::Tensor& next);
 
   PretrainingOptions options_;
   GPT model_;
@@ -77,6 +84,8 @@ class Pretraining {
   rush::Generator generator_;  // of batches
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
+  using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
+  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
   int64_t iteration_ = 0;
   double best_loss_;
 };

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "examples/mnist/png.h"
+#include "examples/png.h"
 #include "examples/mnist/report_page.h"
 #include "examples/mnist/synthetic_digits.h"
 

@@ -38,8 +38,11 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
       options_(options),
       steps_per_epoch_(digits.train.size() / options.batch_size),
       loader_(data::make_data_loader<data::samplers::RandomSampler>(
-          data::datasets::TensorPairDataset(digits.train.images, digits.train.targets).map(data::transforms::Stack<>()),
+          data::datasets::TensorPairDataset(digits.train.images, digits.train.targets)
+              .map(data::transforms::Stack<>())
+              .map(data::transforms::PinMemory<>()),
           data::DataLoaderOptions(static_cast<size_t>(options.batch_size)).workers(1).drop_last(true))),
+      batches_(*loader_, options.device),
       precision_(options.dtype, options.device),
       scaler_(precision_.scaler()),
       optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr).capturable(options.graph)),
@@ -56,21 +59,19 @@ void Trainer::run_epoch() {
   const double seconds_before = history_.seconds;
   Progress progress(rush::str("epoch ", epoch_ + 1, "/", options_.epochs),
                     (steps_per_epoch_ - before) * options_.batch_size, "images");
-  double loss = 0, accuracy = 0;
+  Shown shown;
   int64_t steps = 0;
-  for (const auto& batch : *loader_) {
-    const Step step = learn(batch.data.to(options_.device), batch.target.to(options_.device));
+  for (const auto& batch : batches_) {
+    learn(batch.data, batch.target);
+    note_results(shown, /*all=*/false);
     ++steps;
-    const double x = steps_to_epochs(history_.train_loss.size() + 1);
-    history_.train_loss.push_back({x, step.loss});
-    history_.train_accuracy.push_back({x, step.accuracy});
-    const double weight = 1 / std::min(static_cast<double>(steps), kShownSteps);
-    loss += weight * (step.loss - loss);
-    accuracy += weight * (step.accuracy - accuracy);
-    progress.update(steps * options_.batch_size, {{"loss", loss}, {"accuracy", accuracy}});
+    progress.update(steps * options_.batch_size, {{"loss", shown.loss}, {"accuracy", shown.accuracy}});
     history_.seconds = seconds_before + progress.elapsed();
-    if ((before + steps) % options_.checkpoint_interval == 0) save_checkpoint();
+    if ((before + steps) % options_.checkpoint_interval != 0) continue;
+    note_results(shown, /*all=*/true);
+    save_checkpoint();
   }
+  note_results(shown, /*all=*/true);
   progress.finish();
 
   const Evaluation test = evaluate();
@@ -92,7 +93,7 @@ rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
   all.expect("dtype", options_.dtype);
   all.expect("digits", rush::str(digits_.train.size(), " with checksum ", sum.value()));
   all.add("net", net_).add("optimizer", optimizer_).add("schedule", schedule_);
-  all.add("scaler", scaler_).add("random", rush::default_generator()).add("loader", *loader_).add("epoch", epoch_);
+  all.add("scaler", scaler_).add("random", rush::default_generator()).add("loader", batches_).add("epoch", epoch_);
   all.add("train_loss", values[0]).add("train_accuracy", values[1]);
   all.add("test_loss", values[2]).add("test_accuracy", values[3]).add("seconds", history_.seconds);
   return all;
@@ -139,11 +140,22 @@ Tensor Trainer::take_step(const Tensor& images, const Tensor& targets) {
   return rush::stack({loss.detach().to(rush::kFloat32), share_right(scores, targets)});
 }
 
-Trainer::Step Trainer::learn(const Tensor& images, const Tensor& targets) {
+void Trainer::learn(const Tensor& images, const Tensor& targets) {
   const Tensor moved = shifted(images);  // by numbers of the host's, so not a part of the graph
-  const Tensor done = (graphed_step_ ? (*graphed_step_)(moved, targets) : take_step(moved, targets)).cpu();
+  results_.push(graphed_step_ ? (*graphed_step_)(moved, targets) : take_step(moved, targets));
   schedule_.step();
-  return {done[0].item<double>(), done[1].item<double>()};
+}
+
+void Trainer::note_results(Shown& shown, bool all) {
+  while (const std::optional<Tensor> step = results_.pop(all)) {
+    const double loss = (*step)[0].item<double>(), accuracy = (*step)[1].item<double>();
+    const double x = steps_to_epochs(history_.train_loss.size() + 1);
+    history_.train_loss.push_back({x, loss});
+    history_.train_accuracy.push_back({x, accuracy});
+    const double weight = 1 / std::min(static_cast<double>(++shown.steps), kShownSteps);
+    shown.loss += weight * (loss - shown.loss);
+    shown.accuracy += weight * (accuracy - shown.accuracy);
+  }
 }
 
 Evaluation Trainer::evaluate() {

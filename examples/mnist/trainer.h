@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/late_numbers.h"
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/net.h"
 #include "examples/precision.h"
@@ -65,14 +66,18 @@ class Trainer {
   void save(const std::string& path) const;
 
  private:
-  using Dataset =
+  using Stacked =
       rush::data::datasets::MapDataset<rush::data::datasets::TensorPairDataset, rush::data::transforms::Stack<>>;
+  using Dataset = rush::data::datasets::MapDataset<Stacked, rush::data::transforms::PinMemory<>>;
   using Loader = rush::data::DataLoader<Dataset, rush::data::samplers::RandomSampler>;
 
-  struct Step {
-    double loss, accuracy;
+  void learn(const rush::Tensor& images, const rush::Tensor& targets);
+  // What a step's numbers add to the history; `shown` are the bar's.
+  struct Shown {
+    double loss = 0, accuracy = 0;
+    int64_t steps = 0;
   };
-  Step learn(const rush::Tensor& images, const rush::Tensor& targets);
+  void note_results(Shown& shown, bool all);
   // One step of the training; the loss and the share of the digits that were right, on the device.
   rush::Tensor take_step(const rush::Tensor& images, const rush::Tensor& targets);
   // All that a run consists of. The history's numbers stand in `values` meanwhile.
@@ -86,6 +91,7 @@ class Trainer {
   TrainerOptions options_;
   int64_t steps_per_epoch_;
   std::unique_ptr<Loader> loader_;
+  rush::data::DevicePrefetcher<Loader> batches_;
   Net net_;
   Precision precision_;
   rush::amp::GradScaler scaler_;
@@ -93,6 +99,7 @@ class Trainer {
   rush::optim::OneCycleLR schedule_;
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
   std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  LateNumbers results_;  // loss and accuracy of each step
   History history_;
   int64_t epoch_ = 0;
 };

@@ -1,5 +1,6 @@
 // DataLoader: goes through a dataset in batches, which threads load ahead of the caller.
 #pragma once
+#include <deque>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -25,8 +26,9 @@ namespace rush::data {
 // Workers run ahead of the caller, and the sampler ahead of them. So the state dict holds the sampler's place and the
 // requests that were drawn from it but whose batches the caller has not got: a loader that is given the dict asks for
 // these first. That holds also where batches come out of order. Within the loop's body the present batch counts as
-// handed out. A stateful dataset is itself the place, and then batches must not be on their way: its loader can be
-// saved between epochs, and within one only if it has no workers.
+// handed out; who takes batches before they are wanted says how many these are (DevicePrefetcher). A stateful dataset
+// is itself the place, and then batches must not be on their way: its loader can be saved between epochs, and within
+// one only if it has no workers.
 template <class Dataset, class Sampler>
 class DataLoader {
  public:
@@ -85,16 +87,22 @@ class DataLoader {
 
   const DataLoaderOptions& options() const noexcept { return options_; }
   const Dataset& dataset() const noexcept { return *dataset_; }
+  static constexpr size_t kMostUnused = 8;
   // Ends the threads. The loader cannot be used afterwards unless it has none.
   void join() { pool_.reset(); }
 
-  // The position, see Note [The loader's position]. Throws NotImplementedError if the sampler or the dataset has no
-  // state dict, Error where the note says so.
-  StateDict state_dict() {
+  // The position, see Note [The loader's position], as if the last `unused` batches, at most kMostUnused, had not been
+  // handed out. Throws NotImplementedError if the sampler or the dataset has no state dict, Error where the note says
+  // so.
+  StateDict state_dict(size_t unused = 0) {
+    RUSH_CHECK_VALUE(unused <= handed_out_.size(), "DataLoader::state_dict: ", unused,
+                     " batches cannot be taken back, ", handed_out_.size(), " can");
     Position position = position_;
-    std::vector<Job> in_flight;  // drawn before those that are still pending
-    for (const auto& [number, job] : in_flight_) in_flight.push_back(job);
-    position.pending.insert(position.pending.begin(), in_flight.begin(), in_flight.end());
+    if (unused > 0) position.in_epoch = true;
+    // Drawn before those that are still pending.
+    std::vector<Job> drawn(handed_out_.end() - static_cast<std::ptrdiff_t>(unused), handed_out_.end());
+    for (const auto& [number, job] : in_flight_) drawn.push_back(job);
+    position.pending.insert(position.pending.begin(), drawn.begin(), drawn.end());
     RUSH_CHECK(!kStateful || position.pending.empty(),
                "DataLoader::state_dict: workers have loaded ahead in a stateful dataset; save between epochs, or load "
                "without workers");
@@ -160,6 +168,7 @@ class DataLoader {
   void abandon_epoch() {
     if (pool_) pool_->clear();
     in_flight_.clear();
+    handed_out_.clear();
     exhausted_ = false;
   }
 
@@ -193,7 +202,13 @@ class DataLoader {
     RUSH_CHECK(options_.workers() == 0, "DataLoader: it was joined");
     std::optional<Job> job = next_job();
     if (!job) return std::nullopt;
+    note_handed_out(*job);
     return load(*dataset_, *job, std::nullopt);
+  }
+
+  void note_handed_out(const Job& job) {
+    handed_out_.push_back(job);
+    if (handed_out_.size() > kMostUnused) handed_out_.pop_front();
   }
 
   std::optional<Loaded> load_in_workers() {
@@ -206,6 +221,7 @@ class DataLoader {
     auto outcome = pool_->pop(options_.enforce_ordering(), options_.timeout());
     RUSH_CHECK_AS(TimeoutError, outcome, "DataLoader (batch size ", options_.batch_size(), "): none of its ",
                   options_.workers(), " workers delivered a batch within ", options_.timeout()->count(), " ms");
+    note_handed_out(in_flight_.at(outcome->number));
     in_flight_.erase(outcome->number);
     if (outcome->failure) detail::throw_worker_exception(outcome->failure);
     return std::move(outcome->result);
@@ -256,6 +272,7 @@ class DataLoader {
   DataLoaderOptions options_;
   Position position_;
   std::map<uint64_t, Job> in_flight_;  // by the pool's number: what was pushed and not popped
+  std::deque<Job> handed_out_;         // the last ones
   bool exhausted_ = false;             // nothing more to be asked for in this epoch
   bool resuming_ = false;              // the next `begin` goes on
   std::unique_ptr<Pool> pool_;

@@ -60,6 +60,19 @@ TEST_CASE("fused steps of many tensors are the CPU's" * doctest::skip(!cuda::is_
     run([](DeviceType device, const std::vector<Tensors>& l) {
       kernels::fused_adadelta(device, l[0], l[1], l[3], l[4], AdadeltaStep{1, 0.9, 1e-6, 0.01, false});
     });
+    const std::vector<double> mu_products(150, 0.1);
+    for (const bool decoupled : {false, true}) {
+      run([&](DeviceType device, const std::vector<Tensors>& l) {
+        kernels::fused_nadam(device, l[0], l[1], l[2], l[3], steps, mu_products,
+                             NAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, 4e-3, decoupled, !decoupled});
+      });
+    }
+    for (const int64_t taken : {3, 30}) {  // before and after it rectifies
+      run([&](DeviceType device, const std::vector<Tensors>& l) {
+        kernels::fused_radam(device, l[0], l[1], l[2], l[3], std::vector<int64_t>(150, taken),
+                             RAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, false, false});
+      });
+    }
     for (const double momentum : {0.0, 0.9}) {
       for (const bool centered : {false, true}) {
         run([&](DeviceType device, const std::vector<Tensors>& l) {

@@ -92,6 +92,32 @@ TEST_CASE("a position that was loaded can be saved again before a batch is taken
   CHECK(epoch(*third) == rest);
 }
 
+TEST_CASE("batches that were handed out too early are loaded again") {
+  for (const size_t workers : {0, 2}) {
+    for (size_t taken = 2; taken <= 6; ++taken) {
+      for (size_t unused = 0; unused <= taken; ++unused) {
+        CAPTURE(taken);
+        CAPTURE(unused);
+        const auto loader = loader_of(workers, 1), other = loader_of(0, 99);
+        Batches all;
+        StateDict state;
+        for (auto& batch : *loader) {
+          all.push_back(batch);
+          if (all.size() == taken) state = loader->state_dict(unused);
+        }
+        // After the last batch the epoch counts as over only if it was used.
+        if (taken == 6) state = loader->state_dict(unused);
+        other->load_state_dict(state);
+        const Batches rest(all.begin() + static_cast<std::ptrdiff_t>(taken - unused), all.end());
+        if (!rest.empty()) CHECK(epoch(*other) == rest);
+        CHECK(epoch(*other) == epoch(*loader));
+      }
+    }
+  }
+  const auto loader = loader_of(0, 1);
+  CHECK_THROWS_AS(loader->state_dict(1), ValueError);
+}
+
 TEST_CASE("between epochs, the state is that of the sampler") {
   const auto loader = loader_of(2, 1), other = loader_of(0, 2);
   for (int repeat = 0; repeat < 2; ++repeat) {

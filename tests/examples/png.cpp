@@ -1,4 +1,4 @@
-#include "examples/mnist/png.h"
+#include "examples/png.h"
 
 #include <doctest/doctest.h>
 #include <zlib.h>

@@ -1,4 +1,4 @@
-// The steps of SGD and Adam: one launch for many parameters.
+// The steps of SGD, Adam, NAdam and RAdam: one launch for many parameters.
 #include "core/ops/optim.h"
 
 #include "backends/cuda/kernels/many_tensors.h"
@@ -44,6 +44,24 @@ struct AdamLoop {
   }
 };
 
+struct NAdamLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                  ArrayRef<double> mu_products, const NAdamStep& step) {
+    const auto step_of = [&](size_t i) { return functors::NAdam<opmath_t<T>>(step, steps[i], mu_products[i]); };
+    launch_steps<T>("NAdam", step_of, params, grads, means, squares);
+  }
+};
+
+struct RAdamLoop {
+  template <class T>
+  static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                  const RAdamStep& step) {
+    const auto step_of = [&](size_t i) { return functors::RAdam<opmath_t<T>>(step, steps[i]); };
+    launch_steps<T>("RAdam", step_of, params, grads, means, squares);
+  }
+};
+
 void fused_sgd(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
   if (params.empty()) return;
   pick<SgdLoop>(RealFloatTypes(), params[0].scalar_type(), "SGD")(params, grads, buffers, step);
@@ -56,11 +74,26 @@ void fused_adam(TensorList params, TensorList grads, TensorList means, TensorLis
                                                                     step);
 }
 
+void fused_nadam(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                 ArrayRef<double> mu_products, const NAdamStep& step) {
+  if (params.empty()) return;
+  pick<NAdamLoop>(RealFloatTypes(), params[0].scalar_type(), "NAdam")(params, grads, means, squares, steps, mu_products,
+                                                                      step);
+}
+
+void fused_radam(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
+                 const RAdamStep& step) {
+  if (params.empty()) return;
+  pick<RAdamLoop>(RealFloatTypes(), params[0].scalar_type(), "RAdam")(params, grads, means, squares, steps, step);
+}
+
 }  // namespace
 
 void register_optim() {
   kernels::fused_sgd.set(kCUDA, fused_sgd);
   kernels::fused_adam.set(kCUDA, fused_adam);
+  kernels::fused_nadam.set(kCUDA, fused_nadam);
+  kernels::fused_radam.set(kCUDA, fused_radam);
 }
 
 }  // namespace rush::cuda

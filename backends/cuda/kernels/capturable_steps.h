@@ -1,0 +1,88 @@
+// Steps of optimisers with numbers that lie on the device: Note [Capturable optimisers].
+#pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "backends/cuda/kernels/many_tensors.h"
+#include "backends/cuda/kernels/optional_data.h"
+#include "backends/cuda/memory/scratch.h"
+
+namespace rush::cuda {
+
+void register_capturable_adaptive_optim();
+
+// Makes the functor of a parameter's step number t from the numbers of its group. Others like it, for functors that
+// need more, may change what `mu_product` points at, which is null for all but NAdam.
+template <class Made, class Step>
+struct MakeFunctor {
+  using Functor = Made;
+  Step step;
+  __device__ Functor operator()(const double* numbers, int64_t t, double* /*mu_product*/) const {
+    Step now = step;
+    now.take(numbers);
+    if constexpr (std::is_constructible_v<Functor, const Step&, int64_t>) {
+      return Functor(now, t);
+    } else {
+      return Functor(now);
+    }
+  }
+};
+
+// What the parameters of one launch count on the device.
+struct Counters {
+  static constexpr int kMost = 240;  // 3,840 of the 4,096 bytes of a launch's arguments
+  int64_t* steps[kMost];
+  double* mu_products[kMost];
+};
+
+// A thread a parameter: counts its step and makes its functor.
+template <class Make>
+__global__ void make_functors(const __grid_constant__ Counters counters, int n, const double* numbers,
+                              const float* found_inf, Make make, typename Make::Functor* made) {
+  static_assert(sizeof(Counters) + sizeof(Make) + 40 <= 4096);
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= n || (found_inf && *found_inf != 0)) return;
+  made[i] = make(numbers, ++*counters.steps[i], counters.mu_products[i]);
+}
+
+// A functor for each of `steps`, in memory of the current stream. `mu_products` may be empty.
+template <class Make>
+Scratch functors_for(const char* op, TensorList steps, TensorList mu_products, const Tensor& numbers,
+                     const float* found_inf, const Make& make) {
+  using Functor = typename Make::Functor;
+  Scratch made(steps.size() * sizeof(Functor));
+  for (size_t begin = 0; begin < steps.size(); begin += Counters::kMost) {
+    const size_t n = std::min(steps.size() - begin, static_cast<size_t>(Counters::kMost));
+    Counters counters{};
+    for (size_t i = 0; i < n; ++i) {
+      counters.steps[i] = steps[begin + i].data_ptr<int64_t>();
+      if (!mu_products.empty()) counters.mu_products[i] = mu_products[begin + i].data_ptr<double>();
+    }
+    const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
+    make_functors<<<blocks, kThreads, 0, current_stream()>>>(counters, static_cast<int>(n), numbers.data_ptr<double>(),
+                                                             found_inf, make, made.as<Functor>() + begin);
+    RUSH_CUDA_LAUNCHED(op);
+  }
+  return made;
+}
+
+// What a capturable step counts, and what it depends on.
+struct DeviceStep {
+  TensorList steps;
+  const Tensor& numbers;
+  const Tensor& found_inf;
+  TensorList mu_products = {};
+};
+
+// Takes the steps of `make` on tensors number i of all lists.
+template <class T, class Make, class... States>
+void take_steps(const char* op, const DeviceStep& on_device, const Make& make, TensorList params, TensorList grads,
+                const States&... states) {
+  using Functor = typename Make::Functor;
+  const float* found = data_or_null<float>(on_device.found_inf);
+  const Scratch made = functors_for(op, on_device.steps, on_device.mu_products, on_device.numbers, found, make);
+  const auto step_of = [&](size_t i) { return OnDevice<Functor>{made.as<Functor>() + i, found}; };
+  launch_steps<T>(op, step_of, params, grads, states...);
+}
+
+}  // namespace rush::cuda

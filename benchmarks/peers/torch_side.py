@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""PyTorch's side of the benchmarks, a process that compare.py asks: a name of a workload on each line of its input, a
+measurement as a line of JSON on its output. The first line says what it runs on. What was prepared last is kept, so that
+a net is compiled once for all rounds.
+
+usage: torch_side.py [THREADS]
+"""
+import json
+import os
+import sys
+
+import torch
+
+import torch_kernels  # noqa: F401, registers workloads
+import torch_training  # noqa: F401
+from torch_timing import prepare
+
+
+class Prepared:
+    """The workload that was asked for last."""
+
+    def __init__(self):
+        self.name, self.measure = None, None
+
+    def answer(self, name):
+        try:
+            if name != self.name:
+                self.name, self.measure = None, None  # frees its memory first
+                torch.compiler.reset()
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+                torch.manual_seed(0)
+                self.measure = prepare(name)
+                self.name = name
+            return self.measure()
+        except Exception as error:  # a row that cannot be measured must not end the others
+            lines = str(error).splitlines()
+            return {"error": f"{type(error).__name__}: {lines[0] if lines else ''}"}
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print goes to stderr
+    if len(sys.argv) > 1:
+        torch.set_num_threads(int(sys.argv[1]))
+    has_gpu = torch.cuda.is_available()
+    hello = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name() if has_gpu else None}
+    print(json.dumps(hello), file=answers)
+    workloads = Prepared()
+    for line in sys.stdin:
+        print(json.dumps(workloads.answer(line.strip())), file=answers)
+
+
+if __name__ == "__main__":
+    main()

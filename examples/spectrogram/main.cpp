@@ -1,0 +1,70 @@
+// `./rush spectrogram`: learns to tell generated sounds apart by their mel spectrograms, and draws one of each kind.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/io/atomic_file.h"
+#include "examples/options.h"
+#include "examples/run_program.h"
+#include "examples/spectrogram/classifier.h"
+
+namespace examples {
+namespace {
+
+struct Settings {
+  std::string device = "cpu", out_dir = "out/spectrogram";
+  int64_t steps = 150, sounds = 16, test_sounds = 200, seed = 1;
+  double learning_rate = 1e-2;
+
+  void parse(int argc, char** argv) {
+    Options options("spectrogram", "Learns to tell generated sounds apart by their spectrograms, and draws these.");
+    options.add("--steps", &steps, "to train", 1, 1 << 20);
+    options.add("--sounds", &sounds, "of each kind in a step", 1, 1 << 12);
+    options.add("--test_sounds", &test_sounds, "of each kind to test with", 1, 1 << 12);
+    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9);
+    options.add("--device", &device, "cpu or cuda");
+    options.add("--seed", &seed, "of weights and sounds", 0);
+    options.add("--out_dir", &out_dir, "folder for the picture; empty: none");
+    options.parse_or_exit(argc, argv);
+  }
+};
+
+void write_picture(const SoundClassifier& classifier, const Settings& s) {
+  std::filesystem::create_directories(s.out_dir);
+  const std::string path = s.out_dir + "/sounds.png";
+  const Sounds one_each = make_sounds(1, rush::Device(s.device));
+  rush::io::write_file_atomically(path, draw(classifier.spectrogram()(one_each.signals)));
+  std::printf("%s: from the top", path.c_str());
+  for (const char* name : kSoundNames) std::printf(" %s", name);
+  std::printf("\n");
+}
+
+void run(const Settings& s) {
+  rush::manual_seed(static_cast<uint64_t>(s.seed));
+  SoundClassifier classifier(rush::Device(s.device), s.learning_rate, s.steps);
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int64_t kReports = 5;
+  for (int64_t i = 1; i <= s.steps; ++i) {
+    const rush::Tensor loss = classifier.step(s.sounds);
+    if (i % std::max<int64_t>(1, s.steps / kReports) != 0) continue;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    std::printf("step %lld: loss %.4f, %.1f s\n", static_cast<long long>(i), loss.item<double>(), elapsed.count());
+    std::fflush(stdout);
+  }
+  const rush::Tensor confusion = classifier.confusion(s.test_sounds);
+  for (size_t kind = 0; kind < kSoundNames.size(); ++kind) {
+    const auto k = static_cast<int64_t>(kind);
+    std::printf("%-8s %5.1f %% right\n", kSoundNames[kind], 100 * confusion[k][k].item<double>());
+  }
+  std::printf("accuracy %.4f\n", confusion.diagonal().mean().item<double>());
+  if (!s.out_dir.empty()) write_picture(classifier, s);
+}
+
+}  // namespace
+}  // namespace examples
+
+int main(int argc, char** argv) {
+  examples::Settings settings;
+  settings.parse(argc, argv);
+  return examples::run_program("spectrogram", [&] { examples::run(settings); });
+}
