@@ -63,6 +63,7 @@
 #include "core/ops/signal.h"
 #include "core/ops/softmax.h"
 #include "core/ops/sort.h"
+#include "core/ops/sparse.h"
 #include "core/ops/statistics.h"
 #include "core/ops/stft.h"
 #include "core/ops/ternary.h"

@@ -4,6 +4,7 @@
 #include "autograd/meta.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
+#include "core/ops/sparse_parts.h"
 
 namespace rush {
 
@@ -13,6 +14,14 @@ namespace {
 Tensor copy_for(const Tensor& leaf, const Tensor& grad) {
   const MemoryFormat format = leaf.suggest_memory_format();
   return grad.clone(format == MemoryFormat::Contiguous ? MemoryFormat::Preserve : format);
+}
+
+// Whether nobody else can see a gradient that the engine hands over: it need not be copied. One that is expanded, or
+// shared with another leaf, must be.
+bool is_own(const Tensor& grad) {
+  if (grad.use_count() > 2 || grad.storage().use_count() != 1) return false;
+  if (grad.layout() == kStrided) return grad.is_non_overlapping_and_dense();
+  return native::stored_values(grad).storage().use_count() == 1;
 }
 
 }  // namespace
@@ -37,13 +46,10 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
   const std::lock_guard lock(mutex_);
   Tensor& total = variable.mutable_grad();
   if (!total.defined()) {
-    // Nobody else can see a gradient that only the engine holds, so it need not be copied. One that is expanded, or
-    // shared with another leaf, must be.
-    const bool own = !GradMode::is_enabled() && grad.use_count() <= 2 && grad.storage().use_count() == 1 &&
-                     grad.is_non_overlapping_and_dense();
+    const bool own = !GradMode::is_enabled() && is_own(grad);
     total = own ? grad.detach() : copy_for(variable, GradMode::is_enabled() ? grad : grad.detach());
-  } else if (GradMode::is_enabled()) {
-    total = total + grad;
+  } else if (GradMode::is_enabled() || (total.layout() != kStrided && grad.layout() == kStrided)) {
+    total = total + grad;  // dense, where one of them is
   } else {
     total.add_(grad);
   }

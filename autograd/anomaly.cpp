@@ -44,7 +44,8 @@ void check_nan(const Node& node, const Tensors& results) {
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor& grad = results[i];
     if (!grad.defined() || grad.is_meta() || !is_differentiable(grad.scalar_type())) continue;
-    RUSH_CHECK(!isnan(grad).any().item<bool>(), "backward: ", node.name(), " returned nan in gradient ", i,
+    const Tensor values = grad.layout() == kStrided ? grad : grad._values();
+    RUSH_CHECK(!isnan(values).any().item<bool>(), "backward: ", node.name(), " returned nan in gradient ", i,
                " of sizes ", grad.sizes(), origin_of(node));
   }
 }

@@ -7,6 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
+#include "core/ops/sparse.h"
 #include "core/ops/view.h"
 
 namespace rush::autograd {
@@ -23,11 +24,11 @@ double& element(const Tensor& tensor, int64_t index) {
   return tensor.data_ptr<double>()[offset];
 }
 
-// The outputs that have gradients, detached from everything else.
+// The outputs that have gradients; sparse ones as dense tensors, whose elements can be read.
 Tensors differentiable(const Tensors& outputs) {
   Tensors kept;
   for (const Tensor& output : outputs) {
-    if (output.defined() && is_differentiable(output.scalar_type())) kept.push_back(output);
+    if (output.defined() && is_differentiable(output.scalar_type())) kept.push_back(output.to_dense());
   }
   return kept;
 }
@@ -83,9 +84,10 @@ std::vector<Jacobian> numeric_jacobians(const TensorFunction& fn, const Tensors&
 std::vector<double> analytic_row(const Tensor& output, int64_t k, const Tensor& input) {
   const Tensor one = zeros(output.sizes(), output.options());
   element(one, k) = 1;
-  const Tensor grad = autograd::grad(output, input, one, true, false, true)[0];
+  Tensor grad = autograd::grad(output, input, one, true, false, true)[0];
   std::vector<double> row(static_cast<size_t>(input.numel()), 0.0);
   if (!grad.defined()) return row;
+  grad = grad.to_dense();
   RUSH_CHECK(grad.sizes() == input.sizes(), "gradcheck: the gradient has shape ", grad.sizes(), ", its input ",
              input.sizes());
   for (int64_t j = 0; j < input.numel(); ++j) row[j] = element(grad, j);
@@ -147,7 +149,11 @@ Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool spars
     grads.push_back(sparse_grads ? laid_out_anew(grad) : grad);
   }
   if (outputs.empty()) return {};
-  return autograd::grad(outputs, wanted, grads, true, false, true);
+  Tensors found = autograd::grad(outputs, wanted, grads, true, false, true);
+  for (Tensor& grad : found) {
+    if (grad.defined()) grad = grad.to_dense();
+  }
+  return found;
 }
 
 void check_other_layout(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options) {

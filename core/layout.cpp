@@ -7,6 +7,9 @@ const char* name(Layout layout) {
     case Layout::Strided: return "strided";
     case Layout::Sparse: return "sparse_coo";
     case Layout::SparseCsr: return "sparse_csr";
+    case Layout::SparseCsc: return "sparse_csc";
+    case Layout::SparseBsr: return "sparse_bsr";
+    case Layout::SparseBsc: return "sparse_bsc";
   }
   return "unknown";
 }

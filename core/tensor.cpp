@@ -6,6 +6,7 @@
 #include "core/device_runtime.h"
 #include "core/dispatch/key.h"
 #include "core/iterator/tensor_iterator.h"
+#include "core/sparse_tensor_impl.h"
 
 namespace rush {
 
@@ -39,6 +40,7 @@ int64_t Tensor::size(int64_t dim) const {
 }
 
 int64_t Tensor::stride(int64_t dim) const {
+  if (layout() != kStrided) checked().throw_sparse("stride");
   RUSH_CHECK_INDEX(this->dim() > 0, "stride: a 0-dimensional tensor has no strides, asked for dimension ", dim);
   return strides()[static_cast<size_t>(wrap_dim(dim, this->dim(), "stride"))];
 }
@@ -84,6 +86,7 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
                     int64_t storage_offset, ViewOrigin origin) {
   RUSH_CHECK(base.defined(), "expected a tensor to make a view of, got an undefined one");
   TensorImpl* source = base.impl();
+  if (source->layout() != kStrided) source->throw_sparse("view");
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_geometry(sizes, strides, storage_offset);
   if (!dispatch_state.grad_mode) {
@@ -97,6 +100,7 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
 Tensor make_alias(const Tensor& tensor) {
   RUSH_CHECK(tensor.defined(), "expected a tensor to detach, got an undefined one");
   TensorImpl* source = tensor.impl();
+  if (source->layout() != kStrided) return sparse_alias(tensor);
   auto alias = make_intrusive<TensorImpl>(source->storage(), source->dtype(), source->device());
   alias->set_geometry(source->sizes(), source->strides(), source->storage_offset());
   alias->set_wrapped_number(source->is_wrapped_number());

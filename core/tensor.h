@@ -91,10 +91,13 @@ class Tensor {
   ScalarType scalar_type() const { return checked().dtype(); }
   ScalarType dtype() const { return scalar_type(); }
   Device device() const { return checked().device(); }
-  Layout layout() const { return kStrided; }
+  Layout layout() const { return checked().layout(); }
+  // Whether the layout is COO; CSR. Note [Sparse tensors].
+  bool is_sparse() const { return layout() == kSparse; }
+  bool is_sparse_csr() const { return layout() == kSparseCsr; }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
   const Storage& storage() const { return checked().storage(); }
-  bool has_storage() const { return defined(); }
+  bool has_storage() const { return defined() && layout() == kStrided; }
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }

@@ -38,7 +38,20 @@ void TensorImpl::set_contiguous(IntArrayRef sizes) {
   contiguous_ = dense_ = true;
 }
 
+void TensorImpl::set_sparse_sizes(IntArrayRef sizes) {
+  checked_numel(sizes);
+  set_contiguous(sizes);
+  contiguous_ = dense_ = false;
+}
+
+void TensorImpl::throw_sparse(const char* call) const {
+  RUSH_THROW(NotImplementedError, call, ": not implemented for tensors of layout ", layout_,
+             "; to_dense() makes a dense tensor of one");
+}
+
 void TensorImpl::set_data_of(const TensorImpl& other) {
+  RUSH_CHECK_VALUE(layout_ == other.layout_, "set_data: the tensor has layout ", layout_, ", the new data ",
+                   other.layout_);
   storage_ = other.storage_;
   sizes_ = other.sizes_;
   strides_ = other.strides_;

@@ -1,4 +1,5 @@
-// What a Tensor points to: sizes, strides, dtype, the shared storage, and where autograd hangs its own data.
+// What a Tensor points to: sizes, strides, dtype, the shared storage, and where autograd hangs its own data. Sparse
+// tensors add their parts, in core/sparse_tensor_impl.h.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,10 +26,14 @@ enum class ViewOrigin : uint8_t {
   NoGrad,       // made while grad mode was off; its base is not followed
 };
 
-class TensorImpl final : public IntrusiveTarget {
+class TensorImpl : public IntrusiveTarget {
  public:
-  TensorImpl(Storage storage, ScalarType dtype, Device device)
-      : storage_(std::move(storage)), dtype_(dtype), device_(device), keys_(backend_key(device.type)) {
+  TensorImpl(Storage storage, ScalarType dtype, Device device, Layout layout = kStrided)
+      : storage_(std::move(storage)),
+        dtype_(dtype),
+        device_(device),
+        keys_(backend_key(device.type, layout)),
+        layout_(layout) {
     inference_ = dispatch_state.inference_mode;
   }
   ~TensorImpl() override;
@@ -40,11 +45,14 @@ class TensorImpl final : public IntrusiveTarget {
   int64_t storage_offset() const { return storage_offset_; }
   ScalarType dtype() const { return dtype_; }
   Device device() const { return device_; }
+  Layout layout() const { return layout_; }
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const { return contiguous_; }
   bool is_non_overlapping_and_dense() const { return dense_; }
-  // Of an empty tensor, where its storage starts: its offset may be anything.
+  // Of an empty tensor, where its storage starts: its offset may be anything. Throws NotImplementedError for a sparse
+  // tensor, whose elements lie in its parts.
   void* data() const {
+    if (RUSH_UNLIKELY(layout_ != kStrided)) throw_sparse("data_ptr");
     char* start = static_cast<char*>(storage_->data());
     return numel_ > 0 ? start + storage_offset_ * element_size(dtype_) : start;
   }
@@ -57,8 +65,11 @@ class TensorImpl final : public IntrusiveTarget {
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
   void set_contiguous(IntArrayRef sizes);
   void set_storage(Storage storage) { storage_ = std::move(storage); }
-  // Makes this tensor stand for what `other` stands for (data, sizes, dtype), keeping its own autograd identity.
-  void set_data_of(const TensorImpl& other);
+  // Makes this tensor stand for what `other` stands for (data, sizes, dtype), keeping its own autograd identity. Throws
+  // ValueError when their layouts differ.
+  virtual void set_data_of(const TensorImpl& other);
+  // Throws NotImplementedError: what `call` is about to do takes a dense tensor.
+  [[noreturn]] RUSH_COLD void throw_sparse(const char* call) const;
 
   // Note [Which tensors carry the Autograd key]
   // A tensor carries it exactly while it requires a gradient, so that calls on plain tensors go straight to the backend
@@ -81,6 +92,10 @@ class TensorImpl final : public IntrusiveTarget {
   AutogradMetaBase* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta) { autograd_meta_ = std::move(meta); }
 
+ protected:
+  // The sizes of a sparse tensor. It has no strides; row-major ones keep those that read them within their array.
+  void set_sparse_sizes(IntArrayRef sizes);
+
  private:
   Storage storage_;
   DimVector sizes_, strides_;
@@ -89,6 +104,7 @@ class TensorImpl final : public IntrusiveTarget {
   ScalarType dtype_;
   Device device_;
   KeySet keys_;
+  Layout layout_;
   bool contiguous_ = true;
   bool dense_ = true;  // non-overlapping and dense: some order of the dimensions makes it contiguous
   bool wrapped_number_ = false;

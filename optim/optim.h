@@ -17,3 +17,4 @@
 #include "optim/sequential_lr.h"
 #include "optim/serialize.h"
 #include "optim/sgd.h"
+#include "optim/sparse_adam.h"

@@ -42,11 +42,27 @@ Tensor SGD::step(LossClosure closure) {
   return loss;
 }
 
+namespace {
+
+// Only the rows, or elements, that the gradient has entries for are read and written.
+void take_sparse_step(const Tensor& param, const SGDOptions& o) {
+  RUSH_CHECK_VALUE(o.momentum() == 0 && o.weight_decay() == 0,
+                   "SGD: a sparse gradient is not for a momentum or weight decay, which change every element; "
+                   "SparseAdam has a momentum");
+  param.add_(param.grad().detach(), o.maximize() ? o.lr() : -o.lr());
+}
+
+}  // namespace
+
 void SGD::step_group(size_t group) {
   const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
   StepLists lists;
   for (const Tensor& param : param_groups_[group].params()) {
     if (!param.grad().defined()) continue;
+    if (param.grad().layout() != kStrided) {
+      take_sparse_step(param, o);
+      continue;
+    }
     if (o.momentum() == 0) {
       lists.add(param, {});
       continue;

@@ -29,6 +29,8 @@ StepLists::Batch& StepLists::batch_for(const Tensor& param, bool flag) {
 }
 
 StepLists::Batch& StepLists::add_to_batch(const Tensor& param, std::initializer_list<Tensor> states, bool flag) {
+  RUSH_CHECK_VALUE(param.grad().layout() == kStrided,
+                   "optimizer: a sparse gradient is for SGD or SparseAdam; this optimiser takes dense ones");
   Tensor target = param;
   if (!param.is_non_overlapping_and_dense()) {
     target = param.detach().contiguous();

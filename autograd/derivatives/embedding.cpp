@@ -17,17 +17,20 @@ namespace {
 
 struct EmbeddingBackward final : Node {
   int64_t rows = 0, padding_idx = -1;
-  bool scale_grad_by_freq = false;
+  bool scale_grad_by_freq = false, sparse = false;
   Saved indices;
   RUSH_SAVED(indices)
-  void save(const Tensor& weight, const Tensor& at, int64_t padding, bool scale, bool) {
+  void save(const Tensor& weight, const Tensor& at, int64_t padding, bool scale, bool sparse_grad) {
+    sparse = sparse_grad;
     rows = weight.dim() > 0 ? weight.size(0) : 0;
     padding_idx = padding;
     scale_grad_by_freq = scale;
     indices = at;
   }
   Tensors apply(const Tensors& g) override {
-    return {embedding_dense_backward(g[0], indices.get(), rows, padding_idx, scale_grad_by_freq)};
+    const Tensor at = indices.get();
+    return {sparse ? embedding_sparse_backward(g[0], at, rows, padding_idx, scale_grad_by_freq)
+                   : embedding_dense_backward(g[0], at, rows, padding_idx, scale_grad_by_freq)};
   }
 };
 

@@ -2,6 +2,7 @@
 #include "core/ops/matmul.h"
 
 #include "autograd/derivatives/register.h"
+#include "autograd/derivatives/sparse.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
 #include "core/ops/complex.h"
@@ -13,15 +14,25 @@ namespace {
 Scalar conjugate(const Scalar& s) { return s.is_complex() ? Scalar(conj(s.to<complex<double>>())) : s; }
 Tensor scaled(const Tensor& t, const Scalar& by) { return by.equal(1) ? t : t * conjugate(by); }
 
+bool is_sparse_matrix(const Tensor& t) { return t.layout() != kStrided; }
+
+// The gradient a b of a factor, of which a sparse one has its entries only.
+Tensor product_for(const Saved& factor, const Tensor& a, const Tensor& b) {
+  if (!factor.defined()) return a.mm(b);
+  const Tensor like = factor.get();
+  return is_sparse_matrix(like) ? sampled_product(like, a, b) : a.mm(b);
+}
+
 struct MmBackward final : Node {  // d(A B) = G B^H, A^H G
   Saved self, mat2;
   RUSH_SAVED(self, mat2)
   void save(const Tensor& a, const Tensor& b) {
-    if (needs(1)) self = a;
-    if (needs(0)) mat2 = b;
+    if (needs(1) || is_sparse_matrix(a)) self = a;
+    if (needs(0) || is_sparse_matrix(b)) mat2 = b;
   }
   Tensors apply(const Tensors& g) override {
-    return {needs(0) ? g[0].mm(adjoint(mat2.get())) : Tensor(), needs(1) ? adjoint(self.get()).mm(g[0]) : Tensor()};
+    return {needs(0) ? product_for(self, g[0], adjoint(mat2.get())) : Tensor(),
+            needs(1) ? product_for(mat2, adjoint(self.get()), g[0]) : Tensor()};
   }
 };
 
@@ -41,11 +52,19 @@ struct MvBackward final : Node {  // d(A x) = g x^H, A^H g
   Saved self, vec;
   RUSH_SAVED(self, vec)
   void save(const Tensor& a, const Tensor& x) {
-    if (needs(1)) self = a;
+    if (needs(1) || is_sparse_matrix(a)) self = a;
     if (needs(0)) vec = x;
   }
   Tensors apply(const Tensors& g) override {
-    return {needs(0) ? g[0].outer(vec.get().conj()) : Tensor(), needs(1) ? adjoint(self.get()).mv(g[0]) : Tensor()};
+    return {needs(0) ? outer_for(self, g[0], vec.get().conj()) : Tensor(),
+            needs(1) ? adjoint(self.get()).mv(g[0]) : Tensor()};
+  }
+
+ private:
+  static Tensor outer_for(const Saved& factor, const Tensor& g, const Tensor& x) {
+    if (!factor.defined()) return g.outer(x);
+    const Tensor like = factor.get();
+    return is_sparse_matrix(like) ? sampled_product(like, g.unsqueeze(1), x.unsqueeze(0)) : g.outer(x);
   }
 };
 
@@ -66,14 +85,15 @@ struct AddmmBackward final : Node {  // d(beta S + alpha A B) = beta* G, alpha* 
   Scalar beta, alpha;
   RUSH_SAVED(mat1, mat2)
   void save(const Tensor&, const Tensor& a, const Tensor& b, const Scalar& keep, const Scalar& scale) {
-    if (needs(2)) mat1 = a;
-    if (needs(1)) mat2 = b;
+    if (needs(2) || is_sparse_matrix(a)) mat1 = a;
+    if (needs(1) || is_sparse_matrix(b)) mat2 = b;
     beta = keep;
     alpha = scale;
   }
   Tensors apply(const Tensors& g) override {
-    return {needs(0) ? scaled(g[0], beta) : Tensor(), needs(1) ? scaled(g[0].mm(adjoint(mat2.get())), alpha) : Tensor(),
-            needs(2) ? scaled(adjoint(mat1.get()).mm(g[0]), alpha) : Tensor()};
+    return {needs(0) ? scaled(g[0], beta) : Tensor(),
+            needs(1) ? scaled(product_for(mat1, g[0], adjoint(mat2.get())), alpha) : Tensor(),
+            needs(2) ? scaled(product_for(mat2, adjoint(mat1.get()), g[0]), alpha) : Tensor()};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "autograd/derivatives/reduced_shape.h"
 #include "autograd/derivatives/register.h"
+#include "autograd/derivatives/sparse.h"
 #include "autograd/derive.h"
 #include "core/ops/binary.h"
 #include "core/ops/complex.h"
@@ -10,6 +11,7 @@
 #include "core/ops/masked.h"
 #include "core/ops/rearrange.h"
 #include "core/ops/scan.h"
+#include "core/ops/sparse_parts.h"
 #include "core/ops/unary.h"
 
 namespace rush {
@@ -93,8 +95,8 @@ struct ProdDimBackward final : Node {
 }  // namespace
 
 void register_reduce_derivatives(Registry& r) {
-  derive<ops::sum, SumBackward>(r);
-  derive<ops::sum_dim, SumDimBackward>(r);
+  derive_dense<ops::sum, SumBackward, native::sum_sparse>(r);
+  derive_dense<ops::sum_dim, SumDimBackward, native::sum_sparse_dim>(r);
   derive<ops::mean, MeanBackward>(r);
   derive<ops::mean_dim, MeanDimBackward>(r);
   derive<ops::nansum, NansumBackward>(r);

@@ -22,6 +22,7 @@ void register_autograd(Registry& r) {
   register_fft_derivatives(r);
   register_loss_derivatives(r);
   register_embedding_derivatives(r);
+  register_sparse_derivatives(r);
   register_join_derivatives(r);
   register_gather_derivatives(r);
   register_join_derivatives(r);

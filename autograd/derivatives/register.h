@@ -26,6 +26,7 @@ void register_extrema_derivatives(Registry& registry);
 void register_fft_derivatives(Registry& registry);
 void register_loss_derivatives(Registry& registry);
 void register_embedding_derivatives(Registry& registry);
+void register_sparse_derivatives(Registry& registry);
 void register_fused_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);

@@ -14,6 +14,7 @@ void register_cpu(Registry&) {
   cpu::register_compare();
   cpu::register_distance();
   cpu::register_embedding_bag();
+  cpu::register_sparse();
   cpu::register_im2col();
   cpu::register_linalg_cholesky();
   cpu::register_linalg_eigh();

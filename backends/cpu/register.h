@@ -17,6 +17,7 @@ void register_conv_transpose();
 void register_conv_weight();
 void register_distance();
 void register_embedding_bag();
+void register_sparse();
 void register_im2col();
 void register_linalg_cholesky();
 void register_linalg_eigh();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/device.h"
+#include "core/layout.h"
 #include "core/scalar_type.h"
 
 namespace rush {
@@ -61,6 +62,14 @@ constexpr DispatchKey backend_key(DeviceType device) {
          : device == DeviceType::CUDA ? DispatchKey::CUDA
                                       : DispatchKey::Meta;
 }
+// Sparse tensors are on the CPU or on CUDA.
+constexpr DispatchKey backend_key(DeviceType device, Layout layout) {
+  if (layout == kStrided) return backend_key(device);
+  return device == DeviceType::CUDA ? DispatchKey::SparseCUDA : DispatchKey::SparseCPU;
+}
+inline constexpr KeySet kSparseKeys = KeySet(DispatchKey::SparseCPU) | DispatchKey::SparseCUDA;
+// Of the tensors that lie on a GPU.
+inline constexpr KeySet kCudaKeys = KeySet(DispatchKey::CUDA) | DispatchKey::SparseCUDA;
 
 void append(std::string& out, KeySet keys);
 

@@ -13,8 +13,19 @@ OpBase::AnyFn OpBase::resolve(KeySet keys) const {
   registry();
   const DispatchKey key = (keys & mask_).highest();
   AnyFn fn = table_[static_cast<int>(key)];
-  RUSH_CHECK_NOT_IMPLEMENTED(fn, name_, ": no kernel for keys ", keys, ", it has ", mask_);
+  if (!fn) throw_no_kernel(keys);
   return fn;
+}
+
+void OpBase::throw_no_kernel(KeySet keys) const {
+  RUSH_CHECK_NOT_IMPLEMENTED((keys & kSparseKeys).empty(), name_,
+                             ": not implemented for sparse tensors (no kernel for ", keys,
+                             "); to_dense() makes a dense tensor of one");
+  KeySet served;
+  for (int i = 1; i < kNumDispatchKeys; ++i) {
+    if (table_[i]) served |= static_cast<DispatchKey>(i);
+  }
+  RUSH_THROW(NotImplementedError, name_, ": no kernel for keys ", keys, ", it has ", served);
 }
 
 void OpBase::call_boxed(Stack& stack) const {
@@ -67,7 +78,8 @@ void CallDevice::see_tensor(const TensorImpl& tensor) {
   } else if (device.is_cuda()) {
     if (device_ < 0) device_ = device.index;
     if (device.index != device_) other_ = device.index;
-    if (note_tensor_use && !op_.is_view()) note_tensor_use(tensor, op_);
+    const bool has_memory = tensor.layout() == kStrided;  // the parts of a sparse one are given to operators in turn
+    if (note_tensor_use && has_memory && !op_.is_view()) note_tensor_use(tensor, op_);
   }
 }
 

@@ -25,6 +25,12 @@ using Stack = std::vector<Value>;
 // Nothing is hashed or allocated. Slot 0 is always empty: a call that no key serves lands there, and `resolve` then
 // fills the tables on the very first call of the process, or throws NotImplementedError.
 
+// Note [Dense kernels and sparse tensors]
+// A sparse tensor carries SparseCPU or SparseCUDA and no dense backend's key, but beside a dense tensor a call has
+// both, and an operator without a sparse kernel must not serve it with its dense one. So every operator claims the
+// sparse keys in its `mask_`; where it has no kernel for them the slot is empty, and the call ends in `resolve`, which
+// says so.
+
 // Note [The device of a call]
 // A kernel launches on the current stream of the current device, so a call that is served by the CUDA key makes its
 // tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
@@ -58,7 +64,7 @@ class OpBase {
   // Whether the result shares memory with the first argument.
   constexpr bool is_view() const { return is_view_; }
   // Whether a kernel of its own serves `key`.
-  bool has_kernel(DispatchKey key) const { return mask_.has(key); }
+  bool has_kernel(DispatchKey key) const { return table_[static_cast<int>(key)] != nullptr; }
   // Where the kernel for `key` was registered; line 0 when there is none.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
   // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results.
@@ -71,6 +77,7 @@ class OpBase {
   // The slow end of a call: initialises the library once, or throws. Returns the kernel.
   AnyFn resolve(KeySet keys) const;
   void trace(KeySet keys, DispatchKey key) const;
+  [[noreturn]] void throw_no_kernel(KeySet keys) const;
 
   // The keys of a call's arguments, completed.
   static KeySet as_the_thread_asks(KeySet keys) {
@@ -78,7 +85,7 @@ class OpBase {
     return (keys | dispatch_state.included).without(dispatch_state.excluded);
   }
   bool needs_care(KeySet keys, DispatchKey key) const {
-    if (RUSH_LIKELY(key != DispatchKey::CUDA)) return false;
+    if (RUSH_LIKELY(!kCudaKeys.has(key))) return false;
     dispatch_state.cuda_op = this;
     return !(keys & devices_to_check).empty();
   }
@@ -236,7 +243,7 @@ class Op<R(Args...)> : public OpBase {
   static R call_with_care(const Op& op, KeySet keys, Fn fn, Args... args) {
     const DispatchKey key = (keys & op.mask_).highest();
     detail::CallDevice device(op);
-    if (key == DispatchKey::CUDA) {
+    if (kCudaKeys.has(key)) {
       dispatch_state.cuda_op = &op;
       (device.see(args), ...);
       device.enter();

@@ -23,11 +23,19 @@ class Registry {
     add(op);
     for (DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta}) set(op, key, front, where);
   }
-  // An operator made of calls to other operators: it needs no derivative, so it serves the Autograd key as well.
+  // An operator made of calls to other operators: it needs no derivative, so it serves the Autograd key as well, and
+  // the sparse ones, on which those that it calls may have no kernel.
   template <class Sig>
   void composite(Op<Sig>& op, std::type_identity_t<Sig>* body, Where where = Where::current()) {
     native(op, body, where);
+    sparse(op, body, where);
     set(op, DispatchKey::Autograd, body, where);
+  }
+  // The front of an operator for sparse tensors, beside or instead of that for dense ones. Also lists the operator.
+  template <class Sig>
+  void sparse(Op<Sig>& op, std::type_identity_t<Sig>* front, Where where = Where::current()) {
+    add(op);
+    for (DispatchKey key : {DispatchKey::SparseCPU, DispatchKey::SparseCUDA}) set(op, key, front, where);
   }
   // A kernel for one key of an operator that is already listed.
   template <class Sig>
@@ -44,6 +52,7 @@ class Registry {
   void add(Op<Sig>& op) {
     op.boxed_ = detail::BoxedCall<Sig>::function;
     op.careful_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::call_with_care);
+    op.mask_ |= kSparseKeys;  // Note [Dense kernels and sparse tensors]
     list(op);
   }
   void list(const OpBase& op);

@@ -5,7 +5,10 @@
 #include "core/ops/factories.h"
 #include "core/ops/gather.h"
 #include "core/ops/index.h"
+#include "core/ops/index_select.h"
+#include "core/ops/masked.h"
 #include "core/ops/register.h"
+#include "core/ops/sparse.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -69,6 +72,23 @@ Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices
   return grad;
 }
 
+// Made of operators that have derivatives.
+Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                 bool scale_grad_by_freq) {
+  constexpr const char* op = "embedding_sparse_backward";
+  RUSH_CHECK_VALUE(
+      grad.dim() == indices.dim() + 1 && IntArrayRef(indices.sizes()) == grad.sizes().slice(0, indices.sizes().size()),
+      op, ": a gradient of shape ", grad.sizes(), " does not fit indices of shape ", indices.sizes());
+  RUSH_CHECK_NOT_IMPLEMENTED(!scale_grad_by_freq, op, ": not implemented with scale_grad_by_freq");
+  Tensor rows = indices.reshape(-1).to(kInt64), values = grad.reshape({rows.numel(), grad.sizes().back()});
+  if (padding_idx >= 0) {
+    const Tensor kept = ops::nonzero(rows.ne(padding_idx)).select(1, 0);
+    rows = ops::index_select(rows, 0, kept);
+    values = ops::index_select(values, 0, kept);
+  }
+  return rush::_sparse_coo_tensor_unsafe(rows.unsqueeze(0), values, {num_weights, values.size(1)});
+}
+
 }  // namespace
 
 }  // namespace native
@@ -76,6 +96,7 @@ Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices
 void register_embedding_ops(Registry& r) {
   r.native(ops::embedding, native::embedding);
   r.native(ops::embedding_dense_backward, native::embedding_dense_backward);
+  r.composite(ops::embedding_sparse_backward, native::embedding_sparse_backward);
 }
 
 }  // namespace rush

@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/pinned.h"
 #include "core/ops/register.h"
+#include "core/ops/sparse_parts.h"
 
 namespace rush {
 
@@ -15,8 +16,22 @@ static void check_pinned(const char* op, const std::optional<Device>& device) {
   RUSH_CHECK_VALUE(!device || device->is_cpu(), op, ": only CPU tensors can be pinned, got device ", *device);
 }
 
-static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> /*layout*/, std::optional<Device> device,
+// A sparse tensor has no elements to fill: `empty` and `zeros` make one without entries.
+static Tensor empty_sparse(const char* op, Layout layout, IntArrayRef size, Dtype dtype, std::optional<Device> device,
+                           std::optional<bool> pin_memory) {
+  RUSH_CHECK_VALUE(!pin_memory.value_or(false), op, ": sparse tensors cannot be pinned");
+  RUSH_CHECK_VALUE(!is_blocked(layout), op, ": a tensor of layout ", layout, " needs a block size; use to_sparse");
+  return make_empty_sparse(layout, size, static_cast<int64_t>(size.size()), dtype.value_or(get_default_dtype()),
+                           device.value_or(get_default_device()));
+}
+static bool is_sparse(const std::optional<Layout>& layout) { return layout && *layout != kStrided; }
+static void check_strided(const char* op, const std::optional<Layout>& layout) {
+  RUSH_CHECK_VALUE(!is_sparse(layout), op, ": makes dense tensors, not ones of layout ", *layout);
+}
+
+static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
                     std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  if (is_sparse(layout)) return empty_sparse("empty", *layout, size, dtype, device, pin_memory);
   if (pin_memory.value_or(false)) {
     check_pinned("empty", device);
     checked_numel(size);
@@ -27,8 +42,9 @@ static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> /*layou
                               format.value_or(MemoryFormat::Contiguous));
 }
 
-static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, std::optional<Layout> /*layout*/,
+static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, std::optional<Layout> layout,
                             std::optional<Device> device, std::optional<bool> pin_memory) {
+  check_strided("empty_strided", layout);
   RUSH_CHECK_VALUE(size.size() == stride.size(), "empty_strided: got ", size.size(), " sizes and ", stride.size(),
                    " strides");
   for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "empty_strided: strides must not be negative, got ", stride);
@@ -40,9 +56,9 @@ static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, s
                                device.value_or(get_default_device()));
 }
 
-static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> /*layout*/,
-                         std::optional<Device> device, std::optional<bool> pin_memory,
-                         std::optional<MemoryFormat> format) {
+static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  check_strided("empty_like", layout);
   const ScalarType type = dtype.value_or(self.scalar_type());
   const Device where = device.value_or(self.device());
   const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
@@ -74,12 +90,14 @@ static Tensor full(IntArrayRef size, const Scalar& value, Dtype dtype, std::opti
             : value.is_complex()      ? to_complex(get_default_dtype())
                                       : value.type();
   }
+  check_strided("full", layout);
   Tensor out = empty(size, dtype, layout, device, pin_memory, std::nullopt);
   return fill_(out, value);
 }
 
 static Tensor zeros(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
                     std::optional<bool> pin_memory) {
+  if (is_sparse(layout)) return empty_sparse("zeros", *layout, size, dtype, device, pin_memory);
   return native::full(size, 0, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
 }
 
@@ -125,6 +143,7 @@ static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRe
 
 static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, Dtype dtype,
                        std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+  check_strided("new_full", layout);
   Tensor out = native::new_empty(self, size, dtype, layout, device, pin_memory);
   return native::fill_(out, value);
 }

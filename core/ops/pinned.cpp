@@ -4,6 +4,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/ops/sparse_parts.h"
 
 namespace rush {
 
@@ -51,7 +52,13 @@ Tensor Tensor::pin_memory() const { return rush::pin_memory(*this); }
 void Tensor::record_stream(const Stream& stream) const {
   RUSH_CHECK_VALUE(is_cuda(), "record_stream: expected a CUDA tensor, got one on ", device());
   RUSH_CHECK_VALUE(stream.is_queue(), "record_stream: expected a CUDA stream");
-  device_runtime(kCUDA).record_stream(*storage(), stream);
+  DeviceRuntime& runtime = device_runtime(kCUDA);
+  const auto record = [&](const Tensor& part) { runtime.record_stream(*part.storage(), stream); };
+  if (layout() == kStrided) return record(*this);
+  record(native::stored_values(*this));
+  if (layout() == kSparse) return record(native::coo_parts(*this, "record_stream").indices());
+  record(native::compressed_parts(*this).compressed_indices());
+  record(native::compressed_parts(*this).plain_indices());
 }
 
 }  // namespace rush

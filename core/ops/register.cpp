@@ -72,6 +72,11 @@ void register_ops(Registry& r) {
   register_vector_norm_ops(r);
   register_window_ops(r);
   register_view_ops(r);
+  register_sparse_ops(r);
+  register_sparse_arithmetic_ops(r);
+  register_sparse_convert_ops(r);
+  register_sparse_matmul_ops(r);
+  register_sparse_softmax_ops(r);
 }
 
 }  // namespace rush
