@@ -73,12 +73,16 @@ StepReport Pretraining::step() {
   }
   scaler_.unscale_(optimizer_);
   const double most = options_.grad_clip > 0 ? options_.grad_clip : std::numeric_limits<double>::infinity();
-  report.grad_norm = rush::nn::utils::clip_grad_norm_(model_->parameters(), most);
+  const std::vector<Tensor> parameters = model_->parameters();
+  const Tensor norm = rush::nn::utils::get_total_norm(rush::nn::utils::gradients_of(parameters));
+  rush::nn::utils::clip_grads_with_norm_(parameters, most, norm);
   scaler_.step(optimizer_);
   scaler_.update();
   schedule_.step();
   ++iteration_;
-  report.loss = total.item<double>();  // waits
+  const Tensor numbers = rush::stack({total, norm}).cpu();  // waits, once for both
+  report.loss = numbers[0].item<double>();
+  report.grad_norm = numbers[1].item<double>();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
