@@ -24,7 +24,7 @@ struct LinearCrossEntropy : rush::autograd::Function<LinearCrossEntropy> {
     const Tensor total =
         rush::zeros({}, input.options().dtype(input.scalar_type() == rush::kFloat64 ? rush::kFloat64 : rush::kFloat32));
     const Tensor by_input = differentiate ? rush::empty_like(input) : Tensor();
-    const Tensor by_weight = differentiate ? rush::zeros_like(weight) : Tensor();
+    const Tensor by_weight = differentiate ? rush::empty_like(weight) : Tensor();
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const int64_t count = std::min(chunk, rows - begin);
       const Tensor x = input.narrow(0, begin, count), y = target.narrow(0, begin, count);
@@ -36,7 +36,7 @@ struct LinearCrossEntropy : rush::autograd::Function<LinearCrossEntropy> {
       total.add_(rush::cross_entropy_gradient_(logits, y));
       const Tensor& by_logits = logits;  // what they have become
       by_input.narrow(0, begin, count).copy_(by_logits.mm(weight));
-      by_weight.add_(by_logits.t().mm(x));
+      by_weight.addmm_(by_logits.t(), x.to(by_logits.scalar_type()), /*beta=*/begin > 0 ? 1 : 0);
     }
     const double share = 1 / static_cast<double>(rows);
     ctx->saved_data["share"] = share;

@@ -31,8 +31,8 @@ struct Samples {
 };
 
 // exp(x), where x is a difference of scores of type T. For 16-bit ones by the hardware's approximation of 2^x, whose
-// error is a thousandth of what the scores were rounded by; the library's exp takes four times as many instructions,
-// and these kernels would spend more time on it than on memory.
+// error is a thousandth of what the scores were rounded by; the library's exp takes several times as many
+// instructions, and memory leaves time for few.
 template <class T>
 __device__ opmath_t<T> exp_of(opmath_t<T> x) {
   if constexpr (sizeof(T) == 2) {
