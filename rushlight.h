@@ -33,6 +33,7 @@
 #include "core/ops/extrema.h"
 #include "core/ops/factories.h"
 #include "core/ops/fft.h"
+#include "core/ops/foreach.h"
 #include "core/ops/fractional_pool.h"
 #include "core/ops/fused.h"
 #include "core/ops/gather.h"

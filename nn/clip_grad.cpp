@@ -1,16 +1,50 @@
 #include "nn/clip_grad.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
+#include "core/ops/foreach.h"
 #include "core/ops/join.h"
 #include "core/ops/vector_norm.h"
 
 namespace rush::nn::utils {
 
 namespace {
+
+// Tensors of one device and dtype, which the operators on lists take together.
+std::vector<std::vector<Tensor>> alike(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<Tensor>> groups;
+  for (const Tensor& tensor : tensors) {
+    const auto fits = [&](const std::vector<Tensor>& group) {
+      return group[0].device() == tensor.device() && group[0].scalar_type() == tensor.scalar_type();
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), fits);
+    (found != groups.end() ? *found : groups.emplace_back()).push_back(tensor);
+  }
+  return groups;
+}
+
+// The norm of all gradients as one vector: the norm of their norms.
+Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
+  if (norm_type == 0) return full({}, static_cast<double>(gradients.size()));
+  std::vector<Tensor> norms;
+  for (const std::vector<Tensor>& group : alike(gradients))
+    norms.push_back(foreach_norms(group, norm_type).to(norms.empty() ? group[0].options() : norms[0].options()));
+  const Tensor each = norms.size() == 1 ? norms[0] : cat(norms);
+  return each.numel() == 1 ? each[0] : linalg_vector_norm(each, norm_type);
+}
+
+void scale_by(const std::vector<Tensor>& gradients, const Tensor& coefficient) {
+  for (const std::vector<Tensor>& group : alike(gradients)) _foreach_mul_(group, coefficient.to(group[0].device()));
+}
+
+// A norm that is not a number spoils all gradients, as in PyTorch.
+Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm / (norm + 1e-6); }
+
+}  // namespace
 
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> gradients;
@@ -19,21 +53,6 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
   }
   return gradients;
 }
-
-// The norm of all gradients as one vector: the norm of their norms.
-Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
-  if (norm_type == 0) return full({}, static_cast<double>(gradients.size()));
-  std::vector<Tensor> norms;
-  norms.reserve(gradients.size());
-  for (const Tensor& gradient : gradients)
-    norms.push_back(linalg_vector_norm(gradient, norm_type).to(gradients[0].options()));
-  return norms.size() == 1 ? norms[0] : linalg_vector_norm(stack(norms), norm_type);
-}
-
-// A norm that is not a number spoils all gradients, as in PyTorch.
-Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm / (norm + 1e-6); }
-
-}  // namespace
 
 Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
   const NoGradGuard no_grad;
@@ -48,8 +67,7 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool
 
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
   const NoGradGuard no_grad;
-  const Tensor coefficient = clip_coefficient(max_norm, total_norm).clamp_max(1);
-  for (const Tensor& gradient : gradients_of(parameters)) gradient.mul_(coefficient.to(gradient.device()));
+  scale_by(gradients_of(parameters), clip_coefficient(max_norm, total_norm).clamp_max(1));
 }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
@@ -58,11 +76,8 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   const std::vector<Tensor> gradients = gradients_of(parameters);
   if (gradients.empty()) return 0;
   const Tensor norm = get_total_norm(gradients, norm_type, error_if_nonfinite);
-  const double norm_before = norm.item<double>();
-  const Tensor coefficient = clip_coefficient(max_norm, norm);
-  if (coefficient.item<double>() >= 1) return norm_before;
-  for (const Tensor& gradient : gradients) gradient.mul_(coefficient.to(gradient.device()));
-  return norm_before;
+  clip_grads_with_norm_(parameters, max_norm, norm);
+  return norm.item<double>();
 }
 
 double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type, bool error_if_nonfinite) {

@@ -205,16 +205,40 @@ Tensors defined_gradients(const Node& node, const Tensors& g) {
   return grads;
 }
 
+// What lies side by side along `dim` in one storage, as one tensor; undefined where they do not. See Note [Gradients of
+// a packed projection].
+Tensor side_by_side(const Tensors& parts, int64_t dim) {
+  const Tensor& first = parts[0];
+  const auto d = static_cast<size_t>(wrap_dim(dim, first.dim(), "split"));
+  DimVector sizes(first.sizes());
+  sizes[d] = 0;
+  for (const Tensor& part : parts) {
+    const int64_t at = first.storage_offset() + sizes[d] * first.strides()[d];
+    const bool follows = part.is_alias_of(first) && part.scalar_type() == first.scalar_type() &&
+                         part.strides() == first.strides() && part.storage_offset() == at;
+    if (!follows || part.requires_grad()) return {};
+    sizes[d] += part.sizes()[d];
+  }
+  return detail::make_view(first, sizes, first.strides(), first.storage_offset());
+}
+
+// The gradient of a tensor from those of its parts along `dim`.
+Tensor joined_gradients(const Node& node, const Tensors& g, int64_t dim) {
+  const Tensors grads = defined_gradients(node, g);
+  const Tensor whole = side_by_side(grads, dim);
+  return whole.defined() ? whole : cat(grads, dim);
+}
+
 struct SplitBackward final : Node {
   int64_t dim = 0;
   void save(const Tensor&, int64_t, int64_t d) { dim = d; }
-  Tensors apply(const Tensors& g) override { return {cat(defined_gradients(*this, g), dim)}; }
+  Tensors apply(const Tensors& g) override { return {joined_gradients(*this, g, dim)}; }
 };
 
 struct SplitWithSizesBackward final : Node {
   int64_t dim = 0;
   void save(const Tensor&, IntArrayRef, int64_t d) { dim = d; }
-  Tensors apply(const Tensors& g) override { return {cat(defined_gradients(*this, g), dim)}; }
+  Tensors apply(const Tensors& g) override { return {joined_gradients(*this, g, dim)}; }
 };
 
 struct UnbindBackward final : Node {

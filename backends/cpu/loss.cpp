@@ -252,9 +252,10 @@ struct CrossEntropyBackwardLoop {
         }
         check_class("cross_entropy_loss_backward", y, classes);
         const Math scale = grad[i * step] / norm;
+        const auto chosen = static_cast<Math>(x[y]);  // read now: dx may be x itself
         write_row(x, dx, classes, lse[i], scale * weights.total(y, all), scale * weights.spread, weights.weight);
         const Math own = weights.target_share * weights.of_class(y) + weights.spread * weights.of_class(y);
-        dx[y] = static_cast<T>(scale * (weights.total(y, all) * vector_exp(static_cast<Math>(x[y]) - lse[i]) - own));
+        dx[y] = static_cast<T>(scale * (weights.total(y, all) * vector_exp(chosen - lse[i]) - own));
       }
     });
   }
@@ -315,6 +316,7 @@ void register_loss() {
   kernels::nll_loss_backward.set(kCPU, nll_loss_backward);
   kernels::cross_entropy.set(kCPU, cross_entropy);
   kernels::cross_entropy_backward.set(kCPU, cross_entropy_backward);
+  kernels::cross_entropy_gradient.set(kCPU, native::cross_entropy_gradient_by_parts);
 }
 
 }  // namespace rush::cpu

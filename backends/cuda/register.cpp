@@ -11,6 +11,8 @@ void register_cuda(Registry&) {
   cuda::register_generator();
   cuda::register_graphs();
   cuda::register_copy();
+  cuda::register_foreach();
+  cuda::register_gelu_slope();
   cuda::register_capturable_optim();
   cuda::register_linear_epilogues();
   cuda::register_matmul();

@@ -14,6 +14,8 @@ void register_allocator();
 void register_generator();
 void register_graphs();
 void register_copy();
+void register_foreach();
+void register_gelu_slope();
 void register_capturable_optim();
 void register_linear_epilogues();
 void register_matmul();

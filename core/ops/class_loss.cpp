@@ -196,6 +196,31 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
   return result;
 }
 
+void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& scores, const Tensor& target,
+                                     int64_t ignore_index) {
+  const DeviceType device = scores.device().type;
+  const CrossEntropyOptions sum{rush::Reduction::Sum, ignore_index, 0};
+  const Tensor lse = detail::empty_contiguous(scores.size(0), output.scalar_type(), scores.device());
+  const Tensor total = detail::empty_contiguous({}, output.scalar_type(), scores.device());
+  const Tensor one = ones({}, output.options());
+  kernels::cross_entropy(device, output, lse, total, scores, target, Tensor(), sum);
+  kernels::cross_entropy_backward(device, scores, one, scores, target, Tensor(), lse, total, sum);
+}
+
+static Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index) {
+  const char* op = "cross_entropy_gradient_";
+  check_scores(op, self);
+  RUSH_CHECK_VALUE(self.dim() == 2, op, ": expected scores of 2 dimensions, got shape ", self.sizes());
+  row_layout(op, self, target);
+  RUSH_CHECK_VALUE(!may_overlap(self.sizes(), self.strides()), op,
+                   ": several elements of self share memory; clone it first");
+  const Tensor y = class_indices(op, target, self), scores = contiguous(self);
+  const Tensor out = detail::empty_contiguous({}, math_type(self), self.device());
+  kernels::cross_entropy_gradient(self.device().type, out, scores, y, ignore_index);
+  if (!scores.is_same(self)) copy_(self, scores, false);
+  return out;
+}
+
 // A weight for each class, shaped to multiply scores (N, C, ...) or (C).
 static Tensor broadcast_weight(const OptionalTensor& weight, const Tensor& self) {
   DimVector sizes(static_cast<size_t>(self.dim()), 1);
@@ -310,6 +335,7 @@ void register_class_loss_ops(Registry& r) {
   r.composite(ops::nll_loss_nd, native::nll_loss_nd);
   r.native(ops::cross_entropy_forward, native::cross_entropy_forward);
   r.native(ops::cross_entropy_backward, native::cross_entropy_backward);
+  r.native(ops::cross_entropy_gradient_, native::cross_entropy_gradient_);
   r.composite(ops::cross_entropy_loss, native::cross_entropy_loss);
   r.composite(ops::multi_margin_loss, native::multi_margin_loss);
   r.composite(ops::multilabel_margin_loss, native::multilabel_margin_loss);

@@ -25,7 +25,9 @@ void assign(const Tensor& target, const Tensor& source) {
 }
 
 void store_column_sums(const Tensor& sums, const Tensor& t) {
-  if (sums.defined()) assign(sums, t.sum(0));
+  if (!sums.defined()) return;
+  const Tensor row = detail::make_view(sums, {1, sums.numel()}, {sums.numel(), 1}, sums.storage_offset());
+  kernels::sum(t.device().type, row, t, {0});
 }
 
 }  // namespace
@@ -130,6 +132,12 @@ void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& in
   assign(out, gelu(pre, "tanh"));
 }
 
+void gelu_slope_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
+  Tensor product = grad;
+  binary_<kernels::gelu_tanh_backward, Promotion::Common>(product, pre);
+  store_column_sums(sums, product);
+}
+
 void linear_parameter_gradients_by_parts(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                          const Tensor& input) {
   kernels::gemm(grad.device().type, batch_of_one(grad_weight), batch_of_one(grad, true), batch_of_one(input), 0, 1);
@@ -208,9 +216,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gelu_perceptron_backward(cons
     RUSH_CHECK_VALUE(t->device() == input.device(), op, ": devices differ: ", t->device(), " and ", input.device());
   }
   // A pass of its own for GELU's slope: cuBLASLt's epilogue for it is one too, and takes three times as long.
-  Tensor grad_pre = g.mm(weight2);
-  binary_<kernels::gelu_tanh_backward, Promotion::Common>(grad_pre, pre);
-  const auto [grad_weight1, grad_bias1] = linear_parameter_gradients(grad_pre, rows);
+  const Tensor grad_pre = g.mm(weight2);
+  const Tensor grad_bias1 = detail::empty_contiguous({weight1.size(0)}, input.scalar_type(), input.device());
+  kernels::gelu_slope(input.device().type, grad_pre, pre, grad_bias1);
+  const Tensor grad_weight1 = grad_pre.t().mm(rows);
   const auto [grad_weight2, grad_bias2] = linear_parameter_gradients(g, hidden);
   return {grad_pre.mm(weight1).view(input.sizes()), grad_weight1, grad_bias1, grad_weight2, grad_bias2};
 }

@@ -79,6 +79,21 @@ AttentionProblem attention_problem(const char* op, const Tensor& query, const Te
   return problem;
 }
 
+bool are_packed(const AttentionProblem& p) {
+  const Tensor& query = p.query;
+  const int64_t heads = query.size(1), length = query.size(2), width = query.size(3), row = 3 * heads * width;
+  const int64_t strides[] = {length * row, width, row, 1};
+  int64_t at = query.storage_offset();
+  for (const Tensor* part : {&p.query, &p.key, &p.value}) {
+    if (part->sizes() != query.sizes() || !part->is_alias_of(query) || part->storage_offset() != at) return false;
+    for (size_t d = 0; d < 4; ++d) {
+      if (part->sizes()[d] != 1 && part->strides()[d] != strides[d]) return false;
+    }
+    at += heads * width;
+  }
+  return query.numel() > 0;
+}
+
 namespace {
 
 // (B, H, L, V) that lies in memory as (B, L, H, V): the heads of a position side by side, as they are joined next.
@@ -86,6 +101,16 @@ Tensor heads_inside(const Tensor& like, int64_t length, int64_t width) {
   const int64_t heads = like.size(1);
   return detail::empty_strided({like.size(0), heads, length, width}, {length * heads * width, width, heads * width, 1},
                                like.scalar_type(), like.device());
+}
+
+// Tensors (B, H, L, E) that are the parts of one (B, L, 3, H, E).
+std::array<Tensor, 3> packed_gradients(const Tensor& query) {
+  const int64_t heads = query.size(1), length = query.size(2), width = query.size(3), row = 3 * heads * width;
+  const Tensor all = detail::empty_contiguous({query.size(0), length, row}, query.scalar_type(), query.device());
+  const auto part = [&](int64_t i) {
+    return detail::make_view(all, query.sizes(), {length * row, width, row, 1}, i * heads * width);
+  };
+  return {part(0), part(1), part(2)};
 }
 
 struct AttentionResult {
@@ -122,8 +147,10 @@ std::array<Tensor, 3> run_attention_backward(const char* op, const kernels::Atte
                    ": dropout needs the seed and the offset of the forward pass");
   std::array<Tensor, 3> grads;
   const Tensor* inputs[] = {&p.query, &p.key, &p.value};
+  const bool all = wanted[0] && wanted[1] && wanted[2];
+  if (all && are_packed(p)) grads = packed_gradients(p.query);
   for (size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) grads[i] = heads_inside(*inputs[i], inputs[i]->size(2), inputs[i]->size(3));
+    if (wanted[i] && !grads[i].defined()) grads[i] = heads_inside(*inputs[i], inputs[i]->size(2), inputs[i]->size(3));
   }
   kernel(p.query.device().type, grads, grad, out, logsumexp, p);
   return grads;

@@ -103,6 +103,14 @@ inline constinit Kernel<void(const Tensor& seed, const Tensor& offset, const Phi
 }  // namespace kernels
 
 namespace native {
+// Note [Gradients of a packed projection]
+// Query, key and value are often parts of one product, (B, L, 3 H E): split along its last dimension, and read where
+// they lie. The product's gradient is then what theirs are when they lie side by side in the same way; put together
+// afterwards they would be read and written once more. So of such parts the backward kernels write the gradients into
+// parts of one tensor, and the derivative of split, which finds its gradients side by side, returns that tensor.
+
+// Whether query, key and value are, in this order, the parts of rows of 3 H E numbers: (B, H, L, E) each.
+bool are_packed(const AttentionProblem& problem);
 // Throws unless the tensors can be those of an attention of any shape: what all its operators ask.
 void check_attention(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,
                      const std::optional<Tensor>& mask, double dropout_p, bool is_causal);

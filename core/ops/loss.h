@@ -94,6 +94,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Op
         "rush::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int "
         "ignore_index, float label_smoothing, Tensor logsumexp, Tensor total_weight) -> Tensor"};
+inline constinit Op<Tensor(Tensor&, const Tensor&, int64_t)> cross_entropy_gradient_{
+    "rush::cross_entropy_gradient_(Tensor(a!) self, Tensor target, int ignore_index=-100) -> Tensor"};
 
 inline constinit EmbeddingLossOp margin_ranking_loss{
     "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> "
@@ -184,6 +186,13 @@ inline Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const
                                  double label_smoothing = 0) {
   return ops::cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing);
 }
+// The sum of the cross entropies of the rows of self (N, C) with classes `target` (N), in float32 for 16-bit scores;
+// and in place, self becomes its own gradient of that sum. For losses that are differentiated as they are computed: a
+// row is read and written once. Not differentiable. Throws as cross_entropy_loss does, and ValueError where elements of
+// self share memory.
+inline Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index = -100) {
+  return ops::cross_entropy_gradient_(self, target, ignore_index);
+}
 
 // max(0, -y (x1 - x2) + margin), y being 1 or -1.
 inline Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,
@@ -258,6 +267,15 @@ inline constinit Kernel<void(const Tensor& grad_input, const Tensor& grad_output
                              const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
                              const Tensor& total_weight, const CrossEntropyOptions&)>
     cross_entropy_backward{"cross_entropy_loss_backward"};
+// Likewise: `output` is the sum of the losses, and the scores become its gradient.
+inline constinit Kernel<void(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index)>
+    cross_entropy_gradient{"cross_entropy_gradient_"};
 }  // namespace kernels
+
+namespace native {
+// The kernel above made of the two before it.
+void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& scores, const Tensor& target,
+                                     int64_t ignore_index);
+}  // namespace native
 
 }  // namespace rush

@@ -136,6 +136,22 @@ static Tensor& add_product_(Tensor& self, const Tensor& a, const Tensor& b, cons
   return copy_(self, op(self, a, b, beta, alpha), false);
 }
 
+// Straight into self, where it is of the product's shape and shares no memory. A float32 takes the products of 16-bit
+// factors as they are summed; a CPU has them as products of float32.
+static Tensor& addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+  check_factors("addmm_", mat1, 2, mat2, 2);
+  const bool widens = self.scalar_type() == kFloat32 && mat1.is_floating_point() && mat1.element_size() == 2;
+  if (widens && !self.is_cuda()) return addmm_(self, as_dtype(mat1, kFloat32), as_dtype(mat2, kFloat32), beta, alpha);
+  const DimVector sizes = {mat1.size(0), mat2.size(1)};
+  const bool apart = !self.is_alias_of(mat1) && !self.is_alias_of(mat2) && !may_overlap(self.sizes(), self.strides());
+  const bool fits = self.sizes() == IntArrayRef(sizes) && self.device() == mat1.device();
+  if (!apart || !fits || !(widens || self.scalar_type() == mat1.scalar_type())) {
+    return add_product_<ops::addmm>(self, mat1, mat2, beta, alpha);
+  }
+  kernels::gemm(self.device().type, batch_of_matrix(self), batch_of_matrix(mat1), batch_of_matrix(mat2), beta, alpha);
+  return self;
+}
+
 }  // namespace native
 
 void register_matmul_ops(Registry& r) {
@@ -144,7 +160,7 @@ void register_matmul_ops(Registry& r) {
   r.native(ops::mv, native::mv);
   r.native(ops::dot, native::dot);
   r.native(ops::addmm, native::addmm);
-  r.native(ops::addmm_, native::add_product_<ops::addmm>);
+  r.native(ops::addmm_, native::addmm_);
   r.native(ops::addmv, native::addmv);
   r.native(ops::addmv_, native::add_product_<ops::addmv>);
   r.native(ops::baddbmm, native::baddbmm);

@@ -37,6 +37,7 @@ void register_ops(Registry& r) {
   register_fractional_pool_ops(r);
   register_histogram_ops(r);
   register_factory_ops(r);
+  register_foreach_ops(r);
   register_loss_ops(r);
   register_fused_ops(r);
   register_gather_ops(r);

@@ -10,30 +10,33 @@ using rush::Tensor;
 using rush::Tensors;
 using rush::autograd::AutogradContext;
 
+Tensor sum_of_losses(const Tensor& logits, const Tensor& target, rush::ScalarType dtype) {
+  const auto sum = static_cast<int64_t>(rush::Reduction::Sum);
+  return std::get<0>(rush::ops::cross_entropy_forward(logits, target, std::nullopt, sum, -100, 0.0, dtype));
+}
+
 struct LinearCrossEntropy : rush::autograd::Function<LinearCrossEntropy> {
   static constexpr rush::autograd::CustomAutocast autocast{};  // backward as forward
 
   static Tensor forward(AutogradContext* ctx, const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& target, int64_t chunk, bool differentiate) {
-    const auto sum = static_cast<int64_t>(rush::Reduction::Sum);
     const int64_t rows = input.size(0);
     const Tensor total =
         rush::zeros({}, input.options().dtype(input.scalar_type() == rush::kFloat64 ? rush::kFloat64 : rush::kFloat32));
-    const Tensor one = rush::ones({}, total.options());
     const Tensor by_input = differentiate ? rush::empty_like(input) : Tensor();
-    const Tensor by_weight = differentiate ? rush::zeros_like(weight) : Tensor();
+    const Tensor by_weight = differentiate ? rush::empty_like(weight) : Tensor();
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const int64_t count = std::min(chunk, rows - begin);
       const Tensor x = input.narrow(0, begin, count), y = target.narrow(0, begin, count);
-      const Tensor logits = rush::nn::functional::linear(x, weight, bias);  // (n, V)
-      const auto [loss, logsumexp, counted] =
-          rush::ops::cross_entropy_forward(logits, y, std::nullopt, sum, -100, 0.0, total.scalar_type());
-      total.add_(loss);
-      if (!differentiate) continue;
-      const Tensor by_logits =
-          rush::ops::cross_entropy_backward(one, logits, y, std::nullopt, sum, -100, 0.0, logsumexp, counted);
+      Tensor logits = rush::nn::functional::linear(x, weight, bias);  // (n, V)
+      if (!differentiate) {
+        total.add_(sum_of_losses(logits, y, total.scalar_type()));
+        continue;
+      }
+      total.add_(rush::cross_entropy_gradient_(logits, y));
+      const Tensor& by_logits = logits;  // what they have become
       by_input.narrow(0, begin, count).copy_(by_logits.mm(weight));
-      by_weight.add_(by_logits.t().mm(x));
+      by_weight.addmm_(by_logits.t(), x.to(by_logits.scalar_type()), /*beta=*/begin > 0 ? 1 : 0);
     }
     const double share = 1 / static_cast<double>(rows);
     ctx->saved_data["share"] = share;

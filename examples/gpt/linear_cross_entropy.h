@@ -9,7 +9,7 @@ namespace examples {
 // The logits of 32 sequences of 1024 tokens over 50304 classes are 3.3 GB in bfloat16, and so is their gradient: half
 // of what all other activations of GPT-2 take together. The loss is a sum over rows, and its derivative by a row of
 // logits is known as soon as the row is, up to the factor that the backward pass will bring. So rows are taken some
-// thousands at a time: their logits, their losses, the gradient of their logits, and from that their share of the
+// thousands at a time: their logits, their losses and in their place their gradient, and from that their share of the
 // gradients of the input and the weight, which alone are kept. No product is computed twice. As Hsu et al., "Liger
 // Kernel" (2024). The gradients are those of the sum of the losses; the mean's divisor comes last, so that float16 does
 // not underflow.

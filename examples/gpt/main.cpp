@@ -211,7 +211,7 @@ class Trainer {
     return model->loss(batch.first.to(device_, kNonBlocking), batch.second.to(device_, kNonBlocking));
   }
 
-  // Neither this nor what it calls waits for the device where the step is a graph.
+  // Neither this nor what it calls waits for the device, unless the scaler is on and the step is no graph.
   Tensor take_step(const TextData::Batch& batch) {
     const Tensor loss = loss_of(model_, batch);
     optimizer_.zero_grad();
@@ -226,14 +226,9 @@ class Trainer {
   }
 
   void clip_gradients() {
+    namespace utils = rush::nn::utils;
     const std::vector<Tensor> parameters = model_->parameters();
-    if (!s_.graph) {
-      rush::nn::utils::clip_grad_norm_(parameters, s_.grad_clip);
-      return;
-    }
-    std::vector<Tensor> gradients;
-    for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
-    rush::nn::utils::clip_grads_with_norm_(parameters, s_.grad_clip, rush::nn::utils::get_total_norm(gradients));
+    utils::clip_grads_with_norm_(parameters, s_.grad_clip, utils::get_total_norm(utils::gradients_of(parameters)));
   }
 
   Tensor step() {

@@ -70,9 +70,7 @@ Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
   }
   scaler_.unscale_(optimizer_);
   const std::vector<Tensor> parameters = model_->parameters();
-  std::vector<Tensor> gradients;
-  for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
-  const Tensor norm = rush::nn::utils::get_total_norm(gradients);
+  const Tensor norm = rush::nn::utils::get_total_norm(rush::nn::utils::gradients_of(parameters));
   if (options_.grad_clip > 0) rush::nn::utils::clip_grads_with_norm_(parameters, options_.grad_clip, norm);
   scaler_.step(optimizer_);
   scaler_.update();

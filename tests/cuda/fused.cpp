@@ -24,7 +24,7 @@ Tensor joined(const std::tuple<Tensor, Tensor>& results) {
 
 TEST_CASE("add_layer_norm on a GPU" * doctest::skip(!cuda::is_available())) {
   // Rows of whole vectors, shared by few threads and many, rows that are none, and rows too long to be held.
-  for (const int64_t columns : {4, 64, 65, 768, 1030, 8192, 8200, 20000}) {
+  for (const int64_t columns : {4, 64, 65, 516, 768, 1000, 1024, 1030, 8192, 8200, 20000}) {
     for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       INFO(str(name(dtype), " ", columns));
       const Inputs in = {numbers({37, columns}, dtype, -1, 2), numbers({37, columns}, dtype, -2, 1),
@@ -70,6 +70,31 @@ TEST_CASE("gelu_perceptron on a GPU" * doctest::skip(!cuda::is_available())) {
         check_on_both(
             in, [](const Inputs& t) { return gelu_perceptron(t[0], t[1], t[2], t[3], t[4]); },
             dtype == kFloat16 || dtype == kBFloat16 ? 20 : 200);
+      }
+    }
+  }
+}
+
+TEST_CASE("GELU's slope and the sums of its columns on a GPU" * doctest::skip(!cuda::is_available())) {
+  // Columns of whole tiles, of a part of one, of no whole vectors; rows in one piece and several, which end anywhere.
+  for (const int64_t rows : {1, 67, 1000, 20011}) {
+    for (const int64_t columns : {8, 264, 13, 768}) {
+      for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
+        for (const bool aligned : {true, false}) {
+          INFO(str(name(dtype), " ", rows, " x ", columns, aligned ? "" : ", unaligned"));
+          const Tensor pre = numbers({rows, columns}, dtype, -3, 3), grad = numbers({rows, columns}, dtype, -1, 2);
+          const Tensor expected =
+              ops::gelu_backward(grad.to(kFloat64), pre.to(kFloat64), "tanh").to(dtype).to(kFloat64);
+          const Tensor storage = zeros({rows * columns + 1}, TensorOptions(dtype).device(kGpu));
+          const Tensor on_gpu = storage.narrow(0, aligned ? 0 : 1, rows * columns).view({rows, columns});
+          on_gpu.copy_(grad);
+          const Tensor sums = empty({columns}, TensorOptions(dtype).device(kGpu));
+          kernels::gelu_slope(kCUDA, on_gpu, pre.to(kGpu), sums);
+          const bool narrow = pre.element_size() == 2;
+          const double most = dtype == kFloat64 ? 1e-11 : narrow ? 1e-2 : 2e-5;
+          CHECK(allclose(on_gpu.cpu().to(kFloat64), expected, most, most * 0.1));
+          CHECK(allclose(sums.cpu().to(kFloat64), expected.sum(0), most, most * std::sqrt(static_cast<double>(rows))));
+        }
       }
     }
   }

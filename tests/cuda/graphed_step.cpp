@@ -301,9 +301,8 @@ Run train_small_net(bool graphed, std::optional<ScalarType> lower = std::nullopt
     }
     scaler.scale(loss).backward();
     scaler.unscale_(optimizer);
-    std::vector<Tensor> gradients;
-    for (const Tensor& p : net->parameters()) gradients.push_back(p.grad());
-    nn::utils::clip_grads_with_norm_(net->parameters(), 0.5, nn::utils::get_total_norm(gradients));
+    const Tensor norm = nn::utils::get_total_norm(nn::utils::gradients_of(net->parameters()));
+    nn::utils::clip_grads_with_norm_(net->parameters(), 0.5, norm);
     scaler.step(optimizer);
     scaler.update();
     return loss;

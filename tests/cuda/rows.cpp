@@ -79,6 +79,50 @@ TEST_CASE("losses over classes on a GPU" * doctest::skip(!cuda::is_available()))
   }
 }
 
+TEST_CASE("cross_entropy_gradient_ on a GPU" * doctest::skip(!cuda::is_available())) {
+  // Rows that two passes take: short ones, odd ones, and those too long for shared memory; and those that one takes,
+  // which end within a thread's vectors, after a block's, or beyond.
+  for (const int64_t classes : {65, 2047, 2048, 2056, 4096, 8200, 50304, 120000}) {
+    for (const ScalarType dtype : kReals) {
+      INFO(str(name(dtype), " ", classes));
+      const Tensor x = numbers({11, classes + 1}, dtype, -5, 5);
+      Tensor y = (arange(11) * 977).remainder(classes - 1);
+      y[3].fill_(-100);
+      y[4].fill_(classes - 2);
+      for (const bool aligned : {true, false}) {
+        // Unaligned rows start one element into the storage.
+        const Tensor storage = zeros({11 * classes + 1}, dtype);
+        Tensor on_cpu = storage.narrow(0, aligned ? 0 : 1, 11 * classes).view({11, classes});
+        on_cpu.copy_(x.narrow(1, 0, classes));
+        on_cpu.select(1, classes - 1).fill_(-std::numeric_limits<double>::infinity());
+        const Tensor gpu_storage = storage.to(kGpu);
+        Tensor on_gpu = gpu_storage.narrow(0, aligned ? 0 : 1, 11 * classes).view({11, classes});
+        const Tensor exact = on_cpu.to(kFloat64).requires_grad_();
+        const Tensor expected = cross_entropy_loss(exact, y, {}, Reduction::Sum);
+        expected.backward();
+        const Tensor loss = cross_entropy_gradient_(on_gpu, y.to(kGpu));
+        const bool narrow = x.element_size() == 2;
+        CHECK(loss.item<double>() ==
+              doctest::Approx(expected.item<double>()).epsilon(dtype == kFloat64 ? 1e-12 : 1e-5));
+        const double most = dtype == kFloat64 ? 1e-12 : narrow ? 1e-2 : 2e-5;
+        CHECK(allclose(on_gpu.cpu().to(kFloat64), exact.grad(), most, most * 1e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("cross_entropy_gradient_ on a GPU reports a target that is no class, and is the same every time" *
+          doctest::skip(!cuda::is_available())) {
+  const Tensor scores = numbers({300, 4096}, kBFloat16, -5, 5).to(kGpu), y = (arange(300) * 13).to(kInt64).to(kGpu);
+  Tensor first = scores.clone(), second = scores.clone(), third = scores.clone();
+  const Tensor loss = cross_entropy_gradient_(first, y);
+  CHECK(loss.equal(cross_entropy_gradient_(second, y)));
+  CHECK(first.equal(second));
+  y[7].fill_(4096);
+  CHECK_THROWS_AS(cross_entropy_gradient_(third, y).item<float>(), IndexError);
+  CHECK(third[7].abs().sum().item<float>() == 0);
+}
+
 TEST_CASE("a target that is no class is reported when the host waits, and nothing is broken" *
           doctest::skip(!cuda::is_available())) {
   const Tensor x = randn({4, 3}).to(kGpu), y = tensor({0, 1, 7, 2}).to(kInt64).to(kGpu);

@@ -75,6 +75,34 @@ TEST_CASE("scaled_dot_product_attention: derivatives") {
                   {leaf({2, 1, 2, 3}), leaf({2, 1, 3, 3}, 1), leaf({2, 1, 3, 2}, 2)});
 }
 
+TEST_CASE("scaled_dot_product_attention: the gradients of parts of a packed projection are not copied") {
+  const int64_t batch = 2, length = 4, heads = 3, width = 5;
+  const Tensor packed = leaf({batch, length, 3 * heads * width}, 1), weights = leaf({batch, heads, length, width}, 2);
+  const auto by_head = [&](const Tensor& t) { return t.view({batch, length, heads, width}).transpose(1, 2); };
+  // In the order in which they lie, in another, and from a copy, whose gradients lie apart.
+  for (const std::array<size_t, 3>& order : {std::array<size_t, 3>{0, 1, 2}, std::array<size_t, 3>{2, 0, 1}}) {
+    Tensor by_query, by_product, expected;
+    for (const bool apart : {true, false}) {
+      packed.mutable_grad() = Tensor();
+      const Tensor product = packed * 2;
+      product.register_hook([&](const Tensor& g) { by_product = g; });
+      const Tensors parts = product.split(heads * width, -1);
+      Tensors in;
+      for (const size_t i : order) in.push_back(by_head(apart ? parts[i].clone() : parts[i]));
+      if (!apart) in[0].register_hook([&](const Tensor& g) { by_query = g; });
+      const Tensor out = scaled_dot_product_attention(in[0], in[1], in[2], std::nullopt, 0, /*is_causal=*/true);
+      (out * weights.detach()).sum().backward();
+      if (apart) {
+        expected = packed.grad();
+      } else {
+        CHECK(distance_between(packed.grad(), expected) < 1e-13);
+        CHECK(by_product.is_alias_of(by_query) == (order[0] == 0));
+        CHECK(by_product.is_contiguous());
+      }
+    }
+  }
+}
+
 TEST_CASE("scaled_dot_product_attention: bad input") {
   const Tensor t = ones({2, 3, 4});
   CHECK_THROWS_AS(scaled_dot_product_attention(ones({4}), t, t), ValueError);

@@ -177,6 +177,46 @@ TEST_CASE("cross_entropy_loss: the fused gradient in lower precision") {
   CHECK(gradient(kBFloat16).scalar_type() == kBFloat16);
 }
 
+TEST_CASE("cross_entropy_gradient_: the sum of the losses, and their gradient in place of the scores") {
+  manual_seed(2);
+  for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
+    CAPTURE(str(dtype));
+    const double most = dtype == kBFloat16 ? 1e-2 : dtype == kFloat32 ? 1e-5 : 1e-12;
+    Tensor scores = (randn({6, 9}, kFloat64) * 3).to(dtype);
+    scores.select(1, 8).fill_(-std::numeric_limits<double>::infinity());  // a class that cannot be
+    const Tensor target = tensor({1, 7, -100, 0, 0, 3}).to(kInt64);
+    const Tensor exact = scores.to(kFloat64).requires_grad_();
+    const Tensor expected = cross_entropy_loss(exact, target, {}, Reduction::Sum);
+    expected.backward();
+    const auto version = scores._version();
+    const Tensor loss = cross_entropy_gradient_(scores, target);
+    CHECK(scores._version() == version + 1);
+    CHECK(loss.scalar_type() == (dtype == kFloat64 ? kFloat64 : kFloat32));
+    CHECK(loss.item<double>() == doctest::Approx(expected.item<double>()).epsilon(most));
+    CHECK(scores.to(kFloat64).allclose(exact.grad(), most, most));
+  }
+  // Scores that do not lie row by row, another class to ignore, and none at all.
+  Tensor turned = randn({5, 4}, kFloat64).t();
+  const Tensor exact = turned.clone().requires_grad_(), target = tensor({4, 0, 2, 2}).to(kInt64);
+  cross_entropy_loss(exact, target, {}, Reduction::Sum, 2).backward();
+  cross_entropy_gradient_(turned, target, 2);
+  CHECK(allclose(turned, exact.grad(), 1e-12, 1e-12));
+  Tensor nothing = zeros({0, 3});
+  CHECK(cross_entropy_gradient_(nothing, zeros({0}, kInt64)).item<double>() == 0);
+}
+
+TEST_CASE("cross_entropy_gradient_: wrong arguments leave the scores as they are") {
+  Tensor scores = ones({2, 3});
+  const Tensor target = tensor({0, 1}).to(kInt64);
+  CHECK_THROWS_AS(cross_entropy_gradient_(scores, target.narrow(0, 0, 1)), ValueError);
+  CHECK_THROWS_AS(cross_entropy_gradient_(scores, target.to(kFloat32)), TypeError);
+  Tensor repeated = ones({1, 3}).expand({2, 3}), integers = scores.to(kInt64), row = scores[0];
+  CHECK_THROWS_AS(cross_entropy_gradient_(repeated, target), ValueError);
+  CHECK_THROWS_AS(cross_entropy_gradient_(integers, target), NotImplementedError);
+  CHECK_THROWS_AS(cross_entropy_gradient_(row, target), ValueError);
+  CHECK(scores.equal(ones({2, 3})));
+}
+
 TEST_CASE("multi-class margin losses") {
   const Tensor x = tensor({0.1, 0.2, 0.4, 0.8, 0.3, 0.3, 0.3, 0.1}, kFloat64).view({2, 4});
   // sum over c != y of max(0, 1 - x[y] + x[c]) / 4

@@ -191,6 +191,33 @@ TEST_CASE("addmm and its like: beta, alpha, broadcasting, in place") {
   CHECK(addr(ones({2, 2}, kBool), zeros({2}, kBool), ones({2}, kBool), 3, 2).scalar_type() == kBool);
 }
 
+TEST_CASE("addmm_: a float32 takes products of 16-bit factors without rounding them") {
+  manual_seed(5);
+  for (const ScalarType dtype : {kFloat16, kBFloat16}) {
+    for (const double beta : {0.0, 1.0, -0.5}) {
+      CAPTURE(str(dtype));
+      CAPTURE(beta);
+      const Tensor a = randn({9, 40}, kFloat64).to(dtype), b = randn({24, 40}, kFloat64).to(dtype);
+      const Tensor before = randn({9, 24}, kFloat32);
+      Tensor sum = before.clone();
+      const auto version = sum._version();
+      sum.addmm_(a, b.t(), beta, 2);
+      CHECK(sum._version() > version);
+      const Tensor expected = before.to(kFloat64) * beta + a.to(kFloat64).mm(b.to(kFloat64).t()) * 2;
+      CHECK(sum.to(kFloat64).allclose(expected, 1e-5, 1e-5));
+      Tensor turned = before.t().contiguous().t();
+      turned.addmm_(a, b.t(), beta, 2);
+      CHECK(turned.allclose(sum, 1e-5, 1e-5));
+    }
+  }
+  Tensor uninitialised = full({2, 2}, NAN, kFloat32);
+  uninitialised.addmm_(ones({2, 3}, kBFloat16), ones({3, 2}, kBFloat16), 0);
+  CHECK(uninitialised.equal(full({2, 2}, 3, kFloat32)));
+  Tensor wide = zeros({2, 2}, kFloat64), small = zeros({2, 1}, kFloat32);
+  CHECK_THROWS_AS(wide.addmm_(ones({2, 3}, kBFloat16), ones({3, 2}, kBFloat16)), TypeError);
+  CHECK_THROWS_AS(small.addmm_(ones({2, 3}, kBFloat16), ones({3, 2}, kBFloat16)), Error);
+}
+
 TEST_CASE("matmul: the product that the dimensions ask for") {
   const auto sizes_of = [](IntArrayRef a, IntArrayRef b) { return DimVector(matmul(zeros(a), zeros(b)).sizes()); };
   CHECK(sizes_of({3}, {3}) == DimVector{});

@@ -188,6 +188,33 @@ TEST_CASE("derivatives of several parts, all of them or only one") {
   }
 }
 
+TEST_CASE("gradients of parts that lie side by side are those of the whole") {
+  const Tensor weights = leaf({4, 6}, 3).detach();
+  const auto gradient = [&](const auto& join) {
+    const Tensor x = leaf({4, 6}, 1), y = x * 1;
+    const Tensors parts = y.split({2, 2, 2}, 1);
+    (join(parts) * weights).sum().backward();
+    return x.grad();
+  };
+  // Gradients that are parts of one tensor, in order, in another order, with another between them, and the same thrice.
+  CHECK(gradient([](const Tensors& p) { return cat({p[0], p[1], p[2]}, 1); }).equal(weights));
+  const Tensor turned = gradient([](const Tensors& p) { return cat({p[2], p[0], p[1]}, 1); });
+  CHECK(turned.equal(cat({weights.narrow(1, 2, 4), weights.narrow(1, 0, 2)}, 1)));
+  const Tensor used_twice = gradient([](const Tensors& p) { return cat({p[0] + p[2], p[1], p[2]}, 1); });
+  CHECK(used_twice.narrow(1, 0, 4).equal(weights.narrow(1, 0, 4)));
+  CHECK(used_twice.narrow(1, 4, 2).equal(weights.narrow(1, 4, 2) + weights.narrow(1, 0, 2)));
+  const Tensor x = leaf({4, 6}, 1);
+  Tensor total = zeros({}, kFloat64);
+  for (const Tensor& part : x.split(2, 1)) total = total + part.sum();
+  total.backward();
+  CHECK(x.grad().equal(ones({4, 6}, kFloat64)));
+  // The gradient can be written, and a second backward pass adds to it.
+  x.mutable_grad().mul_(2);
+  x.split(3, 0)[0].sum().backward();
+  CHECK(x.grad().narrow(0, 0, 3).equal(full({3, 6}, 3, kFloat64)));
+  CHECK(x.grad().narrow(0, 3, 1).equal(full({1, 6}, 2, kFloat64)));
+}
+
 TEST_CASE("sums of many 16-bit gradients are made in float") {
   const Tensor x = ones({1}, kBFloat16).requires_grad_();
   const Tensor y = x.as_strided({1000}, {0});

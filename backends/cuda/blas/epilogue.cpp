@@ -49,19 +49,10 @@ int32_t alignment_of(const void* address) {
 
 const void* data_of(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
-bool writes_aux(Epilogue e) { return e == Epilogue::GeluAux || e == Epilogue::GeluAuxBias; }
-
-// cuBLASLt sees the transposed product: its first factor is b^T.
 cublasLtEpilogue_t library_epilogue(Epilogue epilogue) {
   switch (epilogue) {
-    case Epilogue::None: return CUBLASLT_EPILOGUE_DEFAULT;
     case Epilogue::Bias: return CUBLASLT_EPILOGUE_BIAS;
-    case Epilogue::Gelu: return CUBLASLT_EPILOGUE_GELU;
-    case Epilogue::GeluBias: return CUBLASLT_EPILOGUE_GELU_BIAS;
-    case Epilogue::GeluAux: return CUBLASLT_EPILOGUE_GELU_AUX;
     case Epilogue::GeluAuxBias: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case Epilogue::BiasGradOfB: return CUBLASLT_EPILOGUE_BGRADA;
-    case Epilogue::BiasGradOfA: return CUBLASLT_EPILOGUE_BGRADB;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
@@ -105,11 +96,9 @@ class LtCall {
     set(CUBLASLT_MATMUL_DESC_TRANSA, a_.op);
     set(CUBLASLT_MATMUL_DESC_TRANSB, b_.op);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(p_.epilogue));
-    if (p_.vector.defined()) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.vector.data_ptr());
-      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(library_type(dtype_, "linear")));
-    }
-    if (writes_aux(p_.epilogue)) {
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.vector.data_ptr());
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(library_type(dtype_, "linear")));
+    if (p_.aux.defined()) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.aux.data_ptr());
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p_.aux.sizes()[1]);
     }
@@ -137,7 +126,7 @@ class LtCall {
             *c_.leading(),
             {blas_.device(), static_cast<int32_t>(dtype_), compute_type(dtype_), static_cast<int32_t>(p_.epilogue),
              a_.op, b_.op},
-            {alignment_of(a_.data), alignment_of(b_.data), alignment_of(c_.data), alignment_of(data_of(p_.vector)),
+            {alignment_of(a_.data), alignment_of(b_.data), alignment_of(c_.data), alignment_of(p_.vector.data_ptr()),
              alignment_of(data_of(p_.aux))},
             sums_in_full(dtype_)};
   }
@@ -191,7 +180,7 @@ bool multiply_with_epilogue(const EpilogueProduct& p) {
   const ScalarType dtype = p.c.scalar_type();
   if (!is_floating_point(dtype) || p.b.sizes()[1] == 0) return false;
   if (!Matrices(p.c).transposed().leading() || !Matrices(p.a).readable() || !Matrices(p.b).readable()) return false;
-  if (p.vector.defined() && (p.vector.dim() != 1 || (p.vector.numel() > 1 && p.vector.strides()[0] != 1))) return false;
+  if (p.vector.dim() != 1 || (p.vector.numel() > 1 && p.vector.strides()[0] != 1)) return false;
   if (p.aux.defined() && !p.aux.is_contiguous()) return false;
   const Blas blas;
   return LtCall(p, blas).run();

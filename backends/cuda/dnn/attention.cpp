@@ -43,6 +43,14 @@ HeadLayout heads_inside(IntArrayRef sizes) {
   return {{sizes[0], heads, length, width}, {length * heads * width, width, heads * width, 1}};
 }
 
+// As parts of (B, L, 3, H, E): Note [Gradients of a packed projection].
+HeadLayout packed_heads(IntArrayRef sizes) {
+  HeadLayout layout = heads_inside(sizes);
+  layout.strides[0] *= 3;
+  layout.strides[2] *= 3;
+  return layout;
+}
+
 // The tensor's own layout where cuDNN reads it: rows without gaps, everything at multiples of 16 bytes, no number
 // twice.
 bool is_readable(const Tensor& t) {
@@ -94,7 +102,7 @@ HeadLayout bias_layout(const Tensor& bias) {
 
 // An attention as far as its plan depends on it.
 struct AttentionPlanKey {
-  bool backward, with_stats, causal, deterministic;
+  bool backward, with_stats, causal, deterministic, packed;
   ScalarType dtype;
   int device;
   HeadLayout query, key, value, bias;  // no sizes: no bias
@@ -102,6 +110,9 @@ struct AttentionPlanKey {
 
   friend bool operator==(const AttentionPlanKey&, const AttentionPlanKey&) = default;
   bool has_bias() const { return bias.sizes[3] > 0; }
+  HeadLayout gradient(const HeadLayout& input) const {
+    return packed ? packed_heads(input.size_ref()) : heads_inside(input.size_ref());
+  }
   HeadLayout out() const { return heads_inside({query.sizes[0], query.sizes[1], query.sizes[2], value.sizes[3]}); }
 };
 
@@ -116,7 +127,7 @@ struct AttentionPlanKeyHash {
     mix(std::bit_cast<uint64_t>(key.scale));
     mix(std::bit_cast<uint64_t>(key.dropout_p));
     mix(static_cast<uint64_t>(key.backward | key.with_stats << 1 | key.causal << 2 | key.deterministic << 3 |
-                              key.device << 4 | static_cast<int>(key.dtype) << 12));
+                              key.device << 4 | static_cast<int>(key.dtype) << 12 | key.packed << 20));
     return hash ^ (hash >> 32);
   }
 };
@@ -126,6 +137,7 @@ AttentionPlanKey plan_key(const AttentionProblem& p, const Tensor& bias, bool ba
           .with_stats = with_stats,
           .causal = p.is_causal,
           .deterministic = backward && dnn_deterministic(),
+          .packed = backward && native::are_packed(p),
           .dtype = p.query.scalar_type(),
           .device = p.query.device().index,
           .query = layout_of(p.query),
@@ -213,9 +225,9 @@ class AttentionGraph {
     configure(attributes);
     attributes.set_deterministic_algorithm(key_.deterministic);
     const auto [dq, dk, dv] = graph_->sdpa_backward(q_, k_, v_, out, grad, sums, attributes);
-    set_output(dq, kGradQ, heads_inside(key_.query.size_ref()));
-    set_output(dk, kGradK, heads_inside(key_.key.size_ref()));
-    set_output(dv, kGradV, heads_inside(key_.value.size_ref()));
+    set_output(dq, kGradQ, key_.gradient(key_.query));
+    set_output(dk, kGradK, key_.gradient(key_.key));
+    set_output(dv, kGradV, key_.gradient(key_.value));
   }
 
   const AttentionPlanKey& key_;

@@ -75,6 +75,62 @@ __global__ void __launch_bounds__(1024) add_forward_rows(AddForward<T, L> call) 
   }
 }
 
+// The same, a warp a row: see Note [Rows in registers].
+template <class T, class L, int kHold>
+__global__ void __launch_bounds__(kThreads) add_forward_warps(AddForward<T, L> call) {
+  using Math = opmath_t<T>;
+  using Access = RowAccess<T, true, kHold>;
+  constexpr int kLanes = Access::kLanes, kVectors = Access::kVectors;
+  const int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (r >= call.rows) return;
+  const int n = static_cast<int>(call.n);
+  const auto each = [=](const auto& body) { for_each_vector<kVectors, kLanes>(n, body); };
+  const T* self = call.self + r * n;
+  const L* other = call.other + r * n;
+  Lanes<T, kLanes> row[kVectors];
+  Lanes<L, kLanes> added[kVectors];
+  each([&](int v, int column) {
+    row[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(self + column);
+    added[v] = *reinterpret_cast<const Lanes<L, kLanes>*>(other + column);
+  });
+  Math centre(0), squares(0);
+  each([&](int v, int column) {
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      row[v].lane[l] = static_cast<T>(static_cast<Math>(row[v].lane[l]) + static_cast<Math>(added[v].lane[l]));
+      centre += static_cast<Math>(row[v].lane[l]);
+    }
+    *reinterpret_cast<Lanes<T, kLanes>*>(call.sum + r * n + column) = row[v];
+  });
+  const Math count = static_cast<Math>(n);
+  centre = sum_row(centre) / count;
+  each([&](int v, int) {
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      const Math deviation = static_cast<Math>(row[v].lane[l]) - centre;
+      squares += deviation * deviation;
+    }
+  });
+  const Math rstd = 1 / std::sqrt(sum_row(squares) / count + call.eps);
+  each([&](int v, int column) {
+    Math weight[kLanes], bias[kLanes];
+    if (call.weight) read_columns(weight, call.weight + column);
+    if (call.bias) read_columns(bias, call.bias + column);
+    Lanes<L, kLanes> result;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      Math value = (static_cast<Math>(row[v].lane[l]) - centre) * rstd;
+      if (call.weight) value *= weight[l];
+      if (call.bias) value += bias[l];
+      result.lane[l] = static_cast<L>(value);
+    }
+    *reinterpret_cast<Lanes<L, kLanes>*>(call.y + r * n + column) = result;
+  });
+  if (threadIdx.x != 0) return;
+  call.mean[r] = centre;
+  call.rstd[r] = rstd;
+}
+
 struct AddLayerNormLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& self,
@@ -115,8 +171,14 @@ struct AddLayerNormLoop {
     using Access = RowAccess<T, true>;
     const bool wide = rows_are_wide<T>(columns, call.self, call.other, call.sum, call.y);
     if (call.rows == 0 || columns == 0 || !wide || columns > Access::kLongest) return false;
-    const RowLaunch l(call.rows, columns, Access::kHeld);
-    add_forward_rows<T, L><<<l.grid, l.block, 0, current_stream()>>>(call);
+    const auto by_warps = [&](auto hold) {
+      const auto l = RowLaunch::of_warps(call.rows);
+      add_forward_warps<T, L, decltype(hold)::value><<<l.grid, l.block, 0, current_stream()>>>(call);
+    };
+    if (!rows_are_wide<T>(columns, call.weight, call.bias) || !for_rows_of_warps<T>(columns, by_warps)) {
+      const RowLaunch l(call.rows, columns, Access::kHeld);
+      add_forward_rows<T, L><<<l.grid, l.block, 0, current_stream()>>>(call);
+    }
     RUSH_CUDA_LAUNCHED(kernels::add_layer_norm.name());
     return true;
   }

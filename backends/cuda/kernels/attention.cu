@@ -112,10 +112,7 @@ struct ForwardLoop {
   static void run(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
     const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
     const TiledAttention<T> a(p, q, k, v);
-    const int64_t width = std::max(q.size(3), v.size(3));
-    if (width <= 64) return launch<64>(a, out, logsumexp);
-    if (width <= 128) return launch<128>(a, out, logsumexp);
-    launch<256>(a, out, logsumexp);
+    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, out, logsumexp); });
   }
 
  private:
@@ -148,9 +145,8 @@ void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, co
 void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gradient) {
   const int64_t width = std::max(p.query.size(3), p.value.size(3));
   const int tiles = with_gradient ? kBackwardTiles : kForwardTiles;
-  const int bytes = width <= 64    ? tile_bytes<64>(tiles)
-                    : width <= 128 ? tile_bytes<128>(tiles)
-                                   : tile_bytes<256>(tiles);
+  const int bytes =
+      with_tile_width(p.query, p.value, [&](auto wide) { return tile_bytes<decltype(wide)::value>(tiles); });
   if (p.query.scalar_type() == kFloat64) {
     why = "computes in float32";
   } else if (width > kWidestHead || p.query.size(3) == 0) {

@@ -185,10 +185,7 @@ struct BackwardLoop {
     }
     const Tensor sums = native::contiguous(logsumexp);
     const TiledGradient<T> gradient{HeadRows<const T>(g), sums.data_ptr<float>(), along.as<float>()};
-    const int64_t width = std::max(q.size(3), v.size(3));
-    if (width <= 64) return launch<64>(a, gradient, grads);
-    if (width <= 128) return launch<128>(a, gradient, grads);
-    launch<256>(a, gradient, grads);
+    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
   }
 
  private:

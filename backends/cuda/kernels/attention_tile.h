@@ -37,7 +37,17 @@ inline constexpr int kForwardTiles = 2, kBackwardTiles = 3;
 template <int kWidth>
 inline constexpr int kTileBlocks = kWidth <= 64 ? 2 : 1;
 // The largest head that the kernels are compiled for.
-inline constexpr int64_t kWidestHead = 256;
+inline constexpr int kWidestHead = 256;
+
+// Calls body(std::integral_constant<int, kWidth>()) with the narrowest tiles that hold rows of queries, keys and
+// values.
+template <class Body>
+auto with_tile_width(const Tensor& query, const Tensor& value, const Body& body) {
+  const int64_t width = std::max(query.size(3), value.size(3));
+  if (width <= 64) return body(std::integral_constant<int, 64>());
+  if (width <= 128) return body(std::integral_constant<int, 128>());
+  return body(std::integral_constant<int, kWidestHead>());
+}
 
 // (B, heads, length, width), the numbers of a row side by side.
 template <class T>

@@ -1,9 +1,10 @@
 // Cross entropy of scores (samples, classes), fused; see Note [Fused cross entropy]. A row of threads takes a sample.
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/class_loss.h"
-#include "backends/cuda/kernels/online_sum.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/reduce.h"
+#include "core/ops/factories.h"
 
 namespace rush::cuda {
 
@@ -29,18 +30,87 @@ struct Samples {
   }
 };
 
-template <class T, bool kWide>
-__device__ typename OnlineSum<opmath_t<T>>::Acc take_row(const T* x, int64_t n) {
+// exp(x), where x is a difference of scores of type T. For 16-bit ones by the hardware's approximation of 2^x, whose
+// error is a thousandth of what the scores were rounded by; the library's exp takes several times as many
+// instructions, and memory leaves time for few.
+template <class T>
+__device__ opmath_t<T> exp_of(opmath_t<T> x) {
+  if constexpr (sizeof(T) == 2) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.44269504f));
+    return result;
+  } else {
+    return std::exp(x);
+  }
+}
+
+// The largest score and the sum of exp(score - largest), in one pass: Milakov and Gimelshein, "Online normalizer
+// calculation for softmax" (2018). Where the largest is infinite, `sum` is of no use.
+template <class T>
+struct ScoreSum {
   using Math = opmath_t<T>;
-  constexpr int kLanes = RowAccess<T, kWide>::kLanes;
-  const OnlineSum<Math> f;
-  auto acc = f.identity();
-  for (int64_t c = static_cast<int64_t>(threadIdx.x) * kLanes; c < n; c += static_cast<int64_t>(blockDim.x) * kLanes) {
-    const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
-    Math scores[kLanes];
+  struct Acc {
+    Math largest, sum;
+  };
+  __device__ static Acc identity() { return {functors::lowest_of<Math>(), Math(0)}; }
+  __device__ static Acc combine(const Acc& a, const Acc& b) {
+    const Math largest = functors::TakeMax()(a.largest, b.largest);
+    return {largest, a.sum * scale(a.largest, largest) + b.sum * scale(b.largest, largest)};
+  }
+  __device__ static Math logsumexp(const Acc& acc) {
+    return std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
+  }
+  // Adds vectors of scores; what was summed before is scaled down once for all of them.
+  template <int kVectors, int kLanes>
+  __device__ static void take(Acc& acc, const Lanes<T, kLanes> (&vectors)[kVectors]) {
+    Math largest = acc.largest;
 #pragma unroll
-    for (int l = 0; l < kLanes; ++l) scores[l] = static_cast<Math>(lanes.lane[l]);
-    acc = f.take_all(acc, scores);
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        largest = functors::TakeMax()(largest, static_cast<Math>(vectors[v].lane[l]));
+      }
+    }
+    // Against infinity less infinity, where all so far are -inf.
+    const Math from = largest == functors::lowest_of<Math>() ? Math(0) : largest;
+    Math sum = acc.sum * exp_of<T>(acc.largest - from);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) sum += exp_of<T>(static_cast<Math>(vectors[v].lane[l]) - from);
+    }
+    acc = {largest, sum};
+  }
+
+ private:
+  __device__ static Math scale(Math x, Math largest) { return x == largest ? Math(1) : exp_of<T>(x - largest); }
+};
+
+template <class T>
+inline constexpr int kBatch = sizeof(T) == 8 ? 2 : 4;  // vectors of a row that a thread has in flight
+
+// What the calling thread reads of a row of n scores; keep(vector, c) is called for each vector, which starts at c.
+template <class T, int kLanes, class Keep>
+__device__ typename ScoreSum<T>::Acc take_row(const T* x, int64_t n, const Keep& keep) {
+  auto acc = ScoreSum<T>::identity();
+  const int64_t across = static_cast<int64_t>(blockDim.x) * kLanes;
+  for (int64_t first = static_cast<int64_t>(threadIdx.x) * kLanes; first < n; first += kBatch<T> * across) {
+    Lanes<T, kLanes> vectors[kBatch<T>];
+#pragma unroll
+    for (int v = 0; v < kBatch<T>; ++v) {
+      const int64_t c = first + v * across;
+      if (c < n) {
+        vectors[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
+      } else {
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) vectors[v].lane[l] = static_cast<T>(functors::lowest_of<opmath_t<T>>());
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < kBatch<T>; ++v) {
+      if (first + v * across < n) keep(vectors[v], first + v * across);
+    }
+    ScoreSum<T>::take(acc, vectors);
   }
   return acc;
 }
@@ -53,8 +123,9 @@ __global__ void __launch_bounds__(1024) forward_kernel(Samples<T> s, LossShare<o
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < s.count; first += step) {
     const int64_t i = first + threadIdx.y, n = i < s.count ? s.classes : 0;
     const T* x = s.scores + i * s.classes;
-    const auto acc = combine_row(take_row<T, kWide>(x, n), OnlineSum<Math>());
-    const Math level = std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
+    constexpr int kLanes = RowAccess<T, kWide>::kLanes;
+    const auto skip = [](const Lanes<T, kLanes>&, int64_t) {};
+    const Math level = ScoreSum<T>::logsumexp(combine_row(take_row<T, kLanes>(x, n, skip), ScoreSum<T>()));
     Math smooth(0);
     if (s.spread != 0) {
       for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
@@ -109,7 +180,7 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
       const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
       Math value[kLanes];
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l) value[l] = total * std::exp(static_cast<Math>(lanes.lane[l]) - level);
+      for (int l = 0; l < kLanes; ++l) value[l] = total * exp_of<T>(static_cast<Math>(lanes.lane[l]) - level);
       if (spread != 0) {
 #pragma unroll
         for (int l = 0; l < kLanes; ++l) value[l] -= spread * s.weight_of(c + l);
@@ -125,6 +196,88 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
     }
   }
 }
+
+// ---- a loss and its gradient in one pass ----
+
+// Note [Rows in shared memory]
+// The gradient of a row needs its log-sum-exp, so it reads the row a second time. Fifty thousand scores do not fit
+// the registers of a block with room for a second block, but they fit half of a multiprocessor's shared memory: while
+// one block waits for memory, the other computes. What a thread put there it alone takes out again, so that no thread
+// waits for others on account of it.
+inline constexpr int kRowThreads = 512;
+inline constexpr int kStaticShared = 1024;  // what the kernel has besides the row, at most
+
+template <class T>
+__global__ void __launch_bounds__(kRowThreads, 2)
+    gradient_kernel(T* scores, const int64_t* target, int n, int64_t ignore_index, LossShare<opmath_t<T>>* shares,
+                    DeviceCheck check) {
+  using Math = opmath_t<T>;
+  constexpr int kLanes = RowAccess<T, true>::kLanes;
+  using Vector = Lanes<T, kLanes>;
+  extern __shared__ float4 row_memory[];
+  T* held = reinterpret_cast<T*>(row_memory);
+  const int64_t i = blockIdx.x;
+  T* row = scores + i * n;
+  const int begin = static_cast<int>(threadIdx.x) * kLanes;
+  constexpr int kAcross = kRowThreads * kLanes;
+  const int64_t y = target[i];
+  if (y == ignore_index || y < 0 || y >= n) {
+    for (int c = begin; c < n; c += kAcross) *reinterpret_cast<Vector*>(row + c) = {};
+    if (threadIdx.x != 0) return;
+    if (y != ignore_index) RUSH_DEVICE_CHECK(false, check, y, n);
+    shares[i] = {Math(0), Math(0)};
+    return;
+  }
+  const auto keep = [=](const Vector& vector, int64_t c) { *reinterpret_cast<Vector*>(held + c) = vector; };
+  const auto acc = combine_row(take_row<T, kLanes>(row, n, keep), ScoreSum<T>());
+  const Math level = ScoreSum<T>::logsumexp(acc);
+  for (int c = begin; c < n; c += kAcross) {
+    const Vector in = *reinterpret_cast<const Vector*>(held + c);
+    Math value[kLanes];
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) value[l] = exp_of<T>(static_cast<Math>(in.lane[l]) - level);
+    if (c <= y && y < c + kLanes) {
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        if (c + l != y) continue;
+        shares[i] = {level - static_cast<Math>(in.lane[l]), Math(1)};
+        value[l] -= Math(1);
+      }
+    }
+    Vector out;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) out.lane[l] = static_cast<T>(value[l]);
+    *reinterpret_cast<Vector*>(row + c) = out;
+  }
+}
+
+struct CrossEntropyGradientLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
+    using Math = opmath_t<T>;
+    const char* op = kernels::cross_entropy_gradient.name();
+    const int64_t count = scores.size(0), classes = scores.size(1);
+    T* x = scores.data_ptr<T>();
+    const int64_t row_bytes = classes * static_cast<int64_t>(sizeof(T));
+    const auto most = static_cast<int64_t>(current_properties().sharedMemPerBlockOptin) - kStaticShared;
+    // Of short rows a block would be mostly idle; and they stay in the cache between the two passes.
+    const bool fits = rows_are_wide<T>(classes, x) && classes >= 4 * kRowThreads && row_bytes <= most;
+    if (!fits || count == 0 || count > std::numeric_limits<int32_t>::max()) {
+      return native::cross_entropy_gradient_by_parts(output, scores, target, ignore_index);
+    }
+    const Scratch shares(static_cast<size_t>(count) * sizeof(LossShare<Math>)), total(sizeof(Math));
+    auto* each = shares.as<LossShare<Math>>();
+    const auto kernel = gradient_kernel<T>;
+    const auto bytes = static_cast<int>(row_bytes);
+    RUSH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    RUSH_CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    kernel<<<static_cast<unsigned>(count), kRowThreads, static_cast<size_t>(bytes), current_stream()>>>(
+        x, target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, each, device_check(op));
+    RUSH_CUDA_LAUNCHED(op);
+    store_losses<Math>(op, each, count, output, total.as<Math>(), Reduction::Sum, true);
+  }
+};
 
 template <class T>
 Samples<T> samples_of(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight,
@@ -202,11 +355,17 @@ void cross_entropy_backward(const Tensor& grad_input, const Tensor& grad_output,
       grad_input, grad_output, scores, target, weight, logsumexp, total_weight, options);
 }
 
+void cross_entropy_gradient(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
+  pick<CrossEntropyGradientLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_gradient_")(
+      output, scores, target, ignore_index);
+}
+
 }  // namespace
 
 void register_cross_entropy() {
   kernels::cross_entropy.set(kCUDA, cross_entropy);
   kernels::cross_entropy_backward.set(kCUDA, cross_entropy_backward);
+  kernels::cross_entropy_gradient.set(kCUDA, cross_entropy_gradient);
 }
 
 }  // namespace rush::cuda

@@ -34,18 +34,6 @@ struct Forward {
   }
 };
 
-// The weights or biases of kLanes columns, in 16-byte accesses.
-template <class Math, int kLanes>
-__device__ void read_columns(Math (&to)[kLanes], const Math* from) {
-  constexpr int kEach = std::min<int>(kLanes, 16 / sizeof(Math));
-#pragma unroll
-  for (int l = 0; l < kLanes; l += kEach) {
-    const auto some = *reinterpret_cast<const Lanes<Math, kEach>*>(from + l);
-#pragma unroll
-    for (int e = 0; e < kEach; ++e) to[l + e] = some.lane[e];
-  }
-}
-
 template <class T, bool kWide>
 __global__ void __launch_bounds__(1024) forward_rows(Forward<T> call) {
   using Math = opmath_t<T>;

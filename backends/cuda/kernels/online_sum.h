@@ -25,17 +25,6 @@ struct OnlineSum {
       return {x, acc.sum * scale(acc.largest, x) + T(1)};
     }
   }
-  // Several real elements: what was summed before is scaled once for all of them.
-  template <int count>
-  __device__ Acc take_all(const Acc& acc, const T (&x)[count]) const {
-    Real largest = acc.largest;
-#pragma unroll
-    for (int i = 0; i < count; ++i) largest = functors::TakeMax()(largest, x[i]);
-    T sum = acc.sum * scale(acc.largest, largest);
-#pragma unroll
-    for (int i = 0; i < count; ++i) sum += scale(x[i], largest);
-    return {largest, sum};
-  }
   __device__ Acc combine(const Acc& a, const Acc& b) const {
     const Real largest = functors::TakeMax()(a.largest, b.largest);
     return {largest, a.sum * T(scale(a.largest, largest)) + b.sum * T(scale(b.largest, largest))};

@@ -13,12 +13,16 @@ namespace rush::cuda {
 // A row is read once, in 16-byte accesses, and stays in the registers of the threads that share it: 32 for a short row,
 // up to 1024 for a long one, kHold elements each (half as many of 8 bytes). Rows whose length is no multiple of the
 // access, or that start elsewhere, are read element by element.
+//
+// Kernels that move several rows for each have variants for rows of up to 32 elements a thread of a single warp: a warp
+// that waits for no other computes while others read, and what it needs of a row twice it keeps as it was read.
 template <class T, bool kWide, int kHold = 16>
 struct RowAccess {
   static constexpr int kLanes = kWide ? 16 / sizeof(T) : 1;
   static constexpr int kHeld = !kWide ? 8 : sizeof(T) == 8 ? kHold / 2 : kHold;
   static constexpr int kVectors = kHeld / kLanes;
   static constexpr int64_t kLongest = int64_t{1024} * kHeld;
+  static constexpr int64_t kLongestOfWarp = int64_t{32} * kHeld;
 };
 
 // The calling thread's part of a row of n elements: vector v of it starts at column(v).
@@ -121,6 +125,44 @@ struct PackedRow {
   }
 };
 
+// Numbers of kLanes columns, in 16-byte accesses.
+template <class Math, int kLanes>
+__device__ void read_columns(Math (&to)[kLanes], const Math* from) {
+  constexpr int kEach = std::min<int>(kLanes, 16 / sizeof(Math));
+#pragma unroll
+  for (int l = 0; l < kLanes; l += kEach) {
+    const auto some = *reinterpret_cast<const Lanes<Math, kEach>*>(from + l);
+#pragma unroll
+    for (int e = 0; e < kEach; ++e) to[l + e] = some.lane[e];
+  }
+}
+
+// The columns of a row that a lane of its warp has: body(v, column) for vector v of them, if it lies in the row.
+template <int kVectors, int kLanes, class Body>
+__device__ void for_each_vector(int n, const Body& body) {
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    const int column = (v * 32 + static_cast<int>(threadIdx.x)) * kLanes;
+    if (column < n) body(v, column);
+  }
+}
+
+// Calls body(std::integral_constant<int, kHold>()) with the fewest elements a thread with which a warp can hold a row
+// of n, read as vectors. False, with nothing called, where that would be too many.
+template <class T, class Body>
+bool for_rows_of_warps(int64_t n, const Body& body) {
+  bool done = false;
+  const auto with = [&](auto hold) {
+    if (done || n > RowAccess<T, true, decltype(hold)::value>::kLongestOfWarp) return;
+    body(hold);
+    done = true;
+  };
+  with(std::integral_constant<int, 16>());
+  with(std::integral_constant<int, 24>());
+  with(std::integral_constant<int, 32>());
+  return done;
+}
+
 struct RowLaunch {
   dim3 grid, block;
   // `most`: how many blocks at most; rows are shared out to them.
@@ -131,6 +173,8 @@ struct RowLaunch {
     block = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
     grid = dim3(static_cast<unsigned>(std::clamp<int64_t>((rows + height - 1) / height, 1, most)));
   }
+  // A warp a row.
+  static RowLaunch of_warps(int64_t rows, int64_t most = int64_t{1} << 30) { return {rows, 32, 1, most}; }
 };
 
 // Whether rows of n elements may be read as vectors.
