@@ -103,9 +103,8 @@ void gpt(benchmark::State& state, DeviceType device, GptSize size, bool graphed)
     }
     loss.backward();
     if (size.as_published) {
-      std::vector<Tensor> gradients;
-      for (const Tensor& parameter : model->parameters()) gradients.push_back(parameter.grad());
-      nn::utils::clip_grads_with_norm_(model->parameters(), 1, nn::utils::get_total_norm(gradients));
+      const Tensor norm = nn::utils::get_total_norm(nn::utils::gradients_of(model->parameters()));
+      nn::utils::clip_grads_with_norm_(model->parameters(), 1, norm);
     }
     optimizer.step();
     return loss;
