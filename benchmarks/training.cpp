@@ -3,6 +3,7 @@
 // benchmarks/peers has the same for PyTorch.
 #include <benchmark/benchmark.h>
 
+#include "core/amp/cast_weights.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt2/pretraining.h"
 #include "examples/precision.h"
@@ -99,6 +100,7 @@ void gpt(benchmark::State& state, DeviceType device, GptSize size, bool graphed)
     Tensor loss;
     {
       const auto scope = precision.scope();
+      autocast::cast_weights(model->parameters());
       loss = model->loss(x, y);
     }
     loss.backward();

@@ -2,6 +2,7 @@
 
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
+#include "core/ops/cast_all.h"
 #include "core/ops/factories.h"
 
 namespace rush {
@@ -30,6 +31,31 @@ struct ToCopyBackward final : Node {
   Tensors apply(const Tensors& g) override { return {g[0].to(source)}; }
 };
 
+struct CastAllBackward final : Node {  // each gradient as its tensor is; those of one dtype together
+  std::vector<ScalarType> dtypes;
+  void save(TensorList tensors, ScalarType) {
+    for (const Tensor& t : tensors) dtypes.push_back(t.scalar_type());
+  }
+  Tensors apply(const Tensors& g) override {
+    Tensors grads(g.size());
+    std::vector<size_t> left;
+    for (size_t i = 0; i < g.size(); ++i) {
+      if (g[i].defined() && needs(i)) left.push_back(i);
+    }
+    while (!left.empty()) {
+      const ScalarType dtype = dtypes[left[0]];
+      std::vector<size_t> here, others;
+      for (const size_t i : left) (dtypes[i] == dtype ? here : others).push_back(i);
+      Tensors sources;
+      for (const size_t i : here) sources.push_back(g[i]);
+      const Tensors casts = cast_all(sources, dtype);
+      for (size_t k = 0; k < here.size(); ++k) grads[here[k]] = casts[k];
+      left = std::move(others);
+    }
+    return grads;
+  }
+};
+
 struct FillBackward final : Node {  // nothing of the old value is left
   Tensors apply(const Tensors& g) override { return {zeros_like(g[0])}; }
 };
@@ -46,6 +72,7 @@ void register_copy_derivatives(Registry& r) {
   derive<ops::copy_, CopyBackward>(r);
   derive<ops::clone, CloneBackward>(r);
   derive<ops::_to_copy, ToCopyBackward>(r);
+  derive<ops::cast_all, CastAllBackward>(r);
   derive<ops::fill, FillBackward>(r);
   derive<ops::fill_, FillBackward>(r);
   derive<ops::fill_Tensor, FillTensorBackward>(r);

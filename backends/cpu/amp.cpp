@@ -5,6 +5,7 @@
 #include "backends/cpu/register.h"
 #include "backends/cpu/stretches.h"
 #include "backends/functors/amp.h"
+#include "core/ops/cast_all.h"
 
 namespace rush::cpu {
 
@@ -50,6 +51,7 @@ void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tenso
 void register_amp() {
   kernels::unscale.set(kCPU, unscale);
   kernels::update_scale.set(kCPU, update_scale);
+  kernels::cast_many.set(kCPU, native::cast_many_by_parts);
 }
 
 }  // namespace rush::cpu

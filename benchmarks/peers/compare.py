@@ -37,7 +37,8 @@ def per_batch(unit, each=1):
 
 
 RULES = [
-    Rule(r"dispatch/\w+", peer="libtorch", bar=0.25),
+    Rule(r"dispatch/(?:add8_nograd|add8_grad|chain100)", peer="libtorch", bar=0.25),
+    Rule(r"dispatch/\w+", peer="libtorch"),
     Rule(r"kernels/matmul/(\d+)"),
     Rule(r"kernels/\w+"),
     Rule(r"fft/cpu/.+"),
@@ -56,7 +57,8 @@ RULES = [
     Rule(r"cuda_dispatch/(?!bare_launch)\w+", peer="libtorch"),
     Rule(r"fft/cuda/.+"),
 ]
-FIRST_STEP = Rule(r"first_step/gpt2", peer="first_step", bar=0.2, alone=True)
+FIRST_STEP = Rule(r"first_step/gpt2", peer="first_step", alone=True)
+FIRST_STEP_ON_A_GPU = Rule(FIRST_STEP.pattern, peer="first_step", bar=0.2, alone=True)  # else it is mostly the step itself
 
 
 def rule_of(name):
@@ -329,7 +331,9 @@ def run(arguments):
     require_torch(arguments.peer_python)
     torch = TorchSide(arguments.peer_python, arguments.threads, environment)
     gpu = torch.about["gpu"]
-    if not gpu:
+    if gpu:
+        rows = [Row(row.name, FIRST_STEP_ON_A_GPU if row.rule is FIRST_STEP else row.rule) for row in rows]
+    else:
         rows = [row for row in rows if "cuda" not in row.name]
     ours_first, theirs_first = first_step_commands(arguments, gpu)
     kinds = {row.rule.peer for row in rows}

@@ -2,7 +2,9 @@
 
 #include <unordered_map>
 
+#include "core/amp/cast_weights.h"
 #include "core/error.h"
+#include "core/ops/cast_all.h"
 #include "core/ops/copy.h"
 
 namespace rush::autocast {
@@ -90,13 +92,39 @@ bool is_eligible(const Tensor& t, DeviceType device) {
   return t.defined() && t.device().type == device && t.is_floating_point() && t.scalar_type() != kFloat64;
 }
 
+namespace {
+
+// Whether the cache has a cast of `t` that may be used again.
+bool is_current(const KeptCast& kept, const Tensor& t) {
+  const bool lacks_gradient = dispatch_state.grad_mode && !kept.cast.requires_grad();
+  return kept.version == t._version() && !lacks_gradient;
+}
+
+}  // namespace
+
 Tensor cached_cast(ScalarType dtype, const Tensor& t, DeviceType device) {
   if (!is_eligible(t, device) || t.scalar_type() == dtype) return t;
   if (!may_keep(dtype, t, device)) return t.to(dtype);
   KeptCast& kept = cache.casts[t.impl()];
-  const bool lacks_gradient = dispatch_state.grad_mode && !kept.cast.requires_grad();
-  if (kept.version != t._version() || lacks_gradient) kept = {t, t.to(dtype), t._version()};
+  if (!is_current(kept, t)) kept = {t, t.to(dtype), t._version()};
   return kept.cast;
+}
+
+void cast_weights(TensorList weights) {
+  std::vector<Tensor> missing;
+  for (const Tensor& t : weights) {
+    const DeviceType device = t.device().type;
+    if (!is_autocast_available(device) || !is_autocast_enabled(device) || !is_eligible(t, device)) continue;
+    if (!may_keep(get_autocast_dtype(device), t, device)) continue;
+    if (!missing.empty() && !(t.device() == missing[0].device())) continue;  // of another GPU: when it is used
+    const auto kept = cache.casts.find(t.impl());
+    if (kept == cache.casts.end() || !is_current(kept->second, t)) missing.push_back(t);
+  }
+  if (missing.empty()) return;
+  const std::vector<Tensor> casts = cast_all(missing, get_autocast_dtype(missing[0].device().type));
+  for (size_t i = 0; i < missing.size(); ++i) {
+    cache.casts[missing[i].impl()] = {missing[i], casts[i], missing[i]._version()};
+  }
 }
 
 }  // namespace rush::autocast

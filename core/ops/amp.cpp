@@ -1,9 +1,12 @@
 #include "core/ops/amp.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "core/dispatch/registry.h"
+#include "core/ops/cast_all.h"
 #include "core/ops/copy.h"
+#include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
 
@@ -57,11 +60,46 @@ static Tensor& update_scale_(Tensor& scale, Tensor& growth_tracker, const Tensor
   return scale;
 }
 
+void cast_many_by_parts(TensorList to, TensorList from) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    Tensor target = to[i];
+    copy_(target, from[i], /*non_blocking=*/false);
+  }
+}
+
+static std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) {
+  const char* op = "cast_all";
+  RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": expected a floating dtype, got ", dtype);
+  for (const Tensor& t : tensors) {
+    RUSH_CHECK_VALUE(t.defined(), op, ": a tensor is undefined");
+    RUSH_CHECK_TYPE(t.is_floating_point(), op, ": expected tensors in floating point, got ", t.scalar_type());
+    RUSH_CHECK_VALUE(t.device() == tensors[0].device(), op, ": tensors are on ", tensors[0].device(), " and ",
+                     t.device());
+  }
+  std::vector<Tensor> casts;
+  std::vector<ScalarType> dtypes;  // that the tensors have
+  for (const Tensor& t : tensors) {
+    casts.push_back(empty_like(t, t.options().dtype(dtype)));
+    if (std::find(dtypes.begin(), dtypes.end(), t.scalar_type()) == dtypes.end()) dtypes.push_back(t.scalar_type());
+  }
+  for (const ScalarType from_dtype : dtypes) {
+    std::vector<Tensor> to, from;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].scalar_type() != from_dtype) continue;
+      to.push_back(casts[i]);
+      from.push_back(tensors[i].strides() == casts[i].strides() ? tensors[i] : clone_contiguous(tensors[i]));
+    }
+    kernels::cast_many(to[0].device().type, to, from);
+  }
+  return casts;
+}
+
 }  // namespace native
 
 void register_amp_ops(Registry& r) {
   r.native(ops::_amp_foreach_non_finite_check_and_unscale_, native::non_finite_check_and_unscale_);
   r.native(ops::_amp_update_scale_, native::update_scale_);
+  r.native(ops::cast_all, native::cast_all);
 }
 
 }  // namespace rush

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/amp/cast_weights.h"
 #include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
 #include "examples/decay_groups.h"
@@ -207,6 +208,7 @@ class Trainer {
 
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
     const auto precision = precision_.scope();
+    rush::autocast::cast_weights(model->parameters());
     constexpr bool kNonBlocking = true;
     return model->loss(batch.first.to(device_, kNonBlocking), batch.second.to(device_, kNonBlocking));
   }

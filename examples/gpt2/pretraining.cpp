@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/amp/cast_weights.h"
 #include "examples/decay_groups.h"
 #include "examples/warmup_cosine.h"
 
@@ -54,6 +55,7 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
 
 Tensor Pretraining::loss_of(const TextData::Batch& batch) {
   const auto precision = precision_.scope();
+  rush::autocast::cast_weights(model_->parameters());
   return model_->loss(batch.first, batch.second);
 }
 

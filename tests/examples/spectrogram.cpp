@@ -13,9 +13,11 @@ namespace {
 
 double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 
-// A sine of this frequency, as long as a sound.
+// A sine of this frequency, as long as a sound, with some noise behind it.
 Tensor sine(double hertz) {
-  return (rush::arange(kSoundLength, rush::kFloat32) * (2 * std::acos(-1.0) * hertz / kSampleRate)).sin().unsqueeze(0);
+  rush::manual_seed(2);
+  const Tensor time = rush::arange(kSoundLength, rush::kFloat32) / kSampleRate;
+  return ((time * (2 * std::acos(-1.0) * hertz)).sin() + rush::randn({kSoundLength}) * 0.01).unsqueeze(0);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-// What a gradient scaler computes on the device: one launch for many gradients, and one thread for the scale.
+// What mixed precision needs on the device: the gradient scaler's steps, one launch for many gradients and one thread
+// for the scale; and casts of many tensors in one launch.
 #include "core/ops/amp.h"
 
 #include "backends/cuda/kernels/many_tensors.h"
 #include "backends/cuda/kernels/register_pointwise.h"
 #include "backends/functors/amp.h"
+#include "backends/functors/convert.h"
+#include "core/ops/cast_all.h"
 
 namespace rush::cuda {
 
@@ -74,9 +77,54 @@ void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tenso
   RUSH_CUDA_LAUNCHED("_amp_update_scale_");
 }
 
+struct CastTask {};  // nothing in which the tensors of a launch differ
+
+template <class To, class From>
+__global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ ManyTensors<2, CastTask> many) {
+  constexpr int kLanes = kLanesOf<To, From>;
+  const int tensor = many.tensor[blockIdx.x];
+  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
+  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  To* to = static_cast<To*>(many.data[tensor][0]) + begin;
+  const From* from = static_cast<const From*>(many.data[tensor][1]) + begin;
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % sizeof(Lanes<To, kLanes>) == 0 &&
+                       reinterpret_cast<uintptr_t>(from) % sizeof(Lanes<From, kLanes>) == 0;
+  const int wide = aligned ? n / kLanes * kLanes : 0;
+  for (int i = threadIdx.x * kLanes; i < wide; i += kThreads * kLanes) {
+    const auto in = *reinterpret_cast<const Lanes<From, kLanes>*>(from + i);
+    Lanes<To, kLanes> out;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) out.lane[l] = functors::converted<To>(in.lane[l]);
+    *reinterpret_cast<Lanes<To, kLanes>*>(to + i) = out;
+  }
+  for (int i = wide + threadIdx.x; i < n; i += kThreads) to[i] = functors::converted<To>(from[i]);
+}
+
+template <class From>
+struct CastTo {
+  template <class To>
+  static void run(TensorList to, TensorList from) {
+    StepLauncher<To, 2, CastTask, &cast_kernel<To, From>> launcher("cast_all");
+    for (size_t i = 0; i < to.size(); ++i) launcher.add({&to[i], &from[i]}, CastTask());
+    launcher.launch();
+  }
+};
+struct CastFrom {
+  template <class From>
+  static void run(TensorList to, TensorList from) {
+    pick<CastTo<From>>(RealFloatTypes(), to[0].scalar_type(), "cast_all")(to, from);
+  }
+};
+
+void cast_many(TensorList to, TensorList from) {
+  if (to.empty()) return;
+  pick<CastFrom>(RealFloatTypes(), from[0].scalar_type(), "cast_all")(to, from);
+}
+
 }  // namespace
 
 void register_amp() {
+  kernels::cast_many.set(kCUDA, cast_many);
   kernels::unscale.set(kCUDA, unscale);
   kernels::update_scale.set(kCUDA, update_scale);
 }
