@@ -311,7 +311,8 @@ static Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
   RUSH_CHECK_VALUE(!is_dense(mask), "sparse_mask: the mask must be sparse");
   RUSH_CHECK_VALUE(self.sizes() == mask.sizes(), "sparse_mask: the tensor has sizes ", self.sizes(), ", the mask ",
                    mask.sizes());
-  const Tensor entries = as_coo(mask);
+  // Each place once: the result has what self has there, not as often as the mask has an entry.
+  const Tensor entries = mask.layout() == kSparse ? coalesced(mask) : as_coo(mask);
   const SparseTensorImpl& parts = coo_parts(entries, "sparse_mask");
   const Tensor values = ops::sparse_values_at(self, parts.indices());
   if (mask.layout() == kSparse) {

@@ -115,7 +115,7 @@ TEST_CASE("sparse by dense, by vector and by sparse") {
         const Tensor sum = smooth({n, m}, dtype, 4);
         CHECK(close(addmm(sum, x, b), addmm(sum, a, b), tolerance));
         CHECK(close(sparse::addmm(sum, x, b, 0.5, -2), addmm(sum, a, b, 0.5, -2), tolerance));
-        CHECK(close(addmm(sum[0].sum(), x, b, 2, 3), addmm(sum[0].sum(), a, b, 2, 3), tolerance));
+        CHECK(close(addmm(sum.sum(), x, b, 2, 3), addmm(sum.sum(), a, b, 2, 3), tolerance));
         CHECK(close(addmm(full({n, m}, std::nan(""), sum.options()), x, b, 0), mm(a, b), tolerance));
         CHECK(close(sum.clone().addmm_(x, b, 2, 3), addmm(sum, a, b, 2, 3), tolerance));
       }
@@ -267,13 +267,21 @@ TEST_CASE("derivatives of making, taking apart and converting") {
         {leaf(repeated.size(1))});
     check_gradients(
         [&, n = n, m = m](const Tensors& in) {
+          const Tensor t = sparse_coo_tensor(repeated, in[0], {n, m});
+          return Tensors{t.sum().square(), t.sum(0), (t * 3).sum(1), t + t};
+        },
+        {leaf(repeated.size(1))});
+    check_gradients(
+        [&, n = n, m = m](const Tensors& in) {
           return Tensors{sparse_coo_tensor(repeated, in[0], {n, m}).coalesce().values().square()};
         },
         {leaf(repeated.size(1))});
     for (const Layout layout : kAllLayouts) {
       CAPTURE(name(layout));
       check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.to_dense(); });
-      check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s._values().square(); });
+      check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) {
+        return (s.is_sparse() ? s.coalesce() : s)._values().square();
+      });
       check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.t().clone(); });
       check_gradients([&](const Tensors& in) { return Tensors{in_layout(in[0], layout).to_dense().square()}; },
                       {leaf({n, m}, 0.5)});
@@ -298,6 +306,8 @@ TEST_CASE("derivatives of making, taking apart and converting") {
     check_gradients([](const Tensors& in) { return Tensors{in[0].to_sparse(1).to_dense().square()}; },
                     {leaf({n, m}, 0.5)});
   }
+  const Tensor unsorted = with_duplicates(patterned(4, 6).to_sparse()).requires_grad_();
+  CHECK_THROWS_AS(unsorted._values().sum().backward(), Error);
   // The masked gradient is that of the entries, the other one that of all.
   const Tensor leaf_of_entries = patterned(4, 6).to_sparse().requires_grad_();
   leaf_of_entries.to_dense().sum().backward();
