@@ -153,8 +153,8 @@ TEST_CASE("bad factors of sparse products") {
 }
 
 TEST_CASE("products do not depend on the number of threads") {
-  const Tensor a = patterned(700, 300, kFloat32).to_sparse_csr(), b = smooth({300, 96}, kFloat32);
-  const Tensor c = patterned(300, 500, kFloat32).to_sparse_csr();
+  const Tensor a = patterned(700, 300, kFloat32).to_sparse_csr().cpu(), b = smooth({300, 96}, kFloat32).cpu();
+  const Tensor c = patterned(300, 500, kFloat32).to_sparse_csr().cpu();
   const int before = get_num_threads();
   set_num_threads(1);
   const Tensor one = mm(a, b), sparse_one = mm(a, c);
