@@ -204,8 +204,51 @@ std::string size_suffix(const Tensor& tensor) {
   return sizes;
 }
 
+void add_gradient_suffix(std::vector<std::string>& texts, const Tensor& tensor) {
+  if (!tensor.requires_grad()) return;
+  const std::string function = tensor.grad_fn_name();
+  texts.push_back(function.empty() ? "requires_grad=True" : "grad_fn=<" + function + ">");
+}
+
+// The parts of a sparse tensor, each as a tensor of its own.
+std::string sparse_contents(const Tensor& tensor, size_t indent) {
+  std::string out;
+  const auto add = [&](const std::string& name, const Tensor& part) {
+    if (!out.empty()) out += ",\n" + std::string(indent, ' ');
+    const std::string prefix = name + "=tensor(";
+    out += prefix + contents(part, indent + prefix.size());
+    if (part.numel() == 0) out += ", " + size_suffix(part);
+    out += ")";
+  };
+  const Layout layout = tensor.layout();
+  if (layout == kSparse) {
+    add("indices", tensor._indices());
+  } else if (compresses_rows(layout)) {
+    add("crow_indices", tensor.crow_indices());
+    add("col_indices", tensor.col_indices());
+  } else {
+    add("ccol_indices", tensor.ccol_indices());
+    add("row_indices", tensor.row_indices());
+  }
+  add("values", tensor._values());
+  return out;
+}
+
+std::vector<std::string> sparse_suffixes(const Tensor& tensor) {
+  std::vector<std::string> texts;
+  const ScalarType dtype = tensor.scalar_type();
+  if (!tensor.is_cpu()) texts.push_back(str("device='", tensor.device(), "'"));
+  texts.push_back(size_suffix(tensor));
+  texts.push_back(str("nnz=", tensor._nnz()));
+  if (dtype != get_default_dtype() && dtype != kInt64 && dtype != kBool) texts.push_back(str("dtype=torch.", dtype));
+  texts.push_back(str("layout=torch.", tensor.layout()));
+  add_gradient_suffix(texts, tensor);
+  return texts;
+}
+
 // What is said after the elements: whatever is not the default.
 std::vector<std::string> suffixes(const Tensor& tensor) {
+  if (tensor.layout() != kStrided) return sparse_suffixes(tensor);
   std::vector<std::string> texts;
   const ScalarType dtype = tensor.scalar_type(), standard = get_default_dtype();
   const bool shown = tensor.numel() > 0 && !tensor.is_meta();
@@ -213,10 +256,7 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
   if (!tensor.is_cpu()) texts.push_back(str("device='", tensor.device(), "'"));
   if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1)) texts.push_back(size_suffix(tensor));
   if (dtype != standard && !evident) texts.push_back(str("dtype=torch.", dtype));
-  if (tensor.requires_grad()) {
-    const std::string function = tensor.grad_fn_name();
-    texts.push_back(function.empty() ? "requires_grad=True" : "grad_fn=<" + function + ">");
-  }
+  add_gradient_suffix(texts, tensor);
   return texts;
 }
 
@@ -227,9 +267,10 @@ std::string to_string(const Tensor& tensor) {
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   std::string out = "tensor(";
   const size_t indent = out.size();
-  out += contents(tensor, indent);
+  out += tensor.layout() == kStrided ? contents(tensor, indent) : sparse_contents(tensor, indent);
   // PyTorch counts the last line one character too long.
   size_t line = out.size() - (out.rfind('\n') + 1) + 2;
+  if (tensor.is_sparse()) line = kLineWidth;  // these begin a line of their own
   for (const std::string& suffix : suffixes(tensor)) {
     if (line + suffix.size() + 2 > kLineWidth) {
       out += ",\n" + std::string(indent, ' ') + suffix;

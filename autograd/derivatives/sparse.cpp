@@ -51,6 +51,9 @@ struct SparseValuesBackward final : Node {
   Tensors apply(const Tensors& g) override {
     const Tensor like = self.get();
     if (like.layout() == kSparse) {
+      RUSH_CHECK(like.is_coalesced(),
+                 "_values: the values of a tensor that is not coalesced have no derivative, since "
+                 "the tensor does not tell the entries of one place apart; call coalesce() first");
       return {_sparse_coo_tensor_unsafe(like._indices(), g[0], like.sizes(), {}, like.is_coalesced())};
     }
     const bool rows = compresses_rows(like.layout());

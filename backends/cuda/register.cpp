@@ -20,6 +20,7 @@ void register_cuda(Registry&) {
   cuda::register_ctc_loss();
   cuda::register_fft();
   cuda::register_rnn();
+  cuda::register_sparse();
   cuda::register_nvtx();
   cuda::register_pointwise();
   cuda::register_reductions();

@@ -24,6 +24,7 @@ void register_conv();
 void register_ctc_loss();
 void register_fft();
 void register_rnn();
+void register_sparse();
 }  // namespace cuda
 
 }  // namespace rush

@@ -120,7 +120,7 @@ Tensor coalesced(const Tensor& tensor) {
   if (parts.is_coalesced()) return tensor;
   if (parts.nnz() < 2) return make_coo(tensor.sizes(), parts.indices(), parts.values(), true);
   const IntArrayRef sparse_sizes = tensor.sizes().slice(0, static_cast<size_t>(parts.sparse_dim()));
-  const auto [places, order] = rush::sort(places_of(parts.indices(), sparse_sizes), true, 0);
+  const auto [places, order] = ops::sort_stable(places_of(parts.indices(), sparse_sizes), true, 0, false);
   const auto [distinct, which, counts] = rush::unique_consecutive(places, true);
   DimVector sizes(parts.values().sizes());
   sizes[0] = distinct.numel();
@@ -320,7 +320,7 @@ void check_compressed_indices(Layout layout, const Tensor& compressed, const Ten
   RUSH_CHECK_VALUE(is_true(counts.ge(0)), op, ": ", compressed_name, " must never fall");
   check_bounds(op, plain, compresses_rows(layout) ? 1 : 0, grid.plain);
   if (nnz < 2) return;
-  const Tensor rows = rush::repeat_interleave(counts.to(kInt64), nnz);
+  const Tensor rows = ops::repeat_interleave_Tensor(counts.to(kInt64), nnz);
   const Tensor places = rows * grid.plain + plain;
   RUSH_CHECK_VALUE(is_true(places.slice(0, 1).gt(places.slice(0, 0, -1))), op, ": ", plain_name,
                    " must be in ascending order, each once, in every ", compresses_rows(layout) ? "row" : "column");

@@ -187,13 +187,20 @@ static Tensor on_values(const Tensor& self) {
 
 // ---- reductions ----
 
-// Made of operators on the values, which have derivatives.
-Tensor sum_sparse(const Tensor& self, std::optional<ScalarType> dtype) { return ops::sum(ops::_values(self), dtype); }
+// Sums are made of operators on the values, which have derivatives: those of single entries where each place has one.
+static Tensor summable(const Tensor& self) {
+  return self.requires_grad() && self.layout() == kSparse ? ops::coalesce(self) : self;
+}
+
+Tensor sum_sparse(const Tensor& self, std::optional<ScalarType> dtype) {
+  return ops::sum(ops::_values(summable(self)), dtype);
+}
 
 Tensor sum_sparse_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const DimVector dims = wrap_dims(dim ? *dim : IntArrayRef(), self.dim(), "sum", true);
   const auto reduced = [&](int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
-  const Tensor coo = self.layout() == kSparse ? self : ops::to_sparse(self, kSparse, std::nullopt, std::nullopt);
+  const Tensor coo =
+      self.layout() == kSparse ? summable(self) : ops::to_sparse(self, kSparse, std::nullopt, std::nullopt);
   const int64_t sparse_dim = coo.sparse_dim();
   Tensor values = ops::_values(coo);
   const ScalarType type = dtype.value_or(is_integral(self.scalar_type(), true) ? kInt64 : self.scalar_type());

@@ -30,7 +30,7 @@ Tensor compress_rows(const Tensor& rows, int64_t count) {
 
 Tensor expand_rows(const Tensor& compressed, int64_t nnz) {
   const Tensor counts = compressed.slice(0, 1) - compressed.slice(0, 0, -1);
-  return rush::repeat_interleave(counts.to(kInt64), nnz);
+  return ops::repeat_interleave_Tensor(counts.to(kInt64), nnz);
 }
 
 static Tensor _convert_indices_from_coo_to_csr(const Tensor& self, int64_t size, bool out_int32) {
@@ -311,7 +311,8 @@ static Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
   RUSH_CHECK_VALUE(!is_dense(mask), "sparse_mask: the mask must be sparse");
   RUSH_CHECK_VALUE(self.sizes() == mask.sizes(), "sparse_mask: the tensor has sizes ", self.sizes(), ", the mask ",
                    mask.sizes());
-  const Tensor entries = as_coo(mask);
+  // Each place once: the result has what self has there, not as often as the mask has an entry.
+  const Tensor entries = mask.layout() == kSparse ? coalesced(mask) : as_coo(mask);
   const SparseTensorImpl& parts = coo_parts(entries, "sparse_mask");
   const Tensor values = ops::sparse_values_at(self, parts.indices());
   if (mask.layout() == kSparse) {
@@ -363,7 +364,7 @@ static Tensor& copy_sparse_(Tensor& self, const Tensor& source, bool non_blockin
   RUSH_CHECK_VALUE(self.sizes() == source.sizes(), "copy_: cannot copy sizes ", source.sizes(), " into sizes ",
                    self.sizes());
   if (self.is_same(source)) return self;
-  self.impl()->set_data_of(*copy_sparse_to(source, self.scalar_type(), {}, self.device(), {}, non_blocking, {}).impl());
+  replace_parts(self, copy_sparse_to(source, self.scalar_type(), {}, self.device(), {}, non_blocking, {}));
   return self;
 }
 
@@ -380,9 +381,8 @@ static Tensor empty_like_sparse(const Tensor& self, std::optional<ScalarType> dt
 }
 
 static Tensor& zero_sparse_(Tensor& self) {
-  self.impl()->set_data_of(*make_empty_sparse(self.layout(), self.sizes(), ops::sparse_dim(self), self.scalar_type(),
-                                              self.device(), block_sizes(self))
-                                .impl());
+  replace_parts(self, make_empty_sparse(self.layout(), self.sizes(), ops::sparse_dim(self), self.scalar_type(),
+                                        self.device(), block_sizes(self)));
   return self;
 }
 

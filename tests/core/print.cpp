@@ -79,3 +79,44 @@ TEST_CASE("printing: the default dtype is not named") {
 }
 
 }  // namespace
+
+TEST_CASE("sparse tensors are printed as PyTorch prints them") {
+  const Tensor indices = tensor({{0, 2, 1}, {1, 0, 3}});
+  const Tensor t = sparse_coo_tensor(indices, tensor({1.0, 2.5, -3.0}, kFloat32), {3, 4});
+  CHECK(to_string(t) ==
+        "tensor(indices=tensor([[0, 2, 1],\n"
+        "                       [1, 0, 3]]),\n"
+        "       values=tensor([ 1.0000,  2.5000, -3.0000]),\n"
+        "       size=(3, 4), nnz=3, layout=torch.sparse_coo)");
+  CHECK(to_string(t.to(kFloat64).coalesce().requires_grad_()) ==
+        "tensor(indices=tensor([[0, 1, 2],\n"
+        "                       [1, 3, 0]]),\n"
+        "       values=tensor([ 1.0000, -3.0000,  2.5000]),\n"
+        "       size=(3, 4), nnz=3, dtype=torch.float64, layout=torch.sparse_coo,\n"
+        "       requires_grad=True)");
+  CHECK(to_string(t.to_sparse_csr()) ==
+        "tensor(crow_indices=tensor([0, 1, 2, 3]),\n"
+        "       col_indices=tensor([1, 3, 0]),\n"
+        "       values=tensor([ 1.0000, -3.0000,  2.5000]), size=(3, 4), nnz=3,\n"
+        "       layout=torch.sparse_csr)");
+  CHECK(to_string(t.to_dense().to_sparse_csc()) ==
+        "tensor(ccol_indices=tensor([0, 1, 2, 2, 3]),\n"
+        "       row_indices=tensor([2, 0, 1]),\n"
+        "       values=tensor([ 2.5000,  1.0000, -3.0000]), size=(3, 4), nnz=3,\n"
+        "       layout=torch.sparse_csc)");
+  CHECK(to_string(t.to_dense().to(kInt64).to_sparse_bsr({3, 2})) ==
+        "tensor(crow_indices=tensor([0, 2]),\n"
+        "       col_indices=tensor([0, 1]),\n"
+        "       values=tensor([[[ 0,  1],\n"
+        "                       [ 0,  0],\n"
+        "                       [ 2,  0]],\n"
+        "\n"
+        "                      [[ 0,  0],\n"
+        "                       [ 0, -3],\n"
+        "                       [ 0,  0]]]), size=(3, 4), nnz=2,\n"
+        "       layout=torch.sparse_bsr)");
+  CHECK(to_string(sparse_coo_tensor({2, 3}, kFloat32)) ==
+        "tensor(indices=tensor([], size=(2, 0)),\n"
+        "       values=tensor([], size=(0,)),\n"
+        "       size=(2, 3), nnz=0, layout=torch.sparse_coo)");
+}

@@ -1,0 +1,67 @@
+// How cuSPARSE is told of matrices and vectors. A descriptor points at memory of others and lives for one call.
+#pragma once
+#include <atomic>
+
+#include "backends/cuda/sparse/handle.h"
+#include "core/ops/sparse_kernels.h"
+
+namespace rush::cuda {
+
+// Descriptors that exist now, of all threads: tests see by it that none is left.
+inline constinit std::atomic<int> live_sparse_descriptors{0};
+
+// Owns a descriptor that `create(&descriptor)` makes; throws where that fails.
+template <class Handle, auto destroy>
+class SparseDescriptor {
+ public:
+  template <class Create>
+  explicit SparseDescriptor(const Create& create) {
+    RUSH_CUSPARSE_CHECK(create(&handle_));
+    ++live_sparse_descriptors;
+  }
+  ~SparseDescriptor() {
+    // Fails for nothing that was created.
+    static_cast<void>(destroy(handle_));
+    --live_sparse_descriptors;
+  }
+  SparseDescriptor(const SparseDescriptor&) = delete;
+  SparseDescriptor& operator=(const SparseDescriptor&) = delete;
+
+  operator Handle() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using SparseMatrixDescriptor = SparseDescriptor<cusparseSpMatDescr_t, cusparseDestroySpMat>;
+using DenseMatrixDescriptor = SparseDescriptor<cusparseDnMatDescr_t, cusparseDestroyDnMat>;
+using DenseVectorDescriptor = SparseDescriptor<cusparseDnVecDescr_t, cusparseDestroyDnVec>;
+using SparseProductDescriptor = SparseDescriptor<cusparseSpGEMMDescr_t, cusparseSpGEMM_destroyDescr>;
+
+// All parts are row-major, of `type`, and on the current device.
+inline SparseMatrixDescriptor describe(const CsrMatrix& m, const Tensor& values, cudaDataType type) {
+  const cusparseIndexType_t index = m.crow.scalar_type() == kInt32 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
+  return SparseMatrixDescriptor([&](cusparseSpMatDescr_t* made) {
+    return cusparseCreateCsr(made, m.rows, m.columns, m.col.defined() ? m.nnz() : 0, m.crow.data_ptr(),
+                             m.col.defined() ? m.col.data_ptr() : nullptr,
+                             values.defined() ? values.data_ptr() : nullptr, index, index, CUSPARSE_INDEX_BASE_ZERO,
+                             type);
+  });
+}
+inline DenseMatrixDescriptor describe_matrix(const Tensor& m, cudaDataType type) {
+  return DenseMatrixDescriptor([&](cusparseDnMatDescr_t* made) {
+    return cusparseCreateDnMat(made, m.size(0), m.size(1), m.size(1), m.data_ptr(), type, CUSPARSE_ORDER_ROW);
+  });
+}
+// The transposed of `m`, where it lies.
+inline DenseMatrixDescriptor describe_transposed(const Tensor& m, cudaDataType type) {
+  return DenseMatrixDescriptor([&](cusparseDnMatDescr_t* made) {
+    return cusparseCreateDnMat(made, m.size(1), m.size(0), m.size(1), m.data_ptr(), type, CUSPARSE_ORDER_COL);
+  });
+}
+inline DenseVectorDescriptor describe_vector(const Tensor& v, cudaDataType type) {
+  return DenseVectorDescriptor(
+      [&](cusparseDnVecDescr_t* made) { return cusparseCreateDnVec(made, v.numel(), v.data_ptr(), type); });
+}
+
+}  // namespace rush::cuda

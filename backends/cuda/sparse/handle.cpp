@@ -1,0 +1,28 @@
+#include "backends/cuda/sparse/handle.h"
+
+#include "backends/cuda/check.h"
+#include "backends/cuda/stream/state_per_stream.h"
+
+namespace rush::cuda {
+
+void throw_sparse_error(cusparseStatus_t status, const char* call) {
+  const std::string message = str(call, " failed", in_operator(), ": ", cusparseGetErrorName(status), " (",
+                                  cusparseGetErrorString(status), ")");
+  if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES) {
+    throw OutOfMemoryError(message);
+  }
+  throw CudaError(message);
+}
+
+namespace {
+
+void set_up(SparseState& state) {
+  RUSH_CUSPARSE_CHECK(cusparseCreate(&state.handle));
+  RUSH_CUSPARSE_CHECK(cusparseSetStream(state.handle, state.stream));
+}
+
+}  // namespace
+
+SparseHandle::SparseHandle() : state_(state_of_current_stream<SparseState, set_up>()), lock_(state_.mutex) {}
+
+}  // namespace rush::cuda
