@@ -1,5 +1,6 @@
 // The test executable's main: doctest's, except that a run whose filters match no test case fails. CTest runs one
-// source file at a time by such a filter, and a file that lost its cases must not look green.
+// source file at a time by such a filter, and a file that lost its cases must not look green. Where the file's cases
+// leave themselves out for want of GPUs, it is said to be skipped.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -17,6 +18,8 @@
 namespace {
 
 std::optional<unsigned> cases_matched;  // set by a run of tests, not by a query such as --list-test-cases
+std::string_view cuda_file;             // the end of the path of the one that is asked for, if it is one of tests/cuda
+bool leaves_itself_out = false;         // whether one of its cases does
 
 struct CountMatchedCases : doctest::IReporter {
   explicit CountMatchedCases(const doctest::ContextOptions&) {}
@@ -32,17 +35,21 @@ struct CountMatchedCases : doctest::IReporter {
   void subcase_end() override {}
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
-  void test_case_skipped(const doctest::TestCaseData&) override {}
+  void test_case_skipped(const doctest::TestCaseData& test) override {
+    leaves_itself_out |=
+        test.m_skip && !cuda_file.empty() && std::string_view(test.m_file.c_str()).ends_with(cuda_file);
+  }
 };
 
 REGISTER_LISTENER("count_matched_cases", 1, CountMatchedCases);
 
-// Whether only tests of tests/cuda were asked for: without a GPU those leave themselves out.
-bool filters_for_cuda(int argc, char** argv) {
+std::string_view find_cuda_file(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]).find("/tests/cuda/") != std::string_view::npos) return true;
+    const std::string_view argument = argv[i];
+    const size_t at = argument.find("/tests/cuda/");
+    if (at != std::string_view::npos) return argument.substr(at);
   }
-  return false;
+  return {};
 }
 
 // See Note [Tests on both devices]. False when RUSH_TEST_DEVICE asks for a device that there is not.
@@ -65,9 +72,10 @@ int main(int argc, char** argv) {
   }
   if (const char* path = std::getenv("RUSH_DERIVATIVE_LOG")) log_checked_derivatives(path);
   doctest::Context context(argc, argv);
+  cuda_file = find_cuda_file(argc, argv);
   const int status = context.run();
-  if (cases_matched == 0u && !rush::cuda::is_available() && filters_for_cuda(argc, argv)) {
-    std::puts("skipped: no CUDA device");
+  if (cases_matched == 0u && leaves_itself_out) {
+    std::puts(rush::cuda::is_available() ? "skipped: one CUDA device" : "skipped: no CUDA device");
     return 0;
   }
   if (cases_matched == 0u) {

@@ -62,6 +62,7 @@ enum class Corrections { None, Rounded };
 
 template <class Kind, class Options>
 void check_graphed(const Options& options, Corrections corrections) {
+  CAPTURE(typeid(Kind).name());
   const Run eager = hundred_steps(with<Kind>(Options(options).capturable(true)), false);
   const Run graphed = hundred_steps(with<Kind>(Options(options).capturable(true)), true);
   check_equal_lists(graphed.losses, eager.losses);
@@ -71,6 +72,8 @@ void check_graphed(const Options& options, Corrections corrections) {
   const Run usual = hundred_steps(with<Kind>(options), false);
   const bool exact = corrections == Corrections::None;
   for (size_t i = 0; i < usual.params.size(); ++i) {
+    CAPTURE(i);
+    CAPTURE((graphed.params[i] - usual.params[i]).abs().max().item<double>());
     CHECK(allclose(graphed.params[i], usual.params[i], exact ? 0 : 1e-5, exact ? 0 : 1e-6));
   }
 }
