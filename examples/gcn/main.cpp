@@ -49,7 +49,7 @@ void run(Settings settings) {
   std::printf("loss %.4f in the first epoch, %.4f in the last; accuracy on the other nodes %.2f %%\n",
               training.train_loss.front(), training.train_loss.back(), training.accuracy * 100);
   const std::string path = settings.out_dir + "/embedding.svg";
-  rush::write_file_atomically(path, gcn_picture(graph, training));
+  rush::io::write_file_atomically(path, gcn_picture(graph, training));
   std::printf("picture: %s\n", path.c_str());
 }
 
