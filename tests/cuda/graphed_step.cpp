@@ -3,6 +3,8 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
+#include <typeinfo>
 
 #include "tests/cuda/graph_testing.h"
 
@@ -62,7 +64,7 @@ enum class Corrections { None, Rounded };
 
 template <class Kind, class Options>
 void check_graphed(const Options& options, Corrections corrections) {
-  CAPTURE(typeid(Kind).name());
+  CAPTURE(std::string(typeid(Kind).name()));
   const Run eager = hundred_steps(with<Kind>(Options(options).capturable(true)), false);
   const Run graphed = hundred_steps(with<Kind>(Options(options).capturable(true)), true);
   check_equal_lists(graphed.losses, eager.losses);
