@@ -16,6 +16,16 @@ import torch_training  # noqa: F401
 from torch_timing import prepare
 
 
+def start_afresh():
+    """What workloads set, as it is at the start of a process."""
+    torch.compiler.reset()
+    torch.backends.cudnn.benchmark = False
+    torch.set_float32_matmul_precision("highest")
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    torch.manual_seed(0)
+
+
 class Prepared:
     """The workload that was asked for last."""
 
@@ -26,10 +36,7 @@ class Prepared:
         try:
             if name != self.name:
                 self.name, self.measure = None, None  # frees its memory first
-                torch.compiler.reset()
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
-                torch.manual_seed(0)
+                start_afresh()
                 self.measure = prepare(name)
                 self.name = name
             return self.measure()

@@ -184,6 +184,22 @@ std::string write(GPTImpl& model, const Tokenizer& tokenizer, const Settings& s)
   return tokenizer.decode({first + (s.prompt.empty() ? 1 : 0), first + all.numel()});
 }
 
+// Lets cuDNN make its plans for the model's attention, in a thread, too: it asks for them by shape and layout only.
+std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rush::Device device) {
+  const bool has_plans = device.is_cuda() && s.training.max_iters > 0 && s.training.dtype != "float32";
+  return std::async(has_plans ? std::launch::async : std::launch::deferred, [=, options = s.training] {
+    if (!has_plans) return;
+    const rush::ScalarType dtype = options.dtype == "float16" ? rush::kFloat16 : rush::kBFloat16;
+    const Tensor packed = rush::empty({options.batch_size, config.block_size, 3 * config.n_embd},
+                                      rush::TensorOptions(dtype).device(device).requires_grad(true));
+    std::vector<Tensor> parts = packed.split(config.n_embd, 2);
+    for (Tensor& part : parts) {
+      part = part.view({options.batch_size, config.block_size, config.n_head, -1}).transpose(1, 2);
+    }
+    rush::fused_sdp_choice(parts[0], parts[1], parts[2], {}, config.dropout, /*is_causal=*/true);
+  });
+}
+
 // What takes long before the first step happens side by side.
 void run(Settings settings) {
   const rush::Device device(settings.device);
@@ -199,12 +215,14 @@ void run(Settings settings) {
         std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
   }
   awake.get();
+  std::future<void> planned = plan_attention(settings, config, device);
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);
   if (data.valid()) {
     if (!settings.out_dir.empty()) std::filesystem::create_directories(settings.out_dir);
     Pretraining run(model, data.get(), settings.training);
     begin(run, settings);
+    planned.get();
     train(run, settings);
   }
   if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", write(*model, tokenizer, settings).c_str());
