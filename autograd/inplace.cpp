@@ -139,6 +139,12 @@ namespace {
 
 void give_own_memory(Tensor& alias) {
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  if (alias.layout() != kStrided) {
+    const auto version = static_cast<uint32_t>(alias._version());
+    alias.impl()->set_data_of(*alias.clone().impl());
+    alias.storage()->set_version(version);
+    return;
+  }
   const Tensor copy = native::clone_contiguous(alias);
   copy.storage()->set_version(static_cast<uint32_t>(alias._version()));
   alias.impl()->set_storage(copy.storage());

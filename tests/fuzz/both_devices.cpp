@@ -19,6 +19,7 @@
 #include "core/str.h"
 #include "core/tensor_impl.h"
 #include "tests/fuzz/random_arguments.h"
+#include "tests/fuzz/sparse_parts.h"
 
 namespace fuzz {
 
@@ -106,7 +107,7 @@ Outcome call(const OpBase& op, const Stack& arguments, bool on_gpu) {
     for_each_tensor(outcome.results, [&](const Tensor& t) {
       if (done || !t.requires_grad() || !is_differentiable(t.scalar_type()) || t.numel() > kMostCompared) return;
       done = true;
-      t.backward(ones(t.sizes(), t.options()));
+      t.backward(ones(t.sizes(), t.options().layout(kStrided)));
     });
     if (on_gpu) cuda::synchronize();  // what kernels have to say
     for (const Tensor& leaf : leaves) outcome.gradients.push_back(leaf.is_leaf() ? leaf.grad() : Tensor());
@@ -175,6 +176,15 @@ std::string difference(const Tensor& expected, const Tensor& actual, bool values
   if (!expected.defined()) return "";
   const auto shape = [](const Tensor& t) { return str(t.scalar_type(), ' ', t.sizes()); };
   if (shape(expected) != shape(actual)) return str("is ", shape(actual), ", expected ", shape(expected));
+  if (expected.layout() != actual.layout()) return str("has layout ", actual.layout());
+  if (expected.layout() != kStrided) {
+    const std::vector<Tensor> want = parts_of(expected), got = parts_of(actual);
+    for (size_t i = 0; i < want.size(); ++i) {
+      const std::string what = difference(want[i], got[i], values, least);
+      if (!what.empty()) return str("part ", i, ' ', what);
+    }
+    return "";
+  }
   if (expected.is_meta() || expected.numel() == 0 || expected.numel() > kMostCompared || !values) return "";
   const Tensor want = expected.detach().contiguous(), got = actual.detach().cpu().contiguous();
   const double own = tolerance(want.scalar_type()), bound = std::max(own, least);

@@ -28,6 +28,7 @@
 #include "tests/fuzz/both_devices.h"
 #include "tests/fuzz/exact_allocator.h"
 #include "tests/fuzz/random_arguments.h"
+#include "tests/fuzz/sparse_parts.h"
 
 namespace {
 
@@ -111,6 +112,10 @@ class Snapshot {
 // Reads every element, so that one outside the memory is noticed.
 void check_result(const Tensor& result) {
   if (!result.defined()) return;
+  if (result.layout() != kStrided) {
+    for (const Tensor& part : fuzz::parts_of(result)) check_result(part);
+    return;
+  }
   const int64_t extent = storage_extent(result.sizes(), result.strides(), result.storage_offset());
   if (result.is_meta()) return;
   if (extent < 0 || extent > static_cast<int64_t>(result.storage()->nbytes()) / result.element_size()) {
@@ -130,7 +135,7 @@ void check_results(const Stack& results) {
   for (const Tensor& tensor : tensors) check_result(tensor);
   for (const Tensor& tensor : tensors) {
     if (tensor.requires_grad() && is_differentiable(tensor.scalar_type()) && tensor.numel() <= kMostRead) {
-      tensor.backward(ones(tensor.sizes(), tensor.options()), true);
+      tensor.backward(ones(tensor.sizes(), tensor.options().layout(kStrided)), true);
       break;
     }
   }

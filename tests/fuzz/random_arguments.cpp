@@ -117,7 +117,7 @@ Value RandomArguments::value(const Argument& argument) {
   if (type == "Scalar") return scalar();
   if (type == "str") return text(name);
   if (type == "ScalarType") return random_.pick(kDtypes);
-  if (type == "Layout") return random_.percent(90) ? kStrided : Layout::Sparse;
+  if (type == "Layout") return random_.percent(80) ? kStrided : static_cast<Layout>(1 + random_.below(5));
   if (type == "Device") return Device(random_.percent(80) ? kCPU : random_.percent(50) ? kMeta : kCUDA);
   if (type == "MemoryFormat") return static_cast<MemoryFormat>(random_.below(4));
   if (type == "Generator") return Value(default_generator());

@@ -374,6 +374,32 @@ TEST_CASE("derivatives of products") {
   CHECK(huge.grad()._values().sum().item<double>() == 2e6);
 }
 
+TEST_CASE("derivatives of writing sparse tensors in place") {
+  const Tensor at = patterned(4, 6).to_sparse()._indices();
+  const int64_t nnz = at.size(1);
+  check_gradients(
+      [&](const Tensors& in) {
+        const Tensor t = sparse_coo_tensor(at, in[0], {4, 6}) * 2;
+        t.mul_(3).add_(sparse_coo_tensor(at, in[0].square(), {4, 6}), 2);
+        Tensor dense = in[1].clone();
+        dense.add_(t, 3);
+        return Tensors{t.to_dense(), dense.square()};
+      },
+      {leaf(nnz, 0.4), leaf({4, 6}, 1)});
+  // A product that saved its sparse operand has its value of before the write.
+  const Tensor x = leaf(nnz, 0.4), t = sparse_coo_tensor(at, x, {4, 6}) * 1,
+               y = sparse_coo_tensor(at, smooth(nnz), {4, 6});
+  const Tensor before = t.detach().clone();
+  Tensor written_to = y.clone() * 1;
+  written_to.requires_grad_();
+  Tensor product = written_to * 1;
+  product.mul_(t);
+  product.to_dense().sum().backward();
+  CHECK(close(x.grad(), y.coalesce().values()));
+  CHECK(close(t.detach(), before));
+  CHECK(close(written_to.grad(), t.detach()));
+}
+
 TEST_CASE("complex derivatives are those of the dense product") {
   const Tensor dense = patterned(4, 6, kComplex128), b = smooth({6, 3}, kComplex128),
                g = smooth({4, 3}, kComplex128, 2);

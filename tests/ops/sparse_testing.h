@@ -4,13 +4,13 @@
 
 namespace rush::testing {
 
-// A dense matrix of which about a third of the elements are not zero, with empty rows and empty columns.
+// A dense matrix of which about half of the elements are not zero, with empty rows and empty columns.
 inline Tensor patterned(int64_t rows, int64_t columns, ScalarType dtype = kFloat64, int64_t phase = 0) {
   const Tensor t = zeros({rows, columns}, kFloat64);
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t mixed = (i * 7 + j * 5 + i * j + phase) % 11;
-      if (i % 4 == 1 || j % 5 == 3 || mixed > 3) continue;
+      if (i % 4 == 1 || j % 5 == 3 || mixed > 6) continue;
       t.data_ptr<double>()[i * columns + j] = std::sin(static_cast<double>(3 * i + 2 * j + phase)) + 1.5;
     }
   }

@@ -177,6 +177,8 @@ def tensor_text(impl, with_values=True):
         text += history_text(impl)
     if not storage:
         return text + ", no storage"
+    if enumerator(impl["layout_"]) != "Strided":
+        return text + ", layout=%s, version=%d" % (enumerator(impl["layout_"]), atomic(storage["version_"]))
     text += ", version=%d" % atomic(storage["version_"])
     if not with_values or enumerator(impl["device_"]["type"]) != "CPU":
         return text
