@@ -4,6 +4,7 @@ namespace rush::cuda {
 
 void register_reductions() {
   register_add_layer_norm();
+  register_add_layer_norm_backward();
   register_attention();
   register_batch_norm();
   register_cross_entropy();

@@ -7,6 +7,7 @@ namespace rush::cuda {
 void register_reductions();
 
 void register_add_layer_norm();
+void register_add_layer_norm_backward();
 void register_attention();
 void register_batch_norm();
 void register_cross_entropy();
