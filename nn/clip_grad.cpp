@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
@@ -15,7 +16,7 @@ namespace {
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+    if (parameter.grad().defined()) gradients.push_back(gradient_values(parameter));
   }
   return gradients;
 }
