@@ -68,4 +68,12 @@ intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
   return accumulator;
 }
 
+Tensor gradient_values(const Tensor& leaf) {
+  Tensor& grad = leaf.mutable_grad();
+  if (grad.layout() == kStrided) return grad;
+  const NoGradGuard no_grad;
+  if (grad.is_sparse()) grad = grad.coalesce();
+  return grad._values();
+}
+
 }  // namespace rush

@@ -20,4 +20,8 @@ struct AccumulateGrad final : Node {
 // The leaf's accumulator, made when there is none alive.
 intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 
+// The gradient of a leaf as a dense tensor whose elements are the gradient's: itself, or the values of a sparse one,
+// which is coalesced first. What is written to it is written to the gradient.
+Tensor gradient_values(const Tensor& leaf);
+
 }  // namespace rush

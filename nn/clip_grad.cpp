@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
@@ -49,7 +50,7 @@ Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm /
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+    if (parameter.grad().defined()) gradients.push_back(gradient_values(parameter));
   }
   return gradients;
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/graph.h"
 #include "core/ops/amp.h"
@@ -40,8 +41,8 @@ std::vector<GradList> grads_of(const optim::Optimizer& optimizer) {
   };
   for (const optim::OptimizerParamGroup& group : optimizer.param_groups()) {
     for (const Tensor& param : group.params()) {
-      const Tensor grad = param.grad();
-      if (!grad.defined()) continue;
+      if (!param.grad().defined()) continue;
+      const Tensor grad = gradient_values(param);
       RUSH_CHECK_VALUE(grad.scalar_type() != kFloat16,
                        "GradScaler: a gradient is in float16; keep the weights in float32 and use autocast");
       list_for(grad).grads.push_back(grad);

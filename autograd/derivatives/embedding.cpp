@@ -63,13 +63,14 @@ struct EmbeddingDenseBackwardBackward final : Node {
 
 struct EmbeddingBagBackward final : Node {
   int64_t rows = 0, padding = -1;
-  bool scale_grad_by_freq = false;
+  bool scale_grad_by_freq = false, sparse = false;
   BagMode mode = BagMode::Sum;
   Saved weight, indices, per_sample_weights, bag_of_index, bag_sizes, maxima;
   RUSH_SAVED(weight, indices, per_sample_weights, bag_of_index, bag_sizes, maxima)
 
-  void save(const Tensor& table, const Tensor& at, const Tensor&, bool scale, int64_t how, bool,
+  void save(const Tensor& table, const Tensor& at, const Tensor&, bool scale, int64_t how, bool sparse_grad,
             const std::optional<Tensor>& each, bool, std::optional<int64_t> padding_idx) {
+    sparse = sparse_grad;
     rows = table.dim() > 0 ? table.size(0) : 0;
     padding = !padding_idx ? -1 : *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
     scale_grad_by_freq = scale;
@@ -96,7 +97,10 @@ struct EmbeddingBagBackward final : Node {
       looked_up = looked_up / divisors.unsqueeze(1);
     }
     if (each.defined()) looked_up = looked_up * each.unsqueeze(1);
-    if (needs(0)) grads[0] = embedding_dense_backward(looked_up, at, rows, padding, scale_grad_by_freq);
+    if (needs(0)) {
+      grads[0] = sparse ? embedding_sparse_backward(looked_up, at, rows, padding, scale_grad_by_freq)
+                        : embedding_dense_backward(looked_up, at, rows, padding, scale_grad_by_freq);
+    }
     return grads;
   }
 

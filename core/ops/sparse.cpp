@@ -1,6 +1,9 @@
 // Sparse tensors are made and taken apart, and coalesced.
 #include "core/ops/sparse.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
@@ -53,6 +56,7 @@ Tensor make_empty_sparse(Layout layout, IntArrayRef sizes, int64_t sparse_dim, S
   RUSH_CHECK_VALUE(sizes.size() == 2, "a tensor of layout ", layout, " is a matrix, got sizes ", sizes);
   if (is_blocked(layout)) value_sizes = {0, blocks[0], blocks[1]};
   const size_t d = compresses_rows(layout) ? 0 : 1;
+  RUSH_CHECK_VALUE(sizes[d] < std::numeric_limits<int64_t>::max(), "sizes ", sizes, " hold too many lines");
   return make_compressed(layout, sizes, rush::zeros(sizes[d] / blocks[d] + 1, TensorOptions(kInt64).device(device)),
                          detail::empty_contiguous(0, kInt64, device),
                          detail::empty_contiguous(value_sizes, dtype, device));
@@ -306,8 +310,9 @@ Grid check_compressed_sizes(Layout layout, const Tensor& compressed, const Tenso
                    " are no multiples of blocks of (", rows, ", ", columns, ")");
   Grid grid{size[0] / rows, size[1] / columns};
   if (!compresses_rows(layout)) std::swap(grid.compressed, grid.plain);
-  RUSH_CHECK_VALUE(compressed.numel() == grid.compressed + 1, op, ": ", compressed_name, " must have ",
-                   grid.compressed + 1, " elements for sizes ", size, ", got ", compressed.numel());
+  RUSH_CHECK_VALUE(compressed.numel() - 1 == grid.compressed, op, ": ", compressed_name,
+                   " must have an element more than the ", grid.compressed, " lines of sizes ", size, ", got ",
+                   compressed.numel());
   return grid;
 }
 

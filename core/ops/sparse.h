@@ -185,7 +185,8 @@ inline Tensor to_sparse(const Tensor& self, std::optional<Layout> layout = std::
                         OptionalIntArrayRef blocksize = std::nullopt, std::optional<int64_t> dense_dim = std::nullopt) {
   return ops::to_sparse(self, layout, blocksize, dense_dim);
 }
-// The entries that `self`, dense or COO, has where `mask`, a COO or CSR tensor of its shape, has any.
+// What `self`, dense or sparse, has at the entries of `mask`, a sparse tensor of its sizes, in the mask's layout.
+// Throws ValueError for a dense mask or other sizes.
 inline Tensor sparse_mask(const Tensor& self, const Tensor& mask) { return ops::sparse_mask(self, mask); }
 
 // `sparse` times `dense`, of which one or both are sparse matrices: dense, or sparse where both are. The gradient of a

@@ -1,4 +1,6 @@
 // Sums, products and reductions of sparse tensors.
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/binary.h"

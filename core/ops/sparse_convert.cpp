@@ -1,4 +1,6 @@
 // Sparse tensors from one layout to another, to dense tensors and back, copied and transposed.
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/dispatch/registry.h"
@@ -36,7 +38,7 @@ Tensor expand_rows(const Tensor& compressed, int64_t nnz) {
 static Tensor _convert_indices_from_coo_to_csr(const Tensor& self, int64_t size, bool out_int32) {
   constexpr const char* op = "_convert_indices_from_coo_to_csr";
   RUSH_CHECK_VALUE(self.dim() == 1, op, ": expected indices of one dimension, got shape ", self.sizes());
-  RUSH_CHECK_VALUE(size >= 0, op, ": size must not be negative, got ", size);
+  RUSH_CHECK_VALUE(size >= 0 && size < std::numeric_limits<int64_t>::max(), op, ": cannot count ", size, " rows");
   RUSH_CHECK_TYPE(is_integral(self.scalar_type(), false), op, ": indices must be integers, got ", self.scalar_type());
   return compress_rows(self, size).to(out_int32 ? kInt32 : kInt64);
 }
@@ -214,6 +216,8 @@ SparseTarget check_target(const Tensor& self, std::optional<Layout> layout, Opti
   RUSH_CHECK_VALUE(target.layout == kSparse || (self.dim() == 2 && target.dense_dim == 0), "to_sparse: the layout ",
                    target.layout, " is of matrices without dense dimensions, got sizes ", self.sizes(),
                    " and dense_dim ", target.dense_dim);
+  RUSH_CHECK_VALUE(target.dense_dim >= 0 && target.dense_dim <= self.dim(), "to_sparse: a tensor of ", self.dim(),
+                   " dimensions cannot have ", target.dense_dim, " dense ones");
   return target;
 }
 

@@ -49,7 +49,7 @@ void append_nodes(std::string& out, const Tensor& labels, const Tensor& points) 
   const double classes = static_cast<double>(labels.max().item<int64_t>() + 1);
   const double* at = points.data_ptr<double>();
   for (int64_t i = 0; i < labels.numel(); ++i) {
-    append(out, "<circle cx='%.1f' cy='%.1f' r='2.5' fill='hsl(%.0f 70%% 45%%)'/>\n", at[2 * i], at[2 * i + 1],
+    append(out, "<circle cx='%.1f' cy='%.1f' r='2.5' fill='hsl(%.0f,70%%,45%%)'/>\n", at[2 * i], at[2 * i + 1],
            360 * static_cast<double>(label[i]) / classes);
   }
 }
@@ -73,8 +73,16 @@ std::string gcn_picture(const BlockGraph& graph, const GCNTraining& training) {
   accuracy.series = {{"", "var(--first)", ChartSeries::Style::Line, curve(training.test_accuracy)}};
   std::string out;
   append(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f'>\n", kSide, kSide + 240);
-  out +=
-      "<style>svg { --ink: #222; --faint: #777; --line: #ddd; --first: #1667b7; font-family: sans-serif; }</style>\n";
+  out += out += R"(<style>
+svg { --ink: #222; --faint: #777; --line: #ddd; --first: #1667b7; font-family: sans-serif; }
+.chart text { fill: var(--ink); font-size: 16px; }
+.chart .title { font-weight: 600; }
+.chart .tick { fill: var(--faint); }
+.chart .grid { stroke: var(--line); }
+.chart .axis { stroke: var(--faint); }
+.chart polyline { fill: none; stroke-width: 2.2; }
+</style>
+)";
   out += "<rect width='100%' height='100%' fill='white'/>\n";
   append_edges(out, graph.edges, points);
   append_nodes(out, graph.labels, points);

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/sparse/descriptors.h"
+#include "examples/gcn/gcn.h"
 #include "rushlight.h"
 #include "tests/cuda/caching.h"
 #include "tests/ops/sparse_testing.h"
@@ -166,4 +167,17 @@ TEST_CASE("an embedding with sparse gradients trains on the GPU as on the CPU" *
     trained.push_back(w.detach().cpu());
   }
   CHECK(close(trained[1], trained[0]));
+}
+
+TEST_CASE("a graph convolutional net trains on the GPU" * doctest::skip(!cuda::is_available())) {
+  manual_seed(3);
+  examples::BlockGraphOptions options;
+  options.nodes = 400;
+  options.train_share = 0.1;
+  const examples::BlockGraph graph = examples::draw_block_graph(options);
+  examples::GCNTrainingOptions training;
+  training.epochs = 60;
+  training.device = kGpu;
+  CHECK(examples::GCNTraining(graph, training).accuracy > 0.8);
+  CHECK(cuda::live_sparse_descriptors == 0);
 }

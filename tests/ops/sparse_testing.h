@@ -25,7 +25,7 @@ inline Tensor smooth(IntArrayRef sizes, ScalarType dtype = kFloat64, double phas
 }
 
 inline bool close(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
-  const Tensor a = got.to_dense(), b = expected.to_dense();
+  const Tensor a = got.to_dense().cpu(), b = expected.to_dense().cpu();
   if (!(a.sizes() == b.sizes()) || a.scalar_type() != b.scalar_type()) return false;
   return allclose(a.to(kComplex128), b.to(kComplex128), tolerance, tolerance);
 }

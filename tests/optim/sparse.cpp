@@ -116,3 +116,39 @@ TEST_CASE("an embedding module with sparse gradients trains") {
       },
       {leaf({4, 2})});
 }
+
+TEST_CASE("bags of an embedding have sparse gradients too") {
+  const Tensor at = longs({1, 4, 1, 2, 0}), offsets = longs({0, 2, 3}), each = smooth({5}, kFloat64, 2);
+  for (const int64_t mode : {0, 1, 2}) {
+    const Tensor a = smooth({6, 3}).requires_grad_(), b = smooth({6, 3}).requires_grad_();
+    const auto weights = mode == 0 ? std::optional<Tensor>(each) : std::nullopt;
+    std::get<0>(embedding_bag(a, at, offsets, false, mode, true, weights, false, 0)).square().sum().backward();
+    std::get<0>(embedding_bag(b, at, offsets, false, mode, false, weights, false, 0)).square().sum().backward();
+    CHECK(a.grad().layout() == (mode == 2 ? kStrided : kSparse));
+    CHECK(close(a.grad(), b.grad()));
+  }
+}
+
+TEST_CASE("sparse gradients are clipped and unscaled by their values") {
+  const Tensor at = longs({1, 4, 1}), start = smooth({6, 3}, kFloat32);
+  const auto with_gradient = [&](bool sparse) {
+    const Tensor w = start.clone().requires_grad_();
+    (embedding(w, at, -1, false, sparse) * smooth({3, 3}, kFloat32, 1)).sum().backward();
+    return w;
+  };
+  const Tensor a = with_gradient(true), b = with_gradient(false);
+  CHECK(nn::utils::clip_grad_norm_({a}, 0.5) == doctest::Approx(nn::utils::clip_grad_norm_({b}, 0.5)));
+  CHECK(a.grad().is_sparse());
+  CHECK(close(a.grad(), b.grad(), 1e-6));
+  nn::utils::clip_grad_value_({a}, 0.1);
+  nn::utils::clip_grad_value_({b}, 0.1);
+  CHECK(close(a.grad(), b.grad(), 1e-6));
+
+  amp::GradScaler scaler(amp::GradScalerOptions().init_scale(8));
+  const Tensor w = start.clone().requires_grad_();
+  optim::SGD optimizer({w}, optim::SGDOptions(0.5));
+  scaler.scale((embedding(w, at, -1, false, true) * smooth({3, 3}, kFloat32, 1)).sum()).backward();
+  scaler.step(optimizer);
+  scaler.update();
+  CHECK(close(w.detach(), start - with_gradient(false).grad() * 0.5, 1e-6));
+}
