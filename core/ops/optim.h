@@ -8,76 +8,51 @@
 
 namespace rush {
 
+namespace detail {
+template <class... Members>
+RUSH_HD void take_in_order(const double* numbers, Members&... members) {
+  ((members = *numbers++), ...);
+}
+}  // namespace detail
+
+// `take` takes the numbers from a list, in the order in which they are declared: Note [Capturable optimisers].
 struct SgdStep {
   double lr, momentum, dampening, weight_decay;
   bool nesterov, maximize;
   bool first;  // the momentum buffers are uninitialised
-  // Takes the numbers from a list in the order above.
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    momentum = numbers[1];
-    dampening = numbers[2];
-    weight_decay = numbers[3];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, momentum, dampening, weight_decay); }
 };
 
 struct AdamStep {
   double lr, beta1, beta2, eps, weight_decay;
   bool amsgrad, maximize;
   bool decoupled;  // AdamW: the weights decay by themselves, not through the gradient
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    beta1 = numbers[1];
-    beta2 = numbers[2];
-    eps = numbers[3];
-    weight_decay = numbers[4];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
 };
 
 struct AdadeltaStep {
   double lr, rho, eps, weight_decay;
   bool maximize;
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    rho = numbers[1];
-    eps = numbers[2];
-    weight_decay = numbers[3];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, rho, eps, weight_decay); }
 };
 
 struct RmsPropStep {
   double lr, alpha, eps, weight_decay, momentum;
   bool centered, maximize;
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    alpha = numbers[1];
-    eps = numbers[2];
-    weight_decay = numbers[3];
-    momentum = numbers[4];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, alpha, eps, weight_decay, momentum); }
 };
 
 struct AdagradStep {
   double lr, lr_decay, eps, weight_decay;
   bool maximize;
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    lr_decay = numbers[1];
-    eps = numbers[2];
-    weight_decay = numbers[3];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, lr_decay, eps, weight_decay); }
 };
 
 struct NAdamStep {
   double lr, beta1, beta2, eps, weight_decay, momentum_decay;
   bool decoupled, maximize;
   RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    beta1 = numbers[1];
-    beta2 = numbers[2];
-    eps = numbers[3];
-    weight_decay = numbers[4];
-    momentum_decay = numbers[5];
+    detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay, momentum_decay);
   }
   // mu: it grows from beta1 / 2 to beta1.
   RUSH_HD double momentum_at(int64_t step) const {
@@ -88,13 +63,7 @@ struct NAdamStep {
 struct RAdamStep {
   double lr, beta1, beta2, eps, weight_decay;
   bool decoupled, maximize;
-  RUSH_HD void take(const double* numbers) {
-    lr = numbers[0];
-    beta1 = numbers[1];
-    beta2 = numbers[2];
-    eps = numbers[3];
-    weight_decay = numbers[4];
-  }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
 };
 
 namespace kernels {

@@ -191,6 +191,23 @@ TEST_CASE("a capturable optimiser and a usual one go on with each other's states
   check_states_fit<Adagrad, AdagradOptions>();
 }
 
+TEST_CASE("capturable steps of more parameters than one launch takes are the usual ones" *
+          doctest::skip(nothing_is_cached())) {
+  const auto train = [](bool capturable) {
+    std::vector<Tensor> params;
+    for (int64_t i = 0; i < 700; ++i) {
+      params.push_back(full({1 + i % 7}, 0.01 * static_cast<double>(i), on_gpu()).requires_grad_());
+    }
+    optim::NAdam optimizer(params, optim::NAdamOptions(0.1).capturable(capturable));
+    for (int step = 0; step < 3; ++step) {
+      for (const Tensor& p : params) p.mutable_grad() = p.detach() * 0.5 - 1;
+      optimizer.step();
+    }
+    return cat(params).detach();
+  };
+  CHECK(allclose(train(true), train(false), 1e-5, 1e-6));
+}
+
 TEST_CASE("a step that is told of an overflow changes neither parameters nor states" *
           doctest::skip(nothing_is_cached())) {
   using namespace optim;
