@@ -155,7 +155,7 @@ void check_integer(const char* op, const char* what, const Tensor& indices) {
                   indices.scalar_type());
 }
 
-void check_sizes(const char* op, IntArrayRef sizes) {
+void check_sparse_sizes(const char* op, IntArrayRef sizes) {
   for (int64_t size : sizes) RUSH_CHECK_VALUE(size >= 0, op, ": sizes must not be negative, got ", sizes);
 }
 
@@ -182,7 +182,7 @@ void check_coo_shapes(const char* op, const Tensor& indices, const Tensor& value
 }
 
 void check_coo_sizes(const char* op, const Tensor& indices, const Tensor& values, IntArrayRef size) {
-  check_sizes(op, size);
+  check_sparse_sizes(op, size);
   const size_t sparse = static_cast<size_t>(indices.size(0)), dense = values.sizes().size() - 1;
   RUSH_CHECK_VALUE(size.size() == sparse + dense && size.slice(sparse, dense) == values.sizes().slice(1, dense), op,
                    ": sizes ", size, " do not fit indices of shape ", indices.sizes(), " and values of shape ",
@@ -200,11 +200,11 @@ void check_coo_indices(const char* op, const Tensor& indices, IntArrayRef size, 
                    ": is_coalesced is set, but the indices are not in ascending order, each once");
 }
 
-using Dtype = std::optional<ScalarType>;
+using OptionalDtype = std::optional<ScalarType>;
 using Flag = std::optional<bool>;
 
 Tensor sparse_coo_tensor_with(const char* op, const Tensor& indices, const Tensor& values, IntArrayRef size,
-                              Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                              OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
                               Flag is_coalesced, bool check) {
   check_layout(op, layout, kSparse);
   check_coo_shapes(op, indices, values);
@@ -218,12 +218,12 @@ Tensor sparse_coo_tensor_with(const char* op, const Tensor& indices, const Tenso
 
 }  // namespace
 
-static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, Dtype dtype,
+static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, OptionalDtype dtype,
                                 std::optional<Layout> layout, std::optional<Device> device, Flag, Flag is_coalesced) {
   return sparse_coo_tensor_with("sparse_coo_tensor", indices, values, size, dtype, layout, device, is_coalesced, true);
 }
 
-static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, Dtype dtype,
+static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, OptionalDtype dtype,
                                         std::optional<Layout> layout, std::optional<Device> device, Flag pin,
                                         Flag is_coalesced) {
   check_coo_shapes("sparse_coo_tensor", indices, values);
@@ -239,18 +239,18 @@ static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& val
   return sparse_coo_tensor(indices, values, size, dtype, layout, device, pin, is_coalesced);
 }
 
-static Tensor sparse_coo_tensor_size(IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+static Tensor sparse_coo_tensor_size(IntArrayRef size, OptionalDtype dtype, std::optional<Layout> layout,
                                      std::optional<Device> device, Flag) {
   check_layout("sparse_coo_tensor", layout, kSparse);
-  check_sizes("sparse_coo_tensor", size);
+  check_sparse_sizes("sparse_coo_tensor", size);
   return make_empty_sparse(kSparse, size, static_cast<int64_t>(size.size()), dtype.value_or(get_default_dtype()),
                            device.value_or(get_default_device()));
 }
 
 // The shapes are checked here too: kernels rely on them. What only reading the indices would show is not.
-static Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size, Dtype dtype,
-                                        std::optional<Layout> layout, std::optional<Device> device, Flag,
-                                        Flag is_coalesced) {
+static Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size,
+                                        OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                                        Flag, Flag is_coalesced) {
   constexpr const char* op = "_sparse_coo_tensor_unsafe";
   check_layout(op, layout, kSparse);
   check_coo_shapes(op, indices, values);
@@ -302,7 +302,7 @@ struct Grid {
 };
 Grid check_compressed_sizes(Layout layout, const Tensor& compressed, const Tensor& values, IntArrayRef size) {
   const auto [op, compressed_name, plain_name] = names_of(layout);
-  check_sizes(op, size);
+  check_sparse_sizes(op, size);
   RUSH_CHECK_VALUE(size.size() == 2, op, ": only matrices are supported, got sizes ", size);
   checked_numel(size);
   const int64_t rows = is_blocked(layout) ? values.size(1) : 1, columns = is_blocked(layout) ? values.size(2) : 1;
@@ -348,7 +348,7 @@ Layout chosen_layout(std::optional<Layout> given) {
 // `fixed` is the layout in the operator's name, kStrided where an argument says it.
 template <Layout fixed>
 static Tensor compressed_tensor(const Tensor& compressed, const Tensor& plain, const Tensor& values, IntArrayRef size,
-                                Dtype dtype, std::optional<Layout> layout, std::optional<Device> device, Flag) {
+                                OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device, Flag) {
   const Layout chosen = chosen_layout<fixed>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);
   const Grid grid = check_compressed_sizes(chosen, compressed, values, size);
@@ -357,8 +357,9 @@ static Tensor compressed_tensor(const Tensor& compressed, const Tensor& plain, c
 }
 
 template <Layout fixed>
-static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& plain, const Tensor& values, Dtype dtype,
-                                      std::optional<Layout> layout, std::optional<Device> device, Flag pin) {
+static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& plain, const Tensor& values,
+                                      OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                                      Flag pin) {
   const Layout chosen = chosen_layout<fixed>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);
   const int64_t lines = compressed.numel() - 1;
@@ -378,7 +379,7 @@ static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& pl
 }
 
 static Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                                               IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                                               IntArrayRef size, OptionalDtype dtype, std::optional<Layout> layout,
                                                std::optional<Device> device, Flag) {
   const Layout chosen = chosen_layout<kStrided>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);

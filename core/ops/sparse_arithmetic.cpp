@@ -24,7 +24,7 @@ namespace native {
 
 namespace {
 
-void check_same_sizes(const char* op, const Tensor& self, const Tensor& other) {
+void check_no_broadcast(const char* op, const Tensor& self, const Tensor& other) {
   RUSH_CHECK_VALUE(self.sizes() == other.sizes(), op, ": sparse tensors do not broadcast, got sizes ", self.sizes(),
                    " and ", other.sizes());
   RUSH_CHECK_VALUE(self.device() == other.device(), op, ": devices differ: ", self.device(), " and ", other.device());
@@ -85,14 +85,14 @@ Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& den
 }  // namespace
 
 static Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  check_same_sizes("add", self, other);
+  check_no_broadcast("add", self, other);
   if (is_dense(self)) return add_to_dense(self, other, 1, alpha);
   if (is_dense(other)) return add_to_dense(other, self, alpha, 1);
   return add_two_sparse("add", self, other, alpha);
 }
 
 static Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
-  check_same_sizes("add_", self, other);
+  check_no_broadcast("add_", self, other);
   const ScalarType type = result_type(self, other);
   RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "add_: a result of ", type, " cannot be written to ",
                   self.scalar_type());
@@ -161,7 +161,7 @@ static Tensor mul_sparse(const Tensor& self, const Tensor& other) {
   RUSH_CHECK_VALUE(self.device() == other.device(), "mul: devices differ: ", self.device(), " and ", other.device());
   if (is_dense(other)) return multiply_by_dense(self, other);
   if (is_dense(self)) return multiply_by_dense(other, self);
-  check_same_sizes("mul", self, other);
+  check_no_broadcast("mul", self, other);
   return in_layout_of(multiply_two_coo(as_coo(self), as_coo(other)), self);
 }
 

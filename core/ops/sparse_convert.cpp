@@ -332,7 +332,7 @@ static Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
 
 // A new tensor of `tensor`'s parts after convert(part, is it the values).
 template <class Convert>
-static Tensor converted(const Tensor& tensor, const Convert& convert) {
+static Tensor with_converted_parts(const Tensor& tensor, const Convert& convert) {
   if (tensor.layout() == kSparse) {
     const SparseTensorImpl& parts = coo_parts(tensor, "clone");
     return make_coo(tensor.sizes(), convert(parts.indices(), false), convert(parts.values(), true),
@@ -344,7 +344,7 @@ static Tensor converted(const Tensor& tensor, const Convert& convert) {
 }
 
 static Tensor clone_sparse(const Tensor& self, std::optional<MemoryFormat>) {
-  return converted(self, [](const Tensor& part, bool) { return part.clone(); });
+  return with_converted_parts(self, [](const Tensor& part, bool) { return part.clone(); });
 }
 
 static Tensor copy_sparse_to(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
@@ -355,7 +355,7 @@ static Tensor copy_sparse_to(const Tensor& self, std::optional<ScalarType> dtype
   RUSH_CHECK_VALUE(!pin_memory.value_or(false), "to: sparse tensors cannot be pinned");
   const Device where = device.value_or(self.device());
   RUSH_CHECK_VALUE(!where.is_meta(), "to: there are no sparse tensors on meta");
-  return converted(self, [&](const Tensor& part, bool is_values) {
+  return with_converted_parts(self, [&](const Tensor& part, bool is_values) {
     const ScalarType type = is_values ? dtype.value_or(self.scalar_type()) : part.scalar_type();
     return part.to(where, type, non_blocking, /*copy=*/true);
   });
