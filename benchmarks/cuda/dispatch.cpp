@@ -9,9 +9,10 @@ namespace {
 
 using namespace rush;
 
-// Runs `batch` calls at a time, so that the queue of launches never fills, and waits between batches.
+// Runs `batch` times at a time, so that the queue of launches never fills, and waits between batches. A run makes
+// `calls`.
 template <class Run>
-void time_calls(benchmark::State& state, int batch, const Run& run) {
+void time_calls(benchmark::State& state, int batch, const Run& run, int calls = 1) {
   if (!cuda::is_available()) return state.SkipWithError("no CUDA device");
   for (int i = 0; i < batch; ++i) run();
   cuda::synchronize();
@@ -20,7 +21,7 @@ void time_calls(benchmark::State& state, int batch, const Run& run) {
     cuda::synchronize();
   }
   state.counters["per_call"] =
-      benchmark::Counter(batch, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+      benchmark::Counter(batch * calls, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void bare_launch(benchmark::State& state) { time_calls(state, 1000, launch_bare_kernel); }
@@ -36,12 +37,13 @@ void chain100(benchmark::State& state) {
   constexpr int kLength = 100;
   Tensor p, b;
   if (cuda::is_available()) p = ones({8}, requires_grad().device(kCUDA)), b = ones({8}, kCUDA);
-  time_calls(state, 1, [&] {
+  const auto chain = [&] {
     Tensor c = p;
     for (int i = 0; i < kLength; ++i) c = c * b;
     c.sum().backward();
     p.mutable_grad() = Tensor();
-  });
+  };
+  time_calls(state, 1, chain, kLength);
 }
 
 // The allocator alone, by the calls that a storage makes. (libtorch's makes raw_alloc and raw_delete.)

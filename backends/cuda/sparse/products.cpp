@@ -54,6 +54,8 @@ void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
 void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   if (c.numel() == 0) return;
   if (a.nnz() == 0) return scale(c, beta);
+  // Some of cuSPARSE's kernels multiply by beta what they add to, and NaN times 0 is NaN.
+  if (beta.equal(0)) c.zero_();
   const cudaDataType type = library_type(c.scalar_type(), "mm");
   const BlasScalar keep(beta, c.scalar_type()), factor(alpha, c.scalar_type());
   if (c.size(1) == 1) return multiply_vector(c, a, b, keep, factor, type);
@@ -91,8 +93,7 @@ void sparse_sampled_mm(const Tensor& values, const CsrMatrix& pattern, const Ten
                        const Scalar& beta, const Scalar& alpha) {
   if (values.numel() == 0) return;
   if (a.size(1) == 0) return scale(values, beta);
-  // What is not initialised must not be read, and NaN times 0 is NaN.
-  if (beta.equal(0)) values.zero_();
+  if (beta.equal(0)) values.zero_();  // as in sparse_mm
   if (!is_16_bit(values)) return sample(values, pattern, a, b, beta, alpha);
   const Tensor sums = values.to(kFloat32);
   sample(sums, pattern, a.to(kFloat32), b.to(kFloat32), beta, alpha);
