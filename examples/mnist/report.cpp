@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "examples/png.h"
 #include "examples/mnist/report_page.h"
 #include "examples/mnist/synthetic_digits.h"
+#include "examples/png.h"
 
 namespace examples {
 namespace {
