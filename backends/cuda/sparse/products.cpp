@@ -5,7 +5,7 @@
 // Under globalContext().setDeterministicAlgorithms(true) it is CSR_ALG3, which always gives the same. SpMV is always
 // CSR_ALG2, which does too. Buffers come from the caching allocator for each call, as its blocks are kept by size
 // anyway; descriptors are a few words of the host's. Products of 16-bit numbers are summed in float32 and rounded once,
-// as on the CPU; cuSPARSE's own of long rows in bfloat16 were off by more than that.
+// as on the CPU.
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/graph/capture.h"
 #include "backends/cuda/memory/scratch.h"
