@@ -54,14 +54,14 @@ bool is_16_bit(const Tensor& t) { return t.scalar_type() == kHalf || t.scalar_ty
 void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   if (c.numel() == 0) return;
   if (a.nnz() == 0) return scale(c, beta);
+  // Some of cuSPARSE's kernels multiply by beta what they add to, and NaN times 0 is NaN.
+  if (beta.equal(0)) c.zero_();
   if (is_16_bit(c)) {
     const Tensor sums = c.to(kFloat32);
     sparse_mm(sums, {a.crow, a.col, a.values.to(kFloat32), a.rows, a.columns}, b.to(kFloat32), beta, alpha);
     c.copy_(sums);
     return;
   }
-  // Some of cuSPARSE's kernels multiply by beta what they add to, and NaN times 0 is NaN.
-  if (beta.equal(0)) c.zero_();
   const cudaDataType type = library_type(c.scalar_type(), "mm");
   const BlasScalar keep(beta, c.scalar_type()), factor(alpha, c.scalar_type());
   if (c.size(1) == 1) return multiply_vector(c, a, b, keep, factor, type);
