@@ -2,6 +2,7 @@
 
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
+#include "core/integer.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
 #include "core/ops/join.h"
@@ -60,10 +61,10 @@ struct AsStridedBackward final : Node {
     input_sizes = self.sizes();
     input_strides = self.strides();
     strides = stride;
-    // Relative to where the storage that both see begins.
+    // Relative to where the storage that both see begins. A negative offset is refused after this.
     const int64_t input_start = self.storage_offset(), start = storage_offset.value_or(input_start);
-    input_offset = std::max<int64_t>(0, input_start - start);
-    offset = std::max<int64_t>(0, start - input_start);
+    input_offset = std::max<int64_t>(0, wrap_sub(input_start, start));
+    offset = std::max<int64_t>(0, wrap_sub(start, input_start));
   }
   Tensors apply(const Tensors& g) override {
     const int64_t length = std::max(storage_extent(input_sizes, input_strides, input_offset),

@@ -1,5 +1,6 @@
 // Views with the dimensions in another order, or with dimensions of size one added or dropped.
 #include "core/dispatch/registry.h"
+#include "core/integer.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
 
@@ -94,7 +95,7 @@ static Tensor squeeze_dims(const Tensor& self, IntArrayRef dim) {
 static Tensor unsqueeze(const Tensor& self, int64_t dim) {
   dim = wrap_dim(dim, self.dim() + 1, "unsqueeze");
   DimVector sizes(self.sizes()), strides(self.strides());
-  const int64_t stride = dim < self.dim() ? sizes[dim] * strides[dim] : 1;
+  const int64_t stride = dim < self.dim() ? wrap_mul(sizes[dim], strides[dim]) : 1;
   sizes.insert(sizes.begin() + dim, 1);
   strides.insert(strides.begin() + dim, stride);
   return detail::make_view(self, sizes, strides, self.storage_offset());

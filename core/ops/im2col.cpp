@@ -63,8 +63,9 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel_si
   const int64_t rows = self.sizes()[dims - 2], kernel = checked_numel(kernel_size);
   RUSH_CHECK_VALUE(rows > 0 && rows % kernel == 0, op, ": ", rows, " rows are not a multiple of a window of ",
                    kernel_size);
-  RUSH_CHECK_VALUE(self.sizes()[dims - 1] == windows.count[0] * windows.count[1], op, ": got ", self.sizes()[dims - 1],
-                   " columns, an image of ", output_size, " has ", windows.count[0] * windows.count[1], " windows");
+  const int64_t count = checked_numel({windows.count[0], windows.count[1]});
+  RUSH_CHECK_VALUE(self.sizes()[dims - 1] == count, op, ": got ", self.sizes()[dims - 1], " columns, an image of ",
+                   output_size, " has ", count, " windows");
   DimVector sizes(self.sizes().slice(0, dims - 2));
   sizes.push_back(rows / kernel);
   sizes.push_back(output_size[0]);

@@ -118,7 +118,8 @@ static kernels::GroupLayout group_layout(const char* op, const Tensor& input, in
                        checked_numel({C, HxW}) >= 0,  // throws where a sample's size overflows
                    op, ": an input of shape ", input.sizes(), " does not hold ", N, " samples of ", C, " channels of ",
                    HxW, " elements");
-  return {N, groups, C / groups, HxW};
+  // Of channels that hold nothing there may be any number.
+  return {N, groups, HxW == 0 ? 0 : C / groups, HxW};
 }
 
 static NormResult native_group_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
@@ -149,8 +150,14 @@ static NormResult native_group_norm_backward(const Tensor& grad, const Tensor& i
   const Tensor dx = mask[0] ? detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device()) : Tensor();
   const Tensor dw = mask[1] ? detail::empty_contiguous(C, math, x.device()) : Tensor();
   const Tensor db = mask[2] ? detail::empty_contiguous(C, math, x.device()) : Tensor();
-  kernels::group_norm_backward(x.device().type, dx, dw, db, g, x, native::contiguous(mean), native::contiguous(rstd), w,
-                               layout);
+  if (x.numel() > 0) {
+    kernels::group_norm_backward(x.device().type, dx, dw, db, g, x, native::contiguous(mean), native::contiguous(rstd),
+                                 w, layout);
+  } else {
+    for (const Tensor& sum : {dw, db}) {
+      if (sum.defined()) sum.zero_();
+    }
+  }
   return {dx, norm_parameter_gradient(dw, weight, input), norm_parameter_gradient(db, OptionalTensor(), input)};
 }
 

@@ -21,8 +21,9 @@ static DimVector padded_sizes(const char* op, IntArrayRef sizes, IntArrayRef pad
   DimVector padded(sizes);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     int64_t& size = padded[sizes.size() - 1 - i];
-    const bool fits =
-        !__builtin_add_overflow(size, pad[2 * i], &size) && !__builtin_add_overflow(size, pad[2 * i + 1], &size);
+    const bool cuts_too_much = pad[2 * i] < -size || pad[2 * i + 1] < -size;
+    const bool fits = !cuts_too_much && !__builtin_add_overflow(size, pad[2 * i], &size) &&
+                      !__builtin_add_overflow(size, pad[2 * i + 1], &size);
     RUSH_CHECK_VALUE(fits && size >= 0, op, ": padding ", pad, " leaves nothing of sizes ", sizes);
   }
   return padded;

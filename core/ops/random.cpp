@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/dispatch/registry.h"
-#include "core/integer.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/extrema.h"
@@ -44,16 +43,6 @@ static void check_floating(const Tensor& self, const char* op) {
   RUSH_CHECK_TYPE(self.is_floating_point(), op, ": expected a floating point tensor, got ", self.scalar_type());
 }
 
-// A complex tensor as its real and imaginary parts.
-static Tensor as_real(const Tensor& self) {
-  DimVector sizes(self.sizes()), strides(self.strides());
-  // Beside a size of 0 a stride may be anything: it wraps around.
-  for (int64_t& stride : strides) stride = wrap_mul<int64_t>(stride, 2);
-  sizes.push_back(2);
-  strides.push_back(1);
-  return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides, self.storage_offset() * 2);
-}
-
 static double largest(ScalarType dtype) {
   switch (dtype) {
     case kFloat16: return 65504;
@@ -65,7 +54,7 @@ static double largest(ScalarType dtype) {
 
 Tensor& uniform_(Tensor& self, double from, double to, const OptionalGenerator& generator) {
   if (self.is_complex()) {
-    Tensor parts = as_real(self);
+    Tensor parts = ops::view_as_real(self);
     uniform_(parts, from, to, generator);
     return self;
   }
@@ -86,7 +75,7 @@ Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& 
   check_deviation(std, "normal_");
   if (self.is_complex()) {
     // Half of the variance each; PyTorch gives the mean to both parts.
-    Tensor parts = as_real(self);
+    Tensor parts = ops::view_as_real(self);
     normal_(parts, mean, std / std::sqrt(2.0), generator);
     return self;
   }

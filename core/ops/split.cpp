@@ -26,7 +26,7 @@ struct Part {
     const int64_t size = sizes[dim];
     RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " is outside dimension ", dim,
                      " of size ", size);
-    offset += (index < 0 ? index + size : index) * strides[dim];
+    offset = wrap_add(offset, wrap_mul(index < 0 ? index + size : index, strides[dim]));
     sizes.erase(sizes.begin() + dim);
     strides.erase(strides.begin() + dim);
   }
@@ -90,8 +90,10 @@ Tensor part(const Tensor& self, int64_t dim, int64_t start, int64_t length, int6
   const Tensor alias = detail::make_alias(self);
   DimVector sizes(self.sizes()), strides(self.strides());
   sizes[dim] = length;
-  strides[dim] *= step;
-  alias.impl()->set_geometry(sizes, strides, self.storage_offset() + start * self.strides()[dim]);
+  // Of a tensor of nothing the strides may be out of range.
+  const int64_t skipped = wrap_mul(start, strides[dim]);
+  strides[dim] = wrap_mul(strides[dim], step);
+  alias.impl()->set_geometry(sizes, strides, wrap_add(self.storage_offset(), skipped));
   return alias;
 }
 

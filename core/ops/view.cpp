@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dispatch/registry.h"
+#include "core/integer.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
 
@@ -142,7 +143,8 @@ static Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
   for (int64_t d = 0; d < self.dim(); ++d) {
     const int64_t size = self.sizes()[d];
     if (d < first || d > last) shape.push_back(size);
-    if (d >= first && d <= last) merged *= size;
+    RUSH_CHECK_VALUE(d < first || d > last || !__builtin_mul_overflow(merged, size, &merged), "flatten: dimensions ",
+                     first, " to ", last, " of sizes ", self.sizes(), " are too large for one");
     if (d == last) shape.push_back(merged);
   }
   return ops::reshape(self, shape);
@@ -164,10 +166,12 @@ static Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
 static Tensor view_as_real(const Tensor& self) {
   RUSH_CHECK_TYPE(self.is_complex(), "view_as_real: expected a complex tensor, got ", self.scalar_type());
   DimVector sizes(self.sizes()), strides(self.strides());
-  for (int64_t& stride : strides) stride *= 2;
+  // What is out of range here leads to no element: the tensor has none.
+  for (int64_t& stride : strides) stride = wrap_mul<int64_t>(stride, 2);
   sizes.push_back(2);
   strides.push_back(1);
-  return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides, self.storage_offset() * 2);
+  return detail::make_view_as(self, to_real(self.scalar_type()), sizes, strides,
+                              wrap_mul<int64_t>(self.storage_offset(), 2));
 }
 
 static Tensor view_as_complex(const Tensor& self) {

@@ -73,6 +73,8 @@ TEST_CASE("im2col: strided, empty, meta and bad input") {
   CHECK_THROWS_AS(im2col(image.select(0, 0), {1, 1}, {1, 1}, {0, 0}, {1, 1}), ValueError);
   CHECK_THROWS_AS(col2im(zeros({4, 5}), {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}), ValueError);
   CHECK_THROWS_AS(col2im(zeros({5, 4}), {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}), ValueError);
+  constexpr int64_t huge = int64_t{1} << 32;  // more windows than 64 bits count
+  CHECK_THROWS_AS(col2im(zeros({4, 2}), {huge, 1}, {2, 1}, {1, 1}, {huge, huge}, {1, 1}), ValueError);
 }
 
 }  // namespace

@@ -97,6 +97,13 @@ TEST_CASE("group_norm: groups of channels of each sample") {
   check_close(group_norm(x, 3, w, b), expected);
   check_close(group_norm(x.to(kFloat32), 3, w.to(kFloat32), b.to(kFloat32)), expected, 1e-5);
   CHECK(group_norm(zeros({0, 4}), 2).sizes() == IntArrayRef({0, 4}));
+  // Channels of no elements, any number of them.
+  const auto nothing = ops::native_group_norm(zeros({8, 0, 4}), {}, {}, 2, int64_t{1} << 40, 0, 1, 1e-5);
+  CHECK(std::get<1>(nothing).sizes() == IntArrayRef({2, 1}));
+  const Tensor scale = ones({4}).requires_grad_(), shift = zeros({4}).requires_grad_();
+  group_norm(zeros({2, 4, 0}), 2, scale, shift).sum().backward();
+  CHECK(scale.grad().equal(zeros({4})));
+  CHECK(shift.grad().equal(zeros({4})));
   CHECK(group_norm(empty({2, 4, 5}, kMeta), 2).sizes() == IntArrayRef({2, 4, 5}));
 }
 

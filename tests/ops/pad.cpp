@@ -71,6 +71,9 @@ TEST_CASE("pad: what does not fit is a typed error") {
   CHECK_THROWS_AS(pad(x, {1, 1, 1, 1, 1, 1}), ValueError);
   CHECK_THROWS_AS(pad(x, {-2, -2}), ValueError);
   CHECK_THROWS_AS(pad(x, {INT64_MAX, 1}), ValueError);
+  CHECK_THROWS_AS(pad(x, {-9, 10}), ValueError);
+  CHECK_THROWS_AS(pad(x, {INT64_MIN, INT64_MAX}, "circular"), ValueError);
+  CHECK(pad(zeros({0, 2}), {int64_t{1} << 32, 2, 0, 0}).sizes() == IntArrayRef({0, (int64_t{1} << 32) + 4}));
   CHECK_THROWS_AS(pad(x, {1, 1}, "mirror"), ValueError);
   CHECK_THROWS_AS(pad(x, {3, 0}, "reflect"), ValueError);
   CHECK_THROWS_AS(pad(x, {4, 0}, "circular"), ValueError);

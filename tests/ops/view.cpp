@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
+
 #include "tests/ops/index_testing.h"
 
 namespace {
@@ -228,6 +229,19 @@ TEST_CASE("views: what does not fit is a typed error") {
   CHECK_THROWS_AS(x.as_strided({2}, {-1}), ValueError);
   CHECK_THROWS_AS(x.as_strided({2}, {1}, -1), ValueError);
   CHECK_THROWS_AS(x.as_strided({2}, {1, 1}), ValueError);
+}
+
+TEST_CASE("views of nothing, whose strides may be out of range") {
+  constexpr int64_t huge = int64_t{1} << 60;
+  const Tensor complex = empty({0, huge + 1, 3}, kComplex128);
+  CHECK(view_as_real(complex).sizes() == IntArrayRef({0, huge + 1, 3, 2}));
+  CHECK(complex.unsqueeze(0).sizes() == IntArrayRef({1, 0, huge + 1, 3}));
+  const Tensor far = empty({0}).as_strided({0, 4}, {1, 3 * huge});
+  CHECK(far.select(1, 3).sizes() == IntArrayRef({0}));
+  CHECK(far.unsqueeze(1).sizes() == IntArrayRef({0, 1, 4}));
+  CHECK_THROWS_AS(empty({0, huge, huge}).flatten(1, 2), ValueError);
+  Tensor leaf = ones({4}).requires_grad_();
+  CHECK_THROWS_AS(leaf.as_strided({2}, {1}, INT64_MIN), Error);
 }
 
 TEST_CASE("detach leaves the graph and alias stays in it") {
