@@ -1,5 +1,4 @@
 // `./rush submanifold`: learns to tell generated shapes in space apart with an operator of its own on sparse tensors.
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
@@ -8,6 +7,7 @@
 #include "examples/options.h"
 #include "examples/run_program.h"
 #include "examples/submanifold/classifier.h"
+#include "examples/train_and_report.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -55,16 +55,7 @@ void run(const Settings& s) {
   const Shapes test = make_shapes(s.test_shapes, device);
   describe(test);
   ShapeClassifier classifier(device, s.learning_rate, s.steps);
-  const auto start = std::chrono::steady_clock::now();
-  constexpr int64_t kReports = 5;
-  for (int64_t i = 1; i <= s.steps; ++i) {
-    const rush::Tensor loss = classifier.step(s.shapes);
-    if (i % std::max<int64_t>(1, s.steps / kReports) != 0) continue;
-    const double value = loss.item<double>();  // waits for the device
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    std::printf("step %lld: loss %.4f, %.1f s\n", static_cast<long long>(i), value, elapsed.count());
-    std::fflush(stdout);
-  }
+  train_and_report(s.steps, [&] { return classifier.step(s.shapes); });
   const rush::Tensor right = classifier.guess(test).eq(test.labels).to(rush::kFloat64).cpu();
   const rush::Tensor by_kind = right.view({static_cast<int64_t>(kShapeNames.size()), -1}).mean({1});
   for (size_t kind = 0; kind < kShapeNames.size(); ++kind) {

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/dispatch/registry.h"
-#include "examples/submanifold/classifier.h"
+#include "examples/submanifold/submanifold_conv.h"
 #include "rushlight.h"
 #include "tests/examples/submanifold_testing.h"
 
@@ -61,11 +61,6 @@ TEST_CASE("submanifold convolutions repeat their results on the GPU" * doctest::
 
 TEST_CASE("a net of submanifold convolutions learns on the GPU" * doctest::skip(!cuda::is_available())) {
   register_submanifold_conv(registry());
-  manual_seed(1);
-  constexpr int64_t kSteps = 100;
-  ShapeClassifier classifier(kGpu, 1e-2, kSteps);
-  for (int64_t i = 0; i < kSteps; ++i) classifier.step(8);
-  const Shapes test = make_shapes(30, kGpu);
-  const double accuracy = classifier.guess(test).eq(test.labels).to(kFloat64).mean().item<double>();
+  const double accuracy = accuracy_after(100, 8, kGpu);
   CHECK_MESSAGE(accuracy > 0.9, "accuracy ", accuracy);
 }

@@ -271,11 +271,6 @@ TEST_CASE("shapes are the sites of what they are called") {
 
 TEST_CASE("a net of submanifold convolutions learns to tell shapes apart") {
   register_submanifold_conv(registry());
-  manual_seed(1);
-  constexpr int64_t kSteps = 50;
-  ShapeClassifier classifier(kCPU, 1e-2, kSteps);
-  for (int64_t i = 0; i < kSteps; ++i) classifier.step(6);
-  const Shapes test = make_shapes(20, kCPU);
-  const double accuracy = classifier.guess(test).eq(test.labels).to(kFloat64).mean().item<double>();
+  const double accuracy = accuracy_after(50, 6, kCPU);
   CHECK_MESSAGE(accuracy > 0.8, "accuracy ", accuracy);
 }
