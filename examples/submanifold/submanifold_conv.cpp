@@ -209,7 +209,7 @@ struct SubmanifoldConvBackward final : Node {
   Tensors apply(const Tensors& g) override {
     const Tensor x = input.get(), w = weight.get(), rules = pairs.get();
     // A gradient may come with other entries, or dense.
-    const Tensor pattern = at_sites_of(x, zeros({x._nnz(), w.size(0)}, w.options().requires_grad(false)));
+    const Tensor pattern = at_sites_of(x, zeros({x._nnz(), w.size(0)}, w.options()));
     const Tensor grad = g[0].sparse_mask(pattern);
     return {
         needs(0) ? ops::submanifold_conv(grad, w.transpose(0, 1), std::nullopt, rules.flip(0), counts) : Tensor(),
