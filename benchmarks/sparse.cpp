@@ -1,5 +1,5 @@
 // Sparse tensors: training steps of an embedding whose gradient has the rows used only, which must not take longer for
-// more rows, and products with dense matrices. benchmarks/peers/sparse_torch.py times PyTorch on the same.
+// more rows, and products with dense matrices.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -19,6 +19,19 @@ void finish(DeviceType type) {
   if (type == kCUDA) cuda::synchronize();
 }
 
+// One iteration is one call of run(), which the device is waited for.
+template <class Run>
+void time_calls(benchmark::State& state, DeviceType type, const Run& run) {
+  for (int i = 0; i < 3; ++i) run();
+  finish(type);
+  for (auto _ : state) {
+    run();
+    finish(type);
+  }
+  // The process's, so a row's own where it runs alone.
+  if (type == kCUDA) state.counters["peak_bytes"] = static_cast<double>(allocator(kCUDA).stats().max_allocated);
+}
+
 constexpr int64_t kBatch = 4096, kWidth = 16;
 
 template <class Optimizer>
@@ -29,17 +42,11 @@ void embedding_step(benchmark::State& state, DeviceType type, int64_t rows) {
   const Tensor at = randint(0, rows, kBatch, TensorOptions(kInt64).device(type));
   const Tensor scale = randn({kBatch, kWidth}, type);
   Optimizer optimizer({weight}, {0.01});
-  const auto step = [&] {
+  time_calls(state, type, [&] {
     optimizer.zero_grad();
     (embedding(weight, at, -1, false, /*sparse=*/true) * scale).sum().backward();
     optimizer.step();
-  };
-  for (int i = 0; i < 3; ++i) step();
-  finish(type);
-  for (auto _ : state) {
-    step();
-    finish(type);
-  }
+  });
 }
 
 // (n, n) with `entries` at random places in each row.
@@ -56,12 +63,7 @@ void sparse_by_dense(benchmark::State& state, DeviceType type, int64_t n) {
   const NoGradGuard no_grad;
   manual_seed(1);
   const Tensor a = random_csr(n, 16, type), b = randn({n, 64}, type);
-  benchmark::DoNotOptimize(sparse::mm(a, b));
-  finish(type);
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(sparse::mm(a, b));
-    finish(type);
-  }
+  time_calls(state, type, [&] { benchmark::DoNotOptimize(sparse::mm(a, b)); });
 }
 
 const bool registered = [] {

@@ -42,6 +42,7 @@ RULES = [
     Rule(r"kernels/matmul/(\d+)", bar=1.11),
     Rule(r"kernels/\w+"),
     Rule(r"fft/cpu/.+"),
+    Rule(r"sparse/cpu/.+"),
     Rule(r"training/mnist/(\d+)", alone=True),
     Rule(r"training/gpt", alone=True),
     Rule(r"data_loader/.+", rate=("examples/s", lambda match: 1)),
@@ -60,6 +61,7 @@ RULES = [
     Rule(r"cuda_dispatch/allocate_free", peer="libtorch", bar=0.4),
     Rule(r"cuda_dispatch/(?!bare_launch)\w+", peer="libtorch"),
     Rule(r"fft/cuda/.+"),
+    Rule(r"sparse/cuda/.+", alone=True),
 ]
 FIRST_STEP = Rule(r"first_step/gpt2", peer="first_step", alone=True)
 FIRST_STEP_ON_A_GPU = Rule(FIRST_STEP.pattern, peer="first_step", bar=0.2, alone=True)  # else it is mostly the step itself

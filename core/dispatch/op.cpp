@@ -66,7 +66,9 @@ static bool takes_any_device(std::string_view name) {
                                                 "rnn_relu",
                                                 "gru",
                                                 "lstm"};
-  name.remove_prefix(std::string_view("aten::").size());
+  constexpr std::string_view kLibrary = "aten::";
+  if (!name.starts_with(kLibrary)) return false;
+  name.remove_prefix(kLibrary.size());
   name = name.substr(0, name.find('.'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }

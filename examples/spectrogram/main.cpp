@@ -1,5 +1,4 @@
 // `./rush spectrogram`: learns to tell generated sounds apart by their mel spectrograms, and draws one of each kind.
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
@@ -7,6 +6,7 @@
 #include "examples/options.h"
 #include "examples/run_program.h"
 #include "examples/spectrogram/classifier.h"
+#include "examples/train_and_report.h"
 
 namespace examples {
 namespace {
@@ -42,15 +42,7 @@ void write_picture(const SoundClassifier& classifier, const Settings& s) {
 void run(const Settings& s) {
   rush::manual_seed(static_cast<uint64_t>(s.seed));
   SoundClassifier classifier(rush::Device(s.device), s.learning_rate, s.steps);
-  const auto start = std::chrono::steady_clock::now();
-  constexpr int64_t kReports = 5;
-  for (int64_t i = 1; i <= s.steps; ++i) {
-    const rush::Tensor loss = classifier.step(s.sounds);
-    if (i % std::max<int64_t>(1, s.steps / kReports) != 0) continue;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    std::printf("step %lld: loss %.4f, %.1f s\n", static_cast<long long>(i), loss.item<double>(), elapsed.count());
-    std::fflush(stdout);
-  }
+  train_and_report(s.steps, [&] { return classifier.step(s.sounds); });
   const rush::Tensor confusion = classifier.confusion(s.test_sounds);
   for (size_t kind = 0; kind < kSoundNames.size(); ++kind) {
     const auto k = static_cast<int64_t>(kind);

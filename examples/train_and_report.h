@@ -1,0 +1,12 @@
+#pragma once
+#include <functional>
+
+#include "core/tensor.h"
+
+namespace examples {
+
+/// Calls step(), which returns a loss on whatever device, `steps` times, and prints the loss and the time that passed
+/// about five times on the way. Only then is the device waited for.
+void train_and_report(int64_t steps, const std::function<rush::Tensor()>& step);
+
+}  // namespace examples
