@@ -28,14 +28,14 @@ std::vector<std::vector<Tensor>> alike(const std::vector<Tensor>& tensors) {
   return groups;
 }
 
-// The norm of all gradients as one vector: the norm of their norms.
+// The norm of all gradients as one vector: where they are of several devices or dtypes, the norm of these groups'
+// norms.
 Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
   if (norm_type == 0) return full({}, static_cast<double>(gradients.size()));
   std::vector<Tensor> norms;
   for (const std::vector<Tensor>& group : alike(gradients))
-    norms.push_back(foreach_norms(group, norm_type).to(norms.empty() ? group[0].options() : norms[0].options()));
-  const Tensor each = norms.size() == 1 ? norms[0] : cat(norms);
-  return each.numel() == 1 ? each[0] : linalg_vector_norm(each, norm_type);
+    norms.push_back(foreach_total_norm(group, norm_type).to(norms.empty() ? group[0].options() : norms[0].options()));
+  return norms.size() == 1 ? norms[0] : linalg_vector_norm(stack(norms), norm_type);
 }
 
 void scale_by(const std::vector<Tensor>& gradients, const Tensor& coefficient) {

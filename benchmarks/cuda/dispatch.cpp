@@ -2,6 +2,10 @@
 // backward, and the caching allocator.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
 #include "benchmarks/cuda/bare_launch.h"
 #include "rushlight.h"
 
@@ -33,6 +37,28 @@ void add1(benchmark::State& state) {
   time_calls(state, 1000, [&] { a + b; });
 }
 
+// How much longer add1 takes than a bare launch: batches in turn, so that both meet the same state of the machine, and
+// the median of the differences.
+void add1_over_launch(benchmark::State& state) {
+  if (!cuda::is_available()) return state.SkipWithError("no CUDA device");
+  const NoGradGuard no_grad;
+  const Tensor a = ones({1}, kCUDA), b = ones({1}, kCUDA);
+  constexpr int kBatch = 1000;
+  const auto seconds_of = [](const auto& run) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kBatch; ++i) run();
+    cuda::synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<double> over;
+  for (auto _ : state) {
+    const double launch = seconds_of(launch_bare_kernel);
+    over.push_back((seconds_of([&] { a + b; }) - launch) / kBatch);
+  }
+  std::nth_element(over.begin(), over.begin() + over.size() / 2, over.end());
+  state.counters["per_call"] = over[over.size() / 2];
+}
+
 void chain100(benchmark::State& state) {
   constexpr int kLength = 100;
   Tensor p, b;
@@ -59,6 +85,7 @@ void empty_tensor(benchmark::State& state) {
 
 BENCHMARK(bare_launch)->Name("cuda_dispatch/bare_launch")->UseRealTime();
 BENCHMARK(add1)->Name("cuda_dispatch/add1")->UseRealTime();
+BENCHMARK(add1_over_launch)->Name("cuda_dispatch/add1_over_launch")->UseRealTime()->Iterations(300);
 BENCHMARK(chain100)->Name("cuda_dispatch/chain100")->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(allocate_free)->Name("cuda_dispatch/allocate_free")->UseRealTime();
 BENCHMARK(empty_tensor)->Name("cuda_dispatch/empty_tensor")->UseRealTime();

@@ -59,7 +59,7 @@ RULES = [
     Rule(r"cuda_conv/.+/bfloat16/nhwc", bar=1.03),
     Rule(r"cuda_dispatch/chain100", peer="libtorch", bar=0.5),
     Rule(r"cuda_dispatch/allocate_free", peer="libtorch", bar=0.4),
-    Rule(r"cuda_dispatch/(?!bare_launch)\w+", peer="libtorch"),
+    Rule(r"cuda_dispatch/(?!bare_launch|add1_over_launch)\w+", peer="libtorch"),
     Rule(r"fft/cuda/.+"),
     Rule(r"sparse/cuda/.+", alone=True),
 ]

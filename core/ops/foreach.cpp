@@ -16,6 +16,14 @@ namespace rush {
 namespace native {
 
 void foreach_norm_by_parts(const Tensor& norms, TensorList tensors, double ord) {
+  if (norms.dim() == 0) {
+    const Tensor each =
+        detail::empty_contiguous(static_cast<int64_t>(tensors.size()), norms.scalar_type(), norms.device());
+    foreach_norm_by_parts(each, tensors, ord);
+    Tensor all = norms;
+    copy_(all, ops::linalg_vector_norm(each, ord, std::nullopt, false, std::nullopt), false);
+    return;
+  }
   for (size_t i = 0; i < tensors.size(); ++i) {
     Tensor norm = norms.select(0, static_cast<int64_t>(i));
     copy_(norm, ops::linalg_vector_norm(tensors[i], ord, std::nullopt, false, norms.scalar_type()), false);
@@ -53,8 +61,7 @@ bool is_any_empty(TensorList tensors) {
   return false;
 }
 
-Tensor foreach_norms(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
-  const char* op = "foreach_norms";
+void check_one_kind(const char* op, TensorList tensors) {
   check_list(op, tensors);
   const Tensor& first = tensors[0];
   for (const Tensor& tensor : tensors) {
@@ -63,17 +70,41 @@ Tensor foreach_norms(TensorList tensors, const Scalar& ord, std::optional<Scalar
     RUSH_CHECK_TYPE(tensor.scalar_type() == first.scalar_type(), op, ": tensors are of ", first.scalar_type(), " and ",
                     tensor.scalar_type());
   }
+}
+
+// Whether the kernel computes norms of this order.
+bool has_kernel(TensorList tensors, double ord) {
+  return are_alike(tensors) && (ord == 1 || ord == 2 || (ord == HUGE_VAL && !is_any_empty(tensors)));
+}
+
+std::vector<Tensor> norms_one_by_one(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
+  std::vector<Tensor> norms;
+  for (const Tensor& tensor : tensors) norms.push_back(linalg_vector_norm(tensor, ord, std::nullopt, false, dtype));
+  return norms;
+}
+
+Tensor foreach_norms(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
+  check_one_kind("foreach_norms", tensors);
+  const Tensor& first = tensors[0];
   const double order = ord.toDouble();
   const ScalarType math = detail::norm_statistics_type(first), result = dtype.value_or(first.scalar_type());
-  const bool common = order == 1 || order == 2 || (order == HUGE_VAL && !is_any_empty(tensors));
-  if (!common || !are_alike(tensors) || (result != math && result != first.scalar_type())) {
-    std::vector<Tensor> norms;
-    for (const Tensor& tensor : tensors) norms.push_back(linalg_vector_norm(tensor, ord, std::nullopt, false, dtype));
-    return stack(norms);
+  if (!has_kernel(tensors, order) || (result != math && result != first.scalar_type())) {
+    return stack(norms_one_by_one(tensors, ord, dtype));
   }
   const Tensor norms = detail::empty_contiguous(static_cast<int64_t>(tensors.size()), math, first.device());
   kernels::foreach_norm(first.device().type, norms, tensors, order);
   return as_dtype(norms, result);
+}
+
+Tensor foreach_total_norm(TensorList tensors, const Scalar& ord) {
+  check_one_kind("foreach_total_norm", tensors);
+  const Tensor& first = tensors[0];
+  if (!has_kernel(tensors, ord.toDouble())) {
+    return linalg_vector_norm(stack(norms_one_by_one(tensors, ord, std::nullopt)), ord);
+  }
+  const Tensor norm = detail::empty_contiguous({}, detail::norm_statistics_type(first), first.device());
+  kernels::foreach_norm(first.device().type, norm, tensors, ord.toDouble());
+  return as_dtype(norm, first.scalar_type());
 }
 
 // What is differentiated, and what differs in dtype or device, goes one by one.
@@ -82,9 +113,7 @@ std::vector<Tensor> foreach_norm(TensorList tensors, const Scalar& ord, std::opt
   bool differentiated = false;
   for (const Tensor& tensor : tensors) differentiated |= tensor.requires_grad();
   if (!differentiated && are_alike(tensors)) return ops::foreach_norms(tensors, ord, dtype).unbind(0);
-  std::vector<Tensor> norms;
-  for (const Tensor& tensor : tensors) norms.push_back(linalg_vector_norm(tensor, ord, std::nullopt, false, dtype));
-  return norms;
+  return norms_one_by_one(tensors, ord, dtype);
 }
 
 void foreach_mul_(TensorList tensors, const Tensor& other) {
@@ -112,6 +141,7 @@ void register_foreach_ops(Registry& r) {
   r.composite(ops::_foreach_norm, native::foreach_norm);
   r.composite(ops::_foreach_mul_, native::foreach_mul_);
   r.native(ops::foreach_norms, native::foreach_norms);
+  r.native(ops::foreach_total_norm, native::foreach_total_norm);
 }
 
 }  // namespace rush

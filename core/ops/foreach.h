@@ -15,6 +15,8 @@ inline constinit Op<void(TensorList, const Tensor&)> _foreach_mul_{
 // Not ATen's: the norms as one tensor (n), which is what they are computed as.
 inline constinit Op<Tensor(TensorList, const Scalar&, std::optional<ScalarType>)> foreach_norms{
     "rush::foreach_norms(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor"};
+inline constinit Op<Tensor(TensorList, const Scalar&)> foreach_total_norm{
+    "rush::foreach_total_norm(Tensor[] self, Scalar ord=2) -> Tensor"};
 }  // namespace ops
 
 // linalg_vector_norm(tensor, ord, dtype=dtype) of each tensor of a list that is not empty. Throws as that does, and
@@ -28,13 +30,16 @@ inline std::vector<Tensor> _foreach_norm(TensorList self, const Scalar& ord = 2,
 inline Tensor foreach_norms(TensorList self, const Scalar& ord = 2, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::foreach_norms(self, ord, dtype);
 }
+// The norm of all tensors taken together as one vector, a tensor of no dimensions and of their dtype: on a GPU two
+// launches. Of 16-bit numbers it is rounded once. What the tensors may be is as above.
+inline Tensor foreach_total_norm(TensorList self, const Scalar& ord = 2) { return ops::foreach_total_norm(self, ord); }
 // Multiplies each tensor of a list that is not empty by the number `other`, a tensor of no dimensions, which may be on
 // the CPU. Throws ValueError otherwise, and TypeError, changing nothing, where a product is not of the tensor's dtype.
 inline void _foreach_mul_(TensorList self, const Tensor& other) { ops::_foreach_mul_(self, other); }
 
 namespace kernels {
-// Tensors with dense strides, of one real floating dtype. `norms` (n) is in the dtype that is computed in, float32 for
-// 16 bits; ord is 1, 2 or infinity.
+// Tensors with dense strides, of one real floating dtype. `norms` is in the dtype that is computed in, float32 for 16
+// bits: (n), the norm of each, or (), that of all taken together; ord is 1, 2 or infinity.
 inline constinit Kernel<void(const Tensor& norms, TensorList tensors, double ord)> foreach_norm{"_foreach_norm"};
 // `factor` is one number of the tensors' dtype, on their device.
 inline constinit Kernel<void(TensorList tensors, const Tensor& factor)> foreach_mul{"_foreach_mul_"};

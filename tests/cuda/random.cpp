@@ -68,6 +68,22 @@ TEST_CASE("a million normal numbers" * doctest::skip(!cuda::is_available())) {
   }
 }
 
+// Within a unit in the last place, or 4e-6: Note [Normal numbers on the GPU].
+TEST_CASE("a million normal numbers of 16 bits" * doctest::skip(!cuda::is_available())) {
+  constexpr int64_t n = (int64_t{1} << 20) + 3;
+  for (const auto& [dtype, unit] : {std::pair(kFloat16, 0x1p-10), std::pair(kBFloat16, 0x1p-7)}) {
+    INFO(str(dtype));
+    manual_seed(11);
+    const Tensor on_cpu = randn({n}, dtype).to(kFloat64);
+    manual_seed(11);
+    const Tensor on_gpu = randn({n}, TensorOptions(dtype).device(kCUDA)).cpu().to(kFloat64);
+    const Tensor allowed = on_cpu.abs() * unit + 4e-6;
+    CHECK(((on_gpu - on_cpu).abs() > allowed).sum().item<int64_t>() == 0);
+    CHECK((on_gpu != on_cpu).to(kFloat64).mean().item<double>() < 0.01);
+    CHECK(on_gpu.square().mean().item<double>() == doctest::Approx(1).epsilon(5e-3));
+  }
+}
+
 TEST_CASE("orders, samples and dropout" * doctest::skip(!cuda::is_available())) {
   const auto twice = [](const auto& fn) {
     manual_seed(5);

@@ -54,6 +54,29 @@ TEST_CASE("_foreach_norm is the norm of each") {
   }
 }
 
+TEST_CASE("foreach_total_norm is the norm of all as one vector") {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
+    for (const double ord : {1.0, 2.0, kInf, 3.0}) {
+      INFO(str(dtype, " order ", ord));
+      // Sums of many magnitudes do not fit a float16.
+      std::vector<Tensor> tensors = list_of(dtype, dtype == kFloat16 ? 3000 : 100000);
+      if (ord == kInf) tensors.erase(tensors.begin() + 3);
+      std::vector<Tensor> flat;
+      for (const Tensor& tensor : tensors) flat.push_back(tensor.reshape({-1}));
+      const Tensor norm = foreach_total_norm(tensors, ord);
+      CHECK(norm.dim() == 0);
+      CHECK(norm.scalar_type() == dtype);
+      // Where there is no kernel, the norms of which this is the norm are rounded too.
+      const double tolerance = rounding(dtype) * (ord == 3 ? 2 : 1);
+      CHECK(norm.to(kFloat64).item<double>() == doctest::Approx(reference_norm(cat(flat), ord)).epsilon(tolerance));
+    }
+  }
+  CHECK(foreach_total_norm({ones({2, 2}).expand({3, 2, 2}), ones({4})}).item<double>() == doctest::Approx(4));
+  CHECK(std::isnan(foreach_total_norm({full({5}, NAN), ones({3})}, kInf).item<double>()));
+  CHECK_THROWS_AS(foreach_total_norm(std::vector<Tensor>()), ValueError);
+  CHECK_THROWS_AS(foreach_total_norm({ones({2}), ones({2}, kFloat64)}), TypeError);
+}
+
 TEST_CASE("norms of more tensors than a launch takes, and of those that differ") {
   std::vector<Tensor> tensors;
   for (int i = 0; i < 1100; ++i) tensors.push_back(full({1 + i % 3}, i, kFloat32));
@@ -63,6 +86,9 @@ TEST_CASE("norms of more tensors than a launch takes, and of those that differ")
     CHECK(norms[i].item<double>() ==
           doctest::Approx(static_cast<double>(i) * std::sqrt(1 + static_cast<double>(i % 3))));
   }
+  double squares = 0;
+  for (int i = 0; i < 1100; ++i) squares += static_cast<double>(i) * i * (1 + i % 3);
+  CHECK(foreach_total_norm(tensors).item<double>() == doctest::Approx(std::sqrt(squares)));
   const std::vector<Tensor> mixed =
       _foreach_norm({tensor({3., 4.}, kFloat32), tensor({6., 8.}, kFloat64), zeros({2}, kComplex64)});
   CHECK(mixed[0].item<double>() == doctest::Approx(5));

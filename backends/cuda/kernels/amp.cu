@@ -12,8 +12,8 @@ namespace rush::cuda {
 
 namespace {
 
-// The same for all gradients of a launch; on the device, where the host need not know them.
-struct UnscaleTask {
+// On the device, where the host need not know them.
+struct UnscaleNumbers {
   const float* inv_scale;
   float* found_inf;
 };
@@ -21,14 +21,13 @@ struct UnscaleTask {
 // A thread remembers whether it met a number that was not finite, and says so once at its end. All that do write the
 // same 1, so that their order does not matter.
 template <class T>
-__global__ void __launch_bounds__(kThreads) unscale_kernel(const __grid_constant__ ManyTensors<1, UnscaleTask> many) {
+__global__ void __launch_bounds__(kThreads)
+    unscale_kernel(const __grid_constant__ ManyTensors<1, Nothing, UnscaleNumbers> many) {
   using Math = opmath_t<T>;
   constexpr int kLanes = 16 / sizeof(T);
-  const int tensor = many.tensor[blockIdx.x];
-  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
-  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  const auto [tensor, begin, n] = many.own_chunk();
   T* grad = static_cast<T*>(many.data[tensor][0]) + begin;
-  const functors::Unscale<Math> unscale{static_cast<Math>(*many.step[tensor].inv_scale)};
+  const functors::Unscale<Math> unscale{static_cast<Math>(*many.common.inv_scale)};
   const bool aligned = reinterpret_cast<uintptr_t>(grad) % 16 == 0;
   const int wide = aligned ? n / kLanes * kLanes : 0;
   bool finite = true;
@@ -47,22 +46,23 @@ __global__ void __launch_bounds__(kThreads) unscale_kernel(const __grid_constant
     finite &= unscale(value);
     grad[i] = static_cast<T>(value);
   }
-  if (!finite) *many.step[tensor].found_inf = 1;
+  if (!finite) *many.common.found_inf = 1;
 }
 
 struct UnscaleLoop {
   template <class T>
-  static void run(TensorList grads, const UnscaleTask& task) {
-    StepLauncher<T, 1, UnscaleTask, &unscale_kernel<T>> launcher("_amp_foreach_non_finite_check_and_unscale_");
-    for (const Tensor& grad : grads) launcher.add({&grad}, task);
+  static void run(TensorList grads, const UnscaleNumbers& numbers) {
+    StepLauncher<T, 1, Nothing, &unscale_kernel<T>, UnscaleNumbers> launcher(
+        "_amp_foreach_non_finite_check_and_unscale_", numbers);
+    for (const Tensor& grad : grads) launcher.add({&grad});
     launcher.launch();
   }
 };
 
 void unscale(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
-  const UnscaleTask task{inv_scale.data_ptr<float>(), found_inf.data_ptr<float>()};
+  const UnscaleNumbers numbers{inv_scale.data_ptr<float>(), found_inf.data_ptr<float>()};
   pick<UnscaleLoop>(RealFloatTypes(), grads[0].scalar_type(), "_amp_foreach_non_finite_check_and_unscale_")(grads,
-                                                                                                            task);
+                                                                                                            numbers);
 }
 
 __global__ void update_scale_kernel(float* scale, int32_t* growth_tracker, const float* found_inf,
@@ -77,14 +77,10 @@ void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tenso
   RUSH_CUDA_LAUNCHED("_amp_update_scale_");
 }
 
-struct CastTask {};  // nothing in which the tensors of a launch differ
-
 template <class To, class From>
-__global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ ManyTensors<2, CastTask> many) {
+__global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ ManyTensors<2, Nothing> many) {
   constexpr int kLanes = kLanesOf<To, From>;
-  const int tensor = many.tensor[blockIdx.x];
-  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
-  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  const auto [tensor, begin, n] = many.own_chunk();
   To* to = static_cast<To*>(many.data[tensor][0]) + begin;
   const From* from = static_cast<const From*>(many.data[tensor][1]) + begin;
   const bool aligned = reinterpret_cast<uintptr_t>(to) % sizeof(Lanes<To, kLanes>) == 0 &&
@@ -104,8 +100,8 @@ template <class From>
 struct CastTo {
   template <class To>
   static void run(TensorList to, TensorList from) {
-    StepLauncher<To, 2, CastTask, &cast_kernel<To, From>> launcher("cast_all");
-    for (size_t i = 0; i < to.size(); ++i) launcher.add({&to[i], &from[i]}, CastTask());
+    StepLauncher<To, 2, Nothing, &cast_kernel<To, From>> launcher("cast_all");
+    for (size_t i = 0; i < to.size(); ++i) launcher.add({&to[i], &from[i]});
     launcher.launch();
   }
 };

@@ -5,24 +5,29 @@
 
 #include "backends/cuda/kernels/many_tensors.h"
 #include "backends/cuda/kernels/optional_data.h"
+#include "backends/cuda/kernels/pick.h"
 #include "backends/cuda/memory/scratch.h"
 
 namespace rush::cuda {
 
 void register_capturable_adaptive_optim();
 
-// Makes the functor of a parameter's step number t from the numbers of its group. Others like it, for functors that
-// need more, may change what `mu_product` points at, which is null for all but NAdam.
+// Makes the functor of a parameter's step number t from the numbers of its group. `mu_product` is NAdam's product of
+// momenta, which this step multiplies; null for all others.
 template <class Made, class Step>
 struct MakeFunctor {
   using Functor = Made;
   Step step;
-  __device__ Functor operator()(const double* numbers, int64_t t, double* /*mu_product*/) const {
+  __device__ Functor operator()(const double* numbers, int64_t t, double* mu_product) const {
     Step now = step;
     now.take(numbers);
-    if constexpr (std::is_constructible_v<Functor, const Step&, int64_t>) {
+    if constexpr (std::is_constructible_v<Functor, const Step&, int64_t, double>) {
+      *mu_product *= now.momentum_at(t);
+      return Functor(now, t, *mu_product);
+    } else if constexpr (std::is_constructible_v<Functor, const Step&, int64_t>) {
       return Functor(now, t);
     } else {
+      if constexpr (requires { now.first; }) now.first = t == 1;
       return Functor(now);
     }
   }
@@ -74,15 +79,27 @@ struct DeviceStep {
   TensorList mu_products = {};
 };
 
-// Takes the steps of `make` on tensors number i of all lists.
-template <class T, class Make, class... States>
-void take_steps(const char* op, const DeviceStep& on_device, const Make& make, TensorList params, TensorList grads,
-                const States&... states) {
-  using Functor = typename Make::Functor;
-  const float* found = data_or_null<float>(on_device.found_inf);
-  const Scratch made = functors_for(op, on_device.steps, on_device.mu_products, on_device.numbers, found, make);
-  const auto step_of = [&](size_t i) { return OnDevice<Functor>{made.as<Functor>() + i, found}; };
-  launch_steps<T>(op, step_of, params, grads, states...);
+template <template <class> class Functor, class Step, class... Lists>
+struct CapturableLoop {
+  template <class T>
+  static void run(const char* op, const DeviceStep& on_device, const Step& step, TensorList params,
+                  const Lists&... lists) {
+    using Made = Functor<opmath_t<T>>;
+    const float* found = data_or_null<float>(on_device.found_inf);
+    const Scratch made = functors_for(op, on_device.steps, on_device.mu_products, on_device.numbers, found,
+                                      MakeFunctor<Made, Step>{step});
+    const auto step_of = [&](size_t i) { return OnDevice<Made>{made.as<Made>() + i, found}; };
+    launch_steps<T>(op, step_of, params, lists...);
+  }
+};
+
+// Takes the steps of Functor on tensors number i of all lists: parameters, gradients, states.
+template <template <class> class Functor, class Step, class... Lists>
+void take_steps(const char* op, const DeviceStep& on_device, const Step& step, TensorList params,
+                const Lists&... lists) {
+  if (params.empty()) return;
+  pick<CapturableLoop<Functor, Step, Lists...>>(RealFloatTypes(), params[0].scalar_type(), op)(op, on_device, step,
+                                                                                               params, lists...);
 }
 
 }  // namespace rush::cuda

@@ -1,6 +1,7 @@
 // Cross entropy of scores (samples, classes), fused; see Note [Fused cross entropy]. A row of threads takes a sample.
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/class_loss.h"
+#include "backends/cuda/kernels/online_sum.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
 #include "backends/functors/reduce.h"
@@ -30,61 +31,15 @@ struct Samples {
   }
 };
 
-// exp(x), where x is a difference of scores of type T. For 16-bit ones by the hardware's approximation of 2^x, whose
-// error is a thousandth of what the scores were rounded by; the library's exp takes several times as many
-// instructions, and memory leaves time for few.
 template <class T>
-__device__ opmath_t<T> exp_of(opmath_t<T> x) {
-  if constexpr (sizeof(T) == 2) {
-    float result;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.44269504f));
-    return result;
-  } else {
-    return std::exp(x);
-  }
+using ScoreExp = std::conditional_t<sizeof(T) == 2, HardwareExp, LibraryExp>;
+template <class T>
+using ScoreSum = OnlineSum<opmath_t<T>, ScoreExp<T>>;
+
+template <class Acc>
+__device__ auto logsumexp_of(const Acc& acc) {
+  return std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
 }
-
-// The largest score and the sum of exp(score - largest), in one pass: Milakov and Gimelshein, "Online normalizer
-// calculation for softmax" (2018). Where the largest is infinite, `sum` is of no use.
-template <class T>
-struct ScoreSum {
-  using Math = opmath_t<T>;
-  struct Acc {
-    Math largest, sum;
-  };
-  __device__ static Acc identity() { return {functors::lowest_of<Math>(), Math(0)}; }
-  __device__ static Acc combine(const Acc& a, const Acc& b) {
-    const Math largest = functors::TakeMax()(a.largest, b.largest);
-    return {largest, a.sum * scale(a.largest, largest) + b.sum * scale(b.largest, largest)};
-  }
-  __device__ static Math logsumexp(const Acc& acc) {
-    return std::isinf(acc.largest) ? acc.largest : acc.largest + std::log(acc.sum);
-  }
-  // Adds vectors of scores; what was summed before is scaled down once for all of them.
-  template <int kVectors, int kLanes>
-  __device__ static void take(Acc& acc, const Lanes<T, kLanes> (&vectors)[kVectors]) {
-    Math largest = acc.largest;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-      for (int l = 0; l < kLanes; ++l) {
-        largest = functors::TakeMax()(largest, static_cast<Math>(vectors[v].lane[l]));
-      }
-    }
-    // Against infinity less infinity, where all so far are -inf.
-    const Math from = largest == functors::lowest_of<Math>() ? Math(0) : largest;
-    Math sum = acc.sum * exp_of<T>(acc.largest - from);
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-      for (int l = 0; l < kLanes; ++l) sum += exp_of<T>(static_cast<Math>(vectors[v].lane[l]) - from);
-    }
-    acc = {largest, sum};
-  }
-
- private:
-  __device__ static Math scale(Math x, Math largest) { return x == largest ? Math(1) : exp_of<T>(x - largest); }
-};
 
 template <class T>
 inline constexpr int kBatch = sizeof(T) == 8 ? 2 : 4;  // vectors of a row that a thread has in flight
@@ -92,7 +47,8 @@ inline constexpr int kBatch = sizeof(T) == 8 ? 2 : 4;  // vectors of a row that 
 // What the calling thread reads of a row of n scores; keep(vector, c) is called for each vector, which starts at c.
 template <class T, int kLanes, class Keep>
 __device__ typename ScoreSum<T>::Acc take_row(const T* x, int64_t n, const Keep& keep) {
-  auto acc = ScoreSum<T>::identity();
+  const ScoreSum<T> f;
+  auto acc = f.identity();
   const int64_t across = static_cast<int64_t>(blockDim.x) * kLanes;
   for (int64_t first = static_cast<int64_t>(threadIdx.x) * kLanes; first < n; first += kBatch<T> * across) {
     Lanes<T, kLanes> vectors[kBatch<T>];
@@ -110,7 +66,7 @@ __device__ typename ScoreSum<T>::Acc take_row(const T* x, int64_t n, const Keep&
     for (int v = 0; v < kBatch<T>; ++v) {
       if (first + v * across < n) keep(vectors[v], first + v * across);
     }
-    ScoreSum<T>::take(acc, vectors);
+    acc = f.take(acc, vectors);
   }
   return acc;
 }
@@ -125,7 +81,7 @@ __global__ void __launch_bounds__(1024) forward_kernel(Samples<T> s, LossShare<o
     const T* x = s.scores + i * s.classes;
     constexpr int kLanes = RowAccess<T, kWide>::kLanes;
     const auto skip = [](const Lanes<T, kLanes>&, int64_t) {};
-    const Math level = ScoreSum<T>::logsumexp(combine_row(take_row<T, kLanes>(x, n, skip), ScoreSum<T>()));
+    const Math level = logsumexp_of(combine_row(take_row<T, kLanes>(x, n, skip), ScoreSum<T>()));
     Math smooth(0);
     if (s.spread != 0) {
       for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
@@ -180,7 +136,7 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
       const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
       Math value[kLanes];
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l) value[l] = total * exp_of<T>(static_cast<Math>(lanes.lane[l]) - level);
+      for (int l = 0; l < kLanes; ++l) value[l] = total * ScoreExp<T>::of(static_cast<Math>(lanes.lane[l]) - level);
       if (spread != 0) {
 #pragma unroll
         for (int l = 0; l < kLanes; ++l) value[l] -= spread * s.weight_of(c + l);
@@ -230,12 +186,12 @@ __global__ void __launch_bounds__(kRowThreads, 2)
   }
   const auto keep = [=](const Vector& vector, int64_t c) { *reinterpret_cast<Vector*>(held + c) = vector; };
   const auto acc = combine_row(take_row<T, kLanes>(row, n, keep), ScoreSum<T>());
-  const Math level = ScoreSum<T>::logsumexp(acc);
+  const Math level = logsumexp_of(acc);
   for (int c = begin; c < n; c += kAcross) {
     const Vector in = *reinterpret_cast<const Vector*>(held + c);
     Math value[kLanes];
 #pragma unroll
-    for (int l = 0; l < kLanes; ++l) value[l] = exp_of<T>(static_cast<Math>(in.lane[l]) - level);
+    for (int l = 0; l < kLanes; ++l) value[l] = ScoreExp<T>::of(static_cast<Math>(in.lane[l]) - level);
     if (c <= y && y < c + kLanes) {
 #pragma unroll
       for (int l = 0; l < kLanes; ++l) {

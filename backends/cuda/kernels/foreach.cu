@@ -13,7 +13,7 @@ namespace {
 
 inline constexpr int kUnrolled = 4;  // 16-byte accesses of a thread in flight
 
-// Where the sums of a tensor's chunks go, one after the other.
+// Where the sums of chunks go: those of a tensor one after the other, in the order of the tensors.
 template <class Acc>
 struct ChunkSums {
   Acc* first;
@@ -22,13 +22,11 @@ struct ChunkSums {
 // Every chunk's sum, always in the same order.
 template <class T, class F>
 __global__ void __launch_bounds__(kThreads)
-    chunk_norms_kernel(const __grid_constant__ ManyTensors<1, ChunkSums<typename F::Acc>> many) {
+    chunk_norms_kernel(const __grid_constant__ ManyTensors<1, Nothing, ChunkSums<typename F::Acc>> many) {
   using Math = opmath_t<T>;
   constexpr int kLanes = 16 / sizeof(T), kStep = kThreads * kLanes;
   const F f;
-  const int tensor = many.tensor[blockIdx.x];
-  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
-  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  const auto [tensor, begin, n] = many.own_chunk();
   const T* x = static_cast<const T*>(many.data[tensor][0]) + begin;
   const int wide = reinterpret_cast<uintptr_t>(x) % 16 == 0 ? n / kLanes * kLanes : 0;
   auto acc = f.identity();
@@ -47,10 +45,10 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (int i = wide + static_cast<int>(threadIdx.x); i < n; i += kThreads) acc = f.take(acc, static_cast<Math>(x[i]));
   acc = combine_row(acc, f);
-  if (threadIdx.x == 0) many.step[tensor].first[many.chunk[blockIdx.x]] = acc;
+  if (threadIdx.x == 0) many.common.first[many.earlier_blocks + blockIdx.x] = acc;
 }
 
-// Tensors whose sums of chunks become norms, a block each. Chunks [first[i], first[i + 1]) are those of tensor i.
+// Sums of chunks that become norms, a block each: chunks [first[i], first[i + 1]) become norm i.
 template <class Acc>
 struct ChunkRanges {
   static constexpr int kMost = 480;
@@ -71,6 +69,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) ranges.norms[blockIdx.x] = f.result(acc);
 }
 
+// The norm of each tensor, or where `norms` is one number of all of them together.
 struct ForeachNormLoop {
   template <class T>
   static void run(const Tensor& norms, TensorList tensors, double ord) {
@@ -90,32 +89,31 @@ struct ForeachNormLoop {
     int64_t chunks = 0;
     for (const Tensor& tensor : tensors) chunks += chunks_of(tensor);
     const Scratch sums(static_cast<size_t>(chunks) * sizeof(Acc));
-    StepLauncher<T, 1, ChunkSums<Acc>, &chunk_norms_kernel<T, F>> launcher(op);
-    int64_t first = 0;
-    for (const Tensor& tensor : tensors) {
-      launcher.add({&tensor}, {sums.as<Acc>() + first});
-      first += chunks_of(tensor);
-    }
+    StepLauncher<T, 1, Nothing, &chunk_norms_kernel<T, F>, ChunkSums<Acc>> launcher(op, {sums.as<Acc>()});
+    for (const Tensor& tensor : tensors) launcher.add({&tensor});
     launcher.launch();
-    finish<F>(op, tensors, sums.as<Acc>(), norms.data_ptr<Acc>());
+    ChunkRanges<Acc> ranges{sums.as<Acc>(), norms.data_ptr<Acc>(), {0, chunks}};
+    norms.dim() == 0 ? finish<F>(op, ranges, 1) : finish_each<F>(op, ranges, tensors);
   }
 
   template <class F, class Acc>
-  static void finish(const char* op, TensorList tensors, const Acc* sums, Acc* norms) {
-    ChunkRanges<Acc> ranges{sums, norms, {0}};
+  static void finish(const char* op, const ChunkRanges<Acc>& ranges, int count) {
+    finish_norms_kernel<F><<<static_cast<unsigned>(count), kThreads, 0, current_stream()>>>(ranges);
+    RUSH_CUDA_LAUNCHED(op);
+  }
+
+  template <class F, class Acc>
+  static void finish_each(const char* op, ChunkRanges<Acc>& ranges, TensorList tensors) {
     int count = 0;
-    const auto launch = [&] {
-      finish_norms_kernel<F><<<static_cast<unsigned>(count), kThreads, 0, current_stream()>>>(ranges);
-      RUSH_CUDA_LAUNCHED(op);
+    for (const Tensor& tensor : tensors) {
+      ranges.first[count + 1] = ranges.first[count] + chunks_of(tensor);
+      if (++count < ChunkRanges<Acc>::kMost) continue;
+      finish<F>(op, ranges, count);
       ranges.first[0] = ranges.first[count];
       ranges.norms += count;
       count = 0;
-    };
-    for (const Tensor& tensor : tensors) {
-      ranges.first[count + 1] = ranges.first[count] + chunks_of(tensor);
-      if (++count == ChunkRanges<Acc>::kMost) launch();
     }
-    if (count > 0) launch();
+    if (count > 0) finish<F>(op, ranges, count);
   }
 };
 
@@ -126,15 +124,14 @@ struct Factor {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) multiply_kernel(const __grid_constant__ ManyTensors<1, Factor<T>> many) {
+__global__ void __launch_bounds__(kThreads)
+    multiply_kernel(const __grid_constant__ ManyTensors<1, Nothing, Factor<T>> many) {
   using Math = opmath_t<T>;
   constexpr int kLanes = 16 / sizeof(T), kStep = kThreads * kLanes;
   using Vector = Lanes<T, kLanes>;
-  const int tensor = many.tensor[blockIdx.x];
-  const auto factor = static_cast<Math>(*many.step[tensor].number);
+  const auto factor = static_cast<Math>(*many.common.number);
   if (factor == Math(1)) return;  // gradients that are not clipped: nothing to read or write
-  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
-  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  const auto [tensor, begin, n] = many.own_chunk();
   T* x = static_cast<T*>(many.data[tensor][0]) + begin;
   const int wide = reinterpret_cast<uintptr_t>(x) % 16 == 0 ? n / kLanes * kLanes : 0;
   for (int first = static_cast<int>(threadIdx.x) * kLanes; first < wide; first += kUnrolled * kStep) {
@@ -160,8 +157,9 @@ __global__ void __launch_bounds__(kThreads) multiply_kernel(const __grid_constan
 struct ForeachMulLoop {
   template <class T>
   static void run(TensorList tensors, const Tensor& factor) {
-    StepLauncher<T, 1, Factor<T>, &multiply_kernel<T>> launcher(kernels::foreach_mul.name());
-    for (const Tensor& tensor : tensors) launcher.add({&tensor}, {factor.data_ptr<T>()});
+    StepLauncher<T, 1, Nothing, &multiply_kernel<T>, Factor<T>> launcher(kernels::foreach_mul.name(),
+                                                                         {factor.data_ptr<T>()});
+    for (const Tensor& tensor : tensors) launcher.add({&tensor});
     launcher.launch();
   }
 };

@@ -1,6 +1,8 @@
 // One launch for the steps of an optimiser on many tensors.
 #pragma once
+#include <limits>
 #include <memory>
+#include <type_traits>
 
 #include "backends/cuda/kernels/launch.h"
 
@@ -8,21 +10,44 @@ namespace rush::cuda {
 
 // Note [Many tensors in one launch]
 // A step over a model's parameters one by one would be a launch for each, mostly of a few thousand elements. Instead
-// the addresses of many tensors travel in one launch's arguments, which may have 4 KiB, and with them which chunk of
-// which tensor each block takes. No table is copied to the device, so nothing must outlive the launch.
+// the addresses of many tensors travel in one launch's arguments, which may have 4 KiB. Each tensor is cut into chunks,
+// one a block; a block finds its tensor by bisection. No table is copied to the device, so nothing must outlive the
+// launch.
 inline constexpr int64_t kChunk = 32768;
-inline constexpr int kMaxBlocks = 320;
+
+struct Nothing {};
+
+// Tensors number i of all lists, and where their chunks are.
+struct OwnChunk {
+  int tensor;
+  int64_t begin;  // of the chunk's elements, among the tensor's
+  int size;
+};
 
 // kLists: for an optimiser parameter, gradient, states. Step: the functor, which may differ between parameters.
-template <int kLists, class Step>
+// Common: what is the same for all tensors.
+template <int kLists, class Step, class Common = Nothing>
 struct ManyTensors {
-  static constexpr int kTensors =
-      std::min<int>(255, (3900 - kMaxBlocks * 5) / static_cast<int>(8 * kLists + 8 + sizeof(Step)));
+  static constexpr int kTensors = (4000 - sizeof(Common)) / (8 * kLists + 8 + 4 + sizeof(Step));
   void* data[kTensors][kLists];
   int64_t numel[kTensors];
   Step step[kTensors];
-  int32_t chunk[kMaxBlocks];
-  uint8_t tensor[kMaxBlocks];
+  int32_t first_block[kTensors];
+  int32_t tensors;
+  int64_t earlier_blocks;  // of other launches for the same lists
+  Common common;
+
+  // The calling block's part.
+  __device__ OwnChunk own_chunk() const {
+    const int block = static_cast<int>(blockIdx.x);
+    int tensor = 0;
+    for (int end = tensors; end - tensor > 1;) {
+      const int middle = (tensor + end) / 2;
+      (first_block[middle] <= block ? tensor : end) = middle;
+    }
+    const int64_t begin = (block - first_block[tensor]) * kChunk;
+    return {tensor, begin, static_cast<int>(min(kChunk, numel[tensor] - begin))};
+  }
 };
 
 // A functor that an earlier kernel makes on the device. While *found_inf is not 0, there is none and nothing is done.
@@ -84,9 +109,7 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
   using Math = opmath_t<T>;
   constexpr int kLanes = 16 / sizeof(T);
   constexpr auto states = std::make_index_sequence<kLists - 2>();
-  const int tensor = many.tensor[blockIdx.x];
-  const int64_t begin = many.chunk[blockIdx.x] * kChunk;
-  const int n = static_cast<int>(min(kChunk, many.numel[tensor] - begin));
+  const auto [tensor, begin, n] = many.own_chunk();
   if (is_skipped(many.step[tensor])) return;
   const auto step = functor_of(many.step[tensor]);
   T* at[kLists];
@@ -103,48 +126,47 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
   for (int i = wide + threadIdx.x; i < n; i += kThreads) take_step<T, Math>(step, at, i, states);
 }
 
-// Collects chunks of tensors and launches `kernel`, by default a step of an optimiser, whenever the arguments are full.
-template <class T, int kLists, class Step, auto kernel = &step_kernel<T, kLists, Step>>
+// Collects tensors and launches `kernel`, by default a step of an optimiser, whenever the arguments are full.
+template <class T, int kLists, class Step, auto kernel = &step_kernel<T, kLists, Step>, class Common = Nothing>
 class StepLauncher {
  public:
-  explicit StepLauncher(const char* op) : op_(op) {}
-  void add(const Tensor* const (&lists)[kLists], const Step& step) {
+  explicit StepLauncher(const char* op, const Common& common = {}) : op_(op) {
+    many_.tensors = 0;
+    many_.earlier_blocks = 0;
+    std::construct_at(&many_.common, common);
+  }
+  void add(const Tensor* const (&lists)[kLists], const Step& step = {}) {
     const int64_t numel = lists[0]->numel();
     if (numel == 0) return;
-    if (tensors_ == Many::kTensors) launch();
-    int slot = place(lists, numel, step);
-    for (int64_t chunk = 0; chunk * kChunk < numel; ++chunk) {
-      if (blocks_ == kMaxBlocks) {
-        launch();
-        slot = place(lists, numel, step);
-      }
-      many_.tensor[blocks_] = static_cast<uint8_t>(slot);
-      many_.chunk[blocks_++] = static_cast<int32_t>(chunk);
-    }
+    const int64_t chunks = (numel + kChunk - 1) / kChunk;
+    if (many_.tensors == Many::kTensors || blocks_ + chunks > kMaxBlocks) launch();
+    const int slot = many_.tensors++;
+    for (int list = 0; list < kLists; ++list) many_.data[slot][list] = lists[list]->data_ptr();
+    many_.numel[slot] = numel;
+    std::construct_at(&many_.step[slot], step);
+    many_.first_block[slot] = static_cast<int32_t>(blocks_);
+    blocks_ += chunks;
   }
   void launch() {
-    if (blocks_ > 0) {
-      kernel<<<static_cast<unsigned>(blocks_), kThreads, 0, current_stream()>>>(many_);
-      RUSH_CUDA_LAUNCHED(op_);
-    }
-    tensors_ = blocks_ = 0;
+    if (blocks_ == 0) return;
+    kernel<<<static_cast<unsigned>(blocks_), kThreads, 0, current_stream()>>>(many_);
+    RUSH_CUDA_LAUNCHED(op_);
+    many_.earlier_blocks += blocks_;
+    many_.tensors = 0;
+    blocks_ = 0;
   }
 
  private:
-  using Many = ManyTensors<kLists, Step>;
+  static constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+  using Many = ManyTensors<kLists, Step, Common>;
+  static_assert(sizeof(Many) <= 4096 && std::is_trivially_destructible_v<Many>);
   union Storage {  // the functors in it have no default constructor
     Many many;
     Storage() {}
   };
-  int place(const Tensor* const (&lists)[kLists], int64_t numel, const Step& step) {
-    for (int list = 0; list < kLists; ++list) many_.data[tensors_][list] = lists[list]->data_ptr();
-    many_.numel[tensors_] = numel;
-    std::construct_at(&many_.step[tensors_], step);
-    return tensors_++;
-  }
 
   const char* op_;
-  int tensors_ = 0, blocks_ = 0;
+  int64_t blocks_ = 0;
   Storage storage_;
   Many& many_ = storage_.many;
 };

@@ -52,7 +52,8 @@ struct DrawNormal {
     } else {
 #pragma unroll
       for (int p = 0; p < 2; ++p) {
-        const NormalPair<float> pair = box_muller_of(words[2 * p], words[2 * p + 1]);
+        const uint32_t x = words[2 * p], y = words[2 * p + 1];
+        const NormalPair<float> pair = sizeof(T) == 2 ? coarse_box_muller_of(x, y) : box_muller_of(x, y);
         drawn.lane[2 * p] = static_cast<T>(f(pair.sine));
         drawn.lane[2 * p + 1] = static_cast<T>(f(pair.cosine));
       }

@@ -49,19 +49,23 @@ void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
                                    CUSPARSE_SPMV_CSR_ALG2, buffer.data()));
 }
 
-bool is_16_bit(const Tensor& t) { return t.scalar_type() == kHalf || t.scalar_type() == kBFloat16; }
+// The dtype that products are summed in.
+ScalarType sum_type(const Tensor& t) {
+  const bool is_16_bit = t.scalar_type() == kHalf || t.scalar_type() == kBFloat16;
+  return is_16_bit ? kFloat32 : t.scalar_type();
+}
 
-void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  if (c.numel() == 0) return;
-  if (a.nnz() == 0) return scale(c, beta);
+// Calls multiply(sums) with what shall be multiplied by beta and added to, in the dtype that products are summed in.
+template <class Multiply>
+void add_to(const Tensor& c, const Scalar& beta, const Multiply& multiply) {
   // Some of cuSPARSE's kernels multiply by beta what they add to, and NaN times 0 is NaN.
   if (beta.equal(0)) c.zero_();
-  if (is_16_bit(c)) {
-    const Tensor sums = c.to(kFloat32);
-    sparse_mm(sums, {a.crow, a.col, a.values.to(kFloat32), a.rows, a.columns}, b.to(kFloat32), beta, alpha);
-    c.copy_(sums);
-    return;
-  }
+  const Tensor sums = c.to(sum_type(c));
+  multiply(sums);
+  if (!sums.is_same(c)) c.copy_(sums);
+}
+
+void multiply_matrix(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const cudaDataType type = library_type(c.scalar_type(), "mm");
   const BlasScalar keep(beta, c.scalar_type()), factor(alpha, c.scalar_type());
   if (c.size(1) == 1) return multiply_vector(c, a, b, keep, factor, type);
@@ -76,6 +80,15 @@ void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scala
   const Scratch buffer(bytes);
   RUSH_CUSPARSE_CHECK(cusparseSpMM(handle, kAsItIs, kAsItIs, factor.data(), matrix, from, keep.data(), to, type,
                                    algorithm, buffer.data()));
+}
+
+void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (c.numel() == 0) return;
+  if (a.nnz() == 0) return scale(c, beta);
+  const ScalarType type = sum_type(c);
+  add_to(c, beta, [&](const Tensor& sums) {
+    multiply_matrix(sums, {a.crow, a.col, a.values.to(type), a.rows, a.columns}, b.to(type), beta, alpha);
+  });
 }
 
 void sample(const Tensor& values, const CsrMatrix& pattern, const Tensor& a, const Tensor& b, const Scalar& beta,
@@ -97,11 +110,8 @@ void sparse_sampled_mm(const Tensor& values, const CsrMatrix& pattern, const Ten
                        const Scalar& beta, const Scalar& alpha) {
   if (values.numel() == 0) return;
   if (a.size(1) == 0) return scale(values, beta);
-  if (beta.equal(0)) values.zero_();  // as in sparse_mm
-  if (!is_16_bit(values)) return sample(values, pattern, a, b, beta, alpha);
-  const Tensor sums = values.to(kFloat32);
-  sample(sums, pattern, a.to(kFloat32), b.to(kFloat32), beta, alpha);
-  values.copy_(sums);
+  const ScalarType type = sum_type(values);
+  add_to(values, beta, [&](const Tensor& sums) { sample(sums, pattern, a.to(type), b.to(type), beta, alpha); });
 }
 
 // ---- sparse by sparse ----
@@ -177,10 +187,8 @@ void sparse_matmul(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
     return;
   }
   CsrMatrix left = narrow(a), right = narrow(b);
-  if (is_16_bit(a.values)) {
-    left.values = a.values.to(kFloat32);
-    right.values = b.values.to(kFloat32);
-  }
+  left.values = a.values.to(sum_type(a.values));
+  right.values = b.values.to(sum_type(b.values));
   c.crow = zeros(a.rows + 1, TensorOptions(kInt32).device(ints.device()));
   multiply_sparse(c, left, right);
   sort_columns(c);
