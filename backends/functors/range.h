@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/complex_math.h"
+#include "core/integer.h"
 #include "core/macros.h"
 #include "core/scalar_type.h"
 
@@ -16,7 +17,10 @@ using range_math_t = std::conditional_t<std::is_integral_v<T>, int64_t, std::con
 template <class T>
 struct Arange {  // start + i step
   range_math_t<T> start, step;
-  RUSH_HD T operator()(int64_t i) const { return static_cast<T>(start + static_cast<range_math_t<T>>(i) * step); }
+  RUSH_HD T operator()(int64_t i) const {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(wrap_add(start, wrap_mul(i, step)));
+    return static_cast<T>(start + static_cast<range_math_t<T>>(i) * step);
+  }
 };
 
 // From both ends to the middle, so that both ends are exact: start + i step, and end - (n - 1 - i) step.

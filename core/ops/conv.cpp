@@ -241,7 +241,12 @@ Tensor conv_same(const Tensor& input, const Tensor& weight, const std::optional<
   }
   const DimVector apart = per_dimension(op, "dilation", dilation, spatial, 1);
   DimVector padding(spatial, 0);
-  for (int64_t d = 0; d < spatial; ++d) padding[d] = (apart[d] * (weight.size(d + 2) - 1) + 1) / 2;
+  for (int64_t d = 0; d < spatial; ++d) {
+    int64_t reach = 0;
+    RUSH_CHECK_VALUE(!__builtin_mul_overflow(apart[d], weight.size(d + 2) - 1, &reach), op, ": dilation ", apart,
+                     " is too large");
+    padding[d] = reach / 2 + reach % 2;
+  }
   Tensor out = conv<spatial>(input, weight, bias, stride, padding, dilation, groups);
   for (int64_t d = 0; d < spatial; ++d) {
     const int64_t dim = d - spatial;

@@ -20,6 +20,13 @@ static Tensor row(int64_t size, ScalarType dtype, MaybeDevice device) {
 
 // ---- arange ----
 
+static int64_t as_integer(const Scalar& number) {
+  const double value = number.toDouble();
+  RUSH_CHECK_VALUE(!number.is_floating_point() || (value >= -0x1p63 && value < 0x1p63), "arange: ", value,
+                   " does not fit an int64");
+  return number.toLong();
+}
+
 // ceil((end - start) / step). For int64 in integers, whose ends may lie beyond what a double can tell apart.
 static int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar& step, ScalarType dtype) {
   RUSH_CHECK_VALUE(!start.is_complex() && !end.is_complex() && !step.is_complex(),
@@ -30,10 +37,10 @@ static int64_t arange_size(const Scalar& start, const Scalar& end, const Scalar&
   RUSH_CHECK_VALUE(by > 0 ? last >= first : last <= first, "arange: a step of ", by, " leads from ", first,
                    " away from ", last);
   if (dtype == kInt64) {
-    const int64_t from = start.toLong(), stride = step.toLong();
+    const int64_t from = as_integer(start), to = as_integer(end), stride = as_integer(step);
     RUSH_CHECK_VALUE(stride != 0, "arange: the step ", by, " is zero as an integer");
-    const uint64_t distance = stride > 0 ? static_cast<uint64_t>(end.toLong()) - static_cast<uint64_t>(from)
-                                         : static_cast<uint64_t>(from) - static_cast<uint64_t>(end.toLong());
+    const uint64_t distance = stride > 0 ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from)
+                                         : static_cast<uint64_t>(from) - static_cast<uint64_t>(to);
     const uint64_t length = stride > 0 ? static_cast<uint64_t>(stride) : -static_cast<uint64_t>(stride);
     const uint64_t count = distance / length + (distance % length != 0);
     RUSH_CHECK_VALUE(count <= INT64_MAX, "arange: ", count, " elements are too many");

@@ -192,6 +192,7 @@ TEST_CASE("conv: without a batch, and padding by name") {
   const Tensor row = tensor({1.0, 2.0, 3.0}).view({1, 3}), taps = tensor({1.0, 10.0}).view({1, 1, 2});
   CHECK(values(conv1d(row, taps, std::nullopt, 1, "same")) == Doubles{21, 32, 3});
   CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 2, "same"), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "same", INT64_MAX), ValueError);
   CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "full"), ValueError);
 }
 

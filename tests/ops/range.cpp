@@ -31,6 +31,8 @@ TEST_CASE("arange") {
   CHECK(many.numel() == 10000000);
   CHECK(many[9999999].item<double>() == static_cast<float>(999999.9));
   CHECK_THROWS_AS(arange(0, 5, 0), ValueError);
+  CHECK_THROWS_AS(arange(-2, 2, 1e19, kInt64), ValueError);
+  CHECK_THROWS_AS(arange(0, 1e19, 1e18, kInt64), ValueError);
   CHECK_THROWS_AS(arange(0, 5, -1), ValueError);
   CHECK_THROWS_AS(arange(0, 5, 0.5, kInt64), ValueError);
   CHECK_THROWS_AS(arange(0, INFINITY), ValueError);
