@@ -17,7 +17,7 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/sparse/cusparselt.h"
-#include "backends/cuda/sparse/descriptors.h"
+#include "backends/cuda/sparse/handle.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "core/cuda.h"
 #include "core/ops/copy.h"
@@ -40,14 +40,14 @@ class LtObject {
   template <class Init>
   explicit LtObject(const Init& init) {
     init(&object_);
-    ++live_sparse_descriptors;
+    ++live_cusparselt_objects;
   }
   ~LtObject() {
     if constexpr (!std::is_null_pointer_v<decltype(destroy)>) {
       const RelaxedCapture relaxed;
       static_cast<void>(destroy(&object_));  // fails for nothing that was made
     }
-    --live_sparse_descriptors;
+    --live_cusparselt_objects;
   }
   LtObject(const LtObject&) = delete;
   LtObject& operator=(const LtObject&) = delete;
