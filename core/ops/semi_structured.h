@@ -1,5 +1,5 @@
 // 2:4 semi-structured matrices: of four neighbours in a row at most two are not 0. The sparse tensor cores of NVIDIA's
-// GPUs multiply by them in half the time of dense ones. torch.sparse.to_sparse_semi_structured,
+// GPUs do twice the arithmetic with them. torch.sparse.to_sparse_semi_structured,
 // https://pytorch.org/docs/stable/sparse.html#sparse-semi-structured-tensors
 #pragma once
 #include "core/dispatch/kernel.h"

@@ -28,7 +28,7 @@ namespace rush::cuda {
 namespace {
 
 constexpr int64_t kMostPlans = 1024;
-constexpr uint32_t kAlignment = 16;  // of all operands, in bytes
+constexpr uint32_t kAlignment = 16;  // of all operands and of cuSPARSELt's structs, in bytes
 
 // ---- descriptors ----
 
@@ -55,7 +55,7 @@ class LtObject {
   const T* get() const { return &object_; }
 
  private:
-  T object_ = {};
+  alignas(kAlignment) T object_ = {};  // 0.7 does not ask for it
 };
 
 #if CUSPARSELT_VERSION >= 800
@@ -212,7 +212,7 @@ class SemiStructuredPlan {
 // A handle belongs to a device, and unlike those of other libraries to no stream. Never destroyed, see Note [Handles of
 // libraries].
 struct SparseLt {
-  cusparseLtHandle_t handle = {};
+  alignas(kAlignment) cusparseLtHandle_t handle = {};
   LibraryPlans<PlanKey, SemiStructuredPlan, PlanKeyHash> plans{kMostPlans};
 };
 
