@@ -42,7 +42,7 @@ inline Tensor _cslt_compress(const Tensor& input) { return ops::_cslt_compress(i
 // `transpose_result`. B is read where it lies if it or its transposed is contiguous. `bias` (m) is added to each
 // column. `alpha` is float32: one number, which is waited for, or one for each row (m). `out_dtype` can only be B's.
 // `alg_id`, `split_k` and `split_k_mode` choose among cuSPARSELt's kernels and mean nothing on the CPU. Sums are in
-// float32, on the CPU in float64 for float64, and rounded once.
+// float32, for float64 in float64; the CPU rounds them once.
 inline Tensor _cslt_sparse_mm(const Tensor& compressed_A, const Tensor& dense_B,
                               const std::optional<Tensor>& bias = std::nullopt,
                               const std::optional<Tensor>& alpha = std::nullopt,
