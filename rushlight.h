@@ -61,6 +61,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/scan.h"
 #include "core/ops/search.h"
+#include "core/ops/semi_structured.h"
 #include "core/ops/signal.h"
 #include "core/ops/softmax.h"
 #include "core/ops/sort.h"

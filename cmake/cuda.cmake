@@ -88,6 +88,26 @@ if(NOT RUSH_HAS_CUDNN)
     "where they are): convolutions on CUDA will be slower")
 endif()
 
+# cuSPARSELt, for 2:4 semi-structured matrices, likewise: a wheel of it is laid out as include/ and lib/ too, in a folder
+# of its own or in the toolkit's.
+set(RUSH_CUSPARSELT_DIR "$ENV{RUSH_CUSPARSELT_DIR}" CACHE PATH "Folder with cuSPARSELt's include and lib")
+set(RUSH_HAS_CUSPARSELT OFF)
+find_path(RUSH_CUSPARSELT_INCLUDE cusparseLt.h HINTS "${RUSH_CUSPARSELT_DIR}/include" NO_DEFAULT_PATH)
+find_library(RUSH_CUSPARSELT_LIBRARY NAMES cusparseLt libcusparseLt.so.0 HINTS "${RUSH_CUSPARSELT_DIR}/lib"
+  "${RUSH_CUSPARSELT_DIR}/lib64" NO_DEFAULT_PATH)
+if(RUSH_CUSPARSELT_DIR AND NOT (RUSH_CUSPARSELT_INCLUDE AND RUSH_CUSPARSELT_LIBRARY))
+  message(FATAL_ERROR "RUSH_CUSPARSELT_DIR is ${RUSH_CUSPARSELT_DIR}, where there is no include/cusparseLt.h with its "
+    "library in lib/")
+endif()
+find_path(RUSH_CUSPARSELT_INCLUDE cusparseLt.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} "${CUDAToolkit_BIN_DIR}/../../cusparselt/include")
+find_library(RUSH_CUSPARSELT_LIBRARY NAMES cusparseLt libcusparseLt.so.0
+  HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_BIN_DIR}/../../cusparselt/lib")
+mark_as_advanced(RUSH_CUSPARSELT_INCLUDE RUSH_CUSPARSELT_LIBRARY)
+if(RUSH_CUSPARSELT_INCLUDE AND RUSH_CUSPARSELT_LIBRARY)
+  set(RUSH_HAS_CUSPARSELT ON)
+endif()
+
 # rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled.
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE
@@ -114,6 +134,9 @@ function(rush_link_cuda target)
       target_link_libraries(${target} PRIVATE CUDA::${library})
     endif()
   endforeach()
+  if(RUSH_HAS_CUSPARSELT)
+    target_link_libraries(${target} PRIVATE "${RUSH_CUSPARSELT_LIBRARY}")
+  endif()
   if(RUSH_HAS_CUDNN)
     # cudnn-frontend compiles kernels of its own at run time.
     target_link_libraries(${target} PRIVATE "${RUSH_CUDNN_LIBRARY}" CUDA::nvrtc)

@@ -16,5 +16,6 @@
 #include "nn/modules/pool.h"
 #include "nn/modules/resample.h"
 #include "nn/modules/rnn.h"
+#include "nn/modules/semi_structured.h"
 #include "nn/modules/transformer.h"
 #include "nn/modules/transformer_layer.h"

@@ -118,7 +118,7 @@ for folder in "${folders[@]}"; do ln -s "$folder"/* "$without_cuda" 2>/dev/null 
 rm -f "$without_cuda/nvcc" "$without_cuda/nvidia-smi"
 PATH=$without_cuda
 export CUDA_HOME=$scratch/nowhere CUDA_PATH=
-unset CUDACXX RUSH_CUDNN_DIR RUSH_CUDNN_FRONTEND_DIR
+unset CUDACXX RUSH_CUDNN_DIR RUSH_CUDNN_FRONTEND_DIR RUSH_CUSPARSELT RUSH_CUSPARSELT_DIR
 version=$(sed -n 's/^CUDA_VERSION=//p' "$house/tools/cuda_toolkit.sh")
 toolkit=$house/build/cuda-$version
 stand_in apt-get <<<"echo \"\$*\" >>'$scratch/apt'"
@@ -190,6 +190,23 @@ asked_of_cmake "-DRUSH_CUDNN_DIR=$toolkit/nvidia/cudnn" || fail "CMake got $(<"$
 rm "$fetched"
 rush --cuda demo
 [[ ! -e $fetched && $err != *PyPI* ]] || fail "a toolkit that is there is set up again"
+! grep -q cusparselt "$scratch/cmake" || fail "cuSPARSELt is not asked for: $(<"$scratch/cmake")"
+export RUSH_CUSPARSELT=ON
+echo nvidia-cusparselt >"$scratch/network"
+rush --cuda demo
+expect_status 1
+[[ $err == *$'\n'"rush: cannot get cuSPARSELt from PyPI"*"is there a network"* && ! -e $fetched ]] || fail "cuSPARSELt: $err"
+echo nothing >"$scratch/network"
+rush --cuda demo
+grep -qx "nvidia-cusparselt-cu13==[0-9.]*" "$fetched" || fail "cuSPARSELt is left out: $(<"$fetched")"
+asked_of_cmake "-DRUSH_CUSPARSELT_DIR=$(echo "$house"/build/cusparselt-*)/nvidia/cu13" || fail "CMake got $(<"$scratch/cmake")"
+rm "$fetched"
+rush --cuda demo
+[[ ! -e $fetched ]] || fail "cuSPARSELt is fetched again"
+RUSH_CUSPARSELT_DIR=/elsewhere rush --cuda demo
+asked_of_cmake -DRUSH_CUSPARSELT_DIR=/elsewhere || fail "CMake got $(<"$scratch/cmake")"
+[[ -z $(find "$house/build" -name '*.part*' -o -name '*.whl') ]] || fail "left over: $(find "$house/build" -name '*.part*')"
+unset RUSH_CUSPARSELT
 rm -r "$toolkit"
 rush --cpu-only demo
 rush help

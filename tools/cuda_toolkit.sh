@@ -12,8 +12,12 @@ CUDA_WHEELS=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.
   nvidia-cuda-cupti==13.0.85 nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61 nvidia-curand==10.4.0.35
   nvidia-cusparse==12.6.3.3 nvidia-cusolver==12.0.4.66 nvidia-cudnn-cu13==9.19.0.56 nvidia-nccl-cu13==2.28.9)
 CUDNN_FRONTEND_VERSION=1.32.0
+# For 2:4 semi-structured matrices alone, so only where RUSH_CUSPARSELT=ON asks for it.
+CUSPARSELT_VERSION=0.10.0
+CUSPARSELT_SIZE="170 MB, 230 MB unpacked"
 
 OWN_CUDA=$ROOT/build/cuda-$CUDA_VERSION
+OWN_CUSPARSELT=$ROOT/build/cusparselt-$CUSPARSELT_VERSION
 
 has_gpu() { [[ -e /dev/nvidiactl || -e /dev/dxg ]]; }
 
@@ -28,6 +32,9 @@ own_cuda_arguments() {
   [[ $CUDA != OFF ]] && ! has_nvcc && has_own_cuda || return 0
   printf '%s\n' "-DCMAKE_CUDA_COMPILER=$OWN_CUDA/nvidia/cu13/bin/nvcc" \
     "-DRUSH_CUDNN_DIR=${RUSH_CUDNN_DIR:-$OWN_CUDA/nvidia/cudnn}"
+  if [[ -n ${RUSH_CUSPARSELT_DIR:-} || -d $OWN_CUSPARSELT ]]; then
+    echo "-DRUSH_CUSPARSELT_DIR=${RUSH_CUSPARSELT_DIR:-$OWN_CUSPARSELT/nvidia/cu13}"
+  fi
 }
 
 # Prints where the headers of NVIDIA's cudnn-frontend are, which come with no toolkit: a folder of the user's, or the
@@ -72,6 +79,19 @@ set_up_cuda() {
     [[ ! -t 2 ]] || printf '\e[K' >&2
   fi
   exec {lock}>&-
+}
+
+# Adds cuSPARSELt to the toolkit below build/ where that is the one to use. It appears whole or not at all.
+set_up_cusparselt() {
+  [[ ${RUSH_CUSPARSELT:-} == ON && -z ${RUSH_CUSPARSELT_DIR:-} && $CUDA != OFF && ! -d $OWN_CUSPARSELT ]] || return 0
+  has_own_cuda && ! has_nvcc || return 0
+  local part=$OWN_CUSPARSELT.part.$$ reason
+  say "setting cuSPARSELt $CUSPARSELT_VERSION up in build/ from PyPI ($CUSPARSELT_SIZE)"
+  if ! reason=$(unpack_wheel "nvidia-cusparselt-cu13==$CUSPARSELT_VERSION" "$part" 2>&1); then
+    rm -rf "$part"
+    die "cannot get cuSPARSELt from PyPI (is there a network, and room on the disk?): ${reason##*$'\n'}"
+  fi
+  mv -T "$part" "$OWN_CUSPARSELT" 2>/dev/null || rm -rf "$part"  # another ./rush was faster
 }
 
 # CUDA's libraries start on an older driver too, and then fail at the first call.

@@ -8,6 +8,8 @@
 #include "core/ops/complex.h"
 #include "core/ops/factories.h"
 #include "core/ops/matmul.h"
+#include "core/ops/reduce.h"
+#include "core/ops/semi_structured.h"
 #include "core/ops/sparse_parts.h"
 #include "core/ops/view.h"
 
@@ -135,6 +137,42 @@ struct SparseSampledAddmmBackward final : Node {  // beta* G, alpha* (G masked) 
   }
 };
 
+// What a 2:4 matrix is compressed to, or made of again, has no gradient: Note [Semi-structured matrices].
+template <class... Rest>
+struct CompressedBackward final : Node {
+  void save(const Tensor&, Rest...) {
+    RUSH_THROW(NotImplementedError, "a semi-structured matrix has no gradient: compress x.detach() instead of x");
+  }
+  Tensors apply(const Tensors&) override { return {Tensor()}; }
+};
+
+struct CsltSparseMmBackward final : Node {  // A^T (alpha G), the sums of G's rows
+  Saved packed, alpha;
+  int64_t columns = 0;
+  bool transposed = false;
+  RUSH_SAVED(packed, alpha)
+  void save(const Tensor& a, const Tensor& b, const std::optional<Tensor>&, const std::optional<Tensor>& scale,
+            std::optional<ScalarType>, bool transpose_result, int64_t, int64_t, int64_t) {
+    RUSH_CHECK_NOT_IMPLEMENTED(!needs(0), "_cslt_sparse_mm: a compressed matrix has no gradient");
+    RUSH_CHECK_NOT_IMPLEMENTED(!needs(3), "_cslt_sparse_mm: there is no gradient by alpha");
+    if (needs(1)) packed = a;
+    if (needs(1) && given(scale)) alpha = *scale;
+    columns = b.size(0);
+    transposed = transpose_result;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor grad = transposed ? g[0].t() : g[0];  // (m, n)
+    return {Tensor(), needs(1) ? by_dense(grad) : Tensor(), needs(2) ? grad.sum(1) : Tensor(), Tensor()};
+  }
+
+ private:
+  Tensor by_dense(const Tensor& grad) const {
+    const Tensor a = _cslt_decompress(packed.get(), columns);
+    if (!alpha.defined()) return a.t().mm(grad);
+    return a.t().mm((grad * alpha.get().view({-1, 1}).to(grad.device())).to(grad.scalar_type()));
+  }
+};
+
 }  // namespace
 
 void register_sparse_derivatives(Registry& r) {
@@ -147,6 +185,9 @@ void register_sparse_derivatives(Registry& r) {
   derive<ops::_to_sparse, ToSparseBackward>(r);
   derive<ops::_to_sparse_sparse_dim, ToSparseDimBackward>(r);
   derive<ops::sparse_sampled_addmm, SparseSampledAddmmBackward>(r);
+  derive<ops::_cslt_compress, CompressedBackward<>>(r);
+  derive<ops::_cslt_decompress, CompressedBackward<int64_t>>(r);
+  derive<ops::_cslt_sparse_mm, CsltSparseMmBackward>(r);
 }
 
 }  // namespace rush

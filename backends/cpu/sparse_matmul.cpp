@@ -11,6 +11,7 @@
 #include "backends/cpu/gemv.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
+#include "backends/cpu/semi_structured.h"
 #include "core/ops/factories.h"
 #include "core/ops/sparse_kernels.h"
 
@@ -272,6 +273,9 @@ void register_sparse() {
   kernels::sparse_sampled_mm.set(kCPU, sparse_sampled_mm);
   kernels::sparse_matmul.set(kCPU, sparse_matmul);
   kernels::sparse_transpose.set(kCPU, sparse_transpose);
+  kernels::cslt_compress.set(kCPU, cslt_compress);
+  kernels::cslt_decompress.set(kCPU, cslt_decompress);
+  kernels::cslt_sparse_mm.set(kCPU, cslt_sparse_mm);
 }
 
 }  // namespace rush::cpu

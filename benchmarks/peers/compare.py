@@ -56,6 +56,7 @@ RULES = [
     Rule(r"cuda/(?!matmul|attention)\w+/\w+"),
     Rule(r"cuda/matmul\d+/\w+", bar=1.03),
     Rule(r"cuda/attention.+"),
+    Rule(r"cuda_semi_structured/\w+/\w+", bar=1.03),
     Rule(r"cuda_conv/.+", bar=1.03),
     Rule(r"cuda_dispatch/chain100", peer="libtorch", bar=0.5),
     Rule(r"cuda_dispatch/allocate_free", peer="libtorch", bar=0.4),

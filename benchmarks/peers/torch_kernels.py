@@ -1,4 +1,5 @@
-"""PyTorch's side of benchmarks/kernels.cpp, fft.cpp, cuda/kernels.cpp, cuda/conv.cpp and cuda/dispatch.cpp."""
+"""PyTorch's side of benchmarks/kernels.cpp, fft.cpp, cuda/kernels.cpp, cuda/semi_structured.cpp, cuda/conv.cpp and
+cuda/dispatch.cpp."""
 import contextlib
 
 import torch
@@ -89,6 +90,19 @@ def cuda_matmul(n, dtype):
             return on_device(lambda: torch.mm(a, b), iterations=20)
 
     return measure
+
+
+@workload(r"cuda_semi_structured/(linear|dense)(\d+)/(\w+)")
+def semi_structured_linear(kind, n, dtype):
+    n, options = int(n), {"dtype": DTYPES[dtype], "device": "cuda"}
+    x, bias = torch.randn(n, n, **options), torch.randn(n, **options)
+    weight = torch.randn(n, n, **options) * torch.tensor([1, 0, 0, 1], **options).repeat(n // 4)
+    if kind == "dense":
+        return lambda: on_device(lambda: F.linear(x, weight, bias), iterations=10, calls=10)
+    packed = torch._cslt_compress(weight)
+    return lambda: on_device(
+        lambda: torch._cslt_sparse_mm(packed, x.t(), bias, transpose_result=True), iterations=10, calls=10
+    )
 
 
 BACKENDS = {

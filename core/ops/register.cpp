@@ -73,6 +73,7 @@ void register_ops(Registry& r) {
   register_vector_norm_ops(r);
   register_window_ops(r);
   register_view_ops(r);
+  register_semi_structured_ops(r);
   register_sparse_ops(r);
   register_sparse_arithmetic_ops(r);
   register_sparse_convert_ops(r);

@@ -34,6 +34,7 @@ void register_ctc_loss_ops(Registry& registry);
 void register_cudnn_rnn_ops(Registry& registry);
 void register_dropout_ops(Registry& registry);
 void register_embedding_ops(Registry& registry);
+void register_semi_structured_ops(Registry& registry);
 void register_sparse_ops(Registry& registry);
 void register_sparse_arithmetic_ops(Registry& registry);
 void register_sparse_convert_ops(Registry& registry);

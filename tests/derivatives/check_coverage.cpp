@@ -115,6 +115,11 @@ bool is_of_cuda(const OpBase& op) {
          op.name().starts_with("aten::_scaled_dot_product_efficient_attention");
 }
 
+// They refuse to be differentiated; tests/ops/semi_structured.
+bool has_no_gradient(const OpBase& op) {
+  return op.name() == "aten::_cslt_compress" || op.name() == "rush::_cslt_decompress";
+}
+
 // What is missing for `op`; empty if nothing is.
 std::string gaps(const OpBase& op, const Log& log) {
   if (is_differentiable_once(op) && is_derivative(op)) return "";
@@ -136,7 +141,7 @@ int main(int argc, char** argv) {
   const Log log = read_logs(argv[1]);
   int total = 0, incomplete = 0, broadcasting = 0;
   for (const auto& [name, op] : registry().operators()) {
-    if (!has_derivative(*op) || is_drawn(*op) || is_of_cuda(*op)) continue;
+    if (!has_derivative(*op) || is_drawn(*op) || is_of_cuda(*op) || has_no_gradient(*op)) continue;
     ++total;
     broadcasting += broadcasts(*op);
     const std::string missing = gaps(*op, log);

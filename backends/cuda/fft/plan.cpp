@@ -13,6 +13,7 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/fft/check.h"
+#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
@@ -67,16 +68,6 @@ ElementTypes element_types(const FftProblem& p) {
   return {p.type == FftType::R2c ? real : complex, p.type == FftType::C2r ? real : complex, complex};
 }
 
-// cuFFT launches in the thread's driver context, which a thread that has not called the runtime yet does not have.
-void enter_context() {
-  thread_local bool entered = false;
-  if (entered) return;
-  int device = 0;
-  RUSH_CUDA_CHECK(cudaGetDevice(&device));
-  RUSH_CUDA_CHECK(cudaSetDevice(device));
-  entered = true;
-}
-
 class FftPlan {
  public:
   explicit FftPlan(const FftProblem& p) {
@@ -91,10 +82,8 @@ class FftPlan {
     }
   }
   ~FftPlan() {
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // its tables are freed
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+    const RelaxedCapture relaxed;  // its tables are freed
     static_cast<void>(cufftDestroy(handle_));
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
   }
   FftPlan(const FftPlan&) = delete;
   FftPlan& operator=(const FftPlan&) = delete;
@@ -125,68 +114,24 @@ class FftPlan {
 
 struct ProblemHash {
   size_t operator()(const FftProblem& p) const {
-    uint64_t hash = 14695981039346656037ull;
-    const auto mix = [&](int64_t word) { hash = (hash ^ static_cast<uint64_t>(word)) * 1099511628211ull; };
-    for (const int64_t n : p.points) mix(n);
+    WordHash hash;
+    for (const int64_t n : p.points) hash.mix(n);
     for (const FftLayout& layout : {p.in, p.out}) {
-      for (const int64_t n : layout.embed) mix(n);
-      mix(layout.stride);
-      mix(layout.dist);
+      for (const int64_t n : layout.embed) hash.mix(n);
+      hash.mix(layout.stride);
+      hash.mix(layout.dist);
     }
-    mix(p.batch);
-    mix(static_cast<int64_t>(p.type) | p.double_precision << 4 | p.rank << 5);
-    return hash ^ (hash >> 32);
+    hash.mix(p.batch);
+    hash.mix(static_cast<int64_t>(p.type) | p.double_precision << 4 | p.rank << 5);
+    return hash.value();
   }
 };
 
 // Note [cuFFT's plans]
 // A plan holds tables in device memory, which cuFFT allocates, but no work area: that comes from the caching allocator
-// for each transform. The plans of a device are kept in the order of their last use. A graph that a transform was
-// captured in reads the plan's tables whenever it is replayed, so such a plan lives as long as the program.
-class PlanCache {
- public:
-  static constexpr int64_t kDefaultLimit = 4096;  // PyTorch's
-
-  std::mutex& mutex() { return mutex_; }
-  int64_t size() const { return static_cast<int64_t>(by_age_.size()); }
-  int64_t limit() const { return limit_; }
-  void set_limit(int64_t limit) {
-    limit_ = limit;
-    shrink_to(limit);
-  }
-  void shrink_to(int64_t plans) {
-    while (size() > plans) {
-      by_problem_.erase(by_age_.back().problem);
-      by_age_.pop_back();
-    }
-  }
-  std::shared_ptr<const FftPlan> find_or_make(const FftProblem& problem) {
-    const auto found = by_problem_.find(problem);
-    if (found != by_problem_.end()) {
-      by_age_.splice(by_age_.begin(), by_age_, found->second);
-      return by_age_.front().plan;
-    }
-    auto plan = std::make_shared<const FftPlan>(problem);
-    if (limit_ == 0) return plan;
-    shrink_to(limit_ - 1);
-    by_age_.push_front({problem, plan});
-    by_problem_[problem] = by_age_.begin();
-    return plan;
-  }
-  void keep_for_graphs(std::shared_ptr<const FftPlan> plan) { in_graphs_.push_back(std::move(plan)); }
-
- private:
-  struct Entry {
-    FftProblem problem;
-    std::shared_ptr<const FftPlan> plan;
-  };
-
-  std::mutex mutex_;
-  int64_t limit_ = kDefaultLimit;
-  std::list<Entry> by_age_;  // the one used last in front
-  std::unordered_map<FftProblem, std::list<Entry>::iterator, ProblemHash> by_problem_;
-  std::vector<std::shared_ptr<const FftPlan>> in_graphs_;
-};
+// for each transform. The tables are what a captured graph reads again.
+using PlanCache = LibraryPlans<FftProblem, FftPlan, ProblemHash>;
+constexpr int64_t kDefaultLimit = 4096;  // PyTorch's
 
 // Never destroyed, as the handles of libraries are.
 PlanCache& cache_of(int device) {
@@ -194,14 +139,8 @@ PlanCache& cache_of(int device) {
   static auto& mutex = *new std::mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<PlanCache>& cache = caches[device];
-  if (!cache) cache = std::make_unique<PlanCache>();
+  if (!cache) cache = std::make_unique<PlanCache>(kDefaultLimit);
   return *cache;
-}
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  RUSH_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
-  return status != cudaStreamCaptureStatusNone;
 }
 
 }  // namespace

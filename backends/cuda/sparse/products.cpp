@@ -11,6 +11,7 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/sparse/descriptors.h"
+#include "backends/cuda/sparse/semi_structured.h"
 #include "core/context.h"
 #include "core/ops/binary.h"
 #include "core/ops/compare.h"
@@ -212,6 +213,9 @@ void register_sparse() {
   kernels::sparse_sampled_mm.set(kCUDA, sparse_sampled_mm);
   kernels::sparse_matmul.set(kCUDA, sparse_matmul);
   kernels::sparse_transpose.set(kCUDA, sparse_transpose);
+  kernels::cslt_compress.set(kCUDA, cslt_compress);
+  kernels::cslt_decompress.set(kCUDA, cslt_decompress);
+  kernels::cslt_sparse_mm.set(kCUDA, cslt_sparse_mm);
 }
 
 }  // namespace rush::cuda

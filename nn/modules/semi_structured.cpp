@@ -1,0 +1,45 @@
+#include "nn/modules/semi_structured.h"
+
+#include <ostream>
+
+#include "core/ops/factories.h"
+#include "core/ops/view.h"
+
+namespace rush::nn {
+
+namespace {
+
+// The integers of as many bits.
+ScalarType bits_of(ScalarType dtype) {
+  switch (element_size(dtype)) {
+    case 2: return kInt16;
+    case 4: return kInt32;
+    default: return kInt64;
+  }
+}
+
+}  // namespace
+
+SemiStructuredLinearImpl::SemiStructuredLinearImpl(const LinearImpl& linear)
+    : options(linear.options), dtype_(linear.weight.scalar_type()) {
+  packed = sparse::to_sparse_semi_structured(linear.weight).packed().view(bits_of(dtype_));
+  bias = linear.bias;
+  SemiStructuredLinearImpl::reset();
+}
+
+// The names tell a checkpoint of another dtype from one of this, whose bits would mean something else. A copy that is
+// reset registers tensors of its own.
+void SemiStructuredLinearImpl::reset() {
+  const bool trains_bias = bias.requires_grad();
+  packed = register_buffer(str("packed_", dtype_), packed.detach());
+  bias = register_parameter("bias", bias.defined() ? bias.detach() : Tensor(), trains_bias);
+}
+
+void SemiStructuredLinearImpl::pretty_print(std::ostream& stream) const {
+  stream << str("rush::nn::SemiStructuredLinear(in_features=", options.in_features(),
+                ", out_features=", options.out_features(), ", bias=", options.bias(), ", ", dtype_, ")");
+}
+
+Tensor SemiStructuredLinearImpl::forward(const Tensor& input) { return sparse::linear(input, weight(), bias); }
+
+}  // namespace rush::nn
