@@ -1,9 +1,8 @@
-// Transforms of any strides, dimension by dimension and line by line.
+// Transforms of any strides, dimension by dimension: short lines side by side, long ones one by one.
 #include "core/ops/fft.h"
 
-#include <cmath>
-
-#include "backends/cpu/fft_line.h"
+#include "backends/cpu/fft_block.h"
+#include "backends/cpu/fft_long.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "backends/cpu/scratch.h"
@@ -46,83 +45,197 @@ class Lines {
   DimVector sizes_, strides_;
 };
 
-// So many lines are read and written together: where points lie far apart, those of neighbouring lines share a cache
-// line.
-constexpr int64_t kTogether = 8;
-
-// to[j * points + k] = point k of line first + j
-template <class E>
-void gather_lines(const Lines& lines, int64_t first, int64_t count, E* to) {
-  const E* from[kTogether];
-  for (int64_t j = 0; j < count; ++j) from[j] = lines.line<const E>(first + j);
-  for (int64_t k = 0; k < lines.points(); ++k) {
-    for (int64_t j = 0; j < count; ++j) to[j * lines.points() + k] = from[j][k * lines.step()];
-  }
-}
-
-template <class E>
-void scatter_lines(const Lines& lines, int64_t first, int64_t count, const E* from) {
-  E* to[kTogether];
-  for (int64_t j = 0; j < count; ++j) to[j] = lines.line<E>(first + j);
-  for (int64_t k = 0; k < lines.points(); ++k) {
-    for (int64_t j = 0; j < count; ++j) to[j][k * lines.step()] = from[j * lines.points() + k];
-  }
-}
-
-// What a line of a transform consists of, and how many points it has.
-template <class T, FftKind kind>
-struct LineTypes {
-  using In = std::conditional_t<kind == FftKind::RealToHalf, T, complex<T>>;
-  using Out = std::conditional_t<kind == FftKind::HalfToReal, T, complex<T>>;
+enum class FftKind : uint8_t {
+  Forward,     // n complex numbers to n
+  Backward,    // likewise with the other sign
+  RealToHalf,  // n real numbers to the first n/2 + 1 of their n complex frequencies, forward
+  HalfToReal,  // and back
 };
 
-// Lines [begin, end) of `out` = scale * the transforms of those of `in`, which may be the same memory.
+// What a line of a transform consists of.
 template <class T, FftKind kind>
-void transform_lines(const char* op, const Lines& in, const Lines& out, int64_t begin, int64_t end, double scale,
-                     int threads) {
-  using In = typename LineTypes<T, kind>::In;
-  using Out = typename LineTypes<T, kind>::Out;
-  const FftLine<T> transform(op, kind, kind == FftKind::HalfToReal ? out.points() : in.points(), threads);
-  // Lines that lie in memory as the transform wants them are not copied; one cannot be read from where it is written.
-  const bool reads = in.step() == 1 && in.line<char>(0) != out.line<char>(0), writes = out.step() == 1;
-  const int64_t together = reads && writes ? 1 : std::min(kTogether, end - begin);
-  const Scratch<In> read(reads ? 0 : together * in.points());
-  const Scratch<Out> written(writes ? 0 : together * out.points());
-  const T factor = static_cast<T>(scale);
-  for (int64_t first = begin; first < end; first += together) {
-    const int64_t count = std::min(together, end - first);
-    if (!reads) gather_lines(in, first, count, read.data());
-    for (int64_t j = 0; j < count; ++j) {
-      Out* to = writes ? out.line<Out>(first + j) : written.data() + j * out.points();
-      transform(reads ? in.line<const In>(first + j) : read.data() + j * in.points(), to);
-      T* numbers = reinterpret_cast<T*>(to);
-      const int64_t length = out.points() * static_cast<int64_t>(sizeof(Out) / sizeof(T));
-      for (int64_t k = 0; k < length && factor != 1; ++k) numbers[k] *= factor;
-    }
-    if (!writes) scatter_lines(out, first, count, written.data());
+struct LineTypes {
+  static constexpr bool kReal = kind == FftKind::RealToHalf || kind == FftKind::HalfToReal;
+  using In = std::conditional_t<kind == FftKind::RealToHalf, T, complex<T>>;
+  using Out = std::conditional_t<kind == FftKind::HalfToReal, T, complex<T>>;
+  // That go through vector registers together: of real ones two in a lane, as real and as imaginary part.
+  static constexpr int64_t kTogether = (kReal ? 2 : 1) * kFftLanes<T>;
+};
+
+template <class T, class E>
+LineBlock<T, E> block_of(const Lines& lines, int64_t first) {
+  return {[&](int j) { return lines.line<E>(std::min(first + j, lines.count() - 1)); }, lines.step(),
+          lines.count() - first};
+}
+
+// Of z = a + i b the frequencies 0 to n/2 of a into `a`, and of b into `b`: those of a real line are conjugates of each
+// other, Z_k and Z_n-k.
+template <class T>
+void separate(const FftPlanes<T>& z, int64_t n, const FftPlanes<T>& a, const FftPlanes<T>& b) {
+  const T half = T(1) / 2;
+  for (int64_t k = 0; k <= n / 2; ++k) {
+    const int64_t mirror = k == 0 ? 0 : n - k;
+    const FftVector<T> re = z.re[k], im = z.im[k], mirror_re = z.re[mirror], mirror_im = z.im[mirror];
+    a.re[k] = (re + mirror_re) * half;
+    a.im[k] = (im - mirror_im) * half;
+    b.re[k] = (im + mirror_im) * half;
+    b.im[k] = (mirror_re - re) * half;
   }
 }
 
-// Along one dimension; the threads share the lines between them, or, where there are fewer lines than threads, each of
-// the lines if the library can.
-template <class T, FftKind kind>
-void transform_dim(const char* op, const Tensor& to, const Tensor& from, int64_t dim, double scale) {
-  const Lines in(from, dim), out(to, dim);
-  const int64_t points = std::max(in.points(), out.points()), lines = in.count();
-  const int threads = in_parallel_region() ? 1 : get_num_threads();
-  if (lines < threads && FftLine<T>::shares_lines(points)) {
-    return transform_lines<T, kind>(op, in, out, 0, lines, scale, threads);
+// And back.
+template <class T>
+void combine(const FftPlanes<T>& a, const FftPlanes<T>& b, int64_t n, const FftPlanes<T>& z) {
+  a.im[0] = b.im[0] = FftVector<T>{};  // frequencies 0 and n/2 count as real
+  if (n % 2 == 0) a.im[n / 2] = b.im[n / 2] = FftVector<T>{};
+  for (int64_t k = 0; k <= n / 2; ++k) {
+    const int64_t mirror = k == 0 ? 0 : n - k;
+    const FftVector<T> re = a.re[k] - b.im[k], im = a.im[k] + b.re[k];
+    z.re[mirror] = a.re[k] + b.im[k];
+    z.im[mirror] = b.re[k] - a.im[k];
+    z.re[k] = re;
+    z.im[k] = im;
   }
-  const auto work = static_cast<int64_t>(static_cast<double>(points) * (2 + std::log2(static_cast<double>(points))));
-  parallel_for(0, lines, std::max<int64_t>(1, kGrain / work),
-               [&](int64_t begin, int64_t end) { transform_lines<T, kind>(op, in, out, begin, end, scale, 1); });
+}
+
+// The blocks [begin, end) of kTogether lines each: `out` = scale * the transforms of `in`, which may be the same
+// memory.
+template <class T, FftKind kind>
+void transform_blocks(const FftTable<T>& table, int64_t n, const Lines& in, const Lines& out, int64_t begin,
+                      int64_t end, T scale) {
+  using Types = LineTypes<T, kind>;
+  using In = const typename Types::In;
+  using Out = typename Types::Out;
+  constexpr bool forward = kind == FftKind::Forward || kind == FftKind::RealToHalf;
+  const FftWorkspace<T> space(n + 2, std::max(table.work_points(), n + 2));
+  const FftPlanes<T>&data = space.data, &work = space.work;
+  const auto transform = [&] {
+    return (forward ? table(data, work) : table(data.swapped(), work.swapped()).swapped());
+  };
+  for (int64_t first = begin * Types::kTogether; first < std::min(end * Types::kTogether, in.count());
+       first += Types::kTogether) {
+    const auto from = block_of<T, In>(in, first);
+    const auto to = block_of<T, Out>(out, first);
+    if constexpr (!Types::kReal) {
+      load_lines(from, n, {data.re, data.im});
+      const FftPlanes<T> result = transform();
+      store_lines(to, n, {result.re, result.im}, scale);
+    } else {
+      const int64_t half = n / 2 + 1;
+      const auto from_second = block_of<T, In>(in, first + kFftLanes<T>);
+      const auto to_second = block_of<T, Out>(out, first + kFftLanes<T>);
+      const auto at = [half](const FftPlanes<T>& planes) { return FftPlanes<T>{planes.re + half, planes.im + half}; };
+      if constexpr (kind == FftKind::RealToHalf) {
+        load_lines(from, n, {data.re});
+        load_lines(from_second, n, {data.im});
+        const FftPlanes<T> z = transform(), a = z.re == data.re ? work : data, b = at(a);
+        separate(z, n, a, b);
+        store_lines(to, half, {a.re, a.im}, scale);
+        store_lines(to_second, half, {b.re, b.im}, scale);
+      } else {
+        const FftPlanes<T> a = work, b = at(a);
+        load_lines(from, half, {a.re, a.im});
+        load_lines(from_second, half, {b.re, b.im});
+        combine(a, b, n, data);
+        const FftPlanes<T> result = transform();
+        store_lines(to, n, {result.re}, scale);
+        store_lines(to_second, n, {result.im}, scale);
+      }
+    }
+  }
+}
+
+// Whether numbers that stand side by side can be read two by two.
+bool stands_in_pairs(const Lines& lines, int64_t number, int64_t bytes) {
+  return lines.step() == 1 &&
+         reinterpret_cast<uintptr_t>(lines.line<char>(number)) % static_cast<uintptr_t>(2 * bytes) == 0;
+}
+
+// One real line of n points, of which n/2 complex ones are made where n is even.
+template <class T>
+void real_to_half(const Lines& in, const Lines& out, int64_t number, T scale) {
+  const int64_t n = in.points();
+  const T* from = in.line<const T>(number);
+  auto* to = out.line<complex<T>>(number);
+  const bool even = n % 2 == 0, ready = even && stands_in_pairs(in, number, sizeof(T));
+  const Scratch<complex<T>> numbers(ready ? 0 : even ? n / 2 : n);
+  if (even) {
+    T* pairs = reinterpret_cast<T*>(numbers.data());
+    for (int64_t k = 0; k < n && !ready; ++k) pairs[k] = from[k * in.step()];
+    const auto* z = ready ? reinterpret_cast<const complex<T>*>(from) : numbers.data();
+    return LongFft<T>::of(n / 2)->real_to_half(z, to, out.step(), scale);
+  }
+  for (int64_t k = 0; k < n; ++k) numbers[k] = from[k * in.step()];
+  (*LongFft<T>::of(n))(numbers.data(), 1, numbers.data(), 1, true, scale);
+  for (int64_t k = 0; k < out.points(); ++k) to[k * out.step()] = numbers[k];
+}
+
+template <class T>
+void half_to_real(const Lines& in, const Lines& out, int64_t number, T scale) {
+  const int64_t n = out.points();
+  const auto* from = in.line<const complex<T>>(number);
+  T* to = out.line<T>(number);
+  const bool even = n % 2 == 0, ready = even && stands_in_pairs(out, number, sizeof(T));
+  const Scratch<complex<T>> numbers(ready ? 0 : even ? n / 2 : n);
+  if (even) {
+    auto* z = ready ? reinterpret_cast<complex<T>*>(to) : numbers.data();
+    LongFft<T>::of(n / 2)->half_to_real(from, in.step(), z, scale);
+    const T* pairs = reinterpret_cast<const T*>(z);
+    for (int64_t k = 0; k < n && !ready; ++k) to[k * out.step()] = pairs[k];
+    return;
+  }
+  numbers[0] = from[0].real();
+  for (int64_t k = 1; k < in.points(); ++k) {
+    numbers[k] = from[k * in.step()];
+    numbers[n - k] = conj(numbers[k]);
+  }
+  (*LongFft<T>::of(n))(numbers.data(), 1, numbers.data(), 1, false, scale);
+  for (int64_t k = 0; k < n; ++k) to[k * out.step()] = numbers[k].real();
+}
+
+template <class T, FftKind kind>
+void transform_line(const Lines& in, const Lines& out, int64_t number, T scale) {
+  if constexpr (kind == FftKind::RealToHalf) return real_to_half<T>(in, out, number, scale);
+  if constexpr (kind == FftKind::HalfToReal) return half_to_real<T>(in, out, number, scale);
+  if constexpr (!LineTypes<T, kind>::kReal) {
+    (*LongFft<T>::of(in.points()))(in.line<const complex<T>>(number), in.step(), out.line<complex<T>>(number),
+                                   out.step(), kind == FftKind::Forward, scale);
+  }
+}
+
+// Whether lines of n points are transformed one by one: longer than what caches hold of a block of them, or too few to
+// fill one.
+template <class T>
+bool is_long(int64_t n, int64_t lines) {
+  constexpr int64_t kLongest = 4096, kShortest = 256;
+  return n > kLongest || (n >= kShortest && lines < kFftLanes<T>);
+}
+
+// Along one dimension.
+template <class T, FftKind kind>
+void transform_dim(const Tensor& to, const Tensor& from, int64_t dim, double scale) {
+  const Lines in(from, dim), out(to, dim);
+  const int64_t n = std::max(in.points(), out.points());
+  const T factor = static_cast<T>(scale);
+  if (is_long<T>(n, in.count())) {
+    // The threads share each line, or the lines where there are many that are short.
+    constexpr int64_t kShared = int64_t{1} << 16;
+    const int64_t grain = n >= kShared || in.count() < get_num_threads() ? in.count() : 1;
+    return parallel_for(0, in.count(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t number = begin; number < end; ++number) transform_line<T, kind>(in, out, number, factor);
+    });
+  }
+  constexpr int64_t together = LineTypes<T, kind>::kTogether;
+  const auto table = FftTable<T>::of(n);
+  parallel_for(0, (in.count() + together - 1) / together, std::max<int64_t>(1, kGrain / (8 * together * n)),
+               [&](int64_t begin, int64_t end) { transform_blocks<T, kind>(*table, n, in, out, begin, end, factor); });
 }
 
 // Complex to complex over several dimensions, the last of them first: only that one reads `in`.
 template <class T, FftKind kind>
-void transform_dims(const char* op, const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
+void transform_dims(const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
   for (size_t i = dims.size(); i-- > 0;) {
-    transform_dim<T, kind>(op, out, i + 1 == dims.size() ? in : out, dims[i], i == 0 ? scale : 1);
+    transform_dim<T, kind>(out, i + 1 == dims.size() ? in : out, dims[i], i == 0 ? scale : 1);
   }
 }
 
@@ -130,7 +243,7 @@ struct C2cLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, IntArrayRef dims, bool forward, double scale) {
     const auto transform = forward ? transform_dims<T, FftKind::Forward> : transform_dims<T, FftKind::Backward>;
-    transform("_fft_c2c", out, in, dims, scale);
+    transform(out, in, dims, scale);
   }
 };
 
@@ -138,8 +251,8 @@ struct R2cLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
     const IntArrayRef others = dims.slice(0, dims.size() - 1);
-    transform_dim<T, FftKind::RealToHalf>("_fft_r2c", out, in, dims.back(), others.empty() ? scale : 1);
-    transform_dims<T, FftKind::Forward>("_fft_r2c", out, out, others, scale);
+    transform_dim<T, FftKind::RealToHalf>(out, in, dims.back(), others.empty() ? scale : 1);
+    transform_dims<T, FftKind::Forward>(out, out, others, scale);
   }
 };
 
@@ -149,10 +262,10 @@ struct C2rLoop {
     const IntArrayRef others = dims.slice(0, dims.size() - 1);
     Tensor half = in;
     if (!others.empty()) {
-      half = detail::empty_contiguous(in.sizes(), in.scalar_type(), in.device());
-      transform_dims<T, FftKind::Backward>("_fft_c2r", half, in, others, 1);
+      half = rush::detail::empty_contiguous(in.sizes(), in.scalar_type(), in.device());
+      transform_dims<T, FftKind::Backward>(half, in, others, 1);
     }
-    transform_dim<T, FftKind::HalfToReal>("_fft_c2r", out, half, dims.back(), scale);
+    transform_dim<T, FftKind::HalfToReal>(out, half, dims.back(), scale);
   }
 };
 

@@ -1,0 +1,142 @@
+// Lines of a tensor into the planes of Note [Lines side by side], and back.
+#pragma once
+#include <algorithm>
+
+#include "backends/cpu/fft_lanes.h"
+#include "core/complex.h"
+
+namespace rush::cpu {
+
+// Up to kFftLanes<T> lines of complex numbers (E = complex<T>) or of real ones (T), of which one goes to each lane.
+template <class T, class E>
+struct LineBlock {
+  static constexpr int kWidth = kFftLanes<T>;
+  static constexpr int kParts = sizeof(E) / sizeof(T);
+
+  E* line[kWidth];  // beyond `count`, a line that may be read
+  int count;
+  int64_t step;  // elements from one point to the next
+
+  // Lines that each begin `distance` after the one before it.
+  LineBlock(E* first, int64_t distance, int64_t step, int64_t count_left)
+      : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
+    for (int j = 0; j < kWidth; ++j) line[j] = first + (j < count ? j : 0) * distance;
+  }
+  // Those of which at(j) is the address.
+  template <class At>
+  LineBlock(const At& at, int64_t step, int64_t count_left)
+      : count(static_cast<int>(std::clamp<int64_t>(count_left, 0, kWidth))), step(step) {
+    for (int j = 0; j < kWidth; ++j) line[j] = at(j < count ? j : 0);
+  }
+
+  // Whether the lanes lie side by side in memory, and all of them count.
+  bool is_row() const {
+    bool row = count == kWidth;
+    for (int j = 1; j < kWidth; ++j) row = row && line[j] == line[0] + j;
+    return row;
+  }
+};
+
+namespace detail {
+
+template <class T, size_t... lane>
+RUSH_ALWAYS_INLINE Lanes<T> split_pairs(const FftVector<T>& low, const FftVector<T>& high,
+                                        std::index_sequence<lane...>) {
+#ifdef __clang__
+  return {__builtin_shufflevector(low, high, int(2 * lane)...),
+          __builtin_shufflevector(low, high, int(2 * lane + 1)...)};
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  typedef Index Indices __attribute__((vector_size(kVectorBytes)));
+  return {__builtin_shuffle(low, high, Indices{Index(2 * lane)...}),
+          __builtin_shuffle(low, high, Indices{Index(2 * lane + 1)...})};
+#endif
+}
+
+template <class T, size_t... lane>
+RUSH_ALWAYS_INLINE void join_pairs(const Lanes<T>& z, FftVector<T>& low, FftVector<T>& high,
+                                   std::index_sequence<lane...>) {
+  constexpr size_t width = sizeof...(lane);
+#ifdef __clang__
+  low = __builtin_shufflevector(z.re, z.im, int(lane / 2 + lane % 2 * width)...);
+  high = __builtin_shufflevector(z.re, z.im, int((lane + width) / 2 + lane % 2 * width)...);
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  typedef Index Indices __attribute__((vector_size(kVectorBytes)));
+  low = __builtin_shuffle(z.re, z.im, Indices{Index(lane / 2 + lane % 2 * width)...});
+  high = __builtin_shuffle(z.re, z.im, Indices{Index((lane + width) / 2 + lane % 2 * width)...});
+#endif
+}
+
+}  // namespace detail
+
+// Points [0, points) of the lines into the first plane and, of complex lines, the second.
+template <class T, class E>
+void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts]) {
+  using V = FftVector<T>;
+  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
+  const auto number = [&](int j, int64_t k) { return reinterpret_cast<const T*>(block.line[j] + k * block.step); };
+  int64_t k = 0;
+  if (block.step == 1) {
+    constexpr int at_once = width / parts;
+    for (; k + at_once <= points; k += at_once) {
+      V rows[width];
+      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const V*>(number(j, k));
+      transpose_square(rows);
+      for (int i = 0; i < width; ++i) planes[i % parts][k + i / parts] = rows[i];
+    }
+  } else if (block.is_row()) {
+    for (; k < points; ++k) {
+      const auto* row = reinterpret_cast<const V*>(number(0, k));
+      if constexpr (parts == 1) {
+        planes[0][k] = row[0];
+      } else {
+        const Lanes<T> z = detail::split_pairs<T>(row[0], row[1], lanes);
+        planes[0][k] = z.re;
+        planes[1][k] = z.im;
+      }
+    }
+  }
+  for (; k < points; ++k) {
+    for (int part = 0; part < parts; ++part) {
+      for (int j = 0; j < width; ++j) planes[part][k][j] = number(j, k)[part];
+    }
+  }
+}
+
+// And back, times `scale`.
+template <class T, class E>
+void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts],
+                 T scale) {
+  using V = FftVector<T>;
+  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
+  const auto number = [&](int j, int64_t k) { return reinterpret_cast<T*>(block.line[j] + k * block.step); };
+  int64_t k = 0;
+  if (block.step == 1) {
+    constexpr int at_once = width / parts;
+    for (; k + at_once <= points; k += at_once) {
+      V rows[width];
+      for (int i = 0; i < width; ++i) rows[i] = planes[i % parts][k + i / parts] * scale;
+      transpose_square(rows);
+      for (int j = 0; j < block.count; ++j) *reinterpret_cast<V*>(number(j, k)) = rows[j];
+    }
+  } else if (block.is_row()) {
+    for (; k < points; ++k) {
+      auto* row = reinterpret_cast<V*>(number(0, k));
+      if constexpr (parts == 1) {
+        row[0] = planes[0][k] * scale;
+      } else {
+        detail::join_pairs<T>({planes[0][k] * scale, planes[1][k] * scale}, row[0], row[1], lanes);
+      }
+    }
+  }
+  for (; k < points; ++k) {
+    for (int part = 0; part < parts; ++part) {
+      for (int j = 0; j < block.count; ++j) number(j, k)[part] = planes[part][k][j] * scale;
+    }
+  }
+}
+
+}  // namespace rush::cpu
