@@ -177,7 +177,7 @@ FftPlanes<T> FftTable<T>::convolve(const FftPlanes<T>& data, const FftPlanes<T>&
       to.im[k] = product.im;
     }
   };
-  const FftPlanes<T> first = work, second{work.re + m, work.im + m};
+  const FftPlanes<T> first = work, second{work.re + m + FftWorkspace<T>::kApart, work.im + m + FftWorkspace<T>::kApart};
   multiply(first, data, chirp_->factors.data(), n_);
   for (int64_t k = n_; k < m; ++k) first.re[k] = first.im[k] = V{};
   const FftPlanes<T> spectrum = (*padded_)(first, second);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/fft_lanes.h"
@@ -71,6 +72,23 @@ class Chirp {
   static int64_t padded(int64_t n);
 };
 
+// Memory for the planes of a transform. They begin apart by more than the power of two that their length may be:
+// numbers that a pass reads and writes together would else stand in one set of the cache.
+template <class T>
+struct FftWorkspace {
+  static constexpr int64_t kApart = 8;
+  Scratch<T> memory;
+  FftPlanes<T> data, work;
+  FftWorkspace(int64_t points, int64_t work_points) : memory((2 * (points + work_points) + 4 * kApart) * kFftLanes<T>) {
+    auto* vectors = reinterpret_cast<FftVector<T>*>(memory.data());
+    const auto take = [&](int64_t count) { return std::exchange(vectors, vectors + count + kApart); };
+    data.re = take(points);
+    data.im = take(points);
+    work.re = take(work_points);
+    work.im = take(work_points);
+  }
+};
+
 // Transforms n points of kFftLanes<T> lines at a time, forward and without dividing by n.
 template <class T>
 class FftTable {
@@ -79,7 +97,7 @@ class FftTable {
   explicit FftTable(int64_t n);
 
   // So many points of `work` are used.
-  int64_t work_points() const { return chirp_ ? 2 * padded_->n_ : n_; }
+  int64_t work_points() const { return chirp_ ? 2 * padded_->n_ + FftWorkspace<T>::kApart : n_; }
   // Transforms `data`; returns the planes where the result is: those of `data` or of `work`.
   FftPlanes<T> operator()(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
 
@@ -104,18 +122,6 @@ class FftTable {
   // Where n has a large prime factor.
   std::unique_ptr<Chirp<T>> chirp_;
   std::shared_ptr<const FftTable> padded_;
-};
-
-// Memory for the planes of a transform.
-template <class T>
-struct FftWorkspace {
-  Scratch<T> memory;
-  FftPlanes<T> data, work;
-  FftWorkspace(int64_t points, int64_t work_points) : memory(2 * (points + work_points) * kFftLanes<T>) {
-    auto* vectors = reinterpret_cast<FftVector<T>*>(memory.data());
-    data = {vectors, vectors + points};
-    work = {vectors + 2 * points, vectors + 2 * points + work_points};
-  }
 };
 
 extern template class Chirp<float>;
