@@ -16,10 +16,15 @@ class Lines {
  public:
   Lines(const Tensor& t, int64_t dim) : data_(static_cast<char*>(t.data_ptr())), bytes_(t.element_size()) {
     for (int64_t d = 0; d < t.dim(); ++d) {
-      if (d == dim) continue;
+      if (d == dim || t.size(d) == 1) continue;
+      count_ *= t.size(d);
+      if (!sizes_.empty() && strides_.back() == t.size(d) * t.stride(d)) {  // one with the dimension before
+        sizes_.back() *= t.size(d);
+        strides_.back() = t.stride(d);
+        continue;
+      }
       sizes_.push_back(t.size(d));
       strides_.push_back(t.stride(d));
-      count_ *= t.size(d);
     }
     points_ = t.size(dim);
     step_ = t.size(dim) == 1 ? 1 : t.stride(dim);
@@ -32,10 +37,11 @@ class Lines {
   template <class E>
   E* line(int64_t number) const {
     int64_t offset = 0;
-    for (size_t d = sizes_.size(); d-- > 0;) {
+    for (size_t d = sizes_.size(); d-- > 1;) {
       offset += number % sizes_[d] * strides_[d];
       number /= sizes_[d];
     }
+    if (!sizes_.empty()) offset += number * strides_[0];
     return reinterpret_cast<E*>(data_ + offset * bytes_);
   }
 
@@ -207,8 +213,8 @@ void transform_line(const Lines& in, const Lines& out, int64_t number, T scale) 
 // fill one.
 template <class T>
 bool is_long(int64_t n, int64_t lines) {
-  constexpr int64_t kLongest = 4096, kShortest = 256;
-  return n > kLongest || (n >= kShortest && lines < kFftLanes<T>);
+  constexpr int64_t kLongest = 16384, kShortest = 256;
+  return n > kLongest || (n >= kShortest && lines <= kFftLanes<T> / 4);
 }
 
 // Along one dimension.

@@ -78,13 +78,15 @@ void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* cons
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<const T*>(block.line[j] + k * block.step); };
   int64_t k = 0;
-  if (block.step == 1) {
-    constexpr int at_once = width / parts;
-    for (; k + at_once <= points; k += at_once) {
+  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+    for (; k < points; k += at_once) {
+      const int64_t first = std::min(k, points - at_once);  // the last square begins within the one before
       V rows[width];
-      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const V*>(number(j, k));
+#pragma GCC unroll 16
+      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const V*>(number(j, first));
       transpose_square(rows);
-      for (int i = 0; i < width; ++i) planes[i % parts][k + i / parts] = rows[i];
+#pragma GCC unroll 16
+      for (int i = 0; i < width; ++i) planes[i % parts][first + i / parts] = rows[i];
     }
   } else if (block.is_row()) {
     for (; k < points; ++k) {
@@ -114,13 +116,17 @@ void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* con
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<T*>(block.line[j] + k * block.step); };
   int64_t k = 0;
-  if (block.step == 1) {
-    constexpr int at_once = width / parts;
-    for (; k + at_once <= points; k += at_once) {
+  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+    for (; k < points; k += at_once) {
+      const int64_t first = std::min(k, points - at_once);
       V rows[width];
-      for (int i = 0; i < width; ++i) rows[i] = planes[i % parts][k + i / parts] * scale;
+#pragma GCC unroll 16
+      for (int i = 0; i < width; ++i) rows[i] = planes[i % parts][first + i / parts] * scale;
       transpose_square(rows);
-      for (int j = 0; j < block.count; ++j) *reinterpret_cast<V*>(number(j, k)) = rows[j];
+#pragma GCC unroll 16
+      for (int j = 0; j < width; ++j) {
+        if (j < block.count) *reinterpret_cast<V*>(number(j, first)) = rows[j];
+      }
     }
   } else if (block.is_row()) {
     for (; k < points; ++k) {

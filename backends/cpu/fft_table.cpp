@@ -188,8 +188,8 @@ FftPlanes<T> FftTable<T>::convolve(const FftPlanes<T>& data, const FftPlanes<T>&
   return data;
 }
 
-template class Chirp<float>;
-template class Chirp<double>;
+template struct Chirp<float>;
+template struct Chirp<double>;
 template class FftTable<float>;
 template class FftTable<double>;
 

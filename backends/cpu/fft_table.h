@@ -12,14 +12,15 @@
 
 namespace rush::cpu {
 
-// Transform(n), which is kept for the next time. Those kept count at most so many points together; one that is longer
-// is not kept.
-template <class Transform, int64_t most_points>
+// Transform(n), which is kept for the next time. Those kept have tables of at most 2^24 numbers together; one that has
+// more is kept alone.
+template <class Transform>
 std::shared_ptr<const Transform> kept_transform(int64_t n) {
+  constexpr int64_t kMostNumbers = int64_t{1} << 24;
   struct Kept {
     std::mutex mutex;
     std::map<int64_t, std::shared_ptr<const Transform>> transforms;
-    int64_t points = 0;
+    int64_t numbers = 0;
   };
   static auto& kept = *new Kept;
   {
@@ -27,14 +28,13 @@ std::shared_ptr<const Transform> kept_transform(int64_t n) {
     const auto found = kept.transforms.find(n);
     if (found != kept.transforms.end()) return found->second;
   }
-  const auto made = std::make_shared<const Transform>(n);
-  if (n > most_points) return made;
+  const auto made = std::make_shared<const Transform>(n);  // unlocked: it may ask for others
   const std::lock_guard<std::mutex> lock(kept.mutex);
-  if (kept.points + n > most_points) {  // those in use live on
+  if (kept.numbers + made->table_numbers() > kMostNumbers) {  // those in use live on
     kept.transforms.clear();
-    kept.points = 0;
+    kept.numbers = 0;
   }
-  if (kept.transforms.emplace(n, made).second) kept.points += n;
+  if (kept.transforms.emplace(n, made).second) kept.numbers += made->table_numbers();
   return made;
 }
 
@@ -60,15 +60,14 @@ class RootsOfUnity {
 // linear filtering approach to the computation of the discrete Fourier transform", 1970). The chirp w^(k^2/2) has the
 // period 2 n in k^2, so that its angle is exact for every k.
 template <class T>
-class Chirp {
- public:
+struct Chirp {
   // w^(k^2/2); its n numbers are to be multiplied with, before and after.
   Scratch<complex<T>> factors;
   // Of the m numbers w^(-k^2/2), divided by m: what is to be transformed, and then is to be multiplied with.
   Scratch<complex<T>> kernel;
 
   explicit Chirp(int64_t n);
-  // The least m that is two, three or five times a power of two.
+  // The least m that is a power of two, or three or five times one.
   static int64_t padded(int64_t n);
 };
 
@@ -93,9 +92,10 @@ struct FftWorkspace {
 template <class T>
 class FftTable {
  public:
-  static std::shared_ptr<const FftTable> of(int64_t n) { return kept_transform<FftTable, int64_t{1} << 20>(n); }
+  static std::shared_ptr<const FftTable> of(int64_t n) { return kept_transform<FftTable>(n); }
   explicit FftTable(int64_t n);
 
+  int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : n_); }
   // So many points of `work` are used.
   int64_t work_points() const { return chirp_ ? 2 * padded_->n_ + FftWorkspace<T>::kApart : n_; }
   // Transforms `data`; returns the planes where the result is: those of `data` or of `work`.
@@ -124,8 +124,8 @@ class FftTable {
   std::shared_ptr<const FftTable> padded_;
 };
 
-extern template class Chirp<float>;
-extern template class Chirp<double>;
+extern template struct Chirp<float>;
+extern template struct Chirp<double>;
 extern template class FftTable<float>;
 extern template class FftTable<double>;
 
