@@ -209,12 +209,12 @@ void transform_line(const Lines& in, const Lines& out, int64_t number, T scale) 
   }
 }
 
-// Whether lines of n points are transformed one by one: longer than what caches hold of a block of them, or too few to
-// fill one.
+// Whether lines of n points are transformed one by one: they are longer than what caches hold of a block of them, or
+// too few to be worth one.
 template <class T>
 bool is_long(int64_t n, int64_t lines) {
   constexpr int64_t kLongest = 16384, kShortest = 256;
-  return n > kLongest || (n >= kShortest && lines <= kFftLanes<T> / 4);
+  return n > kLongest || (n >= kShortest && lines <= kFftLanes<T> / (n < 1024 ? 8 : 4));
 }
 
 // Along one dimension.

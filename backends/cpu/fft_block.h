@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/fft_lanes.h"
+#include "backends/cpu/transpose.h"
 #include "core/complex.h"
 
 namespace rush::cpu {
@@ -74,6 +75,7 @@ RUSH_ALWAYS_INLINE void join_pairs(const Lanes<T>& z, FftVector<T>& low, FftVect
 template <class T, class E>
 void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts]) {
   using V = FftVector<T>;
+  using Anywhere = typename VectorOf<T, kVectorBytes>::type;
   constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<const T*>(block.line[j] + k * block.step); };
@@ -83,18 +85,19 @@ void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* cons
       const int64_t first = std::min(k, points - at_once);  // the last square begins within the one before
       V rows[width];
 #pragma GCC unroll 16
-      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const V*>(number(j, first));
+      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const Anywhere*>(number(j, first));
       transpose_square(rows);
 #pragma GCC unroll 16
       for (int i = 0; i < width; ++i) planes[i % parts][first + i / parts] = rows[i];
     }
   } else if (block.is_row()) {
     for (; k < points; ++k) {
-      const auto* row = reinterpret_cast<const V*>(number(0, k));
+      const auto* row = reinterpret_cast<const Anywhere*>(number(0, k));
       if constexpr (parts == 1) {
         planes[0][k] = row[0];
       } else {
-        const Lanes<T> z = detail::split_pairs<T>(row[0], row[1], lanes);
+        const V low = row[0], high = row[1];
+        const Lanes<T> z = detail::split_pairs<T>(low, high, lanes);
         planes[0][k] = z.re;
         planes[1][k] = z.im;
       }
@@ -112,6 +115,7 @@ template <class T, class E>
 void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts],
                  T scale) {
   using V = FftVector<T>;
+  using Anywhere = typename VectorOf<T, kVectorBytes>::type;
   constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<T*>(block.line[j] + k * block.step); };
@@ -125,16 +129,19 @@ void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* con
       transpose_square(rows);
 #pragma GCC unroll 16
       for (int j = 0; j < width; ++j) {
-        if (j < block.count) *reinterpret_cast<V*>(number(j, first)) = rows[j];
+        if (j < block.count) *reinterpret_cast<Anywhere*>(number(j, first)) = rows[j];
       }
     }
   } else if (block.is_row()) {
     for (; k < points; ++k) {
-      auto* row = reinterpret_cast<V*>(number(0, k));
+      auto* row = reinterpret_cast<Anywhere*>(number(0, k));
       if constexpr (parts == 1) {
         row[0] = planes[0][k] * scale;
       } else {
-        detail::join_pairs<T>({planes[0][k] * scale, planes[1][k] * scale}, row[0], row[1], lanes);
+        V low, high;
+        detail::join_pairs<T>({planes[0][k] * scale, planes[1][k] * scale}, low, high, lanes);
+        row[0] = low;
+        row[1] = high;
       }
     }
   }

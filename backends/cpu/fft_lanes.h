@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/transpose.h"
 #include "backends/cpu/vec.h"
 #include "core/macros.h"
 
@@ -17,7 +16,11 @@ namespace rush::cpu {
 template <class T>
 inline constexpr int kFftLanes = kVectorBytes / sizeof(T);
 template <class T>
-using FftVector = typename VectorOf<T, kVectorBytes>::type;
+struct FftVectorOf {
+  typedef T type __attribute__((vector_size(kVectorBytes), may_alias));
+};
+template <class T>
+using FftVector = typename FftVectorOf<T>::type;
 
 template <class T>
 struct FftPlanes {
