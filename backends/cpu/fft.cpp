@@ -34,6 +34,14 @@ class Lines {
   int64_t points() const { return points_; }
   // Elements from one point to the next.
   int64_t step() const { return step_; }
+  // Of the points start, start + 2, ...
+  Lines every_second(int64_t start) const {
+    Lines result = *this;
+    result.data_ += start * step_ * bytes_;
+    result.step_ *= 2;
+    result.points_ = (points_ - start + 1) / 2;
+    return result;
+  }
   template <class E>
   E* line(int64_t number) const {
     int64_t offset = 0;
@@ -58,96 +66,66 @@ enum class FftKind : uint8_t {
   HalfToReal,  // and back
 };
 
-// What a line of a transform consists of.
-template <class T, FftKind kind>
-struct LineTypes {
-  static constexpr bool kReal = kind == FftKind::RealToHalf || kind == FftKind::HalfToReal;
-  using In = std::conditional_t<kind == FftKind::RealToHalf, T, complex<T>>;
-  using Out = std::conditional_t<kind == FftKind::HalfToReal, T, complex<T>>;
-  // That go through vector registers together: of real ones two in a lane, as real and as imaginary part.
-  static constexpr int64_t kTogether = (kReal ? 2 : 1) * kFftLanes<T>;
-};
-
 template <class T, class E>
 LineBlock<T, E> block_of(const Lines& lines, int64_t first) {
-  return {[&](int j) { return lines.line<E>(std::min(first + j, lines.count() - 1)); }, lines.step(),
-          lines.count() - first};
+  return {[&](int j) { return lines.line<E>(first + j); }, lines.step(), lines.count() - first};
 }
 
-// Of z = a + i b the frequencies 0 to n/2 of a into `a`, and of b into `b`: those of a real line are conjugates of each
-// other, Z_k and Z_n-k.
+// Real numbers two by two, as real and imaginary parts of `pairs` points.
 template <class T>
-void separate(const FftPlanes<T>& z, int64_t n, const FftPlanes<T>& a, const FftPlanes<T>& b) {
-  const T half = T(1) / 2;
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    const int64_t mirror = k == 0 ? 0 : n - k;
-    const FftVector<T> re = z.re[k], im = z.im[k], mirror_re = z.re[mirror], mirror_im = z.im[mirror];
-    a.re[k] = (re + mirror_re) * half;
-    a.im[k] = (im - mirror_im) * half;
-    b.re[k] = (im + mirror_im) * half;
-    b.im[k] = (mirror_re - re) * half;
-  }
+void load_pairs(const Lines& in, int64_t first, int64_t pairs, const FftPlanes<T>& to) {
+  if (in.step() == 1) return load_lines(block_of<T, const complex<T>>(in, first), pairs, {to.re, to.im});
+  load_lines(block_of<T, const T>(in.every_second(0), first), pairs, {to.re});
+  load_lines(block_of<T, const T>(in.every_second(1), first), pairs, {to.im});
 }
 
-// And back.
 template <class T>
-void combine(const FftPlanes<T>& a, const FftPlanes<T>& b, int64_t n, const FftPlanes<T>& z) {
-  a.im[0] = b.im[0] = FftVector<T>{};  // frequencies 0 and n/2 count as real
-  if (n % 2 == 0) a.im[n / 2] = b.im[n / 2] = FftVector<T>{};
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    const int64_t mirror = k == 0 ? 0 : n - k;
-    const FftVector<T> re = a.re[k] - b.im[k], im = a.im[k] + b.re[k];
-    z.re[mirror] = a.re[k] + b.im[k];
-    z.im[mirror] = b.re[k] - a.im[k];
-    z.re[k] = re;
-    z.im[k] = im;
-  }
+void store_pairs(const Lines& out, int64_t first, int64_t pairs, const FftPlanes<T>& from, T scale) {
+  if (out.step() == 1) return store_lines(block_of<T, complex<T>>(out, first), pairs, {from.re, from.im}, scale);
+  store_lines(block_of<T, T>(out.every_second(0), first), pairs, {from.re}, scale);
+  store_lines(block_of<T, T>(out.every_second(1), first), pairs, {from.im}, scale);
 }
 
-// The blocks [begin, end) of kTogether lines each: `out` = scale * the transforms of `in`, which may be the same
-// memory.
+// Whether n real numbers are transformed as n/2 complex ones: see Note [Transforms of real lines].
+template <FftKind kind>
+bool makes_pairs(int64_t n) {
+  return (kind == FftKind::RealToHalf || kind == FftKind::HalfToReal) && n % 2 == 0;
+}
+
+// The block of lines from `first` on.
 template <class T, FftKind kind>
-void transform_blocks(const FftTable<T>& table, int64_t n, const Lines& in, const Lines& out, int64_t begin,
-                      int64_t end, T scale) {
-  using Types = LineTypes<T, kind>;
-  using In = const typename Types::In;
-  using Out = typename Types::Out;
-  constexpr bool forward = kind == FftKind::Forward || kind == FftKind::RealToHalf;
-  const FftWorkspace<T> space(n + 2, std::max(table.work_points(), n + 2));
+void transform_block(const FftTable<T>& table, int64_t n, const Lines& in, const Lines& out, int64_t first,
+                     const FftWorkspace<T>& space, T scale) {
   const FftPlanes<T>&data = space.data, &work = space.work;
-  const auto transform = [&] {
-    return (forward ? table(data, work) : table(data.swapped(), work.swapped()).swapped());
-  };
-  for (int64_t first = begin * Types::kTogether; first < std::min(end * Types::kTogether, in.count());
-       first += Types::kTogether) {
-    const auto from = block_of<T, In>(in, first);
-    const auto to = block_of<T, Out>(out, first);
-    if constexpr (!Types::kReal) {
-      load_lines(from, n, {data.re, data.im});
-      const FftPlanes<T> result = transform();
-      store_lines(to, n, {result.re, result.im}, scale);
+  const auto backward = [&] { return table(data.swapped(), work.swapped()).swapped(); };
+  const int64_t half = n / 2 + 1;
+  if constexpr (kind == FftKind::RealToHalf) {
+    FftPlanes<T> result;
+    if (makes_pairs<kind>(n)) {
+      load_pairs(in, first, n / 2, data);
+      result = table.real_to_half(data, work);
+      scale /= 2;
     } else {
-      const int64_t half = n / 2 + 1;
-      const auto from_second = block_of<T, In>(in, first + kFftLanes<T>);
-      const auto to_second = block_of<T, Out>(out, first + kFftLanes<T>);
-      const auto at = [half](const FftPlanes<T>& planes) { return FftPlanes<T>{planes.re + half, planes.im + half}; };
-      if constexpr (kind == FftKind::RealToHalf) {
-        load_lines(from, n, {data.re});
-        load_lines(from_second, n, {data.im});
-        const FftPlanes<T> z = transform(), a = z.re == data.re ? work : data, b = at(a);
-        separate(z, n, a, b);
-        store_lines(to, half, {a.re, a.im}, scale);
-        store_lines(to_second, half, {b.re, b.im}, scale);
-      } else {
-        const FftPlanes<T> a = work, b = at(a);
-        load_lines(from, half, {a.re, a.im});
-        load_lines(from_second, half, {b.re, b.im});
-        combine(a, b, n, data);
-        const FftPlanes<T> result = transform();
-        store_lines(to, n, {result.re}, scale);
-        store_lines(to_second, n, {result.im}, scale);
-      }
+      load_lines(block_of<T, const T>(in, first), n, {data.re});
+      std::fill_n(data.im, n, FftVector<T>{});
+      result = table(data, work);
     }
+    store_lines(block_of<T, complex<T>>(out, first), half, {result.re, result.im}, scale);
+  } else if constexpr (kind == FftKind::HalfToReal) {
+    load_lines(block_of<T, const complex<T>>(in, first), half, {work.re, work.im});
+    if (makes_pairs<kind>(n)) return store_pairs(out, first, n / 2, table.half_to_real(data, work), scale);
+    data.re[0] = work.re[0];
+    data.im[0] = FftVector<T>{};  // frequency 0 counts as real
+    for (int64_t k = 1; k < half; ++k) {
+      data.re[k] = data.re[n - k] = work.re[k];
+      data.im[k] = work.im[k];
+      data.im[n - k] = -work.im[k];
+    }
+    store_lines(block_of<T, T>(out, first), n, {backward().re}, scale);
+  } else {
+    load_lines(block_of<T, const complex<T>>(in, first), n, {data.re, data.im});
+    const FftPlanes<T> result = kind == FftKind::Forward ? table(data, work) : backward();
+    store_lines(block_of<T, complex<T>>(out, first), n, {result.re, result.im}, scale);
   }
 }
 
@@ -203,7 +181,7 @@ template <class T, FftKind kind>
 void transform_line(const Lines& in, const Lines& out, int64_t number, T scale) {
   if constexpr (kind == FftKind::RealToHalf) return real_to_half<T>(in, out, number, scale);
   if constexpr (kind == FftKind::HalfToReal) return half_to_real<T>(in, out, number, scale);
-  if constexpr (!LineTypes<T, kind>::kReal) {
+  if constexpr (kind == FftKind::Forward || kind == FftKind::Backward) {
     (*LongFft<T>::of(in.points()))(in.line<const complex<T>>(number), in.step(), out.line<complex<T>>(number),
                                    out.step(), kind == FftKind::Forward, scale);
   }
@@ -231,10 +209,17 @@ void transform_dim(const Tensor& to, const Tensor& from, int64_t dim, double sca
       for (int64_t number = begin; number < end; ++number) transform_line<T, kind>(in, out, number, factor);
     });
   }
-  constexpr int64_t together = LineTypes<T, kind>::kTogether;
-  const auto table = FftTable<T>::of(n);
-  parallel_for(0, (in.count() + together - 1) / together, std::max<int64_t>(1, kGrain / (8 * together * n)),
-               [&](int64_t begin, int64_t end) { transform_blocks<T, kind>(*table, n, in, out, begin, end, factor); });
+  constexpr int64_t width = kFftLanes<T>;
+  const int64_t points = makes_pairs<kind>(n) ? n / 2 : n;
+  const auto table = FftTable<T>::of(points);
+  // `out` = factor * the transforms of `in`, which may be the same memory.
+  parallel_for(0, (in.count() + width - 1) / width, std::max<int64_t>(1, kGrain / (8 * width * n)),
+               [&](int64_t begin, int64_t end) {
+                 const FftWorkspace<T> space(points + 1, std::max(table->work_points(), points + 1));
+                 for (int64_t block = begin; block < end; ++block) {
+                   transform_block<T, kind>(*table, n, in, out, block * width, space, factor);
+                 }
+               });
 }
 
 // Complex to complex over several dimensions, the last of them first: only that one reads `in`.

@@ -26,7 +26,7 @@ struct LineBlock {
   // Those of which at(j) is the address.
   template <class At>
   LineBlock(const At& at, int64_t step, int64_t count_left)
-      : count(static_cast<int>(std::clamp<int64_t>(count_left, 0, kWidth))), step(step) {
+      : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
     for (int j = 0; j < kWidth; ++j) line[j] = at(j < count ? j : 0);
   }
 

@@ -128,10 +128,7 @@ void LongFft<T>::convolve(const complex<T>* in, int64_t in_step, complex<T>* out
   });
 }
 
-// Note [Transforms of real lines]
-// Of 2 n real numbers x, z_j = x_2j + i x_2j+1 has the frequencies Z_k = E_k + i O_k, E and O being those of the even
-// and of the odd numbers, which are real: E_k = (Z_k + conj Z_n-k) / 2, O_k = (Z_k - conj Z_n-k) / 2i. Those of x are
-// X_k = E_k + w^k O_k with w = e^(-2 pi i/2n), and X_n-k = conj(E_k - w^k O_k).
+// See Note [Transforms of real lines].
 template <class T>
 void LongFft<T>::real_to_half(const complex<T>* in, complex<T>* out, int64_t out_step, T scale) const {
   const Scratch<complex<T>> z(n_);

@@ -74,7 +74,7 @@ Chirp<T>::Chirp(int64_t n) : factors(n), kernel(padded(n)) {
 }
 
 template <class T>
-FftTable<T>::FftTable(int64_t n) : n_(n) {
+FftTable<T>::FftTable(int64_t n) : n_(n), roots_(2 * n) {
   if (!has_small_factors(n)) {
     chirp_ = std::make_unique<Chirp<T>>(n);
     const int64_t m = Chirp<T>::padded(n);
@@ -163,6 +163,34 @@ FftPlanes<T> FftTable<T>::operator()(const FftPlanes<T>& data, const FftPlanes<T
     std::swap(from, to);
   }
   return from;
+}
+
+// See Note [Transforms of real lines].
+template <class T>
+FftPlanes<T> FftTable<T>::real_to_half(const FftPlanes<T>& data, const FftPlanes<T>& work) const {
+  const FftPlanes<T> z = (*this)(data, work), to = z.re == data.re ? work : data;
+  for (int64_t k = 0; k <= n_; ++k) {
+    const int64_t at = k == n_ ? 0 : k, mirror = k == 0 ? 0 : n_ - k;
+    const Lanes<T> a{z.re[at], z.im[at]}, b{z.re[mirror], -z.im[mirror]};
+    const complex<T> root(roots_[k]);
+    const Lanes<T> x = a + b + times(turned(a - b), root.real(), root.imag());
+    to.re[k] = x.re;
+    to.im[k] = x.im;
+  }
+  return to;
+}
+
+template <class T>
+FftPlanes<T> FftTable<T>::half_to_real(const FftPlanes<T>& data, const FftPlanes<T>& work) const {
+  work.im[0] = work.im[n_] = FftVector<T>{};  // frequencies 0 and n count as real
+  for (int64_t k = 0; k < n_; ++k) {
+    const Lanes<T> a{work.re[k], work.im[k]}, b{work.re[n_ - k], -work.im[n_ - k]};
+    const complex<T> root(roots_[k]);
+    const Lanes<T> z = a + b - turned(times(a - b, root.real(), -root.imag()));
+    data.re[k] = z.re;
+    data.im[k] = z.im;
+  }
+  return (*this)(data.swapped(), work.swapped()).swapped();
 }
 
 // See Note [Transforms of prime length].

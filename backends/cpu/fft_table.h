@@ -54,6 +54,12 @@ class RootsOfUnity {
   std::vector<complex<double>> coarse_, fine_;
 };
 
+// Note [Transforms of real lines]
+// Of 2 n real numbers x, z_j = x_2j + i x_2j+1 has the frequencies Z_k = E_k + i O_k, E and O being those of the even
+// and of the odd numbers, which are real: E_k = (Z_k + conj Z_n-k) / 2, O_k = (Z_k - conj Z_n-k) / 2i. Those of x are
+// X_k = E_k + w^k O_k with w = e^(-2 pi i/2n), for k from 0 to n. (Two lines as real and imaginary part would be as
+// fast, but a line's rounding errors, infinities and NaN would reach the other.)
+
 // Note [Transforms of prime length]
 // With jk = (j^2 + k^2 - (k - j)^2) / 2 and w = e^(-2 pi i/n), X_k = w^(k^2/2) sum over j of (x_j w^(j^2/2))
 // w^(-(k-j)^2/2): a convolution of two sequences, which transforms of any length m >= 2 n - 1 compute (Bluestein, "A
@@ -88,7 +94,7 @@ struct FftWorkspace {
   }
 };
 
-// Transforms n points of kFftLanes<T> lines at a time, forward and without dividing by n.
+// Transforms n points of kFftLanes<T> lines at a time, without dividing by n.
 template <class T>
 class FftTable {
  public:
@@ -98,8 +104,13 @@ class FftTable {
   int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : n_); }
   // So many points of `work` are used.
   int64_t work_points() const { return chirp_ ? 2 * padded_->n_ + FftWorkspace<T>::kApart : n_; }
-  // Transforms `data`; returns the planes where the result is: those of `data` or of `work`.
+  // Transforms `data` forward; returns the planes where the result is: those of `data` or of `work`.
   FftPlanes<T> operator()(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
+  // Twice the frequencies 0 to n of 2 n real numbers, which stand two by two in `data`; n + 1 points of either are
+  // used.
+  FftPlanes<T> real_to_half(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
+  // And back, from n + 1 points in `work`.
+  FftPlanes<T> half_to_real(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
 
  private:
   // Note [Passes of a transform]
@@ -118,6 +129,7 @@ class FftTable {
   FftPlanes<T> convolve(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
 
   int64_t n_;
+  RootsOfUnity roots_;  // of 2 n
   std::vector<Pass> passes_;
   // Where n has a large prime factor.
   std::unique_ptr<Chirp<T>> chirp_;
