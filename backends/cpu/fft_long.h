@@ -12,7 +12,7 @@ class LongFft {
  public:
   static std::shared_ptr<const LongFft> of(int64_t n) { return kept_transform<LongFft>(n); }
   explicit LongFft(int64_t n);
-  int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : columns_); }  // columns_: more than its roots
+  int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : columns_); }  // columns_: about its roots
 
   // out[k * out_step] = scale * the sum over j of in[j * in_step] e^(-+2 pi i jk/n); `out` may be `in`. Points are
   // shared between threads, unless this is called from one of several.
