@@ -105,28 +105,6 @@ else()
   set(RUSH_LIBZIP $<BUILD_INTERFACE:rush_libzip>)
 endif()
 
-# FFTW, for float and double, with its parallel transforms where they are installed: on OpenMP's threads, which are
-# ours too, rather than its own.
-if(RUSH_FFTW)
-  find_path(RUSH_FFTW_INCLUDE fftw3.h)
-  find_library(RUSH_FFTW_DOUBLE fftw3)
-  find_library(RUSH_FFTW_FLOAT fftw3f)
-  find_library(RUSH_FFTW_DOUBLE_THREADS NAMES fftw3_omp fftw3_threads)
-  find_library(RUSH_FFTW_FLOAT_THREADS NAMES fftw3f_omp fftw3f_threads)
-  mark_as_advanced(RUSH_FFTW_INCLUDE RUSH_FFTW_DOUBLE RUSH_FFTW_FLOAT RUSH_FFTW_DOUBLE_THREADS RUSH_FFTW_FLOAT_THREADS)
-  if(NOT RUSH_FFTW_INCLUDE OR NOT RUSH_FFTW_DOUBLE OR NOT RUSH_FFTW_FLOAT)
-    message(FATAL_ERROR "RUSH_FFTW is on, but fftw3.h, libfftw3 and libfftw3f were not found (Debian: libfftw3-dev)")
-  endif()
-  add_library(rush::fftw INTERFACE IMPORTED)
-  target_include_directories(rush::fftw INTERFACE "${RUSH_FFTW_INCLUDE}")
-  target_compile_definitions(rush::fftw INTERFACE RUSH_HAS_FFTW)
-  set(RUSH_FFTW_LIBRARIES "${RUSH_FFTW_DOUBLE}" "${RUSH_FFTW_FLOAT}")
-  if(RUSH_FFTW_DOUBLE_THREADS AND RUSH_FFTW_FLOAT_THREADS)
-    target_compile_definitions(rush::fftw INTERFACE RUSH_HAS_FFTW_THREADS)
-    list(PREPEND RUSH_FFTW_LIBRARIES "${RUSH_FFTW_DOUBLE_THREADS}" "${RUSH_FFTW_FLOAT_THREADS}")
-  endif()
-endif()
-
 # For the tokenizer of the example gpt2 alone, which is left out where it is missing.
 if(RUSH_GPT2)
   find_path(RUSH_PCRE2_INCLUDE pcre2.h)

@@ -87,7 +87,7 @@ TEST_CASE("a matrix compressed on the GPU is the matrix" * doctest::skip(!cuda::
       CHECK(weight.packed().size(0) == m);
       // Half of the values, and 2 bits for each of them.
       CHECK(weight.packed().size(1) >= k / 2 + k / 16);
-      if (k > 16) CHECK(weight.packed().size(1) < k / 2 + k / 8);
+      if (k >= 256) CHECK(weight.packed().size(1) < k / 2 + k / 8);  // small ones have room at the end
       CHECK(equal(weight.to_dense(), dense));
       CHECK(equal(sparse::to_sparse_semi_structured(at_an_odd_place(dense)).to_dense(), dense));
       CHECK(equal(sparse::to_sparse_semi_structured(dense.t().contiguous().t()).to_dense(), dense));
@@ -221,6 +221,7 @@ TEST_CASE("a product with a compressed matrix is captured in a graph" * doctest:
   const Tensor a = pruned(256, 512, kFloat16), bias = random({256}, kFloat16);
   const auto weight = sparse::to_sparse_semi_structured(a);
   const Tensor x = random({100, 512}, kFloat16);
+  cuda::synchronize();  // the stream of the capture does not wait for what makes them
   {
     const StreamGuard on(cuda::capture_stream());
     sparse::linear(x, weight, bias);

@@ -113,6 +113,7 @@ TEST_CASE("a sparse product takes the memory of its result and little more" * do
 
 TEST_CASE("a sparse product is captured in a graph" * doctest::skip(nothing_is_cached())) {
   const Tensor a = random_csr(1000, 10), b = randn({1000, 32}, kGpu);
+  cuda::synchronize();  // the stream of the capture does not wait for what makes them
   {
     const StreamGuard on(cuda::capture_stream());
     mm(a, b);

@@ -1,6 +1,7 @@
 #include "core/ops/fft.h"
 
 #include <complex>
+#include <limits>
 #include <thread>
 
 #include "tests/ops/index_testing.h"
@@ -190,6 +191,77 @@ TEST_CASE("fft: long lines and many of them, on several threads") {
   check_close(fft::irfft(fft::rfft(many, std::nullopt, 0), 129, 0), many);
   check_close(fft::rfft(many).narrow(0, 77, 1), naive_dft(many.narrow(0, 77, 1), 1, -1).narrow(1, 0, 129));
   set_num_threads(before);
+}
+
+// Some of the frequencies of one long line, each by the definition.
+void check_frequencies(const Tensor& spectrum, const Tensor& line) {
+  const Complexes x = numbers(line), found = numbers(spectrum);
+  const auto n = static_cast<int64_t>(x.size());
+  const long double turn = -2 * std::acos(-1.0L) / static_cast<long double>(n);
+  const double size = line.abs().square().sum().sqrt().item<double>();  // what a frequency of noise has
+  const double tolerance = to_real(spectrum.scalar_type()) == kFloat32 ? 2e-6 : 1e-13;
+  for (const int64_t k : {int64_t{1}, n / 3, n / 2, n - 1}) {
+    if (k >= static_cast<int64_t>(found.size())) continue;
+    CAPTURE(k);
+    std::complex<long double> sum = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      const long double angle = turn * static_cast<long double>(j * k % n);
+      sum += std::complex<long double>(x[static_cast<size_t>(j)]) * std::polar(1.0L, angle);
+    }
+    CHECK(std::abs(std::complex<double>(sum) - found[static_cast<size_t>(k)]) <= tolerance * size);
+  }
+}
+
+TEST_CASE("fft: long lines, alone and few together") {
+  const int before = get_num_threads();
+  // Powers, products of small primes, an odd one, a prime and twice a prime, which are convolutions; lines above and
+  // below what is transformed side by side.
+  for (const int64_t n : {256, 1000, 1009, 4096, 16384, 16807, 19683, 20000, 20011, 30030, 20014, 65536}) {
+    CAPTURE(n);
+    for (const ScalarType dtype : {kFloat64, kFloat32}) {
+      set_num_threads(dtype == kFloat64 ? 3 : 1);
+      for (const int64_t lines : {1, 3}) {
+        CAPTURE(lines);
+        const Tensor z = complex_signal({lines, n}, to_complex(dtype), 1), x = real_signal({lines, n}, dtype, 2);
+        const Tensor spectrum = fft::fft(z), half = fft::rfft(x);
+        check_frequencies(spectrum[lines - 1], z[lines - 1]);
+        check_frequencies(half[lines - 1], x[lines - 1]);
+        check_close(fft::ifft(spectrum), z.to(kComplex128));
+        check_close(fft::irfft(half, n), x.to(kFloat64));
+        // Other ways to lie in memory: points apart from each other, real numbers that do not begin in pairs.
+        check_close(fft::fft(z.t().contiguous(), std::nullopt, 0).t(), spectrum);
+        check_close(fft::rfft(x.t().contiguous(), std::nullopt, 0).t(), half);
+        check_close(fft::irfft(half.t().contiguous(), n, 0).t(), x);
+        const Tensor odd = zeros({lines, n + 1}, x.options()).narrow(1, 1, n);
+        odd.copy_(x);
+        check_close(fft::rfft(odd), half);
+      }
+    }
+  }
+  const Tensor plane = complex_signal({3, 20000});
+  check_close(fft::fft2(plane), naive_dft(fft::fft(plane), 0, -1));
+  set_num_threads(before);
+}
+
+TEST_CASE("fft: lines do not touch each other") {
+  for (const int64_t n : {7, 16, 74, 1000, 20000}) {
+    CAPTURE(n);
+    // Of such different sizes that one line's rounding errors are larger than another; of the last nothing is left.
+    const Tensor x = real_signal({40, n}, kFloat32), z = complex_signal({40, n}, kComplex64);
+    for (int64_t i = 0; i < 39; ++i) {
+      x[i].mul_(std::pow(10.0, 5 * (i % 6) - 12));
+      z[i].mul_(std::pow(10.0, 5 * (i % 6) - 12));
+    }
+    for (const Tensor& t : {x, z}) t[39][n / 2].fill_(std::numeric_limits<double>::infinity());
+    const Tensor half = fft::rfft(x), there = fft::fft(z), back = fft::irfft(half, n);
+    for (int64_t i = 0; i < 39; ++i) {
+      const auto size = [](const Tensor& line) { return line.abs().max().item<double>(); };
+      CHECK(size(half[i] - fft::rfft(x[i])) <= 2e-6 * size(half[i]));
+      CHECK(size(there[i] - fft::fft(z[i])) <= 2e-6 * size(there[i]));
+      CHECK(size(back[i] - x[i]) <= 4e-6 * size(x[i]));
+    }
+    CHECK(!half[39].abs().lt(std::numeric_limits<double>::infinity()).any().item<bool>());
+  }
 }
 
 TEST_CASE("fft: called from several threads at once") {

@@ -5,6 +5,10 @@
 // documentation does not say whether a plan sees an address that is set later; a layer's bias stays where it is. The
 // descriptors that a plan was made of live as long as it does, at one address, because it may point at them.
 // Workspaces come from the caching allocator for each call. Releases from 0.7 on are served.
+//
+// The algorithm that comes first may be slower than a dense product. Where the fastest is asked for, a plan tries all
+// on the operands of the call that it is made for, which takes some milliseconds; while a graph is captured nothing can
+// be tried.
 #include "backends/cuda/sparse/semi_structured.h"
 
 #include <cusparseLt.h>
@@ -132,10 +136,17 @@ struct PlanKeyHash {
   }
 };
 
+// What a plan may try its algorithms on.
+struct Trial {
+  const SemiStructuredProduct& product;
+  void* out;
+  cudaStream_t stream;
+};
+
 class SemiStructuredPlan {
  public:
-  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle)
-      : SemiStructuredPlan(key, handle, OutsideCapture()) {}
+  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const Trial& trial)
+      : SemiStructuredPlan(key, handle, trial, OutsideCapture()) {}
 
   // Of a row of A.
   int64_t words() const { return words_; }
@@ -143,13 +154,12 @@ class SemiStructuredPlan {
   void run(const SemiStructuredProduct& p, void* out, cudaStream_t stream) const {
     const Scratch workspace(workspace_);
     const float zero = 0;
-    const void* const alpha = p.alpha.defined() ? p.alpha.data_ptr() : &p.scale;
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmul(&handle_, plan_.get(), alpha, p.packed.data_ptr(), p.dense.data_ptr(), &zero,
-                                         out, out, workspace.data(), &stream, 1));
+    RUSH_CUSPARSE_CHECK(cusparseLtMatmul(&handle_, plan_.get(), alpha_of(p), p.packed.data_ptr(), p.dense.data_ptr(),
+                                         &zero, out, out, workspace.data(), &stream, 1));
   }
 
  private:
-  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const OutsideCapture&)
+  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const Trial& trial, const OutsideCapture&)
       : handle_(handle),
         type_(library_type(key.dtype, "_cslt_sparse_mm")),
         a_(describe_sparse(handle, key.m, key.k, type_)),
@@ -161,9 +171,28 @@ class SemiStructuredPlan {
         selection_([&](cusparseLtMatmulAlgSelection_t* made) { select(made, key); }),
         plan_([&](cusparseLtMatmulPlan_t* made) {
           RUSH_CUSPARSE_CHECK(cusparseLtMatmulPlanInit(&handle, made, product_.get(), selection_.get()));
+          if (key.algorithm == SemiStructuredProduct::kFastest && !is_capturing(trial.stream)) try_all(made, trial);
         }),
-        words_(compressed_size(handle, a_, key.m, element_size(key.dtype)).words) {
+        // Not of a_: a product's matrix is described as smaller than when it was compressed.
+        words_(compressed_size(handle, describe_sparse(handle, key.m, key.k, type_), key.m, element_size(key.dtype))
+                   .words) {
     RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle, plan_.get(), &workspace_));
+  }
+
+  static const void* alpha_of(const SemiStructuredProduct& p) {
+    return p.alpha.defined() ? p.alpha.data_ptr() : &p.scale;
+  }
+
+  // Leaves the plan with the fastest algorithm.
+  void try_all(cusparseLtMatmulPlan_t* plan, const Trial& trial) const {
+    size_t bytes = 0;
+    RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle_, plan, &bytes));
+    const Scratch workspace(bytes);
+    const SemiStructuredProduct& p = trial.product;
+    const float zero = 0;
+    cudaStream_t stream = trial.stream;
+    RUSH_CUSPARSE_CHECK(cusparseLtMatmulSearch(&handle_, plan, alpha_of(p), p.packed.data_ptr(), p.dense.data_ptr(),
+                                               &zero, trial.out, trial.out, workspace.data(), &stream, 1));
   }
 
   // D = alpha A op(B) + bias, where C, of which there is 0, lies as D does.
@@ -189,7 +218,7 @@ class SemiStructuredPlan {
     const auto choose = [&](cusparseLtMatmulAlgAttribute_t attribute, const auto& value) {
       RUSH_CUSPARSE_CHECK(cusparseLtMatmulAlgSetAttribute(&handle_, made, attribute, &value, sizeof(value)));
     };
-    choose(CUSPARSELT_MATMUL_ALG_CONFIG_ID, key.algorithm);
+    if (key.algorithm != SemiStructuredProduct::kFastest) choose(CUSPARSELT_MATMUL_ALG_CONFIG_ID, key.algorithm);
     if (key.split_k == 1) return;
     choose(CUSPARSELT_MATMUL_SPLIT_K, key.split_k);
     if (key.split_k_mode > 0) {
@@ -278,7 +307,8 @@ void cslt_sparse_mm(const Tensor& out, const SemiStructuredProduct& product) {
   const cudaStream_t stream = current_stream();
   SparseLt& lt = of_current_device(op);
   const std::lock_guard<std::mutex> lock(lt.plans.mutex());
-  const std::shared_ptr<const SemiStructuredPlan> plan = lt.plans.find_or_make(PlanKey(p), lt.handle);
+  const std::shared_ptr<const SemiStructuredPlan> plan =
+      lt.plans.find_or_make(PlanKey(p), lt.handle, Trial{p, out.data_ptr(), stream});
   RUSH_CHECK_VALUE(p.packed.size(1) == plan->words(), op, ": a (", p.packed.size(0), ", ", p.depth(),
                    ") matrix compressed on CUDA has shape (", p.packed.size(0), ", ", plan->words(), "), got ",
                    p.packed.sizes());
