@@ -201,7 +201,7 @@ TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses" * doctest:
 
 // The fastest plan may be one of Winograd's, whose errors are not those of a sum of products: they go with the sum of
 // the products' magnitudes, of which they are at most some tens of roundings (Lavin and Gray, "Fast algorithms for
-// convolutional neural networks", 2015, table 3, measure ten times those of a direct convolution).
+// convolutional neural networks", 2015).
 TEST_CASE("cuda: the fastest plan computes the same" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   globalContext().setBenchmarkCuDNN(true);
