@@ -166,10 +166,8 @@ Tensor mm(const SparseSemiStructuredTensor& self, const Tensor& mat2) {
   RUSH_CHECK_VALUE(mat2.dim() == 2 && mat2.size(0) == self.columns(), "mm: cannot multiply (", self.rows(), ", ",
                    self.columns(), ") by ", mat2.sizes());
   const int64_t n = mat2.size(1), missing = (kDenseMultiple - n % kDenseMultiple) % kDenseMultiple;
-  const Tensor dense = missing == 0 ? mat2 : constant_pad_nd(mat2, {0, missing});
-  const Tensor out = _cslt_sparse_mm(self.packed(), dense, std::nullopt, std::nullopt, std::nullopt, false,
-                                     SemiStructuredProduct::kFastest);
-  return missing == 0 ? out : out.slice(1, 0, n);
+  if (missing == 0) return _cslt_sparse_mm(self.packed(), mat2);
+  return _cslt_sparse_mm(self.packed(), constant_pad_nd(mat2, {0, missing})).slice(1, 0, n);
 }
 
 Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight, const std::optional<Tensor>& bias) {
@@ -181,8 +179,7 @@ Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight, con
   Tensor rows = input.reshape({n, weight.columns()});
   if (missing > 0) rows = constant_pad_nd(rows, {0, 0, 0, missing});
   // weight input^T, written transposed: (N, m)
-  const Tensor out = _cslt_sparse_mm(weight.packed(), rows.t(), bias, std::nullopt, std::nullopt, true,
-                                     SemiStructuredProduct::kFastest);
+  const Tensor out = _cslt_sparse_mm(weight.packed(), rows.t(), bias, std::nullopt, std::nullopt, true);
   return (missing > 0 ? out.slice(0, 0, n) : out).view(sizes);
 }
 

@@ -41,8 +41,7 @@ inline Tensor _cslt_compress(const Tensor& input) { return ops::_cslt_compress(i
 // alpha A B + bias for a compressed A (m, words) and a dense B (k, n), n a multiple of 8: (m, n), or (n, m) if
 // `transpose_result`. B is read where it lies if it or its transposed is contiguous. `bias` (m) is added to each
 // column. `alpha` is float32: one number, which is waited for, or one for each row (m). `out_dtype` can only be B's.
-// `alg_id`, `split_k` and `split_k_mode` choose among cuSPARSELt's kernels and mean nothing on the CPU; an alg_id of -1
-// is the fastest, which the first call with such operands finds by trying all, unless a graph is captured. Sums are in
+// `alg_id`, `split_k` and `split_k_mode` choose among cuSPARSELt's kernels and mean nothing on the CPU. Sums are in
 // float32, for float64 in float64; the CPU rounds them once.
 inline Tensor _cslt_sparse_mm(const Tensor& compressed_A, const Tensor& dense_B,
                               const std::optional<Tensor>& bias = std::nullopt,
@@ -86,7 +85,7 @@ bool is_semi_structured(const Tensor& matrix);
 Tensor prune_semi_structured(const Tensor& matrix);
 // Compresses a 2:4 matrix, as _cslt_compress does, outside of autograd: no gradient reaches `dense`.
 SparseSemiStructuredTensor to_sparse_semi_structured(const Tensor& dense);
-// (m, k) x (k, n) -> (m, n), for any n, by the fastest of cuSPARSELt's kernels. So is `linear`.
+// (m, k) x (k, n) -> (m, n), for any n.
 Tensor mm(const SparseSemiStructuredTensor& self, const Tensor& mat2);
 // input weight^T + bias: (..., k) x (m, k) [+ (m)] -> (..., m). Throws ValueError on shapes and devices that do not fit
 // and TypeError when the dtypes differ.
@@ -97,8 +96,6 @@ Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight,
 
 // alpha A B + bias. None of the sizes is 0.
 struct SemiStructuredProduct {
-  static constexpr int32_t kFastest = -1;  // an algorithm to be found
-
   Tensor packed;  // A (m, words), contiguous
   Tensor dense;   // B (k, n), or its transposed (n, k); contiguous
   bool dense_transposed = false;

@@ -4,11 +4,10 @@
 // What a product needs is described once and kept as a plan. A bias is part of it by its address, because the
 // documentation does not say whether a plan sees an address that is set later; a layer's bias stays where it is. The
 // descriptors that a plan was made of live as long as it does, at one address, because it may point at them.
-// Workspaces come from the caching allocator for each call. Releases from 0.7 on are served.
+// Workspaces come from the caching allocator for each call. Releases from 0.7 on are served. Factors of the rows are
+// ours to multiply with, which costs one rounding more: cuSPARSELt has them for integers only, or not on all GPUs.
 //
-// The algorithm that comes first may be slower than a dense product. Where the fastest is asked for, a plan tries all
-// on the operands of the call that it is made for, which takes some milliseconds; while a graph is captured nothing can
-// be tried.
+// cusparseLtMatmulSearch, which would find the fastest algorithm, ends in an illegal instruction on an H100 (0.8.0).
 #include "backends/cuda/sparse/semi_structured.h"
 
 #include <cusparseLt.h>
@@ -24,6 +23,7 @@
 #include "backends/cuda/sparse/handle.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "core/cuda.h"
+#include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/range.h"
 
@@ -105,7 +105,7 @@ CompressedSize compressed_size(const cusparseLtHandle_t& handle, const LtMatrix&
 struct PlanKey {
   int64_t m, n, k;
   ScalarType dtype;
-  bool dense_transposed, result_transposed, scales_rows;
+  bool dense_transposed, result_transposed;
   int32_t algorithm, split_k, split_k_mode;
   const void* bias;
 
@@ -116,7 +116,6 @@ struct PlanKey {
         dtype(p.packed.scalar_type()),
         dense_transposed(p.dense_transposed),
         result_transposed(p.result_transposed),
-        scales_rows(p.alpha.defined()),
         algorithm(p.algorithm),
         split_k(p.split_k),
         split_k_mode(p.split_k_mode),
@@ -128,25 +127,17 @@ struct PlanKeyHash {
   size_t operator()(const PlanKey& key) const {
     WordHash hash;
     for (const int64_t size : {key.m, key.n, key.k}) hash.mix(size);
-    hash.mix(static_cast<int64_t>(key.dtype) | key.dense_transposed << 8 | key.result_transposed << 9 |
-             key.scales_rows << 10);
+    hash.mix(static_cast<int64_t>(key.dtype) | key.dense_transposed << 8 | key.result_transposed << 9);
     for (const int32_t choice : {key.algorithm, key.split_k, key.split_k_mode}) hash.mix(choice);
     hash.mix(static_cast<int64_t>(reinterpret_cast<uintptr_t>(key.bias)));
     return hash.value();
   }
 };
 
-// What a plan may try its algorithms on.
-struct Trial {
-  const SemiStructuredProduct& product;
-  void* out;
-  cudaStream_t stream;
-};
-
 class SemiStructuredPlan {
  public:
-  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const Trial& trial)
-      : SemiStructuredPlan(key, handle, trial, OutsideCapture()) {}
+  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle)
+      : SemiStructuredPlan(key, handle, OutsideCapture()) {}
 
   // Of a row of A.
   int64_t words() const { return words_; }
@@ -154,12 +145,12 @@ class SemiStructuredPlan {
   void run(const SemiStructuredProduct& p, void* out, cudaStream_t stream) const {
     const Scratch workspace(workspace_);
     const float zero = 0;
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmul(&handle_, plan_.get(), alpha_of(p), p.packed.data_ptr(), p.dense.data_ptr(),
+    RUSH_CUSPARSE_CHECK(cusparseLtMatmul(&handle_, plan_.get(), &p.scale, p.packed.data_ptr(), p.dense.data_ptr(),
                                          &zero, out, out, workspace.data(), &stream, 1));
   }
 
  private:
-  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const Trial& trial, const OutsideCapture&)
+  SemiStructuredPlan(const PlanKey& key, const cusparseLtHandle_t& handle, const OutsideCapture&)
       : handle_(handle),
         type_(library_type(key.dtype, "_cslt_sparse_mm")),
         a_(describe_sparse(handle, key.m, key.k, type_)),
@@ -171,28 +162,11 @@ class SemiStructuredPlan {
         selection_([&](cusparseLtMatmulAlgSelection_t* made) { select(made, key); }),
         plan_([&](cusparseLtMatmulPlan_t* made) {
           RUSH_CUSPARSE_CHECK(cusparseLtMatmulPlanInit(&handle, made, product_.get(), selection_.get()));
-          if (key.algorithm == SemiStructuredProduct::kFastest && !is_capturing(trial.stream)) try_all(made, trial);
         }),
         // Not of a_: a product's matrix is described as smaller than when it was compressed.
         words_(compressed_size(handle, describe_sparse(handle, key.m, key.k, type_), key.m, element_size(key.dtype))
                    .words) {
     RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle, plan_.get(), &workspace_));
-  }
-
-  static const void* alpha_of(const SemiStructuredProduct& p) {
-    return p.alpha.defined() ? p.alpha.data_ptr() : &p.scale;
-  }
-
-  // Leaves the plan with the fastest algorithm.
-  void try_all(cusparseLtMatmulPlan_t* plan, const Trial& trial) const {
-    size_t bytes = 0;
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle_, plan, &bytes));
-    const Scratch workspace(bytes);
-    const SemiStructuredProduct& p = trial.product;
-    const float zero = 0;
-    cudaStream_t stream = trial.stream;
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmulSearch(&handle_, plan, alpha_of(p), p.packed.data_ptr(), p.dense.data_ptr(),
-                                               &zero, trial.out, trial.out, workspace.data(), &stream, 1));
   }
 
   // D = alpha A op(B) + bias, where C, of which there is 0, lies as D does.
@@ -205,11 +179,6 @@ class SemiStructuredPlan {
       RUSH_CUSPARSE_CHECK(cusparseLtMatmulDescSetAttribute(&handle_, made, CUSPARSELT_MATMUL_BIAS_POINTER, &key.bias,
                                                            sizeof(key.bias)));
     }
-    if (key.scales_rows) {
-      const int on = 1;
-      RUSH_CUSPARSE_CHECK(
-          cusparseLtMatmulDescSetAttribute(&handle_, made, CUSPARSELT_MATMUL_ALPHA_VECTOR_SCALING, &on, sizeof(on)));
-    }
   }
 
   void select(cusparseLtMatmulAlgSelection_t* made, const PlanKey& key) const {
@@ -218,7 +187,7 @@ class SemiStructuredPlan {
     const auto choose = [&](cusparseLtMatmulAlgAttribute_t attribute, const auto& value) {
       RUSH_CUSPARSE_CHECK(cusparseLtMatmulAlgSetAttribute(&handle_, made, attribute, &value, sizeof(value)));
     };
-    if (key.algorithm != SemiStructuredProduct::kFastest) choose(CUSPARSELT_MATMUL_ALG_CONFIG_ID, key.algorithm);
+    choose(CUSPARSELT_MATMUL_ALG_CONFIG_ID, key.algorithm);
     if (key.split_k == 1) return;
     choose(CUSPARSELT_MATMUL_SPLIT_K, key.split_k);
     if (key.split_k_mode > 0) {
@@ -299,16 +268,31 @@ void cslt_compress(Tensor& packed, const Tensor& dense) {
   packed = to;
 }
 
+namespace {
+
+// out = alpha A B + bias with a factor for each row.
+void scale_rows(const Tensor& out, const SemiStructuredProduct& product) {
+  SemiStructuredProduct plain = product;
+  plain.alpha = plain.bias = Tensor();
+  cslt_sparse_mm(out, plain);
+  const auto of_rows = [&](const Tensor& t) { return product.result_transposed ? t : t.unsqueeze(1); };
+  Tensor scaled = out.to(kFloat32).mul_(of_rows(product.alpha));
+  if (product.bias.defined()) scaled.add_(of_rows(product.bias));
+  out.copy_(scaled);
+}
+
+}  // namespace
+
 void cslt_sparse_mm(const Tensor& out, const SemiStructuredProduct& product) {
   constexpr const char* op = "_cslt_sparse_mm";
   static_cast<void>(checked_type(out.scalar_type(), op));
+  if (product.alpha.defined()) return scale_rows(out, product);
   SemiStructuredProduct p = product;
-  for (Tensor* operand : {&p.packed, &p.dense, &p.bias, &p.alpha}) *operand = aligned(*operand);
+  for (Tensor* operand : {&p.packed, &p.dense, &p.bias}) *operand = aligned(*operand);
   const cudaStream_t stream = current_stream();
   SparseLt& lt = of_current_device(op);
   const std::lock_guard<std::mutex> lock(lt.plans.mutex());
-  const std::shared_ptr<const SemiStructuredPlan> plan =
-      lt.plans.find_or_make(PlanKey(p), lt.handle, Trial{p, out.data_ptr(), stream});
+  const std::shared_ptr<const SemiStructuredPlan> plan = lt.plans.find_or_make(PlanKey(p), lt.handle);
   RUSH_CHECK_VALUE(p.packed.size(1) == plan->words(), op, ": a (", p.packed.size(0), ", ", p.depth(),
                    ") matrix compressed on CUDA has shape (", p.packed.size(0), ", ", plan->words(), "), got ",
                    p.packed.sizes());
