@@ -11,6 +11,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
+#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/context.h"
@@ -232,12 +233,6 @@ Plan timed_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   if (best < 0) return {};
   const int64_t workspace = graph->get_workspace_size_plan_at_index(best);
   return {std::move(graph), best, workspace};
-}
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  RUSH_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
-  return status != cudaStreamCaptureStatusNone;
 }
 
 void show(const PlanKey& key, const Plan& plan) {
