@@ -17,10 +17,10 @@ inline constexpr int64_t kChunk = 32768;
 
 struct Nothing {};
 
-// Tensors number i of all lists, and where their chunks are.
+// What one block takes: elements [begin, begin + size) of tensor number `tensor` of each list.
 struct OwnChunk {
   int tensor;
-  int64_t begin;  // of the chunk's elements, among the tensor's
+  int64_t begin;
   int size;
 };
 
