@@ -16,7 +16,7 @@ complex<double> root_of_unity(int64_t k, int64_t n) {
   return {std::cos(angle), -std::sin(angle)};
 }
 
-// Eights first: each pass reads and writes everything.
+// Of n that has_small_factors. Eights first: each pass reads and writes everything.
 std::vector<int> factors_of(int64_t n) {
   std::vector<int> factors;
   for (; n % 8 == 0; n /= 8) factors.push_back(8);
@@ -31,7 +31,6 @@ std::vector<int> factors_of(int64_t n) {
   for (int p = 7; p <= kLargestFactor; p += 2) {
     for (; n % p == 0; n /= p) factors.push_back(p);
   }
-  if (n > 1) factors.push_back(0);  // more than kLargestFactor
   return factors;
 }
 

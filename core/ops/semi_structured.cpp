@@ -61,6 +61,9 @@ void check_compressed(const char* op, const Tensor& packed) {
   RUSH_CHECK_TYPE(packed.is_floating_point(), op, ": not implemented for ", packed.scalar_type());
 }
 
+// How many columns, or rows of what is transposed, a dense matrix lacks of the multiple that it must have.
+int64_t missing_of(int64_t n) { return (kDenseMultiple - n % kDenseMultiple) % kDenseMultiple; }
+
 int32_t as_int32(const char* what, int64_t number) {
   RUSH_CHECK_VALUE(number >= -1 && number <= std::numeric_limits<int32_t>::max(), "_cslt_sparse_mm: ", what,
                    " is out of range: ", number);
@@ -165,7 +168,7 @@ SparseSemiStructuredTensor to_sparse_semi_structured(const Tensor& dense) {
 Tensor mm(const SparseSemiStructuredTensor& self, const Tensor& mat2) {
   RUSH_CHECK_VALUE(mat2.dim() == 2 && mat2.size(0) == self.columns(), "mm: cannot multiply (", self.rows(), ", ",
                    self.columns(), ") by ", mat2.sizes());
-  const int64_t n = mat2.size(1), missing = (kDenseMultiple - n % kDenseMultiple) % kDenseMultiple;
+  const int64_t n = mat2.size(1), missing = missing_of(n);
   if (missing == 0) return _cslt_sparse_mm(self.packed(), mat2);
   return _cslt_sparse_mm(self.packed(), constant_pad_nd(mat2, {0, missing})).slice(1, 0, n);
 }
@@ -175,7 +178,7 @@ Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight, con
                    input.sizes(), " by the transpose of weight (", weight.rows(), ", ", weight.columns(), ")");
   DimVector sizes(input.sizes());
   sizes.back() = weight.rows();
-  const int64_t n = input.numel() / weight.columns(), missing = (kDenseMultiple - n % kDenseMultiple) % kDenseMultiple;
+  const int64_t n = input.numel() / weight.columns(), missing = missing_of(n);
   Tensor rows = input.reshape({n, weight.columns()});
   if (missing > 0) rows = constant_pad_nd(rows, {0, 0, 0, missing});
   // weight input^T, written transposed: (N, m)

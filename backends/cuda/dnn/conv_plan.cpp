@@ -11,7 +11,6 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
-#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/context.h"
