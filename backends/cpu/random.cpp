@@ -16,11 +16,10 @@ namespace {
 
 constexpr int64_t kBlocksAtOnce = 64;
 
-// body(first element, count, words) over [0, n), each element with its k words, in parallel and in pieces of whole
-// blocks, so that who computes a piece does not matter.
-template <int k, class Body>
+// body(first element, count, words) over [0, n), where a block of four words makes kPerBlock elements, in parallel and
+// in pieces of whole blocks, so that who computes a piece does not matter.
+template <int kPerBlock, class Body>
 void for_words(const PhiloxState& reserved, int64_t n, const Body& body) {
-  constexpr int64_t kPerBlock = 4 / k;
   const PhiloxState state = reserved.resolved();
   const int64_t blocks = (n + kPerBlock - 1) / kPerBlock;
   parallel_for(0, blocks, kGrain / 16, [&](int64_t begin, int64_t end) {
@@ -47,7 +46,7 @@ constexpr int kWords = std::is_same_v<T, double> ? 2 : 1;
 template <class T, int k, class F>
 void fill(const Tensor& out, const PhiloxState& reserved, const F& f) {
   T* to = out.data_ptr<T>();
-  for_words<k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+  for_words<4 / k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
     for (int64_t i = 0; i < count; ++i) {
       if constexpr (k == 1) {
         to[first + i] = static_cast<T>(f(words[i]));
@@ -68,12 +67,14 @@ void fill_positive(const Tensor& out, const PhiloxState& reserved, const F& f) {
 template <class T, class F>
 void fill_normal(const Tensor& out, const PhiloxState& reserved, const F& f) {
   T* to = out.data_ptr<T>();
-  constexpr int k = kWords<T>;
-  for_words<k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+  constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>;
+  for_words<8 / kWordsOfPair>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
     for (int64_t i = 0; i < count; i += 2) {
-      const uint32_t* w = words + k * i;
+      const uint32_t* w = words + kWordsOfPair * (i / 2);
       const auto pair = [&] {
-        if constexpr (k == 1) {
+        if constexpr (kWordsOfPair == 1) {
+          return box_muller(w[0], functors::spread(w[0]));
+        } else if constexpr (kWordsOfPair == 2) {
           return box_muller(w[0], w[1]);
         } else {
           return box_muller(PhiloxBlock{{w[0], w[1], w[2], w[3]}});
@@ -148,7 +149,7 @@ struct BernoulliTensorLoop {
     for (int64_t i = 0; i < p.numel(); ++i) {
       RUSH_CHECK_VALUE(each[i] >= 0 && each[i] <= 1, "bernoulli_: expected probabilities in [0, 1], got ", each[i]);
     }
-    for_words<1>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+    for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
       for (int64_t i = 0; i < count; ++i) {
         const bool drawn = functors::Bernoulli(static_cast<double>(each[first + i]))(words[i]);
         to[first + i] = static_cast<T>(drawn ? 1.0f : 0.0f);
@@ -267,7 +268,7 @@ struct DropoutLoop {
     const T* from = input.data_ptr<T>();
     const functors::Bernoulli draw(keep);
     const auto scale = static_cast<M>(static_cast<math_t<T>>(1 / keep));
-    for_words<1>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+    for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
       for (int64_t i = 0; i < count; ++i) kept[first + i] = draw(words[i]);
       for (int64_t i = first; i < first + count; ++i) {
         to[i] = kept[i] ? static_cast<T>(static_cast<M>(from[i]) * scale) : T(0);

@@ -15,6 +15,18 @@ namespace rush::functors {
 RUSH_HD inline float positive_uniform(uint32_t word) { return std::fma(static_cast<float>(word), 0x1p-32f, 0x1p-33f); }
 RUSH_HD inline double positive_uniform(uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
+// Note [Normal numbers of 16 bits]
+// Most of the time of a normal number goes into its random bits. One of 16 bits has no use for a word of its own, so
+// that a pair takes one word together: w is the radius' word, and w times the golden ratio modulo 2^32 the angle's.
+// These 2^32 points, a Kronecker lattice, cover the square of radius and angle about as evenly as so many can; radius
+// and angle alone take each of 2^32 values once, so that the tails reach as far as float's (6.7 deviations); and what
+// one word is short of two, some 2^-16 along either side of the square, lies far below the rounding to 16 bits.
+RUSH_HD constexpr uint32_t spread(uint32_t word) { return word * 0x9E3779B9; }
+
+// How many words make two normal numbers of type T.
+template <class T>
+inline constexpr int kWordsOfNormalPair = sizeof(T) == 2 ? 1 : sizeof(T) / 2;
+
 // The upper bound of what is drawn below `range`: floor(x range / 2^32), Lemire's multiplication ("Fast random integer
 // generation in an interval", 2019) without its rejection, so that every element takes as many words.
 RUSH_HD inline uint64_t below(uint32_t word, uint64_t range) { return word * range >> 32; }

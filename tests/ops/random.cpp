@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "backends/functors/random.h"
 #include "rushlight.h"
 #include "tests/ops/index_testing.h"
 
@@ -112,6 +113,33 @@ TEST_CASE("16-bit numbers stay inside the range and have the right moments") {
   CHECK(values(fresh().uniform_(2, 2)) == Doubles(kDraws, 2));
 }
 
+// Note [Normal numbers of 16 bits]: over words that lie evenly, the two numbers of a word have the normal distribution
+// far better than as many random ones would, each alone and both together.
+TEST_CASE("the numbers of one word are normal and independent") {
+  constexpr int kWords = 1 << 20;
+  Doubles sine(kWords), cosine(kWords);
+  double product = 0, of_squares = 0, of_cubes = 0;
+  int in_quadrant[4] = {}, in_tail = 0;
+  for (size_t i = 0; i < kWords; ++i) {
+    const uint32_t word = static_cast<uint32_t>(i) * 4096 + 2049;
+    const NormalPair<float> pair = box_muller(word, functors::spread(word));
+    const double s = sine[i] = pair.sine, c = cosine[i] = pair.cosine;
+    product += s * c;
+    of_squares += s * s * c * c;
+    of_cubes += s * s * s * c;
+    in_quadrant[(s > 0) * 2 + (c > 0)] += 1;
+    in_tail += std::abs(s) > 4;
+  }
+  constexpr double n = kWords;
+  CHECK(distance(sine, normal_cdf) < 0.1);
+  CHECK(distance(cosine, normal_cdf) < 0.1);
+  CHECK(std::abs(product / n) < 1e-4);
+  CHECK(std::abs(of_squares / n - 1) < 1e-3);
+  CHECK(std::abs(of_cubes / n) < 1e-3);
+  for (int count : in_quadrant) CHECK(std::abs(count / n - 0.25) < 1e-4);
+  CHECK(in_tail == doctest::Approx(n * 2 * normal_cdf(-4)).epsilon(0.1));
+}
+
 // The numbers of Note [One random stream], computed here word by word.
 TEST_CASE("element i takes the words that the Note gives it") {
   const PhiloxState first{5, 0};
@@ -124,6 +152,7 @@ TEST_CASE("element i takes the words that the Note gives it") {
   const auto normal = [](const Tensor& t) { t.normal_(); };
   const Doubles u = draw(fresh(kFloat32, 11), uniform), ud = draw(fresh(kFloat64, 11), uniform);
   const Doubles z = draw(fresh(kFloat32, 11), normal), zd = draw(fresh(kFloat64, 11), normal);
+  const Doubles zh = draw(fresh(kHalf, 11), normal), zb = draw(fresh(kBFloat16, 11), normal);
   for (uint64_t i = 0; i < 11; ++i) {
     CHECK(u[i] == uniform_real(philox_word(first, i)));
     CHECK(ud[i] == uniform_real_double(join_words(philox_word(first, 2 * i), philox_word(first, 2 * i + 1))));
@@ -131,6 +160,10 @@ TEST_CASE("element i takes the words that the Note gives it") {
     CHECK(z[i] == (i % 2 ? pair.cosine : pair.sine));
     const auto wide = box_muller(philox_block(first, i / 2));
     CHECK(zd[i] == (i % 2 ? wide.cosine : wide.sine));
+    const uint32_t word = philox_word(first, i / 2);
+    const auto short_pair = box_muller(word, word * 2654435769u);
+    CHECK(zh[i] == Half(i % 2 ? short_pair.cosine : short_pair.sine));
+    CHECK(zb[i] == BFloat16(i % 2 ? short_pair.cosine : short_pair.sine));
   }
   // One reservation of a block, whatever the size.
   manual_seed(5);

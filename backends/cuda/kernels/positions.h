@@ -17,7 +17,7 @@ struct Positions {
 
   int dims = 0;
   int64_t count = 1;
-  WalkDim dim[kMax];
+  WalkDim dim[kMax] = {};
   Divider divider[kMax];
 
   Positions() = default;
@@ -49,6 +49,7 @@ struct Positions {
 #ifdef __CUDACC__
   __device__ void locate(int64_t i, int64_t& offset, int64_t& other) const {
     const bool narrow = count < int64_t{1} << 31;
+#pragma unroll 1  // twelve copies of a division, in each of a kernel's loops, take their time to compile and to fetch
     for (int d = 0; d < dims; ++d) {
       int64_t rest = 0;
       if (d + 1 < dims) rest = narrow ? divider[d].quotient(static_cast<uint32_t>(i)) : i / dim[d].size;
@@ -59,6 +60,7 @@ struct Positions {
     }
   }
   __device__ int64_t offset(int64_t i) const {
+    if (dims <= 1) return i * dim[0].stride;
     int64_t at = 0, unused = 0;
     locate(i, at, unused);
     return at;

@@ -2,6 +2,7 @@
 #pragma once
 #include "backends/cuda/kernels/box_muller.h"
 #include "backends/cuda/kernels/launch.h"
+#include "backends/functors/random.h"
 #include "core/philox.h"
 
 namespace rush::cuda {
@@ -16,6 +17,22 @@ inline constexpr int kDrawWords = std::is_same_v<T, double> ? 2 : 1;
 template <int kElements, class T>
 bool can_store(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % (kElements * sizeof(T)) == 0;
+}
+
+// Two numbers as elements of type T. Of 16 bits one instruction makes both.
+template <class T, class M>
+__device__ Lanes<T, 2> rounded_pair(M a, M b) {
+  if constexpr (sizeof(T) == 2) {
+    uint32_t both;
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));
+    } else {
+      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));
+    }
+    return {T::from_bits(static_cast<uint16_t>(both)), T::from_bits(static_cast<uint16_t>(both >> 16))};
+  } else {
+    return {static_cast<T>(a), static_cast<T>(b)};
+  }
 }
 
 // The elements that a group of four words makes, by words one or two at a time. `k` words make one: f of a uint32_t, or
@@ -38,25 +55,29 @@ struct Draw {
   }
 };
 
-// The same from normal numbers with deviation 1, which come in pairs: two of a group in float, one in double.
+// The same from normal numbers with deviation 1, which come in pairs.
 template <class T, class F>
 struct DrawNormal {
-  static constexpr int kElements = 4 / kDrawWords<T>;
+  static constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>, kPairs = 4 / kWordsOfPair;
+  static constexpr int kElements = 2 * kPairs;
   F f;
+  __device__ static auto pair(const PhiloxBlock& words, int p) {
+    if constexpr (kWordsOfPair == 1) {
+      return coarse_box_muller_of(words[p], functors::spread(words[p]));
+    } else if constexpr (kWordsOfPair == 2) {
+      return box_muller_of(words[2 * p], words[2 * p + 1]);
+    } else {
+      return box_muller(words);
+    }
+  }
   __device__ Lanes<T, kElements> operator()(const PhiloxBlock& words) const {
     Lanes<T, kElements> drawn;
-    if constexpr (std::is_same_v<T, double>) {
-      const NormalPair<double> pair = box_muller(words);
-      drawn.lane[0] = f(pair.sine);
-      drawn.lane[1] = f(pair.cosine);
-    } else {
 #pragma unroll
-      for (int p = 0; p < 2; ++p) {
-        const uint32_t x = words[2 * p], y = words[2 * p + 1];
-        const NormalPair<float> pair = sizeof(T) == 2 ? coarse_box_muller_of(x, y) : box_muller_of(x, y);
-        drawn.lane[2 * p] = static_cast<T>(f(pair.sine));
-        drawn.lane[2 * p + 1] = static_cast<T>(f(pair.cosine));
-      }
+    for (int p = 0; p < kPairs; ++p) {
+      const auto normal = pair(words, p);
+      const Lanes<T, 2> two = rounded_pair<T>(f(normal.sine), f(normal.cosine));
+      drawn.lane[2 * p] = two.lane[0];
+      drawn.lane[2 * p + 1] = two.lane[1];
     }
     return drawn;
   }
@@ -78,17 +99,22 @@ __global__ void __launch_bounds__(kThreads)
   PhiloxBlock words[kGroups];
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) words[g] = philox_block(state, start | (threadIdx.x + g * kThreads));
+  Lanes<T, kElements> drawn[kGroups];
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) drawn[g] = draw(words[g]);
+  const int64_t first = (start + threadIdx.x) * kElements;
+  if (whole) {
+    auto* to = reinterpret_cast<Lanes<T, kElements>*>(out + first);
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) to[g * kThreads] = drawn[g];
+    return;
+  }
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
-    const Lanes<T, kElements> drawn = draw(words[g]);
-    const int64_t at = (start + threadIdx.x + g * kThreads) * kElements;
-    if (whole) {
-      *reinterpret_cast<Lanes<T, kElements>*>(out + at) = drawn;
-      continue;
-    }
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
-      if (at + e < n) out[at + e] = drawn.lane[e];
+      const int64_t at = first + g * kThreads * kElements + e;
+      if (at < n) out[at] = drawn[g].lane[e];
     }
   }
 }
