@@ -19,7 +19,7 @@ namespace rush::cuda {
 //     elements of each.
 // Where that makes too few blocks to fill the device, every output is cut into pieces, whose accumulators go to scratch
 // memory, and a second kernel combines them. There are no atomics: which elements meet in which order follows from the
-// shape and the device alone, so results repeat.
+// shape, the kernel and the device alone, so results repeat.
 //
 // A functor may have, in place of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
 // start and is number i of those that its output is reduced from.
@@ -226,15 +226,38 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const typename F::Acc*
   }
 }
 
+// The kernel for a shape, and how many of its blocks the device runs at a time.
 template <class T, class F, class Sink>
-void launch(const char* op, const T* x, const F& f, const Sink& sink, const ReduceShape& g, const ReduceLaunch& l) {
+struct Kernel {
+  using Function = void (*)(const T*, F, Sink, typename F::Acc*, int64_t, ReduceShape);
+  Function function;
+  int64_t resident;
+
+  template <Function f>
+  static Kernel of() {
+    static const int64_t blocks = [] {
+      int each = 0;
+      RUSH_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, kThreads, 0));
+      return int64_t{each} * current_properties().multiProcessorCount;
+    }();
+    return {f, blocks};
+  }
+  static Kernel pick(bool by_columns, bool wide) {
+    constexpr int kLanes = kReduceLanes<T, F>;
+    if (by_columns) return wide ? of<columns_kernel<T, kLanes, F, Sink>>() : of<columns_kernel<T, 1, F, Sink>>();
+    return wide ? of<rows_kernel<T, kLanes, F, Sink>>() : of<rows_kernel<T, 1, F, Sink>>();
+  }
+};
+
+template <class T, class F, class Sink>
+void launch(const char* op, const T* x, const F& f, const Sink& sink, const ReduceShape& g) {
   using Acc = typename F::Acc;
-  constexpr int kLanes = kReduceLanes<T, F>;
+  ReduceLaunch l(g, x, sizeof(T), kReduceLanes<T, F>);
+  const auto kernel = Kernel<T, F, Sink>::pick(g.by_columns, l.lanes > 1);
+  l.cut(g, kernel.resident);
   const Scratch scratch(l.pieces > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.pieces) * sizeof(Acc) : 0);
   Acc* partials = l.pieces > 1 ? scratch.as<Acc>() : nullptr;
-  const auto kernel = g.by_columns ? (l.lanes > 1 ? columns_kernel<T, kLanes, F, Sink> : columns_kernel<T, 1, F, Sink>)
-                                   : (l.lanes > 1 ? rows_kernel<T, kLanes, F, Sink> : rows_kernel<T, 1, F, Sink>);
-  kernel<<<l.grid, l.block, 0, current_stream()>>>(x, f, sink, partials, l.piece, g);
+  kernel.function<<<l.grid, l.block, 0, current_stream()>>>(x, f, sink, partials, l.piece, g);
   RUSH_CUDA_LAUNCHED(op);
   if (!partials) return;
   finish_kernel<F, Sink><<<l.finish_grid, l.finish_block, 0, current_stream()>>>(partials, f, sink, l.pieces, g);
@@ -258,7 +281,7 @@ template <class T, class F, class Sink>
 void reduce_dims(const char* op, const T* x, const F& f, const Sink& sink, const ReduceDims& dims) {
   const ReduceShape shape(op, dims);
   if (shape.kept.count * shape.columns == 0) return;
-  reduce::launch(op, x, f, sink, shape, ReduceLaunch(shape, x, sizeof(T), kReduceLanes<T, F>));
+  reduce::launch(op, x, f, sink, shape);
 }
 
 // Reduces `dims` of `input` into the row-major `output`, whose reduced dimensions have size one.

@@ -88,7 +88,7 @@ ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
 
 ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t element_size, int wide) {
   lanes = is_vectorised(g, data, element_size, wide) ? wide : 1;
-  int64_t across = 1, blocks = 1;
+  int64_t across = 1;
   if (g.by_columns) {
     // 32 threads read 512 bytes of a row.
     across = std::min<int64_t>(32, power_of_two_at_least((g.columns + lanes - 1) / lanes));
@@ -102,26 +102,32 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
     blocks = (g.kept.count + kThreads / across - 1) / (kThreads / across);
   }
   block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
-  // Below this many elements a piece is not worth its threads.
-  cut(g, blocks, g.by_columns ? kThreads / across * 8 : across * lanes * 8);
-  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));
-
-  const int64_t outputs = g.kept.count * g.columns;
-  const int64_t finishing = std::min(kThreads, power_of_two_at_least(pieces));
-  finish_block = dim3(static_cast<unsigned>(finishing), static_cast<unsigned>(kThreads / finishing));
-  finish_grid = dim3(static_cast<unsigned>(std::min(kMaxBlocks, (outputs * finishing + kThreads - 1) / kThreads)));
 }
 
-// Whole waves of blocks: the kernels' registers let 2, 3, 4 or 6 blocks run on a multiprocessor at a time, all of which
-// divide 12. Of a number a little beyond a multiple the last few would run alone.
-void ReduceLaunch::cut(const ReduceShape& g, int64_t blocks, int64_t least) {
-  const int64_t wanted = static_cast<int64_t>(current_properties().multiProcessorCount) * 12;
+// The fewest pieces that fill three quarters of the waves which they make: of a number of blocks a little beyond a
+// multiple of those that run at a time, the last would run alone; and every piece costs its start and its end.
+void ReduceLaunch::cut(const ReduceShape& g, int64_t resident) {
+  // Below this many elements a piece is not worth its threads.
+  const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
   const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
-  if (blocks * 2 <= wanted) pieces = std::min(most, wanted / blocks);
+  double fullest = 0;
+  for (int64_t waves = 1; waves <= 4 && fullest < 0.75; ++waves) {
+    const int64_t fitting = std::min(most, resident * waves / blocks);
+    const double filled = static_cast<double>(fitting * blocks) / static_cast<double>(resident * waves);
+    if (filled <= fullest) continue;
+    fullest = filled;
+    pieces = fitting;
+  }
   piece = (g.reduced.count + pieces - 1) / pieces;
   // Pieces of whole vectors.
   piece = (piece + lanes - 1) / lanes * lanes;
   pieces = piece == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + piece - 1) / piece);
+
+  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));
+  const int64_t outputs = g.kept.count * g.columns;
+  const int64_t finishing = std::min(kThreads, power_of_two_at_least(pieces));
+  finish_block = dim3(static_cast<unsigned>(finishing), static_cast<unsigned>(kThreads / finishing));
+  finish_grid = dim3(static_cast<unsigned>(std::min(kMaxBlocks, (outputs * finishing + kThreads - 1) / kThreads)));
 }
 
 }  // namespace rush::cuda

@@ -25,15 +25,18 @@ struct ReduceShape {
 };
 
 struct ReduceLaunch {
-  // `lanes`: how many elements a 16-byte access has, or 1 for no wide accesses.
+  // `lanes`: how many elements a 16-byte access has, or 1 for no wide accesses. Fixes how threads lie in a block.
   ReduceLaunch(const ReduceShape& shape, const void* data, int64_t element_size, int lanes);
+  // Cuts the outputs into pieces, and fixes the grids, for a kernel of which the device runs `resident` blocks at a
+  // time.
+  void cut(const ReduceShape& shape, int64_t resident);
 
   dim3 grid, block, finish_grid, finish_block;
   int lanes;
   int64_t pieces = 1, piece;  // how many pieces an output is cut into, and their elements
 
  private:
-  void cut(const ReduceShape& shape, int64_t blocks, int64_t least);
+  int64_t blocks = 1;  // for all outputs in one piece each
 };
 
 }  // namespace rush::cuda
