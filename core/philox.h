@@ -21,17 +21,18 @@ namespace rush {
 // A generator's state is (seed, offset). A kernel first reserves a band of offsets (GeneratorImpl::reserve, core/
 // generator.h), always in whole blocks, then reads it in one of two ways:
 //
-//   1. k words per element, k = 1, 2 or 4. Element i takes the words k*i, ..., k*i + k - 1, where word w is lane w % 4
-//   of
-//      subsequence w / 4 at the reserved offset. A GPU thread computes one block for 4 / k neighbouring elements and
-//      nothing is wasted. One reservation of 4 words serves a tensor of any size:
+//   1. k words per element, k = 1/2, 1 or 2. Element i takes the words k*i, ..., k*i + k - 1, where word w is lane
+//      w % 4 of subsequence w / 4 at the reserved offset. A GPU thread computes one block for 4 / k neighbouring
+//      elements and nothing is wasted. One reservation of 4 words serves a tensor of any size:
 //          uniform, bernoulli, dropout, integers below 2^32   k = 1: the element's word
-//          normal, float and narrower                         k = 1: elements 2j and 2j + 1 share box_muller(word 2j,
+//          normal, float                                      k = 1: elements 2j and 2j + 1 share box_muller(word 2j,
 //                                                             word 2j + 1), the sine going to the even one
+//          normal, Half and BFloat16                          k = 1/2: likewise by word j and its multiple, see Note
+//                                                             [Normal numbers of 16 bits]
 //          uniform, double, and integers of 64 bits           k = 2: the first word is the upper half
 //          normal, double                                     k = 2: elements 2j and 2j + 1 share box_muller of the
 //                                                             block j, the sine going to the even one
-//      Half and BFloat16 draw as float does and then round or truncate, see uniform_real.
+//      Other distributions of Half and BFloat16 draw as float does and then round or truncate, see uniform_real.
 //   2. As many words as a rejection method asks for. Element i walks along subsequence i from the reserved offset on
 //      (philox_sequence). The kernel reserves a bound on the words that one element takes and stops there.
 //

@@ -105,13 +105,14 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
 }
 
 // The fewest pieces that fill three quarters of the waves which they make: of a number of blocks a little beyond a
-// multiple of those that run at a time, the last would run alone; and every piece costs its start and its end.
+// multiple of those that run at a time, the last would run alone; and every piece costs its start and its end. Pieces
+// of rows cost little, and several waves of them even out how fast multiprocessors are.
 void ReduceLaunch::cut(const ReduceShape& g, int64_t resident) {
   // Below this many elements a piece is not worth its threads.
   const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
   const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
   double fullest = 0;
-  for (int64_t waves = 1; waves <= 4 && fullest < 0.75; ++waves) {
+  for (int64_t waves = g.by_columns ? 1 : 3; waves <= 4 && fullest < 0.75; ++waves) {
     const int64_t fitting = std::min(most, resident * waves / blocks);
     const double filled = static_cast<double>(fitting * blocks) / static_cast<double>(resident * waves);
     if (filled <= fullest) continue;
