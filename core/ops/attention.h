@@ -37,7 +37,7 @@ inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& ke
 // Note [Back ends of attention]
 // A call takes the first of these that is switched on (globalContext().setSDPUse...) and does not refuse it:
 //   on CUDA    cudnn_attention       cuDNN's fused attention, for 16-bit tensors: flash attention on tensor cores
-//              efficient_attention   our own tiled kernel in float32, for float32 tensors and what cuDNN refuses
+//              efficient_attention   our own tiled kernels, for float32 tensors and what cuDNN refuses
 //              math                  operators, one after the other
 //   elsewhere  flash_attention       our own tiled kernel
 //              math

@@ -1,7 +1,7 @@
 // Attention by tiles: see Note [Attention by tiles on the GPU].
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/dnn/attention.h"
-#include "backends/cuda/kernels/attention_tile.h"
+#include "backends/cuda/kernels/attention_mma.h"
 #include "backends/cuda/kernels/hidden_rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "core/ops/copy.h"
@@ -41,9 +41,9 @@ __device__ float take_scores(float (&scores)[4], float& largest, float& total) {
   return shrink;
 }
 
-template <int kWidth, class T>
+template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    attention_kernel(const __grid_constant__ TiledAttention<T> a, const HeadRows<T> out, float* logsumexp) {
+    attention_kernel(const __grid_constant__ TiledAttention<float> a, const HeadRows<float> out, float* logsumexp) {
   extern __shared__ float4 shared[];
   float* query = reinterpret_cast<float*>(shared);
   float* tile = query + kTileNumbers<kWidth>;  // of keys, then of values
@@ -107,22 +107,16 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   }
 }
 
-struct ForwardLoop {
-  template <class T>
-  static void run(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
-    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
-    const TiledAttention<T> a(p, q, k, v);
-    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, out, logsumexp); });
-  }
-
- private:
-  template <int kWidth, class T>
-  static void launch(const TiledAttention<T>& a, const Tensor& out, const Tensor& logsumexp) {
-    launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth, T>, tile_bytes<kWidth>(kForwardTiles),
-                 tile_items(a.batches * a.heads, a.queries), a, HeadRows<T>(out),
+void tiled_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
+  const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+  const TiledAttention<float> a(p, q, k, v);
+  with_tile_width(q, v, [&](auto width) {
+    constexpr int kWidth = decltype(width)::value;
+    launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth>, tile_bytes<kWidth>(kForwardTiles),
+                 kTileThreads, tile_items(a.batches * a.heads, a.queries), a, HeadRows<float>(out),
                  logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
-  }
-};
+  });
+}
 
 void check_efficient(const char* op, const AttentionProblem& p, bool with_gradient) {
   const char* why = nullptr;
@@ -131,9 +125,9 @@ void check_efficient(const char* op, const AttentionProblem& p, bool with_gradie
 }
 
 void efficient_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
-  const char* op = kernels::efficient_attention.name();
-  check_efficient(op, p, false);
-  pick<ForwardLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(), op)(out, logsumexp, p);
+  check_efficient(kernels::efficient_attention.name(), p, false);
+  if (p.query.scalar_type() == kFloat32) return tiled_attention(out, logsumexp, p);
+  mma_attention(out, logsumexp, p);
 }
 
 void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
@@ -144,11 +138,16 @@ void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, co
 
 void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gradient) {
   const int64_t width = std::max(p.query.size(3), p.value.size(3));
-  const int tiles = with_gradient ? kBackwardTiles : kForwardTiles;
-  const int bytes =
-      with_tile_width(p.query, p.value, [&](auto wide) { return tile_bytes<decltype(wide)::value>(tiles); });
+  const bool in_float32 = p.query.scalar_type() == kFloat32;
+  const int bytes = with_tile_width(p.query, p.value, [&](auto wide) {
+    constexpr int kWidth = decltype(wide)::value;
+    if (!in_float32) return with_gradient ? kMmaBackwardBytes<kWidth> : kMmaForwardBytes<kWidth>;
+    return tile_bytes<kWidth>(with_gradient ? kBackwardTiles : kForwardTiles);
+  });
   if (p.query.scalar_type() == kFloat64) {
     why = "computes in float32";
+  } else if (!in_float32 && current_properties().major < 8) {
+    why = "needs a GPU of compute capability 8.0 for 16 bits";
   } else if (width > kWidestHead || p.query.size(3) == 0) {
     why = "has heads of 1 to 256 numbers only";
   } else if (static_cast<size_t>(bytes) > current_properties().sharedMemPerBlockOptin) {

@@ -10,13 +10,6 @@ namespace rush::cuda {
 
 namespace {
 
-template <class T>
-struct TiledGradient {
-  HeadRows<const T> grad;  // of out
-  const float* logsumexp;  // (B, H, L)
-  const float* along;      // (B, H, L): the sums of grad * out
-};
-
 // One warp a row.
 template <class T>
 __global__ void __launch_bounds__(kThreads) along_kernel(const HeadRows<const T> grad, const HeadRows<const T> out,
@@ -41,10 +34,10 @@ __device__ float weight_of(float score, float logsumexp) {
   return score == -INFINITY || logsumexp == -INFINITY ? 0.0f : exp2f(score - logsumexp * kLog2E);
 }
 
-template <int kWidth, class T>
+template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    query_gradient_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
-                          const HeadRows<T> grad_query) {
+    query_gradient_kernel(const __grid_constant__ TiledAttention<float> a,
+                          const __grid_constant__ TiledGradient<float> g, const HeadRows<float> grad_query) {
   extern __shared__ float4 shared[];
   float* query = reinterpret_cast<float*>(shared);
   float* grad = query + kTileNumbers<kWidth>;
@@ -99,10 +92,10 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
 }
 
 // Rows are keys here, and columns queries, of all heads that share them.
-template <int kWidth, class T>
+template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    key_gradient_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
-                        const HeadRows<T> grad_key, const HeadRows<T> grad_value) {
+    key_gradient_kernel(const __grid_constant__ TiledAttention<float> a, const __grid_constant__ TiledGradient<float> g,
+                        const HeadRows<float> grad_key, const HeadRows<float> grad_value) {
   extern __shared__ float4 shared[];
   float* key = reinterpret_cast<float*>(shared);
   float* value = key + kTileNumbers<kWidth>;
@@ -124,7 +117,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
       const int64_t line = (at.batch * a.heads + head) * a.queries;
       // Queries before the first of these keys see none of them.
       for (int64_t q = a.causal ? at.first : 0; q < a.queries; q += kTile) {
-        const T* grad_rows = g.grad.row(at.batch, head, q);
+        const float* grad_rows = g.grad.row(at.batch, head, q);
         __syncthreads();  // the last tile's product is done
         load_tile<true, kWidth>(tile, grad_rows, g.grad, a.queries - q);
         __syncthreads();
@@ -168,49 +161,46 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   }
 }
 
-struct BackwardLoop {
+struct AlongLoop {
   template <class T>
-  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out, const Tensor& logsumexp,
-                  const AttentionProblem& p) {
-    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
-    const Tensor g = with_dense_rows(grad), o = with_dense_rows(out);
-    const TiledAttention<T> a(p, q, k, v);
-    const int64_t rows = logsumexp.numel();
-    const Scratch along(static_cast<size_t>(rows) * sizeof(float));
-    if (rows > 0) {
-      constexpr int64_t kRows = kThreads / 32;
-      along_kernel<<<tile_grid((rows + kRows - 1) / kRows), kThreads, 0, current_stream()>>>(
-          HeadRows<const T>(g), HeadRows<const T>(o), along.as<float>(), rows, a.heads, a.queries);
-      RUSH_CUDA_LAUNCHED(kernels::efficient_attention_backward.name());
-    }
-    const Tensor sums = native::contiguous(logsumexp);
-    const TiledGradient<T> gradient{HeadRows<const T>(g), sums.data_ptr<float>(), along.as<float>()};
-    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
-  }
-
- private:
-  template <int kWidth, class T>
-  static void launch(const TiledAttention<T>& a, const TiledGradient<T>& g, const std::array<Tensor, 3>& grads) {
-    const char* op = kernels::efficient_attention_backward.name();
-    constexpr int kBytes = tile_bytes<kWidth>(kBackwardTiles);
-    const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
-    if (grads[0].defined()) {
-      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, tile_items(a.batches * a.heads, a.queries), a, g,
-                   rows_of(grads[0]));
-    }
-    if (grads[1].defined() || grads[2].defined()) {
-      launch_tiles(op, key_gradient_kernel<kWidth, T>, kBytes, tile_items(a.batches * (a.heads / a.sharing), a.keys), a,
-                   g, rows_of(grads[1]), rows_of(grads[2]));
-    }
+  static void run(const Tensor& grad, const Tensor& out, float* along) {
+    const int64_t heads = grad.size(1), length = grad.size(2), rows = grad.size(0) * heads * length;
+    if (rows == 0) return;
+    constexpr int64_t kRows = kThreads / 32;
+    along_kernel<<<tile_grid((rows + kRows - 1) / kRows), kThreads, 0, current_stream()>>>(
+        HeadRows<const T>(grad), HeadRows<const T>(out), along, rows, heads, length);
+    RUSH_CUDA_LAUNCHED(kernels::efficient_attention_backward.name());
   }
 };
+
+template <int kWidth>
+void launch(const TiledAttention<float>& a, const TiledGradient<float>& g, const std::array<Tensor, 3>& grads) {
+  const char* op = kernels::efficient_attention_backward.name();
+  constexpr int kBytes = tile_bytes<kWidth>(kBackwardTiles);
+  const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<float>(t) : HeadRows<float>(); };
+  if (grads[0].defined()) {
+    launch_tiles(op, query_gradient_kernel<kWidth>, kBytes, kTileThreads, tile_items(a.batches * a.heads, a.queries), a,
+                 g, rows_of(grads[0]));
+  }
+  if (grads[1].defined() || grads[2].defined()) {
+    launch_tiles(op, key_gradient_kernel<kWidth>, kBytes, kTileThreads,
+                 tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g, rows_of(grads[1]), rows_of(grads[2]));
+  }
+}
 
 }  // namespace
 
 void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
                                   const Tensor& logsumexp, const AttentionProblem& p) {
-  pick<BackwardLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(),
-                     kernels::efficient_attention_backward.name())(grads, grad, out, logsumexp, p);
+  const Tensor g = with_dense_rows(grad), o = with_dense_rows(out), sums = native::contiguous(logsumexp);
+  const Scratch along(static_cast<size_t>(sums.numel()) * sizeof(float));
+  pick<AlongLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(),
+                  kernels::efficient_attention_backward.name())(g, o, along.as<float>());
+  if (p.query.scalar_type() != kFloat32) return mma_attention_backward(grads, g, sums, along.as<float>(), p);
+  const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+  const TiledAttention<float> a(p, q, k, v);
+  const TiledGradient<float> gradient{HeadRows<const float>(g), sums.data_ptr<float>(), along.as<float>()};
+  with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
 }
 
 }  // namespace rush::cuda

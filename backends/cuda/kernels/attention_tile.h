@@ -13,8 +13,9 @@ namespace rush::cuda {
 // come in, and the gradient computes the weights again from logsumexp. No sum is shared between blocks, so the same
 // call gives the same bits.
 //
-// Everything is computed in float32. A tile lies in shared memory as lines of kWidth + 4 numbers, zero where there are
-// none: the 4 spread neighbouring lines over all banks. A thread has the rows 4 y to 4 y + 3 and the columns 4 x to 4 x
+// These kernels are for float32; those of 16 bits use tensor cores (Note [Attention on tensor cores]). A tile lies in
+// shared memory as lines of kWidth + 4 numbers, zero where there are none: the 4 spread neighbouring lines over all
+// banks. A thread has the rows 4 y to 4 y + 3 and the columns 4 x to 4 x
 // + 3 of 64 x 64 scores, x and y below 16; so that threads read lines side by side, the columns' tile is spread: column
 // c lies in line c % 4 * 16 + c / 4, called its position. Weights are stored by position, too, so their product with
 // such a tile needs no order.
@@ -73,6 +74,8 @@ struct HeadRows {
 // What all kernels are told.
 template <class T>
 struct TiledAttention {
+  static constexpr float kLog2E = 1.44269504f;
+
   HeadRows<const T> query, key, value;
   const T* bias;  // null: none
   int64_t bias_strides[4];
@@ -106,10 +109,13 @@ struct TiledAttention {
 
   // How many keys a query sees.
   __device__ int64_t visible(int64_t i) const { return causal && i + 1 < keys ? i + 1 : keys; }
+  // Whether kTile queries from i on see kTile keys from k on, all of which exist, and nothing is added to their scores.
+  __device__ bool all_visible(int64_t i, int64_t k) const {
+    return !bias && i + kTile <= queries && k + kTile <= visible(i);
+  }
   // The score of a query and a key in units of ln 2, for 2^x is what the hardware computes. -inf where the key is
   // hidden from the query or either does not exist.
   __device__ float score(float product, int64_t batch, int64_t head, int64_t i, int64_t k) const {
-    constexpr float kLog2E = 1.44269504f;
     if (i >= queries || k >= visible(i)) return -INFINITY;
     float s = product * scale;
     if (bias) {
@@ -155,24 +161,22 @@ __device__ inline int tile_x() { return threadIdx.x % 16; }
 __device__ inline int tile_y() { return threadIdx.x / 16; }
 
 // `rows` rows from `from` on into shared memory; lines and numbers beyond are zero.
-template <bool spread, int kWidth, class T>
-__device__ void load_tile(float* tile, const T* from, const HeadRows<const T>& of, int64_t rows) {
+template <bool spread, int kWidth>
+__device__ void load_tile(float* tile, const float* from, const HeadRows<const float>& of, int64_t rows) {
   constexpr int kFours = kWidth / 4;
 #pragma unroll 4
   for (int four = threadIdx.x; four < kTile * kFours; four += kTileThreads) {
     const int r = four / kFours, c = four % kFours * 4;
     float4 numbers = {0, 0, 0, 0};
     if (r < rows && c < of.width) {
-      const T* at = from + r * of.strides[2] + c;
+      const float* at = from + r * of.strides[2] + c;
       if (of.by_four) {
-        const auto lanes = *reinterpret_cast<const Lanes<T, 4>*>(at);
-        numbers = {static_cast<float>(lanes.lane[0]), static_cast<float>(lanes.lane[1]),
-                   static_cast<float>(lanes.lane[2]), static_cast<float>(lanes.lane[3])};
+        numbers = *reinterpret_cast<const float4*>(at);
       } else {
-        numbers.x = static_cast<float>(at[0]);
-        if (c + 1 < of.width) numbers.y = static_cast<float>(at[1]);
-        if (c + 2 < of.width) numbers.z = static_cast<float>(at[2]);
-        if (c + 3 < of.width) numbers.w = static_cast<float>(at[3]);
+        numbers.x = at[0];
+        if (c + 1 < of.width) numbers.y = at[1];
+        if (c + 2 < of.width) numbers.z = at[2];
+        if (c + 3 < of.width) numbers.w = at[3];
       }
     }
     const int line = spread ? r % 4 * 16 + r / 4 : r;
@@ -270,8 +274,8 @@ __device__ void add_product(RowSums<kWidth>& sums, const float* weights, const f
 }
 
 // factor[i] * sums[i] into the rows from `to` on, of which there are `rows`.
-template <int kWidth, class T>
-__device__ void store_rows(T* to, const HeadRows<T>& of, int64_t rows, const RowSums<kWidth>& sums,
+template <int kWidth>
+__device__ void store_rows(float* to, const HeadRows<float>& of, int64_t rows, const RowSums<kWidth>& sums,
                            const float (&factor)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -280,18 +284,17 @@ __device__ void store_rows(T* to, const HeadRows<T>& of, int64_t rows, const Row
 #pragma unroll
     for (int g = 0; g < kWidth / 64; ++g) {
       const int c = 64 * g + 4 * tile_x();
-      T* at = to + r * of.strides[2] + c;
-      Lanes<T, 4> lanes;
-#pragma unroll
-      for (int l = 0; l < 4; ++l) lanes.lane[l] = static_cast<T>(sums[i][4 * g + l] * factor[i]);
+      float* at = to + r * of.strides[2] + c;
+      const float4 four = {sums[i][4 * g] * factor[i], sums[i][4 * g + 1] * factor[i], sums[i][4 * g + 2] * factor[i],
+                           sums[i][4 * g + 3] * factor[i]};
       if (of.by_four) {
-        if (c < of.width) *reinterpret_cast<Lanes<T, 4>*>(at) = lanes;
+        if (c < of.width) *reinterpret_cast<float4*>(at) = four;
         continue;
       }
-#pragma unroll
-      for (int l = 0; l < 4; ++l) {
-        if (c + l < of.width) at[l] = lanes.lane[l];
-      }
+      if (c < of.width) at[0] = four.x;
+      if (c + 1 < of.width) at[1] = four.y;
+      if (c + 2 < of.width) at[2] = four.z;
+      if (c + 3 < of.width) at[3] = four.w;
     }
   }
 }
@@ -312,16 +315,31 @@ inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min
 
 // Lets a kernel have that much shared memory, and launches it over the items.
 template <class... Parameters, class... Arguments>
-void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int64_t items, Arguments... arguments) {
+void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int threads, int64_t items,
+                  Arguments... arguments) {
   if (items == 0) return;
   RUSH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  kernel<<<tile_grid(items), kTileThreads, static_cast<size_t>(bytes), current_stream()>>>(arguments...);
+  kernel<<<tile_grid(items), threads, static_cast<size_t>(bytes), current_stream()>>>(arguments...);
   RUSH_CUDA_LAUNCHED(op);
 }
+
+// What the kernels of the gradient are told besides.
+template <class T>
+struct TiledGradient {
+  HeadRows<const T> grad;  // of out
+  const float* logsumexp;  // (B, H, L)
+  const float* along;      // (B, H, L): the sums of grad * out
+};
 
 // kernels::efficient_attention_backward.
 void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
                                   const Tensor& logsumexp, const AttentionProblem& problem);
+
+// For numbers of 16 bits: Note [Attention on tensor cores]. The gradient is told what TiledGradient holds; grad's rows
+// have no gaps, and logsumexp is contiguous.
+void mma_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& problem);
+void mma_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp,
+                            const float* along, const AttentionProblem& problem);
 
 // The tensor itself where the numbers of a row lie side by side, else a copy.
 Tensor with_dense_rows(const Tensor& t);

@@ -2,6 +2,7 @@
 #pragma once
 #include "backends/cuda/kernels/box_muller.h"
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/pack.h"
 #include "backends/functors/random.h"
 #include "core/philox.h"
 
@@ -19,16 +20,11 @@ bool can_store(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % (kElements * sizeof(T)) == 0;
 }
 
-// Two numbers as elements of type T. Of 16 bits one instruction makes both.
+// Two numbers as elements of type T.
 template <class T, class M>
 __device__ Lanes<T, 2> rounded_pair(M a, M b) {
   if constexpr (sizeof(T) == 2) {
-    uint32_t both;
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));
-    } else {
-      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));
-    }
+    const uint32_t both = pack<T>(a, b);
     return {T::from_bits(static_cast<uint16_t>(both)), T::from_bits(static_cast<uint16_t>(both >> 16))};
   } else {
     return {static_cast<T>(a), static_cast<T>(b)};

@@ -1,0 +1,193 @@
+// The gradient of attention on tensor cores: see Note [Attention on tensor cores], and attention_backward.cu for what
+// is computed.
+#include "backends/cuda/kernels/attention_mma.h"
+#include "backends/cuda/kernels/pick.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// What a row's weights are 2 to the power of scores less. In a row that sees no key they are 0.
+__device__ float level_of(float logsumexp) {
+  return logsumexp == -INFINITY ? INFINITY : logsumexp * TiledAttention<float>::kLog2E;
+}
+
+template <int kWidth, class T>
+__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
+    query_gradient_mma_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
+                              const HeadRows<T> grad_query) {
+  extern __shared__ float4 shared[];
+  T* query = reinterpret_cast<T*>(shared);
+  T* grad = query + kMmaNumbers<kWidth>;
+  T* columns = grad + kMmaNumbers<kWidth>;
+  const PhiloxState random = a.random_state();
+  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const TileOf at(item, a.heads, a.queries, a.causal);
+    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first, head = at.batch * a.heads + at.head;
+    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
+    fetch_lines<kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, rows);
+    float level[2], along[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int r = mma_row() + 8 * h;
+      level[h] = r < rows ? level_of(g.logsumexp[head * a.queries + at.first + r]) : INFINITY;
+      along[h] = r < rows ? g.along[head * a.queries + at.first + r] : 0.0f;
+    }
+    MmaSums<kWidth> sums;
+    clear(sums);
+    const auto fetch = [&](int buffer, int64_t k) {
+      T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
+      fetch_lines<kWidth>(key, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
+      fetch_lines<kWidth>(key + kMmaNumbers<kWidth>, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
+    };
+    const auto work = [&](int buffer, int64_t k) {
+      const T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
+      Fragments part, slope;
+      multiply_lines<kWidth>(part, query, key, a.query.width);
+      take_products<false>(part, a, at.batch, at.head, at.first, k);
+      multiply_lines<kWidth>(slope, grad, key + kMmaNumbers<kWidth>, a.value.width);
+      if (a.seed) drop_weights(slope, kept_weights<false>(a, random, head, at.first, k), a.kept_scale);
+#pragma unroll
+      for (int j = 0; j < kTile / 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          slope[j][e] = power_of_two(part[j][e] - level[e / 2]) * (slope[j][e] - along[e / 2]);
+      }
+      add_lines<kWidth>(sums, slope, key);
+    };
+    walk_columns(0, a.visible(at.first + (rows < kTile ? rows : kTile) - 1), fetch, work);
+    const float scales[2] = {a.scale, a.scale};
+    store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, rows, sums, scales);
+  }
+}
+
+// Rows are keys here, and columns queries, of all heads that share them. One of `kOf` alone where both gradients' sums
+// would not fit the registers.
+enum class GradientOf { Keys, Values, Both };
+
+template <int kWidth, GradientOf kOf, class T>
+__global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
+    key_gradient_mma_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
+                            const HeadRows<T> grad_key, const HeadRows<T> grad_value) {
+  constexpr bool kKeys = kOf != GradientOf::Values, kValues = kOf != GradientOf::Keys;
+  extern __shared__ float4 shared[];
+  T* key = reinterpret_cast<T*>(shared);
+  T* value = key + kMmaNumbers<kWidth>;
+  T* columns = value + kMmaNumbers<kWidth>;
+  float* of_queries = reinterpret_cast<float*>(columns + 4 * kMmaNumbers<kWidth>);  // logsumexp and the sums along
+  const PhiloxState random = a.random_state();
+  const int64_t shared_heads = a.heads / a.sharing;
+  const int64_t items = a.batches * shared_heads * ((a.keys + kTile - 1) / kTile);
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const TileOf at(item, shared_heads, a.keys, false);
+    const int64_t rows = a.keys - at.first;
+    fetch_lines<kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
+    if constexpr (kKeys) fetch_lines<kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    MmaSums<kKeys ? kWidth : 16> key_sums;
+    MmaSums<kValues ? kWidth : 16> value_sums;
+    clear(key_sums);
+    clear(value_sums);
+    for (int64_t head = at.head * a.sharing; head < (at.head + 1) * a.sharing; ++head) {
+      const int64_t all_heads = at.batch * a.heads + head, line = all_heads * a.queries;
+      const auto fetch = [&](int buffer, int64_t q) {
+        T* query = columns + 2 * buffer * kMmaNumbers<kWidth>;
+        fetch_lines<kWidth>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
+        fetch_lines<kWidth>(query + kMmaNumbers<kWidth>, g.grad.row(at.batch, head, q), g.grad, a.queries - q);
+        // A number for each thread: the first half of logsumexp.
+        const float* from = threadIdx.x < kTile ? g.logsumexp : g.along;
+        const int64_t i = q + threadIdx.x % kTile;
+        const bool real = i < a.queries;
+        copy_async<4>(of_queries + 2 * kTile * buffer + threadIdx.x, from + line + (real ? i : 0), real);
+      };
+      const auto work = [&](int buffer, int64_t q) {
+        const T* query = columns + 2 * buffer * kMmaNumbers<kWidth>;
+        const T* grad = query + kMmaNumbers<kWidth>;
+        const float* sums = of_queries + 2 * kTile * buffer + mma_column();
+        Fragments part;
+        multiply_lines<kWidth>(part, key, query, a.query.width);
+        take_products<true>(part, a, at.batch, head, q, at.first);
+#pragma unroll
+        for (int j = 0; j < kTile / 8; ++j) {
+          const float2 of_two = *reinterpret_cast<const float2*>(sums + 8 * j);
+          const float level[2] = {level_of(of_two.x), level_of(of_two.y)};
+#pragma unroll
+          for (int e = 0; e < 4; ++e) part[j][e] = power_of_two(part[j][e] - level[e % 2]);
+        }
+        const uint32_t kept = a.seed ? kept_weights<true>(a, random, all_heads, q, at.first) : 0;
+        if constexpr (kKeys) {
+          Fragments slope;
+          multiply_lines<kWidth>(slope, value, grad, a.value.width);
+          if (a.seed) drop_weights(slope, kept, a.kept_scale);
+#pragma unroll
+          for (int j = 0; j < kTile / 8; ++j) {
+            const float2 along = *reinterpret_cast<const float2*>(sums + kTile + 8 * j);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) slope[j][e] = part[j][e] * (slope[j][e] - (e % 2 ? along.y : along.x));
+          }
+          add_lines<kWidth>(key_sums, slope, query);
+        }
+        if constexpr (kValues) {
+          if (a.seed) drop_weights(part, kept, a.kept_scale);
+          add_lines<kWidth>(value_sums, part, grad);
+        }
+      };
+      // Queries before the first of these keys see none of them.
+      walk_columns(a.causal ? at.first : 0, a.queries, fetch, work);
+    }
+    const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
+    if constexpr (kKeys) {
+      if (grad_key.data) {
+        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
+      }
+    }
+    if constexpr (kValues) {
+      if (grad_value.data) {
+        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
+      }
+    }
+  }
+}
+
+struct MmaBackwardLoop {
+  template <class T>
+  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp, const float* along,
+                  const AttentionProblem& p) {
+    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+    const TiledAttention<T> a(p, q, k, v);
+    const TiledGradient<T> gradient{HeadRows<const T>(grad), logsumexp.data_ptr<float>(), along};
+    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
+  }
+
+ private:
+  template <int kWidth, class T>
+  static void launch(const TiledAttention<T>& a, const TiledGradient<T>& g, const std::array<Tensor, 3>& grads) {
+    const char* op = kernels::efficient_attention_backward.name();
+    const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
+    constexpr int kBytes = kMmaBackwardBytes<kWidth>;
+    if (grads[0].defined()) {
+      launch_tiles(op, query_gradient_mma_kernel<kWidth, T>, kBytes, kMmaThreads,
+                   tile_items(a.batches * a.heads, a.queries), a, g, rows_of(grads[0]));
+    }
+    const auto launch_keys = [&](auto kernel) {
+      launch_tiles(op, kernel, kBytes, kMmaThreads, tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g,
+                   rows_of(grads[1]), rows_of(grads[2]));
+    };
+    if constexpr (kWidth <= 64) {
+      if (grads[1].defined() || grads[2].defined()) launch_keys(key_gradient_mma_kernel<kWidth, GradientOf::Both, T>);
+    } else {
+      if (grads[1].defined()) launch_keys(key_gradient_mma_kernel<kWidth, GradientOf::Keys, T>);
+      if (grads[2].defined()) launch_keys(key_gradient_mma_kernel<kWidth, GradientOf::Values, T>);
+    }
+  }
+};
+
+}  // namespace
+
+void mma_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp,
+                            const float* along, const AttentionProblem& p) {
+  pick<MmaBackwardLoop>(TypeList<Half, BFloat16>(), p.query.scalar_type(),
+                        kernels::efficient_attention_backward.name())(grads, grad, logsumexp, along, p);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,82 @@
+// What tensor cores compute with: fragments of 16-bit matrices that the 32 lanes of a warp hold together.
+#pragma once
+#include "backends/cuda/kernels/pack.h"
+
+namespace rush::cuda {
+
+// Note [Fragments]
+// A warp multiplies a (16, 16) by a (16, 8) matrix and adds to a (16, 8) one of float32, m16n8k16 of the PTX manual
+// ("Matrix Fragments for mma.m16n8k16"). With g = lane / 4 and t = lane % 4, a lane holds
+//   of the sums     rows g and g + 8, columns 2 t and 2 t + 1: [0], [1] and [2], [3]
+//   of the left     rows g and g + 8, columns 2 t, 2 t + 1, and those 8 further: words [0] to [3]
+//   of the right    rows 2 t, 2 t + 1 and those 8 further of column g: two words
+// so that sums, rounded and packed, are a left factor as they lie. Matrices of 8 x 8 come from shared memory four at a
+// time; lane l gives where row l % 8 of matrix l / 8 begins, 16 bytes that have to be aligned.
+
+/// Lane l gets words 2 (l % 4), + 1 of row l / 4 of each matrix.
+template <class T>
+__device__ inline void load_matrices(uint32_t (&words)[4], const T* row) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// The same of their transposes.
+template <class T>
+__device__ inline void load_transposed(uint32_t (&words)[4], const T* row) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// Begins to copy 4 or 8 bytes from global to shared memory, both aligned; zeros where `real` is false.
+template <int kBytes>
+__device__ inline void copy_async(void* to, const void* from, bool real) {
+#if __CUDA_ARCH__ >= 800
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(kBytes),
+               "r"(real ? kBytes : 0)
+               : "memory");
+#endif
+}
+
+/// Ends a group of the thread's copies.
+__device__ inline void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits until at most `kGroups` of the thread's groups, the last ones, are on their way.
+template <int kGroups>
+__device__ inline void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+#endif
+}
+
+/// sums += left * right.
+template <class T>
+__device__ inline void multiply_add(float (&sums)[4], const uint32_t (&left)[4], uint32_t right0, uint32_t right1) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
+  }
+#else
+  __trap();  // no such instruction: who launches has asked
+#endif
+}
+
+}  // namespace rush::cuda
