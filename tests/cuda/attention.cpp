@@ -260,7 +260,7 @@ TEST_CASE("cuda: attention drops the same weights forward and backward" * doctes
     for (const auto& [keys, causal] : {std::pair(128, false), {128, true}, {100, true}, {61, false}, {61, true}}) {
       if (backend == SDPBackend::cudnn_attention && keys != 128) continue;
       // Values that are the identity show the weights, dropped ones as zeros.
-      INFO(name(dtype), " ", keys, " keys, causal ", causal);
+      INFO(str(dtype), " ", keys, " keys, causal ", causal);
       const Setup setup{"", 2, 4, 4, keys, keys, 64, keys, causal ? Mask::Causal : Mask::None};
       Inputs reference = inputs_of(setup, dtype);
       reference.v = eye(keys, TensorOptions(kFloat64).device(kCPU)).expand({2, 4, keys, keys}).contiguous();
@@ -287,16 +287,16 @@ TEST_CASE("cuda: attention drops the same weights forward and backward" * doctes
 }
 
 TEST_CASE("cuda: a seed drops the same weights by tiles and by operators" * doctest::skip(!cuda::is_available())) {
-  for (const auto& [dtype, tolerance] : {std::pair(kFloat32, 1e-4), {kFloat16, 5e-3}, {kBFloat16, 3e-2}}) {
+  for (const auto& [dtype, tolerance] : {std::pair(kFloat32, 1e-5), {kFloat16, 4e-3}, {kBFloat16, 3e-2}}) {
     for (const int64_t keys : {64, 61, 3}) {
-      INFO(name(dtype), " ", keys, " keys");
+      INFO(str(dtype), " ", keys, " keys");
       const Inputs gpu = on_gpu(inputs_of({"", 2, 2, 2, 70, keys, 32, 32}, dtype), dtype);
       const auto by = [&](SDPBackend backend) {
         const SDPBackendGuard only{backend};
         manual_seed(11);
         return gpu.attend(0.4).detach().to(kFloat32);
       };
-      CHECK(by(SDPBackend::efficient_attention).allclose(by(SDPBackend::math), tolerance, tolerance / 10));
+      CHECK(by(SDPBackend::efficient_attention).allclose(by(SDPBackend::math), tolerance, tolerance));
     }
   }
 }
