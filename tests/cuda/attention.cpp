@@ -38,6 +38,7 @@ const Setup kSetups[] = {
     {"shared heads", 2, 6, 2, 65, 70, 64, 64},
     {"one shared head, causal", 2, 4, 1, 130, 130, 128, 128, Mask::Causal},
     {"narrow heads", 2, 2, 2, 40, 50, 16, 16},
+    {"heads of 20", 2, 2, 2, 40, 50, 20, 12, Mask::Causal, false},
     {"heads of 96", 1, 2, 2, 70, 70, 96, 96, Mask::Causal},
     {"heads of 128", 1, 2, 2, 100, 90, 128, 128},
     {"heads of 256", 1, 2, 2, 70, 70, 256, 256, Mask::None, false},

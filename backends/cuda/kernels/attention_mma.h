@@ -49,22 +49,30 @@ __device__ void clear(float (&sums)[n][4]) {
   }
 }
 
-// Begins to copy `rows` rows from `from` on into shared memory; lines and numbers beyond are zero.
+// Begins to copy `rows` rows from `from` on into shared memory, kEach numbers at a time; lines and numbers beyond are
+// zero.
+template <int kWidth, int kEach, class T>
+__device__ void fetch_lines_by(T* tile, const T* from, const HeadRows<const T>& of, int rows) {
+  constexpr int kPerLine = kWidth / kEach, kLines = kMmaThreads / kPerLine;
+  const int line = threadIdx.x / kPerLine, c = threadIdx.x % kPerLine * kEach;
+  const int real_lines = c < of.width ? rows - line : 0;
+  const T* at = from + line * of.strides[2] + c;
+  T* to = tile + line * kMmaLine<kWidth> + c;
+#pragma unroll
+  for (int l = 0; l < kTile; l += kLines) {
+    copy_async<kEach* static_cast<int>(sizeof(T))>(to + l * kMmaLine<kWidth>, at, l < real_lines);
+    at += kLines * of.strides[2];
+  }
+}
 template <int kWidth, class T>
 __device__ void fetch_lines(T* tile, const T* from, const HeadRows<const T>& of, int64_t rows) {
-  constexpr int kFours = kWidth / 4;
-#pragma unroll 8
-  for (int four = threadIdx.x; four < kTile * kFours; four += kMmaThreads) {
-    const int r = four / kFours, c = four % kFours * 4;
-    T* to = tile + r * kMmaLine<kWidth> + c;
-    const bool real = r < rows && c < of.width;
-    const T* at = real ? from + r * of.strides[2] + c : from;
-    if (of.by_four) {
-      copy_async<8>(to, at, real);
-      continue;
-    }
-#pragma unroll
-    for (int l = 0; l < 4; ++l) to[l] = real && c + l < of.width ? at[l] : T::from_bits(0);
+  const int some = static_cast<int>(rows < kTile ? rows : kTile);
+  if (of.by_eight) return fetch_lines_by<kWidth, 8>(tile, from, of, some);
+  if (of.by_four) return fetch_lines_by<kWidth, 4>(tile, from, of, some);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kTile * kWidth; i += kMmaThreads) {
+    const int line = i / kWidth, c = i % kWidth;
+    tile[line * kMmaLine<kWidth> + c] = line < some && c < of.width ? from[line * of.strides[2] + c] : T::from_bits(0);
   }
 }
 

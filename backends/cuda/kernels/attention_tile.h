@@ -56,18 +56,23 @@ struct HeadRows {
   T* data = nullptr;
   int64_t strides[3] = {};
   int width = 0;
-  bool by_four = false;  // whether four neighbours can be moved at once
+  bool by_four = false, by_eight = false;  // whether so many neighbours can be moved at once
 
   HeadRows() = default;
   explicit HeadRows(const Tensor& t) : data(t.data_ptr<std::remove_const_t<T>>()), width(static_cast<int>(t.size(3))) {
-    by_four = width % 4 == 0 && reinterpret_cast<uintptr_t>(data) % (4 * sizeof(T)) == 0;
-    for (int d = 0; d < 3; ++d) {
-      strides[d] = t.stride(d);
-      by_four = by_four && strides[d] % 4 == 0;
-    }
+    for (int d = 0; d < 3; ++d) strides[d] = t.stride(d);
+    by_four = moves_by(4);
+    by_eight = moves_by(8);
   }
   __device__ T* row(int64_t batch, int64_t head, int64_t i) const {
     return data + batch * strides[0] + head * strides[1] + i * strides[2];
+  }
+
+ private:
+  bool moves_by(int numbers) const {
+    const auto divided = [numbers](int64_t n) { return n % numbers == 0; };
+    return divided(width) && std::all_of(strides, strides + 3, divided) &&
+           reinterpret_cast<uintptr_t>(data) % (numbers * sizeof(T)) == 0;
   }
 };
 

@@ -33,7 +33,8 @@ __device__ inline void load_transposed(uint32_t (&words)[4], const T* row) {
                : "memory");
 }
 
-/// Begins to copy 4 or 8 bytes from global to shared memory, both aligned; zeros where `real` is false.
+/// Begins to copy 4, 8 or 16 bytes from global to shared memory, both aligned; zeros, without reading, where `real` is
+/// false.
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, bool real) {
 #if __CUDA_ARCH__ >= 800

@@ -35,7 +35,7 @@ __device__ Lanes<T, 2> rounded_pair(M a, M b) {
 // of a uint64_t.
 template <class T, int k, class F>
 struct Draw {
-  static constexpr int kElements = 4 / k;
+  static constexpr int kElements = 4 / k, kGroups = 4;
   F f;
   __device__ Lanes<T, kElements> operator()(const PhiloxBlock& words) const {
     Lanes<T, kElements> drawn;
@@ -55,7 +55,7 @@ struct Draw {
 template <class T, class F>
 struct DrawNormal {
   static constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>, kPairs = 4 / kWordsOfPair;
-  static constexpr int kElements = 2 * kPairs;
+  static constexpr int kElements = 2 * kPairs, kGroups = kElements == 4 ? 8 : 4;
   F f;
   __device__ static auto pair(const PhiloxBlock& words, int p) {
     if constexpr (kWordsOfPair == 1) {
@@ -79,45 +79,39 @@ struct DrawNormal {
   }
 };
 
-// A thread draws several groups: the keys of Philox's rounds are worked out once for all. A block's groups differ in
-// their lowest bits only, so that the upper half of a number is one for the block.
-inline constexpr int kGroups = 4;
-static_assert((kThreads * kGroups & (kThreads * kGroups - 1)) == 0);
-
-// out[0, n) = the elements of groups 0, 1, ...; `aligned`: whether those of a group can be written at once.
+// out[0, n) = the elements of groups 0, 1, ...; `aligned`: whether those of a group can be written at once. A thread
+// draws several groups: the keys of Philox's rounds are worked out once for all. A block's groups differ in their
+// lowest bits only, so that the upper half of a number is one for the block.
 template <class T, class Drawer>
 __global__ void __launch_bounds__(kThreads)
     draw_kernel(T* out, int64_t n, Drawer draw, const __grid_constant__ PhiloxState reserved, bool aligned) {
-  constexpr int kElements = Drawer::kElements, kPerBlock = kThreads * kGroups;
+  constexpr int kElements = Drawer::kElements, kGroups = Drawer::kGroups, kPerBlock = kThreads * kGroups;
+  static_assert((kPerBlock & (kPerBlock - 1)) == 0);
   const PhiloxState state = reserved.resolved();
   const int64_t start = static_cast<int64_t>(blockIdx.x) * kPerBlock;
   const bool whole = aligned && (start + kPerBlock) * kElements <= n;  // for all of the block
   PhiloxBlock words[kGroups];
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) words[g] = philox_block(state, start | (threadIdx.x + g * kThreads));
-  Lanes<T, kElements> drawn[kGroups];
-#pragma unroll
-  for (int g = 0; g < kGroups; ++g) drawn[g] = draw(words[g]);
   const int64_t first = (start + threadIdx.x) * kElements;
-  if (whole) {
-    auto* to = reinterpret_cast<Lanes<T, kElements>*>(out + first);
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) to[g * kThreads] = drawn[g];
-    return;
-  }
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
+    const Lanes<T, kElements> drawn = draw(words[g]);
+    const int64_t at = first + g * kThreads * kElements;
+    if (whole) {
+      *reinterpret_cast<Lanes<T, kElements>*>(out + at) = drawn;
+      continue;
+    }
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
-      const int64_t at = first + g * kThreads * kElements + e;
-      if (at < n) out[at] = drawn[g].lane[e];
+      if (at + e < n) out[at + e] = drawn.lane[e];
     }
   }
 }
 
 template <class T, class Drawer>
 void launch_draw(const char* op, const Tensor& out, const PhiloxState& reserved, const Drawer& drawer) {
-  constexpr int64_t kWork = int64_t{kThreads} * kGroups * Drawer::kElements;
+  constexpr int64_t kWork = int64_t{kThreads} * Drawer::kGroups * Drawer::kElements;
   const int64_t n = out.numel();
   if (n == 0) return;
   T* data = out.data_ptr<T>();

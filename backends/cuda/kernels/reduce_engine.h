@@ -254,7 +254,7 @@ void launch(const char* op, const T* x, const F& f, const Sink& sink, const Redu
   using Acc = typename F::Acc;
   ReduceLaunch l(g, x, sizeof(T), kReduceLanes<T, F>);
   const auto kernel = Kernel<T, F, Sink>::pick(g.by_columns, l.lanes > 1);
-  l.cut(g, kernel.resident);
+  l.cut(g, kernel.resident, kUnroll);
   const Scratch scratch(l.pieces > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.pieces) * sizeof(Acc) : 0);
   Acc* partials = l.pieces > 1 ? scratch.as<Acc>() : nullptr;
   kernel.function<<<l.grid, l.block, 0, current_stream()>>>(x, f, sink, partials, l.piece, g);

@@ -107,7 +107,7 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
 // The fewest pieces that fill three quarters of the waves which they make: of a number of blocks a little beyond a
 // multiple of those that run at a time, the last would run alone; and every piece costs its start and its end. Pieces
 // of rows cost little, and several waves of them even out how fast multiprocessors are.
-void ReduceLaunch::cut(const ReduceShape& g, int64_t resident) {
+void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
   // Below this many elements a piece is not worth its threads.
   const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
   const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
@@ -120,8 +120,9 @@ void ReduceLaunch::cut(const ReduceShape& g, int64_t resident) {
     pieces = fitting;
   }
   piece = (g.reduced.count + pieces - 1) / pieces;
-  // Pieces of whole vectors.
-  piece = (piece + lanes - 1) / lanes * lanes;
+  // Pieces of whole rounds of a block, which has `unroll` accesses of each thread in flight.
+  const int64_t round = unroll * (g.by_columns ? block.y : int64_t{block.x} * lanes);
+  piece = (piece + round - 1) / round * round;
   pieces = piece == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + piece - 1) / piece);
 
   grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));

@@ -28,8 +28,8 @@ struct ReduceLaunch {
   // `lanes`: how many elements a 16-byte access has, or 1 for no wide accesses. Fixes how threads lie in a block.
   ReduceLaunch(const ReduceShape& shape, const void* data, int64_t element_size, int lanes);
   // Cuts the outputs into pieces, and fixes the grids, for a kernel of which the device runs `resident` blocks at a
-  // time.
-  void cut(const ReduceShape& shape, int64_t resident);
+  // time, and whose threads have `unroll` accesses in flight.
+  void cut(const ReduceShape& shape, int64_t resident, int unroll);
 
   dim3 grid, block, finish_grid, finish_block;
   int lanes;
