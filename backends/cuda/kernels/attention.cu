@@ -49,12 +49,11 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* tile = query + kTileNumbers<kWidth>;  // of keys, then of values
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, a.heads, a.queries, a.causal);
-    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first;
+    const QueryTile at(item, a);
     __syncthreads();  // the last item's queries are done with
-    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
+    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
     RowSums<kWidth> sums;
     clear<kWidth>(sums);
     float largest[4], total[4];
@@ -63,15 +62,14 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
       largest[i] = -INFINITY;
       total[i] = 0;
     }
-    const int64_t seen = a.visible(at.first + (rows < kTile ? rows : kTile) - 1);
-    for (int64_t k = 0; k < seen; k += kTile) {
+    for (int64_t k = 0; k < at.seen; k += kTile) {
       __syncthreads();  // the last tile's product is done
-      load_tile<true, kWidth>(tile, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
+      load_tile<true, kWidth>(tile, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
       __syncthreads();
       float part[4][4];
       multiply_rows<kWidth>(part, query, tile, a.query.width);
       __syncthreads();
-      load_tile<true, kWidth>(tile, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
+      load_tile<true, kWidth>(tile, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int64_t row = at.first + 4 * tile_y() + i, key = k + 4 * tile_x();
@@ -82,7 +80,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
         for (int c = 0; c < kWidth / 16; ++c) sums[i][c] *= shrink;
         if (a.seed) {
           float factor[4];
-          dropout_factors(a, random, at.batch * a.heads + at.head, row, key, factor);
+          dropout_factors(a, random, at.every_head, row, key, factor);
 #pragma unroll
           for (int j = 0; j < 4; ++j) part[i][j] *= factor[j];
         }
@@ -98,12 +96,11 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
       const float sum = sum_of_row(total[i]);
       factor[i] = sum == 0 ? 0.0f : 1 / sum;
       const int r = 4 * tile_y() + i;
-      if (logsumexp && tile_x() == 0 && r < rows) {
-        logsumexp[(at.batch * a.heads + at.head) * a.queries + at.first + r] =
-            sum == 0 ? -INFINITY : (largest[i] + log2f(sum)) * kLn2;
+      if (logsumexp && tile_x() == 0 && r < at.rows) {
+        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[i] + log2f(sum)) * kLn2;
       }
     }
-    store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, rows, sums, factor);
+    store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
   }
 }
 

@@ -44,38 +44,36 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* tile = grad + kTileNumbers<kWidth>;  // of values, then of keys
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, a.heads, a.queries, a.causal);
-    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first, head = at.batch * a.heads + at.head;
+    const QueryTile at(item, a);
     __syncthreads();  // the last item's tiles are done with
-    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
-    load_tile<false, kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, rows);
+    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    load_tile<false, kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
     float level[4], along[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int r = 4 * tile_y() + i;
-      level[i] = r < rows ? g.logsumexp[head * a.queries + at.first + r] : -INFINITY;
-      along[i] = r < rows ? g.along[head * a.queries + at.first + r] : 0.0f;
+      level[i] = r < at.rows ? g.logsumexp[at.every_head * a.queries + at.first + r] : -INFINITY;
+      along[i] = r < at.rows ? g.along[at.every_head * a.queries + at.first + r] : 0.0f;
     }
     RowSums<kWidth> sums;
     clear<kWidth>(sums);
-    const int64_t seen = a.visible(at.first + (rows < kTile ? rows : kTile) - 1);
-    for (int64_t k = 0; k < seen; k += kTile) {
+    for (int64_t k = 0; k < at.seen; k += kTile) {
       __syncthreads();  // the last tile's product is done
-      load_tile<true, kWidth>(tile, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
+      load_tile<true, kWidth>(tile, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
       __syncthreads();
       float slope[4][4], part[4][4];
       multiply_rows<kWidth>(slope, grad, tile, a.value.width);
       __syncthreads();
-      load_tile<true, kWidth>(tile, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
+      load_tile<true, kWidth>(tile, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
       __syncthreads();
       multiply_rows<kWidth>(part, query, tile, a.query.width);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int64_t row = at.first + 4 * tile_y() + i, key = k + 4 * tile_x();
         float factor[4] = {1, 1, 1, 1};
-        if (a.seed) dropout_factors(a, random, head, row, key, factor);
+        if (a.seed) dropout_factors(a, random, at.every_head, row, key, factor);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           const float weight = weight_of(a.score(part[i][j], at.batch, at.head, row, key + j), level[i]);
@@ -87,7 +85,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
       add_product<kWidth>(sums, weights, tile);
     }
     const float factor[4] = {a.scale, a.scale, a.scale, a.scale};
-    store_rows<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, rows, sums, factor);
+    store_rows<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, factor);
   }
 }
 
@@ -103,7 +101,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
   const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = a.batches * shared_heads * ((a.keys + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const TileOf at(item, shared_heads, a.keys, false);
     const int64_t rows = a.keys - at.first;

@@ -45,21 +45,16 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
   T* query = reinterpret_cast<T*>(shared);
   T* columns = query + kMmaNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, a.heads, a.queries, a.causal);
-    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first, head = at.batch * a.heads + at.head;
-    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
+    const QueryTile at(item, a);
+    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
     MmaSums<kWidth> sums;
     clear(sums);
     float largest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
-    const auto fetch = [&](int buffer, int64_t k) {
-      T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
-      fetch_lines<kWidth>(key, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
-      fetch_lines<kWidth>(key + kMmaNumbers<kWidth>, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
-    };
+    const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
-      const T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
+      const T* key = tiles_of<kWidth>(columns, buffer);
       Fragments part;
       multiply_lines<kWidth>(part, query, key, a.query.width);
       take_products<false>(part, a, at.batch, at.head, at.first, k);
@@ -72,10 +67,10 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
           sums[n][2 * h + 1] *= shrink;
         }
       }
-      if (a.seed) drop_weights(part, kept_weights<false>(a, random, head, at.first, k), a.kept_scale);
+      if (a.seed) drop_weights(part, kept_weights<false>(a, random, at.every_head, at.first, k), a.kept_scale);
       add_lines<kWidth>(sums, part, key + kMmaNumbers<kWidth>);
     };
-    walk_columns(0, a.visible(at.first + (rows < kTile ? rows : kTile) - 1), fetch, work);
+    walk_columns(0, at.seen, fetch, work);
     float factor[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -83,11 +78,11 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
       const float sum = sum_of_four(total[h]);
       factor[h] = sum == 0 ? 0.0f : 1 / sum;
       const int r = mma_row() + 8 * h;
-      if (logsumexp && mma_column() == 0 && r < rows) {
-        logsumexp[head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[h] + log2f(sum)) * kLn2;
+      if (logsumexp && mma_column() == 0 && r < at.rows) {
+        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[h] + log2f(sum)) * kLn2;
       }
     }
-    store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, rows, sums, factor);
+    store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
   }
 }
 

@@ -76,7 +76,21 @@ __device__ void fetch_lines(T* tile, const T* from, const HeadRows<const T>& of,
   }
 }
 
-// Two tiles of columns, one of which is read while the next is on its way: walks from `begin` to `end`. fetch(buffer,
+// A buffer of two tiles, one after the other.
+template <int kWidth, class T>
+__device__ T* tiles_of(T* columns, int buffer) {
+  return columns + 2 * buffer * kMmaNumbers<kWidth>;
+}
+
+// Begins to copy the keys and the values from `k` on that a tile of queries sees.
+template <int kWidth, class T>
+__device__ void fetch_keys(T* columns, int buffer, const TiledAttention<T>& a, const QueryTile& at, int64_t k) {
+  T* key = tiles_of<kWidth>(columns, buffer);
+  fetch_lines<kWidth>(key, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
+  fetch_lines<kWidth>(key + kMmaNumbers<kWidth>, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
+}
+
+// Two buffers of columns, one of which is read while the next is on its way: walks from `begin` to `end`. fetch(buffer,
 // from) begins to copy those from `from` on, and work(buffer, from) reads them. What the caller has begun to copy is
 // there, too.
 template <class Fetch, class Work>
@@ -107,11 +121,11 @@ __device__ void multiply_lines(Fragments& products, const T* a, const T* b, int 
 #pragma unroll 4
   for (int d = 0; d < depth; d += 16) {
     uint32_t left[4];
-    load_matrices(left, rows + d);
+    load_matrices<false>(left, rows + d);
 #pragma unroll
     for (int j = 0; j < kTile / 8; j += 2) {
       uint32_t right[4];
-      load_matrices(right, columns + j * 8 * kLine + d);
+      load_matrices<false>(right, columns + j * 8 * kLine + d);
       multiply_add<T>(products[j], left, right[0], right[1]);
       multiply_add<T>(products[j + 1], left, right[2], right[3]);
     }
@@ -132,7 +146,7 @@ __device__ void add_lines(MmaSums<kWidth>& sums, const Fragments& weights, const
 #pragma unroll
     for (int n = 0; n < kWidth / 8; n += 2) {
       uint32_t right[4];
-      load_transposed(right, lines + 16 * k * kLine + 8 * n);
+      load_matrices<true>(right, lines + 16 * k * kLine + 8 * n);
       multiply_add<T>(sums[n], left, right[0], right[1]);
       multiply_add<T>(sums[n + 1], left, right[2], right[3]);
     }

@@ -21,44 +21,41 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
   T* grad = query + kMmaNumbers<kWidth>;
   T* columns = grad + kMmaNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = a.batches * a.heads * ((a.queries + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, a.heads, a.queries, a.causal);
-    const int64_t shared_head = at.head / a.sharing, rows = a.queries - at.first, head = at.batch * a.heads + at.head;
-    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, rows);
-    fetch_lines<kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, rows);
+    const QueryTile at(item, a);
+    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_lines<kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
     float level[2], along[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int r = mma_row() + 8 * h;
-      level[h] = r < rows ? level_of(g.logsumexp[head * a.queries + at.first + r]) : INFINITY;
-      along[h] = r < rows ? g.along[head * a.queries + at.first + r] : 0.0f;
+      level[h] = r < at.rows ? level_of(g.logsumexp[at.every_head * a.queries + at.first + r]) : INFINITY;
+      along[h] = r < at.rows ? g.along[at.every_head * a.queries + at.first + r] : 0.0f;
     }
     MmaSums<kWidth> sums;
     clear(sums);
-    const auto fetch = [&](int buffer, int64_t k) {
-      T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
-      fetch_lines<kWidth>(key, a.key.row(at.batch, shared_head, k), a.key, a.keys - k);
-      fetch_lines<kWidth>(key + kMmaNumbers<kWidth>, a.value.row(at.batch, shared_head, k), a.value, a.keys - k);
-    };
+    const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
-      const T* key = columns + 2 * buffer * kMmaNumbers<kWidth>;
+      const T* key = tiles_of<kWidth>(columns, buffer);
       Fragments part, slope;
       multiply_lines<kWidth>(part, query, key, a.query.width);
       take_products<false>(part, a, at.batch, at.head, at.first, k);
       multiply_lines<kWidth>(slope, grad, key + kMmaNumbers<kWidth>, a.value.width);
-      if (a.seed) drop_weights(slope, kept_weights<false>(a, random, head, at.first, k), a.kept_scale);
+      if (a.seed) drop_weights(slope, kept_weights<false>(a, random, at.every_head, at.first, k), a.kept_scale);
 #pragma unroll
       for (int j = 0; j < kTile / 8; ++j) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
-          slope[j][e] = power_of_two(part[j][e] - level[e / 2]) * (slope[j][e] - along[e / 2]);
+        for (int e = 0; e < 4; ++e) {
+          const float weight = power_of_two(part[j][e] - level[e / 2]);
+          slope[j][e] = weight * (slope[j][e] - along[e / 2]);
+        }
       }
       add_lines<kWidth>(sums, slope, key);
     };
-    walk_columns(0, a.visible(at.first + (rows < kTile ? rows : kTile) - 1), fetch, work);
+    walk_columns(0, at.seen, fetch, work);
     const float scales[2] = {a.scale, a.scale};
-    store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, rows, sums, scales);
+    store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, scales);
   }
 }
 
@@ -78,7 +75,7 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
   float* of_queries = reinterpret_cast<float*>(columns + 4 * kMmaNumbers<kWidth>);  // logsumexp and the sums along
   const PhiloxState random = a.random_state();
   const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = a.batches * shared_heads * ((a.keys + kTile - 1) / kTile);
+  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const TileOf at(item, shared_heads, a.keys, false);
     const int64_t rows = a.keys - at.first;
@@ -91,7 +88,7 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
     for (int64_t head = at.head * a.sharing; head < (at.head + 1) * a.sharing; ++head) {
       const int64_t all_heads = at.batch * a.heads + head, line = all_heads * a.queries;
       const auto fetch = [&](int buffer, int64_t q) {
-        T* query = columns + 2 * buffer * kMmaNumbers<kWidth>;
+        T* query = tiles_of<kWidth>(columns, buffer);
         fetch_lines<kWidth>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
         fetch_lines<kWidth>(query + kMmaNumbers<kWidth>, g.grad.row(at.batch, head, q), g.grad, a.queries - q);
         // A number for each thread: the first half of logsumexp.
@@ -101,7 +98,7 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
         copy_async<4>(of_queries + 2 * kTile * buffer + threadIdx.x, from + line + (real ? i : 0), real);
       };
       const auto work = [&](int buffer, int64_t q) {
-        const T* query = columns + 2 * buffer * kMmaNumbers<kWidth>;
+        const T* query = tiles_of<kWidth>(columns, buffer);
         const T* grad = query + kMmaNumbers<kWidth>;
         const float* sums = of_queries + 2 * kTile * buffer + mma_column();
         Fragments part;

@@ -304,6 +304,10 @@ __device__ void store_rows(float* to, const HeadRows<float>& of, int64_t rows, c
   }
 }
 
+// How many tiles `length` rows of so many heads make: the items of a launch.
+__host__ __device__ inline int64_t tile_items(int64_t heads, int64_t length) {
+  return heads * ((length + kTile - 1) / kTile);
+}
 // Where a block's work lies: one tile of rows of one head.
 struct TileOf {
   int64_t batch, head, first;
@@ -315,7 +319,20 @@ struct TileOf {
     first = (late_first ? tiles - 1 - tile : tile) * kTile;
   }
 };
-inline int64_t tile_items(int64_t heads, int64_t length) { return heads * ((length + kTile - 1) / kTile); }
+// A tile of queries.
+struct QueryTile : TileOf {
+  int64_t shared_head;  // of keys and values
+  int64_t every_head;   // the head, counted over batches
+  int64_t rows;         // how many queries are left, this tile's and those after it
+  int64_t seen;         // how many keys the tile's queries see
+  template <class T>
+  __device__ QueryTile(int64_t item, const TiledAttention<T>& a)
+      : TileOf(item, a.heads, a.queries, a.causal),
+        shared_head(head / a.sharing),
+        every_head(batch * a.heads + head),
+        rows(a.queries - first),
+        seen(a.visible(first + (rows < kTile ? rows : kTile) - 1)) {}
+};
 inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min<int64_t>(items, 0x7fffffff)); }
 
 // Lets a kernel have that much shared memory, and launches it over the items.

@@ -13,24 +13,21 @@ namespace rush::cuda {
 // so that sums, rounded and packed, are a left factor as they lie. Matrices of 8 x 8 come from shared memory four at a
 // time; lane l gives where row l % 8 of matrix l / 8 begins, 16 bytes that have to be aligned.
 
-/// Lane l gets words 2 (l % 4), + 1 of row l / 4 of each matrix.
-template <class T>
+/// Lane l gets words 2 (l % 4), + 1 of row l / 4 of each matrix, or of its transpose.
+template <bool transposed, class T>
 __device__ inline void load_matrices(uint32_t (&words)[4], const T* row) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address)
-               : "memory");
-}
-
-/// The same of their transposes.
-template <class T>
-__device__ inline void load_transposed(uint32_t (&words)[4], const T* row) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address)
-               : "memory");
+  if constexpr (transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address)
+                 : "memory");
+  }
 }
 
 /// Begins to copy 4, 8 or 16 bytes from global to shared memory, both aligned; zeros, without reading, where `real` is
