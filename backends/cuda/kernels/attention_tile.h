@@ -15,10 +15,9 @@ namespace rush::cuda {
 //
 // These kernels are for float32; those of 16 bits use tensor cores (Note [Attention on tensor cores]). A tile lies in
 // shared memory as lines of kWidth + 4 numbers, zero where there are none: the 4 spread neighbouring lines over all
-// banks. A thread has the rows 4 y to 4 y + 3 and the columns 4 x to 4 x
-// + 3 of 64 x 64 scores, x and y below 16; so that threads read lines side by side, the columns' tile is spread: column
-// c lies in line c % 4 * 16 + c / 4, called its position. Weights are stored by position, too, so their product with
-// such a tile needs no order.
+// banks. A thread has the rows 4 y to 4 y + 3 and the columns 4 x to 4 x + 3 of 64 x 64 scores, x and y below 16; so
+// that threads read lines side by side, the columns' tile is spread: column c lies in line c % 4 * 16 + c / 4, called
+// its position. Weights are stored by position, too, so their product with such a tile needs no order.
 inline constexpr int kTile = 64, kTileThreads = 256;
 inline constexpr int kWeightLine = kTile + 4;
 
