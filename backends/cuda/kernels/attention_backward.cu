@@ -194,7 +194,7 @@ void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tens
   const Scratch along(static_cast<size_t>(sums.numel()) * sizeof(float));
   pick<AlongLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(),
                   kernels::efficient_attention_backward.name())(g, o, along.as<float>());
-  if (p.query.scalar_type() != kFloat32) return mma_attention_backward(grads, g, sums, along.as<float>(), p);
+  return mma_attention_backward(grads, g, sums, along.as<float>(), p);
   const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
   const TiledAttention<float> a(p, q, k, v);
   const TiledGradient<float> gradient{HeadRows<const float>(g), sums.data_ptr<float>(), along.as<float>()};

@@ -18,16 +18,17 @@ __device__ float sum_of_four(float x) {
 
 // Scores of row h become weights relative to its largest score, which may rise; returns what was summed before has to
 // be multiplied by. `total` is this thread's part of the row's sum.
-__device__ float take_scores(Fragments& scores, int h, float& largest, float& total) {
+template <int n>
+__device__ float take_scores(float (&scores)[n][4], int h, float& largest, float& total) {
   float seen = -INFINITY;
 #pragma unroll
-  for (int j = 0; j < kTile / 8; ++j) seen = fmaxf(seen, fmaxf(scores[j][2 * h], scores[j][2 * h + 1]));
+  for (int j = 0; j < n; ++j) seen = fmaxf(seen, fmaxf(scores[j][2 * h], scores[j][2 * h + 1]));
   seen = fmaxf(largest, largest_of_four(seen));
   const float level = seen == -INFINITY ? 0.0f : seen;  // where all keys are hidden weights are 0
   const float shrink = power_of_two(largest - level);
   total *= shrink;
 #pragma unroll
-  for (int j = 0; j < kTile / 8; ++j) {
+  for (int j = 0; j < n; ++j) {
 #pragma unroll
     for (int e = 2 * h; e < 2 * h + 2; ++e) {
       scores[j][e] = power_of_two(scores[j][e] - level);
@@ -39,23 +40,24 @@ __device__ float take_scores(Fragments& scores, int h, float& largest, float& to
 }
 
 template <int kWidth, class T>
-__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
+__global__ void __launch_bounds__(kMmaThreads, MmaTile<kWidth, T>::kBlocks)
     attention_mma_kernel(const __grid_constant__ TiledAttention<T> a, const HeadRows<T> out, float* logsumexp) {
+  using Tile = MmaTile<kWidth, T>;
   extern __shared__ float4 shared[];
   T* query = reinterpret_cast<T*>(shared);
-  T* columns = query + kMmaNumbers<kWidth>;
+  T* columns = query + Tile::kRowNumbers;
   const PhiloxState random = a.random_state();
   const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
-    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
     MmaSums<kWidth> sums;
     clear(sums);
     float largest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
     const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
       const T* key = tiles_of<kWidth>(columns, buffer);
-      Fragments part;
+      typename Tile::Scores part;
       multiply_lines<kWidth>(part, query, key, a.query.width);
       take_products<false>(part, a, at.batch, at.head, at.first, k);
 #pragma unroll
@@ -67,10 +69,11 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
           sums[n][2 * h + 1] *= shrink;
         }
       }
-      if (a.seed) drop_weights(part, kept_weights<false>(a, random, at.every_head, at.first, k), a.kept_scale);
-      add_lines<kWidth>(sums, part, key + kMmaNumbers<kWidth>);
+      if (a.seed)
+        drop_weights(part, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
+      add_lines<kWidth>(sums, part, key + Tile::kColumnNumbers);
     };
-    walk_columns(0, at.seen, fetch, work);
+    walk_columns<Tile::kColumns, Tile::kForwardBuffers>(0, at.seen, fetch, work);
     float factor[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -93,9 +96,9 @@ struct MmaLoop {
     const TiledAttention<T> a(p, q, k, v);
     with_tile_width(q, v, [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
-      launch_tiles(kernels::efficient_attention.name(), attention_mma_kernel<kWidth, T>, kMmaForwardBytes<kWidth>,
-                   kMmaThreads, tile_items(a.batches * a.heads, a.queries), a, HeadRows<T>(out),
-                   logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
+      launch_tiles(kernels::efficient_attention.name(), attention_mma_kernel<kWidth, T>,
+                   MmaTile<kWidth, T>::kForwardBytes, kMmaThreads, tile_items(a.batches * a.heads, a.queries), a,
+                   HeadRows<T>(out), logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
     });
   }
 };
@@ -103,8 +106,8 @@ struct MmaLoop {
 }  // namespace
 
 void mma_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
-  pick<MmaLoop>(TypeList<Half, BFloat16>(), p.query.scalar_type(), kernels::efficient_attention.name())(out, logsumexp,
-                                                                                                        p);
+  pick<MmaLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(), kernels::efficient_attention.name())(
+      out, logsumexp, p);
 }
 
 }  // namespace rush::cuda

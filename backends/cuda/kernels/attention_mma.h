@@ -6,37 +6,40 @@
 namespace rush::cuda {
 
 // Note [Attention on tensor cores]
-// Tiles as in Note [Attention by tiles on the GPU], for numbers of 16 bits: they lie in shared memory as they are, in
-// lines of kWidth + 8, which spreads the eight rows of a matrix over all banks. Four warps have 16 of the block's 64
-// rows each and go over tiles of 64 columns; a warp has its 16 x 64 scores as eight fragments of sums (Note
-// [Fragments]), and rounded to 16 bits they are the left factor of the next product without leaving the registers, as
-// in FlashAttention-2 (Dao, 2023). The gradient of keys and values has keys for its rows, so that its transposed
-// weights lie right, too. Sums and softmax are float32; weights and their slopes are rounded to 16 bits.
+// Tiles as in Note [Attention by tiles on the GPU]: they lie in shared memory as they are, in lines 16 bytes longer
+// than a row, which spreads the eight rows of a matrix over all banks. Four warps have 16 of the block's 64 rows each
+// and go over tiles of 64 columns (32 where memory does not last); a warp has its 16 x 64 scores as eight fragments of
+// sums (Note [Fragments]), and in 16 bits rounded, they are the left factor of the next product without leaving the
+// registers, as in FlashAttention-2 (Dao, 2023). The gradient of keys and values has keys for its rows, so that its
+// transposed weights lie right, too. Sums and softmax are float32; in 16 bits, weights and their slopes are rounded.
 inline constexpr int kMmaThreads = kTile / 16 * 32;
 
-template <int kWidth>
-inline constexpr int kMmaLine = kWidth + 8;
-template <int kWidth>
-inline constexpr int kMmaNumbers = kTile* kMmaLine<kWidth>;
-// A forward pass holds the rows' queries and, twice, a tile of keys and of values: one is read while the next comes. A
-// gradient holds two tiles of rows, and twice two of columns; of queries, two numbers of each, too.
-template <int kWidth>
-inline constexpr int kMmaForwardBytes = 5 * kMmaNumbers<kWidth> * 2;
-template <int kWidth>
-inline constexpr int kMmaBackwardBytes = 6 * kMmaNumbers<kWidth> * 2 + 4 * kTile* static_cast<int>(sizeof(float));
-// Several blocks at a time hide each other's loads, as far as the registers last.
-template <int kWidth>
-inline constexpr int kMmaBlocks = kWidth <= 64    ? 3
-                                  : kWidth <= 128 ? 2
-                                                  : 1;
+template <int kWidth, class T>
+struct MmaTile {
+  static constexpr int kInAccess = 16 / sizeof(T);  // numbers
+  static constexpr int kLine = kWidth + kInAccess;
+  static constexpr int kColumns = kWidth * sizeof(T) <= 512 ? 64 : 32;
+  static constexpr int kRowNumbers = kTile * kLine, kColumnNumbers = kColumns * kLine;
+  // A forward pass holds the rows' queries and, twice, a tile of keys and of values: one is read while the next comes.
+  // A gradient holds two tiles of rows, and twice two of columns, once where memory does not last; of queries, two
+  // numbers of each, too.
+  static constexpr int kForwardBuffers = 2, kBackwardBuffers = kColumns == 64 ? 2 : 1;
+  static constexpr int kForwardBytes =
+      (kRowNumbers + 2 * kForwardBuffers * kColumnNumbers) * static_cast<int>(sizeof(T));
+  static constexpr int kBackwardBytes =
+      (2 * kRowNumbers + 2 * kBackwardBuffers * kColumnNumbers) * static_cast<int>(sizeof(T)) +
+      2 * kBackwardBuffers * kColumns * static_cast<int>(sizeof(float));
+  // Several blocks at a time hide each other's loads, as far as registers and memory last.
+  static constexpr int kBlocks = kWidth * sizeof(T) <= 128 ? 3 : kWidth * sizeof(T) <= 256 ? 2 : 1;
+  // [j][2 h + e]: row mma_row() + 8 h, column 8 j + mma_column() + e.
+  using Scores = float[kColumns / 8][4];
+};
 
 __device__ inline int mma_lane() { return threadIdx.x % 32; }
 // The first of the thread's two rows of a tile, the other is 8 further; and the first of its columns of a fragment.
 __device__ inline int mma_row() { return threadIdx.x / 32 * 16 + mma_lane() / 4; }
 __device__ inline int mma_column() { return mma_lane() % 4 * 2; }
 
-// [j][2 h + e]: row mma_row() + 8 h, column 8 j + mma_column() + e.
-using Fragments = float[kTile / 8][4];
 template <int kWidth>
 using MmaSums = float[kWidth / 8][4];
 
@@ -49,106 +52,130 @@ __device__ void clear(float (&sums)[n][4]) {
   }
 }
 
-// Begins to copy `rows` rows from `from` on into shared memory, kEach numbers at a time; lines and numbers beyond are
-// zero.
-template <int kWidth, int kEach, class T>
+// Begins to copy `rows` rows of kLines from `from` on into shared memory, kEach numbers at a time; lines and numbers
+// beyond are zero.
+template <int kWidth, int kLines, int kEach, class T>
 __device__ void fetch_lines_by(T* tile, const T* from, const HeadRows<const T>& of, int rows) {
-  constexpr int kPerLine = kWidth / kEach, kLines = kMmaThreads / kPerLine;
+  constexpr int kLine = MmaTile<kWidth, T>::kLine;
+  constexpr int kPerLine = kWidth / kEach, kAtOnce = kMmaThreads / kPerLine;
   const int line = threadIdx.x / kPerLine, c = threadIdx.x % kPerLine * kEach;
   const int real_lines = c < of.width ? rows - line : 0;
   const T* at = from + line * of.strides[2] + c;
-  T* to = tile + line * kMmaLine<kWidth> + c;
+  T* to = tile + line * kLine + c;
 #pragma unroll
-  for (int l = 0; l < kTile; l += kLines) {
-    copy_async<kEach* static_cast<int>(sizeof(T))>(to + l * kMmaLine<kWidth>, at, l < real_lines);
-    at += kLines * of.strides[2];
+  for (int l = 0; l < kLines; l += kAtOnce) {
+    copy_async<kEach* static_cast<int>(sizeof(T))>(to + l * kLine, at, l < real_lines);
+    at += kAtOnce * of.strides[2];
   }
 }
-template <int kWidth, class T>
+template <int kWidth, int kLines, class T>
 __device__ void fetch_lines(T* tile, const T* from, const HeadRows<const T>& of, int64_t rows) {
-  const int some = static_cast<int>(rows < kTile ? rows : kTile);
-  if (of.by_eight) return fetch_lines_by<kWidth, 8>(tile, from, of, some);
-  if (of.by_four) return fetch_lines_by<kWidth, 4>(tile, from, of, some);
+  constexpr int kInAccess = MmaTile<kWidth, T>::kInAccess;
+  const int some = static_cast<int>(rows < kLines ? rows : kLines);
+  if (kInAccess == 8 ? of.by_eight : of.by_four) return fetch_lines_by<kWidth, kLines, kInAccess>(tile, from, of, some);
+  if constexpr (kInAccess == 8) {
+    if (of.by_four) return fetch_lines_by<kWidth, kLines, 4>(tile, from, of, some);
+  }
 #pragma unroll 1
-  for (int i = threadIdx.x; i < kTile * kWidth; i += kMmaThreads) {
+  for (int i = threadIdx.x; i < kLines * kWidth; i += kMmaThreads) {
     const int line = i / kWidth, c = i % kWidth;
-    tile[line * kMmaLine<kWidth> + c] = line < some && c < of.width ? from[line * of.strides[2] + c] : T::from_bits(0);
+    const bool real = line < some && c < of.width;
+    tile[line * MmaTile<kWidth, T>::kLine + c] = real ? from[line * of.strides[2] + c] : T{};
   }
 }
 
-// A buffer of two tiles, one after the other.
+// A buffer of two tiles of columns, one after the other.
 template <int kWidth, class T>
 __device__ T* tiles_of(T* columns, int buffer) {
-  return columns + 2 * buffer * kMmaNumbers<kWidth>;
+  return columns + 2 * buffer * MmaTile<kWidth, std::remove_const_t<T>>::kColumnNumbers;
 }
 
 // Begins to copy the keys and the values from `k` on that a tile of queries sees.
 template <int kWidth, class T>
 __device__ void fetch_keys(T* columns, int buffer, const TiledAttention<T>& a, const QueryTile& at, int64_t k) {
+  using Tile = MmaTile<kWidth, T>;
   T* key = tiles_of<kWidth>(columns, buffer);
-  fetch_lines<kWidth>(key, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
-  fetch_lines<kWidth>(key + kMmaNumbers<kWidth>, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
+  fetch_lines<kWidth, Tile::kColumns>(key, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
+  fetch_lines<kWidth, Tile::kColumns>(key + Tile::kColumnNumbers, a.value.row(at.batch, at.shared_head, k), a.value,
+                                      a.keys - k);
 }
 
-// Two buffers of columns, one of which is read while the next is on its way: walks from `begin` to `end`. fetch(buffer,
-// from) begins to copy those from `from` on, and work(buffer, from) reads them. What the caller has begun to copy is
-// there, too.
-template <class Fetch, class Work>
+// Walks over columns from `begin` to `end`: fetch(buffer, from) begins to copy those from `from` on, and work(buffer,
+// from) reads them, of two buffers while the other is on its way. What the caller has begun to copy is there, too.
+template <int kColumns, int kBuffers, class Fetch, class Work>
 __device__ void walk_columns(int64_t begin, int64_t end, const Fetch& fetch, const Work& work) {
-  if (begin < end) fetch(0, begin);
+  if (kBuffers == 2 && begin < end) fetch(0, begin);
   commit_copies();
   int buffer = 0;
-  for (int64_t from = begin; from < end; from += kTile) {
-    if (from + kTile < end) fetch(buffer ^ 1, from + kTile);
+  for (int64_t from = begin; from < end; from += kColumns) {
+    const int64_t next = kBuffers == 2 ? from + kColumns : from;
+    if (next < end) fetch(kBuffers == 2 ? buffer ^ 1 : 0, next);
     commit_copies();
-    wait_for_copies<1>();
+    wait_for_copies<kBuffers - 1>();
     __syncthreads();
     work(buffer, from);
-    __syncthreads();  // before the next but one is copied over this one
-    buffer ^= 1;
+    __syncthreads();  // before others are copied over these
+    if (kBuffers == 2) buffer ^= 1;
   }
   wait_for_copies<0>();  // without columns what the caller has begun is still on its way
 }
 
 // products = the warp's rows of `a` times those of `b`, over `depth` numbers.
-template <int kWidth, class T>
-__device__ void multiply_lines(Fragments& products, const T* a, const T* b, int depth) {
-  constexpr int kLine = kMmaLine<kWidth>;
+template <int kWidth, class T, int n>
+__device__ void multiply_lines(float (&products)[n][4], const T* a, const T* b, int depth) {
+  using Tile = MmaTile<kWidth, T>;
   const int lane = mma_lane();
-  const T* rows = a + (threadIdx.x / 32 * 16 + lane % 16) * kLine + lane / 16 * 8;
-  const T* columns = b + (lane % 8 + lane / 16 * 8) * kLine + lane / 8 % 2 * 8;
+  const T* rows = a + (threadIdx.x / 32 * 16 + lane % 16) * Tile::kLine + lane / 16 * Tile::kInAccess;
+  const T* columns = b + (lane % 8 + lane / 16 * 8) * Tile::kLine + lane / 8 % 2 * Tile::kInAccess;
   clear(products);
 #pragma unroll 4
-  for (int d = 0; d < depth; d += 16) {
-    uint32_t left[4];
-    load_matrices<false>(left, rows + d);
+  for (int d = 0; d < depth; d += kMmaDepth<T>) {
+    uint32_t words[4];
+    load_matrices<false>(words, rows + d);
+    const LeftFragment<T> left = left_fragment<T>(words);
 #pragma unroll
-    for (int j = 0; j < kTile / 8; j += 2) {
+    for (int j = 0; j < n; j += 2) {
       uint32_t right[4];
-      load_matrices<false>(right, columns + j * 8 * kLine + d);
-      multiply_add<T>(products[j], left, right[0], right[1]);
-      multiply_add<T>(products[j + 1], left, right[2], right[3]);
+      load_matrices<false>(right, columns + j * 8 * Tile::kLine + d);
+      multiply_add(products[j], left, right[0], right[1]);
+      multiply_add(products[j + 1], left, right[2], right[3]);
     }
   }
 }
 
-// sums += weights (16, 64) of the warp, rounded, times the lines of `tile`.
-template <int kWidth, class T>
-__device__ void add_lines(MmaSums<kWidth>& sums, const Fragments& weights, const T* tile) {
-  constexpr int kLine = kMmaLine<kWidth>;
+// sums += weights (16, 8 n) of the warp times the lines of `tile`.
+template <int kWidth, class T, int n>
+__device__ void add_lines(MmaSums<kWidth>& sums, const float (&weights)[n][4], const T* tile) {
+  constexpr int kLine = MmaTile<kWidth, T>::kLine;
   const int lane = mma_lane();
-  const T* lines = tile + lane % 16 * kLine + lane / 16 * 8;
+  if constexpr (sizeof(T) == 4) {
+    const float* lines = tile + mma_column() * kLine + lane / 4;
 #pragma unroll
-  for (int k = 0; k < kTile / 16; ++k) {
-    const float(&near)[4] = weights[2 * k], (&far)[4] = weights[2 * k + 1];
-    const uint32_t left[4] = {pack<T>(near[0], near[1]), pack<T>(near[2], near[3]), pack<T>(far[0], far[1]),
-                              pack<T>(far[2], far[3])};
+    for (int k = 0; k < n; ++k) {
+      const float(&weight)[4] = weights[k];
+      const uint32_t words[4] = {__float_as_uint(weight[0]), __float_as_uint(weight[2]), __float_as_uint(weight[1]),
+                                 __float_as_uint(weight[3])};
+      const LeftFragment<T> left = left_fragment<T>(words);
 #pragma unroll
-    for (int n = 0; n < kWidth / 8; n += 2) {
-      uint32_t right[4];
-      load_matrices<true>(right, lines + 16 * k * kLine + 8 * n);
-      multiply_add<T>(sums[n], left, right[0], right[1]);
-      multiply_add<T>(sums[n + 1], left, right[2], right[3]);
+      for (int c = 0; c < kWidth / 8; ++c) {
+        const float* right = lines + 8 * k * kLine + 8 * c;
+        multiply_add(sums[c], left, __float_as_uint(right[0]), __float_as_uint(right[kLine]));
+      }
+    }
+  } else {
+    const T* lines = tile + lane % 16 * kLine + lane / 16 * 8;
+#pragma unroll
+    for (int k = 0; k < n; k += 2) {
+      const float(&near)[4] = weights[k], (&far)[4] = weights[k + 1];
+      const LeftFragment<T> left = {
+          {pack<T>(near[0], near[1]), pack<T>(near[2], near[3]), pack<T>(far[0], far[1]), pack<T>(far[2], far[3])}};
+#pragma unroll
+      for (int c = 0; c < kWidth / 8; c += 2) {
+        uint32_t right[4];
+        load_matrices<true>(right, lines + 8 * k * kLine + 8 * c);
+        multiply_add(sums[c], left, right[0], right[1]);
+        multiply_add(sums[c + 1], left, right[2], right[3]);
+      }
     }
   }
 }
@@ -166,12 +193,12 @@ __device__ void store_lines(T* to, const HeadRows<T>& of, int64_t rows, const Mm
     for (int n = 0; n < kWidth / 8; ++n) {
       const int c = 8 * n + mma_column();
       if (c >= of.width) break;
-      const uint32_t two = pack<T>(sums[n][2 * h] * factor[h], sums[n][2 * h + 1] * factor[h]);
+      const Lanes<T, 2> two = rounded_pair<T>(sums[n][2 * h] * factor[h], sums[n][2 * h + 1] * factor[h]);
       if (of.by_four) {
-        *reinterpret_cast<uint32_t*>(line + 8 * n) = two;
+        *reinterpret_cast<Lanes<T, 2>*>(line + 8 * n) = two;
       } else {
-        line[8 * n] = T::from_bits(static_cast<uint16_t>(two));
-        if (c + 1 < of.width) line[8 * n + 1] = T::from_bits(static_cast<uint16_t>(two >> 16));
+        line[8 * n] = two.lane[0];
+        if (c + 1 < of.width) line[8 * n + 1] = two.lane[1];
       }
     }
   }
@@ -186,20 +213,20 @@ __device__ inline float power_of_two(float x) {
 
 // Products become scores, as TiledAttention::score has them. Rows are the queries from `i` on and columns the keys from
 // `k` on, or, of a transposed tile, the other way round.
-template <bool transposed, class T>
-__device__ void take_products(Fragments& part, const TiledAttention<T>& a, int64_t batch, int64_t head, int64_t i,
+template <bool transposed, class T, int n>
+__device__ void take_products(float (&part)[n][4], const TiledAttention<T>& a, int64_t batch, int64_t head, int64_t i,
                               int64_t k) {
   if (a.all_visible(i, k)) {
     const float factor = a.scale * TiledAttention<T>::kLog2E;
 #pragma unroll
-    for (int j = 0; j < kTile / 8; ++j) {
+    for (int j = 0; j < n; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) part[j][e] *= factor;
     }
     return;
   }
 #pragma unroll
-  for (int j = 0; j < kTile / 8; ++j) {
+  for (int j = 0; j < n; ++j) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int row = mma_row() + e / 2 * 8, column = 8 * j + mma_column() + e % 2;
@@ -209,9 +236,10 @@ __device__ void take_products(Fragments& part, const TiledAttention<T>& a, int64
 }
 
 // Zeros for what `kept` lacks, and the rest times `scale`.
-__device__ inline void drop_weights(Fragments& weights, uint32_t kept, float scale) {
+template <int n>
+__device__ void drop_weights(float (&weights)[n][4], uint32_t kept, float scale) {
 #pragma unroll
-  for (int j = 0; j < kTile / 8; ++j) {
+  for (int j = 0; j < n; ++j) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) weights[j][e] = kept >> (4 * j + e) & 1 ? weights[j][e] * scale : 0.0f;
   }
@@ -239,14 +267,14 @@ __device__ inline void trade_words(uint32_t (&words)[4], int step, int lane_in_f
   }
 }
 
-template <bool transposed, class T>
+template <bool transposed, int kColumns, class T>
 __device__ uint32_t kept_weights(const TiledAttention<T>& a, const PhiloxState& state, int64_t head, int64_t i,
                                  int64_t k) {
   uint32_t kept = 0;
   const uint64_t base = static_cast<uint64_t>(head) * a.queries;
   if (a.keys % 4 != 0) {
 #pragma unroll 1
-    for (int bit = 0; bit < 32; ++bit) {
+    for (int bit = 0; bit < kColumns / 2; ++bit) {
       const int row = mma_row() + bit % 4 / 2 * 8, column = bit / 4 * 8 + mma_column() + bit % 2;
       const uint64_t n = (base + i + (transposed ? column : row)) * a.keys + k + (transposed ? row : column);
       kept |= static_cast<uint32_t>(a.keep(word_of_weight(state, n))) << bit;
@@ -255,7 +283,7 @@ __device__ uint32_t kept_weights(const TiledAttention<T>& a, const PhiloxState& 
   }
   const int lane = mma_lane();
 #pragma unroll 1
-  for (int j = 0; j < kTile / 8; ++j) {
+  for (int j = 0; j < kColumns / 8; ++j) {
     if constexpr (transposed) {
       // Four lanes, 4 apart, have the same four weights' queries and rows of one block of keys: e = 0 to 3.
       const int e = lane / 4 % 4;

@@ -13,19 +13,20 @@ __device__ float level_of(float logsumexp) {
 }
 
 template <int kWidth, class T>
-__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
+__global__ void __launch_bounds__(kMmaThreads, MmaTile<kWidth, T>::kBlocks)
     query_gradient_mma_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
                               const HeadRows<T> grad_query) {
+  using Tile = MmaTile<kWidth, T>;
   extern __shared__ float4 shared[];
   T* query = reinterpret_cast<T*>(shared);
-  T* grad = query + kMmaNumbers<kWidth>;
-  T* columns = grad + kMmaNumbers<kWidth>;
+  T* grad = query + Tile::kRowNumbers;
+  T* columns = grad + Tile::kRowNumbers;
   const PhiloxState random = a.random_state();
   const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
-    fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
-    fetch_lines<kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
+    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_lines<kWidth, kTile>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
     float level[2], along[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -38,13 +39,14 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
     const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
       const T* key = tiles_of<kWidth>(columns, buffer);
-      Fragments part, slope;
+      typename Tile::Scores part, slope;
       multiply_lines<kWidth>(part, query, key, a.query.width);
       take_products<false>(part, a, at.batch, at.head, at.first, k);
-      multiply_lines<kWidth>(slope, grad, key + kMmaNumbers<kWidth>, a.value.width);
-      if (a.seed) drop_weights(slope, kept_weights<false>(a, random, at.every_head, at.first, k), a.kept_scale);
+      multiply_lines<kWidth>(slope, grad, key + Tile::kColumnNumbers, a.value.width);
+      if (a.seed)
+        drop_weights(slope, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
 #pragma unroll
-      for (int j = 0; j < kTile / 8; ++j) {
+      for (int j = 0; j < Tile::kColumns / 8; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const float weight = power_of_two(part[j][e] - level[e / 2]);
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
       }
       add_lines<kWidth>(sums, slope, key);
     };
-    walk_columns(0, at.seen, fetch, work);
+    walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(0, at.seen, fetch, work);
     const float scales[2] = {a.scale, a.scale};
     store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, scales);
   }
@@ -64,23 +66,25 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
 enum class GradientOf { Keys, Values, Both };
 
 template <int kWidth, GradientOf kOf, class T>
-__global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
+__global__ void __launch_bounds__(kMmaThreads, MmaTile<kWidth, T>::kBlocks < 2 ? 1 : 2)
     key_gradient_mma_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
                             const HeadRows<T> grad_key, const HeadRows<T> grad_value) {
   constexpr bool kKeys = kOf != GradientOf::Values, kValues = kOf != GradientOf::Keys;
+  using Tile = MmaTile<kWidth, T>;
   extern __shared__ float4 shared[];
   T* key = reinterpret_cast<T*>(shared);
-  T* value = key + kMmaNumbers<kWidth>;
-  T* columns = value + kMmaNumbers<kWidth>;
-  float* of_queries = reinterpret_cast<float*>(columns + 4 * kMmaNumbers<kWidth>);  // logsumexp and the sums along
+  T* value = key + Tile::kRowNumbers;
+  T* columns = value + Tile::kRowNumbers;
+  float* of_queries = reinterpret_cast<float*>(columns + 2 * Tile::kBackwardBuffers *
+                                                             Tile::kColumnNumbers);  // logsumexp and the sums along
   const PhiloxState random = a.random_state();
   const int64_t shared_heads = a.heads / a.sharing;
   const int64_t items = tile_items(a.batches * shared_heads, a.keys);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const TileOf at(item, shared_heads, a.keys, false);
     const int64_t rows = a.keys - at.first;
-    fetch_lines<kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
-    if constexpr (kKeys) fetch_lines<kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    fetch_lines<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
+    if constexpr (kKeys) fetch_lines<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
     MmaSums<kKeys ? kWidth : 16> key_sums;
     MmaSums<kValues ? kWidth : 16> value_sums;
     clear(key_sums);
@@ -89,36 +93,38 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
       const int64_t all_heads = at.batch * a.heads + head, line = all_heads * a.queries;
       const auto fetch = [&](int buffer, int64_t q) {
         T* query = tiles_of<kWidth>(columns, buffer);
-        fetch_lines<kWidth>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
-        fetch_lines<kWidth>(query + kMmaNumbers<kWidth>, g.grad.row(at.batch, head, q), g.grad, a.queries - q);
-        // A number for each thread: the first half of logsumexp.
-        const float* from = threadIdx.x < kTile ? g.logsumexp : g.along;
-        const int64_t i = q + threadIdx.x % kTile;
-        const bool real = i < a.queries;
-        copy_async<4>(of_queries + 2 * kTile * buffer + threadIdx.x, from + line + (real ? i : 0), real);
+        fetch_lines<kWidth, Tile::kColumns>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
+        fetch_lines<kWidth, Tile::kColumns>(query + Tile::kColumnNumbers, g.grad.row(at.batch, head, q), g.grad,
+                                            a.queries - q);
+        if (threadIdx.x < 2 * Tile::kColumns) {  // a number for each thread: the first half of logsumexp
+          const float* from = threadIdx.x < Tile::kColumns ? g.logsumexp : g.along;
+          const int64_t i = q + threadIdx.x % Tile::kColumns;
+          const bool real = i < a.queries;
+          copy_async<4>(of_queries + 2 * Tile::kColumns * buffer + threadIdx.x, from + line + (real ? i : 0), real);
+        }
       };
       const auto work = [&](int buffer, int64_t q) {
         const T* query = tiles_of<kWidth>(columns, buffer);
-        const T* grad = query + kMmaNumbers<kWidth>;
-        const float* sums = of_queries + 2 * kTile * buffer + mma_column();
-        Fragments part;
+        const T* grad = query + Tile::kColumnNumbers;
+        const float* sums = of_queries + 2 * Tile::kColumns * buffer + mma_column();
+        typename Tile::Scores part;
         multiply_lines<kWidth>(part, key, query, a.query.width);
         take_products<true>(part, a, at.batch, head, q, at.first);
 #pragma unroll
-        for (int j = 0; j < kTile / 8; ++j) {
+        for (int j = 0; j < Tile::kColumns / 8; ++j) {
           const float2 of_two = *reinterpret_cast<const float2*>(sums + 8 * j);
           const float level[2] = {level_of(of_two.x), level_of(of_two.y)};
 #pragma unroll
           for (int e = 0; e < 4; ++e) part[j][e] = power_of_two(part[j][e] - level[e % 2]);
         }
-        const uint32_t kept = a.seed ? kept_weights<true>(a, random, all_heads, q, at.first) : 0;
+        const uint32_t kept = a.seed ? kept_weights<true, Tile::kColumns>(a, random, all_heads, q, at.first) : 0;
         if constexpr (kKeys) {
-          Fragments slope;
+          typename Tile::Scores slope;
           multiply_lines<kWidth>(slope, value, grad, a.value.width);
           if (a.seed) drop_weights(slope, kept, a.kept_scale);
 #pragma unroll
-          for (int j = 0; j < kTile / 8; ++j) {
-            const float2 along = *reinterpret_cast<const float2*>(sums + kTile + 8 * j);
+          for (int j = 0; j < Tile::kColumns / 8; ++j) {
+            const float2 along = *reinterpret_cast<const float2*>(sums + Tile::kColumns + 8 * j);
 #pragma unroll
             for (int e = 0; e < 4; ++e) slope[j][e] = part[j][e] * (slope[j][e] - (e % 2 ? along.y : along.x));
           }
@@ -130,7 +136,7 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
         }
       };
       // Queries before the first of these keys see none of them.
-      walk_columns(a.causal ? at.first : 0, a.queries, fetch, work);
+      walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(a.causal ? at.first : 0, a.queries, fetch, work);
     }
     const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
     if constexpr (kKeys) {
@@ -161,7 +167,7 @@ struct MmaBackwardLoop {
   static void launch(const TiledAttention<T>& a, const TiledGradient<T>& g, const std::array<Tensor, 3>& grads) {
     const char* op = kernels::efficient_attention_backward.name();
     const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
-    constexpr int kBytes = kMmaBackwardBytes<kWidth>;
+    constexpr int kBytes = MmaTile<kWidth, T>::kBackwardBytes;
     if (grads[0].defined()) {
       launch_tiles(op, query_gradient_mma_kernel<kWidth, T>, kBytes, kMmaThreads,
                    tile_items(a.batches * a.heads, a.queries), a, g, rows_of(grads[0]));
@@ -183,7 +189,7 @@ struct MmaBackwardLoop {
 
 void mma_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp,
                             const float* along, const AttentionProblem& p) {
-  pick<MmaBackwardLoop>(TypeList<Half, BFloat16>(), p.query.scalar_type(),
+  pick<MmaBackwardLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(),
                         kernels::efficient_attention_backward.name())(grads, grad, logsumexp, along, p);
 }
 
