@@ -1,7 +1,7 @@
 // Attention by tiles: see Note [Attention by tiles on the GPU].
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/dnn/attention.h"
-#include "backends/cuda/kernels/attention_mma.h"
+#include "backends/cuda/kernels/attention_fragments.h"
 #include "backends/cuda/kernels/hidden_rows.h"
 #include "backends/cuda/kernels/register_reductions.h"
 #include "core/ops/copy.h"
@@ -10,110 +10,102 @@ namespace rush::cuda {
 
 namespace {
 
-// Of the 16 threads that share a row.
-__device__ float largest_of_row(float x) {
-#pragma unroll
-  for (int step = 8; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, step));
-  return x;
+// Of the four lanes that share a row.
+__device__ float largest_of_four(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
 }
-__device__ float sum_of_row(float x) {
-#pragma unroll
-  for (int step = 8; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffff, x, step);
-  return x;
+__device__ float sum_of_four(float x) {
+  x += __shfl_xor_sync(0xffffffff, x, 1);
+  return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-// Scores become weights relative to the row's largest score, which may rise; returns what was summed before has to be
-// multiplied by. `total` is this thread's part of the row's sum.
-__device__ float take_scores(float (&scores)[4], float& largest, float& total) {
-  float seen = largest;
+// Scores of row h become weights relative to its largest score, which may rise; returns what was summed before has to
+// be multiplied by. `total` is this thread's part of the row's sum.
+template <int n>
+__device__ float take_scores(float (&scores)[n][4], int h, float& largest, float& total) {
+  float seen = -INFINITY;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) seen = fmaxf(seen, scores[j]);
-  seen = largest_of_row(seen);
-  const float shrink = seen == -INFINITY ? 1.0f : exp2f(largest - seen);
+  for (int j = 0; j < n; ++j) seen = fmaxf(seen, fmaxf(scores[j][2 * h], scores[j][2 * h + 1]));
+  seen = fmaxf(largest, largest_of_four(seen));
+  const float level = seen == -INFINITY ? 0.0f : seen;  // where all keys are hidden weights are 0
+  const float shrink = power_of_two(largest - level);
   total *= shrink;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    // Not for a hidden key: where all are, `seen` is -inf, too. A NaN stays one.
-    scores[j] = scores[j] == -INFINITY ? 0.0f : exp2f(scores[j] - seen);
-    total += scores[j];
+  for (int j = 0; j < n; ++j) {
+#pragma unroll
+    for (int e = 2 * h; e < 2 * h + 2; ++e) {
+      scores[j][e] = power_of_two(scores[j][e] - level);
+      total += scores[j][e];
+    }
   }
   largest = seen;
   return shrink;
 }
 
-template <int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    attention_kernel(const __grid_constant__ TiledAttention<float> a, const HeadRows<float> out, float* logsumexp) {
+template <int kWidth, class T>
+__global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
+    attention_kernel(const __grid_constant__ TiledAttention<T> a, const HeadRows<T> out, float* logsumexp) {
+  using Tile = TileOfRows<kWidth, T>;
   extern __shared__ float4 shared[];
-  float* query = reinterpret_cast<float*>(shared);
-  float* tile = query + kTileNumbers<kWidth>;  // of keys, then of values
-  float* weights = tile + kTileNumbers<kWidth>;
+  T* query = reinterpret_cast<T*>(shared);
+  T* columns = query + Tile::kRowNumbers;
   const PhiloxState random = a.random_state();
   const int64_t items = tile_items(a.batches * a.heads, a.queries);
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
-    __syncthreads();  // the last item's queries are done with
-    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
     RowSums<kWidth> sums;
-    clear<kWidth>(sums);
-    float largest[4], total[4];
+    clear(sums);
+    float largest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+    const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
+    const auto work = [&](int buffer, int64_t k) {
+      const T* key = tiles_of<kWidth>(columns, buffer);
+      typename Tile::Scores part;
+      multiply_lines<kWidth>(part, query, key, a.query.width);
+      take_products<false>(part, a, at.batch, at.head, at.first, k);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      largest[i] = -INFINITY;
-      total[i] = 0;
-    }
-    for (int64_t k = 0; k < at.seen; k += kTile) {
-      __syncthreads();  // the last tile's product is done
-      load_tile<true, kWidth>(tile, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
-      __syncthreads();
-      float part[4][4];
-      multiply_rows<kWidth>(part, query, tile, a.query.width);
-      __syncthreads();
-      load_tile<true, kWidth>(tile, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
+      for (int h = 0; h < 2; ++h) {
+        const float shrink = take_scores(part, h, largest[h], total[h]);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int64_t row = at.first + 4 * tile_y() + i, key = k + 4 * tile_x();
-#pragma unroll
-        for (int j = 0; j < 4; ++j) part[i][j] = a.score(part[i][j], at.batch, at.head, row, key + j);
-        const float shrink = take_scores(part[i], largest[i], total[i]);
-#pragma unroll
-        for (int c = 0; c < kWidth / 16; ++c) sums[i][c] *= shrink;
-        if (a.seed) {
-          float factor[4];
-          dropout_factors(a, random, at.every_head, row, key, factor);
-#pragma unroll
-          for (int j = 0; j < 4; ++j) part[i][j] *= factor[j];
+        for (int n = 0; n < kWidth / 8; ++n) {
+          sums[n][2 * h] *= shrink;
+          sums[n][2 * h + 1] *= shrink;
         }
       }
-      store_weights(weights, part);
-      __syncthreads();
-      add_product<kWidth>(sums, weights, tile);
-    }
-    float factor[4];
+      if (a.seed)
+        drop_weights(part, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
+      add_lines<kWidth>(sums, part, key + Tile::kColumnNumbers);
+    };
+    walk_columns<Tile::kColumns, Tile::kForwardBuffers>(0, at.seen, fetch, work);
+    float factor[2];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int h = 0; h < 2; ++h) {
       constexpr float kLn2 = 0.693147181f;
-      const float sum = sum_of_row(total[i]);
-      factor[i] = sum == 0 ? 0.0f : 1 / sum;
-      const int r = 4 * tile_y() + i;
-      if (logsumexp && tile_x() == 0 && r < at.rows) {
-        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[i] + log2f(sum)) * kLn2;
+      const float sum = sum_of_four(total[h]);
+      factor[h] = sum == 0 ? 0.0f : 1 / sum;
+      const int r = row_of_lane() + 8 * h;
+      if (logsumexp && column_of_lane() == 0 && r < at.rows) {
+        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[h] + log2f(sum)) * kLn2;
       }
     }
-    store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
+    store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
   }
 }
 
-void tiled_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
-  const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
-  const TiledAttention<float> a(p, q, k, v);
-  with_tile_width(q, v, [&](auto width) {
-    constexpr int kWidth = decltype(width)::value;
-    launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth>, tile_bytes<kWidth>(kForwardTiles),
-                 kTileThreads, tile_items(a.batches * a.heads, a.queries), a, HeadRows<float>(out),
-                 logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
-  });
-}
+struct ForwardLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
+    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+    const TiledAttention<T> a(p, q, k, v);
+    with_tile_width(q, v, [&](auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth, T>,
+                   TileOfRows<kWidth, T>::kForwardBytes, kTileThreads, tile_items(a.batches * a.heads, a.queries), a,
+                   HeadRows<T>(out), logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
+    });
+  }
+};
 
 void check_efficient(const char* op, const AttentionProblem& p, bool with_gradient) {
   const char* why = nullptr;
@@ -123,8 +115,8 @@ void check_efficient(const char* op, const AttentionProblem& p, bool with_gradie
 
 void efficient_attention(const Tensor& out, const Tensor& logsumexp, const AttentionProblem& p) {
   check_efficient(kernels::efficient_attention.name(), p, false);
-  if (p.query.scalar_type() == kFloat32) return tiled_attention(out, logsumexp, p);
-  mma_attention(out, logsumexp, p);
+  pick<ForwardLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(), kernels::efficient_attention.name())(
+      out, logsumexp, p);
 }
 
 void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
@@ -135,16 +127,17 @@ void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, co
 
 void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gradient) {
   const int64_t width = std::max(p.query.size(3), p.value.size(3));
-  const bool in_float32 = p.query.scalar_type() == kFloat32;
+  const bool of_float32 = p.query.scalar_type() == kFloat32;
   const int bytes = with_tile_width(p.query, p.value, [&](auto wide) {
-    constexpr int kWidth = decltype(wide)::value;
-    if (!in_float32) return with_gradient ? kMmaBackwardBytes<kWidth> : kMmaForwardBytes<kWidth>;
-    return tile_bytes<kWidth>(with_gradient ? kBackwardTiles : kForwardTiles);
+    using InFloat32 = TileOfRows<decltype(wide)::value, float>;
+    using In16Bits = TileOfRows<decltype(wide)::value, Half>;
+    if (with_gradient) return of_float32 ? InFloat32::kBackwardBytes : In16Bits::kBackwardBytes;
+    return of_float32 ? InFloat32::kForwardBytes : In16Bits::kForwardBytes;
   });
   if (p.query.scalar_type() == kFloat64) {
     why = "computes in float32";
-  } else if (!in_float32 && current_properties().major < 8) {
-    why = "needs a GPU of compute capability 8.0 for 16 bits";
+  } else if (current_properties().major < 8) {
+    why = "needs a GPU of compute capability 8.0";
   } else if (width > kWidestHead || p.query.size(3) == 0) {
     why = "has heads of 1 to 256 numbers only";
   } else if (static_cast<size_t>(bytes) > current_properties().sharedMemPerBlockOptin) {

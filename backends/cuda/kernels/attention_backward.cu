@@ -2,7 +2,7 @@
 //
 // With weights P and dropout's factors M, out = (M P) V. For the gradient G of out: dV = (M P)^T G, dP = M (G V^T), and
 // with D the row sums of G out, the scores' gradient is S = P (dP - D), so dQ = scale S K and dK = scale S^T Q.
-#include "backends/cuda/kernels/attention_tile.h"
+#include "backends/cuda/kernels/attention_fragments.h"
 #include "backends/cuda/memory/scratch.h"
 #include "core/ops/copy.h"
 
@@ -28,137 +28,6 @@ __global__ void __launch_bounds__(kThreads) along_kernel(const HeadRows<const T>
   }
 }
 
-// The weight of a score that is known in units of ln 2; 0 in a row that sees no key.
-__device__ float weight_of(float score, float logsumexp) {
-  constexpr float kLog2E = 1.44269504f;
-  return score == -INFINITY || logsumexp == -INFINITY ? 0.0f : exp2f(score - logsumexp * kLog2E);
-}
-
-template <int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    query_gradient_kernel(const __grid_constant__ TiledAttention<float> a,
-                          const __grid_constant__ TiledGradient<float> g, const HeadRows<float> grad_query) {
-  extern __shared__ float4 shared[];
-  float* query = reinterpret_cast<float*>(shared);
-  float* grad = query + kTileNumbers<kWidth>;
-  float* tile = grad + kTileNumbers<kWidth>;  // of values, then of keys
-  float* weights = tile + kTileNumbers<kWidth>;
-  const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
-  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const QueryTile at(item, a);
-    __syncthreads();  // the last item's tiles are done with
-    load_tile<false, kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
-    load_tile<false, kWidth>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
-    float level[4], along[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int r = 4 * tile_y() + i;
-      level[i] = r < at.rows ? g.logsumexp[at.every_head * a.queries + at.first + r] : -INFINITY;
-      along[i] = r < at.rows ? g.along[at.every_head * a.queries + at.first + r] : 0.0f;
-    }
-    RowSums<kWidth> sums;
-    clear<kWidth>(sums);
-    for (int64_t k = 0; k < at.seen; k += kTile) {
-      __syncthreads();  // the last tile's product is done
-      load_tile<true, kWidth>(tile, a.value.row(at.batch, at.shared_head, k), a.value, a.keys - k);
-      __syncthreads();
-      float slope[4][4], part[4][4];
-      multiply_rows<kWidth>(slope, grad, tile, a.value.width);
-      __syncthreads();
-      load_tile<true, kWidth>(tile, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
-      __syncthreads();
-      multiply_rows<kWidth>(part, query, tile, a.query.width);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int64_t row = at.first + 4 * tile_y() + i, key = k + 4 * tile_x();
-        float factor[4] = {1, 1, 1, 1};
-        if (a.seed) dropout_factors(a, random, at.every_head, row, key, factor);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const float weight = weight_of(a.score(part[i][j], at.batch, at.head, row, key + j), level[i]);
-          slope[i][j] = weight * (slope[i][j] * factor[j] - along[i]);
-        }
-      }
-      store_weights(weights, slope);
-      __syncthreads();
-      add_product<kWidth>(sums, weights, tile);
-    }
-    const float factor[4] = {a.scale, a.scale, a.scale, a.scale};
-    store_rows<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, factor);
-  }
-}
-
-// Rows are keys here, and columns queries, of all heads that share them.
-template <int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
-    key_gradient_kernel(const __grid_constant__ TiledAttention<float> a, const __grid_constant__ TiledGradient<float> g,
-                        const HeadRows<float> grad_key, const HeadRows<float> grad_value) {
-  extern __shared__ float4 shared[];
-  float* key = reinterpret_cast<float*>(shared);
-  float* value = key + kTileNumbers<kWidth>;
-  float* tile = value + kTileNumbers<kWidth>;  // of the output's gradient, then of queries, then of the gradient again
-  float* weights = tile + kTileNumbers<kWidth>;
-  const PhiloxState random = a.random_state();
-  const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
-  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, shared_heads, a.keys, false);
-    const int64_t rows = a.keys - at.first;
-    __syncthreads();  // the last item's tiles are done with
-    load_tile<false, kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
-    load_tile<false, kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
-    RowSums<kWidth> key_sums, value_sums;
-    clear<kWidth>(key_sums);
-    clear<kWidth>(value_sums);
-    for (int64_t head = at.head * a.sharing; head < (at.head + 1) * a.sharing; ++head) {
-      const int64_t line = (at.batch * a.heads + head) * a.queries;
-      // Queries before the first of these keys see none of them.
-      for (int64_t q = a.causal ? at.first : 0; q < a.queries; q += kTile) {
-        const float* grad_rows = g.grad.row(at.batch, head, q);
-        __syncthreads();  // the last tile's product is done
-        load_tile<true, kWidth>(tile, grad_rows, g.grad, a.queries - q);
-        __syncthreads();
-        float slope[4][4], part[4][4];
-        multiply_rows<kWidth>(slope, value, tile, a.value.width);
-        __syncthreads();
-        load_tile<true, kWidth>(tile, a.query.row(at.batch, head, q), a.query, a.queries - q);
-        __syncthreads();
-        multiply_rows<kWidth>(part, key, tile, a.query.width);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const int64_t query = q + 4 * tile_x() + j, k = at.first + 4 * tile_y();
-          const float level = query < a.queries ? g.logsumexp[line + query] : -INFINITY;
-          const float along = query < a.queries ? g.along[line + query] : 0.0f;
-          float factor[4] = {1, 1, 1, 1};
-          if (a.seed) dropout_factors(a, random, at.batch * a.heads + head, query, k, factor);
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float weight = weight_of(a.score(part[i][j], at.batch, head, query, k + i), level);
-            slope[i][j] = weight * (slope[i][j] * factor[i] - along);
-            part[i][j] = weight * factor[i];
-          }
-        }
-        store_weights(weights, slope);
-        __syncthreads();
-        add_product<kWidth>(key_sums, weights, tile);
-        __syncthreads();
-        load_tile<true, kWidth>(tile, grad_rows, g.grad, a.queries - q);
-        store_weights(weights, part);
-        __syncthreads();
-        add_product<kWidth>(value_sums, weights, tile);
-      }
-    }
-    const float scales[4] = {a.scale, a.scale, a.scale, a.scale}, ones[4] = {1, 1, 1, 1};
-    if (grad_key.data) {
-      store_rows<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
-    }
-    if (grad_value.data) {
-      store_rows<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
-    }
-  }
-}
-
 struct AlongLoop {
   template <class T>
   static void run(const Tensor& grad, const Tensor& out, float* along) {
@@ -171,34 +40,194 @@ struct AlongLoop {
   }
 };
 
-template <int kWidth>
-void launch(const TiledAttention<float>& a, const TiledGradient<float>& g, const std::array<Tensor, 3>& grads) {
-  const char* op = kernels::efficient_attention_backward.name();
-  constexpr int kBytes = tile_bytes<kWidth>(kBackwardTiles);
-  const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<float>(t) : HeadRows<float>(); };
-  if (grads[0].defined()) {
-    launch_tiles(op, query_gradient_kernel<kWidth>, kBytes, kTileThreads, tile_items(a.batches * a.heads, a.queries), a,
-                 g, rows_of(grads[0]));
-  }
-  if (grads[1].defined() || grads[2].defined()) {
-    launch_tiles(op, key_gradient_kernel<kWidth>, kBytes, kTileThreads,
-                 tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g, rows_of(grads[1]), rows_of(grads[2]));
+// What a row's weights are 2 to the power of scores less. In a row that sees no key they are 0.
+__device__ float level_of(float logsumexp) {
+  return logsumexp == -INFINITY ? INFINITY : logsumexp * TiledAttention<float>::kLog2E;
+}
+
+template <int kWidth, class T>
+__global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
+    query_gradient_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
+                          const HeadRows<T> grad_query) {
+  using Tile = TileOfRows<kWidth, T>;
+  extern __shared__ float4 shared[];
+  T* query = reinterpret_cast<T*>(shared);
+  T* grad = query + Tile::kRowNumbers;
+  T* columns = grad + Tile::kRowNumbers;
+  const PhiloxState random = a.random_state();
+  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const QueryTile at(item, a);
+    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_lines<kWidth, kTile>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
+    float level[2], along[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int r = row_of_lane() + 8 * h;
+      level[h] = r < at.rows ? level_of(g.logsumexp[at.every_head * a.queries + at.first + r]) : INFINITY;
+      along[h] = r < at.rows ? g.along[at.every_head * a.queries + at.first + r] : 0.0f;
+    }
+    RowSums<kWidth> sums;
+    clear(sums);
+    const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
+    const auto work = [&](int buffer, int64_t k) {
+      const T* key = tiles_of<kWidth>(columns, buffer);
+      typename Tile::Scores part, slope;
+      multiply_lines<kWidth>(part, query, key, a.query.width);
+      take_products<false>(part, a, at.batch, at.head, at.first, k);
+      multiply_lines<kWidth>(slope, grad, key + Tile::kColumnNumbers, a.value.width);
+      if (a.seed)
+        drop_weights(slope, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
+#pragma unroll
+      for (int j = 0; j < Tile::kColumns / 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const float weight = power_of_two(part[j][e] - level[e / 2]);
+          slope[j][e] = weight * (slope[j][e] - along[e / 2]);
+        }
+      }
+      add_lines<kWidth>(sums, slope, key);
+    };
+    walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(0, at.seen, fetch, work);
+    const float scales[2] = {a.scale, a.scale};
+    store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, scales);
   }
 }
+
+// Rows are keys here, and columns queries, of all heads that share them. One of `kOf` alone where both gradients' sums
+// would not fit the registers.
+enum class GradientOf { Keys, Values, Both };
+
+template <int kWidth, GradientOf kOf, class T>
+__global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks < 2 ? 1 : 2)
+    key_gradient_kernel(const __grid_constant__ TiledAttention<T> a, const __grid_constant__ TiledGradient<T> g,
+                        const HeadRows<T> grad_key, const HeadRows<T> grad_value) {
+  constexpr bool kKeys = kOf != GradientOf::Values, kValues = kOf != GradientOf::Keys;
+  using Tile = TileOfRows<kWidth, T>;
+  extern __shared__ float4 shared[];
+  T* key = reinterpret_cast<T*>(shared);
+  T* value = key + Tile::kRowNumbers;
+  T* columns = value + Tile::kRowNumbers;
+  float* of_queries = reinterpret_cast<float*>(columns + 2 * Tile::kBackwardBuffers *
+                                                             Tile::kColumnNumbers);  // logsumexp and the sums along
+  const PhiloxState random = a.random_state();
+  const int64_t shared_heads = a.heads / a.sharing;
+  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const TileOf at(item, shared_heads, a.keys, false);
+    const int64_t rows = a.keys - at.first;
+    fetch_lines<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
+    if constexpr (kKeys) fetch_lines<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    RowSums<kKeys ? kWidth : 16> key_sums;
+    RowSums<kValues ? kWidth : 16> value_sums;
+    clear(key_sums);
+    clear(value_sums);
+    for (int64_t head = at.head * a.sharing; head < (at.head + 1) * a.sharing; ++head) {
+      const int64_t all_heads = at.batch * a.heads + head, line = all_heads * a.queries;
+      const auto fetch = [&](int buffer, int64_t q) {
+        T* query = tiles_of<kWidth>(columns, buffer);
+        fetch_lines<kWidth, Tile::kColumns>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
+        fetch_lines<kWidth, Tile::kColumns>(query + Tile::kColumnNumbers, g.grad.row(at.batch, head, q), g.grad,
+                                            a.queries - q);
+        if (threadIdx.x < 2 * Tile::kColumns) {  // a number for each thread: the first half of logsumexp
+          const float* from = threadIdx.x < Tile::kColumns ? g.logsumexp : g.along;
+          const int64_t i = q + threadIdx.x % Tile::kColumns;
+          const bool real = i < a.queries;
+          copy_async<4>(of_queries + 2 * Tile::kColumns * buffer + threadIdx.x, from + line + (real ? i : 0), real);
+        }
+      };
+      const auto work = [&](int buffer, int64_t q) {
+        const T* query = tiles_of<kWidth>(columns, buffer);
+        const T* grad = query + Tile::kColumnNumbers;
+        const float* sums = of_queries + 2 * Tile::kColumns * buffer + column_of_lane();
+        typename Tile::Scores part;
+        multiply_lines<kWidth>(part, key, query, a.query.width);
+        take_products<true>(part, a, at.batch, head, q, at.first);
+#pragma unroll
+        for (int j = 0; j < Tile::kColumns / 8; ++j) {
+          const float2 of_two = *reinterpret_cast<const float2*>(sums + 8 * j);
+          const float level[2] = {level_of(of_two.x), level_of(of_two.y)};
+#pragma unroll
+          for (int e = 0; e < 4; ++e) part[j][e] = power_of_two(part[j][e] - level[e % 2]);
+        }
+        const uint32_t kept = a.seed ? kept_weights<true, Tile::kColumns>(a, random, all_heads, q, at.first) : 0;
+        if constexpr (kKeys) {
+          typename Tile::Scores slope;
+          multiply_lines<kWidth>(slope, value, grad, a.value.width);
+          if (a.seed) drop_weights(slope, kept, a.kept_scale);
+#pragma unroll
+          for (int j = 0; j < Tile::kColumns / 8; ++j) {
+            const float2 along = *reinterpret_cast<const float2*>(sums + Tile::kColumns + 8 * j);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) slope[j][e] = part[j][e] * (slope[j][e] - (e % 2 ? along.y : along.x));
+          }
+          add_lines<kWidth>(key_sums, slope, query);
+        }
+        if constexpr (kValues) {
+          if (a.seed) drop_weights(part, kept, a.kept_scale);
+          add_lines<kWidth>(value_sums, part, grad);
+        }
+      };
+      // Queries before the first of these keys see none of them.
+      walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(a.causal ? at.first : 0, a.queries, fetch, work);
+    }
+    const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
+    if constexpr (kKeys) {
+      if (grad_key.data) {
+        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
+      }
+    }
+    if constexpr (kValues) {
+      if (grad_value.data) {
+        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
+      }
+    }
+  }
+}
+
+struct BackwardLoop {
+  template <class T>
+  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp, const float* along,
+                  const AttentionProblem& p) {
+    const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
+    const TiledAttention<T> a(p, q, k, v);
+    const TiledGradient<T> gradient{HeadRows<const T>(grad), logsumexp.data_ptr<float>(), along};
+    with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
+  }
+
+ private:
+  template <int kWidth, class T>
+  static void launch(const TiledAttention<T>& a, const TiledGradient<T>& g, const std::array<Tensor, 3>& grads) {
+    const char* op = kernels::efficient_attention_backward.name();
+    const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
+    constexpr int kBytes = TileOfRows<kWidth, T>::kBackwardBytes;
+    if (grads[0].defined()) {
+      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, kTileThreads,
+                   tile_items(a.batches * a.heads, a.queries), a, g, rows_of(grads[0]));
+    }
+    const auto launch_keys = [&](auto kernel) {
+      launch_tiles(op, kernel, kBytes, kTileThreads, tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g,
+                   rows_of(grads[1]), rows_of(grads[2]));
+    };
+    if constexpr (kWidth <= 64) {
+      if (grads[1].defined() || grads[2].defined()) launch_keys(key_gradient_kernel<kWidth, GradientOf::Both, T>);
+    } else {
+      if (grads[1].defined()) launch_keys(key_gradient_kernel<kWidth, GradientOf::Keys, T>);
+      if (grads[2].defined()) launch_keys(key_gradient_kernel<kWidth, GradientOf::Values, T>);
+    }
+  }
+};
 
 }  // namespace
 
 void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
                                   const Tensor& logsumexp, const AttentionProblem& p) {
+  const char* op = kernels::efficient_attention_backward.name();
+  using Types = TypeList<float, Half, BFloat16>;
   const Tensor g = with_dense_rows(grad), o = with_dense_rows(out), sums = native::contiguous(logsumexp);
   const Scratch along(static_cast<size_t>(sums.numel()) * sizeof(float));
-  pick<AlongLoop>(TypeList<float, Half, BFloat16>(), p.query.scalar_type(),
-                  kernels::efficient_attention_backward.name())(g, o, along.as<float>());
-  return mma_attention_backward(grads, g, sums, along.as<float>(), p);
-  const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
-  const TiledAttention<float> a(p, q, k, v);
-  const TiledGradient<float> gradient{HeadRows<const float>(g), sums.data_ptr<float>(), along.as<float>()};
-  with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
+  pick<AlongLoop>(Types(), p.query.scalar_type(), op)(g, o, along.as<float>());
+  pick<BackwardLoop>(Types(), p.query.scalar_type(), op)(grads, g, sums, along.as<float>(), p);
 }
 
 }  // namespace rush::cuda

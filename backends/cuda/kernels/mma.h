@@ -16,7 +16,7 @@ namespace rush::cuda {
 // Of float32, half as many columns (m16n8k8), a number a word: columns t and t + 4. A left factor's columns may come in
 // any order that the right one's rows come in, too: with 2 t, 2 t + 1 for t, t + 4 sums are a left factor again. Tensor
 // cores read 10 bits of a significand (TF32), so a number is taken apart into its upper bits and the rest, and three
-// products of these give what float32 does but for some 2^-21, as CUTLASS has it (OpMultiplyAddFastF32).
+// products of these give what float32 does but for some 2^-22, as CUTLASS has it (OpMultiplyAddFastF32).
 
 /// How many columns a left factor has.
 template <class T>
@@ -31,9 +31,9 @@ struct LeftFragment<float> {
   uint32_t upper[4], lower[4];
 };
 
-/// The bits of x that a tensor core reads, and those of what is left of it.
+/// x rounded to the bits that a tensor core reads, and what is left of it. (Of an infinity, a NaN.)
 __device__ inline void take_apart(uint32_t x, uint32_t& upper, uint32_t& lower) {
-  upper = x & 0xffffe000u;
+  upper = (x + 0x1000u) & 0xffffe000u;
   lower = __float_as_uint(__uint_as_float(x) - __uint_as_float(upper));
 }
 

@@ -1,21 +1,25 @@
-// What the kernels of attention on tensor cores are made of.
+// What the kernels of attention by tiles are made of: tiles in shared memory, their products, and the scores.
 #pragma once
 #include "backends/cuda/kernels/attention_tile.h"
 #include "backends/cuda/kernels/mma.h"
 
 namespace rush::cuda {
 
-// Note [Attention on tensor cores]
-// Tiles as in Note [Attention by tiles on the GPU]: they lie in shared memory as they are, in lines 16 bytes longer
-// than a row, which spreads the eight rows of a matrix over all banks. Four warps have 16 of the block's 64 rows each
-// and go over tiles of 64 columns (32 where memory does not last); a warp has its 16 x 64 scores as eight fragments of
-// sums (Note [Fragments]), and in 16 bits rounded, they are the left factor of the next product without leaving the
-// registers, as in FlashAttention-2 (Dao, 2023). The gradient of keys and values has keys for its rows, so that its
-// transposed weights lie right, too. Sums and softmax are float32; in 16 bits, weights and their slopes are rounded.
-inline constexpr int kMmaThreads = kTile / 16 * 32;
+// Note [Attention by tiles on the GPU]
+// A block works on 64 rows (queries, or keys for their gradients) and goes over the other side in tiles of 64 columns
+// (32 where memory does not last), as in Note [Attention by blocks] (backends/cpu/attention.cpp): softmax is kept up to
+// date while tiles come in, and the gradient computes the weights again from logsumexp. No sum is shared between
+// blocks, so the same call gives the same bits.
+//
+// Products run on tensor cores (Note [Fragments]). Tiles lie in shared memory as they are, in lines 16 bytes longer
+// than a row, which spreads the eight rows of a matrix over all banks. Four warps have 16 rows each; a warp has its 16
+// x 64 scores as eight fragments of sums, and, in 16 bits rounded, they are the left factor of the next product without
+// leaving the registers, as in FlashAttention-2 (Dao, 2023). The gradient of keys and values has keys for its rows, so
+// that its transposed weights lie right, too. Sums and softmax are float32.
+inline constexpr int kTileThreads = kTile / 16 * 32;
 
 template <int kWidth, class T>
-struct MmaTile {
+struct TileOfRows {
   static constexpr int kInAccess = 16 / sizeof(T);  // numbers
   static constexpr int kLine = kWidth + kInAccess;
   static constexpr int kColumns = kWidth * sizeof(T) <= 512 ? 64 : 32;
@@ -31,17 +35,17 @@ struct MmaTile {
       2 * kBackwardBuffers * kColumns * static_cast<int>(sizeof(float));
   // Several blocks at a time hide each other's loads, as far as registers and memory last.
   static constexpr int kBlocks = kWidth * sizeof(T) <= 128 ? 3 : kWidth * sizeof(T) <= 256 ? 2 : 1;
-  // [j][2 h + e]: row mma_row() + 8 h, column 8 j + mma_column() + e.
+  // [j][2 h + e]: row row_of_lane() + 8 h, column 8 j + column_of_lane() + e.
   using Scores = float[kColumns / 8][4];
 };
 
-__device__ inline int mma_lane() { return threadIdx.x % 32; }
+__device__ inline int lane_of_warp() { return threadIdx.x % 32; }
 // The first of the thread's two rows of a tile, the other is 8 further; and the first of its columns of a fragment.
-__device__ inline int mma_row() { return threadIdx.x / 32 * 16 + mma_lane() / 4; }
-__device__ inline int mma_column() { return mma_lane() % 4 * 2; }
+__device__ inline int row_of_lane() { return threadIdx.x / 32 * 16 + lane_of_warp() / 4; }
+__device__ inline int column_of_lane() { return lane_of_warp() % 4 * 2; }
 
 template <int kWidth>
-using MmaSums = float[kWidth / 8][4];
+using RowSums = float[kWidth / 8][4];
 
 template <int n>
 __device__ void clear(float (&sums)[n][4]) {
@@ -56,8 +60,8 @@ __device__ void clear(float (&sums)[n][4]) {
 // beyond are zero.
 template <int kWidth, int kLines, int kEach, class T>
 __device__ void fetch_lines_by(T* tile, const T* from, const HeadRows<const T>& of, int rows) {
-  constexpr int kLine = MmaTile<kWidth, T>::kLine;
-  constexpr int kPerLine = kWidth / kEach, kAtOnce = kMmaThreads / kPerLine;
+  constexpr int kLine = TileOfRows<kWidth, T>::kLine;
+  constexpr int kPerLine = kWidth / kEach, kAtOnce = kTileThreads / kPerLine;
   const int line = threadIdx.x / kPerLine, c = threadIdx.x % kPerLine * kEach;
   const int real_lines = c < of.width ? rows - line : 0;
   const T* at = from + line * of.strides[2] + c;
@@ -70,30 +74,30 @@ __device__ void fetch_lines_by(T* tile, const T* from, const HeadRows<const T>& 
 }
 template <int kWidth, int kLines, class T>
 __device__ void fetch_lines(T* tile, const T* from, const HeadRows<const T>& of, int64_t rows) {
-  constexpr int kInAccess = MmaTile<kWidth, T>::kInAccess;
+  constexpr int kInAccess = TileOfRows<kWidth, T>::kInAccess;
   const int some = static_cast<int>(rows < kLines ? rows : kLines);
   if (kInAccess == 8 ? of.by_eight : of.by_four) return fetch_lines_by<kWidth, kLines, kInAccess>(tile, from, of, some);
   if constexpr (kInAccess == 8) {
     if (of.by_four) return fetch_lines_by<kWidth, kLines, 4>(tile, from, of, some);
   }
 #pragma unroll 1
-  for (int i = threadIdx.x; i < kLines * kWidth; i += kMmaThreads) {
+  for (int i = threadIdx.x; i < kLines * kWidth; i += kTileThreads) {
     const int line = i / kWidth, c = i % kWidth;
     const bool real = line < some && c < of.width;
-    tile[line * MmaTile<kWidth, T>::kLine + c] = real ? from[line * of.strides[2] + c] : T{};
+    tile[line * TileOfRows<kWidth, T>::kLine + c] = real ? from[line * of.strides[2] + c] : T{};
   }
 }
 
 // A buffer of two tiles of columns, one after the other.
 template <int kWidth, class T>
 __device__ T* tiles_of(T* columns, int buffer) {
-  return columns + 2 * buffer * MmaTile<kWidth, std::remove_const_t<T>>::kColumnNumbers;
+  return columns + 2 * buffer * TileOfRows<kWidth, std::remove_const_t<T>>::kColumnNumbers;
 }
 
 // Begins to copy the keys and the values from `k` on that a tile of queries sees.
 template <int kWidth, class T>
 __device__ void fetch_keys(T* columns, int buffer, const TiledAttention<T>& a, const QueryTile& at, int64_t k) {
-  using Tile = MmaTile<kWidth, T>;
+  using Tile = TileOfRows<kWidth, T>;
   T* key = tiles_of<kWidth>(columns, buffer);
   fetch_lines<kWidth, Tile::kColumns>(key, a.key.row(at.batch, at.shared_head, k), a.key, a.keys - k);
   fetch_lines<kWidth, Tile::kColumns>(key + Tile::kColumnNumbers, a.value.row(at.batch, at.shared_head, k), a.value,
@@ -123,8 +127,8 @@ __device__ void walk_columns(int64_t begin, int64_t end, const Fetch& fetch, con
 // products = the warp's rows of `a` times those of `b`, over `depth` numbers.
 template <int kWidth, class T, int n>
 __device__ void multiply_lines(float (&products)[n][4], const T* a, const T* b, int depth) {
-  using Tile = MmaTile<kWidth, T>;
-  const int lane = mma_lane();
+  using Tile = TileOfRows<kWidth, T>;
+  const int lane = lane_of_warp();
   const T* rows = a + (threadIdx.x / 32 * 16 + lane % 16) * Tile::kLine + lane / 16 * Tile::kInAccess;
   const T* columns = b + (lane % 8 + lane / 16 * 8) * Tile::kLine + lane / 8 % 2 * Tile::kInAccess;
   clear(products);
@@ -145,11 +149,11 @@ __device__ void multiply_lines(float (&products)[n][4], const T* a, const T* b, 
 
 // sums += weights (16, 8 n) of the warp times the lines of `tile`.
 template <int kWidth, class T, int n>
-__device__ void add_lines(MmaSums<kWidth>& sums, const float (&weights)[n][4], const T* tile) {
-  constexpr int kLine = MmaTile<kWidth, T>::kLine;
-  const int lane = mma_lane();
+__device__ void add_lines(RowSums<kWidth>& sums, const float (&weights)[n][4], const T* tile) {
+  constexpr int kLine = TileOfRows<kWidth, T>::kLine;
+  const int lane = lane_of_warp();
   if constexpr (sizeof(T) == 4) {
-    const float* lines = tile + mma_column() * kLine + lane / 4;
+    const float* lines = tile + column_of_lane() * kLine + lane / 4;
 #pragma unroll
     for (int k = 0; k < n; ++k) {
       const float(&weight)[4] = weights[k];
@@ -182,16 +186,16 @@ __device__ void add_lines(MmaSums<kWidth>& sums, const float (&weights)[n][4], c
 
 // factor[h] * sums into the rows from `to` on, of which there are `rows`.
 template <int kWidth, class T>
-__device__ void store_lines(T* to, const HeadRows<T>& of, int64_t rows, const MmaSums<kWidth>& sums,
+__device__ void store_lines(T* to, const HeadRows<T>& of, int64_t rows, const RowSums<kWidth>& sums,
                             const float (&factor)[2]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const int r = mma_row() + 8 * h;
+    const int r = row_of_lane() + 8 * h;
     if (r >= rows) continue;
-    T* line = to + r * of.strides[2] + mma_column();
+    T* line = to + r * of.strides[2] + column_of_lane();
 #pragma unroll
     for (int n = 0; n < kWidth / 8; ++n) {
-      const int c = 8 * n + mma_column();
+      const int c = 8 * n + column_of_lane();
       if (c >= of.width) break;
       const Lanes<T, 2> two = rounded_pair<T>(sums[n][2 * h] * factor[h], sums[n][2 * h + 1] * factor[h]);
       if (of.by_four) {
@@ -229,7 +233,7 @@ __device__ void take_products(float (&part)[n][4], const TiledAttention<T>& a, i
   for (int j = 0; j < n; ++j) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      const int row = mma_row() + e / 2 * 8, column = 8 * j + mma_column() + e % 2;
+      const int row = row_of_lane() + e / 2 * 8, column = 8 * j + column_of_lane() + e % 2;
       part[j][e] = a.score(part[j][e], batch, head, i + (transposed ? column : row), k + (transposed ? row : column));
     }
   }
@@ -275,19 +279,19 @@ __device__ uint32_t kept_weights(const TiledAttention<T>& a, const PhiloxState& 
   if (a.keys % 4 != 0) {
 #pragma unroll 1
     for (int bit = 0; bit < kColumns / 2; ++bit) {
-      const int row = mma_row() + bit % 4 / 2 * 8, column = bit / 4 * 8 + mma_column() + bit % 2;
+      const int row = row_of_lane() + bit % 4 / 2 * 8, column = bit / 4 * 8 + column_of_lane() + bit % 2;
       const uint64_t n = (base + i + (transposed ? column : row)) * a.keys + k + (transposed ? row : column);
       kept |= static_cast<uint32_t>(a.keep(word_of_weight(state, n))) << bit;
     }
     return kept;
   }
-  const int lane = mma_lane();
+  const int lane = lane_of_warp();
 #pragma unroll 1
   for (int j = 0; j < kColumns / 8; ++j) {
     if constexpr (transposed) {
       // Four lanes, 4 apart, have the same four weights' queries and rows of one block of keys: e = 0 to 3.
       const int e = lane / 4 % 4;
-      const int64_t query = i + 8 * j + mma_column() + e % 2, key = k + mma_row() - e + e / 2 * 8;
+      const int64_t query = i + 8 * j + column_of_lane() + e % 2, key = k + row_of_lane() - e + e / 2 * 8;
       PhiloxBlock block = philox_block(state, ((base + query) * a.keys + key) / 4);
       trade_words(block.word, 4, e);
 #pragma unroll
@@ -295,7 +299,7 @@ __device__ uint32_t kept_weights(const TiledAttention<T>& a, const PhiloxState& 
     } else {
       // Two lanes have two keys each of a block, in two rows.
       const bool upper = lane & 1;
-      const int64_t query = i + mma_row() + (upper ? 8 : 0), key = k + 8 * j + lane % 4 / 2 * 4;
+      const int64_t query = i + row_of_lane() + (upper ? 8 : 0), key = k + 8 * j + lane % 4 / 2 * 4;
       const PhiloxBlock block = philox_block(state, ((base + query) * a.keys + key) / 4);
       uint32_t own[2], other[2];
 #pragma unroll
