@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* tile = query + kTileNumbers<kWidth>;  // of keys, then of values
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     __syncthreads();  // the last item's queries are done with
@@ -92,12 +92,11 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
     float factor[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      constexpr float kLn2 = 0.693147181f;
       const float sum = sum_of_row(total[i]);
       factor[i] = sum == 0 ? 0.0f : 1 / sum;
       const int r = 4 * tile_y() + i;
       if (logsumexp && tile_x() == 0 && r < at.rows) {
-        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[i] + log2f(sum)) * kLn2;
+        logsumexp[at.every_head * a.queries + at.first + r] = log_of_sum(largest[i], sum);
       }
     }
     store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
@@ -110,7 +109,7 @@ void tiled_attention(const Tensor& out, const Tensor& logsumexp, const Attention
   with_tile_width(q, v, [&](auto width) {
     constexpr int kWidth = decltype(width)::value;
     launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth>, tile_bytes<kWidth>(kForwardTiles),
-                 kTileThreads, tile_items(a.batches * a.heads, a.queries), a, HeadRows<float>(out),
+                 kTileThreads, a.query_items(), a, HeadRows<float>(out),
                  logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
   });
 }

@@ -30,8 +30,7 @@ __global__ void __launch_bounds__(kThreads) along_kernel(const HeadRows<const T>
 
 // The weight of a score that is known in units of ln 2; 0 in a row that sees no key.
 __device__ float weight_of(float score, float logsumexp) {
-  constexpr float kLog2E = 1.44269504f;
-  return score == -INFINITY || logsumexp == -INFINITY ? 0.0f : exp2f(score - logsumexp * kLog2E);
+  return score == -INFINITY || logsumexp == -INFINITY ? 0.0f : exp2f(score - logsumexp * TiledAttention<float>::kLog2E);
 }
 
 template <int kWidth>
@@ -44,7 +43,7 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* tile = grad + kTileNumbers<kWidth>;  // of values, then of keys
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     __syncthreads();  // the last item's tiles are done with
@@ -100,14 +99,12 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
   float* tile = value + kTileNumbers<kWidth>;  // of the output's gradient, then of queries, then of the gradient again
   float* weights = tile + kTileNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
+  const int64_t items = a.key_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, shared_heads, a.keys, false);
-    const int64_t rows = a.keys - at.first;
+    const KeyTile at(item, a);
     __syncthreads();  // the last item's tiles are done with
-    load_tile<false, kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
-    load_tile<false, kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    load_tile<false, kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, at.rows);
+    load_tile<false, kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, at.rows);
     RowSums<kWidth> key_sums, value_sums;
     clear<kWidth>(key_sums);
     clear<kWidth>(value_sums);
@@ -151,10 +148,10 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks<kWidth>)
     }
     const float scales[4] = {a.scale, a.scale, a.scale, a.scale}, ones[4] = {1, 1, 1, 1};
     if (grad_key.data) {
-      store_rows<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
+      store_rows<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, at.rows, key_sums, scales);
     }
     if (grad_value.data) {
-      store_rows<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
+      store_rows<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, at.rows, value_sums, ones);
     }
   }
 }
@@ -177,12 +174,11 @@ void launch(const TiledAttention<float>& a, const TiledGradient<float>& g, const
   constexpr int kBytes = tile_bytes<kWidth>(kBackwardTiles);
   const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<float>(t) : HeadRows<float>(); };
   if (grads[0].defined()) {
-    launch_tiles(op, query_gradient_kernel<kWidth>, kBytes, kTileThreads, tile_items(a.batches * a.heads, a.queries), a,
-                 g, rows_of(grads[0]));
+    launch_tiles(op, query_gradient_kernel<kWidth>, kBytes, kTileThreads, a.query_items(), a, g, rows_of(grads[0]));
   }
   if (grads[1].defined() || grads[2].defined()) {
-    launch_tiles(op, key_gradient_kernel<kWidth>, kBytes, kTileThreads,
-                 tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g, rows_of(grads[1]), rows_of(grads[2]));
+    launch_tiles(op, key_gradient_kernel<kWidth>, kBytes, kTileThreads, a.key_items(), a, g, rows_of(grads[1]),
+                 rows_of(grads[2]));
   }
 }
 

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
   T* query = reinterpret_cast<T*>(shared);
   T* columns = query + kMmaNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
@@ -74,12 +74,11 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
     float factor[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      constexpr float kLn2 = 0.693147181f;
       const float sum = sum_of_four(total[h]);
       factor[h] = sum == 0 ? 0.0f : 1 / sum;
       const int r = mma_row() + 8 * h;
       if (logsumexp && mma_column() == 0 && r < at.rows) {
-        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[h] + log2f(sum)) * kLn2;
+        logsumexp[at.every_head * a.queries + at.first + r] = log_of_sum(largest[h], sum);
       }
     }
     store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
@@ -94,7 +93,7 @@ struct MmaLoop {
     with_tile_width(q, v, [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
       launch_tiles(kernels::efficient_attention.name(), attention_mma_kernel<kWidth, T>, kMmaForwardBytes<kWidth>,
-                   kMmaThreads, tile_items(a.batches * a.heads, a.queries), a, HeadRows<T>(out),
+                   kMmaThreads, a.query_items(), a, HeadRows<T>(out),
                    logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
     });
   }

@@ -166,12 +166,12 @@ __device__ void store_lines(T* to, const HeadRows<T>& of, int64_t rows, const Mm
     for (int n = 0; n < kWidth / 8; ++n) {
       const int c = 8 * n + mma_column();
       if (c >= of.width) break;
-      const uint32_t two = pack<T>(sums[n][2 * h] * factor[h], sums[n][2 * h + 1] * factor[h]);
+      const Lanes<T, 2> two = rounded_pair<T>(sums[n][2 * h] * factor[h], sums[n][2 * h + 1] * factor[h]);
       if (of.by_four) {
-        *reinterpret_cast<uint32_t*>(line + 8 * n) = two;
+        *reinterpret_cast<Lanes<T, 2>*>(line + 8 * n) = two;
       } else {
-        line[8 * n] = T::from_bits(static_cast<uint16_t>(two));
-        if (c + 1 < of.width) line[8 * n + 1] = T::from_bits(static_cast<uint16_t>(two >> 16));
+        line[8 * n] = two.lane[0];
+        if (c + 1 < of.width) line[8 * n + 1] = two.lane[1];
       }
     }
   }

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks<kWidth>)
   T* grad = query + kMmaNumbers<kWidth>;
   T* columns = grad + kMmaNumbers<kWidth>;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     fetch_lines<kWidth>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
@@ -74,13 +74,11 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
   T* columns = value + kMmaNumbers<kWidth>;
   float* of_queries = reinterpret_cast<float*>(columns + 4 * kMmaNumbers<kWidth>);  // logsumexp and the sums along
   const PhiloxState random = a.random_state();
-  const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
+  const int64_t items = a.key_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, shared_heads, a.keys, false);
-    const int64_t rows = a.keys - at.first;
-    fetch_lines<kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
-    if constexpr (kKeys) fetch_lines<kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    const KeyTile at(item, a);
+    fetch_lines<kWidth>(key, a.key.row(at.batch, at.head, at.first), a.key, at.rows);
+    if constexpr (kKeys) fetch_lines<kWidth>(value, a.value.row(at.batch, at.head, at.first), a.value, at.rows);
     MmaSums<kKeys ? kWidth : 16> key_sums;
     MmaSums<kValues ? kWidth : 16> value_sums;
     clear(key_sums);
@@ -135,12 +133,12 @@ __global__ void __launch_bounds__(kMmaThreads, kWidth <= 128 ? 2 : 1)
     const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
     if constexpr (kKeys) {
       if (grad_key.data) {
-        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
+        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, at.rows, key_sums, scales);
       }
     }
     if constexpr (kValues) {
       if (grad_value.data) {
-        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
+        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, at.rows, value_sums, ones);
       }
     }
   }
@@ -163,12 +161,11 @@ struct MmaBackwardLoop {
     const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
     constexpr int kBytes = kMmaBackwardBytes<kWidth>;
     if (grads[0].defined()) {
-      launch_tiles(op, query_gradient_mma_kernel<kWidth, T>, kBytes, kMmaThreads,
-                   tile_items(a.batches * a.heads, a.queries), a, g, rows_of(grads[0]));
+      launch_tiles(op, query_gradient_mma_kernel<kWidth, T>, kBytes, kMmaThreads, a.query_items(), a, g,
+                   rows_of(grads[0]));
     }
     const auto launch_keys = [&](auto kernel) {
-      launch_tiles(op, kernel, kBytes, kMmaThreads, tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g,
-                   rows_of(grads[1]), rows_of(grads[2]));
+      launch_tiles(op, kernel, kBytes, kMmaThreads, a.key_items(), a, g, rows_of(grads[1]), rows_of(grads[2]));
     };
     if constexpr (kWidth <= 64) {
       if (grads[1].defined() || grads[2].defined()) launch_keys(key_gradient_mma_kernel<kWidth, GradientOf::Both, T>);

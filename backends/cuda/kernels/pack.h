@@ -1,9 +1,8 @@
 // Two numbers of 16 bits from two of float32, by one instruction.
 #pragma once
-#include <cuda_runtime.h>
-
 #include <type_traits>
 
+#include "backends/cuda/kernels/launch.h"
 #include "core/half.h"
 
 namespace rush::cuda {
@@ -19,6 +18,17 @@ __device__ inline uint32_t pack(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   }
   return word;
+}
+
+/// Two numbers as elements of type T.
+template <class T, class M>
+__device__ Lanes<T, 2> rounded_pair(M a, M b) {
+  if constexpr (sizeof(T) == 2) {
+    const uint32_t both = pack<T>(a, b);
+    return {T::from_bits(static_cast<uint16_t>(both)), T::from_bits(static_cast<uint16_t>(both >> 16))};
+  } else {
+    return {static_cast<T>(a), static_cast<T>(b)};
+  }
 }
 
 }  // namespace rush::cuda

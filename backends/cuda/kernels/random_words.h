@@ -20,17 +20,6 @@ bool can_store(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % (kElements * sizeof(T)) == 0;
 }
 
-// Two numbers as elements of type T.
-template <class T, class M>
-__device__ Lanes<T, 2> rounded_pair(M a, M b) {
-  if constexpr (sizeof(T) == 2) {
-    const uint32_t both = pack<T>(a, b);
-    return {T::from_bits(static_cast<uint16_t>(both)), T::from_bits(static_cast<uint16_t>(both >> 16))};
-  } else {
-    return {static_cast<T>(a), static_cast<T>(b)};
-  }
-}
-
 // The elements that a group of four words makes, by words one or two at a time. `k` words make one: f of a uint32_t, or
 // of a uint64_t.
 template <class T, int k, class F>
