@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
   T* query = reinterpret_cast<T*>(shared);
   T* columns = query + Tile::kRowNumbers;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
@@ -81,12 +81,11 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
     float factor[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      constexpr float kLn2 = 0.693147181f;
       const float sum = sum_of_four(total[h]);
       factor[h] = sum == 0 ? 0.0f : 1 / sum;
       const int r = row_of_lane() + 8 * h;
       if (logsumexp && column_of_lane() == 0 && r < at.rows) {
-        logsumexp[at.every_head * a.queries + at.first + r] = sum == 0 ? -INFINITY : (largest[h] + log2f(sum)) * kLn2;
+        logsumexp[at.every_head * a.queries + at.first + r] = log_of_sum(largest[h], sum);
       }
     }
     store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
@@ -101,8 +100,8 @@ struct ForwardLoop {
     with_tile_width(q, v, [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
       launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth, T>,
-                   TileOfRows<kWidth, T>::kForwardBytes, kTileThreads, tile_items(a.batches * a.heads, a.queries), a,
-                   HeadRows<T>(out), logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
+                   TileOfRows<kWidth, T>::kForwardBytes, kTileThreads, a.query_items(), a, HeadRows<T>(out),
+                   logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
     });
   }
 };

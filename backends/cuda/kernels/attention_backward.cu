@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
   T* grad = query + Tile::kRowNumbers;
   T* columns = grad + Tile::kRowNumbers;
   const PhiloxState random = a.random_state();
-  const int64_t items = tile_items(a.batches * a.heads, a.queries);
+  const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
     fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
@@ -111,13 +111,11 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks <
   float* of_queries = reinterpret_cast<float*>(columns + 2 * Tile::kBackwardBuffers *
                                                              Tile::kColumnNumbers);  // logsumexp and the sums along
   const PhiloxState random = a.random_state();
-  const int64_t shared_heads = a.heads / a.sharing;
-  const int64_t items = tile_items(a.batches * shared_heads, a.keys);
+  const int64_t items = a.key_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const TileOf at(item, shared_heads, a.keys, false);
-    const int64_t rows = a.keys - at.first;
-    fetch_lines<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, rows);
-    if constexpr (kKeys) fetch_lines<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, rows);
+    const KeyTile at(item, a);
+    fetch_lines<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, at.rows);
+    if constexpr (kKeys) fetch_lines<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, at.rows);
     RowSums<kKeys ? kWidth : 16> key_sums;
     RowSums<kValues ? kWidth : 16> value_sums;
     clear(key_sums);
@@ -174,12 +172,12 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks <
     const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
     if constexpr (kKeys) {
       if (grad_key.data) {
-        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, rows, key_sums, scales);
+        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, at.rows, key_sums, scales);
       }
     }
     if constexpr (kValues) {
       if (grad_value.data) {
-        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, rows, value_sums, ones);
+        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, at.rows, value_sums, ones);
       }
     }
   }
@@ -202,12 +200,11 @@ struct BackwardLoop {
     const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
     constexpr int kBytes = TileOfRows<kWidth, T>::kBackwardBytes;
     if (grads[0].defined()) {
-      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, kTileThreads,
-                   tile_items(a.batches * a.heads, a.queries), a, g, rows_of(grads[0]));
+      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, kTileThreads, a.query_items(), a, g,
+                   rows_of(grads[0]));
     }
     const auto launch_keys = [&](auto kernel) {
-      launch_tiles(op, kernel, kBytes, kTileThreads, tile_items(a.batches * (a.heads / a.sharing), a.keys), a, g,
-                   rows_of(grads[1]), rows_of(grads[2]));
+      launch_tiles(op, kernel, kBytes, kTileThreads, a.key_items(), a, g, rows_of(grads[1]), rows_of(grads[2]));
     };
     if constexpr (kWidth <= 64) {
       if (grads[1].defined() || grads[2].defined()) launch_keys(key_gradient_kernel<kWidth, GradientOf::Both, T>);

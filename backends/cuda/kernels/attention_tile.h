@@ -84,6 +84,11 @@ struct TiledAttention {
     for (int d = 0; d < 4; ++d) bias_strides[d] = bias ? p.bias.stride(d) : 0;
   }
 
+  // The items of a launch: tiles of queries, or of keys, of all heads.
+  __host__ __device__ int64_t query_items() const { return batches * heads * ((queries + kTile - 1) / kTile); }
+  __host__ __device__ int64_t key_items() const { return batches * shared_heads() * ((keys + kTile - 1) / kTile); }
+  __host__ __device__ int64_t shared_heads() const { return heads / sharing; }
+
   // How many keys a query sees.
   __device__ int64_t visible(int64_t i) const { return causal && i + 1 < keys ? i + 1 : keys; }
   // Whether kTile queries from i on see kTile keys from k on, all of which exist, and nothing is added to their scores.
@@ -106,10 +111,6 @@ struct TiledAttention {
   }
 };
 
-// How many tiles `length` rows of so many heads make: the items of a launch.
-__host__ __device__ inline int64_t tile_items(int64_t heads, int64_t length) {
-  return heads * ((length + kTile - 1) / kTile);
-}
 // Where a block's work lies: one tile of rows of one head.
 struct TileOf {
   int64_t batch, head, first;
@@ -134,6 +135,18 @@ struct QueryTile : TileOf {
         every_head(batch * a.heads + head),
         rows(a.queries - first),
         seen(a.visible(first + (rows < kTile ? rows : kTile) - 1)) {}
+};
+// logsumexp of a row from its largest score, in units of ln 2, and the sum of 2^(score - largest). -inf without keys.
+__device__ inline float log_of_sum(float largest, float sum) {
+  constexpr float kLn2 = 0.693147181f;
+  return sum == 0 ? -INFINITY : (largest + log2f(sum)) * kLn2;
+}
+// A tile of keys, and of their values.
+struct KeyTile : TileOf {
+  int64_t rows;  // how many keys are left
+  template <class T>
+  __device__ KeyTile(int64_t item, const TiledAttention<T>& a)
+      : TileOf(item, a.shared_heads(), a.keys, false), rows(a.keys - first) {}
 };
 inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min<int64_t>(items, 0x7fffffff)); }
 
