@@ -1,5 +1,6 @@
 // The CUDA kernels: bytes per second of those that memory limits, over 512 MiB of float32 or 256 MiB of bfloat16, and
 // arithmetic of matrix products and of attention. Each time is between two events around one call.
+#include <optional>
 #include <string>
 
 #include "benchmarks/cuda/time_on_device.h"
@@ -75,11 +76,11 @@ void register_product(int64_t n, const NamedType& type) {
       ->Unit(benchmark::kMillisecond);
 }
 
-// Causal attention of (16, 12, length, 64) by one back end: the forward pass alone, and with the gradient. Counted as
-// flash attention is: half of 4 products of pairs forward, 2.5 times as much backward.
+// Causal attention, by one back end or by the one that is chosen: the forward pass alone, and with the gradient.
+// Counted as flash attention is: half of 4 products of pairs forward, 2.5 times as much backward.
 struct Attention {
   const char* name;
-  SDPBackend backend;
+  std::optional<SDPBackend> backend;
   ScalarType dtype;
 };
 const Attention kAttentions[] = {
@@ -88,31 +89,37 @@ const Attention kAttentions[] = {
     {"efficient/float32", SDPBackend::efficient_attention, kFloat32},
     {"math/bfloat16", SDPBackend::math, kBFloat16},
     {"math/float32", SDPBackend::math, kFloat32},
+    {"default/bfloat16", std::nullopt, kBFloat16},
 };
+struct AttentionSizes {
+  int64_t batch, heads, length, width;
+};
+constexpr AttentionSizes kGpt2Attention{16, 12, 1024, 64}, kLongAttention{4, 16, 4096, 128};
 
-void register_attention(const Attention& attention, int64_t length, bool backward, double dropout_p) {
-  const auto measure = [&attention, length, backward, dropout_p](benchmark::State& state) {
+void register_attention(const Attention& attention, AttentionSizes sizes, bool backward, double dropout_p) {
+  const auto measure = [&attention, sizes, backward, dropout_p](benchmark::State& state) {
     if (lacks_gpu(state)) return;
-    const SDPBackendGuard only{attention.backend};
-    constexpr int64_t kBatch = 16, kHeads = 12, kWidth = 64;
+    std::optional<SDPBackendGuard> only;
+    if (attention.backend) only.emplace({*attention.backend});
+    const auto [batch, heads, length, width] = sizes;
     // As a projection of queries, keys and values leaves them: (B, T, 3, H, E).
-    const Tensor packed = randn({kBatch, length, 3, kHeads, kWidth}, TensorOptions(attention.dtype).device(kCUDA))
-                              .requires_grad_(backward);
+    const Tensor packed =
+        randn({batch, length, 3, heads, width}, TensorOptions(attention.dtype).device(kCUDA)).requires_grad_(backward);
     const auto part = [&](int64_t i) { return packed.select(2, i).transpose(1, 2).detach().requires_grad_(backward); };
     const Tensor q = part(0), k = part(1), v = part(2);
-    if (fused_sdp_choice(q, k, v, {}, dropout_p, true) != attention.backend) {
+    if (attention.backend && fused_sdp_choice(q, k, v, {}, dropout_p, true) != attention.backend) {
       return state.SkipWithError(sdp_refusals(q, k, v, {}, dropout_p, true).c_str());
     }
-    const Tensor grad = randn({kBatch, length, kHeads, kWidth}, packed.options().requires_grad(false)).transpose(1, 2);
+    const Tensor grad = randn({batch, length, heads, width}, packed.options().requires_grad(false)).transpose(1, 2);
     time_on_device(state, [&] {
       const Tensor out = scaled_dot_product_attention(q, k, v, {}, dropout_p, true);
       if (backward) autograd::grad({out}, {q, k, v}, {grad});
     });
-    const double forward = 2.0 * static_cast<double>(kBatch * kHeads * length * length * kWidth);
+    const double forward = 2.0 * static_cast<double>(batch * heads * length * length * width);
     state.counters["flops"] =
         benchmark::Counter(forward * (backward ? 3.5 : 1), benchmark::Counter::kIsIterationInvariantRate);
   };
-  const std::string label = std::string("cuda/attention") + std::to_string(length) + "/" + attention.name +
+  const std::string label = std::string("cuda/attention") + std::to_string(sizes.length) + "/" + attention.name +
                             (dropout_p > 0 ? "/dropout" : "") + (backward ? "/both" : "/forward");
   benchmark::RegisterBenchmark(label.c_str(), measure)->UseManualTime()->Iterations(20)->Unit(benchmark::kMillisecond);
 }
@@ -130,12 +137,12 @@ const bool registered = [] {
   for (const int64_t n : {4096, 8192}) {
     for (const NamedType& type : of_products) register_product(n, type);
   }
-  for (const Attention& attention : kAttentions) {
-    for (const bool backward : {false, true}) register_attention(attention, 1024, backward, 0);
-  }
+  const Attention &through_cudnn = kAttentions[0], &as_chosen = std::end(kAttentions)[-1];
   for (const bool backward : {false, true}) {
-    register_attention(kAttentions[0], 1024, backward, 0.1);
-    register_attention(kAttentions[0], 4096, backward, 0);
+    for (const Attention& attention : kAttentions) register_attention(attention, kGpt2Attention, backward, 0);
+    register_attention(through_cudnn, kGpt2Attention, backward, 0.1);
+    register_attention(through_cudnn, kLongAttention, backward, 0);
+    register_attention(as_chosen, kLongAttention, backward, 0);
   }
   return true;
 }();

@@ -110,11 +110,13 @@ BACKENDS = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "math": SDPBackend.MATH,
 }
+ATTENTIONS = {1024: (16, 12, 64), 4096: (4, 16, 128)}  # batch, heads, width
 
 
-@workload(r"cuda/attention(\d+)/(cudnn|efficient|math)/(\w+?)(/dropout)?/(forward|both)")
+@workload(r"cuda/attention(\d+)/(cudnn|efficient|math|default)/(\w+?)(/dropout)?/(forward|both)")
 def attention(length, backend, dtype, dropout, direction):
-    batch, heads, width, length = 16, 12, 64, int(length)
+    length = int(length)
+    batch, heads, width = ATTENTIONS[length]
     backward = direction == "both"
     packed = torch.randn(batch, length, 3, heads, width, dtype=DTYPES[dtype], device="cuda")
     q, k, v = (packed.select(2, i).transpose(1, 2).detach().requires_grad_(backward) for i in range(3))
@@ -126,7 +128,7 @@ def attention(length, backend, dtype, dropout, direction):
             torch.autograd.grad(out, (q, k, v), grad)
 
     def measure():
-        with sdpa_kernel(BACKENDS[backend]):
+        with contextlib.nullcontext() if backend == "default" else sdpa_kernel(BACKENDS[backend]):
             return on_device(run, iterations=20)
 
     return measure
