@@ -97,7 +97,7 @@ void DeviceGuard::enter(Device device) {
   runtime_ = &device_runtime(device.type);
   original_ = runtime_->current_device();
   if (original_ != device.index) {
-    runtime_->set_device(device.index);
+    runtime_->set_device(concrete_device(device).index);
   } else {
     runtime_ = nullptr;
   }

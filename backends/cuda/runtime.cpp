@@ -71,7 +71,7 @@ class CudaRuntime final : public DeviceRuntime {
   void set_device(int device) override {
     if (device == thread_state.device) return;
     const cudaError_t status = cudaSetDevice(device);
-    if (!is_unloading(status)) RUSH_CUDA_CHECK(status);
+    if (status != cudaSuccess && !is_unloading(status)) throw_error(status, "cudaSetDevice(device)");
     thread_state.device = device;
   }
 
@@ -118,7 +118,7 @@ class CudaRuntime final : public DeviceRuntime {
   bool query(const Stream& stream) override {
     check_not_capturing("asking whether a stream is done");
     const DeviceGuard guard(stream.device);
-    const bool done = is_done(cudaStreamQuery(handle(stream)));
+    const bool done = is_done(cudaStreamQuery(handle(stream)), "cudaStreamQuery(stream)");
     if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(stream);
     return done;
   }
@@ -148,7 +148,7 @@ class CudaRuntime final : public DeviceRuntime {
   }
   bool query_event(void* event) override {
     check_not_capturing("asking whether an event was reached");
-    const bool done = is_done(cudaEventQuery(static_cast<cudaEvent_t>(event)));
+    const bool done = is_done(cudaEventQuery(static_cast<cudaEvent_t>(event)), "cudaEventQuery(event)");
     if (RUSH_UNLIKELY(stream_order) && done) stream_order->host_waited(event);
     return done;
   }
@@ -179,12 +179,12 @@ class CudaRuntime final : public DeviceRuntime {
       throw_cannot_be_captured("waiting for an event from outside of the graph");
   }
 
-  static bool is_done(cudaError_t status) {
+  static bool is_done(cudaError_t status, const char* call) {
     if (status == cudaErrorNotReady) {
       cudaGetLastError();
       return false;
     }
-    RUSH_CUDA_CHECK(status);
+    if (status != cudaSuccess) throw_error(status, call);
     return true;
   }
 };

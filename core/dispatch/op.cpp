@@ -103,7 +103,7 @@ void CallDevice::enter() {
     previous_ = current;  // leave() ends the range
   }
   if (device < 0 || current == device) return;
-  runtime.set_device(device);
+  runtime.set_device(concrete_device(Device(kCUDA, device)).index);
   previous_ = current;
 }
 

@@ -76,6 +76,7 @@ TEST_CASE("devices" * doctest::skip(no_gpu())) {
   CHECK(empty({2}, kCUDA).device() == Device(kCUDA, 0));
   CHECK_THROWS_AS(empty({2}, Device(kCUDA, 100)), ValueError);
   CHECK_THROWS_AS(cuda::set_device(100), ValueError);
+  CHECK_THROWS_AS(DeviceGuard(Device(kCUDA, 100)), ValueError);
   try {
     ones({2}, kCUDA) + ones({2});
     FAIL("expected a ValueError");

@@ -63,7 +63,7 @@ void Graph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   if (status == cudaSuccess) return;
   leave_capture();
   reset();
-  RUSH_CUDA_CHECK(status);
+  throw_error(status, "cudaStreamBeginCapture(stream)");
 }
 
 void Graph::leave_capture() {
@@ -79,7 +79,7 @@ void Graph::capture_end() {
   const cudaError_t status = cudaStreamEndCapture(stream_, &graph_);
   try {
     leave_capture();
-    RUSH_CUDA_CHECK(status);
+    if (status != cudaSuccess) throw_error(status, "cudaStreamEndCapture(stream)");
     RUSH_CHECK_AS(CudaError, graph_, "CUDAGraph: the capture was lost: CUDA returned no graph");
     RUSH_CUDA_CHECK(cudaGraphInstantiate(&exec_, graph_, 0));
   } catch (...) {
