@@ -36,11 +36,13 @@ struct CnnImpl : nn::Module {
 };
 RUSH_MODULE(Cnn);
 
-// Several steps to an iteration: a GPU works behind the host, and is waited for at the end of each.
+// Several steps to an iteration: a GPU works behind the host, and is waited for at the end of each, and before the
+// first.
 template <class Step>
 void time_steps(benchmark::State& state, DeviceType device, int64_t batch, const Step& step) {
   const int steps = device == kCUDA ? 50 : 1;
   for (int i = 0; i < 3 * steps; ++i) step();
+  if (device == kCUDA) cuda::synchronize();
   for (auto _ : state) {
     for (int i = 0; i < steps; ++i) step();
     if (device == kCUDA) cuda::synchronize();
