@@ -177,52 +177,70 @@ inline Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRe
   return ops::max_unpool3d(self, indices, output_size, stride, padding);
 }
 
-// The windows along one dimension.
-struct PoolAxis {
-  int64_t input = 1, output = 1;
-  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+// The windows along one dimension. A kernel works with an Index of 32 bits where that holds all numbers.
+template <class Index>
+struct PoolAxisOf {
+  Index input = 1, output = 1;
+  Index kernel = 1, stride = 1, padding = 0, dilation = 1;
   bool adaptive = false;  // the windows divide the input evenly; kernel, stride and padding do not count
 
   // The first position of window `o` that lies inside the input, and one past the last. Steps between are `dilation`.
-  RUSH_HD int64_t begin(int64_t o) const {
+  RUSH_HD Index begin(Index o) const {
     if (adaptive) return o * input / output;
-    const int64_t start = o * stride - padding;
+    const Index start = o * stride - padding;
     return start >= 0 ? start : start + (-start + dilation - 1) / dilation * dilation;
   }
-  RUSH_HD int64_t end(int64_t o) const {
+  RUSH_HD Index end(Index o) const {
     if (adaptive) return ((o + 1) * input + output - 1) / output;
-    const int64_t stop = o * stride - padding + (kernel - 1) * dilation + 1;
+    const Index stop = o * stride - padding + (kernel - 1) * dilation + 1;
     return stop < input ? stop : input;
   }
-  // How many positions window `o` has, those in the padding included; of the excess that ceil_mode allows, none.
-  RUSH_HD int64_t padded_count(int64_t o) const {
-    if (adaptive) return end(o) - begin(o);
-    const int64_t start = o * stride - padding;
-    const int64_t stop = start + kernel;
+  // How many positions window `o` has; with those in the padding, of the excess that ceil_mode allows none.
+  RUSH_HD int64_t count(Index o) const { return end(o) - begin(o); }
+  RUSH_HD int64_t padded_count(Index o) const {
+    if (adaptive) return count(o);
+    const Index start = o * stride - padding;
+    const Index stop = start + kernel;
     return (stop < input + padding ? stop : input + padding) - start;
+  }
+
+  template <class To>
+  PoolAxisOf<To> as() const {
+    const auto to = [](Index n) { return static_cast<To>(n); };
+    return {to(input), to(output), to(kernel), to(stride), to(padding), to(dilation), adaptive};
   }
 };
 
 // The windows of a tensor laid out as outer x depth x height x width x inner. Row-major tensors have their planes in
 // `outer` and 1 in `inner`; channels-last ones have the batch in `outer` and the channels in `inner`.
-struct PoolGeometry {
-  int64_t outer = 1, inner = 1;
-  PoolAxis axis[3];  // depth, height, width; those that the operator lacks have size 1
+template <class Index>
+struct PoolGeometryOf {
+  Index outer = 1, inner = 1;
+  PoolAxisOf<Index> axis[3];  // depth, height, width; those that the operator lacks have size 1
 
-  RUSH_HD int64_t input_plane() const { return axis[0].input * axis[1].input * axis[2].input; }
-  RUSH_HD int64_t output_plane() const { return axis[0].output * axis[1].output * axis[2].output; }
+  RUSH_HD Index input_plane() const { return axis[0].input * axis[1].input * axis[2].input; }
+  RUSH_HD Index output_plane() const { return axis[0].output * axis[1].output * axis[2].output; }
+
+  template <class To>
+  PoolGeometryOf<To> as() const {
+    return {static_cast<To>(outer),
+            static_cast<To>(inner),
+            {axis[0].template as<To>(), axis[1].template as<To>(), axis[2].template as<To>()}};
+  }
 };
+using PoolAxis = PoolAxisOf<int64_t>;
+using PoolGeometry = PoolGeometryOf<int64_t>;
 
 // What the sum of a window is divided by.
 struct PoolDivisor {
   bool count_include_pad = false;
   int64_t divisor_override = 0;  // 0: none
 
-  RUSH_HD int64_t operator()(const PoolGeometry& g, int64_t d, int64_t h, int64_t w) const {
+  template <class Index>
+  RUSH_HD int64_t operator()(const PoolGeometryOf<Index>& g, Index d, Index h, Index w) const {
     if (divisor_override != 0) return divisor_override;
     if (count_include_pad) return g.axis[0].padded_count(d) * g.axis[1].padded_count(h) * g.axis[2].padded_count(w);
-    return (g.axis[0].end(d) - g.axis[0].begin(d)) * (g.axis[1].end(h) - g.axis[1].begin(h)) *
-           (g.axis[2].end(w) - g.axis[2].begin(w));
+    return g.axis[0].count(d) * g.axis[1].count(h) * g.axis[2].count(w);
   }
 };
 

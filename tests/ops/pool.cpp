@@ -261,6 +261,64 @@ TEST_CASE("pooling: 16-bit gradients are summed in 32 bits") {
   CHECK(values(wide.grad())[20 * 40 + 20] == 400);
 }
 
+// A kernel may take neighbouring channels or positions of a row at once, where they fill 16 bytes.
+TEST_CASE("max pooling of many channels and of long rows, in every layout and dtype") {
+  const Case cases[] = {
+      {{2, 16, 7, 16}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false}, {{2, 8, 9, 16}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
+      {{1, 16, 8, 24}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false}, {{2, 16, 9, 8}, {2, 3}, {3, 4}, {1, 1}, {1, 1}, true},
+      {{1, 8, 8, 32}, {3, 2}, {1, 5}, {0, 1}, {2, 3}, false},  {{2, 12, 5, 20}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, true},
+  };
+  for (const Case& c : cases) {
+    for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
+      manual_seed(3);
+      const Tensor numbers = randint(-8, 9, c.sizes).to(dtype);
+      for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+        const Tensor x = numbers.contiguous(format).detach().requires_grad_();
+        const auto [out, where] = max_pool2d_with_indices(x, c.kernel, c.stride, c.padding, c.dilation, c.ceil_mode);
+        Doubles largest, expected(static_cast<size_t>(x.numel()));
+        Longs first;
+        const Doubles in = values(numbers);
+        walk(
+            c,
+            [&] {
+              largest.push_back(-INFINITY);
+              first.push_back(-1);
+            },
+            [&](int64_t at, int64_t position, bool) {
+              if (at < 0 || in[static_cast<size_t>(at)] <= largest.back()) return;
+              largest.back() = in[static_cast<size_t>(at)];
+              first.back() = position;
+            });
+        CHECK(values(out) == largest);
+        CHECK(values(where) == Doubles(first.begin(), first.end()));
+        const Tensor grad = randint(-4, 5, out.sizes()).to(dtype).contiguous(format);
+        out.backward(grad);
+        const Doubles each = values(grad);
+        const size_t windows = static_cast<size_t>(out.size(2) * out.size(3)),
+                     plane = static_cast<size_t>(x.size(2) * x.size(3));
+        for (size_t i = 0; i < each.size(); ++i)
+          expected[i / windows * plane + static_cast<size_t>(first[i])] += each[i];
+        CHECK(values(x.grad()) == expected);
+      }
+    }
+  }
+  // Sizes that both layouts take in vectors: a wrong index is found in each lane.
+  const Tensor x = zeros({1, 8, 4, 16});
+  for (const int64_t lane : {0, 3, 7}) {
+    Tensor indices = zeros({1, 8, 2, 8}, kInt64);
+    indices.select(1, lane).fill_(64);
+    for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+      const auto backward = [&] {
+        return ops::max_pool2d_with_indices_backward(ones({1, 8, 2, 8}).contiguous(format), x.contiguous(format), 2, 2,
+                                                     0, 1, false, indices.contiguous(format))
+            .sum()
+            .item<float>();
+      };
+      CHECK_THROWS_AS(backward(), IndexError);
+    }
+  }
+}
+
 TEST_CASE("pooling: meta tensors have shapes only") {
   const Tensor meta = empty({2, 3, 9, 9}, TensorOptions(kMeta).dtype(kFloat32));
   const auto [out, indices] = max_pool2d_with_indices(meta, 3, 2);
