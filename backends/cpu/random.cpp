@@ -277,6 +277,17 @@ struct DropoutLoop {
   }
 };
 
+struct DropoutBackwardLoop {
+  template <class T>
+  static void run(TensorIterator& it, double scale) {
+    using M = opmath_t<T>;
+    pointwise<T, T, bool>(it, functors::DropoutBackward<M>{static_cast<M>(static_cast<math_t<T>>(scale))});
+  }
+};
+void dropout_backward(TensorIterator& it, double scale) {
+  pick<DropoutBackwardLoop>(FloatTypes(), it.dtype(), it.op())(it, scale);
+}
+
 }  // namespace
 
 void register_random() {
@@ -292,6 +303,7 @@ void register_random() {
   kernels::randperm.set(kCPU, randperm);
   kernels::multinomial.set(kCPU, multinomial);
   kernels::dropout.set(kCPU, run<DropoutLoop, FloatTypes, kernels::dropout>);
+  kernels::dropout_backward.set(kCPU, dropout_backward);
 }
 
 }  // namespace rush::cpu

@@ -127,4 +127,11 @@ struct Bernoulli {
   RUSH_HD bool operator()(uint32_t word) const { return word < threshold; }
 };
 
+// A gradient that dropout let pass or not. It is multiplied either way, so that what is not finite becomes NaN.
+template <class T>
+struct DropoutBackward {
+  T scale;
+  RUSH_HD T operator()(T grad, bool kept) const { return grad * (kept ? scale : T(0)); }
+};
+
 }  // namespace rush::functors

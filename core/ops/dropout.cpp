@@ -34,9 +34,14 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
 }
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
-  RUSH_CHECK_TYPE(mask.scalar_type() == kBool, "native_dropout_backward: expected a bool mask, got ",
-                  mask.scalar_type());
-  return ops::mul(ops::mul(grad_output, mask), detail::wrapped_number(scale));
+  constexpr const char* op = "native_dropout_backward";
+  RUSH_CHECK_TYPE(mask.scalar_type() == kBool, op, ": expected a bool mask, got ", mask.scalar_type());
+  RUSH_CHECK_TYPE(grad_output.is_floating_point() || grad_output.is_complex(), op, ": expected floating point, got ",
+                  grad_output.scalar_type());
+  const Tensor inputs[] = {grad_output, mask};
+  auto it = TensorIterator::pointwise(op, Tensor(), inputs, Promotion::None);
+  kernels::dropout_backward(it.device_type(), it, scale);
+  return it.take_output();
 }
 
 Tensor dropout(const Tensor& input, double p, bool train) {

@@ -4,6 +4,7 @@
 
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
+#include "core/iterator/tensor_iterator.h"
 #include "core/philox.h"
 
 namespace rush {
@@ -38,6 +39,11 @@ inline Tensor& dropout_(Tensor& input, double p, bool train) { return ops::dropo
 inline std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   return ops::native_dropout(input, p, train);
 }
+// Its gradient: grad_output * mask * scale, with 1 / (1 - p) for the scale. Throws TypeError on a mask that is not
+// bool.
+inline Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
+  return ops::native_dropout_backward(grad_output, mask, scale);
+}
 // Whole channels of (N, C, ...) at a time.
 inline Tensor feature_dropout(const Tensor& input, double p, bool train) {
   return ops::feature_dropout(input, p, train);
@@ -59,6 +65,8 @@ namespace kernels {
 inline constinit Kernel<void(const Tensor& out, const Tensor& mask, const Tensor& input, double keep,
                              const PhiloxState& reserved)>
     dropout{"native_dropout"};
+// out = grad * (mask ? scale : 0); operands: out, grad, mask (bool).
+inline constinit Kernel<void(TensorIterator&, double scale)> dropout_backward{"native_dropout_backward"};
 }  // namespace kernels
 
 }  // namespace rush

@@ -332,6 +332,31 @@ TEST_CASE("multinomial") {
   CHECK_THROWS_AS(multinomial(zeros({1, 2, 3}), 1), ValueError);
 }
 
+TEST_CASE("native_dropout_backward multiplies by the mask and the scale, in every layout and dtype") {
+  manual_seed(14);
+  for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplexFloat}) {
+    for (const int64_t columns : {1, 7, 8, 1003}) {
+      const Tensor grad = randn({5, columns}, dtype), mask = rand({5, columns}).gt(0.4);
+      const Tensor wanted = grad * mask * 1.25;
+      for (const Tensor& laid_out : {grad, grad.t().contiguous().t(), cat({grad, grad}, 1).slice(1, 1, columns + 1)}) {
+        const Tensor expected = laid_out.equal(grad) ? wanted : laid_out * mask * 1.25;
+        CHECK(native_dropout_backward(laid_out, mask, 1.25).equal(expected));
+        CHECK(native_dropout_backward(laid_out, mask.t().contiguous().t(), 1.25).equal(expected));
+      }
+    }
+  }
+  const Doubles rare =
+      values(native_dropout_backward(tensor({INFINITY, INFINITY, NAN, 3.0}), tensor({true, false, false, false}), 2));
+  CHECK(rare[0] == INFINITY);
+  CHECK((std::isnan(rare[1]) && std::isnan(rare[2])));
+  CHECK(rare[3] == 0);
+  CHECK(native_dropout_backward(empty({0, 3}), empty({0, 3}, kBool), 2).sizes() == IntArrayRef({0, 3}));
+  CHECK(native_dropout_backward(empty({4, 3}, kMeta), empty({4, 3}, TensorOptions(kBool).device(kMeta)), 2).sizes() ==
+        IntArrayRef({4, 3}));
+  CHECK_THROWS_AS(native_dropout_backward(ones({3}), ones({3}), 2), TypeError);
+  CHECK_THROWS_AS(native_dropout_backward(ones({3}, kInt64), ones({3}, kBool), 2), TypeError);
+}
+
 TEST_CASE("dropout keeps the mean, and its gradient the mask") {
   manual_seed(12);
   const Tensor x = full({kDraws}, 2.0);

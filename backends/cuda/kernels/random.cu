@@ -181,6 +181,17 @@ struct DropoutLoop {
   }
 };
 
+struct DropoutBackwardLoop {
+  template <class T>
+  static void run(TensorIterator& it, double scale) {
+    using M = opmath_t<T>;
+    elementwise<T, T, bool>(it, functors::DropoutBackward<M>{static_cast<M>(static_cast<draw_math_t<T>>(scale))});
+  }
+};
+void dropout_backward(TensorIterator& it, double scale) {
+  pick<DropoutBackwardLoop>(FloatTypes(), it.dtype(), it.op())(it, scale);
+}
+
 template <class Loop, class Types, auto& name, class... Args>
 void run(const Tensor& out, Args... args) {
   pick<Loop>(Types(), out.scalar_type(), name.name())(out, args...);
@@ -199,6 +210,7 @@ void register_random() {
   kernels::bernoulli_tensor.set(kCUDA, run<BernoulliTensorLoop, RealAndBoolTypes, kernels::bernoulli_tensor>);
   kernels::random.set(kCUDA, run<RandomLoop, RealAndBoolTypes, kernels::random>);
   kernels::dropout.set(kCUDA, run<DropoutLoop, FloatTypes, kernels::dropout>);
+  kernels::dropout_backward.set(kCUDA, dropout_backward);
 }
 
 }  // namespace rush::cuda
