@@ -23,7 +23,20 @@ void check_sparse_gradients(const Tensor& pattern, Layout layout, const Tensors&
       inputs);
 }
 
+// A layout as a type: what takes long is a test case for each.
+template <Layout kLayout>
+struct In {
+  static constexpr Layout layout = kLayout;
+};
+
 }  // namespace
+
+TYPE_TO_STRING_AS("COO", In<kSparse>);
+TYPE_TO_STRING_AS("CSR", In<kSparseCsr>);
+TYPE_TO_STRING_AS("CSC", In<kSparseCsc>);
+TYPE_TO_STRING_AS("BSR", In<kSparseBsr>);
+TYPE_TO_STRING_AS("BSC", In<kSparseBsc>);
+#define RUSH_EACH_LAYOUT In<kSparse>, In<kSparseCsr>, In<kSparseCsc>, In<kSparseBsr>, In<kSparseBsc>
 
 TEST_CASE("sums and differences of sparse and dense tensors") {
   for (const ScalarType dtype : {kFloat32, kFloat64, kComplex128, kInt64}) {
@@ -256,10 +269,9 @@ TEST_CASE("numbers of PyTorch") {
 
 // ---- derivatives ----
 
-TEST_CASE("derivatives of making, taking apart and converting") {
+TEST_CASE("derivatives of making COO tensors, and of what their entries sum up to") {
   for (const auto& [n, m] : {std::pair<int64_t, int64_t>{4, 6}, {6, 4}}) {
-    const Tensor pattern = patterned(n, m);
-    const Tensor repeated = with_duplicates(pattern.to_sparse())._indices();
+    const Tensor repeated = with_duplicates(patterned(n, m).to_sparse())._indices();
     check_gradients(
         [&, n = n, m = m](const Tensors& in) {
           return Tensors{sparse_coo_tensor(repeated, in[0], {n, m}).to_dense()};
@@ -276,33 +288,6 @@ TEST_CASE("derivatives of making, taking apart and converting") {
           return Tensors{sparse_coo_tensor(repeated, in[0], {n, m}).coalesce().values().square()};
         },
         {leaf(repeated.size(1))});
-    for (const Layout layout : kAllLayouts) {
-      CAPTURE(name(layout));
-      check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.to_dense(); });
-      check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) {
-        return (s.is_sparse() ? s.coalesce() : s)._values().square();
-      });
-      check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.t().clone(); });
-      check_gradients([&](const Tensors& in) { return Tensors{in_layout(in[0], layout).to_dense().square()}; },
-                      {leaf({n, m}, 0.5)});
-      const Tensor mask = in_layout(pattern, layout, 1);
-      check_gradients([&](const Tensors& in) { return Tensors{in[0].square().sparse_mask(mask)}; }, {leaf({n, m})});
-      check_gradients([&](const Tensors& in) { return Tensors{in[0].to_sparse().sparse_mask(mask)}; }, {leaf({n, m})});
-      const Tensor made = in_layout(pattern, layout, 1);
-      if (layout != kSparse) {
-        check_gradients(
-            [&](const Tensors& in) {
-              const bool rows = compresses_rows(layout);
-              return Tensors{sparse_compressed_tensor(rows ? made.crow_indices() : made.ccol_indices(),
-                                                      rows ? made.col_indices() : made.row_indices(),
-                                                      in[0].view(made.values().sizes()), made.sizes(),
-                                                      TensorOptions().layout(layout))
-                                 .to_dense()
-                                 .square()};
-            },
-            {leaf(made._nnz())});
-      }
-    }
     check_gradients([](const Tensors& in) { return Tensors{in[0].to_sparse(1).to_dense().square()}; },
                     {leaf({n, m}, 0.5)});
   }
@@ -318,49 +303,75 @@ TEST_CASE("derivatives of making, taking apart and converting") {
   CHECK(equal(other.grad().to_dense(), ones({4, 6}, kFloat64)));
 }
 
-TEST_CASE("derivatives of sums and products of elements") {
-  const Tensor pattern = patterned(4, 6), b = patterned(4, 6, kFloat64, 5);
-  for (const Layout layout : kAllLayouts) {
-    CAPTURE(name(layout));
-    const Tensor y = in_layout(b, layout, 1);
-    check_sparse_gradients(pattern, layout, {leaf({4, 6})},
-                           [](const Tensor& s, const Tensors& in) { return in[0].add(s, 3); });
-    check_sparse_gradients(pattern, layout, {leaf({4, 6})},
-                           [](const Tensor& s, const Tensors& in) { return s.sub(in[0], 3); });
-    check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s.add(y, 2) * s; });
-    check_sparse_gradients(pattern, layout, {leaf({4, 6})},
-                           [](const Tensor& s, const Tensors& in) { return s * in[0]; });
-    check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s * y * 3 / 2; });
-    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum().square(); });
-    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum(0); });
-    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum(1, true); });
+TEST_CASE_TEMPLATE("derivatives of making, taking apart and converting", Of, RUSH_EACH_LAYOUT) {
+  constexpr Layout layout = Of::layout;
+  for (const auto& [n, m] : {std::pair<int64_t, int64_t>{4, 6}, {6, 4}}) {
+    const Tensor pattern = patterned(n, m);
+    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.to_dense(); });
+    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) {
+      return (s.is_sparse() ? s.coalesce() : s)._values().square();
+    });
+    check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.t().clone(); });
+    check_gradients([&](const Tensors& in) { return Tensors{in_layout(in[0], layout).to_dense().square()}; },
+                    {leaf({n, m}, 0.5)});
+    const Tensor made = in_layout(pattern, layout, 1);
+    check_gradients([&](const Tensors& in) { return Tensors{in[0].square().sparse_mask(made)}; }, {leaf({n, m})});
+    check_gradients([&](const Tensors& in) { return Tensors{in[0].to_sparse().sparse_mask(made)}; }, {leaf({n, m})});
+    if (layout == kSparse) continue;
+    check_gradients(
+        [&](const Tensors& in) {
+          const bool rows = compresses_rows(layout);
+          return Tensors{sparse_compressed_tensor(rows ? made.crow_indices() : made.ccol_indices(),
+                                                  rows ? made.col_indices() : made.row_indices(),
+                                                  in[0].view(made.values().sizes()), made.sizes(),
+                                                  TensorOptions().layout(layout))
+                             .to_dense()
+                             .square()};
+        },
+        {leaf(made._nnz())});
   }
-  check_sparse_gradients(pattern, kSparse, {}, [](const Tensor& s, const Tensors&) { return sparse::softmax(s, 1); });
-  check_sparse_gradients(pattern, kSparse, {},
+}
+
+TEST_CASE_TEMPLATE("derivatives of sums and products of elements", Of, RUSH_EACH_LAYOUT) {
+  constexpr Layout layout = Of::layout;
+  const Tensor pattern = patterned(4, 6), y = in_layout(patterned(4, 6, kFloat64, 5), layout, 1);
+  check_sparse_gradients(pattern, layout, {leaf({4, 6})},
+                         [](const Tensor& s, const Tensors& in) { return in[0].add(s, 3); });
+  check_sparse_gradients(pattern, layout, {leaf({4, 6})},
+                         [](const Tensor& s, const Tensors& in) { return s.sub(in[0], 3); });
+  check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s.add(y, 2) * s; });
+  check_sparse_gradients(pattern, layout, {leaf({4, 6})}, [](const Tensor& s, const Tensors& in) { return s * in[0]; });
+  check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s * y * 3 / 2; });
+  check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum().square(); });
+  check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum(0); });
+  check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum(1, true); });
+  if (layout != kSparse) return;
+  check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return sparse::softmax(s, 1); });
+  check_sparse_gradients(pattern, layout, {},
                          [](const Tensor& s, const Tensors&) { return sparse::log_softmax(s, 0); });
 }
 
-TEST_CASE("derivatives of products") {
+TEST_CASE_TEMPLATE("derivatives of products", Of, RUSH_EACH_LAYOUT) {
+  constexpr Layout layout = Of::layout;
   for (const auto& [n, k, m] : {std::array<int64_t, 3>{4, 6, 2}, {6, 3, 3}}) {
-    const Tensor pattern = patterned(n, k), s = patterned(k, 5, kFloat64, 3);
-    for (const Layout layout : kAllLayouts) {
-      CAPTURE(name(layout));
-      check_sparse_gradients(pattern, layout, {leaf({k, m})},
-                             [](const Tensor& x, const Tensors& in) { return sparse::mm(x, in[0]); });
-      check_sparse_gradients(pattern, layout, {leaf({m, n})},
-                             [](const Tensor& x, const Tensors& in) { return mm(in[0], x); });
-      check_sparse_gradients(pattern, layout, {leaf({k})},
-                             [](const Tensor& x, const Tensors& in) { return mv(x, in[0]); });
-      check_sparse_gradients(pattern, layout, {leaf({n, m}), leaf({k, m}, 1)},
-                             [](const Tensor& x, const Tensors& in) { return sparse::addmm(in[0], x, in[1], 0.5, 2); });
-      const Tensor other = in_layout(s, layout, 1);
-      check_sparse_gradients(pattern, layout, {}, [&](const Tensor& x, const Tensors&) { return mm(x, other); });
-    }
-    check_sparse_gradients(
-        pattern, kSparseCsr, {leaf({n, m}), leaf({m, k}, 1)},
-        [](const Tensor& x, const Tensors& in) { return sparse_sampled_addmm(x, in[0], in[1], 0.5, 2); });
+    const Tensor pattern = patterned(n, k), other = in_layout(patterned(k, 5, kFloat64, 3), layout, 1);
+    check_sparse_gradients(pattern, layout, {leaf({k, m})},
+                           [](const Tensor& x, const Tensors& in) { return sparse::mm(x, in[0]); });
+    check_sparse_gradients(pattern, layout, {leaf({m, n})},
+                           [](const Tensor& x, const Tensors& in) { return mm(in[0], x); });
+    check_sparse_gradients(pattern, layout, {leaf({k})},
+                           [](const Tensor& x, const Tensors& in) { return mv(x, in[0]); });
+    check_sparse_gradients(pattern, layout, {leaf({n, m}), leaf({k, m}, 1)},
+                           [](const Tensor& x, const Tensors& in) { return sparse::addmm(in[0], x, in[1], 0.5, 2); });
+    check_sparse_gradients(pattern, layout, {}, [&](const Tensor& x, const Tensors&) { return mm(x, other); });
+    if (layout != kSparseCsr) continue;
+    check_sparse_gradients(pattern, layout, {leaf({n, m}), leaf({m, k}, 1)}, [](const Tensor& x, const Tensors& in) {
+      return sparse_sampled_addmm(x, in[0], in[1], 0.5, 2);
+    });
   }
-  // The gradient of a sparse factor is as sparse as it is, and never dense on the way.
+}
+
+TEST_CASE("the gradient of a sparse factor is as sparse as it is, and never dense on the way") {
   const Tensor a = patterned(4, 6).to_sparse_csr().requires_grad_();
   mm(a, smooth({6, 3})).sum().backward();
   CHECK(a.grad().layout() == kSparseCsr);
