@@ -353,10 +353,10 @@ struct MaxPoolBackwardLoop {
     with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
       constexpr bool kNarrow = sizeof(Index) == 4;
       constexpr int kLanes = kNarrow ? kPoolLanes<T> : 1, kAcross = kNarrow ? 16 / sizeof(T) : 1;
-      const bool are_aligned_all = are_aligned({grad_input.data_ptr(), grad_output.data_ptr(), indices.data_ptr()});
-      if (kLanes > 1 && g.inner % kLanes == 0 && are_aligned_all) {
+      const bool aligned = are_aligned({grad_input.data_ptr(), grad_output.data_ptr(), indices.data_ptr()});
+      if (kLanes > 1 && g.inner % kLanes == 0 && aligned) {
         run_vectors<T, kLanes, 1>(grad_input, grad_output, indices, g);
-      } else if (kAcross > 1 && g.inner == 1 && g.axis[2].input % kAcross == 0 && are_aligned_all) {
+      } else if (kAcross > 1 && g.inner == 1 && g.axis[2].input % kAcross == 0 && aligned) {
         run_vectors<T, 1, kAcross>(grad_input, grad_output, indices, g);
       } else {
         run_vectors<T, 1, 1>(grad_input, grad_output, indices, g);
