@@ -100,7 +100,7 @@ struct ForwardLoop {
     with_tile_width(q, v, [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
       launch_tiles(kernels::efficient_attention.name(), attention_kernel<kWidth, T>,
-                   TileOfRows<kWidth, T>::kForwardBytes, kTileThreads, a.query_items(), a, HeadRows<T>(out),
+                   TileOfRows<kWidth, T>::kForwardBytes, a.query_items(), a, HeadRows<T>(out),
                    logsumexp.defined() ? logsumexp.data_ptr<float>() : nullptr);
     });
   }

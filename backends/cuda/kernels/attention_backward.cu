@@ -200,11 +200,10 @@ struct BackwardLoop {
     const auto rows_of = [](const Tensor& t) { return t.defined() ? HeadRows<T>(t) : HeadRows<T>(); };
     constexpr int kBytes = TileOfRows<kWidth, T>::kBackwardBytes;
     if (grads[0].defined()) {
-      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, kTileThreads, a.query_items(), a, g,
-                   rows_of(grads[0]));
+      launch_tiles(op, query_gradient_kernel<kWidth, T>, kBytes, a.query_items(), a, g, rows_of(grads[0]));
     }
     const auto launch_keys = [&](auto kernel) {
-      launch_tiles(op, kernel, kBytes, kTileThreads, a.key_items(), a, g, rows_of(grads[1]), rows_of(grads[2]));
+      launch_tiles(op, kernel, kBytes, a.key_items(), a, g, rows_of(grads[1]), rows_of(grads[2]));
     };
     if constexpr (kWidth <= 64) {
       if (grads[1].defined() || grads[2].defined()) launch_keys(key_gradient_kernel<kWidth, GradientOf::Both, T>);

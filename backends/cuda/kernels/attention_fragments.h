@@ -16,7 +16,6 @@ namespace rush::cuda {
 // x 64 scores as eight fragments of sums, and, in 16 bits rounded, they are the left factor of the next product without
 // leaving the registers, as in FlashAttention-2 (Dao, 2023). The gradient of keys and values has keys for its rows, so
 // that its transposed weights lie right, too. Sums and softmax are float32.
-inline constexpr int kTileThreads = kTile / 16 * 32;
 
 template <int kWidth, class T>
 struct TileOfRows {

@@ -9,6 +9,7 @@ namespace rush::cuda {
 
 // Rows of a block's tile: queries, or keys for their gradients.
 inline constexpr int kTile = 64;
+inline constexpr int kTileThreads = kTile / 16 * 32;  // a warp for 16 rows
 // The largest head that the kernels are compiled for.
 inline constexpr int kWidestHead = 256;
 
@@ -152,11 +153,10 @@ inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min
 
 // Lets a kernel have that much shared memory, and launches it over the items.
 template <class... Parameters, class... Arguments>
-void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int threads, int64_t items,
-                  Arguments... arguments) {
+void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int64_t items, Arguments... arguments) {
   if (items == 0) return;
   RUSH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  kernel<<<tile_grid(items), threads, static_cast<size_t>(bytes), current_stream()>>>(arguments...);
+  kernel<<<tile_grid(items), kTileThreads, static_cast<size_t>(bytes), current_stream()>>>(arguments...);
   RUSH_CUDA_LAUNCHED(op);
 }
 
