@@ -267,7 +267,7 @@ struct DropoutLoop {
     bool* kept = mask.data_ptr<bool>();
     const T* from = input.data_ptr<T>();
     const functors::Bernoulli draw(keep);
-    const auto scale = static_cast<M>(static_cast<math_t<T>>(1 / keep));
+    const M scale = Scalar(1 / keep).to<M>();
     for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
       for (int64_t i = 0; i < count; ++i) kept[first + i] = draw(words[i]);
       for (int64_t i = first; i < first + count; ++i) {
@@ -281,7 +281,7 @@ struct DropoutBackwardLoop {
   template <class T>
   static void run(TensorIterator& it, double scale) {
     using M = opmath_t<T>;
-    pointwise<T, T, bool>(it, functors::DropoutBackward<M>{static_cast<M>(static_cast<math_t<T>>(scale))});
+    pointwise<T, T, bool>(it, functors::DropoutBackward<M>{Scalar(scale).to<M>()});
   }
 };
 void dropout_backward(TensorIterator& it, double scale) {

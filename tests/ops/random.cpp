@@ -334,7 +334,7 @@ TEST_CASE("multinomial") {
 
 TEST_CASE("native_dropout_backward multiplies by the mask and the scale, in every layout and dtype") {
   manual_seed(14);
-  for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplexFloat}) {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplexFloat, kComplexDouble}) {
     for (const int64_t columns : {1, 7, 8, 1003}) {
       const Tensor grad = randn({5, columns}, dtype), mask = rand({5, columns}).gt(0.4);
       const Tensor wanted = grad * mask * 1.25;
@@ -345,6 +345,11 @@ TEST_CASE("native_dropout_backward multiplies by the mask and the scale, in ever
       }
     }
   }
+  // The scale of a double is a double, complex or not.
+  const Tensor z = randn({100}, kComplexDouble);
+  const auto [dropped, flags] = native_dropout(z, 0.3, true);
+  CHECK(allclose(dropped, z * flags / 0.7, 1e-15, 0));
+  CHECK(allclose(native_dropout_backward(z, flags, 1 / 0.7), dropped, 1e-15, 0));
   const Doubles rare =
       values(native_dropout_backward(tensor({INFINITY, INFINITY, NAN, 3.0}), tensor({true, false, false, false}), 2));
   CHECK(rare[0] == INFINITY);

@@ -170,7 +170,7 @@ struct DropoutLoop {
   static void run(const Tensor& out, const Tensor& mask, const Tensor& input, double keep,
                   const PhiloxState& reserved) {
     using M = opmath_t<T>;
-    const auto scale = static_cast<M>(static_cast<draw_math_t<T>>(1 / keep));
+    const M scale = Scalar(1 / keep).to<M>();
     T* to = out.data_ptr<T>();
     bool* flags = mask.data_ptr<bool>();
     const T* from = input.data_ptr<T>();
@@ -185,7 +185,7 @@ struct DropoutBackwardLoop {
   template <class T>
   static void run(TensorIterator& it, double scale) {
     using M = opmath_t<T>;
-    elementwise<T, T, bool>(it, functors::DropoutBackward<M>{static_cast<M>(static_cast<draw_math_t<T>>(scale))});
+    elementwise<T, T, bool>(it, functors::DropoutBackward<M>{Scalar(scale).to<M>()});
   }
 };
 void dropout_backward(TensorIterator& it, double scale) {
