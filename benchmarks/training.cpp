@@ -41,12 +41,12 @@ RUSH_MODULE(Cnn);
 template <class Step>
 void time_steps(benchmark::State& state, DeviceType device, int64_t batch, const Step& step) {
   const int steps = device == kCUDA ? 50 : 1;
-  for (int i = 0; i < 3 * steps; ++i) step();
-  if (device == kCUDA) cuda::synchronize();
-  for (auto _ : state) {
-    for (int i = 0; i < steps; ++i) step();
+  const auto take = [&](int count) {
+    for (int i = 0; i < count; ++i) step();
     if (device == kCUDA) cuda::synchronize();
-  }
+  };
+  take(3 * steps);
+  for (auto _ : state) take(steps);
   state.SetItemsProcessed(state.iterations() * steps * batch);
   state.counters["per_step"] =
       benchmark::Counter(steps, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -137,11 +137,6 @@ struct QueryTile : TileOf {
         rows(a.queries - first),
         seen(a.visible(first + (rows < kTile ? rows : kTile) - 1)) {}
 };
-// logsumexp of a row from its largest score, in units of ln 2, and the sum of 2^(score - largest). -inf without keys.
-__device__ inline float log_of_sum(float largest, float sum) {
-  constexpr float kLn2 = 0.693147181f;
-  return sum == 0 ? -INFINITY : (largest + log2f(sum)) * kLn2;
-}
 // A tile of keys, and of their values.
 struct KeyTile : TileOf {
   int64_t rows;  // how many keys are left
@@ -149,6 +144,13 @@ struct KeyTile : TileOf {
   __device__ KeyTile(int64_t item, const TiledAttention<T>& a)
       : TileOf(item, a.shared_heads(), a.keys, false), rows(a.keys - first) {}
 };
+
+// logsumexp of a row from its largest score, in units of ln 2, and the sum of 2^(score - largest). -inf without keys.
+__device__ inline float log_of_sum(float largest, float sum) {
+  constexpr float kLn2 = 0.693147181f;
+  return sum == 0 ? -INFINITY : (largest + log2f(sum)) * kLn2;
+}
+
 inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min<int64_t>(items, 0x7fffffff)); }
 
 // Lets a kernel have that much shared memory, and launches it over the items.

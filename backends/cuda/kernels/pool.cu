@@ -64,11 +64,10 @@ struct IndexDivider {
   __device__ Index quotient(Index n) const { return n / divisor; }
 };
 template <>
-struct IndexDivider<int32_t> {
-  Divider divider;
-  explicit IndexDivider(int32_t d) : divider(static_cast<uint32_t>(d)) {}
+struct IndexDivider<int32_t> : Divider {
+  explicit IndexDivider(int32_t d) : Divider(static_cast<uint32_t>(d)) {}
   __device__ int32_t quotient(int32_t n) const {
-    return static_cast<int32_t>(divider.quotient(static_cast<uint32_t>(n)));
+    return static_cast<int32_t>(Divider::quotient(static_cast<uint32_t>(n)));
   }
 };
 
@@ -94,22 +93,17 @@ class Places {
   }
 
  private:
-  struct Size {
-    Index size;
-    IndexDivider<Index> divider;
-    explicit Size(Index n) : size(n), divider(n) {}
-  };
   Places(Index depth, Index height, Index width, Index inner)
       : depth_(depth), height_(height), width_(width), inner_(inner) {}
 
   // The position along the innermost dimension; `number` becomes that of the others.
-  __device__ static Index split(Index& number, const Size& along) {
-    const Index rest = along.divider.quotient(number), position = number - rest * along.size;
+  __device__ static Index split(Index& number, const IndexDivider<Index>& size) {
+    const Index rest = size.quotient(number), position = number - rest * static_cast<Index>(size.divisor);
     number = rest;
     return position;
   }
 
-  Size depth_, height_, width_, inner_;
+  IndexDivider<Index> depth_, height_, width_, inner_;
 };
 
 // body(position in the plane) for every input position of an output's window.
