@@ -42,6 +42,11 @@ inline void add_edges(Node& node, OptionalTensorList list) {
 template <class T>
 void add_edges(Node&, const T&) {}
 
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+
 // The results of an operator that is not a view of its input are no views for autograd, whatever its kernel did inside.
 inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view) {
   if (!view && out.defined() && out.is_view()) out.impl()->set_view(nullptr, ViewOrigin::None);
@@ -51,15 +56,23 @@ inline void record(const std::vector<Tensor>& outs, const intrusive_ptr<Node>& n
   for (const Tensor& out : outs) record(out, node, view);
 }
 inline void record(int64_t, const intrusive_ptr<Node>&, bool) {}
-template <class... T>
-void record(const std::tuple<T...>& outs, const intrusive_ptr<Node>& node, bool view) {
-  std::apply([&](const auto&... out) { (record(out, node, view), ...); }, outs);
-}
 
-template <class T>
-inline constexpr bool is_tuple = false;
-template <class... T>
-inline constexpr bool is_tuple<std::tuple<T...>> = true;
+// The node is the history of all results, or of as many as its kDifferentiable says.
+template <class NodeT, class R>
+void record_results(const R& result, const intrusive_ptr<NodeT>& node, bool view) {
+  if constexpr (is_tuple<R>) {
+    size_t differentiable = std::tuple_size_v<R>;
+    if constexpr (requires { NodeT::kDifferentiable; }) differentiable = NodeT::kDifferentiable;
+    const auto each = [&](const auto& out) {
+      if (differentiable == 0) return;
+      --differentiable;
+      record(out, node, view);
+    };
+    std::apply([&](const auto&... outs) { (each(outs), ...); }, result);
+  } else {
+    record(result, node, view);
+  }
+}
 
 // Calls the struct's save(arguments...) and save_output(results...) where it has them. One that has them with other
 // parameters does not compile.
@@ -85,6 +98,7 @@ void save_results(NodeT& node, const R& result) {
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
+//   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it
 // and has `apply`, which returns a gradient for each tensor argument. `needs(i)` says whether argument i's is asked
 // for. Gradients may come back in the broadcast shape or in a wider dtype: the engine brings them to the argument's.
 template <auto& op, class NodeT>
@@ -102,7 +116,7 @@ struct Derive<op, NodeT> {
       (detail::add_edges(*node, args), ...);
       detail::save_inputs(*node, args...);
       R result = below(std::forward<Args>(args)...);
-      detail::record(result, node, op.is_view());
+      detail::record_results(result, node, op.is_view());
       detail::save_results(*node, result);
       return result;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
@@ -54,66 +55,88 @@ void check_inputs(const Tensors& inputs) {
   RUSH_CHECK_VALUE(any, "gradcheck: no input requires a gradient");
 }
 
-// d output[o][k] / d input[i][j] as a matrix of rows k, columns j.
-using Jacobian = std::vector<std::vector<double>>;
+using Doubles = std::vector<double>;
 
-std::vector<Jacobian> numeric_jacobians(const TensorFunction& fn, const Tensors& inputs, const Tensor& input,
-                                        const Tensors& outputs, double eps) {
-  std::vector<Jacobian> result;
-  for (const Tensor& output : outputs) {
-    result.emplace_back(output.numel(), std::vector<double>(static_cast<size_t>(input.numel())));
-  }
-  for (int64_t j = 0; j < input.numel(); ++j) {
-    double& x = element(input, j);
-    const double original = x;
-    x = original + eps;
-    const Tensors above = values(fn, inputs);
-    x = original - eps;
-    const Tensors below = values(fn, inputs);
-    x = original;
-    for (size_t o = 0; o < outputs.size(); ++o) {
-      for (int64_t k = 0; k < outputs[o].numel(); ++k) {
-        result[o][k][j] = (element(above[o], k) - element(below[o], k)) / (2 * eps);
-      }
-    }
+double dot(const Doubles& a, const Doubles& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+double sum(const Doubles& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
+
+Doubles elements(const Tensor& tensor) {
+  Doubles values(static_cast<size_t>(tensor.numel()));
+  for (int64_t k = 0; k < tensor.numel(); ++k) values[k] = element(tensor, k);
+  return values;
+}
+
+void set_elements(const Tensor& tensor, const Doubles& values) {
+  for (int64_t k = 0; k < tensor.numel(); ++k) element(tensor, k) = values[k];
+}
+
+// What a Jacobian is multiplied with on one side: each of a tensor's elements alone, or in fast mode all at once, with
+// weights that are not too regular.
+std::vector<Doubles> directions(const Tensor& tensor, bool fast_mode) {
+  const auto n = static_cast<size_t>(tensor.numel());
+  std::vector<Doubles> result(fast_mode ? std::min<size_t>(n, 1) : n, Doubles(n));
+  for (size_t k = 0; k < n; ++k) result[fast_mode ? 0 : k][k] = fast_mode ? 0.55 + 0.45 * std::sin(2.0 + 1.3 * k) : 1;
+  return result;
+}
+
+// How much each output changes when the input moves along a direction: the Jacobian times the direction.
+std::vector<Doubles> central_difference(const TensorFunction& fn, const Tensors& inputs, const Tensor& input,
+                                        const Doubles& direction, double eps) {
+  const Doubles original = elements(input);
+  const auto outputs_at = [&](double step) {
+    for (size_t j = 0; j < original.size(); ++j) element(input, j) = original[j] + step * direction[j];
+    const Tensors outputs = values(fn, inputs);
+    set_elements(input, original);
+    return outputs;
+  };
+  const Tensors above = outputs_at(eps), below = outputs_at(-eps);
+  std::vector<Doubles> result;
+  for (size_t o = 0; o < above.size(); ++o) {
+    const Doubles low = elements(below[o]);
+    Doubles difference = elements(above[o]);
+    for (size_t k = 0; k < difference.size(); ++k) difference[k] = (difference[k] - low[k]) / (2 * eps);
+    result.push_back(std::move(difference));
   }
   return result;
 }
 
-// One row: the gradient of output element k with respect to the input.
-std::vector<double> analytic_row(const Tensor& output, int64_t k, const Tensor& input) {
-  const Tensor one = zeros(output.sizes(), output.options());
-  element(one, k) = 1;
-  Tensor grad = autograd::grad(output, input, one, true, false, true)[0];
-  std::vector<double> row(static_cast<size_t>(input.numel()), 0.0);
-  if (!grad.defined()) return row;
+// The gradient of the input where the output's is `weights`: the weights times the Jacobian.
+Doubles analytic_row(const Tensor& output, const Doubles& weights, const Tensor& input) {
+  const Tensor grad_output = zeros(output.sizes(), output.options());
+  set_elements(grad_output, weights);
+  Tensor grad = autograd::grad(output, input, grad_output, true, false, true)[0];
+  if (!grad.defined()) return Doubles(static_cast<size_t>(input.numel()));
   grad = grad.to_dense();
   RUSH_CHECK(grad.sizes() == input.sizes(), "gradcheck: the gradient has shape ", grad.sizes(), ", its input ",
              input.sizes());
-  for (int64_t j = 0; j < input.numel(); ++j) row[j] = element(grad, j);
-  return row;
+  return elements(grad);
 }
 
-// The Jacobian of every output with respect to inputs[i], against finite differences.
+// The Jacobian of every output with respect to inputs[i], or its projection, against finite differences.
 void check_input(const TensorFunction& fn, const Tensors& inputs, size_t i, const Tensors& outputs,
                  const GradcheckOptions& options) {
-  const auto numeric = numeric_jacobians(fn, inputs, inputs[i], outputs, options.eps);
+  const std::vector<Doubles> moves = directions(inputs[i], options.fast_mode);
+  std::vector<std::vector<Doubles>> differences;  // of every move, of every output
+  for (const Doubles& move : moves) {
+    differences.push_back(central_difference(fn, inputs, inputs[i], move, options.eps));
+  }
   for (size_t o = 0; o < outputs.size(); ++o) {
-    if (!outputs[o].requires_grad()) {
-      for (const auto& row : numeric[o]) {
-        for (double value : row) {
-          RUSH_CHECK(std::abs(value) <= options.atol, "gradcheck: output ", o, " depends on input ", i,
-                     " but does not require a gradient");
-        }
-      }
-      continue;
-    }
-    for (int64_t k = 0; k < outputs[o].numel(); ++k) {
-      const std::vector<double> analytic = analytic_row(outputs[o], k, inputs[i]);
-      for (size_t j = 0; j < analytic.size(); ++j) {
-        const double expected = numeric[o][k][j];
-        const bool close = std::abs(analytic[j] - expected) <= options.atol + options.rtol * std::abs(expected);
-        RUSH_CHECK(close, "gradcheck: d output ", o, "[", k, "] / d input ", i, "[", j, "] is ", analytic[j],
+    const std::vector<Doubles> rows = directions(outputs[o], options.fast_mode);
+    for (size_t k = 0; k < rows.size(); ++k) {
+      Doubles analytic;
+      if (outputs[o].requires_grad()) analytic = analytic_row(outputs[o], rows[k], inputs[i]);
+      for (size_t j = 0; j < moves.size(); ++j) {
+        const double expected = dot(rows[k], differences[j][o]);
+        const double atol = options.atol * sum(rows[k]) * sum(moves[j]);
+        RUSH_CHECK(outputs[o].requires_grad() || std::abs(expected) <= atol, "gradcheck: output ", o,
+                   " depends on input ", i, " but does not require a gradient");
+        if (!outputs[o].requires_grad()) continue;
+        const double got = dot(analytic, moves[j]);
+        const bool close = std::abs(got - expected) <= atol + options.rtol * std::abs(expected);
+        RUSH_CHECK(close || options.fast_mode, "gradcheck: d output ", o, "[", k, "] / d input ", i, "[", j, "] is ",
+                   got, ", finite differences give ", expected);
+        RUSH_CHECK(close, "gradcheck: d output ", o, " / d input ", i, " in a fixed direction is ", got,
                    ", finite differences give ", expected);
       }
     }

@@ -1,4 +1,4 @@
-// Checks derivatives against finite differences, in PyTorch's slow mode: the whole Jacobian, element by element.
+// Checks derivatives against finite differences: the whole Jacobian, element by element, or one projection of it.
 #pragma once
 #include <functional>
 
@@ -13,6 +13,10 @@ struct GradcheckOptions {
   // Whether `fn` computes the same of inputs that lie in memory in another way. Off for functions, like view and
   // as_strided, whose meaning depends on strides.
   bool any_layout = true;
+  // Compares u J v, for a fixed u over an output and v over an input of weights between 0 and 1, where without it every
+  // element of the Jacobian J is: two calls of `fn` per input and a backward pass per output, of any size. The
+  // tolerance grows as in PyTorch, to atol * sum(u) * sum(v), so that a mistake in few elements of many may be missed.
+  bool fast_mode = false;
 };
 
 using TensorFunction = std::function<Tensors(const Tensors&)>;
@@ -20,7 +24,7 @@ using TensorFunction = std::function<Tensors(const Tensors&)>;
 // Compares the gradients of `fn` with respect to the inputs that require one with central differences, then once more
 // with transposed inputs and gradients of the outputs that skip memory. Inputs are float64 and of any strides, but no
 // two elements of one may share memory; outputs of integer dtypes are passed over. Returns true, or throws Error naming
-// the output, the input, the element and both values. torch.autograd.gradcheck.
+// the output, the input, the element (where it is not in fast mode) and both values. torch.autograd.gradcheck.
 bool gradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
 
 // Likewise for the gradients' own gradients: gradcheck of (inputs, grad_outputs) -> gradients of the inputs, at random

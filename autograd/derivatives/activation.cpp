@@ -219,8 +219,9 @@ struct SoftplusBackwardBackward final : Node {  // beta s (1 - s), s = sigmoid(b
   }
 };
 struct LogSigmoidBackward final : FromInput {
+  static constexpr size_t kDifferentiable = 1;
   Tensor buffer;
-  void save_output(const Tensor&, const Tensor& kept) { buffer = kept.detach(); }
+  void save_output(const Tensor&, const Tensor& kept) { buffer = kept; }
   Tensors apply(const Tensors& g) override { return {ops::log_sigmoid_backward(g[0], self.get(), buffer)}; }
 };
 struct LogSigmoidBackwardBackward final : Node {  // sigmoid(-x)' = -sigmoid(x) sigmoid(-x)

@@ -27,12 +27,12 @@ Tensor add_heads(const Tensor& grad, int64_t heads) {
 // For out = P V, P = softmax(scale Q K^T + mask): d V = P^T G, and with S = P * (G V^T - rowsum(G * out)), d Q = scale
 // S K and d K = scale S^T Q. Computed by tiles, or, where it is recorded itself, by operators that have derivatives.
 struct AttentionBackward : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved query, key, value, mask, out, logsumexp, seed, offset;
   bool causal = false;
   double scale = 1, dropout_p = 0;
   RUSH_SAVED(query, key, value, mask, out, logsumexp, seed, offset)
   Tensors apply(const Tensors& g) override {
-    RUSH_CHECK_NOT_IMPLEMENTED(!g[1].defined(), "scaled_dot_product_attention: logsumexp has no derivative");
     RUSH_CHECK_NOT_IMPLEMENTED(!needs(3), "scaled_dot_product_attention: a fused back end has no gradient by the mask");
     if (!g[0].defined()) return Tensors(4);
     return dispatch_state.grad_mode ? by_operators(g[0]) : by_tiles(g[0]);

@@ -8,6 +8,7 @@ namespace rush {
 namespace {
 
 struct CtcLossBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved log_probs, targets, losses, log_alpha;
   std::vector<int64_t> input_lengths, target_lengths;
   int64_t blank = 0;
@@ -27,7 +28,6 @@ struct CtcLossBackward final : Node {
     log_alpha = Saved::output(alpha, this);
   }
   Tensors apply(const Tensors& g) override {
-    RUSH_CHECK_NOT_IMPLEMENTED(g[0].defined() && !g[1].defined(), "_ctc_loss: log_alpha has no derivative");
     return {ops::_ctc_loss_backward(g[0], log_probs.get(), targets.get(), input_lengths, target_lengths, losses.get(),
                                     log_alpha.get(), blank, zero_infinity),
             Tensor()};

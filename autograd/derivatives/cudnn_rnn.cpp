@@ -10,6 +10,7 @@ namespace rush {
 namespace {
 
 struct CudnnRnnBackward final : Node {
+  static constexpr size_t kDifferentiable = 3;
   Saved input, h, c, output, reserve, weight_buf;
   SavedList weights;
   int64_t weights_per_cell = 0, mode = 0, hidden_size = 0, projection = 0, layers = 0;

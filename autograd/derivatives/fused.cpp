@@ -20,6 +20,7 @@ namespace {
 // Both addends get what comes through the sum and what comes through its normalisation. See Note [Fused backward
 // passes] for the second derivative.
 struct AddLayerNormBackward final : Node {
+  static constexpr size_t kDifferentiable = 2;
   Saved sum, weight, bias, mean, rstd;
   DimVector shape;
   double eps = 0;
@@ -40,8 +41,6 @@ struct AddLayerNormBackward final : Node {
     rstd = Saved::output(r, this);
   }
   Tensors apply(const Tensors& g) override {
-    RUSH_CHECK_NOT_IMPLEMENTED(!g[2].defined() && !g[3].defined(),
-                               "add_layer_norm: the mean and rstd that it returns cannot be differentiated");
     if (!g[0].defined()) return to_addends(g[1], Tensor(), Tensor());
     const Tensor x = sum.get(), w = weight.get(), b = bias.get();
     if (GradMode::is_enabled()) return by_operators(g, x, w, b);
@@ -78,6 +77,7 @@ struct AddLayerNormBackward final : Node {
 
 // Two affine maps with GELU between them: see LinearBackward for each.
 struct GeluPerceptronBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved input, weight1, bias1, weight2, pre, hidden;
   RUSH_SAVED(input, weight1, bias1, weight2, pre, hidden)
   void save(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor&) {
@@ -91,8 +91,6 @@ struct GeluPerceptronBackward final : Node {
     hidden = Saved::output(h, this);
   }
   Tensors apply(const Tensors& g) override {
-    RUSH_CHECK_NOT_IMPLEMENTED(!g[1].defined() && !g[2].defined(),
-                               "gelu_perceptron: only its result can be differentiated");
     const Tensor x = input.get(), w1 = weight1.get(), w2 = weight2.get();
     if (!GradMode::is_enabled()) {
       const auto [by_x, by_w1, by_b1, by_w2, by_b2] =

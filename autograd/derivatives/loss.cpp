@@ -139,6 +139,7 @@ struct BinaryCrossEntropyBackwardBackward final : Node {
 
 template <ClassLossBackwardOp& backward>
 struct NllLossNode : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved self, target, weight, total_weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   RUSH_SAVED(self, target, weight, total_weight)
@@ -180,6 +181,7 @@ struct NllLoss2dBackwardBackward final : NllLossBackwardNode<ops::nll_loss2d> {}
 
 // See Note [Fused cross entropy], and Note [Fused backward passes] for the second derivative.
 struct CrossEntropyBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved self, target, weight, logsumexp, total_weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   double label_smoothing = 0;
@@ -198,8 +200,6 @@ struct CrossEntropyBackward final : Node {
     total_weight = Saved::output(total, this);
   }
   Tensors apply(const Tensors& g) override {
-    RUSH_CHECK_NOT_IMPLEMENTED(!g[1].defined() && !g[2].defined(),
-                               "cross_entropy_forward: only the loss can be differentiated");
     const Tensor x = self.get(), y = target.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
       return {ops::cross_entropy_backward(g[0], x, y, w, reduction, ignore_index, label_smoothing, logsumexp.get(),

@@ -71,6 +71,7 @@ void check_no_statistics_gradient(const Tensors& g, const char* op) {
 }
 
 struct NativeLayerNormBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved input, weight, bias, mean, rstd;
   DimVector shape;
   double eps = 0;
@@ -87,7 +88,6 @@ struct NativeLayerNormBackward final : Node {
     rstd = Saved::output(r, this);
   }
   Tensors apply(const Tensors& g) override {
-    check_no_statistics_gradient(g, "native_layer_norm");
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
       const auto [dx, dw, db] = ops::native_layer_norm_backward(g[0], x, shape, mean.get(), rstd.get(), w, bias.get(),
@@ -163,6 +163,7 @@ struct NativeGroupNormBackward final : Node {
 };
 
 struct NativeBatchNormBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved input, weight, running_mean, running_var, mean, invstd;
   bool training = false;
   double eps = 0;
@@ -182,7 +183,6 @@ struct NativeBatchNormBackward final : Node {
     invstd = Saved::output(r, this);
   }
   Tensors apply(const Tensors& g) override {
-    check_no_statistics_gradient(g, "native_batch_norm");
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
       const auto [dx, dw, db] =
@@ -205,6 +205,7 @@ struct NativeBatchNormBackward final : Node {
 
 // relu(batch norm + residual) in training.
 struct NativeBatchNormReluBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
   Saved input, weight, bias, output, mean, invstd;
   bool has_residual = false;
   double eps = 0;
@@ -223,7 +224,6 @@ struct NativeBatchNormReluBackward final : Node {
     invstd = Saved::output(r, this);
   }
   Tensors apply(const Tensors& g) override {
-    check_no_statistics_gradient(g, "native_batch_norm_relu");
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
       const auto [dx, dresidual, dw, db] =

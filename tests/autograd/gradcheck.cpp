@@ -55,6 +55,34 @@ TEST_CASE("gradcheck finds a derivative that takes its input's memory for contig
   CHECK(gradcheck(parabola<by_memory>, {x}, options));
 }
 
+TEST_CASE("gradcheck's fast mode tells right derivatives from wrong ones by one projection") {
+  autograd::GradcheckOptions fast;
+  fast.fast_mode = true;
+  const Tensor x = tensor({1.0, 2.0, -3.0, 0.5, 4.0, -1.0}, kFloat64).reshape({2, 3}).requires_grad_();
+  CHECK(gradcheck(parabola<right>, {x}, fast));
+  CHECK(gradgradcheck(parabola<right>, {x}, fast));
+  CHECK_THROWS_WITH_AS(gradcheck(parabola<wrong>, {x}, fast), doctest::Contains("gradcheck: d output 0 / d input 0 in"),
+                       Error);
+  CHECK_THROWS_AS(gradgradcheck(parabola<constant>, {x}, fast), Error);
+  CHECK_THROWS_WITH_AS(gradcheck(parabola<by_memory>, {x}, fast), doctest::Contains("with other strides"), Error);
+  const auto undifferentiated = [](const Tensors& in) { return Tensors{in[0].detach() * 2, in[0] * 2}; };
+  CHECK_THROWS_WITH_AS(gradcheck(undifferentiated, {x}, fast), doctest::Contains("does not require a gradient"), Error);
+
+  // However many elements there are, `fn` is called for the outputs, twice per input, and twice for the other strides;
+  // once more where an observer looks at it.
+  int calls = 0;
+  const auto counted = [&](const Tensors& in) {
+    ++calls;
+    return Tensors{in[0] * in[1], in[0].exp()};
+  };
+  const Tensor large = linspace(-1, 1, 600, kFloat64).requires_grad_();
+  CHECK(gradcheck(counted, {large, large.detach().clone().requires_grad_()}, fast));
+  CHECK(calls == 1 + 2 * 2 + 2 + (autograd::gradcheck_observer ? 1 : 0));
+  const Tensor before = x.detach().clone();
+  CHECK_THROWS_AS(gradcheck(parabola<wrong>, {x}, fast), Error);
+  CHECK(equal(x, before));
+}
+
 TEST_CASE("gradcheck refuses what it cannot check") {
   const Tensor x = ones({2}, kFloat64);
   const auto same = [](const Tensors& inputs) { return inputs; };

@@ -5,6 +5,7 @@
 #include <any>
 
 #include "rushlight.h"
+#include "tests/compute_sanitizer.h"
 
 using namespace rush;
 using autograd::to_dot;
@@ -72,6 +73,7 @@ TEST_CASE("several outputs, numbered outputs of one node, packed and freed tenso
 
 TEST_CASE("a deep graph is drawn without recursion") {
   Tensor y = ones({1}, requires_grad());
-  for (int i = 0; i < 100000; ++i) y = y + 1;
-  CHECK(count(to_dot(y), " -> ") == 100001);
+  const size_t nodes = testing::length_of_long_chain(100000);
+  for (size_t i = 0; i < nodes; ++i) y = y + 1;
+  CHECK(count(to_dot(y), " -> ") == nodes + 1);
 }

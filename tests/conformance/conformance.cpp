@@ -18,6 +18,7 @@ namespace {
 
 struct Settings {
   std::string cases, devices = "cpu", filter, json_file;
+  int64_t part = 1, parts = 1;
   bool verbose = false;
 };
 
@@ -63,9 +64,12 @@ Settings parse(int argc, char** argv) {
   options.add_argument("CASES.jsonl", &settings.cases, "the cases; their tensors lie in CASES.safetensors beside it");
   options.add("--device", &settings.devices, "where to run: cpu, cuda, or both as cpu,cuda");
   options.add("--filter", &settings.filter, "only cases whose family, overload or id contains this text");
+  options.add("--parts", &settings.parts, "divide those cases into this many parts, and run one", 1);
+  options.add("--part", &settings.part, "which of the parts", 1);
   options.add("--verbose", &settings.verbose, "show every failure, not the first three of a family");
   options.add("--json", &settings.json_file, "write the results to this file");
   options.parse_or_exit(argc, argv);
+  RUSH_CHECK_VALUE(settings.part <= settings.parts, "there is no part ", settings.part, " of ", settings.parts);
   return settings;
 }
 
@@ -85,11 +89,12 @@ bool selected(const Case& one, const std::string& filter) {
          one.id.find(filter) != std::string::npos;
 }
 
-DeviceReport run(const CaseFile& file, rush::Device device, const std::string& filter) {
+DeviceReport run(const CaseFile& file, rush::Device device, const Settings& settings) {
   DeviceReport report{device.str(), 0, {}, {}};
   const auto start = std::chrono::steady_clock::now();
+  int64_t count = 0;
   for (const Case& one : file.cases()) {
-    if (!selected(one, filter)) continue;
+    if (!selected(one, settings.filter) || count++ % settings.parts != settings.part - 1) continue;
     const Verdict verdict = run_case(file, one, device);
     report.total.count(one, verdict);
     report.families[one.family].count(one, verdict);
@@ -150,7 +155,7 @@ int run_all(const Settings& settings) {
   std::vector<DeviceReport> reports;
   Tally all;
   for (const rush::Device device : parse_devices(settings.devices)) {
-    reports.push_back(run(file, device, settings.filter));
+    reports.push_back(run(file, device, settings));
     const Tally& total = reports.back().total;
     all.passed += total.passed, all.failed += total.failed, all.missing += total.missing;
     print(reports.back(), settings.verbose);
@@ -167,9 +172,8 @@ int run_all(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Settings settings = parse(argc, argv);
   try {
-    return run_all(settings);
+    return run_all(parse(argc, argv));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rush_conformance: %s\n", error.what());
     return 2;

@@ -11,21 +11,23 @@
 #include "core/cuda.h"
 #include "core/device.h"
 #include "core/dispatch/op.h"
+#include "tests/compute_sanitizer.h"
 
 namespace rush::testing {
 
 namespace {
 
 // Pinned memory of the host, which the GPU reads and writes over the bus: no page ever moves. It is taken in chunks and
-// handed out in powers of two, because the driver takes long. As every call waits for its kernels, a block that was
-// freed is no longer in use.
+// handed out in powers of two, because the driver takes long; under compute-sanitizer, which knows only what the driver
+// gives out, each block is the driver's, and goes to requests of its own size. As every call waits for its kernels, a
+// block that was freed is no longer in use.
 class MappedAllocator : public cuda::CUDAAllocator {
  public:
   void* malloc(size_t nbytes, int /*device*/, cudaStream_t /*stream*/) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const size_t size = std::bit_ceil(std::max(nbytes, kSmallest));
+    const size_t size = size_of_block(nbytes);
     std::vector<void*>& kept = free_[size];
-    if (kept.empty() && size >= kChunk) kept.push_back(from_driver(size));
+    if (kept.empty() && (size >= kChunk || under_compute_sanitizer())) kept.push_back(from_driver(size));
     if (kept.empty()) {
       if (left_ < size) {
         chunk_ = static_cast<char*>(from_driver(kChunk));
@@ -41,11 +43,15 @@ class MappedAllocator : public cuda::CUDAAllocator {
   }
   void free(void* data, size_t nbytes, int /*device*/, cudaStream_t /*stream*/) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    free_[std::bit_ceil(std::max(nbytes, kSmallest))].push_back(data);
+    free_[size_of_block(nbytes)].push_back(data);
   }
 
  private:
   static constexpr size_t kSmallest = 512, kChunk = size_t{64} << 20;
+
+  static size_t size_of_block(size_t nbytes) {
+    return under_compute_sanitizer() ? nbytes : std::bit_ceil(std::max(nbytes, kSmallest));
+  }
 
   static void* from_driver(size_t size) {
     void* data = nullptr;

@@ -4,6 +4,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/ops/pinned.h"
 #include "rushlight.h"
+#include "tests/compute_sanitizer.h"
 
 using namespace rush;
 using namespace rush::data;
@@ -69,7 +70,7 @@ TEST_CASE("a copy is done before the work that the current stream was given earl
   copies.begin(copy);
   const Event copied = copies.mark();
   copied.synchronize();
-  CHECK_FALSE(work_done.query());
+  CHECK((testing::under_compute_sanitizer() || !work_done.query()));  // where launches may wait for their kernels
   copies.wait(copied);
   copies.hand_over(copy);
   CHECK((copy - 3).abs().sum().item<float>() == 0);

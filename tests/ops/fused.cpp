@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
+#include "tests/ops/index_testing.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing;
 
 std::tuple<Tensor, Tensor> by_parts(const Tensor& a, const Tensor& b, IntArrayRef shape, const OptionalTensor& w,
                                     const OptionalTensor& bias) {
@@ -80,8 +82,7 @@ TEST_CASE("derivatives of add_layer_norm") {
     const std::vector<Tensor> inputs = {
         randn({2, columns}, kFloat64).requires_grad_(), randn({2, columns}, kFloat64).requires_grad_(),
         randn({columns}, kFloat64).requires_grad_(), randn({columns}, kFloat64).requires_grad_()};
-    CHECK(autograd::gradcheck(both, inputs));
-    CHECK(autograd::gradgradcheck(both, inputs));
+    check_gradients(both, inputs);
   }
 }
 
@@ -129,8 +130,7 @@ TEST_CASE("derivatives of gelu_perceptron") {
     std::vector<Tensor> inputs = Perceptron(rows, 2, 3, 2).all();
     for (Tensor& input : inputs) input.requires_grad_();
     const auto fn = [](const std::vector<Tensor>& t) -> std::vector<Tensor> { return {perceptron(t)}; };
-    CHECK(autograd::gradcheck(fn, inputs));
-    CHECK(autograd::gradgradcheck(fn, inputs));
+    check_gradients(fn, inputs);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "autograd/gradcheck.h"
 #include "rushlight.h"
+#include "tests/compute_sanitizer.h"
 
 namespace rush::testing {
 
@@ -31,17 +32,26 @@ inline Tensor leaf(IntArrayRef sizes, double phase = 0) {
   return t.requires_grad_();
 }
 
+inline autograd::GradcheckOptions gradcheck_options(bool any_layout = true) {
+  autograd::GradcheckOptions options;
+  options.any_layout = any_layout;
+  options.fast_mode = under_compute_sanitizer();
+  return options;
+}
+
+inline void check_gradient(const autograd::TensorFunction& fn, const Tensors& inputs) {
+  CHECK(autograd::gradcheck(fn, inputs, gradcheck_options()));
+}
+
 inline void check_gradients(const autograd::TensorFunction& fn, const Tensors& inputs) {
-  CHECK(autograd::gradcheck(fn, inputs));
-  CHECK(autograd::gradgradcheck(fn, inputs));
+  check_gradient(fn, inputs);
+  CHECK(autograd::gradgradcheck(fn, inputs, gradcheck_options()));
 }
 
 // For a function whose meaning depends on its inputs' strides.
 inline void check_gradients_as_laid_out(const autograd::TensorFunction& fn, const Tensors& inputs) {
-  autograd::GradcheckOptions options;
-  options.any_layout = false;
-  CHECK(autograd::gradcheck(fn, inputs, options));
-  CHECK(autograd::gradgradcheck(fn, inputs, options));
+  CHECK(autograd::gradcheck(fn, inputs, gradcheck_options(false)));
+  CHECK(autograd::gradgradcheck(fn, inputs, gradcheck_options(false)));
 }
 
 }  // namespace rush::testing

@@ -204,10 +204,12 @@ TEST_CASE("norms: wrong arguments") {
   CHECK_THROWS_AS(ops::native_layer_norm_backward(zeros({2, 5}), x, 6, mean, rstd, {}, {}, {true, true, true}),
                   ValueError);
   CHECK_THROWS_AS(ops::native_layer_norm_backward(x, x, 6, zeros({3}), rstd, {}, {}, {true, true, true}), ValueError);
-  // The statistics carry no gradient of their own.
+  // Those of layer_norm are constants, as in PyTorch, where these have gradients.
   const Tensor leaf_x = leaf({2, 6});
-  const Tensor statistic = std::get<1>(native_layer_norm(leaf_x, 6, {}, {}, 1e-5));
-  CHECK_THROWS_AS(statistic.sum().backward(), NotImplementedError);
+  CHECK_FALSE(std::get<1>(native_layer_norm(leaf_x, 6, {}, {}, 1e-5)).requires_grad());
+  CHECK_THROWS_AS(std::get<1>(ops::native_group_norm(leaf_x, {}, {}, 2, 6, 1, 2, 1e-5)).sum().backward(),
+                  NotImplementedError);
+  CHECK_THROWS_AS(std::get<1>(ops::_fused_rms_norm(leaf_x, 6, {}, 1e-5)).sum().backward(), NotImplementedError);
   CHECK_THROWS_WITH_AS(layer_norm(x, 5),
                        "layer_norm: the last dimensions of an input of shape (2, 6) are not normalized_shape (5)",
                        ValueError);
