@@ -1,5 +1,6 @@
 // derive<op, Node>: makes the Autograd kernel of an operator from the struct that holds its derivative.
 #pragma once
+#include <array>
 #include <tuple>
 
 #include "autograd/anomaly.h"
@@ -28,6 +29,18 @@ inline bool wants_grad(OptionalTensorList list) {
 template <class T>
 bool wants_grad(const T&) {
   return false;
+}
+
+// Throws NotImplementedError, which names the operator and the argument.
+[[noreturn]] void throw_no_gradient_by(const OpBase& op, size_t argument);
+
+// Throws when one of the arguments of these numbers asks for a gradient.
+template <class Numbers, class... Args>
+void refuse_gradients(const OpBase& op, const Numbers& numbers, const Args&... args) {
+  const bool wants[] = {wants_grad(args)...};
+  for (const size_t number : numbers) {
+    if (wants[number]) throw_no_gradient_by(op, number);
+  }
 }
 
 // One edge for each tensor of the arguments, in order; tensors of a list count one by one.
@@ -99,6 +112,7 @@ void save_results(NodeT& node, const R& result) {
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
 //   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it
+//   static constexpr std::array kConstants    the arguments, by number, that must not ask for a gradient
 // and has `apply`, which returns a gradient for each tensor argument. `needs(i)` says whether argument i's is asked
 // for. Gradients may come back in the broadcast shape or in a wider dtype: the engine brings them to the argument's.
 template <auto& op, class NodeT>
@@ -108,6 +122,7 @@ template <class R, class... Args, Op<R(Args...)>& op, class NodeT>
 struct Derive<op, NodeT> {
   static R call(Args... args) {
     if (!(detail::wants_grad(args) || ...)) return below(std::forward<Args>(args)...);
+    if constexpr (requires { NodeT::kConstants; }) detail::refuse_gradients(op, NodeT::kConstants, args...);
     if constexpr (Op<R(Args...)>::is_inplace) {
       return inplace(std::forward<Args>(args)...);
     } else {
@@ -130,6 +145,7 @@ struct Derive<op, NodeT> {
 
   template <class... Rest>
   static R inplace(Tensor& self, Rest&&... rest) {
+    if (!is_differentiable(self.scalar_type())) return below(self, std::forward<Rest>(rest)...);
     check_inplace(self, op.name());
     auto node = make_intrusive<NodeT>();
     autograd::remember_forward_call(*node, op.name());

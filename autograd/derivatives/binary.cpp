@@ -2,6 +2,8 @@
 
 #include "autograd/derivatives/pointwise.h"
 #include "autograd/derivatives/register.h"
+#include "core/ops/bitwise.h"
+#include "core/ops/compare.h"
 #include "core/ops/unary.h"
 
 namespace rush {
@@ -99,6 +101,12 @@ void register_binary_derivatives(Registry& r) {
   RUSH_DERIVE(floor_divide, StepBackward)
   RUSH_DERIVE(fmod, FmodBackward)
   RUSH_DERIVE(remainder, RemainderBackward)
+#undef RUSH_DERIVE
+  // Of truth values there are no gradients; written in place of numbers, they are constants.
+#define RUSH_DERIVE(name) derive<ops::name##_, StepBackward>(r);
+  RUSH_FORALL_COMPARISONS(RUSH_DERIVE)
+  RUSH_FORALL_LOGICAL(RUSH_DERIVE)
+  RUSH_DERIVE(logical_not)
 #undef RUSH_DERIVE
 }
 

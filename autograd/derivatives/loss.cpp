@@ -93,6 +93,7 @@ struct HuberLossBackward final : DifferenceLossNode<HuberRule, double> {};
 struct HuberLossBackwardBackward final : DifferenceLossBackwardNode<HuberRule, double> {};
 
 struct BinaryCrossEntropyBackward final : Node {
+  static constexpr std::array<size_t, 1> kConstants = {2};
   Saved self, target, weight;
   int64_t reduction = Reduction::Mean;
   RUSH_SAVED(self, target, weight)
@@ -140,6 +141,7 @@ struct BinaryCrossEntropyBackwardBackward final : Node {
 template <ClassLossBackwardOp& backward>
 struct NllLossNode : Node {
   static constexpr size_t kDifferentiable = 1;
+  static constexpr std::array<size_t, 1> kConstants = {2};
   Saved self, target, weight, total_weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   RUSH_SAVED(self, target, weight, total_weight)
@@ -182,6 +184,7 @@ struct NllLoss2dBackwardBackward final : NllLossBackwardNode<ops::nll_loss2d> {}
 // See Note [Fused cross entropy], and Note [Fused backward passes] for the second derivative.
 struct CrossEntropyBackward final : Node {
   static constexpr size_t kDifferentiable = 1;
+  static constexpr std::array<size_t, 1> kConstants = {2};
   Saved self, target, weight, logsumexp, total_weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   double label_smoothing = 0;

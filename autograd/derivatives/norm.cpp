@@ -164,6 +164,7 @@ struct NativeGroupNormBackward final : Node {
 
 struct NativeBatchNormBackward final : Node {
   static constexpr size_t kDifferentiable = 1;
+  static constexpr std::array<size_t, 2> kConstants = {3, 4};
   Saved input, weight, running_mean, running_var, mean, invstd;
   bool training = false;
   double eps = 0;
@@ -206,6 +207,7 @@ struct NativeBatchNormBackward final : Node {
 // relu(batch norm + residual) in training.
 struct NativeBatchNormReluBackward final : Node {
   static constexpr size_t kDifferentiable = 1;
+  static constexpr std::array<size_t, 2> kConstants = {4, 5};
   Saved input, weight, bias, output, mean, invstd;
   bool has_residual = false;
   double eps = 0;

@@ -25,7 +25,6 @@ void register_autograd(Registry& r) {
   register_sparse_derivatives(r);
   register_join_derivatives(r);
   register_gather_derivatives(r);
-  register_join_derivatives(r);
   register_index_derivatives(r);
   register_index_select_derivatives(r);
   register_masked_derivatives(r);
@@ -45,6 +44,7 @@ void register_autograd(Registry& r) {
   register_vector_norm_derivatives(r);
   register_upsample_derivatives(r);
   register_view_derivatives(r);
+  register_missing_derivatives(r);
 }
 
 }  // namespace rush

@@ -30,7 +30,6 @@ void register_sparse_derivatives(Registry& registry);
 void register_fused_derivatives(Registry& registry);
 void register_join_derivatives(Registry& registry);
 void register_gather_derivatives(Registry& registry);
-void register_join_derivatives(Registry& registry);
 void register_index_derivatives(Registry& registry);
 void register_index_select_derivatives(Registry& registry);
 void register_masked_derivatives(Registry& registry);
@@ -50,5 +49,6 @@ void register_unary_derivatives(Registry& registry);
 void register_vector_norm_derivatives(Registry& registry);
 void register_upsample_derivatives(Registry& registry);
 void register_view_derivatives(Registry& registry);
+void register_missing_derivatives(Registry& registry);
 
 }  // namespace rush

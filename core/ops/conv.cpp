@@ -1,8 +1,11 @@
 #include "core/ops/conv.h"
 
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
+#include "core/ops/pad.h"
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
@@ -229,30 +232,30 @@ Tensor conv(const Tensor& input, const Tensor& weight, const std::optional<Tenso
   return in.dim() == input.dim() ? out : out.squeeze(0);
 }
 
-// "same" padding needs dilation * (kernel - 1) zeros in all, the odd one at the end. Padding is the same on both sides,
-// so that one is also added in front, and the first output that it makes is left out.
+// "same" padding needs dilation * (kernel - 1) zeros in all, the odd one at the end, where a convolution pads both
+// sides alike.
 template <int spatial>
 Tensor conv_same(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                  IntArrayRef dilation, int64_t groups) {
   const char* op = kConvNames[spatial - 1];
   check_weight(op, weight, spatial);
+  const Tensor in = batched(op, input, spatial);
   for (int64_t s : stride) {
     RUSH_CHECK_VALUE(s == 1, op, ": padding 'same' needs stride 1, got ", stride);
   }
   const DimVector apart = per_dimension(op, "dilation", dilation, spatial, 1);
-  DimVector padding(spatial, 0);
+  DimVector padding(spatial, 0), odd(2 * spatial, 0);  // `odd` begins with the last dimension, as constant_pad_nd wants
   for (int64_t d = 0; d < spatial; ++d) {
     int64_t reach = 0;
     RUSH_CHECK_VALUE(!__builtin_mul_overflow(apart[d], weight.size(d + 2) - 1, &reach), op, ": dilation ", apart,
                      " is too large");
-    padding[d] = reach / 2 + reach % 2;
+    padding[d] = reach / 2;
+    odd[2 * (spatial - 1 - d) + 1] = reach % 2;
   }
-  Tensor out = conv<spatial>(input, weight, bias, stride, padding, dilation, groups);
-  for (int64_t d = 0; d < spatial; ++d) {
-    const int64_t dim = d - spatial;
-    if (out.size(dim) != input.size(dim)) out = out.narrow(dim, 1, input.size(dim));
-  }
-  return out;
+  const bool any_odd = std::find(odd.begin(), odd.end(), 1) != odd.end();
+  const Tensor padded = any_odd ? constant_pad_nd(in, odd) : in;
+  const Tensor out = conv<spatial>(padded, weight, bias, stride, padding, dilation, groups);
+  return in.dim() == input.dim() ? out : out.squeeze(0);
 }
 
 template <int spatial>

@@ -5,7 +5,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/ops/fused_attention.h"
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
 
@@ -174,26 +173,6 @@ TEST_CASE("bad calls are one-line errors") {
   CHECK_THROWS_AS((x * 2).backward(ones({3}, kFloat64)), ValueError);
   CHECK_THROWS_AS(ones({2}, kInt64).requires_grad_(), Error);
   CHECK_THROWS_AS((x * 2).requires_grad_(false), Error);
-}
-
-TEST_CASE("results that are constants for autograd have no history, and leave the others' gradients as they are") {
-  const auto recorded = [](const auto& results) {
-    return std::apply([](const auto&... each) { return std::vector<bool>{each.requires_grad()...}; }, results);
-  };
-  using Flags = std::vector<bool>;  // as PyTorch's
-  const Tensor x = leaf({0.5, -1, 2, 0.1, 0.7, -0.3}).detach().view({2, 3}).requires_grad_(), labels = tensor({2, 0});
-  CHECK(recorded(ops::log_sigmoid_forward(x)) == Flags{true, false});
-  CHECK(recorded(ops::nll_loss_forward(x, labels, {}, Reduction::Mean, -100)) == Flags{true, false});
-  CHECK(recorded(ops::native_layer_norm(x, 3, {}, {}, 1e-5)) == Flags{true, false, false});
-  CHECK(recorded(ops::native_batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5)) == Flags{true, false, false});
-  CHECK(recorded(ops::_ctc_loss(x.view({2, 1, 3}), tensor({1}).view({1, 1}), {2}, {1}, 0, false)) ==
-        Flags{true, false});
-  const Tensor q = x.view({1, 1, 2, 3});
-  CHECK(recorded(ops::_scaled_dot_product_flash_attention_for_cpu(q, q, q, 0, false, {}, {})) == Flags{true, false});
-
-  const auto [loss, total_weight] = ops::nll_loss_forward(x, labels, {}, Reduction::Sum, -100);
-  const Tensor alone = autograd::grad(loss, x, {}, true)[0];
-  CHECK(equal(autograd::grad(loss + total_weight, x)[0], alone));
 }
 
 TEST_CASE("a graph of a million nodes is walked and freed without recursion") {

@@ -12,6 +12,7 @@
 #include "core/dispatch/schema.h"
 #include "core/ops/factories.h"
 #include "core/str.h"
+#include "tests/derivatives/log.h"
 
 using namespace rush;
 
@@ -115,9 +116,9 @@ bool is_of_cuda(const OpBase& op) {
          op.name().starts_with("aten::_scaled_dot_product_efficient_attention");
 }
 
-// They refuse to be differentiated; tests/ops/semi_structured.
+// They refuse to be differentiated; tests/autograd/missing, tests/ops/semi_structured.
 bool has_no_gradient(const OpBase& op) {
-  return op.name() == "aten::_cslt_compress" || op.name() == "rush::_cslt_decompress";
+  return derivative_is_missing(op) || op.name() == "aten::_cslt_compress" || op.name() == "rush::_cslt_decompress";
 }
 
 // What is missing for `op`; empty if nothing is.

@@ -187,8 +187,12 @@ TEST_CASE("conv: without a batch, and padding by name") {
   CHECK(largest_error(same, values(conv2d(x, w, std::nullopt, 1, {2, 3}, 2))) < 1e-12);
   // The odd column of an even kernel is added at the end.
   const Tensor row = tensor({1.0, 2.0, 3.0}).view({1, 3}), taps = tensor({1.0, 10.0}).view({1, 1, 2});
-  CHECK(values(conv1d(row, taps, std::nullopt, 1, "same")) == Doubles{21, 32, 3});
+  const Tensor even = conv1d(row, taps, std::nullopt, 1, "same");
+  CHECK(values(even) == Doubles{21, 32, 3});
+  CHECK(even.is_contiguous());
   CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 2, "same"), ValueError);
+  CHECK_THROWS_WITH_AS(conv1d(ones({3}), ones({1, 1, 2}), std::nullopt, 1, "same"), doctest::Contains("conv1d"),
+                       ValueError);
   CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "same", INT64_MAX), ValueError);
   CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "full"), ValueError);
 }

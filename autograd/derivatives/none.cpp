@@ -1,0 +1,56 @@
+// What has no derivative and says so, where a gradient would otherwise miss a part without a word: operators that have
+// real results of real tensors, when a gradient reaches them, and arguments that others take for constants.
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/dispatch/schema.h"
+#include "core/ops/attention.h"
+#include "core/ops/foreach.h"
+#include "core/ops/fused.h"
+#include "core/ops/fused_attention.h"
+#include "core/ops/histogram.h"
+#include "core/ops/loss.h"
+#include "core/ops/norm.h"
+#include "core/ops/power.h"
+#include "core/ops/range.h"
+#include "core/ops/unique.h"
+
+namespace rush {
+
+void detail::throw_no_gradient_by(const OpBase& op, size_t argument) {
+  RUSH_THROW(NotImplementedError, op.name(), ": there is no derivative by '",
+             Schema::parse(op.schema()).arguments[argument].name, "', which must not require a gradient");
+}
+
+namespace {
+
+template <auto& op>
+struct NoDerivative final : Node {
+  Tensors apply(const Tensors&) override {
+    RUSH_THROW(NotImplementedError, "the derivative of ", op.name(), " is not implemented");
+  }
+};
+
+template <auto&... ops>
+void refuse(Registry& r) {
+  (derive<ops, NoDerivative<ops>>(r), ...);
+}
+
+}  // namespace
+
+void register_missing_derivatives(Registry& r) {
+  // PyTorch has none of these either.
+  refuse<ops::heaviside, ops::heaviside_, ops::nextafter, ops::nextafter_, ops::histc>(r);
+  refuse<ops::linspace_Tensor_Tensor, ops::linspace_Tensor_Scalar, ops::linspace_Scalar_Tensor>(r);
+  refuse<ops::logspace_Tensor_Tensor, ops::logspace_Tensor_Scalar, ops::logspace_Scalar_Tensor>(r);
+  refuse<ops::_unique, ops::_unique2, ops::unique_dim, ops::unique_consecutive, ops::unique_dim_consecutive>(r);
+  // Second derivatives go by other operators: Note [Fused backward passes].
+  refuse<ops::native_layer_norm_backward, ops::_fused_rms_norm_backward, ops::native_group_norm_backward,
+         ops::native_batch_norm_backward, ops::native_batch_norm_relu_backward>(r);
+  refuse<ops::add_layer_norm_backward, ops::gelu_perceptron_backward, ops::linear_parameter_gradients>(r);
+  refuse<ops::cross_entropy_backward>(r);
+  refuse<ops::_scaled_dot_product_flash_attention_for_cpu_backward,
+         ops::_scaled_dot_product_efficient_attention_backward, ops::_scaled_dot_product_cudnn_attention_backward>(r);
+  refuse<ops::foreach_norms, ops::foreach_total_norm>(r);
+}
+
+}  // namespace rush
