@@ -61,8 +61,16 @@ template <class... T>
 inline constexpr bool is_tuple<std::tuple<T...>> = true;
 
 // The results of an operator that is not a view of its input are no views for autograd, whatever its kernel did inside.
+inline void forget_view(const Tensor& out) {
+  if (out.defined() && out.is_view()) out.impl()->set_view(nullptr, ViewOrigin::None);
+}
+inline void forget_view(const std::vector<Tensor>& outs) {
+  for (const Tensor& out : outs) forget_view(out);
+}
+inline void forget_view(int64_t) {}
+
 inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view) {
-  if (!view && out.defined() && out.is_view()) out.impl()->set_view(nullptr, ViewOrigin::None);
+  if (!view) forget_view(out);
   set_history(out, node);
 }
 inline void record(const std::vector<Tensor>& outs, const intrusive_ptr<Node>& node, bool view) {
@@ -74,12 +82,14 @@ inline void record(int64_t, const intrusive_ptr<Node>&, bool) {}
 template <class NodeT, class R>
 void record_results(const R& result, const intrusive_ptr<NodeT>& node, bool view) {
   if constexpr (is_tuple<R>) {
-    size_t differentiable = std::tuple_size_v<R>;
+    size_t differentiable = std::tuple_size_v<R>, position = 0;
     if constexpr (requires { NodeT::kDifferentiable; }) differentiable = NodeT::kDifferentiable;
     const auto each = [&](const auto& out) {
-      if (differentiable == 0) return;
-      --differentiable;
-      record(out, node, view);
+      if (position++ < differentiable) {
+        record(out, node, view);
+      } else {
+        forget_view(out);
+      }
     };
     std::apply([&](const auto&... outs) { (each(outs), ...); }, result);
   } else {

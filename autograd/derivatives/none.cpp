@@ -7,7 +7,6 @@
 #include "core/ops/foreach.h"
 #include "core/ops/fused.h"
 #include "core/ops/fused_attention.h"
-#include "core/ops/histogram.h"
 #include "core/ops/loss.h"
 #include "core/ops/norm.h"
 #include "core/ops/power.h"
@@ -39,7 +38,7 @@ void refuse(Registry& r) {
 
 void register_missing_derivatives(Registry& r) {
   // PyTorch has none of these either.
-  refuse<ops::heaviside, ops::heaviside_, ops::nextafter, ops::nextafter_, ops::histc>(r);
+  refuse<ops::heaviside, ops::heaviside_, ops::nextafter, ops::nextafter_>(r);
   refuse<ops::linspace_Tensor_Tensor, ops::linspace_Tensor_Scalar, ops::linspace_Scalar_Tensor>(r);
   refuse<ops::logspace_Tensor_Tensor, ops::logspace_Tensor_Scalar, ops::logspace_Scalar_Tensor>(r);
   refuse<ops::_unique, ops::_unique2, ops::unique_dim, ops::unique_consecutive, ops::unique_dim_consecutive>(r);
