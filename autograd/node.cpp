@@ -66,6 +66,8 @@ Edge gradient_edge(const Tensor& tensor) {
   refresh_view(tensor);
   AutogradMeta* meta = get_meta(tensor);
   if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
+  const bool own = meta && meta->requires_grad;
+  if (!own && tensor.impl()->view_origin() == ViewOrigin::NoGrad) return {};
   return {grad_accumulator(tensor), 0};
 }
 

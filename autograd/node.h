@@ -53,8 +53,10 @@ struct NodeHook {
 // edge, in order; where an edge is not valid the gradient is not needed (`needs(i)`) and may be undefined. Since
 // `apply` calls public operators, its own computation can be recorded: that is double backward.
 //
-// Nodes are numbered as they are made. A node is made after those that its edges lead to, so descending numbers are an
-// order in which every consumer comes before its producers: the engine needs no other.
+// Nodes are numbered as they are made. A node has a higher number than those that its edges lead to, so descending
+// numbers are an order in which every consumer comes before its producers: the engine needs no other. It is made after
+// them, but for the function of a view whose base was written since, which is made when the edge to it is; the node
+// takes a new number then.
 class Node : public IntrusiveTarget {
  public:
   // A leaf finds its accumulator again through a pointer that does not own it.
@@ -73,7 +75,10 @@ class Node : public IntrusiveTarget {
 
   uint64_t sequence_nr() const { return sequence_nr_; }
   const SmallList<Edge, 2>& next_edges() const { return next_edges_; }
-  void add_next_edge(Edge edge) { next_edges_.push_back(std::move(edge)); }
+  void add_next_edge(Edge edge) {
+    if (edge.valid() && RUSH_UNLIKELY(edge.node->sequence_nr_ > sequence_nr_)) sequence_nr_ = next_sequence_nr();
+    next_edges_.push_back(std::move(edge));
+  }
   // Whether the gradient of input `i` is asked for.
   bool needs(size_t i) const { return i < next_edges_.size() && next_edges_[i].valid(); }
 

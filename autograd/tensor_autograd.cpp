@@ -13,7 +13,8 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RUSH_CHECK(!requires_grad || rush::is_differentiable(scalar_type()),
              "requires_grad_: only floating point and complex tensors have gradients, this is ", scalar_type());
   RUSH_CHECK(!requires_grad || !is_inference(), "requires_grad_: an inference tensor cannot require a gradient");
-  if (requires_grad == this->requires_grad() && is_leaf()) return *this;
+  const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
+  if (requires_grad == this->requires_grad() && is_leaf() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
   need_meta(*this).requires_grad = requires_grad;
   impl_->set_requires_autograd(requires_grad);

@@ -90,7 +90,9 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_geometry(sizes, strides, storage_offset);
   if (!dispatch_state.grad_mode) {
+    // So that a recorded call that writes the view is refused: the base's history would not know of it.
     view->set_view(nullptr, ViewOrigin::NoGrad);
+    view->set_requires_autograd(source->keys().has(DispatchKey::Autograd));
   } else if (is_differentiable(source->dtype())) {
     view->set_view(source->view_base() ? source->view_base() : base.impl_ptr(), origin);
   }

@@ -23,7 +23,7 @@ enum class ViewOrigin : uint8_t {
   None,         // not a view, or one that autograd need not follow
   Single,       // a view of `view_base`
   MultiOutput,  // one of several views that one operator returned (split, unbind)
-  NoGrad,       // made while grad mode was off; its base is not followed
+  NoGrad,       // made while grad mode was off: it requires a gradient where its base did, and none flows through it
 };
 
 class TensorImpl : public IntrusiveTarget {

@@ -131,3 +131,45 @@ TEST_CASE("gradients of gradients through in-place operators and views") {
   CHECK(autograd::gradcheck(fn, {x, w}));
   CHECK(autograd::gradgradcheck(fn, {x, w}));
 }
+
+TEST_CASE("a view whose base was written since brings its part of the gradient, whoever else used the base") {
+  const Tensor x = tensor({0.4, -0.3, 0.9}, kFloat64).requires_grad_();
+  // The view's function is made anew when it is used, after the function that uses it.
+  const auto loss = [&] {
+    Tensor y = x * 2;
+    const Tensor view = y.narrow(0, 0, 2);
+    y.mul_(3);
+    const Tensor late = view * 5;
+    return (y * 7).sum() + late.sum() + (view * late.detach()).sum() * 0;
+  };
+  const Tensor expected = tensor({72.0, 72.0, 42.0}, kFloat64);
+  CHECK(equal(autograd::grad(loss(), x)[0], expected));
+  loss().backward();
+  CHECK(equal(x.grad(), expected));
+}
+
+TEST_CASE("a view that is made without recording requires a gradient where its base does, and none flows through it") {
+  const Tensor x = ones({3}, kFloat64).requires_grad_();
+  const Tensor y = x * 2;
+  Tensor view, of_constant;
+  {
+    const NoGradGuard no_grad;
+    view = y.narrow(0, 0, 2);
+    of_constant = y.detach().narrow(0, 0, 2);
+    view.mul_(3);
+    CHECK_FALSE((view * 2).requires_grad());
+  }
+  CHECK(view.requires_grad());
+  CHECK(view.is_leaf());
+  CHECK_FALSE(of_constant.requires_grad());
+  CHECK(equal(autograd::grad((view * 5).sum() + y.sum(), x)[0], full({3}, 2, kFloat64)));
+  CHECK_THROWS_WITH_AS(view.zero_(), doctest::Contains("a view that was made without recording is written in place"),
+                       Error);
+  // As a leaf of its own it has a gradient.
+  of_constant.requires_grad_();
+  (of_constant * 5).sum().backward();
+  CHECK(equal(of_constant.grad(), full({2}, 5, kFloat64)));
+  view.requires_grad_();
+  (view * 5).sum().backward();
+  CHECK(equal(view.grad(), full({2}, 5, kFloat64)));
+}
