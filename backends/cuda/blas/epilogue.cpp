@@ -8,6 +8,7 @@
 #include "backends/cuda/blas/check.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
+#include "backends/cuda/memory/mark_written.h"
 
 namespace rush::cuda {
 
@@ -82,6 +83,8 @@ class LtCall {
     RUSH_CUBLAS_CHECK(cublasLtMatmul(blas_.lt(), &matmul_, one.data(), a_.data, &a_layout_, b_.data, &b_layout_,
                                      zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm.algo,
                                      blas_.workspace(), blas_.workspace_size(), blas_.stream()));
+    mark_written(p_.c);
+    mark_written(p_.aux);
     return true;
   }
 

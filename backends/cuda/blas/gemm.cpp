@@ -6,6 +6,7 @@
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/kernels/gemm_integer.h"
+#include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/register.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
@@ -123,10 +124,14 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
   if (is_integral(c.scalar_type(), true)) return gemm_integer(c, a, b, beta, alpha);
   if (a.sizes()[2] == 0) return scale(c, beta);
   const Tensor left = readable(a), right = readable(b);
-  if (const Matrices out(c); out.leading() || out.transposed().leading()) return gemm_into(c, left, right, beta, alpha);
+  if (const Matrices out(c); out.leading() || out.transposed().leading()) {
+    gemm_into(c, left, right, beta, alpha);
+    return mark_written(c);
+  }
   Tensor out =
       beta.equal(0) ? detail::empty_contiguous(c.sizes(), c.scalar_type(), c.device()) : native::clone_contiguous(c);
   gemm_into(out, left, right, beta, alpha);
+  mark_written(out);
   Tensor target = c;
   native::copy_(target, out, false);
 }

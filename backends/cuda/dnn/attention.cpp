@@ -13,6 +13,7 @@
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
 #include "backends/cuda/kernels/hidden_rows.h"
+#include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/ops/copy.h"
@@ -354,6 +355,8 @@ void dnn_attention(const Tensor& out, const Tensor& logsumexp, const AttentionPr
   if (bias.defined()) pointers.emplace(kBiasMask, bias.data_ptr());
   add_dropout(pointers, p);
   run_plan(op, key, pointers);
+  mark_written(out);
+  mark_written(sums);
   if (bias.defined()) clear_hidden_rows(out, sums);
 }
 
@@ -379,6 +382,7 @@ void dnn_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& gr
   if (bias.defined()) pointers.emplace(kBiasMask, bias.data_ptr());
   add_dropout(pointers, p);
   run_plan(op, key, pointers);
+  for (const Tensor& each : grads) mark_written(each);
 }
 
 }  // namespace rush::cuda

@@ -2,6 +2,7 @@
 
 #include "backends/cuda/dnn/conv_plan.h"
 #include "backends/cuda/dnn/handle.h"
+#include "backends/cuda/memory/mark_written.h"
 #include "core/ops/copy.h"
 
 namespace rush::cuda {
@@ -76,6 +77,7 @@ bool dnn_convolution(ConvDirection direction, const Tensor& input, const Tensor&
   const ConvPointers data{prepared[1].data_ptr(), prepared[2].data_ptr(), prepared[0].data_ptr(),
                           bias.defined() ? numbers.data_ptr() : nullptr};
   if (!run_conv_plan(problem, data)) return false;
+  mark_written(prepared[written]);
   copy_unless_same(*tensors[written], prepared[written]);
   return true;
 }

@@ -5,6 +5,7 @@
 #include "backends/cuda/dnn/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/tensor_descriptor.h"
+#include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
 #include "core/context.h"
 #include "core/ops/copy.h"
@@ -199,6 +200,7 @@ void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const Recurren
                                    out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
                                    data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
                                    workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
+  for (const Tensor& each : {out.data, out.h, out.c, out.reserve}) mark_written(each);
 }
 
 void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, const RecurrentInput& given,
@@ -223,12 +225,14 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
       call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(), data_or_null(in.c), data_or_null(dcy),
       data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes, workspace.data(), reserve_bytes,
       reserve.data_ptr()));
+  for (const Tensor& each : {grads.data, grads.h, grads.c}) mark_written(each);
   if (!weights_too) return;
   const Tensor weight_grads = call.weight_buffer();
   RUSH_CUDNN_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
                                               in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
                                               weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
                                               reserve_bytes, reserve.data_ptr()));
+  mark_written(weight_grads);
   grads.weights = call.views_of(weight_grads, weights);
 }
 

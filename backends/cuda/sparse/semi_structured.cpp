@@ -17,6 +17,7 @@
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/library_plans.h"
+#include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/sparse/cusparselt.h"
@@ -265,6 +266,7 @@ void cslt_compress(Tensor& packed, const Tensor& dense) {
   RUSH_CUSPARSE_CHECK(cusparseLtSpMMACompress2(&lt.handle, matrix.get(), is_left_factor,
                                                CUSPARSE_OPERATION_NON_TRANSPOSE, from.data_ptr(), to.data_ptr(),
                                                buffer.data(), current_stream()));
+  mark_written(to);
   packed = to;
 }
 
@@ -297,6 +299,7 @@ void cslt_sparse_mm(const Tensor& out, const SemiStructuredProduct& product) {
                    ") matrix compressed on CUDA has shape (", p.packed.size(0), ", ", plan->words(), "), got ",
                    p.packed.sizes());
   plan->run(p, out.data_ptr(), stream);
+  mark_written(out);
   if (is_capturing(stream)) lt.plans.keep_for_graphs(plan);
 }
 
