@@ -215,4 +215,11 @@ TEST_CASE("factorizations: other signs pass, wrong factors fail") {
   CHECK(!grads[1].defined());
   const auto dual = with_signs_of("linalg.qr", {q_flipped, r_flipped}, {q, r}, {Tensor(), matrix({1, 2, 3, 4}, 2)});
   CHECK(!difference(dual[1], matrix({-1, -2, 3, 4}, 2), {}));
+
+  // Phases of complex factors; rows and columns beyond the factors' have none.
+  const rush::complex<double> i(0, 1);
+  const auto turned = with_signs_of("linalg.svd", {u * i, values, vh * -i}, {u, values, vh},
+                                    {matrix({1, 2, 3, 4, 5, 6}, 2) * i, Tensor(), matrix({1, 2, 3, 4, 5, 6}, 3) * i});
+  CHECK(!difference(turned[0], matrix({-1, -2, 0, -4, -5, 0}, 2) + matrix({0, 0, 3, 0, 0, 6}, 2) * i, {}));
+  CHECK(!difference(turned[2], matrix({1, 2, 3, 4, 0, 0}, 3) + matrix({0, 0, 0, 0, 5, 6}, 3) * i, {}));
 }

@@ -101,7 +101,7 @@ struct LinalgSolveTriangularBackward final : Node {  // likewise, within the tri
   }
 };
 
-// For A = L L^H: d A = the Hermitian part of L^-H tril(L^H G, its diagonal halved) L^-1.
+// For A = L L^H: d A = L^-H P L^-1, P having the lower triangle of L^H G, mirrored above its diagonal and halved.
 struct LinalgCholeskyBackward final : Node {
   Saved result;
   bool upper = false;
@@ -111,10 +111,9 @@ struct LinalgCholeskyBackward final : Node {
   Tensors apply(const Tensors& g) override {
     const Tensor l = upper ? adjoint(result.get()) : result.get();
     const Tensor product = adjoint(l).matmul(upper ? adjoint(g[0]) : g[0]);
-    const Tensor half = (product.tril() + product.tril(-1)) * 0.5;
-    const Tensor inner = ops::linalg_solve_triangular(adjoint(l), half, true, true, false);
-    const Tensor whole = ops::linalg_solve_triangular(l, inner, false, false, false);
-    return {(whole + adjoint(whole)) * 0.5};
+    const Tensor mirrored = (product.tril() + adjoint(product.tril(-1))) * 0.5;
+    const Tensor inner = ops::linalg_solve_triangular(adjoint(l), mirrored, true, true, false);
+    return {ops::linalg_solve_triangular(l, inner, false, false, false)};
   }
 };
 

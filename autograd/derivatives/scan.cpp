@@ -68,8 +68,9 @@ struct CumulativeExtremeBackward final : Node {  // each output's gradient goes 
   }
 };
 
-// sum over j >= k of g_j e^(x_k - out_j), in logarithms: positive and negative gradients apart. The logarithm of none
-// is not -inf, which would make differences of infinities, but low enough that its exponential is 0 in every dtype.
+// sum over j >= k of g_j e^(x_k - out_j), conjugated if complex, in logarithms: positive and negative gradients apart,
+// which complex ones need not be. The logarithm of none is not -inf, which would make differences of infinities, but
+// low enough that its exponential is 0 in every dtype.
 struct LogcumsumexpBackward final : Node {
   Saved self, result;
   int64_t dim = 0;
@@ -82,13 +83,12 @@ struct LogcumsumexpBackward final : Node {
   Tensors apply(const Tensors& g) override {
     if (g[0].numel() == 0) return {g[0]};
     const Tensor x = self.get(), out = result.get();
-    if (x.is_complex()) return {reverse_cumsum(g[0] * (-out).exp().conj(), dim) * x.exp().conj()};
-    const auto part = [&](const Tensor& grad) {
-      const Tensor log = where(grad > 0, grad, 1).log();
-      const Tensor known = where(grad > 0, log, -1e4);
-      return ((known - out).flip(dim).logcumsumexp(dim).flip(dim) + x).exp();
+    const auto part = [&](const Tensor& grad, const Tensor& counts) {
+      const Tensor log = where(counts, where(counts, grad, 1).log(), -1e4);
+      return ((log - out).flip(dim).logcumsumexp(dim).flip(dim) + x).exp();
     };
-    return {part(g[0]) - part(-g[0])};
+    if (x.is_complex()) return {part(g[0].conj(), g[0] != 0).conj()};
+    return {part(g[0], g[0] > 0) - part(-g[0], g[0] < 0)};
   }
 };
 

@@ -64,7 +64,7 @@ struct LogSoftmaxDoubleBackward final : Node {
   }
 };
 
-struct LogsumexpBackward final : Node {  // g softmax(x), softmax(x) = e^(x - logsumexp(x))
+struct LogsumexpBackward final : Node {  // g softmax(x)^H, softmax(x) = e^(x - logsumexp(x))
   Saved self, result;
   ReducedShape shape;
   RUSH_SAVED(self, result)
@@ -74,7 +74,7 @@ struct LogsumexpBackward final : Node {  // g softmax(x), softmax(x) = e^(x - lo
   }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
-    return {shape.restore(g[0]) * (self.get() - shape.restore(result.get())).exp()};
+    return {shape.restore(g[0]) * (self.get() - shape.restore(result.get())).exp().conj()};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
+#include "backends/functors/histogram.h"
 
 namespace rush::cpu {
 
@@ -13,13 +14,10 @@ struct HistcLoop {
     using Math = opmath_t<T>;
     const T* x = input.const_data_ptr<T>();
     const int64_t bins = output.numel();
-    const auto low = static_cast<Math>(min), high = static_cast<Math>(max), count = static_cast<Math>(bins);
+    const functors::BinOf<T> bin_of(min, max, bins);
     std::vector<int64_t> counts(static_cast<size_t>(bins), 0);
     for (int64_t i = 0; i < input.numel(); ++i) {
-      const Math value = x[i];
-      if (!(value >= low && value <= high)) continue;
-      const auto bin = static_cast<int64_t>((value - low) * count / (high - low));
-      ++counts[static_cast<size_t>(std::min(bin, bins - 1))];
+      if (const int64_t bin = bin_of(x[i]); bin >= 0) ++counts[static_cast<size_t>(bin)];
     }
     T* out = output.data_ptr<T>();
     for (int64_t b = 0; b < bins; ++b) out[b] = static_cast<T>(static_cast<Math>(counts[static_cast<size_t>(b)]));

@@ -184,6 +184,17 @@ struct Nextafter {
     return std::nextafter(a, b);
   }
 };
+// Of 16-bit numbers, given as floats: their bits count up with their size.
+template <class Storage>
+struct NextafterOf {
+  RUSH_HD float operator()(float a, float b) const {
+    if (a != a || b != b) return a + b;
+    if (a == b) return b;
+    if (a == 0) return std::copysign(static_cast<float>(Storage::from_bits(1)), b);
+    const uint16_t bits = Storage(a).bits;
+    return Storage::from_bits(static_cast<uint16_t>((a < b) == (a > 0) ? bits + 1 : bits - 1));
+  }
+};
 
 struct Heaviside {
   template <class T>

@@ -21,7 +21,8 @@ struct RankResult {
 ScalarType combine(const RankResult& higher, const RankResult& lower) {
   if (!higher.any) return lower.type;
   if (!lower.any || category(lower.type) <= category(higher.type)) return higher.type;
-  // A real tensor with a complex number of lower rank keeps its precision.
+  // With a complex number of lower rank it keeps its precision: float32 with complex128 makes complex64.
+  if (is_complex(lower.type) && is_floating_point(higher.type)) return to_complex(higher.type);
   return promote_types(higher.type, lower.type);
 }
 
@@ -47,7 +48,6 @@ ScalarType result_type(TensorList tensors) {
     if (merged.any) merged.type = combine(a, b);
     return merged;
   };
-  // float16 with a complex number would promote to complex64 only through its category; promote_types does that.
   return merge(merge(dimensioned, zero_dim), number).type;
 }
 

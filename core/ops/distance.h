@@ -8,7 +8,7 @@ namespace rush {
 namespace ops {
 inline constinit Op<Tensor(const Tensor&, const Tensor&, double, std::optional<int64_t>)> cdist{
     "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, double)> pdist{"aten::pdist(Tensor self, float p=2) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, double)> pdist{"aten::pdist(Tensor self, float p=2.) -> Tensor"};
 }  // namespace ops
 
 // The p-norm of the difference of each vector of x1 and each of x2: (..., n, d), (..., m, d) -> (..., n, m); leading

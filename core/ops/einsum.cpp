@@ -143,8 +143,13 @@ Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
     }
   }
   // What only one of them has is summed before.
-  const Tensor left = depth_of_a.empty() ? a : a.sum(IntArrayRef(depth_of_a), true);
-  const Tensor right = depth_of_b.empty() ? b : b.sum(IntArrayRef(depth_of_b), true);
+  Tensor left = depth_of_a.empty() ? a : a.sum(IntArrayRef(depth_of_a), true);
+  Tensor right = depth_of_b.empty() ? b : b.sum(IntArrayRef(depth_of_b), true);
+  if (is_integral(a.scalar_type(), true) && is_integral(b.scalar_type(), true)) {  // their sums are int64
+    const ScalarType dtype = promote_types(left.scalar_type(), right.scalar_type());
+    left = left.to(dtype);
+    right = right.to(dtype);
+  }
   for (int64_t d : depth_of_a) batch.push_back(d);
   for (int64_t d : depth_of_b) batch.push_back(d);
 

@@ -194,7 +194,8 @@ static Tensor norm_at_least(const Tensor& x, int64_t dim, double eps) {
 static Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const ScalarType dtype = result_type(x1, x2);
   RUSH_CHECK_TYPE(is_floating_point(dtype), "cosine_similarity: expected floating point, got ", dtype);
-  const Tensor a = x1.to(dtype), b = x2.to(dtype);
+  const DimVector shape = broadcast_shapes(x1.sizes(), x2.sizes(), "cosine_similarity");  // along which `dim` counts
+  const Tensor a = x1.to(dtype).expand(shape), b = x2.to(dtype).expand(shape);
   return (a / norm_at_least(a, dim, eps) * (b / norm_at_least(b, dim, eps))).sum(dim);
 }
 

@@ -31,13 +31,13 @@ void Reduction::check_not_empty(const char* op, const Tensor& self) const {
   }
 }
 
-// sum and prod: integers accumulate as int64, whatever the dtype that is asked for.
+// sum and prod: integers accumulate as int64, whatever dtype is asked for; as truth values only if bool is.
 template <kernels::ReduceKernel& kernel>
 static Tensor accumulate(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const Reduction reduction(kernel.name(), self, dim, keepdim);
   const bool integral = is_integral(self.scalar_type(), true);
   const ScalarType type = dtype.value_or(integral ? kInt64 : self.scalar_type());
-  const bool as_int64 = integral && is_integral(type, true);
+  const bool as_int64 = integral && is_integral(type, false);
   const Tensor input = as_int64 ? self : as_dtype(self, type);
   const Tensor output = reduction.allocate(self, is_integral(type, true) ? kInt64 : type);
   kernel(self.device().type, output, input, reduction.dims);

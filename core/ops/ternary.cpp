@@ -51,8 +51,9 @@ static Tensor& ternary_(Tensor& a, const Tensor& b, const Tensor& c, Rest... res
 static void check_lerp(const Tensor& self, const Tensor& end, const Tensor* weight) {
   RUSH_CHECK_TYPE(self.scalar_type() == end.scalar_type(), "lerp: expected an end of dtype ", self.scalar_type(),
                   ", got ", end.scalar_type());
-  RUSH_CHECK_TYPE(!weight || self.scalar_type() == weight->scalar_type(), "lerp: expected a weight of dtype ",
-                  self.scalar_type(), ", got ", weight->scalar_type());
+  // A single weight may be of any dtype.
+  RUSH_CHECK_TYPE(!weight || weight->dim() == 0 || self.scalar_type() == weight->scalar_type(),
+                  "lerp: expected a weight of dtype ", self.scalar_type(), ", got ", weight->scalar_type());
 }
 static Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   check_lerp(self, end, &weight);

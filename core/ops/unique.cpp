@@ -75,7 +75,8 @@ static TensorTriple unique_dim_consecutive(const Tensor& self, int64_t dim, bool
 }
 static TensorTriple unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
                                        std::optional<int64_t> dim) {
-  if (dim) return unique_slices("unique_consecutive", self, *dim, false);
+  // Along the only dimension the flags count, along others both results are always there: so it is in PyTorch.
+  if (dim && (*dim != 0 || self.dim() != 1)) return unique_slices("unique_consecutive", self, *dim, false);
   return unique_elements("unique_consecutive", self, return_inverse, return_counts, false);
 }
 

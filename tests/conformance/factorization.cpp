@@ -142,31 +142,47 @@ const Factorization* find(const std::string& family) {
   return found == std::end(kFactorizations) ? nullptr : found;
 }
 
-// -1 for each column that points against the expected one, in every matrix of the batch; else 1.
-std::vector<std::vector<double>> column_signs(const Tensor& actual, const Tensor& expected) {
+// By which factor of absolute value 1 each column differs from the expected one, in every matrix of the batch.
+std::vector<std::vector<Number>> column_signs(const Tensor& actual, const Tensor& expected) {
   const auto ours = matrices(actual), theirs = matrices(expected);
-  std::vector<std::vector<double>> signs;
+  std::vector<std::vector<Number>> signs;
   for (size_t b = 0; b < ours.size(); ++b) {
     signs.emplace_back();
     for (int64_t j = 0; j < ours[b].columns; ++j) {
-      double dot = 0;
-      for (int64_t i = 0; i < ours[b].rows; ++i) dot += (ours[b].at(i, j) * std::conj(theirs[b].at(i, j))).real();
-      signs.back().push_back(dot < 0 ? -1 : 1);
+      Number dot = 0;
+      for (int64_t i = 0; i < ours[b].rows; ++i) dot += ours[b].at(i, j) * std::conj(theirs[b].at(i, j));
+      signs.back().push_back(dot == 0.0 ? 1 : dot / std::abs(dot));
     }
   }
   return signs;
 }
 
-// A copy of the float64 `t` whose columns (or rows) are multiplied by the signs.
-Tensor signed_copy(const Tensor& t, const std::vector<std::vector<double>>& signs, bool rows) {
+double times(double value, Number sign) { return value * sign.real(); }
+rush::complex<double> times(rush::complex<double> value, Number sign) {
+  return value * rush::complex<double>(sign.real(), sign.imag());
+}
+
+// A copy of a gradient, of float64 or complex128, whose columns are multiplied by the signs, or whose rows by their
+// conjugates. Columns and rows beyond the signs stay.
+template <class T>
+Tensor signed_copy(const Tensor& t, const std::vector<std::vector<Number>>& signs, bool rows) {
   const Tensor out = t.clone(rush::MemoryFormat::Contiguous);
-  auto* value = out.data_ptr<double>();
-  for (const std::vector<double>& sign : signs) {
+  T* value = out.data_ptr<T>();
+  for (const std::vector<Number>& sign : signs) {
     for (int64_t i = 0; i < t.size(-2); ++i) {
-      for (int64_t j = 0; j < t.size(-1); ++j) *value++ *= sign[static_cast<size_t>(rows ? i : j)];
+      for (int64_t j = 0; j < t.size(-1); ++j, ++value) {
+        const auto k = static_cast<size_t>(rows ? i : j);
+        if (k < sign.size()) *value = times(*value, rows ? std::conj(sign[k]) : sign[k]);
+      }
     }
   }
   return out;
+}
+
+void apply_signs(Tensor& grad, const std::vector<std::vector<Number>>& signs, bool rows) {
+  if (!grad.defined()) return;
+  grad = grad.is_complex() ? signed_copy<rush::complex<double>>(grad, signs, rows)
+                           : signed_copy<double>(grad, signs, rows);
 }
 
 }  // namespace
@@ -189,11 +205,8 @@ std::vector<Tensor> with_signs_of(const std::string& family, const std::vector<T
   const Factorization& kind = *find(family);
   const auto signs = column_signs(actual[kind.basis], expected[kind.basis]);
   std::vector<Tensor> changed = grad_outputs;
-  if (changed[kind.basis].defined()) changed[kind.basis] = signed_copy(changed[kind.basis], signs, false);
-  if (kind.dual >= 0) {
-    Tensor& dual = changed[static_cast<size_t>(kind.dual)];
-    if (dual.defined()) dual = signed_copy(dual, signs, true);
-  }
+  apply_signs(changed[kind.basis], signs, false);
+  if (kind.dual >= 0) apply_signs(changed[static_cast<size_t>(kind.dual)], signs, true);
   return changed;
 }
 

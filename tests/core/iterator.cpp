@@ -46,6 +46,9 @@ TEST_CASE("0-dimensional tensors and numbers count only when their category is h
   const Tensor f32 = ones({2}), f64_0 = scalar_tensor(1, kFloat64), i8 = ones({2}, kInt8), i32 = ones({2}, kInt32);
   CHECK(result_type(f32, f64_0) == kFloat32);
   CHECK(result_type(i32, f64_0) == kFloat64);
+  CHECK(result_type(f32, scalar_tensor(1, kComplex128)) == kComplex64);
+  CHECK(result_type(ones({2}, kFloat64), scalar_tensor(1, kComplex64)) == kComplex128);
+  CHECK(result_type(i32, scalar_tensor(1, kComplex128)) == kComplex128);
   CHECK(result_type(i8, scalar_tensor(1000, kInt64)) == kInt8);
   CHECK((i32 * 2.5).scalar_type() == kFloat32);
   CHECK((i8 * 1000).scalar_type() == kInt8);

@@ -194,6 +194,17 @@ TEST_CASE("binary: divisors, neighbours, steps") {
   CHECK(values(gcd(tensor({12, -18, 0, 0}), tensor({18, 12, 5, 0}))) == Doubles{6, 6, 5, 0});
   CHECK(values(lcm(tensor({4, -6, 0}), tensor({6, 4, 5}))) == Doubles{12, 12, 0});
   CHECK(values(nextafter(tensor({1.0}, kFloat64), tensor({2.0}, kFloat64)))[0] == std::nextafter(1.0, 2.0));
+  // Numbers of 16 bits: 7 and 10 bits of fraction; the smallest, and infinity's neighbours.
+  for (const ScalarType dtype : {kBFloat16, kHalf}) {
+    const double step = dtype == kHalf ? 1.0 / 1024 : 1.0 / 128, largest = dtype == kHalf ? 65504 : 0x1.fep127;
+    const double least = dtype == kHalf ? 0x1p-24 : 0x1p-133;
+    const Tensor from = tensor({1.0, 1.0, -1.0, 0.0, 0.0, kInf, largest, 3.0, kNan}, kFloat64).to(dtype);
+    const Tensor to = tensor({2.0, 0.0, -2.0, 1.0, -1.0, 0.0, kInf, 3.0, 1.0}, kFloat64).to(dtype);
+    const Doubles next = values(nextafter(from, to));
+    CHECK(Doubles(next.begin(), next.end() - 1) ==
+          Doubles{1 + step, 1 - step / 2, -1 - step, least, -least, largest, kInf, 3});
+    CHECK(std::isnan(next.back()));
+  }
   CHECK(values(heaviside(tensor({-1.0, 0.0, 2.0}), tensor({0.5}))) == Doubles{0, 0.5, 1});
   CHECK_THROWS_AS(heaviside(tensor({1.0}), tensor({1})), TypeError);
   CHECK(values(xlogy(tensor({0.0, 2.0}, kFloat64), tensor({0.0, 1.0}, kFloat64))) == Doubles{0, 0});

@@ -43,6 +43,10 @@ TEST_CASE("einsum: what other operators say") {
              m.sum(1, true) * n.select(1, 0).select(0, 0)));
   CHECK(same(einsum("i,i->", {v, ones({1}, kFloat64) * 2}), v.sum() * 2));
   CHECK(same(einsum("iij->ji", {leaf({3, 3, 2}).detach()}), leaf({3, 3, 2}).detach().diagonal(0, 0, 1)));
+  // What is summed before it is multiplied is int64.
+  const Tensor few = m.to(kInt8), row = v.to(kInt8);
+  CHECK(same(einsum("ik,j->ij", {few, row}), few.sum(1).outer(row.to(kInt64))));
+  CHECK_THROWS_AS(einsum("ij,jk->ik", {m, n.to(kFloat32)}), TypeError);
   CHECK(einsum("ij,jk->ik", {zeros({0, 3}), zeros({3, 2})}).sizes() == IntArrayRef({0, 2}));
 }
 

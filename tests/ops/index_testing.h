@@ -32,6 +32,17 @@ inline Tensor leaf(IntArrayRef sizes, double phase = 0) {
   return t.requires_grad_();
 }
 
+// Smooth values, complex where the dtype is.
+inline Tensor smooth(IntArrayRef sizes, ScalarType dtype = kFloat64, double phase = 0) {
+  const Tensor real = leaf(sizes, phase).detach();
+  if (!is_complex(dtype)) return real.to(dtype);
+  return (real.to(kComplex128) + leaf(sizes, phase + 1).detach() * Scalar(complex<double>(0, 1))).to(dtype);
+}
+
+inline Tensor complex_leaf(IntArrayRef sizes, double phase = 0) {
+  return smooth(sizes, kComplex128, phase).requires_grad_();
+}
+
 inline autograd::GradcheckOptions gradcheck_options(bool any_layout = true) {
   autograd::GradcheckOptions options;
   options.any_layout = any_layout;

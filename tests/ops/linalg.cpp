@@ -182,6 +182,11 @@ TEST_CASE("linalg: derivatives") {
     };
     check(cholesky, {leaf({3, 3})});
     check(cholesky, {leaf({2, 2, 2})});
+    const auto hermitian = [=](const Tensors& t) {
+      const Tensor a = t[0].matmul(t[0].mH()) + eye(t[0].size(-1), kFloat64);
+      return Tensors{linalg_cholesky(a, upper)};
+    };
+    check(hermitian, {complex_leaf({3, 3})});
   }
   const auto qr = [](const Tensors& t) {
     const auto [q, r] = linalg_qr(t[0]);

@@ -163,6 +163,10 @@ TEST_CASE("cosine_similarity and pairwise_distance") {
   check_close(cosine_similarity(a, b), {1 / std::sqrt(5.0), 8 / 10.0});
   check_close(cosine_similarity(a, b, 0), {13 / std::sqrt(250.0), -1 / std::sqrt(5.0)});
   check_close(cosine_similarity(zeros({2}, kFloat64), ones({2}, kFloat64), 0), {0});
+  // The dimension is the broadcast shape's, along which one of them may be repeated: (1, 2) and (2, 2) times (1, 1).
+  check_close(
+      cosine_similarity(tensor({1., 2.}, kFloat64).view({1, 2, 1}), tensor({3., 4.}, kFloat64).view({2, 1, 1}), -2),
+      {3 / std::sqrt(10.0), 3 / std::sqrt(10.0)});
   CHECK_THROWS_AS(cosine_similarity(a.to(kInt64), b.to(kInt64)), TypeError);
   check_close(pairwise_distance(a, b, 2, 0), {std::sqrt(13.0), 2});
   check_close(pairwise_distance(a, b, 1, 0, true), {5, 2});
@@ -171,6 +175,7 @@ TEST_CASE("cosine_similarity and pairwise_distance") {
   const Tensor x = leaf({3, 4}), y = leaf({3, 4}, 1);
   check_gradients([](const Tensors& in) { return Tensors{cosine_similarity(in[0], in[1])}; }, {x, y});
   check_gradients([](const Tensors& in) { return Tensors{cosine_similarity(in[0], in[1], -1)}; }, {x, leaf({1, 4}, 1)});
+  check_gradients([](const Tensors& in) { return Tensors{cosine_similarity(in[0], in[1], 0)}; }, {x, leaf({1, 4}, 1)});
   for (const double p : {1.0, 2.0, 3.0}) {
     check_gradients([p](const Tensors& in) { return Tensors{pairwise_distance(in[0], in[1], p)}; }, {x, y});
   }

@@ -182,6 +182,7 @@ TEST_CASE("dtypes of results") {
     CHECK(x.logsumexp(0).scalar_type() == kFloat32);
   }
   CHECK(tensor({200, 100}, kUInt8).sum().item<int64_t>() == 300);
+  CHECK(tensor({3, -3}).sum(kBool).item<bool>());
   CHECK(tensor({1.9, 1.9}).sum(kInt64).item<int64_t>() == 2);
   const Tensor z = tensor({1., 2.}).to(kComplex64);
   CHECK(z.sum().scalar_type() == kComplex64);
@@ -249,6 +250,7 @@ TEST_CASE("derivatives of sums") {
     check_gradients([](const Tensors& x) { return Tensors{x[0].logsumexp(0)}; }, in);
     check_gradients([](const Tensors& x) { return Tensors{x[0].logsumexp({}, true)}; }, in);
   }
+  check_gradients([](const Tensors& x) { return Tensors{x[0].logsumexp(1)}; }, {complex_leaf({3, 4})});
   check_gradients([](const Tensors& x) { return Tensors{x[0].trace().exp()}; }, {leaf({3, 4})});
 }
 

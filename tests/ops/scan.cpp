@@ -97,6 +97,7 @@ TEST_CASE("derivatives of scans") {
     }
   }
   for (int64_t dim : {0, 1}) {
+    check_gradients([=](const Tensors& in) { return Tensors{in[0].logcumsumexp(dim)}; }, {complex_leaf({3, 4})});
     check_gradients(
         [=](const Tensors& in) {
           return Tensors{std::get<0>(in[0].cummax(dim)).exp(), std::get<0>(in[0].cummin(dim)).exp()};
@@ -113,4 +114,14 @@ TEST_CASE("derivatives of scans") {
         return Tensors{in[0].cumsum(0), in[0].cumprod(0), in[0].logcumsumexp(0)};
       },
       {leaf({})});
+}
+
+TEST_CASE("logcumsumexp: gradients of complex numbers that exp would overflow for, and that are zero in part") {
+  const Tensor large = (complex_leaf({3}).detach() + 800).requires_grad_();
+  const Tensor some = tensor({0., 1., 0.}, kFloat64).to(kComplex128);
+  const Tensor grad = autograd::grad({large.logcumsumexp(0)}, {large}, {some})[0];
+  const Tensor small = (large - 800).detach().requires_grad_();
+  const Tensor same = autograd::grad({small.logcumsumexp(0)}, {small}, {some})[0];
+  CHECK((grad - same).abs().max().item<double>() < 1e-12);
+  CHECK(grad[2].abs().item<double>() == 0);
 }

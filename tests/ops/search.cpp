@@ -86,6 +86,12 @@ TEST_CASE("distinct slices") {
   CHECK(values(columns) == Doubles{0, 1, 1, 2});
   CHECK(values(of) == values(inverse));
   CHECK(std::get<0>(unique_consecutive(rows, false, false, 0)).sizes() == IntArrayRef({3, 2}));
+  // In one dimension the flags count, in more they do not.
+  const auto flat = unique_consecutive(tensor({1, 1, 2}), false, false, 0);
+  CHECK(values(std::get<0>(flat)) == Doubles{1, 2});
+  CHECK(std::get<1>(flat).numel() == 0);
+  CHECK(std::get<2>(flat).numel() == 0);
+  CHECK(std::get<1>(unique_consecutive(rows, false, false, 0)).numel() == rows.size(0));
   CHECK(std::get<0>(unique_dim(zeros({0, 3}), 0)).sizes() == IntArrayRef({0, 3}));
   CHECK_THROWS_AS(unique_dim(zeros({0, 3}), 1), ValueError);
   CHECK_THROWS_AS(unique_dim(rows, 2), IndexError);
@@ -99,6 +105,13 @@ TEST_CASE("histc") {
   CHECK(values(tensor({2., 2.}).histc(4)) == Doubles{0, 0, 2, 0});
   CHECK(values(tensor({kNan, 1., 7.}).histc(3, 0, 2)) == Doubles{0, 1, 0});
   CHECK(values(zeros({0}).histc(2)) == Doubles{0, 0});
+  // Steps are rounded to 16 bits, by which PyTorch puts these into other bins than float32 would; but they do not
+  // overflow.
+  const Tensor in_bfloat16 = tensor({-7.40625, -1.8046875, 2.796875}).to(kBFloat16).histc(100, -10, 10);
+  CHECK(values(in_bfloat16.nonzero().squeeze(1)) == Doubles{13, 41, 64});
+  CHECK(values(tensor({2.794921875, 7.3984375}).to(kHalf).histc(100, -10, 10).nonzero().squeeze(1)) == Doubles{64, 87});
+  CHECK(values(tensor({-900., 0., 1000.}).to(kHalf).histc(100, -1000, 1000).nonzero().squeeze(1)) ==
+        Doubles{5, 50, 99});
   CHECK_THROWS_AS(tensor({1., kNan}).histc(4), ValueError);
   CHECK_THROWS_AS(tensor({1.}).histc(0), ValueError);
   CHECK_THROWS_AS(tensor({1.}).histc(3, 5, 2), ValueError);

@@ -17,13 +17,6 @@ inline Tensor patterned(int64_t rows, int64_t columns, ScalarType dtype = kFloat
   return t.to(dtype);
 }
 
-// Smooth values, complex where the dtype is.
-inline Tensor smooth(IntArrayRef sizes, ScalarType dtype = kFloat64, double phase = 0) {
-  const Tensor real = leaf(sizes, phase).detach();
-  if (!is_complex(dtype)) return real.to(dtype);
-  return (real.to(kComplex128) + leaf(sizes, phase + 1).detach() * Scalar(complex<double>(0, 1))).to(dtype);
-}
-
 inline bool close(const Tensor& got, const Tensor& expected, double tolerance = 1e-12) {
   const Tensor a = got.to_dense().cpu(), b = expected.to_dense().cpu();
   if (!(a.sizes() == b.sizes()) || a.scalar_type() != b.scalar_type()) return false;

@@ -89,6 +89,10 @@ TEST_CASE("lerp, addcmul, addcdiv") {
   CHECK(values(lerp(a.to(kBFloat16), b.to(kBFloat16), 0.5)) == Doubles{2, 4});
   CHECK_THROWS_AS(addcdiv(tensor({1}), tensor({1}), tensor({1})), TypeError);
   CHECK_THROWS_AS(lerp(a, b.to(kFloat32), 0.5), TypeError);
+  // A single weight takes part in type promotion.
+  CHECK(lerp(a.to(kBFloat16), b.to(kBFloat16), tensor(0.5)).scalar_type() == kBFloat16);
+  CHECK(values(lerp(tensor({1, 3}), tensor({2, 6}), tensor(0.5))) == Doubles{1.5, 4.5});
+  CHECK_THROWS_AS(lerp(a, b, w.to(kFloat32)), TypeError);
   CHECK_THROWS_AS(addcmul(zeros({2}), zeros({3}), zeros({3})), ValueError);
   CHECK(addcdiv(empty({2, 1}, kMeta), empty({3}, kMeta), empty({}, kMeta)).sizes() == IntArrayRef({2, 3}));
   const auto fn = [](const Tensors& in) {

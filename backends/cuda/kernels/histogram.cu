@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels/register_reductions.h"
 #include "backends/cuda/kernels/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
+#include "backends/functors/histogram.h"
 
 namespace rush::cuda {
 
@@ -13,17 +14,12 @@ using Counter = unsigned long long;  // what atomicAdd takes
 
 template <class T>
 struct CountBin {
-  using Math = opmath_t<T>;
   const T* x;
   Counter* counts;
-  int64_t bins;
-  Math low, high;
+  functors::BinOf<T> bin_of;
   __device__ void operator()(int64_t i) const {
-    const Math value = static_cast<Math>(x[i]);
-    if (!(value >= low && value <= high)) return;
-    const auto bin = static_cast<int64_t>((value - low) * static_cast<Math>(bins) / (high - low));
-    // Of whole numbers, so that their order does not count.
-    atomicAdd(counts + std::min<int64_t>(bin, bins - 1), Counter{1});
+    const int64_t bin = bin_of(static_cast<opmath_t<T>>(x[i]));
+    if (bin >= 0) atomicAdd(counts + bin, Counter{1});  // of whole numbers, so that their order does not count
   }
 };
 
@@ -37,14 +33,12 @@ struct StoreCount {
 struct HistcLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, double min, double max) {
-    using Math = opmath_t<T>;
     const int64_t bins = output.numel();
     const size_t bytes = static_cast<size_t>(bins) * sizeof(Counter);
     const Scratch counts(bytes);
     RUSH_CUDA_CHECK(cudaMemsetAsync(counts.data(), 0, bytes, current_stream()));
-    for_each_index(
-        "histc", input.numel(),
-        CountBin<T>{input.data_ptr<T>(), counts.as<Counter>(), bins, static_cast<Math>(min), static_cast<Math>(max)});
+    for_each_index("histc", input.numel(),
+                   CountBin<T>{input.data_ptr<T>(), counts.as<Counter>(), functors::BinOf<T>(min, max, bins)});
     for_each_index("histc", bins, StoreCount<T>{output.data_ptr<T>(), counts.as<Counter>()});
   }
 };
