@@ -15,14 +15,21 @@ namespace rush::autograd {
 
 namespace {
 
-// The memory of element `index` (row-major) of a float64 tensor.
+// How many real numbers a float64 or complex128 tensor holds.
+int64_t count(const Tensor& tensor) { return tensor.numel() * (tensor.is_complex() ? 2 : 1); }
+
+// The memory of number `index`, elements being counted row-major, and in each its real part before its imaginary one.
 double& element(const Tensor& tensor, int64_t index) {
+  const int64_t parts = tensor.is_complex() ? 2 : 1, part = index % parts;
+  index /= parts;
   int64_t offset = 0;
   for (int64_t d = tensor.dim() - 1; d >= 0; --d) {
     offset += index % tensor.sizes()[d] * tensor.strides()[d];
     index /= tensor.sizes()[d];
   }
-  return tensor.data_ptr<double>()[offset];
+  RUSH_CHECK_TYPE(to_real(tensor.scalar_type()) == kFloat64, "gradcheck: expected float64 or complex128, got ",
+                  tensor.scalar_type());
+  return static_cast<double*>(tensor.data_ptr())[offset * parts + part];
 }
 
 // The outputs that have gradients; sparse ones as dense tensors, whose elements can be read.
@@ -46,7 +53,8 @@ void check_inputs(const Tensors& inputs) {
   for (const Tensor& input : inputs) {
     if (!input.defined() || !input.requires_grad()) continue;
     any = true;
-    RUSH_CHECK_TYPE(input.scalar_type() == kFloat64, "gradcheck: inputs must be float64, got ", input.scalar_type());
+    RUSH_CHECK_TYPE(input.scalar_type() == kFloat64 || input.scalar_type() == kComplex128,
+                    "gradcheck: inputs must be float64 or complex128, got ", input.scalar_type());
     for (size_t d = 0; d < input.sizes().size(); ++d) {
       RUSH_CHECK_VALUE(input.sizes()[d] <= 1 || input.strides()[d] != 0,
                        "gradcheck: elements of an input share memory; clone it first");
@@ -62,21 +70,22 @@ double dot(const Doubles& a, const Doubles& b) { return std::inner_product(a.beg
 double sum(const Doubles& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
 
 Doubles elements(const Tensor& tensor) {
-  Doubles values(static_cast<size_t>(tensor.numel()));
-  for (int64_t k = 0; k < tensor.numel(); ++k) values[k] = element(tensor, k);
+  Doubles values(static_cast<size_t>(count(tensor)));
+  for (int64_t k = 0; k < count(tensor); ++k) values[k] = element(tensor, k);
   return values;
 }
 
 void set_elements(const Tensor& tensor, const Doubles& values) {
-  for (int64_t k = 0; k < tensor.numel(); ++k) element(tensor, k) = values[k];
+  for (int64_t k = 0; k < count(tensor); ++k) element(tensor, k) = values[k];
 }
 
-// What a Jacobian is multiplied with on one side: each of a tensor's elements alone, or in fast mode all at once, with
-// weights that are not too regular.
-std::vector<Doubles> directions(const Tensor& tensor, bool fast_mode) {
-  const auto n = static_cast<size_t>(tensor.numel());
+// What a Jacobian is multiplied with on one side: each of a tensor's numbers alone, or in fast mode all at once, with
+// weights that are not too regular. They turn by another `angle` for each number on the other side: with the same on
+// both, a transposed Jacobian would pass for the right one.
+std::vector<Doubles> directions(const Tensor& tensor, bool fast_mode, double angle) {
+  const auto n = static_cast<size_t>(count(tensor));
   std::vector<Doubles> result(fast_mode ? std::min<size_t>(n, 1) : n, Doubles(n));
-  for (size_t k = 0; k < n; ++k) result[fast_mode ? 0 : k][k] = fast_mode ? 0.55 + 0.45 * std::sin(2.0 + 1.3 * k) : 1;
+  for (size_t k = 0; k < n; ++k) result[fast_mode ? 0 : k][k] = fast_mode ? 0.55 + 0.45 * std::sin(2.0 + angle * k) : 1;
   return result;
 }
 
@@ -106,7 +115,7 @@ Doubles analytic_row(const Tensor& output, const Doubles& weights, const Tensor&
   const Tensor grad_output = zeros(output.sizes(), output.options());
   set_elements(grad_output, weights);
   Tensor grad = autograd::grad(output, input, grad_output, true, false, true)[0];
-  if (!grad.defined()) return Doubles(static_cast<size_t>(input.numel()));
+  if (!grad.defined()) return Doubles(static_cast<size_t>(count(input)));
   grad = grad.to_dense();
   RUSH_CHECK(grad.sizes() == input.sizes(), "gradcheck: the gradient has shape ", grad.sizes(), ", its input ",
              input.sizes());
@@ -116,13 +125,13 @@ Doubles analytic_row(const Tensor& output, const Doubles& weights, const Tensor&
 // The Jacobian of every output with respect to inputs[i], or its projection, against finite differences.
 void check_input(const TensorFunction& fn, const Tensors& inputs, size_t i, const Tensors& outputs,
                  const GradcheckOptions& options) {
-  const std::vector<Doubles> moves = directions(inputs[i], options.fast_mode);
+  const std::vector<Doubles> moves = directions(inputs[i], options.fast_mode, 1.3);
   std::vector<std::vector<Doubles>> differences;  // of every move, of every output
   for (const Doubles& move : moves) {
     differences.push_back(central_difference(fn, inputs, inputs[i], move, options.eps));
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
-    const std::vector<Doubles> rows = directions(outputs[o], options.fast_mode);
+    const std::vector<Doubles> rows = directions(outputs[o], options.fast_mode, 2.1);
     for (size_t k = 0; k < rows.size(); ++k) {
       Doubles analytic;
       if (outputs[o].requires_grad()) analytic = analytic_row(outputs[o], rows[k], inputs[i]);
@@ -167,7 +176,7 @@ Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool spars
   for (const Tensor& output : differentiable(fn(inputs))) {
     if (!output.requires_grad()) continue;
     Tensor grad = zeros(output.sizes(), output.options());
-    for (int64_t k = 0; k < grad.numel(); ++k) element(grad, k) = std::cos(0.3 + 0.9 * draw++);
+    for (int64_t k = 0; k < count(grad); ++k) element(grad, k) = std::cos(0.3 + 0.9 * draw++);
     outputs.push_back(output);
     grads.push_back(sparse_grads ? laid_out_anew(grad) : grad);
   }
@@ -187,7 +196,7 @@ void check_other_layout(const TensorFunction& fn, const Tensors& inputs, const G
   for (size_t i = 0; i < got.size(); ++i) {
     RUSH_CHECK(expected[i].defined() == got[i].defined(), "gradcheck: other strides of the inputs lose gradient ", i);
     if (!got[i].defined()) continue;
-    for (int64_t k = 0; k < got[i].numel(); ++k) {
+    for (int64_t k = 0; k < count(got[i]); ++k) {
       const double a = element(expected[i], k), b = element(got[i], k);
       RUSH_CHECK(std::abs(a - b) <= options.atol + options.rtol * std::abs(a) || a == b, "gradcheck: gradient ", i, "[",
                  k, "] is ", b, " with other strides of the inputs, and was ", a);
@@ -223,20 +232,20 @@ bool gradgradcheck(const TensorFunction& fn, const Tensors& inputs, const Gradch
   uint32_t draw = 0;
   for (const Tensor& output : probe) {
     Tensor grad_output = zeros(output.sizes(), output.options());
-    for (int64_t k = 0; k < output.numel(); ++k) element(grad_output, k) = std::sin(1.0 + 0.7 * (draw++));
+    for (int64_t k = 0; k < count(grad_output); ++k) element(grad_output, k) = std::sin(1.0 + 0.7 * (draw++));
     extended.push_back(grad_output.requires_grad_());
   }
-  const size_t count = inputs.size();
-  const TensorFunction gradients = [&, count](const Tensors& all) {
+  const size_t given = inputs.size();
+  const TensorFunction gradients = [&, given](const Tensors& all) {
     // Finite differences call this without recording; the first derivative needs the graph all the same.
     const EnableGradGuard recording;
-    const Tensors own(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+    const Tensors own(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(given));
     Tensors outputs, grad_outputs, wanted;
     const Tensors results = differentiable(fn(own));
     for (size_t o = 0; o < results.size(); ++o) {
       if (!results[o].requires_grad()) continue;
       outputs.push_back(results[o]);
-      grad_outputs.push_back(all[count + o]);
+      grad_outputs.push_back(all[given + o]);
     }
     for (const Tensor& input : own) {
       if (input.defined() && input.requires_grad()) wanted.push_back(input);

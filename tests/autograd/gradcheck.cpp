@@ -26,6 +26,7 @@ struct Parabola : autograd::Function<Parabola> {
 Tensor right(const Tensor& x) { return 2 * x; }
 Tensor wrong(const Tensor& x) { return 2.1 * x; }
 Tensor constant(const Tensor& x) { return (2 * x).detach(); }
+Tensor conjugate(const Tensor& x) { return 2 * x.conj(); }
 Tensor by_memory(const Tensor& x) { return 2 * x.as_strided(x.sizes(), {3, 1}); }
 
 template <Tensor (*claimed)(const Tensor&)>
@@ -68,6 +69,23 @@ TEST_CASE("gradcheck's fast mode tells right derivatives from wrong ones by one 
   const auto undifferentiated = [](const Tensors& in) { return Tensors{in[0].detach() * 2, in[0] * 2}; };
   CHECK_THROWS_WITH_AS(gradcheck(undifferentiated, {x}, fast), doctest::Contains("does not require a gradient"), Error);
 
+  // The gradient of x m by x is not g m, but where m is symmetric.
+  const auto by_untransposed = [](const Tensors& in) {
+    struct Product : autograd::Function<Product> {
+      static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x, const Tensor& m) {
+        ctx->save_for_backward({m});
+        return x.matmul(m);
+      }
+      static Tensors backward(autograd::AutogradContext* ctx, const Tensors& grads) {
+        return {grads[0].matmul(ctx->get_saved_variables()[0]), Tensor()};
+      }
+    };
+    return Tensors{Product::apply(in[0], in[1])};
+  };
+  const Tensor row = x[0].detach().unsqueeze(0).requires_grad_(), m = arange(9, kFloat64).view({3, 3});
+  CHECK_THROWS_AS(gradcheck(by_untransposed, {row, m}, fast), Error);
+  CHECK(gradcheck(by_untransposed, {row, m + m.t()}, fast));
+
   // However many elements there are, `fn` is called for the outputs, twice per input, and twice for the other strides;
   // once more where an observer looks at it.
   int calls = 0;
@@ -81,6 +99,27 @@ TEST_CASE("gradcheck's fast mode tells right derivatives from wrong ones by one 
   const Tensor before = x.detach().clone();
   CHECK_THROWS_AS(gradcheck(parabola<wrong>, {x}, fast), Error);
   CHECK(equal(x, before));
+}
+
+TEST_CASE("gradcheck of complex numbers, of which each is two") {
+  const complex<double> i(0, 1);
+  const Tensor z = (arange(6, kFloat64).view({2, 3}) * (1.0 - 0.5 * i) + i).requires_grad_();
+  autograd::GradcheckOptions fast;
+  fast.fast_mode = true;
+  for (const autograd::GradcheckOptions& options : {autograd::GradcheckOptions(), fast}) {
+    CHECK(gradcheck(parabola<conjugate>, {z}, options));
+    CHECK(gradgradcheck(parabola<conjugate>, {z}, options));
+    CHECK_THROWS_AS(gradcheck(parabola<right>, {z}, options), Error);
+    CHECK_THROWS_AS(gradcheck(parabola<by_memory>, {z}, options), Error);
+    // From real numbers to complex ones and back.
+    const Tensor x = tensor({1.0, 2.0, -3.0}, kFloat64).requires_grad_();
+    const auto lengths = [](const Tensors& in) { return Tensors{(in[0] * in[1]).abs(), in[1].exp()}; };
+    CHECK(gradcheck(lengths, {z, x}, options));
+    CHECK(gradgradcheck(lengths, {z, x}, options));
+  }
+  // 1 + i times 2: the imaginary part comes second.
+  CHECK_THROWS_WITH_AS(gradcheck(parabola<right>, {tensor({1.0}, kFloat64).mul(1.0 + i).requires_grad_()}),
+                       doctest::Contains("d output 0[0] / d input 0[1] is 2, finite differences give -2"), Error);
 }
 
 TEST_CASE("gradcheck refuses what it cannot check") {
