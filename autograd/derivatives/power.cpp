@@ -59,10 +59,11 @@ struct PowScalarBackward final : Node {  // g n a^(n-1)
   }
 };
 
-struct Atan2Backward final : FromInputs {  // d atan2(y, x) = g x / (x^2 + y^2), -g y / (x^2 + y^2)
+struct Atan2Backward final : FromInputs {  // d atan2(y, x) = g x / (x^2 + y^2), -g y / (x^2 + y^2); 0 at 0, 0
   Tensors apply(const Tensors& g) override {
     const Tensor y = self.get(), x = other.get();
-    const Tensor scaled = g[0] / (x * x + y * y);
+    const Tensor square = x * x + y * y;
+    const Tensor scaled = g[0] / where(square == 0, 1, square);
     return {needs(0) ? scaled * x : Tensor(), needs(1) ? scaled * -y : Tensor()};
   }
 };

@@ -72,12 +72,10 @@ struct ClampTensorBackward final : Node {
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     if (!max.defined()) {
-      const Tensor inside = x >= min.get();
-      return {where(inside, g[0], 0), where(inside, 0, g[0]), Tensor()};
+      return {where(x >= min.get(), g[0], 0), where(x < min.get(), g[0], 0), Tensor()};
     }
     if (!min.defined()) {
-      const Tensor inside = x <= max.get();
-      return {where(inside, g[0], 0), Tensor(), where(inside, 0, g[0])};
+      return {where(x <= max.get(), g[0], 0), Tensor(), where(x > max.get(), g[0], 0)};
     }
     const Tensor low = min.get(), high = max.get();
     return {where((x >= low) & (x <= high), g[0], 0), where((low < high) & (x < low), g[0], 0),

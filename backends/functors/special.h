@@ -38,6 +38,7 @@ struct Zeta {
   template <class T>
   RUSH_HD T operator()(T s, T q) const {
     if (q <= 0 && q == std::floor(q)) return std::numeric_limits<T>::infinity();
+    if (q > 0 && std::isinf(q)) return 0;
     T sum = 0;
     for (int k = 0; k < 10 || q < 10; ++k, q += 1) sum += std::pow(q, -s);
     const T last = std::pow(q, -s);

@@ -86,6 +86,11 @@ TEST_CASE("binary: derivatives, twice") {
     check_gradients(fn, {ramp({2, 1}, f.low_a, f.high_a), ramp({3}, f.low_b, f.high_b)});
     check_gradients(fn, {ramp({2, 3}, f.low_a, f.high_a).detach().t().requires_grad_(), ramp({}, f.low_b, f.high_b)});
   }
+  // At the origin, and where squares vanish, the angle has no direction.
+  const Tensor y = tensor({0., -0., 1e-200}, kFloat64).requires_grad_(), x = y.detach().clone().requires_grad_();
+  for (const Tensor& grad : autograd::grad({atan2(y, x)}, {y, x}, {ones({3}, kFloat64)})) {
+    CHECK(grad.abs().max().item<double>() < 1e-100);
+  }
   const auto several = [](const Tensors& in) {
     const Tensor a = in[0], b = in[1];
     return Tensors{add(a, b, 2),        sub(a, b, 3),
@@ -198,7 +203,7 @@ TEST_CASE("binary: divisors, neighbours, steps") {
   for (const ScalarType dtype : {kBFloat16, kHalf}) {
     const double step = dtype == kHalf ? 1.0 / 1024 : 1.0 / 128, largest = dtype == kHalf ? 65504 : 0x1.fep127;
     const double least = dtype == kHalf ? 0x1p-24 : 0x1p-133;
-    const Tensor from = tensor({1.0, 1.0, -1.0, 0.0, 0.0, kInf, largest, 3.0, kNan}, kFloat64).to(dtype);
+    const Tensor from = tensor({1.0, 1.0, -1.0, 0.0, 0.0, kInf, largest, 3.0, std::nan("")}, kFloat64).to(dtype);
     const Tensor to = tensor({2.0, 0.0, -2.0, 1.0, -1.0, 0.0, kInf, 3.0, 1.0}, kFloat64).to(dtype);
     const Doubles next = values(nextafter(from, to));
     CHECK(Doubles(next.begin(), next.end() - 1) ==

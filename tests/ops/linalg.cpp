@@ -8,6 +8,7 @@ namespace {
 
 using namespace rush;
 using rush::testing::check_gradients;
+using rush::testing::complex_leaf;
 using rush::testing::Doubles;
 using rush::testing::values;
 
@@ -183,7 +184,7 @@ TEST_CASE("linalg: derivatives") {
     check(cholesky, {leaf({3, 3})});
     check(cholesky, {leaf({2, 2, 2})});
     const auto hermitian = [=](const Tensors& t) {
-      const Tensor a = t[0].matmul(t[0].mH()) + eye(t[0].size(-1), kFloat64);
+      const Tensor a = t[0].matmul(t[0].mT().conj()) + eye(t[0].size(-1), kFloat64);
       return Tensors{linalg_cholesky(a, upper)};
     };
     check(hermitian, {complex_leaf({3, 3})});

@@ -75,6 +75,16 @@ TEST_CASE("clamp: bounds as tensors") {
     return Tensors{clamp(in[0], in[1], in[2]), clamp_min(in[0], in[1]), clamp_max(in[0], in[2])};
   };
   check_gradients(fn, {leaf({2, 4}), leaf({4}, 0.3), leaf({2, 1}, 2.5)});
+  // A result that is NaN is neither's.
+  const Tensor a = tensor({kNan, 1., 2., 0.}, kFloat64).requires_grad_();
+  const Tensor b = tensor({1., kNan, 1., 1.}, kFloat64).requires_grad_();
+  const Tensor ones_like_a = ones({4}, kFloat64);
+  const Tensors by_min = autograd::grad({clamp_min(a, b)}, {a, b}, {ones_like_a});
+  CHECK(values(by_min[0]) == Doubles{0, 0, 1, 0});
+  CHECK(values(by_min[1]) == Doubles{0, 0, 0, 1});
+  const Tensors by_max = autograd::grad({clamp_max(a, b)}, {a, b}, {ones_like_a});
+  CHECK(values(by_max[0]) == Doubles{0, 0, 0, 1});
+  CHECK(values(by_max[1]) == Doubles{0, 0, 1, 0});
 }
 
 TEST_CASE("lerp, addcmul, addcdiv") {

@@ -204,6 +204,7 @@ TEST_CASE("unary: rounding to decimals, logit, polygamma") {
   CHECK(values(polygamma(2, tensor({1.0}, kFloat64)))[0] == doctest::Approx(-2.4041138063191885708));
   CHECK(values(polygamma(1, tensor({-0.5}, kFloat64)))[0] == doctest::Approx(8.9348022005446793094));
   CHECK(values(digamma(tensor({-0.5}, kFloat64)))[0] == doctest::Approx(0.03648997397857652056));
+  CHECK(values(polygamma(1, tensor({HUGE_VAL}, kFloat64))) == Doubles{0});
   CHECK_THROWS_AS(polygamma(-1, tensor({1.0})), ValueError);
   const auto fn = [](const Tensors& in) {
     return Tensors{logit(in[0]), logit(in[0], 0.2), polygamma(2, in[0]), nan_to_num(in[0])};
