@@ -4,6 +4,10 @@
 
 namespace rush {
 
+void Scalar::throw_not_held(const char* kind, size_t bits) const {
+  RUSH_THROW(ValueError, "Scalar: ", *this, " cannot be converted to ", kind, bits, " without overflow");
+}
+
 void append(std::string& out, const Scalar& scalar) {
   switch (scalar.type()) {
     case kBool: append(out, scalar.toBool()); break;

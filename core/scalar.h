@@ -1,6 +1,7 @@
 // A number of any type, as arguments such as `alpha` take it: remembers whether it was a bool, integer, float, complex.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -32,7 +33,8 @@ class Scalar {
   bool is_floating_point() const { return type_ == kFloat64; }
   bool is_complex() const { return type_ == kComplex128; }
 
-  // The value as T. Throws ValueError when a complex with an imaginary part is asked for as a real number.
+  // The value as T. Throws ValueError when a complex with an imaginary part is asked for as a real number, and when an
+  // integer type does not hold it; negative integers wrap around in an unsigned one, down to -max, as in PyTorch.
   template <class T>
   T to() const {
     if constexpr (is_complex_v<T>) {
@@ -45,8 +47,12 @@ class Scalar {
         return type_ == kFloat64 || is_complex() ? real_ != 0 : integer_ != 0;
       } else if constexpr (is_reduced_float_v<T>) {
         return T(static_cast<float>(to<double>()));
+      } else if (type_ == kFloat64 || is_complex()) {
+        if constexpr (std::is_integral_v<T>) check_held<T>(held_by<T>(real_));
+        return static_cast<T>(real_);
       } else {
-        return type_ == kFloat64 || is_complex() ? static_cast<T>(real_) : static_cast<T>(integer_);
+        if constexpr (std::is_integral_v<T>) check_held<T>(held_by<T>(integer_));
+        return static_cast<T>(integer_);
       }
     }
   }
@@ -64,6 +70,23 @@ class Scalar {
   }
 
  private:
+  template <class T>
+  static constexpr bool held_by(double value) {
+    using Limits = std::numeric_limits<T>;
+    return value >= static_cast<double>(Limits::min()) && value <= static_cast<double>(Limits::max()) && value < 0x1p63;
+  }
+  template <class T>
+  static constexpr bool held_by(int64_t value) {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (sizeof(T) == sizeof(value)) return true;
+    return value <= Limits::max() && value >= (std::is_signed_v<T> ? Limits::min() : -int64_t{Limits::max()});
+  }
+  template <class T>
+  void check_held(bool held) const {
+    if (!held) throw_not_held(std::is_signed_v<T> ? "int" : "uint", 8 * sizeof(T));
+  }
+  [[noreturn]] void throw_not_held(const char* kind, size_t bits) const;
+
   ScalarType type_;
   union {
     int64_t integer_;

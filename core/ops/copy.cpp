@@ -1,6 +1,7 @@
 #include "core/ops/copy.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/factories.h"
 #include "core/ops/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
@@ -30,6 +31,10 @@ Tensor to_dtype(const Tensor& self, ScalarType dtype) {
   Tensor out = it.output();
   out.impl()->set_wrapped_number(self.impl()->is_wrapped_number());
   return out;
+}
+
+Tensor number_as(const Tensor& value, ScalarType dtype) {
+  return value.impl()->is_wrapped_number() ? scalar_tensor(value.item(), dtype) : as_dtype(value, dtype);
 }
 
 Tensor clone_contiguous(const Tensor& self) {

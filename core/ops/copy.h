@@ -49,6 +49,8 @@ Tensor to_dtype(const Tensor& self, ScalarType dtype);
 inline Tensor as_dtype(const Tensor& self, ScalarType dtype) {
   return self.scalar_type() == dtype ? self : to_dtype(self, dtype);
 }
+// The same for a value to be written into tensors of `dtype`: a number that an integer dtype does not hold is refused.
+Tensor number_as(const Tensor& value, ScalarType dtype);
 Tensor clone_contiguous(const Tensor& self);
 // The functional form of an in-place operator: on a copy.
 template <auto inplace, class... Args>

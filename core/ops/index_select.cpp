@@ -97,7 +97,7 @@ Tensor& index_fill__int_Tensor(Tensor& self, int64_t dim, const Tensor& index, c
                   self.scalar_type());
   check_writable(self, "index_fill");
   const Slices slices = slices_of(self, dim, index, "index_fill", true);
-  const Tensor filler = to_dtype(value, self.scalar_type()).to(self.device());
+  const Tensor filler = number_as(value, self.scalar_type()).to(self.device());
   kernels::index_scatter(self.device().type, slices.view, slices.offsets, filler, slices.dim, IndexWrite::Assign);
   return self;
 }

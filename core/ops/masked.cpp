@@ -38,7 +38,7 @@ static Tensor run_masked_fill(const char* op, const Tensor& out, const Tensor& s
   RUSH_CHECK_VALUE(value.dim() == 0, op, ": expected a value without dimensions, got shape ", value.sizes());
   RUSH_CHECK_TYPE(!value.is_complex() || self.is_complex(), op, ": a complex value does not fit a tensor of ",
                   self.scalar_type());
-  const Tensor inputs[] = {self, mask, to_dtype(value, self.scalar_type())};
+  const Tensor inputs[] = {self, mask, number_as(value, self.scalar_type())};
   auto it = TensorIterator::pointwise(op, out, inputs, Promotion::None, self.scalar_type());
   kernels::masked_fill(it.device_type(), it);
   return it.output();

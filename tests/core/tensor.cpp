@@ -61,6 +61,24 @@ TEST_CASE("item and data_ptr are checked") {
   CHECK_THROWS_AS(tensor(complex<double>(1, 2)).item<double>(), ValueError);
 }
 
+TEST_CASE("a Scalar is converted to an integer type that holds it") {
+  CHECK(Scalar(-128).to<int8_t>() == -128);
+  CHECK(Scalar(127.0).to<int8_t>() == 127);
+  CHECK(Scalar(-0.9).to<int64_t>() == 0);
+  CHECK(Scalar(-1).to<uint8_t>() == 255);
+  CHECK(Scalar(INT64_MIN).to<int64_t>() == INT64_MIN);
+  CHECK(Scalar(-0x1p63).to<int64_t>() == INT64_MIN);
+  CHECK(Scalar(1e300).to<float>() == std::numeric_limits<float>::infinity());
+  CHECK_THROWS_WITH_AS(Scalar(128).to<int8_t>(), "Scalar: 128 cannot be converted to int8 without overflow",
+                       ValueError);
+  CHECK_THROWS_AS(Scalar(-129).to<int8_t>(), ValueError);
+  CHECK_THROWS_AS(Scalar(-256).to<uint8_t>(), ValueError);
+  CHECK_THROWS_AS(Scalar(-0.5).to<uint8_t>(), ValueError);
+  CHECK_THROWS_AS(Scalar(0x1p63).to<int64_t>(), ValueError);
+  CHECK_THROWS_AS(Scalar(std::nan("")).to<int32_t>(), ValueError);
+  CHECK_THROWS_AS(Scalar(complex<double>(300, 0)).to<uint8_t>(), ValueError);
+}
+
 TEST_CASE("memory of the caller is used in place and given back") {
   static int freed;
   freed = 0;

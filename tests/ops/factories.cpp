@@ -124,6 +124,9 @@ TEST_CASE("factories: what does not fit is a typed error") {
   CHECK_THROWS_AS(empty_strided({2}, {1, 1}), ValueError);
   CHECK_THROWS_AS(empty_strided({2}, {-1}), ValueError);
   CHECK_THROWS_AS(full({2}, complex<double>(0, 1), kFloat32), TypeError);
+  CHECK_THROWS_WITH_AS(full({2}, INFINITY, kInt32), "Scalar: inf cannot be converted to int32 without overflow",
+                       ValueError);
+  CHECK_THROWS_AS(full({2}, 300, kInt8), ValueError);
   CHECK_THROWS_AS(ones({2}, requires_grad().dtype(kInt64)), Error);
 }
 

@@ -61,6 +61,7 @@ TEST_CASE("masked_fill broadcasts self and mask") {
   const Tensor y = x.clone();
   y.masked_fill_(mask, 7).masked_fill_(tensor({true, false}).view({2, 1}), scalar_tensor(0));
   CHECK(values(y) == Doubles{0, 0, 0, 7, 4, 7});
+  CHECK_THROWS_AS(masked_fill(counting({3}, kInt64), mask, -INFINITY), ValueError);
   CHECK_THROWS_AS(masked_fill(x, tensor({1, 0, 1}), 9), TypeError);
   CHECK_THROWS_AS(masked_fill(x, mask, tensor({1.0, 2.0})), ValueError);
   CHECK_THROWS_AS(masked_fill(x, mask, Scalar(complex<double>(0, 1))), TypeError);
