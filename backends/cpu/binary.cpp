@@ -41,17 +41,9 @@ void rest_of_division(TensorIterator& it) {
   map_vec<F, RealTypes>(it);
 }
 
-struct DivTruncLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using F = std::conditional_t<is_reduced_float_v<T>, functors::DivTruncOf<T>, functors::DivTrunc>;
-    const F functor{};
-    run_blocks(it, block_of<opmath_t<T>, opmath_t<T>, F>(), &functor);
-  }
-};
 void div_trunc(TensorIterator& it) {
   check_divisor(it);
-  pick<DivTruncLoop>(RealTypes(), it.common_dtype(), it.op())(it);
+  map_by_storage<functors::DivTrunc, functors::DivTruncOf, RealTypes>(it);
 }
 
 void div_floor(TensorIterator& it) {

@@ -48,6 +48,8 @@ constexpr BlockFn block_of() {
 
 // Kernels whose operands all have one dtype, computed in opmath_t of it:
 //   map<functors::Sin, FloatTypes>             out = f(in...)
+//   map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>
+//                                              functors::NextafterOf<Half>, which is given floats, for Half
 //   map_to_bool<functors::Eq, AllTypes>        the output is bool
 //   map_with<functors::Threshold, RealTypes>   functors::Threshold<T>{number.to<T>()...}
 // kSlowGrain as the last argument splits among threads earlier.
@@ -63,6 +65,21 @@ struct MapLoop {
 template <class F, class Types, int64_t grain = kGrain>
 void map(TensorIterator& it) {
   pick<MapLoop<F>>(Types(), it.common_dtype(), it.op())(it, grain);
+}
+
+template <class F, template <class> class Of>
+struct MapByStorageLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    using Math = opmath_t<T>;
+    using Functor = std::conditional_t<is_reduced_float_v<T>, Of<T>, F>;
+    const Functor functor{};
+    run_blocks(it, block_of<Math, Math, Functor>(), &functor);
+  }
+};
+template <class F, template <class> class Of, class Types>
+void map_by_storage(TensorIterator& it) {
+  pick<MapByStorageLoop<F, Of>>(Types(), it.common_dtype(), it.op())(it);
 }
 
 template <class F>

@@ -51,16 +51,6 @@ void make_complex(TensorIterator& it) {
   pick<MakeComplexLoop<F>>(TypeList<float, double>(), it.common_dtype(), it.op())(it);
 }
 
-struct NextafterLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using F = std::conditional_t<is_reduced_float_v<T>, functors::NextafterOf<T>, functors::Nextafter>;
-    const F functor{};
-    run_blocks(it, block_of<opmath_t<T>, opmath_t<T>, F>(), &functor);
-  }
-};
-void nextafter(TensorIterator& it) { pick<NextafterLoop>(RealFloatTypes(), it.common_dtype(), it.op())(it); }
-
 }  // namespace
 
 void register_power() {
@@ -74,7 +64,7 @@ void register_power() {
   kernels::lcm.set(kCPU, map<functors::Lcm, IntegerTypes, kSlowGrain>);
   kernels::logaddexp.set(kCPU, map<functors::LogAddExp, FloatTypes, kSlowGrain>);
   kernels::logaddexp2.set(kCPU, map<functors::LogAddExp2, RealFloatTypes, kSlowGrain>);
-  kernels::nextafter.set(kCPU, nextafter);
+  kernels::nextafter.set(kCPU, map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>);
   kernels::xlogy.set(kCPU, map<functors::Xlogy, RealFloatTypes, kSlowGrain>);
   kernels::complex.set(kCPU, make_complex<functors::MakeComplex>);
   kernels::polar.set(kCPU, make_complex<functors::MakePolar>);

@@ -31,16 +31,9 @@ void check_divisor(TensorIterator& it) {
   RUSH_CHECK_VALUE(!zero, it.op(), ": an integer is divided by 0");
 }
 
-struct DivTruncLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using F = std::conditional_t<is_reduced_float_v<T>, functors::DivTruncOf<T>, functors::DivTrunc>;
-    elementwise_slow<T, T, T>(it, F{});
-  }
-};
 void div_trunc(TensorIterator& it) {
   check_divisor(it);
-  pick<DivTruncLoop>(RealTypes(), it.common_dtype(), it.op())(it);
+  map_by_storage<functors::DivTrunc, functors::DivTruncOf, RealTypes>(it);
 }
 
 template <class F>

@@ -307,7 +307,8 @@ void elementwise_slow(const TensorIterator& it, const F& f) {
 //   map<functors::Sin, FloatTypes>             out = f(in...)
 //   map_to_bool<functors::Eq, AllTypes>        the output is bool
 //   map_with<functors::Threshold, RealTypes>   functors::Threshold<T>{number.to<T>()...}
-// map_slow is map for functors that take long.
+// map_slow is map for functors that take long. map_by_storage has another functor for each 16-bit type:
+//   map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>
 template <class Out, class T, bool slow, class F>
 void apply(TensorIterator& it, const F& f) {
   using Math = opmath_t<T>;
@@ -334,6 +335,19 @@ void map(TensorIterator& it) {
 template <class F, class Types>
 void map_slow(TensorIterator& it) {
   pick<MapLoop<F, true>>(Types(), it.common_dtype(), it.op())(it);
+}
+
+template <class F, template <class> class Of>
+struct MapByStorageLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    using Functor = std::conditional_t<is_reduced_float_v<T>, Of<T>, F>;
+    apply<T, T, true>(it, Functor{});
+  }
+};
+template <class F, template <class> class Of, class Types>
+void map_by_storage(TensorIterator& it) {
+  pick<MapByStorageLoop<F, Of>>(Types(), it.common_dtype(), it.op())(it);
 }
 
 template <class F>

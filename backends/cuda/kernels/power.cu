@@ -28,15 +28,6 @@ void pow_scalar(TensorIterator& it, const Scalar& exponent) {
   pick<PowScalarLoop>(NumberTypes(), it.common_dtype(), it.op())(it, exponent);
 }
 
-struct NextafterLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using F = std::conditional_t<is_reduced_float_v<T>, functors::NextafterOf<T>, functors::Nextafter>;
-    elementwise_slow<T, T, T>(it, F{});
-  }
-};
-void nextafter(TensorIterator& it) { pick<NextafterLoop>(RealFloatTypes(), it.common_dtype(), it.op())(it); }
-
 }  // namespace
 
 void register_power() {
@@ -49,7 +40,7 @@ void register_power() {
   kernels::hypot.set(kCUDA, map_slow<functors::Hypot, RealFloatTypes>);
   kernels::lcm.set(kCUDA, map_slow<functors::Lcm, IntegerTypes>);
   kernels::logaddexp2.set(kCUDA, map_slow<functors::LogAddExp2, RealFloatTypes>);
-  kernels::nextafter.set(kCUDA, nextafter);
+  kernels::nextafter.set(kCUDA, map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>);
   kernels::xlogy.set(kCUDA, map_slow<functors::Xlogy, RealFloatTypes>);
 }
 
