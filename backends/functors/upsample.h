@@ -38,10 +38,21 @@ RUSH_HD void cubic_weights(Math t, Math* weight) {
   weight[3] = far(2 - t);
 }
 
-// The taps of output element `o`; `ratio` is upsample_ratio's.
+// The input element that output element `o` is in the modes without interpolation. Positions are float32 for all types.
+// As in PyTorch, images (`dims` is 2) are resized to the same or twice the size by the sizes alone, unless `exact`.
+RUSH_HD inline int64_t nearest_index(const UpsampleAxis& a, bool exact, int dims, int64_t o) {
+  if (dims == 2 && !exact && a.output == a.input) return o;
+  if (dims == 2 && !exact && a.output == 2 * a.input) return o / 2;
+  const float ratio = upsample_ratio<float>(a, false);
+  const float at = (exact ? static_cast<float>(o) + 0.5f : static_cast<float>(o)) * ratio;
+  const auto index = static_cast<int64_t>(at);
+  return index < a.input ? index : a.input - 1;
+}
+
+// The taps of output element `o` of `dims` resized dimensions; `ratio` is upsample_ratio's.
 template <class Math>
-RUSH_HD UpsampleTaps<Math> upsample_taps(UpsampleMode mode, const UpsampleAxis& a, bool align_corners, Math ratio,
-                                         int64_t o) {
+RUSH_HD UpsampleTaps<Math> upsample_taps(UpsampleMode mode, int dims, const UpsampleAxis& a, bool align_corners,
+                                         Math ratio, int64_t o) {
   const auto floor = [](Math x) {
     const auto cut = static_cast<int64_t>(x);
     return static_cast<Math>(cut) > x ? cut - 1 : cut;
@@ -49,18 +60,13 @@ RUSH_HD UpsampleTaps<Math> upsample_taps(UpsampleMode mode, const UpsampleAxis& 
   const auto smaller = [](int64_t x, int64_t y) { return x < y ? x : y; };
   const int64_t last = a.input - 1;
   UpsampleTaps<Math> taps;
-  if (mode == UpsampleMode::Nearest) {
-    taps.index[0] = smaller(floor(ratio * static_cast<Math>(o)), last);
+  if (mode == UpsampleMode::Nearest || mode == UpsampleMode::NearestExact) {
+    taps.index[0] = nearest_index(a, mode == UpsampleMode::NearestExact, dims, o);
     taps.weight[0] = 1;
     return taps;
   }
   Math at = align_corners ? ratio * static_cast<Math>(o) : ratio * (static_cast<Math>(o) + Math(0.5)) - Math(0.5);
   if (mode != UpsampleMode::Cubic && at < 0) at = 0;
-  if (mode == UpsampleMode::NearestExact) {
-    taps.index[0] = smaller(floor(at + Math(0.5)), last);
-    taps.weight[0] = 1;
-    return taps;
-  }
   const int64_t first = smaller(floor(at), last);
   Math t = at - static_cast<Math>(first);
   t = t < 0 ? Math(0) : t > 1 ? Math(1) : t;

@@ -22,12 +22,13 @@ struct AxisTaps {
     const UpsampleMode mode = axis >= 3 - g.dims ? g.mode : UpsampleMode::Nearest;
     const Math ratio = upsample_ratio<Math>(a, g.align_corners);
     if (is_antialiased(mode)) {
-      add_antialiased(a, mode, ratio);
+      // As in PyTorch, a dimension whose size stays is not filtered, whatever the scale.
+      add_antialiased(a, mode, a.input == a.output ? Math(1) : ratio);
       return;
     }
     count = upsample_tap_count(mode);
     for (int64_t o = 0; o < a.output; ++o) {
-      const auto taps = upsample_taps<Math>(mode, a, g.align_corners, ratio, o);
+      const auto taps = upsample_taps<Math>(mode, g.dims, a, g.align_corners, ratio, o);
       index.insert(index.end(), taps.index, taps.index + count);
       weight.insert(weight.end(), taps.weight, taps.weight + count);
     }

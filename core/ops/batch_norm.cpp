@@ -4,6 +4,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/activation.h"
 #include "core/ops/binary.h"
+#include "core/ops/join.h"
 #include "core/ops/norm.h"
 #include "core/ops/norm_arguments.h"
 #include "core/ops/reduce.h"
@@ -220,10 +221,10 @@ static Tensor batch_norm_relu(const Tensor& input, const OptionalTensor& residua
   return ops::relu(out + *residual);
 }
 
-// (C) -> (N * C): a sample's channels count as channels of their own.
+// (C) -> (N * C): a sample's channels count as channels of their own. A copy, which batch norm may write to.
 static OptionalTensor for_each_sample(const OptionalTensor& t, int64_t samples) {
   if (!given(t)) return std::nullopt;
-  return ops::reshape(ops::expand(*t, {samples, t->numel()}, false), {samples * t->numel()});
+  return ops::repeat(*t, {samples});
 }
 
 // A statistic that each sample moved on its own becomes the mean of theirs.

@@ -119,6 +119,10 @@ TEST_CASE("instance_norm: every sample by itself") {
   }
   check_close(mean, means);
   check_close(instance_norm(x, {}, {}, zeros({2}, kFloat64), full({2}, 4.0, kFloat64), false, 0.5, 0), values(x / 2));
+  // A single channel, whose statistics could be seen by all samples without a copy.
+  const Tensor one = x.narrow(1, 0, 1), its_mean = zeros({1}, kFloat64), its_var = ones({1}, kFloat64);
+  instance_norm(one, {}, {}, its_mean, its_var, true, 0.5, 1e-3);
+  check_close(its_mean, {means[0]});
 }
 
 TEST_CASE("batch_norm and instance_norm: first and second derivatives") {

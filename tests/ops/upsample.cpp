@@ -28,6 +28,13 @@ TEST_CASE("upsample_nearest: which element each output is") {
   CHECK(values(_upsample_nearest_exact1d(x, {6})) == Doubles{0, 1, 1, 2, 3, 3});
   // A scale factor decides the size and the steps: 4 * 1.7 rounds to 6, at steps of 1 / 1.7.
   CHECK(values(upsample_nearest1d(x, std::nullopt, Scales{1.7})) == Doubles{0, 0, 1, 1, 2, 2});
+  // In two dimensions PyTorch takes no heed of it where the size stays or doubles, but in the exact mode.
+  CHECK(values(upsample_nearest1d(x, std::nullopt, Scales{1.24})) == Doubles{0, 0, 1, 2});
+  CHECK(values(upsample_nearest1d(x, std::nullopt, Scales{2.2})) == Doubles{0, 0, 0, 1, 1, 2, 2, 3});
+  const Tensor row = x.unsqueeze(2);
+  CHECK(values(upsample_nearest2d(row, std::nullopt, Scales{1.0, 1.24})) == Doubles{0, 1, 2, 3});
+  CHECK(values(upsample_nearest2d(row, std::nullopt, Scales{1.0, 2.2})) == Doubles{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(values(_upsample_nearest_exact2d(row, std::nullopt, Scales{1.0, 1.24})) == Doubles{0, 1, 2, 2});
   const Tensor plane = counting({1, 2, 2, 2});
   const Doubles expected{0, 0, 1, 0, 0, 1, 2, 2, 3, 4, 4, 5, 4, 4, 5, 6, 6, 7};
   for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16, kUInt8}) {
@@ -95,6 +102,11 @@ TEST_CASE("upsample: antialiased filters see all that they cover") {
     check_close(values(resize(image.to(kFloat32), IntArrayRef({4, 5}), false, std::nullopt)), values(small), 1e-5);
     check_close(values(resize(full({1, 1, 8, 8}, 2.5, kBFloat16), IntArrayRef({3, 3}), false, std::nullopt)),
                 Doubles(9, 2.5), 0.02);
+  }
+  // A dimension whose size stays is left alone, whatever its factor.
+  const Tensor few = leaf({1, 1, 3, 4}).detach();
+  for (const bool align : {false, true}) {
+    check_close(values(_upsample_bilinear2d_aa(few, std::nullopt, align, Scales{1.0, 1.2})), values(few), 1e-12);
   }
   // PyTorch 2.11's numbers.
   const Tensor bytes = (arange(0, 36) * 7 % 256).to(kUInt8).view({1, 1, 6, 6});
