@@ -20,10 +20,11 @@ struct AxisTaps {
   AxisTaps(const UpsampleGeometry& g, int axis) {
     const UpsampleAxis& a = g.axis[axis];
     const UpsampleMode mode = axis >= 3 - g.dims ? g.mode : UpsampleMode::Nearest;
-    const Math ratio = upsample_ratio<Math>(a, g.align_corners);
+    // As in PyTorch, a dimension whose size stays is left alone, whatever the scale, but by plain cubic interpolation.
+    const bool stays = a.input == a.output && mode != UpsampleMode::Cubic;
+    const Math ratio = stays ? Math(1) : upsample_ratio<Math>(a, g.align_corners);
     if (is_antialiased(mode)) {
-      // As in PyTorch, a dimension whose size stays is not filtered, whatever the scale.
-      add_antialiased(a, mode, a.input == a.output ? Math(1) : ratio);
+      add_antialiased(a, mode, ratio);
       return;
     }
     count = upsample_tap_count(mode);

@@ -106,6 +106,7 @@ TEST_CASE("upsample: antialiased filters see all that they cover") {
   // A dimension whose size stays is left alone, whatever its factor.
   const Tensor few = leaf({1, 1, 3, 4}).detach();
   for (const bool align : {false, true}) {
+    check_close(values(upsample_bilinear2d(few, std::nullopt, align, Scales{1.3, 1.2})), values(few), 1e-12);
     check_close(values(_upsample_bilinear2d_aa(few, std::nullopt, align, Scales{1.0, 1.2})), values(few), 1e-12);
   }
   // PyTorch 2.11's numbers.
