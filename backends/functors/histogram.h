@@ -8,13 +8,19 @@
 
 namespace rush::functors {
 
-// In which of `bins` equal parts of [low, high] a number lies, -1 for none. As PyTorch's CPU kernel does, every step is
-// rounded to the numbers' type, by which bins of 16-bit numbers differ, but where float16 overflows.
+// In which of `bins` equal parts of [low, high] a number lies, -1 for none; low is below high, both in Math. As in
+// PyTorch's CPU kernel every step is rounded to the numbers' type, by which bins of 16-bit numbers differ, but where
+// float16 overflows and where both ends would be rounded to the same.
 template <class T>
 class BinOf {
  public:
   using Math = opmath_t<T>;
-  BinOf(double low, double high, int64_t bins) : low_(rounded(low)), high_(rounded(high)), bins_(bins) {}
+  BinOf(double low, double high, int64_t bins)
+      : low_(T(static_cast<Math>(low))), high_(T(static_cast<Math>(high))), bins_(bins) {
+    if (low_ < high_ && std::isfinite(high_ - low_)) return;
+    low_ = static_cast<Math>(low);
+    high_ = static_cast<Math>(high);
+  }
 
   RUSH_HD int64_t operator()(Math x) const {
     if (!(x >= low_ && x <= high_)) return -1;
@@ -26,11 +32,6 @@ class BinOf {
   }
 
  private:
-  static Math rounded(double edge) {
-    const Math number = T(static_cast<Math>(edge));
-    return std::isfinite(number) ? number : static_cast<Math>(edge);
-  }
-
   Math low_, high_;
   int64_t bins_;
 };

@@ -112,6 +112,7 @@ TEST_CASE("histc") {
   CHECK(values(tensor({2.794921875, 7.3984375}).to(kHalf).histc(100, -10, 10).nonzero().squeeze(1)) == Doubles{64, 87});
   CHECK(values(tensor({-900., 0., 1000.}).to(kHalf).histc(100, -1000, 1000).nonzero().squeeze(1)) ==
         Doubles{5, 50, 99});
+  CHECK(values(ones({2}, kBFloat16).histc(4, 1.0, 1.001)) == Doubles{2, 0, 0, 0});
   CHECK_THROWS_AS(tensor({1., kNan}).histc(4), ValueError);
   CHECK_THROWS_AS(tensor({1.}).histc(0), ValueError);
   CHECK_THROWS_AS(tensor({1.}).histc(3, 5, 2), ValueError);
