@@ -69,7 +69,7 @@ void SGD::step_group(size_t group) {
     }
     auto& state = state_in<SGDParamState>(state_[param.impl()]);
     const bool first = !state.momentum_buffer().defined();
-    if (first) state.momentum_buffer(StepLists::like(param));
+    if (first) state.momentum_buffer(StepLists::zeros_like(param));
     lists.add(param, {state.momentum_buffer()}, /*step=*/0, first);
   }
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {

@@ -13,7 +13,6 @@ Tensor as_real(const Tensor& tensor) { return tensor.defined() && tensor.is_comp
 
 }  // namespace
 
-Tensor StepLists::like(const Tensor& param) { return empty_like(param); }
 Tensor StepLists::zeros_like(const Tensor& param) { return rush::zeros_like(param); }
 
 StepLists::Batch& StepLists::batch_for(const Tensor& param, bool flag) {
@@ -38,7 +37,7 @@ StepLists::Batch& StepLists::add_to_batch(const Tensor& param, std::initializer_
   }
   Tensor grad = param.grad().detach();
   if (grad.strides() != target.strides() || grad.scalar_type() != target.scalar_type()) {
-    grad = like(target).copy_(grad);
+    grad = empty_like(target).copy_(grad);
   }
   written_.push_back(param);
   target = as_real(target.detach());

@@ -34,7 +34,8 @@ Tensor to_dtype(const Tensor& self, ScalarType dtype) {
 }
 
 Tensor number_as(const Tensor& value, ScalarType dtype) {
-  return value.impl()->is_wrapped_number() ? scalar_tensor(value.item(), dtype) : as_dtype(value, dtype);
+  if (!value.impl()->is_wrapped_number()) return as_dtype(value, dtype);
+  return scalar_tensor(value.item(), TensorOptions(dtype).device(value.device()));
 }
 
 Tensor clone_contiguous(const Tensor& self) {

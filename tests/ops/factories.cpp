@@ -142,6 +142,8 @@ TEST_CASE("factories make tensors on the thread's default device unless told oth
   CHECK(zeros({2}, kCPU).device() == Device(kCPU));
   CHECK(from_blob(&number, {1}, kFloat64).device() == Device(kCPU));  // it is where its memory is
   CHECK(zeros_like(zeros({2}, kCPU)).device() == Device(kCPU));
+  const Tensor host = ones({2}, kCPU);  // what follows from a tensor stays where that is
+  CHECK(equal(masked_fill(host, zeros({2}, TensorOptions(kBool).device(kCPU)), 3), host));
   Device other_thread(kMeta);
   std::thread([&] { other_thread = zeros({1}).device(); }).join();
   CHECK(other_thread == Device(kCPU));

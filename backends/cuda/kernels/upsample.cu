@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/register_pointwise.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/functors/upsample_taps.h"
+#include "core/ops/factories.h"
 
 namespace rush::cuda {
 
@@ -205,7 +206,7 @@ struct BackwardLoop {
 // Images of bytes are resized in integers, see Note [Resizing uint8 images] in backends/cpu/upsample.cpp. They come
 // from files and go through the same code on the host: PyTorch's GPU does not take them at all.
 void upsample_bytes(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
-  const Tensor from = input.cpu(), to = output.cpu();
+  const Tensor from = input.cpu(), to = empty_like(output, kCPU);
   kernels::upsample(kCPU, to, from, g);
   output.copy_(to);
 }
