@@ -21,6 +21,16 @@ Tensor operand(IntArrayRef sizes, int number, double shift = 0) {
   return x.requires_grad_();
 }
 
+// While there is one, tensors that are made from nothing have no data.
+class NothingByDefault {
+ public:
+  NothingByDefault() { set_default_device(kMeta); }
+  ~NothingByDefault() { set_default_device(before_); }
+
+ private:
+  Device before_ = get_default_device();
+};
+
 // A call whose Values that hold tensors with gradients are the differentiable inputs.
 struct Call {
   const OpBase& op;
@@ -53,7 +63,10 @@ struct Call {
       for (Tensor& each : list) each = inputs[next++];
       value = Value(list);
     }
-    op.call_boxed(stack);
+    {
+      const NothingByDefault elsewhere;  // what follows from tensors is where they are
+      op.call_boxed(stack);
+    }
     Tensors results;
     for (const Value& value : stack) {
       if (value.is<Tensor>()) results.push_back(value.as<Tensor>());
