@@ -47,12 +47,8 @@ class Scalar {
         return type_ == kFloat64 || is_complex() ? real_ != 0 : integer_ != 0;
       } else if constexpr (is_reduced_float_v<T>) {
         return T(static_cast<float>(to<double>()));
-      } else if (type_ == kFloat64 || is_complex()) {
-        if constexpr (std::is_integral_v<T>) check_held<T>(held_by<T>(real_));
-        return static_cast<T>(real_);
       } else {
-        if constexpr (std::is_integral_v<T>) check_held<T>(held_by<T>(integer_));
-        return static_cast<T>(integer_);
+        return type_ == kFloat64 || is_complex() ? converted<T>(real_) : converted<T>(integer_);
       }
     }
   }
@@ -81,9 +77,12 @@ class Scalar {
     if constexpr (sizeof(T) == sizeof(value)) return true;
     return value <= Limits::max() && value >= (std::is_signed_v<T> ? Limits::min() : -int64_t{Limits::max()});
   }
-  template <class T>
-  void check_held(bool held) const {
-    if (!held) throw_not_held(std::is_signed_v<T> ? "int" : "uint", 8 * sizeof(T));
+  template <class T, class Number>
+  T converted(Number value) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (!held_by<T>(value)) throw_not_held(std::is_signed_v<T> ? "int" : "uint", 8 * sizeof(T));
+    }
+    return static_cast<T>(value);
   }
   [[noreturn]] void throw_not_held(const char* kind, size_t bits) const;
 

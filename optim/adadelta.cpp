@@ -1,6 +1,7 @@
 #include "optim/adadelta.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
@@ -46,7 +47,7 @@ void Adadelta::step_group(size_t group) {
     auto& state = state_in<AdadeltaParamState>(state_[param.impl()]);
     if (!state.square_avg().defined()) {
       check_state_can_be_made();
-      state.square_avg(StepLists::zeros_like(param)).acc_delta(StepLists::zeros_like(param));
+      state.square_avg(zeros_like(param)).acc_delta(zeros_like(param));
     }
     count_step(state, param, o.capturable());
     if (o.capturable()) {

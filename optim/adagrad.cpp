@@ -1,6 +1,7 @@
 #include "optim/adagrad.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/real_view.h"
@@ -48,7 +49,7 @@ void Adagrad::step_group(size_t group) {
     auto& state = state_in<AdagradParamState>(state_[param.impl()]);
     if (!state.sum().defined()) {
       check_state_can_be_made();
-      state.sum(StepLists::zeros_like(param));
+      state.sum(zeros_like(param));
       real_view(state.sum()).fill_(o.initial_accumulator_value());
     }
     count_step(state, param, o.capturable());

@@ -1,6 +1,7 @@
 #include "optim/adam.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
@@ -48,13 +49,13 @@ AdamParamState& state_of(std::unique_ptr<OptimizerParamState>& slot, const Tenso
   if (!slot) {
     check_state_can_be_made();
     auto made = std::make_unique<AdamParamState>();
-    made->exp_avg(StepLists::zeros_like(param)).exp_avg_sq(StepLists::zeros_like(param));
+    made->exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
     slot = std::move(made);
   }
   auto& state = static_cast<AdamParamState&>(*slot);
   if (amsgrad && !state.max_exp_avg_sq().defined()) {
     check_state_can_be_made();
-    state.max_exp_avg_sq(StepLists::zeros_like(param));
+    state.max_exp_avg_sq(zeros_like(param));
   }
   return state;
 }

@@ -1,6 +1,7 @@
 #include "optim/radam.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
@@ -51,7 +52,7 @@ void RAdam::step_group(size_t group) {
     auto& state = state_in<RAdamParamState>(state_[param.impl()]);
     if (!state.exp_avg().defined()) {
       check_state_can_be_made();
-      state.exp_avg(StepLists::zeros_like(param)).exp_avg_sq(StepLists::zeros_like(param));
+      state.exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
     }
     count_step(state, param, o.capturable());
     if (o.capturable()) {

@@ -1,6 +1,7 @@
 #include "optim/rmsprop.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
@@ -49,7 +50,7 @@ void RMSprop::step_group(size_t group) {
   const auto need = [](Tensor& state, const Tensor& param) {
     if (state.defined()) return;
     check_state_can_be_made();
-    state = StepLists::zeros_like(param);
+    state = zeros_like(param);
   };
   StepLists lists;
   for (const Tensor& param : param_groups_[group].params()) {

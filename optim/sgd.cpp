@@ -1,6 +1,7 @@
 #include "optim/sgd.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/factories.h"
 #include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
@@ -69,7 +70,7 @@ void SGD::step_group(size_t group) {
     }
     auto& state = state_in<SGDParamState>(state_[param.impl()]);
     const bool first = !state.momentum_buffer().defined();
-    if (first) state.momentum_buffer(StepLists::zeros_like(param));
+    if (first) state.momentum_buffer(zeros_like(param));
     lists.add(param, {state.momentum_buffer()}, /*step=*/0, first);
   }
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {
@@ -93,7 +94,7 @@ void SGD::step_capturable(size_t group) {
     }
     if (!has_buffer) {
       check_state_can_be_made();
-      state.momentum_buffer(StepLists::zeros_like(param));
+      state.momentum_buffer(zeros_like(param));
     }
     lists.add(param, {state.momentum_buffer()}, state.step_counter());
   }

@@ -13,8 +13,6 @@ Tensor as_real(const Tensor& tensor) { return tensor.defined() && tensor.is_comp
 
 }  // namespace
 
-Tensor StepLists::zeros_like(const Tensor& param) { return rush::zeros_like(param); }
-
 StepLists::Batch& StepLists::batch_for(const Tensor& param, bool flag) {
   for (Batch& batch : batches_) {
     const Tensor& first = batch.params[0];

@@ -22,7 +22,7 @@ class StepLists {
     bool flag;                                // what else the members of a batch have in common
   };
 
-  // `states` have been made by zeros_like(param). Returns the batch, until the next call.
+  // `states` are as large as `param`, and laid out alike. Returns the batch, until the next call.
   Batch& add(const Tensor& param, std::initializer_list<Tensor> states, int64_t step = 0, bool flag = false);
   // The same for a capturable optimiser.
   Batch& add(const Tensor& param, std::initializer_list<Tensor> states, const Tensor& step_counter);
@@ -37,9 +37,6 @@ class StepLists {
     }
     finish();
   }
-
-  // A tensor of zeros that can be a state of `param`.
-  static Tensor zeros_like(const Tensor& param);
 
  private:
   void finish();

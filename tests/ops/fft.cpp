@@ -11,6 +11,7 @@ namespace {
 using namespace rush;
 using rush::testing::check_gradients;
 using rush::testing::Doubles;
+using rush::testing::largest;
 using rush::testing::leaf;
 using rush::testing::values;
 
@@ -63,8 +64,6 @@ Tensor naive_dft(const Tensor& x, int64_t dim, int sign) {
   }
   return out.transpose(dim, -1);
 }
-
-double largest(const Tensor& t) { return t.cpu().abs().max().item<double>(); }
 
 // Relative to the largest frequency: what a transform's rounding errors are proportional to.
 void check_close(const Tensor& a, const Tensor& b) {

@@ -25,6 +25,9 @@ inline Doubles values(const Tensor& t) {
   return Doubles(dense.data_ptr<double>(), dense.data_ptr<double>() + dense.numel());
 }
 
+// The largest absolute value, found on the host.
+inline double largest(const Tensor& t) { return t.cpu().abs().max().item<double>(); }
+
 // Some smooth values with a gradient.
 inline Tensor leaf(IntArrayRef sizes, double phase = 0) {
   const Tensor t = zeros(sizes, kFloat64);

@@ -10,6 +10,7 @@ using namespace rush;
 using rush::testing::check_gradients;
 using rush::testing::complex_leaf;
 using rush::testing::Doubles;
+using rush::testing::largest;
 using rush::testing::values;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -46,7 +47,6 @@ double tolerance(ScalarType dtype) { return to_real(dtype) == kFloat32 ? 2e-4 : 
 void check_close(const Tensor& a, const Tensor& b) {
   CHECK(a.sizes() == b.sizes());
   if (a.numel() == 0) return;
-  const auto largest = [](const Tensor& t) { return t.cpu().abs().max().item<double>(); };
   const double error = largest(a - b), scale = 1 + largest(b);
   CHECK(error <= tolerance(a.scalar_type()) * scale);
 }

@@ -122,6 +122,6 @@ TEST_CASE("logcumsumexp: gradients of complex numbers that exp would overflow fo
   const Tensor grad = autograd::grad({large.logcumsumexp(0)}, {large}, {some})[0];
   const Tensor small = (large - 800).detach().requires_grad_();
   const Tensor same = autograd::grad({small.logcumsumexp(0)}, {small}, {some})[0];
-  CHECK((grad - same).abs().max().item<double>() < 1e-12);
+  CHECK(largest(grad - same) < 1e-12);
   CHECK(grad[2].abs().item<double>() == 0);
 }
