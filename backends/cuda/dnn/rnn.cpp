@@ -195,6 +195,7 @@ void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const Recurren
   const cudnnForwardMode_t mode = train ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
   const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(mode);
   const Scratch workspace(workspace_bytes);
+  mark_written(workspace);
   if (train) out.reserve = bytes_on(in.data.device(), reserve_bytes);
   RUSH_CUDNN_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
                                    out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
@@ -216,6 +217,7 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
                    output.weights.nbytes(), " and ", output.reserve.nbytes(), " bytes, expected ", weight_bytes,
                    " and ", reserve_bytes);
   const Scratch workspace(workspace_bytes);
+  mark_written(workspace);
   // cuDNN writes to it, and the graph may be gone through again.
   const Tensor reserve = native::clone_contiguous(output.reserve), weight_buf = row_major(output.weights);
   const Tensor y = row_major(output.data), dhy = row_major(grad.h), dcy = row_major(grad.c);

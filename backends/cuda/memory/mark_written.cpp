@@ -7,12 +7,13 @@
 
 namespace rush::cuda {
 
-void mark_written(const Tensor& result) {
-  if (!AllocatorConfig::of_process().passthrough || !result.defined()) return;
+namespace {
+
+void mark(const void* data, size_t nbytes) {
   static const nvtxDomainHandle_t domain = nvtxDomainCreateA("rushlight");
   nvtxMemVirtualRangeDesc_t range = {};
-  range.ptr = result.data_ptr();
-  range.size = static_cast<size_t>(storage_extent(result.sizes(), result.strides(), 0)) * result.element_size();
+  range.ptr = data;
+  range.size = nbytes;
   nvtxMemMarkInitializedBatch_t batch = {};
   batch.extCompatID = NVTX_EXT_COMPATID_MEM;
   batch.structSize = sizeof(batch);
@@ -21,6 +22,18 @@ void mark_written(const Tensor& result) {
   batch.regionDescElementSize = sizeof(range);
   batch.regionDescElements = &range;
   nvtxMemCudaMarkInitialized(domain, current_stream(), 0, &batch);
+}
+
+}  // namespace
+
+void mark_written(const Tensor& result) {
+  if (!AllocatorConfig::of_process().passthrough || !result.defined()) return;
+  const int64_t extent = storage_extent(result.sizes(), result.strides(), 0);
+  mark(result.data_ptr(), static_cast<size_t>(extent) * result.element_size());
+}
+
+void mark_written(const Scratch& workspace) {
+  if (AllocatorConfig::of_process().passthrough) mark(workspace.data(), workspace.size());
 }
 
 }  // namespace rush::cuda

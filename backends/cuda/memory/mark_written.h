@@ -1,5 +1,6 @@
 // What libraries have written, for compute-sanitizer.
 #pragma once
+#include "backends/cuda/memory/scratch.h"
 #include "core/tensor.h"
 
 namespace rush::cuda {
@@ -14,5 +15,8 @@ namespace rush::cuda {
 
 // A library's kernel on the current stream writes all of `result`, or of nothing where it is undefined.
 void mark_written(const Tensor& result);
+
+// A library's workspace, before a call: initcheck misses some of what the library writes there, and reports its copies.
+void mark_written(const Scratch& workspace);
 
 }  // namespace rush::cuda
