@@ -13,9 +13,6 @@ namespace rush::cpu {
 
 namespace {
 
-// Elements of a compressed row: k / 2 values, then k / 4 bytes.
-int64_t words_of_row(int64_t k, int64_t element_size) { return k / 2 + (k / 4 + element_size - 1) / element_size; }
-
 struct CompressLoop {
   template <class T>
   static void run(const Tensor& packed, const Tensor& dense) {
@@ -69,7 +66,7 @@ struct DecompressLoop {
 };
 
 void check_shape(const char* op, const Tensor& packed, int64_t k) {
-  const int64_t words = words_of_row(k, packed.element_size());
+  const int64_t words = semi_structured_words_on_cpu(k, packed.element_size());
   RUSH_CHECK_VALUE(packed.size(1) == words, op, ": a (", packed.size(0), ", ", k,
                    ") matrix compressed on the CPU has shape (", packed.size(0), ", ", words, "), got ",
                    packed.sizes());
@@ -78,8 +75,8 @@ void check_shape(const char* op, const Tensor& packed, int64_t k) {
 }  // namespace
 
 void cslt_compress(Tensor& packed, const Tensor& dense) {
-  packed = rush::detail::empty_contiguous({dense.size(0), words_of_row(dense.size(1), dense.element_size())},
-                                          dense.scalar_type(), dense.device());
+  const int64_t words = semi_structured_words_on_cpu(dense.size(1), dense.element_size());
+  packed = rush::detail::empty_contiguous({dense.size(0), words}, dense.scalar_type(), dense.device());
   pick<CompressLoop>(RealFloatTypes(), dense.scalar_type(), "_cslt_compress")(packed, dense);
 }
 

@@ -11,9 +11,10 @@ namespace rush {
 // A matrix is 2:4 semi-structured where of the columns 4j to 4j + 3 of each row at most two are not 0. Compressed it is
 // one matrix of the same dtype and as many rows: two values of each four, and which two they were. How they lie inside
 // is the business of the device that compressed it. On CUDA it is cuSPARSELt's, which says nothing about it: 9/16 of
-// the dense size. On the CPU a row is its values, then a byte for each four columns that has the two places, 2 bits
-// each: 5/8 of the dense size in 16 bits. So the shapes differ as well, and a compressed matrix that was copied to
-// another kind of device, in a checkpoint or otherwise, is refused there instead of being read as something else.
+// the dense size, and some room at the end. On the CPU a row is its values, then a byte for each four columns that has
+// the two places, 2 bits each: 5/8 of the dense size in 16 bits. The shapes always differ as well, and a compressed
+// matrix that was copied to another kind of device, in a checkpoint or otherwise, is refused there instead of being
+// read as something else.
 //
 // On CUDA: float16 and bfloat16, a GPU of compute capability 8.0 or newer, and a build with cuSPARSELt; else
 // NotImplementedError. On the CPU, where it saves memory and no time, float32 and float64 as well. On all devices rows
@@ -93,6 +94,11 @@ Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight,
               const std::optional<Tensor>& bias = std::nullopt);
 
 }  // namespace sparse
+
+// Elements of a row of `columns` that the CPU has compressed: half of the values, then a byte for each four columns.
+inline int64_t semi_structured_words_on_cpu(int64_t columns, int64_t element_size) {
+  return columns / 2 + (columns / 4 + element_size - 1) / element_size;
+}
 
 // alpha A B + bias. None of the sizes is 0.
 struct SemiStructuredProduct {

@@ -269,8 +269,13 @@ TEST_CASE("what cuSPARSELt cannot do is refused in one line" * doctest::skip(!cu
   CHECK_THROWS_AS(_cslt_sparse_mm(packed, b, random({64}, kFloat16).cpu()), ValueError);
   CHECK_THROWS_AS(_cslt_sparse_mm(packed, random({128, 32}, kFloat16)), ValueError);
   CHECK_THROWS_AS(_cslt_decompress(packed, 128), ValueError);
-  CHECK_THROWS_AS(_cslt_sparse_mm(_cslt_compress(a.cpu()).to(kGpu), b), ValueError);
-  CHECK_THROWS_AS(_cslt_sparse_mm(packed.cpu(), b.cpu()), ValueError);
+  // Compressed for another kind of device. Of 64 x 128 cuSPARSELt's size and the room after it are what the CPU needs.
+  for (const auto& [m, k] : {std::array<int64_t, 2>{32, 64}, {64, 64}, {64, 128}}) {
+    const Tensor other = pruned(m, k, kFloat16), factor = random({k, 32}, kFloat16);
+    CHECK_THROWS_AS(_cslt_sparse_mm(_cslt_compress(other.cpu()).to(kGpu), factor), ValueError);
+    CHECK_THROWS_AS(_cslt_sparse_mm(_cslt_compress(other).cpu(), factor.cpu()), ValueError);
+    CHECK(is_product(_cslt_sparse_mm(_cslt_compress(other), factor), other, factor));
+  }
   const int before = cuda::live_cusparselt_objects;
   try {
     _cslt_sparse_mm(packed, b, std::nullopt, std::nullopt, std::nullopt, false, /*alg_id=*/1 << 20);
