@@ -1,10 +1,11 @@
-"""Times what PyTorch does as rush_bench times what Rushlight does: a mean over repetitions, of a device that is waited for.
+"""Times what PyTorch does as rush_bench times what Rushlight does: over repetitions, of a device that is waited for.
 
 A workload is prepared by the function that was registered for its name, which is that of our benchmark, and returns a
 function without arguments; each call of that measures once, and returns a dictionary with "seconds" for one unit of the
 workload, the unit that our benchmark counts, and "peak_bytes" where the memory of a GPU is of interest.
 """
 import re
+import statistics
 import time
 
 import torch
@@ -52,19 +53,19 @@ def on_host(run, device="cpu", calls=1, min_seconds=0.5):
 
 
 def on_device(run, iterations, calls=1):
-    """Seconds of a call of run(): between two events around `calls` calls, the mean of `iterations`."""
+    """Seconds of a call of run(): between two events around `calls` calls, the median of `iterations`."""
     for _ in range(WARM_UPS):
         run()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    milliseconds = 0.0
+    milliseconds = []
     for _ in range(iterations):
         begin.record()
         for _ in range(calls):
             run()
         end.record()
         end.synchronize()
-        milliseconds += begin.elapsed_time(end)
-    return {"seconds": milliseconds * 1e-3 / (iterations * calls)}
+        milliseconds.append(begin.elapsed_time(end))
+    return {"seconds": statistics.median_high(milliseconds) * 1e-3 / calls}
 
 
 def with_peak(measure):
