@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/functors/pick.h"
+#include "backends/functors/semi_structured.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/matmul.h"
@@ -66,7 +67,7 @@ struct DecompressLoop {
 };
 
 void check_shape(const char* op, const Tensor& packed, int64_t k) {
-  const int64_t words = semi_structured_words_on_cpu(k, packed.element_size());
+  const int64_t words = functors::cpu_words_of_row(k, packed.element_size());
   RUSH_CHECK_VALUE(packed.size(1) == words, op, ": a (", packed.size(0), ", ", k,
                    ") matrix compressed on the CPU has shape (", packed.size(0), ", ", words, "), got ",
                    packed.sizes());
@@ -75,7 +76,7 @@ void check_shape(const char* op, const Tensor& packed, int64_t k) {
 }  // namespace
 
 void cslt_compress(Tensor& packed, const Tensor& dense) {
-  const int64_t words = semi_structured_words_on_cpu(dense.size(1), dense.element_size());
+  const int64_t words = functors::cpu_words_of_row(dense.size(1), dense.element_size());
   packed = rush::detail::empty_contiguous({dense.size(0), words}, dense.scalar_type(), dense.device());
   pick<CompressLoop>(RealFloatTypes(), dense.scalar_type(), "_cslt_compress")(packed, dense);
 }

@@ -95,11 +95,6 @@ Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight,
 
 }  // namespace sparse
 
-// Elements of a row of `columns` that the CPU has compressed: half of the values, then a byte for each four columns.
-inline int64_t semi_structured_words_on_cpu(int64_t columns, int64_t element_size) {
-  return columns / 2 + (columns / 4 + element_size - 1) / element_size;
-}
-
 // alpha A B + bias. None of the sizes is 0.
 struct SemiStructuredProduct {
   Tensor packed;  // A (m, words), contiguous

@@ -23,6 +23,7 @@
 #include "backends/cuda/sparse/cusparselt.h"
 #include "backends/cuda/sparse/handle.h"
 #include "backends/cuda/stream/current_stream.h"
+#include "backends/functors/semi_structured.h"
 #include "core/cuda.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
@@ -102,7 +103,7 @@ CompressedSize compressed_size(const cusparseLtHandle_t& handle, const LtMatrix&
   RUSH_CUSPARSE_CHECK(cusparseLtSpMMACompressedSize2(&handle, matrix.get(), &bytes, &buffer));
   const int64_t row = rows * element_size;
   const int64_t words = (static_cast<int64_t>(bytes + kRoomAtTheEnd) + row - 1) / row;
-  const bool looks_like_the_cpus = words == semi_structured_words_on_cpu(columns, element_size);
+  const bool looks_like_the_cpus = words == functors::cpu_words_of_row(columns, element_size);
   return {words + looks_like_the_cpus, buffer};
 }
 
