@@ -1,5 +1,5 @@
-// The checks of CUDA's statuses. Every call of the runtime or the driver goes through RUSH_CUDA_CHECK, every launch is
-// followed by RUSH_CUDA_LAUNCHED.
+// The checks of CUDA's statuses. Every call of the runtime or the driver goes through RUSH_CUDA_CHECK; launch_kernel
+// checks a launch.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -28,13 +28,4 @@ std::string in_operator();
     if (RUSH_UNLIKELY(static_cast<int>(rush_cuda_status) != 0)) { \
       ::rush::cuda::throw_error(rush_cuda_status, #call);         \
     }                                                             \
-  } while (false)
-
-/// After each launch: throws CudaError naming the operator `op` when the launch itself was refused.
-#define RUSH_CUDA_LAUNCHED(op)                                  \
-  do {                                                          \
-    const cudaError_t rush_launch_status = cudaGetLastError();  \
-    if (RUSH_UNLIKELY(rush_launch_status != cudaSuccess)) {     \
-      ::rush::cuda::throw_launch_error(rush_launch_status, op); \
-    }                                                           \
   } while (false)

@@ -13,7 +13,7 @@ namespace rush::cuda {
 // there; later calls work. In the launcher:
 //
 //     const cuda::DeviceCheck check = cuda::device_check("gather");      // a string literal
-//     gather_kernel<<<...>>>(..., check);
+//     launch_kernel("gather", gather_kernel, shape, ..., check);
 //
 // and in the kernel:
 //

@@ -28,7 +28,8 @@ bool load(Driver& driver) {
          look_up("cuMemCreate", driver.mem_create) && look_up("cuMemRelease", driver.mem_release) &&
          look_up("cuMemMap", driver.mem_map) && look_up("cuMemUnmap", driver.mem_unmap) &&
          look_up("cuMemSetAccess", driver.set_access) &&
-         look_up("cuMemGetAllocationGranularity", driver.allocation_granularity);
+         look_up("cuMemGetAllocationGranularity", driver.allocation_granularity) &&
+         look_up("cuLaunchKernelEx", driver.launch_kernel_ex);
 }
 
 }  // namespace

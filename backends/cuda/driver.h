@@ -1,5 +1,5 @@
-// The driver's functions that have no counterpart in the runtime. They are looked up at run time: nothing links the
-// driver's library, so that a program with the CUDA backend starts where there is no driver.
+// The driver's functions that have no counterpart in the runtime, or a slower one. They are looked up at run time:
+// nothing links the driver's library, so that a program with the CUDA backend starts where there is no driver.
 #pragma once
 #include <cuda.h>
 
@@ -16,6 +16,7 @@ struct Driver {
   decltype(&::cuMemUnmap) mem_unmap;
   decltype(&::cuMemSetAccess) set_access;
   decltype(&::cuMemGetAllocationGranularity) allocation_granularity;
+  decltype(&::cuLaunchKernelEx) launch_kernel_ex;
 };
 
 // Null without a driver.

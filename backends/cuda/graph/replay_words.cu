@@ -1,6 +1,6 @@
 #include "backends/cuda/graph/replay_words.h"
 
-#include "backends/cuda/check.h"
+#include "backends/cuda/launch_kernel.h"
 
 namespace rush::cuda {
 
@@ -14,8 +14,7 @@ __global__ void write_words(uint64_t* words, uint64_t seed, uint64_t offset) {
 }  // namespace
 
 void set_replay_words(uint64_t* words, uint64_t seed, uint64_t offset, cudaStream_t stream) {
-  write_words<<<1, 1, 0, stream>>>(words, seed, offset);
-  RUSH_CUDA_LAUNCHED("CUDAGraph::replay");
+  launch_kernel_on(stream, "CUDAGraph::replay", write_words, {1, 1}, words, seed, offset);
 }
 
 }  // namespace rush::cuda

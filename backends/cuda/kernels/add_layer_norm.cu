@@ -173,13 +173,13 @@ struct AddLayerNormLoop {
     if (call.rows == 0 || columns == 0 || !wide || columns > Access::kLongest) return false;
     const auto by_warps = [&](auto hold) {
       const auto l = RowLaunch::of_warps(call.rows);
-      add_forward_warps<T, L, decltype(hold)::value><<<l.grid, l.block, 0, current_stream()>>>(call);
+      launch_kernel(kernels::add_layer_norm.name(), add_forward_warps<T, L, decltype(hold)::value>, {l.grid, l.block},
+                    call);
     };
     if (!rows_are_wide<T>(columns, call.weight, call.bias) || !for_rows_of_warps<T>(columns, by_warps)) {
       const RowLaunch l(call.rows, columns, Access::kHeld);
-      add_forward_rows<T, L><<<l.grid, l.block, 0, current_stream()>>>(call);
+      launch_kernel(kernels::add_layer_norm.name(), add_forward_rows<T, L>, {l.grid, l.block}, call);
     }
-    RUSH_CUDA_LAUNCHED(kernels::add_layer_norm.name());
     return true;
   }
 };

@@ -72,9 +72,8 @@ __global__ void update_scale_kernel(float* scale, int32_t* growth_tracker, const
 
 void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf,
                   const ScaleUpdate& update) {
-  update_scale_kernel<<<1, 1, 0, current_stream()>>>(scale.data_ptr<float>(), growth_tracker.data_ptr<int32_t>(),
-                                                     found_inf.data_ptr<float>(), functors::UpdateScale(update));
-  RUSH_CUDA_LAUNCHED("_amp_update_scale_");
+  launch_kernel("_amp_update_scale_", update_scale_kernel, {1, 1}, scale.data_ptr<float>(),
+                growth_tracker.data_ptr<int32_t>(), found_inf.data_ptr<float>(), functors::UpdateScale(update));
 }
 
 template <class To, class From>

@@ -153,8 +153,8 @@ __global__ void store_philox_kernel(PhiloxState state, int64_t* seed, int64_t* o
 }
 
 void store_philox(const Tensor& seed, const Tensor& offset, const PhiloxState& state) {
-  store_philox_kernel<<<1, 1, 0, current_stream()>>>(state, seed.data_ptr<int64_t>(), offset.data_ptr<int64_t>());
-  RUSH_CUDA_LAUNCHED(kernels::store_philox.name());
+  launch_kernel(kernels::store_philox.name(), store_philox_kernel, {1, 1}, state, seed.data_ptr<int64_t>(),
+                offset.data_ptr<int64_t>());
 }
 
 // Row i of (B, H, L, width).

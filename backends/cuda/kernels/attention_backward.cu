@@ -34,9 +34,9 @@ struct AlongLoop {
     const int64_t heads = grad.size(1), length = grad.size(2), rows = grad.size(0) * heads * length;
     if (rows == 0) return;
     constexpr int64_t kRows = kThreads / 32;
-    along_kernel<<<tile_grid((rows + kRows - 1) / kRows), kThreads, 0, current_stream()>>>(
-        HeadRows<const T>(grad), HeadRows<const T>(out), along, rows, heads, length);
-    RUSH_CUDA_LAUNCHED(kernels::efficient_attention_backward.name());
+    launch_kernel(kernels::efficient_attention_backward.name(), along_kernel<T>,
+                  {tile_grid((rows + kRows - 1) / kRows), kThreads}, HeadRows<const T>(grad), HeadRows<const T>(out),
+                  along, rows, heads, length);
   }
 };
 

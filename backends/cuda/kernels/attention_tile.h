@@ -158,8 +158,7 @@ template <class... Parameters, class... Arguments>
 void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int64_t items, Arguments... arguments) {
   if (items == 0) return;
   RUSH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  kernel<<<tile_grid(items), kTileThreads, static_cast<size_t>(bytes), current_stream()>>>(arguments...);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, kernel, {tile_grid(items), kTileThreads, static_cast<size_t>(bytes)}, arguments...);
 }
 
 // What the kernels of the gradient are told besides.

@@ -228,9 +228,8 @@ template <class Store>
 void sum_partials(const char* op, const Scratch& partial, const RowGrid& grid, const ChannelLayout& l,
                   const Store& store) {
   const auto blocks = static_cast<unsigned>((l.channels + kSummedChannels - 1) / kSummedChannels);
-  sum_partials_kernel<<<blocks, dim3(kSummedChannels, kThreads / kSummedChannels), 0, current_stream()>>>(
-      partial.as<float>(), static_cast<int>(grid.blocks.y), static_cast<int>(l.channels), store);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, sum_partials_kernel<Store>, {blocks, dim3(kSummedChannels, kThreads / kSummedChannels)},
+                partial.as<float>(), static_cast<int>(grid.blocks.y), static_cast<int>(l.channels), store);
 }
 
 Scratch partial_sums(const RowGrid& grid, const ChannelLayout& l) {
@@ -396,9 +395,8 @@ struct AffineRows {
     const auto kernel = residual.defined() ? affine_rows_kernel<T, true, true>
                         : relu             ? affine_rows_kernel<T, true, false>
                                            : affine_rows_kernel<T, false, false>;
-    kernel<<<grid.blocks, grid.threads, 0, current_stream()>>>(
-        output.data_ptr<T>(), input.data_ptr<T>(), data_or_null<T>(residual), channels, walk_of<T>(l, true));
-    RUSH_CUDA_LAUNCHED("batch_norm");
+    launch_kernel("batch_norm", kernel, {grid.blocks, grid.threads}, output.data_ptr<T>(), input.data_ptr<T>(),
+                  data_or_null<T>(residual), channels, walk_of<T>(l, true));
   }
 };
 
@@ -409,9 +407,8 @@ struct RowStatistics {
     const RowGrid grid = grid_of(l, kColumns<T>, kBlocksForSums);
     const Scratch partial = partial_sums(grid, l);
     const T* in = input.data_ptr<T>();
-    row_moments_kernel<T>
-        <<<grid.blocks, grid.threads, 0, current_stream()>>>(partial.as<float>(), in, walk_of<T>(l, false));
-    RUSH_CUDA_LAUNCHED("batch_norm");
+    launch_kernel("batch_norm", row_moments_kernel<T>, {grid.blocks, grid.threads}, partial.as<float>(), in,
+                  walk_of<T>(l, false));
     sum_partials("batch_norm", partial, grid, l,
                  StoreRowStatistics<T>{mean.data_ptr<float>(), var.data_ptr<float>(), invstd.data_ptr<float>(), in,
                                        static_cast<double>(l.outer), eps, rounded});
@@ -431,10 +428,8 @@ struct BackwardRows {
     const auto sums = gate.kind == ReluGate::None       ? row_gradient_sums_kernel<T, ReluGate::None>
                       : gate.kind == ReluGate::ByOutput ? row_gradient_sums_kernel<T, ReluGate::ByOutput>
                                                         : row_gradient_sums_kernel<T, ReluGate::Recomputed>;
-    sums<<<grid.blocks, grid.threads, 0, current_stream()>>>(partial.as<float>(), data_or_null<T>(gate.gated), dy, x,
-                                                             data_or_null<T>(gate.output), channels,
-                                                             walk_of<T>(l, false));
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, sums, {grid.blocks, grid.threads}, partial.as<float>(), data_or_null<T>(gate.gated), dy, x,
+                  data_or_null<T>(gate.output), channels, walk_of<T>(l, false));
     const Scratch means(static_cast<size_t>(l.channels) * sizeof(float)), slopes(means.size());
     sum_partials(
         op, partial, grid, l,
@@ -444,10 +439,9 @@ struct BackwardRows {
     const auto gradient =
         gate.kind == ReluGate::Recomputed ? row_input_gradient_kernel<T, true> : row_input_gradient_kernel<T, false>;
     const RowGrid elements = grid_of(l, kColumns<T>, kBlocksForElements);
-    gradient<<<elements.blocks, elements.threads, 0, current_stream()>>>(
-        grad_input.data_ptr<T>(), gate.kind == ReluGate::ByOutput ? gate.gated.data_ptr<T>() : dy, x, channels,
-        means.as<float>(), slopes.as<float>(), walk_of<T>(l, true));
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, gradient, {elements.blocks, elements.threads}, grad_input.data_ptr<T>(),
+                  gate.kind == ReluGate::ByOutput ? gate.gated.data_ptr<T>() : dy, x, channels, means.as<float>(),
+                  slopes.as<float>(), walk_of<T>(l, true));
   }
 };
 

@@ -86,10 +86,9 @@ bool launch_broadcast(const TensorIterator& it, const F& f) {
   for_each_part(loop, [&](const LoopPart& part) {
     const auto n = static_cast<uint32_t>(part.numel());
     constexpr uint32_t kWork = kThreads * kVectors;
-    broadcast_kernel<T><<<(n + kWork - 1) / kWork, kThreads, 0, current_stream()>>>(
-        f, n, Offsets<3>(part), part.data[0], BroadcastOperand<T>{part.data[1], is_one[0]},
-        BroadcastOperand<T>{part.data[2], is_one[1]});
-    RUSH_CUDA_LAUNCHED(it.op());
+    launch_kernel(it.op(), broadcast_kernel<T, F>, {(n + kWork - 1) / kWork, kThreads}, f, n, Offsets<3>(part),
+                  part.data[0], BroadcastOperand<T>{part.data[1], is_one[0]},
+                  BroadcastOperand<T>{part.data[2], is_one[1]});
   });
   return true;
 }

@@ -64,9 +64,8 @@ Scratch functors_for(const char* op, TensorList steps, TensorList mu_products, c
       if (!mu_products.empty()) counters.mu_products[i] = mu_products[begin + i].data_ptr<double>();
     }
     const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
-    make_functors<<<blocks, kThreads, 0, current_stream()>>>(counters, static_cast<int>(n), numbers.data_ptr<double>(),
-                                                             found_inf, make, made.as<Functor>() + begin);
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, make_functors<Make>, {blocks, kThreads}, counters, static_cast<int>(n),
+                  numbers.data_ptr<double>(), found_inf, make, made.as<Functor>() + begin);
   }
   return made;
 }

@@ -72,9 +72,8 @@ void convert_by_way_of(const TensorIterator& it) {
   for_each_part(LoopPart(it), [&](const LoopPart& part) {
     const auto n = static_cast<uint32_t>(part.numel());
     constexpr uint32_t kWork = 2 * kThreads;
-    convert_kernel<Wide><<<(n + kWork - 1) / kWork, kThreads, 0, current_stream()>>>(
-        n, Offsets<2>(part), part.data[0], it.dtype(0), part.data[1], it.dtype(1));
-    RUSH_CUDA_LAUNCHED(it.op());
+    launch_kernel(it.op(), convert_kernel<Wide>, {(n + kWork - 1) / kWork, kThreads}, n, Offsets<2>(part), part.data[0],
+                  it.dtype(0), part.data[1], it.dtype(1));
   });
 }
 

@@ -60,9 +60,8 @@ struct MoveLoop {
     for_each_part(loop, [&](const LoopPart& part) {
       const auto n = static_cast<uint32_t>(part.numel());
       constexpr uint32_t kWork = 4 * kThreads;
-      move_kernel<T>
-          <<<(n + kWork - 1) / kWork, kThreads, 0, current_stream()>>>(n, Offsets<2>(part), part.data[0], part.data[1]);
-      RUSH_CUDA_LAUNCHED(op);
+      launch_kernel(op, move_kernel<T>, {(n + kWork - 1) / kWork, kThreads}, n, Offsets<2>(part), part.data[0],
+                    part.data[1]);
     });
   }
 };

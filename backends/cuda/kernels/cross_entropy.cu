@@ -228,9 +228,8 @@ struct CrossEntropyGradientLoop {
     RUSH_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     RUSH_CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-    kernel<<<static_cast<unsigned>(count), kRowThreads, static_cast<size_t>(bytes), current_stream()>>>(
-        x, target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, each, device_check(op));
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, kernel, {static_cast<unsigned>(count), kRowThreads, static_cast<size_t>(bytes)}, x,
+                  target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, each, device_check(op));
     store_losses<Math>(op, each, count, output, total.as<Math>(), Reduction::Sum, true);
   }
 };
@@ -264,8 +263,7 @@ struct CrossEntropyLoop {
     if (s.count > 0) {
       const bool wide = rows_are_wide<T>(s.classes, s.scores);
       const RowLaunch l(s.count, s.classes, 16);
-      (wide ? forward_kernel<T, true> : forward_kernel<T, false>)<<<l.grid, l.block, 0, current_stream()>>>(s, each);
-      RUSH_CUDA_LAUNCHED(op);
+      launch_kernel(op, wide ? forward_kernel<T, true> : forward_kernel<T, false>, {l.grid, l.block}, s, each);
     }
     store_losses<Math>(op, each, s.count, output, total_weight.data_ptr<Math>(), options.reduction, true);
   }
@@ -293,8 +291,7 @@ struct CrossEntropyBackwardLoop {
                            options.reduction == Reduction::None ? 1 : 0};
     const bool wide = rows_are_wide<T>(s.classes, s.scores, call.dx);
     const RowLaunch l(s.count, s.classes, 16);
-    (wide ? backward_kernel<T, true> : backward_kernel<T, false>)<<<l.grid, l.block, 0, current_stream()>>>(call);
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, wide ? backward_kernel<T, true> : backward_kernel<T, false>, {l.grid, l.block}, call);
   }
 };
 

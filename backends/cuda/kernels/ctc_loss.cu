@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
+#include "backends/cuda/launch_kernel.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
-#include "backends/cuda/stream/current_stream.h"
 #include "backends/functors/ctc.h"
 #include "core/ops/copy.h"
 
@@ -125,7 +124,7 @@ __global__ void ctc_loss_backward_kernel(T* grad_input, const T* grads, const T*
 // The batch's numbers on the device.
 Tensor numbers_of(const CtcBatch& batch, Device device) {
   const auto samples = static_cast<int64_t>(batch.target_begin.size());
-  const Tensor table = detail::empty_contiguous({3, samples}, kInt64, kCPU);
+  const Tensor table = rush::detail::empty_contiguous({3, samples}, kInt64, kCPU);
   int64_t* to = table.data_ptr<int64_t>();
   to = std::copy(batch.input_lengths.begin(), batch.input_lengths.end(), to);
   to = std::copy(batch.target_lengths.begin(), batch.target_lengths.end(), to);
@@ -158,9 +157,8 @@ template <class T>
 void loss_as(const Tensor& losses, const Tensor& log_alpha, const Tensor& log_probs, const Tensor& targets,
              const CtcBatch& batch) {
   const Launch<T> launch(log_probs, targets, batch, log_alpha.size(2));
-  ctc_loss_kernel<<<launch.blocks, kThreads, 0, current_stream()>>>(losses.data_ptr<T>(), log_alpha.data_ptr<T>(),
-                                                                    launch.samples, device_check("ctc_loss"));
-  RUSH_CUDA_LAUNCHED("ctc_loss");
+  launch_kernel("ctc_loss", ctc_loss_kernel<T>, {launch.blocks, kThreads}, losses.data_ptr<T>(),
+                log_alpha.data_ptr<T>(), launch.samples, device_check("ctc_loss"));
 }
 
 void ctc_loss(const Tensor& losses, const Tensor& log_alpha, const Tensor& log_probs, const Tensor& targets,
@@ -178,10 +176,9 @@ void gradient_as(const Tensor& grad_input, const Tensor& grad, const Tensor& log
   const int64_t width = log_alpha.size(2), states = losses.numel() * width;
   const Launch<T> launch(log_probs, targets, batch, width);
   const Scratch betas(static_cast<size_t>(2 * states) * sizeof(T)), firsts(static_cast<size_t>(states));
-  ctc_loss_backward_kernel<<<launch.blocks, kThreads, 0, current_stream()>>>(
-      grad_input.data_ptr<T>(), grad.data_ptr<T>(), losses.data_ptr<T>(), log_alpha.data_ptr<T>(), betas.as<T>(),
-      firsts.as<bool>(), launch.samples, zero_infinity, device_check("ctc_loss_backward"));
-  RUSH_CUDA_LAUNCHED("ctc_loss_backward");
+  launch_kernel("ctc_loss_backward", ctc_loss_backward_kernel<T>, {launch.blocks, kThreads}, grad_input.data_ptr<T>(),
+                grad.data_ptr<T>(), losses.data_ptr<T>(), log_alpha.data_ptr<T>(), betas.as<T>(), firsts.as<bool>(),
+                launch.samples, zero_infinity, device_check("ctc_loss_backward"));
 }
 
 void ctc_loss_backward(const Tensor& grad_input, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,

@@ -48,9 +48,8 @@ struct FillBytesLoop {
     } else if (dense && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
       const int64_t words = n * static_cast<int64_t>(sizeof(T)) / 16;
       const int64_t blocks = std::max<int64_t>(1, (words + 4 * kThreads - 1) / (4 * kThreads));
-      fill_kernel<T><<<static_cast<unsigned>(blocks), kThreads, 0, current_stream()>>>(reinterpret_cast<T*>(data), n,
-                                                                                       words, value);
-      RUSH_CUDA_LAUNCHED(it.op());
+      launch_kernel(it.op(), fill_kernel<T>, {static_cast<unsigned>(blocks), kThreads}, reinterpret_cast<T*>(data), n,
+                    words, value);
     } else {
       fill_each(it, value);
     }
@@ -69,9 +68,8 @@ struct FillBytesLoop {
     loop.operands = 1;
     for_each_part(loop, [&](const LoopPart& part) {
       const auto n = static_cast<uint32_t>(part.numel());
-      fill_strided_kernel<T>
-          <<<(n + kThreads - 1) / kThreads, kThreads, 0, current_stream()>>>(n, Offsets<1>(part), part.data[0], value);
-      RUSH_CUDA_LAUNCHED(it.op());
+      launch_kernel(it.op(), fill_strided_kernel<T>, {(n + kThreads - 1) / kThreads, kThreads}, n, Offsets<1>(part),
+                    part.data[0], value);
     });
   }
 };

@@ -98,8 +98,7 @@ struct ForeachNormLoop {
 
   template <class F, class Acc>
   static void finish(const char* op, const ChunkRanges<Acc>& ranges, int count) {
-    finish_norms_kernel<F><<<static_cast<unsigned>(count), kThreads, 0, current_stream()>>>(ranges);
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, finish_norms_kernel<F>, {static_cast<unsigned>(count), kThreads}, ranges);
   }
 
   template <class F, class Acc>

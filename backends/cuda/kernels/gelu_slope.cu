@@ -84,8 +84,7 @@ struct GeluSlopeLoop {
     const int64_t piece = std::max(least, (rows + wanted - 1) / wanted), pieces = (rows + piece - 1) / piece;
     const Scratch shares(static_cast<size_t>(pieces * columns) * sizeof(Math));
     const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(pieces));
-    slope_kernel<T><<<grid, kThreads, 0, current_stream()>>>(g, x, shares.as<Math>(), rows, columns, piece);
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, slope_kernel<T>, {grid, kThreads}, g, x, shares.as<Math>(), rows, columns, piece);
     using Add = functors::Sum<Math>;
     const ReduceDims dims = {{pieces, columns, 0, true}, {columns, 1, 1, false}};
     reduce_dims(op, shares.as<const Math>(), Add(), StoreResult<T, Add>{sums.data_ptr<T>(), Add()}, dims);

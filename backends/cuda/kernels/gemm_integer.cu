@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/check.h"
-#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/launch_kernel.h"
 
 namespace rush::cuda {
 
@@ -57,10 +56,8 @@ void launch(const Tensor& c, const Tensor& a, const Tensor& b, uint64_t beta, ui
   const int64_t batches = c.sizes()[0], rows = c.sizes()[1], columns = c.sizes()[2], depth = a.sizes()[2];
   const int64_t tiles = batches * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(tiles, int64_t(1) << 20));
-  gemm_integer_kernel<T><<<blocks, dim3(kTile, kTile), 0, current_stream()>>>(
-      StridedMatrices<T>(c), StridedMatrices<const T>(a), StridedMatrices<const T>(b), rows, columns, depth, batches,
-      beta, alpha);
-  RUSH_CUDA_LAUNCHED("gemm");
+  launch_kernel("gemm", gemm_integer_kernel<T>, {blocks, dim3(kTile, kTile)}, StridedMatrices<T>(c),
+                StridedMatrices<const T>(a), StridedMatrices<const T>(b), rows, columns, depth, batches, beta, alpha);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/kernels/loop_part.h"
 #include "backends/cuda/kernels/pick.h"
-#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/launch_kernel.h"
 
 // Functors ask of unsigned numbers, too, whether they are below 0.
 #pragma nv_diag_suppress 186
@@ -247,8 +247,8 @@ bool launch_flat(const TensorIterator& it, const F& f, std::index_sequence<I...>
                                   ...);
   if (!aligned && n >= kLanes) return false;
   constexpr int64_t kWork = kThreads * kVectors * kLanes;
-  flat_kernel<<<static_cast<unsigned>((n + kWork - 1) / kWork), kThreads, 0, current_stream()>>>(f, n, out, in);
-  RUSH_CUDA_LAUNCHED(it.op());
+  launch_kernel(it.op(), flat_kernel<F, Out, decltype(in)>, {static_cast<unsigned>((n + kWork - 1) / kWork), kThreads},
+                f, n, out, in);
   return true;
 }
 
@@ -271,9 +271,9 @@ void launch_strided(const TensorIterator& it, const F& f, std::index_sequence<I.
     const auto n = static_cast<uint32_t>(part.numel());
     ((static_cast<StridedInput<I, In>&>(in).data = part.data[I + 1]), ...);
     constexpr uint32_t kWork = kThreads * kEach;
-    strided_kernel<kEach, Out><<<(n + kWork - 1) / kWork, kThreads, 0, current_stream()>>>(
-        f, n, Offsets<1 + sizeof...(In)>(part), part.data[0], stored_as(it.dtype(0)), in);
-    RUSH_CUDA_LAUNCHED(it.op());
+    using Where = Offsets<1 + sizeof...(In)>;
+    launch_kernel(it.op(), strided_kernel<kEach, Out, F, Where, decltype(in)>, {(n + kWork - 1) / kWork, kThreads}, f,
+                  n, Where(part), part.data[0], stored_as(it.dtype(0)), in);
   });
 }
 
@@ -387,8 +387,7 @@ __global__ void __launch_bounds__(kThreads) index_kernel(const __grid_constant__
 template <class Body>
 void for_each_index(const char* op, int64_t n, const Body& body) {
   if (n == 0) return;
-  index_kernel<Body><<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, current_stream()>>>(body, n);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, index_kernel<Body>, {static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads}, body, n);
 }
 
 }  // namespace rush::cuda

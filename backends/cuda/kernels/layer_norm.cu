@@ -105,12 +105,10 @@ struct LayerNormLoop {
     if (rows_are_wide<T>(columns, call.x, call.y, call.weight, call.bias) &&
         columns <= PackedRow<T, true>::Access::kLongest) {
       const RowLaunch l(call.rows, columns, PackedRow<T, true>::Access::kHeld);
-      forward_rows<T, true><<<l.grid, l.block, 0, current_stream()>>>(call);
-      RUSH_CUDA_LAUNCHED(op);
+      launch_kernel(op, forward_rows<T, true>, {l.grid, l.block}, call);
     } else if (columns <= PackedRow<T, false>::Access::kLongest) {
       const RowLaunch l(call.rows, columns, PackedRow<T, false>::Access::kHeld);
-      forward_rows<T, false><<<l.grid, l.block, 0, current_stream()>>>(call);
-      RUSH_CUDA_LAUNCHED(op);
+      launch_kernel(op, forward_rows<T, false>, {l.grid, l.block}, call);
     } else {
       const ReduceDims dims = {{call.rows, columns, 1, false}, {columns, 1, 0, true}};
       reduce_dims(op, call.x, functors::Moments<Math, Math>(), StoreRowMoments<Math>{call.mean, call.rstd, eps}, dims);

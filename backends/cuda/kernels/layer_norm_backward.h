@@ -248,8 +248,7 @@ void launch(const char* op, void (*kernel)(Backward<T, G>, Math*), const RowLaun
   const bool have_shares = dw || db;
   const int64_t count = l.grid.x;
   const Scratch shares(have_shares ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
-  kernel<<<l.grid, l.block, 0, current_stream()>>>(call, have_shares ? shares.as<Math>() : nullptr);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, kernel, {l.grid, l.block}, call, have_shares ? shares.as<Math>() : nullptr);
   if (!have_shares) return;
   const ReduceDims dims = {{count, 2 * call.n, 0, true}, {2 * call.n, 1, 1, false}};
   reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);

@@ -149,8 +149,7 @@ class StepLauncher {
   }
   void launch() {
     if (blocks_ == 0) return;
-    kernel<<<static_cast<unsigned>(blocks_), kThreads, 0, current_stream()>>>(many_);
-    RUSH_CUDA_LAUNCHED(op_);
+    launch_kernel(op_, kernel, {static_cast<unsigned>(blocks_), kThreads}, many_);
     many_.earlier_blocks += blocks_;
     many_.tensors = 0;
     blocks_ = 0;

@@ -157,8 +157,8 @@ struct MultinomialLoop {
     if (out.numel() == 0) return;
     const Scratch values(static_cast<size_t>(rows * n) * 8);
     if (replacement) {
-      running_sums<<<static_cast<unsigned>(rows), kThreads, 0, current_stream()>>>(weight, values.as<double>(), n);
-      RUSH_CUDA_LAUNCHED("multinomial");
+      launch_kernel("multinomial", running_sums<T>, {static_cast<unsigned>(rows), kThreads}, weight,
+                    values.as<double>(), n);
       for_each_index("multinomial", out.numel(),
                      LookUp{values.as<double>(), n, samples, reserved, out.data_ptr<int64_t>()});
       return;

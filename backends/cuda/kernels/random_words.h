@@ -104,9 +104,8 @@ void launch_draw(const char* op, const Tensor& out, const PhiloxState& reserved,
   const int64_t n = out.numel();
   if (n == 0) return;
   T* data = out.data_ptr<T>();
-  draw_kernel<<<static_cast<unsigned>((n + kWork - 1) / kWork), kThreads, 0, current_stream()>>>(
-      data, n, drawer, reserved, can_store<Drawer::kElements>(data));
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, draw_kernel<T, Drawer>, {static_cast<unsigned>((n + kWork - 1) / kWork), kThreads}, data, n, drawer,
+                reserved, can_store<Drawer::kElements>(data));
 }
 
 // out[i] = f(element i's k words)

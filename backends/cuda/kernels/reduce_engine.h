@@ -8,7 +8,6 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce_shape.h"
 #include "backends/cuda/memory/scratch.h"
-#include "backends/cuda/stream/current_stream.h"
 
 namespace rush::cuda {
 
@@ -257,11 +256,9 @@ void launch(const char* op, const T* x, const F& f, const Sink& sink, const Redu
   l.cut(g, kernel.resident, kUnroll);
   const Scratch scratch(l.pieces > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.pieces) * sizeof(Acc) : 0);
   Acc* partials = l.pieces > 1 ? scratch.as<Acc>() : nullptr;
-  kernel.function<<<l.grid, l.block, 0, current_stream()>>>(x, f, sink, partials, l.piece, g);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, kernel.function, {l.grid, l.block}, x, f, sink, partials, l.piece, g);
   if (!partials) return;
-  finish_kernel<F, Sink><<<l.finish_grid, l.finish_block, 0, current_stream()>>>(partials, f, sink, l.pieces, g);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, finish_kernel<F, Sink>, {l.finish_grid, l.finish_block}, partials, f, sink, l.pieces, g);
 }
 
 }  // namespace reduce

@@ -125,9 +125,8 @@ void scan(const char* op, const T* x, const F& f, const Sink& sink, const AlongD
   const auto kernel = by_warps ? scan_by_warps<T, F, Sink> : scan_by_threads<T, F, Sink>;
   const int64_t per_block = by_warps ? kThreads / 32 : kThreads;
   const auto launch = [&](ScanPhase phase, int64_t tasks) {
-    kernel<<<static_cast<unsigned>((tasks + per_block - 1) / per_block), kThreads, 0, current_stream()>>>(call, tasks,
-                                                                                                          phase);
-    RUSH_CUDA_LAUNCHED(op);
+    launch_kernel(op, kernel, {static_cast<unsigned>((tasks + per_block - 1) / per_block), kThreads}, call, tasks,
+                  phase);
   };
   if (chunks > 1) {
     launch(ScanPhase::Totals, lines * chunks);

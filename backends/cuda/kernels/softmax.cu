@@ -113,20 +113,19 @@ struct SoftmaxLoop {
       const unsigned across = shape.inner >= 32 ? 32 : 8;
       const int64_t tiles = (shape.inner + across - 1) / across;
       const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer * tiles, 1 << 30));
-      softmax_columns<T><<<blocks, dim3(across, kThreads / across), 0, current_stream()>>>(out, x, shape, log);
+      launch_kernel(op, softmax_columns<T>, {blocks, dim3(across, kThreads / across)}, out, x, shape, log);
     } else if (rows_are_wide<T>(shape.size, x, out) && shape.size <= PackedRow<T, true>::Access::kLongest) {
       const RowLaunch l(shape.outer, shape.size, PackedRow<T, true>::Access::kHeld);
-      softmax_rows<T, true>
-          <<<l.grid, l.block, 0, current_stream()>>>(out, x, shape.outer, static_cast<int>(shape.size), log);
+      launch_kernel(op, softmax_rows<T, true>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
+                    log);
     } else if (shape.size <= PackedRow<T, false>::Access::kLongest) {
       const RowLaunch l(shape.outer, shape.size, PackedRow<T, false>::Access::kHeld);
-      softmax_rows<T, false>
-          <<<l.grid, l.block, 0, current_stream()>>>(out, x, shape.outer, static_cast<int>(shape.size), log);
+      launch_kernel(op, softmax_rows<T, false>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
+                    log);
     } else {
       const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer, 1 << 30));
-      softmax_long_rows<<<blocks, 1024, 0, current_stream()>>>(out, x, shape.outer, shape.size, log);
+      launch_kernel(op, softmax_long_rows<T>, {blocks, 1024}, out, x, shape.outer, shape.size, log);
     }
-    RUSH_CUDA_LAUNCHED(op);
   }
 };
 

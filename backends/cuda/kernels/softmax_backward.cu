@@ -67,14 +67,15 @@ struct SoftmaxBackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad, const Tensor& output, const AlongDim& shape, bool log) {
     if (output.numel() == 0) return;
+    const char* op = log ? "log_softmax_backward" : "softmax_backward";
     const T *g = grad.data_ptr<T>(), *o = output.data_ptr<T>();
     T* out = grad_input.data_ptr<T>();
     if (shape.inner == 1 && rows_are_wide<T>(shape.size, g, o, out) && shape.size <= RowAccess<T, true>::kLongest) {
       const RowLaunch l(shape.outer, shape.size, RowAccess<T, true>::kHeld);
-      backward_rows<T, true><<<l.grid, l.block, 0, current_stream()>>>(out, g, o, shape.outer, shape.size, log);
+      launch_kernel(op, backward_rows<T, true>, {l.grid, l.block}, out, g, o, shape.outer, shape.size, log);
     } else if (shape.inner == 1 && shape.size <= RowAccess<T, false>::kLongest) {
       const RowLaunch l(shape.outer, shape.size, RowAccess<T, false>::kHeld);
-      backward_rows<T, false><<<l.grid, l.block, 0, current_stream()>>>(out, g, o, shape.outer, shape.size, log);
+      launch_kernel(op, backward_rows<T, false>, {l.grid, l.block}, out, g, o, shape.outer, shape.size, log);
     } else {
       const unsigned across = shape.inner >= 32  ? 32
                               : shape.inner == 1 ? 1
@@ -82,9 +83,8 @@ struct SoftmaxBackwardLoop {
                      threads = shape.inner == 1 ? 1024 : 256;
       const int64_t tiles = (shape.inner + across - 1) / across;
       const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer * tiles, 1 << 30));
-      backward_lines<<<blocks, dim3(across, threads / across), 0, current_stream()>>>(out, g, o, shape, log);
+      launch_kernel(op, backward_lines<T>, {blocks, dim3(across, threads / across)}, out, g, o, shape, log);
     }
-    RUSH_CUDA_LAUNCHED(log ? "log_softmax_backward" : "softmax_backward");
   }
 };
 

@@ -142,8 +142,7 @@ void launch_transpose(TransposedPlanes& planes, int64_t count, const char* op) {
   planes.tiles = Divider(static_cast<uint32_t>(across * down));
   planes.across_tiles = Divider(static_cast<uint32_t>(across));
   const auto blocks = static_cast<unsigned>(transpose_blocks(planes, count, kSide));
-  transpose_kernel<T, kWords><<<blocks, kThreads, 0, current_stream()>>>(planes);
-  RUSH_CUDA_LAUNCHED(op);
+  launch_kernel(op, transpose_kernel<T, kWords>, {blocks, kThreads}, planes);
 }
 
 // Copies operand 1 of the loop to operand 0 in this way; false, and nothing done, where it is not such a loop.

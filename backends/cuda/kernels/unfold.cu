@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/check.h"
-#include "backends/cuda/stream/current_stream.h"
+#include "backends/cuda/launch_kernel.h"
 
 namespace rush::cuda {
 
@@ -98,18 +97,16 @@ template <class T>
 void unfold_as(const Tensor& rows, const Tensor& image, const WindowLayout& layout) {
   const int64_t total = rows.numel();
   if (total == 0) return;
-  unfold_kernel<<<blocks_for(total), kThreads, 0, current_stream()>>>(
-      static_cast<T*>(rows.data_ptr()), static_cast<const T*>(image.data_ptr()), Windows(layout), total);
-  RUSH_CUDA_LAUNCHED("convolution");
+  launch_kernel("convolution", unfold_kernel<T>, {blocks_for(total), kThreads}, static_cast<T*>(rows.data_ptr()),
+                static_cast<const T*>(image.data_ptr()), Windows(layout), total);
 }
 
 template <class T>
 void fold_as(const Tensor& image, const Tensor& rows, const WindowLayout& layout) {
   const int64_t total = image.numel();
   if (total == 0) return;
-  fold_kernel<<<blocks_for(total), kThreads, 0, current_stream()>>>(
-      static_cast<T*>(image.data_ptr()), static_cast<const T*>(rows.data_ptr()), Windows(layout), total);
-  RUSH_CUDA_LAUNCHED("convolution");
+  launch_kernel("convolution", fold_kernel<T>, {blocks_for(total), kThreads}, static_cast<T*>(image.data_ptr()),
+                static_cast<const T*>(rows.data_ptr()), Windows(layout), total);
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+#include "backends/cuda/launch_kernel.h"
+
+#include <cstdint>
+
+#include "backends/cuda/check.h"
+#include "backends/cuda/driver.h"
+#include "backends/cuda/outside_capture.h"
+#include "backends/cuda/thread_state.h"
+#include "core/str.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// A kernel as the compiler knows it, and as the driver does on one device.
+struct KnownKernel {
+  const void* kernel;
+  CUfunction function;
+  int device;
+};
+constexpr int kKnownBits = 8;
+thread_local constinit KnownKernel known_kernels[1 << kKnownBits] = {};
+
+[[noreturn]] RUSH_COLD void refuse(cudaError_t status, const char* op, const LaunchShape& shape) {
+  const auto text = [](const dim3& d) { return str(d.x, " x ", d.y, " x ", d.z); };
+  throw_launch_error(status, str(op, " (grid ", text(shape.grid), ", block ", text(shape.block), ", ", shape.shared,
+                                 " bytes of shared memory)")
+                                 .c_str());
+}
+
+RUSH_COLD void look_up(KnownKernel& known, const void* kernel, const char* op, const LaunchShape& shape) {
+  known.kernel = nullptr;
+  // The kernel may have to be loaded. That its device's context becomes this thread's is needed by the driver, too.
+  const OutsideCapture outside;
+  const cudaError_t status = cudaGetFuncBySymbol(&known.function, kernel);
+  if (status != cudaSuccess) refuse(status, op, shape);
+  known.device = thread_state.device;
+  known.kernel = kernel;
+}
+
+}  // namespace
+
+void detail::launch_kernel(const char* op, const void* kernel, const LaunchShape& shape, cudaStream_t stream,
+                           void** arguments) {
+  static const auto launch = driver().launch_kernel_ex;
+  // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+  const uint64_t hash = reinterpret_cast<uintptr_t>(kernel) * uint64_t{0x9E3779B97F4A7C15};
+  KnownKernel& known = known_kernels[hash >> (64 - kKnownBits)];
+  if (RUSH_UNLIKELY(known.kernel != kernel || known.device != thread_state.device)) look_up(known, kernel, op, shape);
+  CUlaunchConfig config{};
+  config.gridDimX = shape.grid.x;
+  config.gridDimY = shape.grid.y;
+  config.gridDimZ = shape.grid.z;
+  config.blockDimX = shape.block.x;
+  config.blockDimY = shape.block.y;
+  config.blockDimZ = shape.block.z;
+  config.sharedMemBytes = static_cast<unsigned>(shape.shared);
+  config.hStream = stream;
+  const CUresult status = launch(&config, known.function, arguments, nullptr);
+  // The runtime has the driver's numbers for what both can return.
+  if (RUSH_UNLIKELY(status != CUDA_SUCCESS)) refuse(static_cast<cudaError_t>(status), op, shape);
+}
+
+}  // namespace rush::cuda
