@@ -44,8 +44,8 @@ void detail::launch_kernel(const char* op, const void* kernel, const LaunchShape
                            void** arguments) {
   static const auto launch = driver().launch_kernel_ex;
   // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-  const uint64_t hash = reinterpret_cast<uintptr_t>(kernel) * uint64_t{0x9E3779B97F4A7C15};
-  KnownKernel& known = known_kernels[hash >> (64 - kKnownBits)];
+  const uint64_t key = reinterpret_cast<uintptr_t>(kernel) + static_cast<uint64_t>(thread_state.device);
+  KnownKernel& known = known_kernels[key * uint64_t{0x9E3779B97F4A7C15} >> (64 - kKnownBits)];
   if (RUSH_UNLIKELY(known.kernel != kernel || known.device != thread_state.device)) look_up(known, kernel, op, shape);
   CUlaunchConfig config{};
   config.gridDimX = shape.grid.x;
