@@ -28,20 +28,16 @@ const char* sticky_hint(cudaError_t status) {
   }
 }
 
-[[noreturn]] void fail(cudaError_t status, const std::string& what) {
-  // Takes the error out of the runtime, where the next launch would find it again.
+}  // namespace
+
+void throw_error(cudaError_t status, const char* call) {
+  // Takes the error out of the runtime, where CUB would find it after its next launch.
   cudaGetLastError();
-  const std::string message = str(what, " failed", in_operator(), ": ", cudaGetErrorName(status), " (",
+  const std::string message = str(call, " failed", in_operator(), ": ", cudaGetErrorName(status), " (",
                                   cudaGetErrorString(status), ")", sticky_hint(status));
   if (status == cudaErrorMemoryAllocation) throw OutOfMemoryError(message);
   throw CudaError(message);
 }
-
-}  // namespace
-
-void throw_error(cudaError_t status, const char* call) { fail(status, call); }
-
-void throw_launch_error(cudaError_t status, const char* op) { fail(status, str("the launch of ", op)); }
 
 void throw_error(CUresult status, const char* call) {
   const char* name = nullptr;

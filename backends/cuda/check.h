@@ -12,8 +12,6 @@ namespace rush::cuda {
 // OutOfMemoryError for a status that says so.
 [[noreturn]] RUSH_COLD void throw_error(cudaError_t status, const char* call);
 [[noreturn]] RUSH_COLD void throw_error(CUresult status, const char* call);
-// The same for the launch of an operator's kernel.
-[[noreturn]] RUSH_COLD void throw_launch_error(cudaError_t status, const char* op);
 
 // ", in aten::mul.Tensor" for the operator that this thread called last on a GPU; empty when there was none. For the
 // messages of other libraries' checks.

@@ -1,6 +1,7 @@
 #include "backends/cuda/launch_kernel.h"
 
 #include <cstdint>
+#include <string>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/driver.h"
@@ -23,9 +24,9 @@ thread_local constinit KnownKernel known_kernels[1 << kKnownBits] = {};
 
 [[noreturn]] RUSH_COLD void refuse(cudaError_t status, const char* op, const LaunchShape& shape) {
   const auto text = [](const dim3& d) { return str(d.x, " x ", d.y, " x ", d.z); };
-  throw_launch_error(status, str(op, " (grid ", text(shape.grid), ", block ", text(shape.block), ", ", shape.shared,
-                                 " bytes of shared memory)")
-                                 .c_str());
+  const std::string call = str("the launch of ", op, " (grid ", text(shape.grid), ", block ", text(shape.block), ", ",
+                               shape.shared, " bytes of shared memory)");
+  throw_error(status, call.c_str());
 }
 
 RUSH_COLD void look_up(KnownKernel& known, const void* kernel, const char* op, const LaunchShape& shape) {
