@@ -193,16 +193,29 @@ class Timer {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-// The best of a few runs, in milliseconds; negative when the candidate cannot run.
+// Milliseconds of a run; negative when the candidate cannot run. Short runs are timed as many in a row behind one that
+// is not: a single one would be as long as the host takes to launch its kernels.
 float time_candidate(fe::graph::Graph& graph, int64_t index, Pointers& pointers, const Dnn& dnn, Timer& timer) {
-  constexpr int kRuns = 4;  // the first warms up
+  constexpr float kShort = 0.25f;  // milliseconds of a batch
+  constexpr int kBatches = 3, kMostRuns = 10;
   const Scratch workspace(static_cast<size_t>(graph.get_workspace_size_plan_at_index(index)));
-  float best = -1;
-  for (int run = 0; run < kRuns; ++run) {
+  const auto run = [&] {
+    return graph.execute_plan_at_index(dnn.handle(), pointers, workspace.data(), index).is_good();
+  };
+  // The first loads kernels, the second tells how many runs a batch needs.
+  if (!run()) return -1;
+  timer.start();
+  if (!run()) return -1;
+  const float once = timer.stop();
+  const int runs = once < kShort ? std::min(kMostRuns, static_cast<int>(kShort / std::max(once, 1e-3f)) + 1) : 1;
+  float best = once;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    if (runs > 1 && !run()) return -1;
     timer.start();
-    if (graph.execute_plan_at_index(dnn.handle(), pointers, workspace.data(), index).is_bad()) return -1;
-    const float time = timer.stop();
-    if (run > 0 && (best < 0 || time < best)) best = time;
+    for (int i = 0; i < runs; ++i) {
+      if (!run()) return -1;
+    }
+    best = std::min(best, timer.stop() / static_cast<float>(runs));
   }
   return best;
 }
