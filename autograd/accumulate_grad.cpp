@@ -45,6 +45,8 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
   }
   const std::lock_guard lock(mutex_);
   Tensor& total = variable.mutable_grad();
+  check_gradient(grad, variable, "backward: a gradient that was computed");
+  if (total.defined()) check_gradient(total, variable, "backward: the gradient that there is, and would be added to,");
   if (!total.defined()) {
     const bool own = !GradMode::is_enabled() && is_own(grad);
     total = own ? grad.detach() : copy_for(variable, GradMode::is_enabled() ? grad : grad.detach());
@@ -56,11 +58,22 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
   return {};
 }
 
+namespace {
+
+// Whether the leaf is what it was when the accumulator was made: set_data may have changed it.
+bool is_current(const Node& accumulator, const Tensor& leaf) {
+  const GradMetadata& made_for = accumulator.output_metadata(0);
+  return leaf.sizes() == IntArrayRef(made_for.sizes) && leaf.scalar_type() == made_for.dtype &&
+         leaf.device() == made_for.device;
+}
+
+}  // namespace
+
 intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
   AutogradMeta& meta = need_meta(leaf);
   const std::lock_guard lock(meta.accumulator_mutex);
   // One that is about to be deleted has no owner left and cannot be brought back.
-  if (meta.accumulator) {
+  if (meta.accumulator && is_current(*meta.accumulator, leaf)) {
     if (auto alive = intrusive_ptr<Node>::try_share(meta.accumulator)) return alive;
   }
   auto accumulator = make_intrusive<AccumulateGrad>(leaf);

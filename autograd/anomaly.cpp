@@ -76,7 +76,7 @@ Tensors apply_watched(Node& node, const Tensors& grads) {
     results = node.apply(grads);
   } catch (Error& error) {
     // Keeps its type: only the text that all errors have is replaced.
-    if (node.forward_call()) error = Error(str(error.what(), origin_of(node)));
+    if (node.forward_call()) error = Error(str(error.msg(), origin_of(node)));
     throw;
   }
   if (AnomalyMode::should_check_nan()) check_nan(node, results);

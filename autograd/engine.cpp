@@ -16,6 +16,8 @@
 #include "core/ops/reduce.h"
 #include "core/ops/unary.h"
 #include "core/ops/view.h"
+#include "core/out_of_memory.h"
+#include "core/warning.h"
 
 namespace rush {
 
@@ -42,7 +44,11 @@ Tensor fit_to_output(Tensor grad, const GradMetadata& expected, const Node& node
     grad = grad.to(expected.dtype);
   }
   // A 0-dimensional CPU tensor takes part in computations on a GPU, and its gradient is made there.
-  if (RUSH_UNLIKELY(!(grad.device() == expected.device)) && grad.dim() == 0) grad = grad.to(expected.device);
+  if (RUSH_UNLIKELY(!(grad.device() == expected.device))) {
+    RUSH_CHECK_VALUE(grad.dim() == 0, "backward: ", node.name(), " expects a gradient on ", expected.device,
+                     ", got one on ", grad.device());
+    grad = grad.to(expected.device);
+  }
   return grad;
 }
 
@@ -207,7 +213,8 @@ std::vector<Edge> root_edges(TensorList outputs, const char* op) {
   std::vector<Edge> roots;
   for (const Tensor& output : outputs) {
     RUSH_CHECK(output.defined() && output.requires_grad(), op,
-               ": a tensor does not require a gradient and has no grad_fn");
+               ": a tensor does not require a gradient and has no grad_fn: nothing that it was computed from requires "
+               "one, or it was computed under NoGradGuard or from a detach()");
     roots.push_back(gradient_edge(output));
   }
   return roots;
@@ -226,7 +233,7 @@ Tensors root_gradients(TensorList outputs, TensorList given, const char* op) {
       continue;
     }
     RUSH_CHECK(output.numel() == 1, op, ": a gradient is needed for an output of shape ", output.sizes(),
-               "; only one element has an implicit gradient of 1");
+               "; only one element has an implicit gradient of 1: reduce it with sum() or mean(), or pass a gradient");
     RUSH_CHECK(!output.is_complex(), op, ": a complex output has no implicit gradient");
     gradients.push_back(ones_like(output));
   }
@@ -237,13 +244,22 @@ Tensors root_gradients(TensorList outputs, TensorList given, const char* op) {
 
 void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               TensorList inputs) {
-  std::vector<Edge> ends;
-  for (const Tensor& input : inputs) {
-    RUSH_CHECK(input.requires_grad() && input.is_leaf(), "backward: `inputs` must be leaves that require a gradient");
-    ends.push_back(gradient_edge(input));
+  if (create_graph) {
+    RUSH_WARN_ONCE(
+        "backward: with create_graph a gradient keeps the graph that leads to its parameter, and the parameter the "
+        "gradient, so that neither is freed: use autograd::grad, or reset the gradients after use");
   }
-  run_backward(root_edges(tensors, "backward"), root_gradients(tensors, grad_tensors, "backward"), ends,
-               {retain_graph.value_or(create_graph), create_graph, true});
+  try {
+    std::vector<Edge> ends;
+    for (const Tensor& input : inputs) {
+      RUSH_CHECK(input.requires_grad() && input.is_leaf(), "backward: `inputs` must be leaves that require a gradient");
+      ends.push_back(gradient_edge(input));
+    }
+    run_backward(root_edges(tensors, "backward"), root_gradients(tensors, grad_tensors, "backward"), ends,
+                 {retain_graph.value_or(create_graph), create_graph, true});
+  } catch (const std::bad_alloc&) {  // translate_bad_alloc would be two frames more on the way to a node
+    throw_out_of_memory("backward");
+  }
 }
 
 Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std::optional<bool> retain_graph,
@@ -254,8 +270,13 @@ Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std
     RUSH_CHECK(input.requires_grad(), "grad: an input does not require a gradient");
     ends.push_back(gradient_edge(input));
   }
-  Tensors result = run_backward(root_edges(outputs, "grad"), root_gradients(outputs, grad_outputs, "grad"), ends,
-                                {retain_graph.value_or(create_graph), create_graph, false});
+  Tensors result;
+  try {
+    result = run_backward(root_edges(outputs, "grad"), root_gradients(outputs, grad_outputs, "grad"), ends,
+                          {retain_graph.value_or(create_graph), create_graph, false});
+  } catch (const std::bad_alloc&) {
+    throw_out_of_memory("grad");
+  }
   for (size_t i = 0; i < result.size(); ++i) {
     RUSH_CHECK(allow_unused || result[i].defined(), "grad: input ", i,
                " was not used in the computation; pass allow_unused=true to get an undefined gradient");

@@ -38,6 +38,10 @@ void add_argument(Node& node, std::vector<bool>& is_tensor, const Tensor& argume
   node.add_next_edge(argument.defined() ? gradient_edge(argument) : Edge());
 }
 
+void drop_undefined_tail(Tensors& grads, size_t count) {
+  while (grads.size() > count && !grads.back().defined()) grads.pop_back();
+}
+
 void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node) {
   for (Tensor& output : outputs) {
     const bool skip = std::any_of(non_differentiable.begin(), non_differentiable.end(),

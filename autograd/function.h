@@ -75,6 +75,11 @@ struct CustomAutocast {
   std::optional<ScalarType> cast_inputs;
 };
 
+namespace detail {
+// Drops undefined gradients behind the first `count`.
+void drop_undefined_tail(Tensors& grads, size_t count);
+}  // namespace detail
+
 template <class F>
 struct FunctionNode final : Node {
   AutogradContext ctx;
@@ -93,6 +98,7 @@ struct FunctionNode final : Node {
       }
     }
     Tensors results = backward(given);
+    detail::drop_undefined_tail(results, is_tensor.size());
     RUSH_CHECK(results.size() == is_tensor.size(), name(), ": backward returned ", results.size(),
                " gradients for the ", is_tensor.size(), " arguments of forward");
     Tensors of_tensors;
@@ -160,7 +166,8 @@ Tensor FunctionNode<F>::zeros_of(const GradMetadata& output) {
 // Tensor y = Square::apply(x);
 //
 // `forward` runs without recording and returns a Tensor or Tensors; `backward` returns a gradient for each argument of
-// `forward` (undefined for those that are not tensors) and may itself be differentiated.
+// `forward` (undefined for those that are not tensors; more undefined ones may follow) and may itself be
+// differentiated.
 template <class T>
 class Function {
  public:

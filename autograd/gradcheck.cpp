@@ -41,10 +41,13 @@ Tensors differentiable(const Tensors& outputs) {
   return kept;
 }
 
+// Recorded, as the function may itself ask for gradients.
 Tensors values(const TensorFunction& fn, const Tensors& inputs) {
-  const NoGradGuard no_grad;
+  const EnableGradGuard recording;
   Tensors copies;
-  for (const Tensor& output : differentiable(fn(inputs))) copies.push_back(output.clone(MemoryFormat::Contiguous));
+  for (const Tensor& output : differentiable(fn(inputs))) {
+    copies.push_back(output.detach().clone(MemoryFormat::Contiguous));
+  }
   return copies;
 }
 
@@ -237,8 +240,6 @@ bool gradgradcheck(const TensorFunction& fn, const Tensors& inputs, const Gradch
   }
   const size_t given = inputs.size();
   const TensorFunction gradients = [&, given](const Tensors& all) {
-    // Finite differences call this without recording; the first derivative needs the graph all the same.
-    const EnableGradGuard recording;
     const Tensors own(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(given));
     Tensors outputs, grad_outputs, wanted;
     const Tensors results = differentiable(fn(own));

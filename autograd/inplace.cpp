@@ -3,6 +3,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/saved_tensors_hooks.h"
+#include "core/dispatch/schema.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/view.h"
@@ -88,8 +89,9 @@ struct CopySlices final : Node {
 
 }  // namespace
 
-void check_inplace(const Tensor& tensor, std::string_view op) {
+void check_inplace(const Tensor& tensor, std::string_view name) {
   if (!GradMode::is_enabled()) return;
+  const std::string_view op = short_name(name);
   RUSH_CHECK(tensor.defined(), op, ": expected a tensor to write in place, got an undefined one");
   const TensorImpl* impl = tensor.impl();
   RUSH_CHECK(impl->view_origin() != ViewOrigin::NoGrad, op,
@@ -99,7 +101,7 @@ void check_inplace(const Tensor& tensor, std::string_view op) {
                ": the output of an operator that returns several views is written in place; clone it first");
     const Tensor base(impl->view_base());
     RUSH_CHECK(!(tensor.requires_grad() && base.is_leaf()), op,
-               ": a view of a leaf that requires a gradient is written in place");
+               ": a view of a leaf that requires a gradient is written in place; use NoGradGuard to update it");
   } else {
     RUSH_CHECK(!(tensor.requires_grad() && tensor.is_leaf()), op,
                ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");

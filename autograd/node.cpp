@@ -41,19 +41,17 @@ uint32_t Node::add_output(const Tensor& output) {
 // Deleting a node drops its edges and saved tensors, which may be the last owners of further nodes. Those wait in a
 // list until the first deletion is done, so the stack does not grow with the graph.
 void Node::destroy() {
-  static thread_local std::vector<Node*>* waiting = nullptr;
-  if (waiting) {
-    waiting->push_back(this);
-    return;
-  }
-  std::vector<Node*> list{this};
-  waiting = &list;
-  while (!list.empty()) {
-    Node* node = list.back();
-    list.pop_back();
+  static thread_local constinit Node* waiting = nullptr;
+  static thread_local constinit bool deleting = false;
+  next_destroyed_ = waiting;
+  waiting = this;
+  if (deleting) return;
+  deleting = true;
+  while (Node* node = waiting) {
+    waiting = node->next_destroyed_;
     delete node;
   }
-  waiting = nullptr;
+  deleting = false;
 }
 
 AutogradMeta& need_meta(const Tensor& tensor) {

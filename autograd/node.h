@@ -96,12 +96,16 @@ class Node : public IntrusiveTarget {
   const std::shared_ptr<const ForwardCall>& forward_call() const { return forward_call_; }
   void set_forward_call(std::shared_ptr<const ForwardCall> call) { forward_call_ = std::move(call); }
 
+  // Deletes it, and what only it refers to, without recursion and without memory: destructors call it.
   void destroy() override;
 
  private:
   static uint64_t next_sequence_nr();
 
-  uint64_t sequence_nr_;
+  union {
+    uint64_t sequence_nr_;
+    Node* next_destroyed_;  // once nobody refers to it: the next one that waits to be deleted
+  };
   SmallList<Edge, 2> next_edges_;
   SmallList<GradMetadata, 1> outputs_;
   Stream stream_;

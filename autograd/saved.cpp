@@ -1,5 +1,6 @@
 #include "autograd/saved.h"
 
+#include "autograd/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/saved_tensors_hooks.h"
 
@@ -60,9 +61,11 @@ Tensor Saved::get() const {
   const Edge made_by = node_ ? Edge{intrusive_ptr<Node>::share(node_), slot_} : packed_ ? packed_->edge : Edge();
   if (packed_) return made_by.valid() ? with_history(packed_->unpack(), made_by) : packed_->unpack();
   const auto now = static_cast<uint32_t>(tensor_._version());
-  RUSH_CHECK(now == version_, "backward: a tensor of sizes ", tensor_.sizes(), " that ",
-             current_node ? current_node->name() : "the gradient", " needs was modified in place: it is at version ",
-             now, ", expected version ", version_);
+  RUSH_CHECK(
+      now == version_, "backward: a tensor of sizes ", tensor_.sizes(), " that ",
+      current_node ? current_node->name() : "the gradient", " needs was modified in place: it is at version ", now,
+      ", expected version ", version_,
+      autograd::AnomalyMode::is_enabled() ? "" : "; with DetectAnomalyGuard the error names the call that saved it");
   return made_by.valid() ? with_history(tensor_, made_by) : tensor_;
 }
 

@@ -6,6 +6,7 @@
 #include "autograd/meta.h"
 #include "core/ops/binary.h"
 #include "core/ops/copy.h"
+#include "core/warning.h"
 
 namespace rush {
 
@@ -48,7 +49,13 @@ int64_t Tensor::output_nr() const {
 const Tensor& Tensor::grad() const {
   static const Tensor undefined;
   const AutogradMeta* meta = get_meta(*this);
-  return !meta ? undefined : meta->retained ? *meta->retained : meta->grad;
+  const Tensor& grad = !meta ? undefined : meta->retained ? *meta->retained : meta->grad;
+  if (RUSH_UNLIKELY(!grad.defined() && meta && !meta->retained && !is_leaf())) {
+    RUSH_WARN_ONCE_PER_CALLER(
+        "grad: this tensor is no leaf, so that backward() does not keep its gradient; call retain_grad() on it before "
+        "backward(), or ask the leaf that was meant");
+  }
+  return grad;
 }
 
 Tensor& Tensor::mutable_grad() const {
@@ -106,6 +113,15 @@ void Tensor::retain_grad() const {
 bool Tensor::retains_grad() const {
   const AutogradMeta* meta = get_meta(*this);
   return meta && meta->retained;
+}
+
+void detail::HookedGradient::check(const Tensor& grad) const {
+  RUSH_CHECK_VALUE(grad.sizes() == IntArrayRef(sizes_), "register_hook: a hook made a gradient of shape ", grad.sizes(),
+                   " of one of shape ", sizes_, "; it must keep the shape");
+  RUSH_CHECK_TYPE(grad.scalar_type() == dtype_, "register_hook: a hook made a gradient of ", grad.scalar_type(),
+                  " of one of ", dtype_, "; it must keep the dtype");
+  RUSH_CHECK_VALUE(grad.device() == device_, "register_hook: a hook made a gradient on ", grad.device(), " of one on ",
+                   device_, "; it must keep the device");
 }
 
 unsigned detail::add_tensor_hook(const Tensor& tensor, std::unique_ptr<NodeHook> hook) {

@@ -34,7 +34,6 @@ function(rush_header_library target)
 endfunction()
 
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 if(RUSH_EIGEN_DIR)
   if(NOT EXISTS "${RUSH_EIGEN_DIR}/Eigen/Dense")

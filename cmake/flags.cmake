@@ -42,7 +42,7 @@ function(rush_optimize_lightly target)
 endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
-  target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize
+  target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize -fopenmp-simd
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
 endfunction()
 

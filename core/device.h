@@ -27,6 +27,7 @@ struct Device {
   // Parses "cpu", "cuda", "cuda:1", "meta"; throws ValueError on anything else.
   Device(std::string_view text);
   Device(const char* text) : Device(std::string_view(text)) {}
+  Device(std::nullptr_t) = delete;  // so that the literal 0 is no text: x.to(0) does not compile
 
   bool is_cpu() const { return type == DeviceType::CPU; }
   bool is_cuda() const { return type == DeviceType::CUDA; }

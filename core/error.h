@@ -1,25 +1,52 @@
 // The exceptions that Rushlight throws and the checks that throw them. Every message is one line.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/macros.h"
 #include "core/str.h"
 
 namespace rush {
 
+// Note [What an error says]
+// `what()` is one line of three parts: the message, which names the operator, what it got and what it expected; what
+// the thread was in the middle of, "[in Net.encoder.fc1]", which ErrorContext knows; and the functions outside the
+// library that led to the call, innermost first, "[called from train_step (program+0x1f2a) < main (program+0x2b31)]".
+// The last is put into words when it is read; an exception that nobody prints costs the walk over its return addresses.
+// No part has control characters, whatever a file or a caller passed in, and all together fit on a screen.
+
 /// The base of every exception of this library. Mirrors c10::Error, Python's RuntimeError.
 class Error : public std::runtime_error {
  public:
-  /// Line breaks in `message` become spaces: a log stays one line per failure whatever text a caller passed in.
   explicit Error(std::string message);
 
-  // libtorch's names for the message, which here never comes with a backtrace.
-  std::string msg() const { return what(); }
-  const char* what_without_backtrace() const noexcept { return what(); }
+  /// Message, context and calling functions, on one line: see Note [What an error says].
+  const char* what() const noexcept override;
+  /// The message alone.
+  std::string msg() const { return std::runtime_error::what(); }
+  /// Message and context.
+  const char* what_without_backtrace() const noexcept;
+  /// What was being done, innermost first: "in Net.encoder.fc1".
+  const std::vector<std::string>& context() const noexcept;
+  /// The functions outside the library that led here, innermost first: "train_step (program+0x1f2a) < main
+  /// (program+0x2b31)". Empty where set_error_stacks(false) was called, and in programs without symbols.
+  std::string backtrace() const;
+  /// Appends to the context, once: what it has already stays as it is.
+  void add_context(std::string what);
+
+ private:
+  struct Details;
+  std::shared_ptr<Details> details_;  // null where memory ran out
 };
+
+/// Whether errors and warnings tell the functions that led to them. On at first, unless the environment variable
+/// RUSH_SHOW_STACK is 0.
+void set_error_stacks(bool on);
+bool error_stacks();
 
 /// An argument has the right type and a wrong value. Mirrors c10::ValueError, Python's ValueError.
 class ValueError : public Error {

@@ -160,8 +160,12 @@ inline uint16_t f16c_half_from_float(float value) {
 }
 
 inline float f16c_float_from_half(uint16_t bits) {
+#ifdef __clang__  // whose version 22 has no built-in for this; GCC 11 has no _Float16
+  return static_cast<float>(__builtin_bit_cast(_Float16, bits));
+#else
   using Short8 __attribute__((vector_size(16))) = short;
   return __builtin_ia32_vcvtph2ps(Short8{static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0})[0];
+#endif
 }
 #endif
 

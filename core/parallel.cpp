@@ -1,48 +1,89 @@
 #include "core/parallel.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/dispatch/key.h"
 #include "core/error.h"
+#include "core/processors.h"
+#include "core/thread_pool.h"
 
 namespace rush {
 
 namespace {
+
 std::atomic<int> requested_threads{0};
 thread_local constinit bool serial_loops = false;
 
-// Calls body(number, team) in each thread of a team, of which OpenMP may make fewer than it is asked for.
-// ThreadSanitizer does not see how OpenMP's threads wait for each other; threads of our own it does.
-#ifdef __SANITIZE_THREAD__
-template <class Body>
-void run_team(int threads, const Body& body) {
-  std::vector<std::thread> team;
-  for (int number = 1; number < threads; ++number) {
-    team.emplace_back([&, number] {
-      const SerialLoopsGuard nested;
-      body(number, threads);
-    });
+// OMP_NUM_THREADS counts here as for PyTorch, whose users limit programs by it.
+int default_threads() {
+  int threads = 0;
+  if (const char* text = std::getenv("OMP_NUM_THREADS")) std::from_chars(text, text + std::strlen(text), threads);
+  return threads >= 1 ? threads : available_processors();
+}
+
+// A loop that several threads run, see Note [The thread pool].
+class Loop {
+ public:
+  Loop(int64_t begin, int64_t steps, int members, int pieces, detail::RangeFn fn, void* context)
+      : begin_(begin), steps_(steps), members_(members), pieces_(pieces), fn_(fn), context_(context) {
+    for (int member = 0; member < members; ++member) shares_[member].next.store(0, std::memory_order_relaxed);
   }
-  {
+
+  // A member's own share first, then what is left of the others'.
+  void work(int member) noexcept {
     const SerialLoopsGuard nested;
-    body(0, threads);
+    const DispatchStateGuard guard;
+    dispatch_state = state_;
+    for (int i = 0; i < members_; ++i) {
+      const int share = (member + i) % members_;
+      std::atomic<int>& next = shares_[share].next;
+      while (next.load(std::memory_order_relaxed) < pieces_) {
+        const int piece = next.fetch_add(1, std::memory_order_relaxed);
+        if (piece < pieces_) run_piece(int64_t{share} * pieces_ + piece);
+      }
+    }
   }
-  for (std::thread& each : team) each.join();
-}
-#else
-template <class Body>
-void run_team(int threads, const Body& body) {
-#pragma omp parallel num_threads(threads)
-  body(omp_get_thread_num(), omp_get_num_threads());
-}
-#endif
+
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  static constexpr int kMostMembers = 256;
+
+ private:
+  struct alignas(64) Share {  // a cache line each: most members write to their own alone
+    std::atomic<int> next;    // the first piece that nobody has taken
+  };
+
+  // The pieces differ by at most one step.
+  void run_piece(int64_t number) {
+    const int64_t count = int64_t{members_} * pieces_, size = steps_ / count, longer = steps_ % count;
+    const int64_t from = begin_ + number * size + std::min(number, longer);
+    const int64_t to = from + size + (number < longer);
+    if (from == to || failed_.load(std::memory_order_relaxed)) return;
+    try {
+      fn_(context_, from, to);
+    } catch (...) {
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+    }
+  }
+
+  const int64_t begin_, steps_;
+  const int members_, pieces_;
+  const detail::RangeFn fn_;
+  void* const context_;
+  const DispatchState state_ = dispatch_state;  // pieces record and dispatch as their caller does
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;
+  Share shares_[kMostMembers];
+};
+
 }  // namespace
 
 SerialLoopsGuard::SerialLoopsGuard() : before_(std::exchange(serial_loops, true)) {}
@@ -51,38 +92,28 @@ SerialLoopsGuard::~SerialLoopsGuard() { serial_loops = before_; }
 void set_num_threads(int threads) {
   RUSH_CHECK_VALUE(threads >= 1, "set_num_threads: expected at least 1, got ", threads);
   requested_threads.store(threads);
-  omp_set_num_threads(threads);
 }
 
 int get_num_threads() {
   const int threads = requested_threads.load(std::memory_order_relaxed);
-  return threads ? threads : omp_get_max_threads();
+  if (RUSH_LIKELY(threads)) return threads;
+  static const int by_default = default_threads();
+  return by_default;
 }
 
-bool in_parallel_region() { return serial_loops || omp_in_parallel(); }
+bool in_parallel_region() { return serial_loops; }
 
 void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
+  constexpr int kPieces = 4;  // of a share: the more, the less is waited for, and the more calls
   const int64_t steps = end - begin;
-  const int64_t wanted = grain > 0 ? (steps + grain - 1) / grain : steps;
-  const int threads = static_cast<int>(std::min<int64_t>(get_num_threads(), wanted));
-  if (threads <= 1 || in_parallel_region()) return fn(context, begin, end);
-  std::exception_ptr failure;
-  std::atomic_flag failed = ATOMIC_FLAG_INIT;
-  // The parts record and dispatch as their caller does.
-  const DispatchState state = dispatch_state;
-  run_team(threads, [&](int number, int team) {
-    const int64_t part = (steps + team - 1) / team;
-    const int64_t from = begin + number * part, to = std::min(from + part, end);
-    if (from >= to) return;
-    DispatchStateGuard guard;
-    dispatch_state = state;
-    try {
-      fn(context, from, to);
-    } catch (...) {
-      if (!failed.test_and_set()) failure = std::current_exception();
-    }
-  });
-  if (failure) std::rethrow_exception(failure);
+  const int64_t wanted = grain > 0 ? (steps - 1) / grain + 1 : steps;
+  const auto members = static_cast<int>(std::min<int64_t>({get_num_threads(), wanted, Loop::kMostMembers}));
+  if (members <= 1 || serial_loops) return fn(context, begin, end);
+  const auto pieces = static_cast<int>(std::clamp<int64_t>(wanted / members, 1, kPieces));
+  Loop loop(begin, steps, members, pieces, fn, context);
+  ThreadPool::instance().run(
+      members, [](void* work, int member) { static_cast<Loop*>(work)->work(member); }, &loop);
+  loop.rethrow();
 }
 
 }  // namespace rush

@@ -28,8 +28,10 @@ using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
 void parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context);
 }  // namespace detail
 
-// Calls body(from, to) over parts of [begin, end), in parallel when there are more than `grain` steps. The first
-// exception that a part throws reaches the caller.
+// Calls body(from, to) over parts of [begin, end), in parallel when there are more than `grain` steps: Note [The thread
+// pool]. Which parts, depends on the number of threads and on chance, so what a body makes of a step must not depend on
+// the part that it comes in. The first exception that a part throws reaches the caller; parts that have not begun by
+// then are left out.
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
   const detail::RangeFn part = [](void* context, int64_t from, int64_t to) {

@@ -16,7 +16,10 @@ class SmallList {
       first_[size_++] = std::move(value);
       return;
     }
-    if (size_ == N) all_.assign(std::make_move_iterator(first_.begin()), std::make_move_iterator(first_.end()));
+    if (size_ == N) {
+      all_.reserve(2 * N + 1);  // what may fail comes before the first element is moved
+      all_.assign(std::make_move_iterator(first_.begin()), std::make_move_iterator(first_.end()));
+    }
     all_.push_back(std::move(value));
     ++size_;
   }

@@ -1,9 +1,11 @@
 // Tensor: a handle on a TensorImpl. Copies share it; methods are operators, declared with their family in core/ops.
 #pragma once
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "core/array_ref.h"
@@ -33,6 +35,9 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(const DimVector& values) : values_(values), given_(true) {}
   OptionalIntArrayRef(const std::initializer_list<int64_t>& values) : values_(values), given_(true) {}
   OptionalIntArrayRef(const int64_t& one) : values_(one), given_(true) {}
+  OptionalIntArrayRef(const std::optional<int64_t>& one) {
+    if (one) *this = OptionalIntArrayRef(*one);
+  }
 
   bool has_value() const { return given_; }
   explicit operator bool() const { return given_; }
@@ -43,6 +48,16 @@ class OptionalIntArrayRef {
   IntArrayRef values_;
   bool given_ = false;
 };
+
+// Note [Overloads that a literal chooses]
+// C++ converts an integer, a number and even text to bool in preference to a list of dimensions, and takes {0} for one
+// integer rather than a list: x.var(0) would be the biased variance, and x.tensor_split({2}) two halves. Where
+// overloads differ in such arguments, the one of a bool is a template that accepts nothing else, and braces have an
+// overload of their own, which the language prefers. Text is deduced, too: the literal 0 could be a pointer to it.
+template <class T>
+concept TruthValue = std::same_as<T, bool>;
+template <class T>
+concept Text = std::convertible_to<const T&, std::string_view>;
 
 namespace indexing {
 struct TensorIndex;
@@ -218,8 +233,9 @@ class Tensor {
 
 // As PyTorch prints tensors: values in aligned columns, then dtype and device where they are not the default.
 std::string to_string(const Tensor& tensor);
+// (Of a shift of a whole number, which could be a tensor, compilers would ask for ever whether it is a stream.)
 template <class Stream>
-requires requires(Stream& s) { s << std::string(); }
+requires std::is_class_v<Stream> && requires(Stream& s) { s << std::string(); }
 Stream& operator<<(Stream& stream, const Tensor& tensor) {
   stream << to_string(tensor);
   return stream;

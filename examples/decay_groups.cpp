@@ -16,4 +16,19 @@ std::vector<rush::optim::OptimizerParamGroup> decay_groups(const std::vector<rus
   return groups;
 }
 
+void set_decay_options(rush::optim::AdamW& optimizer, rush::optim::LambdaLR& schedule,
+                       const rush::optim::AdamWOptions& options, double factor) {
+  std::vector<rush::optim::OptimizerParamGroup>& groups = optimizer.param_groups();
+  std::vector<rush::optim::OptimizerParamGroup> fresh = decay_groups({}, options);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i].set_options(fresh[i].options().clone());
+    groups[i].options().set_lr(options.lr() * factor);
+    groups[i].initial_lr() = options.lr();
+  }
+  rush::optim::StateDict state = schedule.state_dict();
+  state.find("base_lrs")->fill_(options.lr());
+  state.find("last_lrs")->fill_(options.lr() * factor);
+  schedule.load_state_dict(state);
+}
+
 }  // namespace examples

@@ -17,6 +17,8 @@ template <class... Handlers>
 struct Overloaded : Handlers... {
   using Handlers::operator()...;
 };
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;  // which Clang 16 does not deduce by itself
 
 std::string with_underscores(std::string name) {
   std::replace(name.begin() + 2, name.end(), '-', '_');
@@ -69,7 +71,13 @@ Options::Options(std::string program, std::string summary)
 void Options::add_option(std::string_view name, std::string help, std::string default_text,
                          std::variant<WholeNumber, Number, Text, Flag> target) {
   RUSH_CHECK_VALUE(name.starts_with("--"), "Options::add: '", name, "' does not begin with --");
-  options_.push_back({std::string(name), std::move(help), std::move(default_text), std::move(target)});
+  options_.push_back({std::string(name), std::move(help), std::move(default_text), std::move(target), {}});
+}
+
+void Options::add_alias(std::string alias, std::string_view name) {
+  const auto option = std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.name == name; });
+  RUSH_CHECK_VALUE(option != options_.end(), "Options::add_alias: there is no option ", name);
+  option->aliases.push_back(std::move(alias));
 }
 
 void Options::add(std::string_view name, int64_t* value, std::string help, int64_t min, int64_t max) {
@@ -98,6 +106,9 @@ const Options::Option& Options::find(const std::string& name) const {
   size_t best_distance = std::numeric_limits<size_t>::max();
   const Option* best = nullptr;
   for (const Option& option : options_) {
+    for (const std::string& alias : option.aliases) {
+      if (wanted == with_underscores(alias)) return option;
+    }
     const size_t distance = edit_distance(wanted, with_underscores(option.name));
     if (distance == 0) return option;
     if (distance < best_distance) best_distance = distance, best = &option;
@@ -165,7 +176,7 @@ void Options::parse(const std::vector<std::string>& arguments) {
   RUSH_CHECK_VALUE(unnamed == arguments_.size(), arguments_[unnamed].name, " is missing");
 }
 
-void Options::parse_or_exit(int argc, char** argv) {
+void Options::parse_or_exit(int argc, char** argv, const std::function<void()>& check) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {
@@ -175,9 +186,10 @@ void Options::parse_or_exit(int argc, char** argv) {
   }
   try {
     parse(arguments);
+    if (check) check();
   } catch (const rush::ValueError& error) {
     constexpr int kBadUsage = 2;
-    std::fprintf(stderr, "%s: %s; --help lists the options\n", program_.c_str(), error.what());
+    std::fprintf(stderr, "%s: %s; --help lists the options\n", program_.c_str(), error.msg().c_str());
     std::exit(kBadUsage);
   }
 }
@@ -194,8 +206,11 @@ std::string Options::help() const {
   for (const Argument& argument : arguments_) out += line(argument.name, argument.help);
   out += "\nOptions:\n";
   for (const Option& option : options_) {
-    const std::string& text = option.default_text;
-    out += line(option.name, option.help + (text.empty() ? "" : " (default " + text + ")"));
+    std::string notes;
+    const auto note = [&](const std::string& text) { notes += (notes.empty() ? " (" : "; ") + text; };
+    if (!option.default_text.empty()) note("default " + option.default_text);
+    if (!option.aliases.empty()) note("also " + join(option.aliases));
+    out += line(option.name, option.help + notes + (notes.empty() ? "" : ")"));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ class Options {
   void add(std::string_view name, std::string* value, std::string help, std::vector<std::string> choices = {});
   void add(std::string_view name, bool* value, std::string help);
 
+  /// Another name of the option `name`, that it had before or has elsewhere.
+  void add_alias(std::string alias, std::string_view name);
+
   /// Adds an argument without a name, which must be given; `name` stands for it in messages: "CASES.jsonl".
   void add_argument(std::string name, std::string* value, std::string help);
 
@@ -33,10 +37,11 @@ class Options {
   /// option, for an unknown option, a bad value or a missing argument; variables set before that stay set.
   void parse(const std::vector<std::string>& arguments);
 
-  /// For `main`: prints the help and exits with 0 on `--help`; prints the error and exits with 2 on bad options.
-  void parse_or_exit(int argc, char** argv);
+  /// For `main`: prints the help and exits with 0 on `--help`; prints the error and exits with 2 on bad options, also
+  /// on those for which `check` throws rush::ValueError: good values that do not go together.
+  void parse_or_exit(int argc, char** argv, const std::function<void()>& check = {});
 
-  /// A line per option with its default.
+  /// A line per option with its default and its other names.
   std::string help() const;
 
  private:
@@ -58,6 +63,7 @@ class Options {
   struct Option {
     std::string name, help, default_text;
     std::variant<WholeNumber, Number, Text, Flag> target;
+    std::vector<std::string> aliases;
   };
 
   struct Argument {

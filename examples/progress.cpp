@@ -133,10 +133,11 @@ void Progress::update(int64_t done, std::vector<Metric> metrics) {
   next_show_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(pause));
 }
 
-void Progress::note(std::string_view text) {
+void Progress::print(std::FILE* to, std::string_view text) {
   const bool redraw = bar_shown_;
   erase();
-  std::fprintf(options_.out, "%.*s\n", static_cast<int>(text.size()), text.data());
+  std::fflush(options_.out);
+  std::fprintf(to, "%.*s\n", static_cast<int>(text.size()), text.data());
   if (redraw) show();
   std::fflush(options_.out);
 }

@@ -52,7 +52,9 @@ class Progress {
   void update(int64_t done, std::vector<Metric> metrics);
 
   /// Prints a line of text above the bar.
-  void note(std::string_view text);
+  void note(std::string_view text) { print(options_.out, text); }
+  /// Likewise, to stderr.
+  void warn(std::string_view text) { print(stderr, text); }
 
   /// Prints the last state and ends the line. Later calls do nothing.
   void finish();
@@ -62,6 +64,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void print(std::FILE* to, std::string_view text);
   void show();
   void erase();
 

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <cstdio>
 
+#include "examples/check_loss.h"
+#include "examples/stdout_check.h"
+
 namespace examples {
 
 void train_and_report(int64_t steps, const std::function<rush::Tensor()>& step) {
@@ -13,9 +16,10 @@ void train_and_report(int64_t steps, const std::function<rush::Tensor()>& step) 
     const rush::Tensor loss = step();
     if (i % std::max<int64_t>(1, steps / kReports) != 0) continue;
     const double value = loss.item<double>();  // waits for the device
+    check_loss(value, rush::str("step ", i));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     std::printf("step %lld: loss %.4f, %.1f s\n", static_cast<long long>(i), value, elapsed.count());
-    std::fflush(stdout);
+    check_stdout();
   }
 }
 

@@ -70,7 +70,7 @@ class AnyModule {
   }
   // The same on packed arguments, which may be moved from.
   std::any any_forward(std::vector<std::any>& args) const {
-    ptr();
+    const ModuleScope scope(*ptr());
     return call_(*module_, args);
   }
 

@@ -10,6 +10,8 @@
 #include "core/ops/foreach.h"
 #include "core/ops/join.h"
 #include "core/ops/vector_norm.h"
+#include "core/ops/view.h"
+#include "core/warning.h"
 
 namespace rush::nn::utils {
 
@@ -42,18 +44,30 @@ void scale_by(const std::vector<Tensor>& gradients, const Tensor& coefficient) {
   for (const std::vector<Tensor>& group : alike(gradients)) _foreach_mul_(group, coefficient.to(group[0].device()));
 }
 
+// The gradients of those parameters that have one. Those that will be written are refused here, before the first of
+// them is, if they cannot be.
+std::vector<Tensor> collect(const std::vector<Tensor>& parameters, bool to_write) {
+  std::vector<Tensor> gradients;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& parameter = parameters[i];
+    RUSH_CHECK_VALUE(parameter.defined(), "clip_grad: parameter ", i, " is undefined");
+    if (!parameter.grad().defined()) continue;
+    check_gradient(parameter.grad(), parameter, "clip_grad: the gradient of parameter ", i);
+    gradients.push_back(gradient_values(parameter));
+    const Tensor& gradient = gradients.back();
+    RUSH_CHECK_VALUE(!to_write || !may_overlap(gradient.sizes(), gradient.strides()),
+                     "clip_grad: the gradient of parameter ", i, " has sizes ", gradient.sizes(), " and strides ",
+                     gradient.strides(), ": several of its elements share memory; clone it first");
+  }
+  return gradients;
+}
+
 // A norm that is not a number spoils all gradients, as in PyTorch.
 Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm / (norm + 1e-6); }
 
 }  // namespace
 
-std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
-  std::vector<Tensor> gradients;
-  for (const Tensor& parameter : parameters) {
-    if (parameter.grad().defined()) gradients.push_back(gradient_values(parameter));
-  }
-  return gradients;
-}
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) { return collect(parameters, false); }
 
 Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
   const NoGradGuard no_grad;
@@ -68,11 +82,12 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool
 
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
   const NoGradGuard no_grad;
-  scale_by(gradients_of(parameters), clip_coefficient(max_norm, total_norm).clamp_max(1));
+  scale_by(collect(parameters, true), clip_coefficient(max_norm, total_norm).clamp_max(1));
 }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
+  if (parameters.empty()) RUSH_WARN_ONCE_PER_CALLER("clip_grad_norm_: there are no parameters to clip");
   const NoGradGuard no_grad;
   const std::vector<Tensor> gradients = gradients_of(parameters);
   if (gradients.empty()) return 0;
@@ -87,7 +102,11 @@ double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_typ
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   const NoGradGuard no_grad;
-  for (const Tensor& gradient : gradients_of(parameters)) gradient.clamp_(-clip_value, clip_value);
+  const std::vector<Tensor> gradients = collect(parameters, true);
+  for (const Tensor& gradient : gradients) {
+    RUSH_CHECK_TYPE(!gradient.is_complex(), "clip_grad_value_: a gradient is complex, which has no order");
+  }
+  for (const Tensor& gradient : gradients) gradient.clamp_(-clip_value, clip_value);
 }
 
 void clip_grad_value_(const Tensor& parameter, double clip_value) {

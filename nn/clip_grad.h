@@ -14,7 +14,9 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
 double clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type = 2.0,
                        bool error_if_nonfinite = false);
 
-// The gradients of those parameters that have one: what get_total_norm takes.
+// The gradients of those parameters that have one: what get_total_norm takes. Throws ValueError or TypeError where one
+// has not its parameter's shape or device, or a dtype that cannot be converted to the parameter's; so do the
+// functions above and below that take parameters, and change nothing.
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters);
 // The norm of all `tensors` taken together as one vector, a tensor of no dimensions; of none, 0. Does not wait for the
 // device unless error_if_nonfinite. torch.nn.utils.get_total_norm.

@@ -2,10 +2,12 @@
 
 #include "autograd/grad_mode.h"
 #include "core/error.h"
+#include "core/stack_space.h"
 
 namespace rush::nn {
 
 std::shared_ptr<Module> CloneableBase::clone(const std::optional<Device>& device) const {
+  check_stack_space("clone");
   const NoGradGuard no_grad;
   std::shared_ptr<CloneableBase> copy(new_copy());
   copy->forget_members();

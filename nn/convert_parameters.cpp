@@ -8,6 +8,7 @@ namespace rush::nn::utils {
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> stretches;
   for (const Tensor& parameter : parameters) {
+    RUSH_CHECK_VALUE(parameter.defined(), "parameters_to_vector: a parameter is undefined");
     RUSH_CHECK_VALUE(parameter.device() == parameters[0].device(), "parameters_to_vector: found parameters on ",
                      parameters[0].device(), " and on ", parameter.device());
     stretches.push_back(parameter.reshape(-1));
@@ -17,7 +18,11 @@ Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
 
 void vector_to_parameters(const Tensor& vec, const std::vector<Tensor>& parameters) {
   int64_t total = 0;
-  for (const Tensor& parameter : parameters) total += parameter.numel();
+  for (const Tensor& parameter : parameters) {
+    RUSH_CHECK_VALUE(parameter.defined(), "vector_to_parameters: a parameter is undefined");
+    total += parameter.numel();
+  }
+  RUSH_CHECK_VALUE(vec.defined(), "vector_to_parameters: the vector is undefined");
   RUSH_CHECK_VALUE(vec.dim() == 1 && vec.numel() == total, "vector_to_parameters: the parameters hold ", total,
                    " elements, the vector has shape ", vec.sizes());
   const NoGradGuard no_grad;

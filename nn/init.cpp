@@ -5,6 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
+#include "core/warning.h"
 
 namespace rush::nn::init {
 
@@ -20,6 +21,9 @@ double calculate_gain(NonlinearityType nonlinearity, double param) {
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
   RUSH_CHECK_VALUE(tensor.dim() >= 2, "init: fan in and fan out need at least 2 dimensions, got shape ",
                    tensor.sizes());
+  if (tensor.numel() == 0) {
+    RUSH_WARN_ONCE_PER_CALLER("init: a tensor of shape ", tensor.sizes(), " has no elements to initialise");
+  }
   int64_t receptive_field = 1;
   for (int64_t d = 2; d < tensor.dim(); ++d) receptive_field *= tensor.size(d);
   return {tensor.size(1) * receptive_field, tensor.size(0) * receptive_field};

@@ -3,12 +3,15 @@
 #include <cxxabi.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <ostream>
 #include <typeinfo>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factories.h"
+#include "core/stack_space.h"
 
 namespace rush::nn {
 
@@ -45,6 +48,16 @@ OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurs
   return result;
 }
 
+// Calls visit(name, module) for each module once, also where it has several names.
+template <class Visit>
+void visit_once(const Module& root, const std::string& name, bool include_root, const Visit& visit) {
+  std::unordered_set<const Module*> seen;
+  for (detail::ModuleWalk walk(root, name); !walk.done(); walk.next()) {
+    const bool first = seen.insert(&walk.module()).second;
+    if (first && (include_root || walk.depth() > 0)) visit(walk.name(), walk.module());
+  }
+}
+
 void copy_values(const std::string& name, const OrderedDict<std::string, Tensor>& from,
                  OrderedDict<std::string, Tensor>& to, const std::optional<Device>& device) {
   RUSH_CHECK(from.size() == to.size(), "clone: ", name, " has ", from.size(), " tensors, after reset() its copy has ",
@@ -61,6 +74,21 @@ void copy_values(const std::string& name, const OrderedDict<std::string, Tensor>
   }
 }
 
+// Guards who is whose parent, which modules that threads share may learn at the same time.
+std::mutex& parents_mutex() {
+  static std::mutex& mutex = *new std::mutex;
+  return mutex;
+}
+
+// "Net" of "models::NetImpl".
+std::string class_name(const std::string& qualified) {
+  std::string_view name = qualified;
+  const std::string_view scope = name.substr(0, name.find('<'));
+  if (const size_t colons = scope.rfind("::"); colons != scope.npos) name.remove_prefix(colons + 2);
+  if (name.ends_with("Impl") && name.size() > 4) name.remove_suffix(4);
+  return std::string(name);
+}
+
 }  // namespace
 
 std::string detail::join_names(const std::string& prefix, const std::string& name) {
@@ -70,17 +98,95 @@ std::string detail::join_names(const std::string& prefix, const std::string& nam
 Module::Module() = default;
 Module::Module(std::string name) : name_(std::move(name)) {}
 
-const std::string& Module::name() const noexcept {
+const std::string& Module::name() const {
   // Not known in the constructor, where the object is not yet of its class.
   if (name_.empty()) name_ = demangle(typeid(*this).name());
   return name_;
 }
 
 Module::Module(const Module&) = default;
-Module& Module::operator=(const Module&) = default;
-Module::Module(Module&&) noexcept = default;
-Module& Module::operator=(Module&&) noexcept = default;
-Module::~Module() = default;
+Module& Module::operator=(const Module& other) {
+  release_children();
+  parameters_ = other.parameters_;
+  buffers_ = other.buffers_;
+  children_ = other.children_;
+  name_ = other.name_;
+  is_training_ = other.is_training_;
+  return *this;
+}
+Module::Module(Module&& other) noexcept
+    : parameters_(std::move(other.parameters_)),
+      buffers_(std::move(other.buffers_)),
+      children_(std::move(other.children_)),
+      name_(std::move(other.name_)),
+      is_training_(other.is_training_) {
+  adopt_children();
+}
+Module& Module::operator=(Module&& other) noexcept {
+  release_children();
+  parameters_ = std::move(other.parameters_);
+  buffers_ = std::move(other.buffers_);
+  children_ = std::move(other.children_);
+  name_ = std::move(other.name_);
+  is_training_ = other.is_training_;
+  adopt_children();
+  return *this;
+}
+void Module::adopt_children() noexcept {
+  if (children_.is_empty()) return;
+  const std::lock_guard lock(parents_mutex());
+  for (auto& child : children_) child.value()->parent_.module = this;
+}
+
+void Module::release_children() noexcept {
+  if (children_.is_empty()) return;
+  const std::lock_guard lock(parents_mutex());
+  for (auto& child : children_) {
+    if (child.value()->parent_.module == this) child.value()->parent_.module = nullptr;
+  }
+}
+
+std::string Module::path() const {
+  constexpr size_t kDeepest = 1000;  // nobody reads more, and a module that is below itself has no end
+  const std::lock_guard lock(parents_mutex());
+  std::vector<std::string> names;
+  const Module* module = this;
+  while (module->parent_.module && names.size() < kDeepest) {
+    const Module* parent = module->parent_.module;
+    for (const auto& child : parent->children_) {
+      if (child.value().get() != module) continue;
+      names.push_back(child.key());
+      break;
+    }
+    module = parent;
+  }
+  std::string path = class_name(module->name());
+  for (auto name = names.rbegin(); name != names.rend(); ++name) path += "." + *name;
+  return path;
+}
+
+std::string ModuleScope::describe(const void* module) { return "in " + static_cast<const Module*>(module)->path(); }
+
+// Its last owner gone, a child is deleted once this destructor is done, so the stack does not grow with the depth.
+Module::~Module() {
+  release_children();
+  static thread_local constinit std::shared_ptr<Module>* waiting = nullptr;
+  std::shared_ptr<Module> list;
+  const bool outermost = !waiting;
+  if (outermost) waiting = &list;
+  for (auto& item : children_) {
+    std::shared_ptr<Module> child = std::move(item.value());
+    if (child.use_count() != 1) continue;
+    Module& last_of_all = *child;
+    last_of_all.next_destroyed_ = std::exchange(*waiting, std::move(child));
+  }
+  if (!outermost) return;
+  while (list) {
+    const std::shared_ptr<Module> next = std::exchange(list, nullptr);
+    list = std::move(next->next_destroyed_);
+  }
+  waiting = nullptr;
+}
 
 std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
   RUSH_THROW(NotImplementedError, "clone: ", name(), " cannot be cloned; derive it from rush::nn::Cloneable<", name(),
@@ -94,6 +200,7 @@ void Module::clone_(Module&, const std::optional<Device>&) {
 void Module::forget_members() {
   parameters_.clear();
   buffers_.clear();
+  release_children();
   children_.clear();
 }
 
@@ -122,21 +229,37 @@ std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(r
 OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const std::string& name_prefix,
                                                                         bool include_self) const {
   OrderedDict<std::string, std::shared_ptr<Module>> result("Module");
-  std::unordered_set<const Module*> seen;
-  if (include_self) result.insert(name_prefix, detail::shared_module(*this));
-  seen.insert(this);
-  for (const auto& child : children_) {
-    child.value()->apply(
-        [&](const std::string& name, const std::shared_ptr<Module>& module) {
-          if (seen.insert(module.get()).second) result.insert(name, module);
-        },
-        detail::join_names(name_prefix, child.key()));
-  }
+  visit_once(*this, name_prefix, include_self, [&](const std::string& name, const Module& module) {
+    result.insert(name, detail::shared_module(module));
+  });
   return result;
 }
 
 std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
-  return named_modules("", include_self).values();
+  std::vector<std::shared_ptr<Module>> result;
+  visit_once(*this, "", include_self,
+             [&](const std::string&, const Module& module) { result.push_back(detail::shared_module(module)); });
+  return result;
+}
+
+detail::ModuleWalk::ModuleWalk(const Module& root, std::string name) : name_(std::move(name)) {
+  levels_.push_back({nullptr, const_cast<Module*>(&root), name_.size(), name_.size()});
+}
+
+void detail::ModuleWalk::next() {
+  while (!levels_.empty()) {
+    Level& last = levels_.back();
+    name_.resize(last.name_size);
+    if (last.next_child == last.module->children_.size()) {
+      levels_.pop_back();
+      continue;
+    }
+    const auto& child = last.module->children_[last.next_child++];
+    if (!name_.empty()) name_ += '.';
+    name_ += child.key();
+    levels_.push_back({child.value(), child.value().get(), name_.size(), child.key().size()});
+    return;
+  }
 }
 
 std::shared_ptr<Module> detail::shared_module(const Module& module) {
@@ -147,6 +270,7 @@ std::shared_ptr<Module> detail::shared_module(const Module& module) {
 }
 
 void Module::train(bool on) {
+  check_stack_space("Module::train");
   for (auto& child : children_) child.value()->train(on);
   is_training_ = on;
 }
@@ -168,21 +292,25 @@ void Module::convert(const TensorOptions& target, bool non_blocking) {
 }
 
 void Module::to(Device device, ScalarType dtype, bool non_blocking) {
+  check_stack_space("Module::to");
   for (auto& child : children_) child.value()->to(device, dtype, non_blocking);
   convert(TensorOptions(dtype).device(device), non_blocking);
 }
 
 void Module::to(ScalarType dtype, bool non_blocking) {
+  check_stack_space("Module::to");
   for (auto& child : children_) child.value()->to(dtype, non_blocking);
   convert(TensorOptions(dtype), non_blocking);
 }
 
 void Module::to(Device device, bool non_blocking) {
+  check_stack_space("Module::to");
   for (auto& child : children_) child.value()->to(device, non_blocking);
   convert(TensorOptions(device), non_blocking);
 }
 
 void Module::zero_grad(bool set_to_none) {
+  check_stack_space("Module::zero_grad");
   for (auto& child : children_) child.value()->zero_grad(set_to_none);
   for (auto& parameter : parameters_) {
     if (!parameter->defined() || !parameter->grad().defined()) continue;
@@ -214,26 +342,56 @@ Tensor& Module::register_buffer(std::string name, Tensor tensor) {
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("Submodule", name);
   RUSH_CHECK_VALUE(module, "register_module: '", name, "' is null");
-  children_.insert(std::move(name), std::move(module));
+  RUSH_CHECK_VALUE(!is_below(*module), "register_module: '", name,
+                   "' is the module that it would be below, or contains it");
+  Module& added = *children_.insert(std::move(name), std::move(module));
+  const std::lock_guard lock(parents_mutex());
+  added.parent_.module = this;
+}
+
+bool Module::is_below(const Module& other) const {
+  const std::lock_guard lock(parents_mutex());
+  const Module* above = this;
+  while (above && above != &other) above = above->parent_.module;
+  return above;
+}
+
+void Module::replace_child(const std::string& name, std::shared_ptr<Module> module) {
+  std::shared_ptr<Module>& child = children_[name];
+  release_children();
+  child = std::move(module);
+  adopt_children();
+}
+
+void Module::unregister_module(const std::string& name) {
+  const std::shared_ptr<Module> gone = children_[name];
+  release_children();
+  children_.erase(name);
+  adopt_children();
 }
 
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }
 
-void Module::pretty_print_recursive(std::ostream& stream, const std::string& indentation) const {
-  pretty_print(stream);
-  if (children_.is_empty()) return;
-  stream << "(\n";
-  const std::string deeper = indentation + "  ";
-  for (const auto& child : children_) {
-    stream << deeper << "(" << child.key() << "): ";
-    child.value()->pretty_print_recursive(stream, deeper);
-    stream << '\n';
-  }
-  stream << indentation << ")";
-}
-
 std::ostream& operator<<(std::ostream& stream, const Module& module) {
-  module.pretty_print_recursive(stream, "");
+  std::string indentation;
+  const auto close = [&](size_t from, size_t to) {
+    for (size_t depth = from; depth-- > to;) {
+      indentation.resize(2 * depth);
+      stream << '\n' << indentation << ')';
+    }
+  };
+  size_t previous = 0;  // depth
+  for (detail::ModuleWalk walk(module, ""); !walk.done(); walk.next()) {
+    if (walk.depth() > previous) stream << '(';
+    close(previous, walk.depth());
+    if (walk.depth() > 0) {
+      indentation.resize(2 * walk.depth(), ' ');
+      stream << '\n' << indentation << '(' << walk.key() << "): ";
+    }
+    walk.module().pretty_print(stream);
+    previous = walk.depth();
+  }
+  close(previous, 0);
   return stream;
 }
 

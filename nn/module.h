@@ -3,6 +3,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -12,10 +13,18 @@
 
 namespace rush::nn {
 
+namespace detail {
+class ModuleWalk;
+}
+
 // Note [Modules are shared]
 // A module lives in a std::shared_ptr: its parent holds it by name in `children_`, and the parent's class usually keeps
 // a second handle as a member, with which `forward` calls it. Classes come in pairs: `LinearImpl` derives from Module,
 // and `Linear` is a ModuleHolder<LinearImpl>, a shared_ptr that constructs what it points to.
+//
+// However deep modules are nested: what visits all of them (parameters, apply, printing, destruction) does not recurse.
+// What a class may override, or write itself, does (train, to, zero_grad, clone, forward), and throws an Error when the
+// stack ends.
 //
 // Derive from Module, register what you own in the constructor, and write a `forward` of any signature.
 class Module : public std::enable_shared_from_this<Module> {
@@ -30,7 +39,10 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual ~Module();
 
   // "rush::nn::LinearImpl", or what the constructor was given.
-  const std::string& name() const noexcept;
+  const std::string& name() const;
+  // "Net.encoder.fc1": the names under which this module and its parents are registered, after the class of the
+  // outermost one. Of several parents, the one that registered it last.
+  std::string path() const;
 
   // A module of the same class with parameters, buffers and submodules of its own, equal to this one's, on `device` if
   // one is given. Throws NotImplementedError unless the class derives from Cloneable.
@@ -104,35 +116,50 @@ class Module : public std::enable_shared_from_this<Module> {
   // As register_module, in place of the submodule that has the name. Throws ValueError when there is none.
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
-    children_[name] = module;
+    replace_child(name, module);
     return module;
   }
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
     return replace_module(name, holder.ptr());
   }
-  void unregister_module(const std::string& name) { children_.erase(name); }
+  void unregister_module(const std::string& name);
 
  protected:
   OrderedDict<std::string, Tensor> parameters_{"Parameter"};
 
  private:
   friend class CloneableBase;
+  friend class detail::ModuleWalk;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
+  // Who registered a module last. A copy of the module is registered nowhere.
+  struct Parent {
+    Parent() = default;
+    Parent(const Parent&) {}
+    Parent& operator=(const Parent&) { return *this; }
+    const Module* module = nullptr;
+  };
+
   void add_child(std::string name, std::shared_ptr<Module> module);
+  // Whether `other` is this module or one of its parents.
+  bool is_below(const Module& other) const;
+  void replace_child(const std::string& name, std::shared_ptr<Module> module);
+  void adopt_children() noexcept;
+  void release_children() noexcept;
   // Takes over the state of `other`, a module of the same class. Cloneable knows how.
   virtual void clone_(Module& other, const std::optional<Device>& device);
   // Cloning, between the steps that need to know the class: before and after reset() of the copy.
   void forget_members();
   void copy_members(const Module& from, const std::optional<Device>& device);
   void convert(const TensorOptions& target, bool non_blocking);
-  void pretty_print_recursive(std::ostream& stream, const std::string& indentation) const;
 
   OrderedDict<std::string, Tensor> buffers_{"Buffer"};
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"Submodule"};
   mutable std::string name_;
+  Parent parent_;
   bool is_training_ = true;
+  std::shared_ptr<Module> next_destroyed_;  // in the list of those that wait for ~Module
 };
 
 // The module and all below it, indented.
@@ -142,6 +169,31 @@ namespace detail {
 
 // "layer" + "weight" -> "layer.weight"
 std::string join_names(const std::string& prefix, const std::string& name);
+// Goes through a module and all below it, each before those below it:
+//   for (ModuleWalk walk(root, ""); !walk.done(); walk.next()) ...
+class ModuleWalk {
+ public:
+  ModuleWalk(const Module& root, std::string name);
+  bool done() const { return levels_.empty(); }
+  void next();
+  Module& module() const { return *levels_.back().module; }
+  // From the root's name on: "net.conv1".
+  const std::string& name() const { return name_; }
+  // The name that its parent knows it by.
+  std::string_view key() const { return std::string_view(name_).substr(name_.size() - levels_.back().key_size); }
+  // 0 for the root.
+  size_t depth() const { return levels_.size() - 1; }
+
+ private:
+  struct Level {
+    std::shared_ptr<Module> owner;  // null for the root; what is called meanwhile may replace modules
+    Module* module;
+    size_t name_size, key_size, next_child = 0;
+  };
+  std::vector<Level> levels_;  // from the root down
+  std::string name_;
+};
+
 // The pointer that holds the module. Throws Error when it is not held by a std::shared_ptr.
 std::shared_ptr<Module> shared_module(const Module& module);
 
@@ -165,16 +217,16 @@ void call_with_module(const Fn& fn, const std::string& name, M& module) {
 
 template <class Fn>
 void Module::apply(const Fn& fn, const std::string& name_prefix) {
-  detail::call_with_module(fn, name_prefix, *this);
-  for (auto& child : children_) child.value()->apply(fn, detail::join_names(name_prefix, child.key()));
+  for (detail::ModuleWalk walk(*this, name_prefix); !walk.done(); walk.next()) {
+    detail::call_with_module(fn, walk.name(), walk.module());
+  }
 }
 
 template <class Fn>
 void Module::apply(const Fn& fn, const std::string& name_prefix) const {
-  detail::call_with_module(fn, name_prefix, *this);
-  for (const auto& child : children_) {
-    const Module& module = *child.value();
-    module.apply(fn, detail::join_names(name_prefix, child.key()));
+  for (detail::ModuleWalk walk(*this, name_prefix); !walk.done(); walk.next()) {
+    const Module& module = walk.module();
+    detail::call_with_module(fn, walk.name(), module);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "nn/module_scope.h"
 
 namespace rush::nn {
 
@@ -66,7 +67,9 @@ class ModuleHolder : detail::ModuleHolderBase {
   // Calls forward.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
-    return get()->forward(std::forward<Args>(args)...);
+    ContainedModule& module = *get();
+    const ModuleScope scope(module);
+    return module.forward(std::forward<Args>(args)...);
   }
   // That of a container.
   template <class Index>

@@ -46,12 +46,17 @@ class OrderedDict {
   ConstIterator begin() const { return items_.begin(); }
   ConstIterator end() const { return items_.end(); }
   const std::vector<Item>& items() const noexcept { return items_; }
-  Item& front() { return items_.front(); }
-  Item& back() { return items_.back(); }
+  // The first and the last item, and that at a position. Throw IndexError when there is none.
+  Item& front() { return (*this)[size_t{0}]; }
+  Item& back() { return (*this)[items_.size() - 1]; }
+  Item& operator[](size_t index) {
+    RUSH_CHECK_INDEX(!is_empty(), "OrderedDict: an item of an empty dictionary of ", key_description_, "s");
+    RUSH_CHECK_INDEX(index < items_.size(), "OrderedDict: ", key_description_, " ", index, " of ", items_.size());
+    return items_[index];
+  }
+  const Item& operator[](size_t index) const { return const_cast<OrderedDict&>(*this)[index]; }
 
-  // The item at a position, and the value of a key. The latter throws ValueError when there is none.
-  Item& operator[](size_t index) { return items_.at(index); }
-  const Item& operator[](size_t index) const { return items_.at(index); }
+  // The value of a key. Throws ValueError when there is none.
   Value& operator[](const Key& key) {
     Value* value = find(key);
     RUSH_CHECK_VALUE(value, key_description_, " '", key, "' is not defined");
@@ -66,12 +71,17 @@ class OrderedDict {
   }
   const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict*>(this)->find(key); }
 
-  // Throws ValueError when the key is there already.
+  // Throws ValueError when the key is there already; whatever it throws, nothing was changed.
   template <class K, class V>
   Value& insert(K&& key, V&& value) {
     const auto [place, added] = index_.emplace(key, items_.size());
     RUSH_CHECK_VALUE(added, key_description_, " '", place->first, "' already defined");
-    items_.emplace_back(std::forward<K>(key), std::forward<V>(value));
+    try {
+      items_.emplace_back(std::forward<K>(key), std::forward<V>(value));
+    } catch (...) {
+      index_.erase(place);
+      throw;
+    }
     return items_.back().value();
   }
   // Inserts all of `other`.

@@ -1,10 +1,7 @@
 #include "optim/adagrad.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/ops/optim.h"
 #include "optim/device_numbers.h"
-#include "optim/real_view.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {
@@ -37,39 +34,22 @@ void Adagrad::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamSta
 Tensor Adagrad::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
-  return loss;
-}
-
-void Adagrad::step_group(size_t group) {
-  const auto& o = static_cast<const AdagradOptions&>(param_groups_[group].options());
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    auto& state = state_in<AdagradParamState>(state_[param.impl()]);
-    if (!state.sum().defined()) {
-      check_state_can_be_made();
-      state.sum(zeros_like(param));
-      real_view(state.sum()).fill_(o.initial_accumulator_value());
-    }
-    count_step(state, param, o.capturable());
-    if (o.capturable()) {
-      lists.add(param, {state.sum()}, state.step_counter());
-    } else {
-      lists.add(param, {state.sum()}, state.step());
-    }
+  StepLists lists("Adagrad", *this);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    const auto& o = static_cast<const AdagradOptions&>(param_groups_[group].options());
+    const auto tensors_of = [](AdagradParamState& state) { return StepLists::StateTensors{{{"sum", &state.sum()}}}; };
+    lists.gather<AdagradParamState>(group, tensors_of, o.initial_accumulator_value());
   }
-  const AdagradStep step{o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize()};
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const auto& o = static_cast<const AdagradOptions&>(param_groups_[batch.group].options());
+    const AdagradStep step{o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize()};
     if (o.capturable()) {
-      const Device where = batch.params[0].device();
-      kernels::capturable_adagrad(device, batch.params, batch.grads, batch.states[0], batch.step_counters,
-                                  numbers_on_device(group, where), found_inf_on(where), step);
-      note_captured_step(batch.params, {batch.states[0], batch.step_counters});
+      kernels::capturable_adagrad(device, batch.params, batch.grads, batch.states[0], batch.on_device(), step);
     } else {
       kernels::fused_adagrad(device, batch.params, batch.grads, batch.states[0], batch.steps, step);
     }
   });
+  return loss;
 }
 
 }  // namespace rush::optim

@@ -45,7 +45,6 @@ class Adagrad : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
-  void step_group(size_t group);
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

@@ -1,8 +1,6 @@
 #include "optim/adam.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
 
@@ -43,68 +41,31 @@ void BasicAdam<decoupled>::visit_state(StateFields& fields, std::unique_ptr<Opti
   fields.tensor("max_exp_avg_sq", state.max_exp_avg_sq(), param, static_cast<const Options&>(options).amsgrad());
 }
 
-namespace {
-
-AdamParamState& state_of(std::unique_ptr<OptimizerParamState>& slot, const Tensor& param, bool amsgrad) {
-  if (!slot) {
-    check_state_can_be_made();
-    auto made = std::make_unique<AdamParamState>();
-    made->exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
-    slot = std::move(made);
-  }
-  auto& state = static_cast<AdamParamState&>(*slot);
-  if (amsgrad && !state.max_exp_avg_sq().defined()) {
-    check_state_can_be_made();
-    state.max_exp_avg_sq(zeros_like(param));
-  }
-  return state;
-}
-
-}  // namespace
-
 template <bool decoupled>
 Tensor BasicAdam<decoupled>::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
-  return loss;
-}
-
-template <bool decoupled>
-void BasicAdam<decoupled>::step_group(size_t group) {
-  const auto& o = static_cast<const Options&>(param_groups_[group].options());
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    AdamParamState& state = state_of(state_[param.impl()], param, o.amsgrad());
-    count_step(state, param, o.capturable());
-    const auto add = [&](std::initializer_list<Tensor> states) {
-      if (o.capturable()) {
-        lists.add(param, states, state.step_counter());
-      } else {
-        lists.add(param, states, state.step());
-      }
-    };
-    if (o.amsgrad()) {
-      add({state.exp_avg(), state.exp_avg_sq(), state.max_exp_avg_sq()});
-    } else {
-      add({state.exp_avg(), state.exp_avg_sq()});
-    }
+  StepLists lists(decoupled ? "AdamW" : "Adam", *this);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    const bool amsgrad = static_cast<const Options&>(param_groups_[group].options()).amsgrad();
+    lists.gather<AdamParamState>(group, [&](AdamParamState& state) {
+      return StepLists::StateTensors{{{"exp_avg", &state.exp_avg()},
+                                      {"exp_avg_sq", &state.exp_avg_sq()},
+                                      {"max_exp_avg_sq", amsgrad ? &state.max_exp_avg_sq() : nullptr}}};
+    });
   }
-  const AdamStep step{
-      o.lr(),   std::get<0>(o.betas()), std::get<1>(o.betas()), o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(),
-      decoupled};
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const auto& o = static_cast<const Options&>(param_groups_[batch.group].options());
+    const auto [beta1, beta2] = o.betas();
+    const AdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(), decoupled};
+    const auto& [means, squares, max_squares] = batch.states;
     if (o.capturable()) {
-      const Device where = batch.params[0].device();
-      kernels::capturable_adam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
-                               batch.step_counters, numbers_on_device(group, where), found_inf_on(where), step);
-      note_captured_step(batch.params, {batch.states[0], batch.states[1], batch.states[2], batch.step_counters});
+      kernels::capturable_adam(device, batch.params, batch.grads, means, squares, max_squares, batch.on_device(), step);
     } else {
-      kernels::fused_adam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.states[2],
-                          batch.steps, step);
+      kernels::fused_adam(device, batch.params, batch.grads, means, squares, max_squares, batch.steps, step);
     }
   });
+  return loss;
 }
 
 template struct BasicAdamOptions<false>;

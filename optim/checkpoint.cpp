@@ -5,6 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
+#include "core/out_of_memory.h"
 #include "optim/state_file.h"
 
 namespace rush {
@@ -19,6 +20,7 @@ constexpr const char* kKind = "checkpoint";
 class ModulePart final : public Checkpoint::Part {
  public:
   explicit ModulePart(nn::Module& module) : module_(module) {}
+  bool only_prepares() const override { return true; }
   StateDict state() const override { return state_dict(module_); }
   // Weights take the most memory: they are only compared here, not copied to be able to go back.
   void load(const StateDict& dict) override {
@@ -69,6 +71,7 @@ std::vector<T> list_from_state(const StateDict& dict) {
 class GeneratorPart final : public Checkpoint::Part {
  public:
   explicit GeneratorPart(Generator generator) : generator_(std::move(generator)) {}
+  bool only_prepares() const override { return true; }
   StateDict state() const override {
     const std::lock_guard<std::mutex> lock(generator_.mutex());
     const std::vector<uint8_t> bytes = generator_.get_state();
@@ -91,6 +94,7 @@ class GeneratorPart final : public Checkpoint::Part {
 class TextPart final : public Checkpoint::Part {
  public:
   explicit TextPart(std::string& value) : value_(value) {}
+  bool only_prepares() const override { return true; }
   StateDict state() const override {
     return list_state(reinterpret_cast<const uint8_t*>(value_.data()), value_.size());
   }
@@ -107,16 +111,30 @@ class TextPart final : public Checkpoint::Part {
 
 class ExpectedPart final : public Checkpoint::Part {
  public:
-  explicit ExpectedPart(std::string text) : text_(std::move(text)) {}
+  ExpectedPart(std::string name, std::string text, std::vector<std::string>* changes)
+      : name_(std::move(name)), text_(std::move(text)), changes_(changes) {}
+  bool only_prepares() const override { return true; }
   StateDict state() const override { return list_state(reinterpret_cast<const uint8_t*>(text_.data()), text_.size()); }
   void load(const StateDict& dict) override {
     const std::vector<uint8_t> bytes = list_from_state<uint8_t>(dict);
     const std::string saved(bytes.begin(), bytes.end());
-    RUSH_CHECK_VALUE(saved == text_, "saved with '", saved, "', now '", text_, "'");
+    noted_ = false;
+    if (saved == text_) return;
+    const std::string difference = str("saved with '", saved, "', now '", text_, "'");
+    RUSH_CHECK_VALUE(changes_, difference);
+    changes_->push_back(str(name_, ": ", difference));
+    noted_ = true;
+  }
+  void commit() override { noted_ = false; }
+  void undo() override {
+    if (noted_) changes_->pop_back();
+    noted_ = false;
   }
 
  private:
-  std::string text_;
+  std::string name_, text_;
+  std::vector<std::string>* changes_;  // null: none is allowed
+  bool noted_ = false;                 // by this load
 };
 
 // What StateFields reads and writes.
@@ -124,6 +142,7 @@ template <class T>
 class FieldPart final : public Checkpoint::Part {
  public:
   explicit FieldPart(T& value) : value_(value) {}
+  bool only_prepares() const override { return true; }
   StateDict state() const override {
     StateDict dict("state");
     StateFields fields(&dict);
@@ -143,6 +162,23 @@ class FieldPart final : public Checkpoint::Part {
   T& value_;
   T read_{};
 };
+
+std::string joined(const std::vector<std::string>& problems) {
+  std::string all;
+  for (const std::string& each : problems) all += (all.empty() ? "" : "; ") + each;
+  return all;
+}
+
+// Whether it fits; if not, `misfit` says why.
+bool load_part(Checkpoint::Part& part, const StateDict& dict, std::string& misfit) {
+  try {
+    part.load(dict);
+  } catch (const ValueError& error) {
+    misfit = error.msg();
+    return false;
+  }
+  return true;
+}
 
 std::string full_name(const std::string& part, const std::string& key) { return key.empty() ? part : part + "." + key; }
 
@@ -175,8 +211,8 @@ Checkpoint& Checkpoint::add(const std::string& name, std::string& value) {
   return add(name, std::make_unique<TextPart>(value));
 }
 
-Checkpoint& Checkpoint::expect(const std::string& name, std::string text) {
-  return add(name, std::make_unique<ExpectedPart>(std::move(text)));
+Checkpoint& Checkpoint::expect(const std::string& name, std::string text, std::vector<std::string>* changes) {
+  return add(name, std::make_unique<ExpectedPart>(name, std::move(text), changes));
 }
 
 #define RUSH_ADD_FIELD(type)                                          \
@@ -191,52 +227,61 @@ RUSH_ADD_FIELD(std::vector<double>)
 #undef RUSH_ADD_FIELD
 
 void Checkpoint::save(const std::string& path) const {
-  StateDict all("state");
-  for (const Named& each : parts_) {
-    for (const StateDict::Item& item : each.part->state()) {
-      all.insert(full_name(each.name, item.key()), item.value().detach());
+  translate_bad_alloc("Checkpoint::save", [&] {
+    StateDict all("state");
+    for (const Named& each : parts_) {
+      for (const StateDict::Item& item : each.part->state()) {
+        all.insert(full_name(each.name, item.key()), item.value().detach());
+      }
     }
-  }
-  optim::write_state(path, kKind, all, io::Checksum::Crc32);
+    optim::write_state(path, kKind, all, io::Checksum::Crc32);
+  });
 }
 
-void Checkpoint::load(const std::string& path) {
-  // "net.fc.weight" is "fc.weight" of the part "net".
+// What the file has for each part: "net.fc.weight" is "fc.weight" of the part "net". What is nobody's goes to
+// `problems`.
+std::vector<StateDict> Checkpoint::read(const std::string& path, std::vector<std::string>& problems) const {
   std::vector<StateDict> dicts(parts_.size(), StateDict("state"));
-  std::string problems;
-  const auto problem = [&](const std::string& what) { problems += (problems.empty() ? "" : "; ") + what; };
   for (const StateDict::Item& item : optim::read_state(path, kKind, io::Checksum::Crc32)) {
     const size_t dot = item.key().find('.');
     const auto part = std::find_if(parts_.begin(), parts_.end(),
                                    [&](const Named& each) { return item.key().compare(0, dot, each.name) == 0; });
     if (part == parts_.end()) {
-      problem("unexpected: " + item.key());
+      problems.push_back("unexpected: " + item.key());
     } else {
       dicts[static_cast<size_t>(part - parts_.begin())].insert(
           dot == std::string::npos ? "" : item.key().substr(dot + 1), item.value());
     }
   }
+  return dicts;
+}
 
-  std::vector<Part*> loaded;
-  const auto undo = [&] {
-    for (Part* part : loaded) part->undo();
-  };
-  try {
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      try {
-        parts_[i].part->load(dicts[i]);
-        loaded.push_back(parts_[i].part.get());
-      } catch (const ValueError& error) {
-        problem(parts_[i].name + ": " + error.what());
+void Checkpoint::load(const std::string& path) {
+  translate_bad_alloc("Checkpoint::load", [&] {
+    std::vector<std::string> problems;
+    std::vector<StateDict> dicts = read(path, problems);
+    std::vector<std::string> misfits(parts_.size());
+    std::vector<Part*> loaded;
+    loaded.reserve(parts_.size());
+    try {
+      // Those that change something come last: where there is only one of them, nothing has to be undone.
+      for (const bool prepares : {true, false}) {
+        for (size_t i = 0; i < parts_.size(); ++i) {
+          Part& part = *parts_[i].part;
+          if (part.only_prepares() == prepares && load_part(part, dicts[i], misfits[i])) loaded.push_back(&part);
+        }
       }
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        if (!misfits[i].empty()) problems.push_back(parts_[i].name + ": " + misfits[i]);
+      }
+      RUSH_CHECK_VALUE(problems.empty(), path, ": the checkpoint does not fit; ", joined(problems));
+    } catch (...) {
+      dicts.clear();  // there may be little memory left to undo with
+      for (Part* part : loaded) part->undo();
+      throw;
     }
-  } catch (...) {
-    undo();
-    throw;
-  }
-  if (!problems.empty()) undo();
-  RUSH_CHECK_VALUE(problems.empty(), path, ": the checkpoint does not fit; ", problems);
-  for (Part* part : loaded) part->commit();
+    for (Part* part : loaded) part->commit();
+  });
 }
 
 }  // namespace rush

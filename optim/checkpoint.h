@@ -34,6 +34,8 @@ class Checkpoint {
     virtual optim::StateDict state() const = 0;
     // Takes over `dict`, or gets ready to. Throws ValueError, and changes nothing, if it does not fit.
     virtual void load(const optim::StateDict& dict) = 0;
+    // Whether `load` changes nothing that others see before `commit`.
+    virtual bool only_prepares() const { return false; }
     // After all parts were loaded; must not throw.
     virtual void commit() {}
     // Takes back what `load` did, because another part's failed.
@@ -64,13 +66,15 @@ class Checkpoint {
   Checkpoint& add(const std::string& name, std::string& value);
   Checkpoint& add(const std::string& name, std::vector<int64_t>& values);
   Checkpoint& add(const std::string& name, std::vector<double>& values);
-  // A setting of the run: loading a checkpoint that was saved with another text does not fit.
-  Checkpoint& expect(const std::string& name, std::string text);
+  // A setting of the run: loading a checkpoint that was saved with another text does not fit. With `changes` it does,
+  // and a line that names both texts is added there: for what may change when a run goes on, and not in silence.
+  Checkpoint& expect(const std::string& name, std::string text, std::vector<std::string>* changes = nullptr);
   // An optimiser, a schedule, or a DataLoader: where in its epoch it stands, see Note [The loader's position].
   template <optim::Stateful T>
   Checkpoint& add(const std::string& name, T& part);
 
-  // Throws IOError if the file cannot be written (the old one then is there still).
+  // Throws IOError if the file cannot be written (the old one then is there still). A symbolic link is followed, as
+  // by torch.save: what it leads to is replaced.
   void save(const std::string& path) const;
   // Throws IOError, in one line that starts with `path`, if the file cannot be read or is damaged, and ValueError if it
   // does not fit the parts; the message lists all that is missing, unexpected or of a wrong shape. No part is changed
@@ -82,6 +86,8 @@ class Checkpoint {
     std::string name;
     std::unique_ptr<Part> part;
   };
+  std::vector<optim::StateDict> read(const std::string& path, std::vector<std::string>& problems) const;
+
   std::vector<Named> parts_;
 };
 

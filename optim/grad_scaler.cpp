@@ -9,6 +9,7 @@
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
 #include "core/ops/unary.h"
+#include "core/ops/write_back.h"
 
 namespace rush::amp {
 
@@ -24,28 +25,35 @@ void check_options(const GradScalerOptions& o) {
                    o.growth_interval());
 }
 
-// Gradients that one call of the kernel takes.
+// Gradients that one call of the kernel takes, and what it takes with them.
 struct GradList {
   Device device;
   ScalarType dtype;
   std::vector<Tensor> grads;
+  Tensor found_inf, inv_scale;
 };
 
-std::vector<GradList> grads_of(const optim::Optimizer& optimizer) {
+GradList& list_for(std::vector<GradList>& lists, const Tensor& grad) {
+  for (GradList& list : lists) {
+    if (list.device == grad.device() && list.dtype == grad.scalar_type()) return list;
+  }
+  return lists.emplace_back(GradList{grad.device(), grad.scalar_type(), {}, {}, {}});
+}
+
+// Throws unless all fit their parameters. Dense copies stand for those that are not.
+std::vector<GradList> grads_of(const optim::Optimizer& optimizer, native::WriteBack& copies) {
   std::vector<GradList> lists;
-  const auto list_for = [&](const Tensor& grad) -> GradList& {
-    for (GradList& list : lists) {
-      if (list.device == grad.device() && list.dtype == grad.scalar_type()) return list;
-    }
-    return lists.emplace_back(GradList{grad.device(), grad.scalar_type(), {}});
-  };
-  for (const optim::OptimizerParamGroup& group : optimizer.param_groups()) {
-    for (const Tensor& param : group.params()) {
-      if (!param.grad().defined()) continue;
-      const Tensor grad = gradient_values(param);
+  for (size_t g = 0; g < optimizer.param_groups().size(); ++g) {
+    const std::vector<Tensor>& params = optimizer.param_groups()[g].params();
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (!params[i].grad().defined()) continue;
+      check_gradient(params[i].grad(), params[i], "GradScaler: the gradient of parameter ", i, " of group ", g);
+      const Tensor grad = gradient_values(params[i]);
       RUSH_CHECK_VALUE(grad.scalar_type() != kFloat16,
                        "GradScaler: a gradient is in float16; keep the weights in float32 and use autocast");
-      list_for(grad).grads.push_back(grad);
+      RUSH_CHECK_TYPE(grad.is_floating_point(), "GradScaler: the gradient of parameter ", i, " of group ", g, " is of ",
+                      grad.scalar_type(), "; only real gradients are unscaled");
+      list_for(lists, grad).grads.push_back(copies.dense(grad));
     }
   }
   return lists;
@@ -106,18 +114,26 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
              "GradScaler: unscale_() was already called with this optimizer since the last update()");
   RUSH_CHECK(state.stage != Stage::Stepped, "GradScaler: unscale_() is called after step()");
   const NoGradGuard no_grad;
-  const std::vector<GradList> lists = grads_of(optimizer);
+  // All memory is taken before the first gradient changes: nothing is unscaled twice when this fails and is repeated.
+  native::WriteBack copies;
+  std::vector<GradList> lists = grads_of(optimizer, copies);
   const Tensor inv_scale = scale_.to(kFloat64).reciprocal().to(kFloat32);  // float32's own is not always exact
+  std::vector<Tensor> all_found_inf;
   const auto found_inf_on = [&](Device device) -> const Tensor& {
-    for (const Tensor& found_inf : state.found_inf) {
+    for (const Tensor& found_inf : all_found_inf) {
       if (found_inf.device() == device) return found_inf;
     }
-    return state.found_inf.emplace_back(zeros({}, TensorOptions(kFloat32).device(device)));
+    return all_found_inf.emplace_back(zeros({}, TensorOptions(kFloat32).device(device)));
   };
-  for (const GradList& list : lists) {
-    _amp_foreach_non_finite_check_and_unscale_(list.grads, found_inf_on(list.device),
-                                               inv_scale.to(list.device, /*non_blocking=*/true));
+  for (GradList& list : lists) {
+    list.found_inf = found_inf_on(list.device);
+    list.inv_scale = inv_scale.to(list.device, /*non_blocking=*/true);
   }
+  for (const GradList& list : lists) {
+    _amp_foreach_non_finite_check_and_unscale_(list.grads, list.found_inf, list.inv_scale);
+  }
+  copies.run();
+  state.found_inf = std::move(all_found_inf);
   state.stage = Stage::Unscaled;
 }
 
@@ -130,6 +146,7 @@ Tensor GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::Los
              "GradScaler: step() was already called with this optimizer since the last update()");
   if (state.stage == Stage::Ready) unscale_(optimizer);
   RUSH_CHECK(!state.found_inf.empty(), "GradScaler: no parameter of the optimizer has a gradient");
+  LastStep& last_step = last_steps_[&optimizer];  // made first, so that nothing can fail when the step is taken
   LastStep last;
   Tensor result;
   if (optimizer.step_supports_amp_scaling()) {
@@ -137,9 +154,13 @@ Tensor GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::Los
     result = step_on_device(optimizer, last.found_inf);
   } else {
     for (const Tensor& found_inf : state.found_inf) last.skipped = found_inf.item<float>() != 0 || last.skipped;
-    if (!last.skipped) result = optimizer.step();
+    if (last.skipped) {
+      optimizer.skip_step();
+    } else {
+      result = optimizer.step();
+    }
   }
-  last_steps_[&optimizer] = last;
+  last_step = last;
   state.stage = Stage::Stepped;
   return result;
 }

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
 #include "core/ops/factories.h"
 #include "core/ops/join.h"
+#include "core/ops/write_back.h"
+#include "optim/check_state.h"
 #include "optim/real_view.h"
+#include "optim/step_lists.h"
 #include "optim/strong_wolfe.h"
 
 namespace rush::optim {
@@ -69,8 +73,15 @@ int64_t LBFGS::numel() const {
 
 Tensor LBFGS::flat_grad() const {
   std::vector<Tensor> parts;
-  for (const Tensor& param : params()) {
-    const Tensor grad = param.grad().defined() ? param.grad() : zeros_like(param);
+  for (size_t i = 0; i < params().size(); ++i) {
+    const Tensor& param = params()[i];
+    Tensor grad = param.grad();
+    if (grad.defined()) {
+      check_gradient(grad, param, "LBFGS: the gradient of parameter ", i, " of group 0");
+      grad = grad.to(param.scalar_type());
+    } else {
+      grad = zeros_like(param);
+    }
     parts.push_back(real_view(grad).reshape({-1}));
   }
   return cat(parts);
@@ -86,6 +97,19 @@ void LBFGS::move_params(double step, const Tensor& direction) const {
 }
 
 namespace {
+
+// The state's vectors stand for all parameters together, as `grad` does.
+void check_vectors(const LBFGSParamState& state, const Tensor& grad) {
+  if (state.n_iter() == 0) return;
+  RUSH_CHECK_VALUE(state.d().defined() && state.prev_flat_grad().defined() &&
+                       state.old_dirs().size() == state.old_stps().size() &&
+                       state.ro().size() == state.old_dirs().size(),
+                   "LBFGS: parts of the state are missing; load a state that fits, or erase it");
+  check_state(state.d(), grad, "LBFGS: the state d");
+  check_state(state.prev_flat_grad(), grad, "LBFGS: the state prev_flat_grad");
+  for (const Tensor& change : state.old_dirs()) check_state(change, grad, "LBFGS: the state old_dirs");
+  for (const Tensor& change : state.old_stps()) check_state(change, grad, "LBFGS: the state old_stps");
+}
 
 double largest(const Tensor& tensor) { return tensor.abs().max().item<double>(); }
 
@@ -129,13 +153,27 @@ Tensor LBFGS::step(LossClosure closure) {
   RUSH_CHECK_VALUE(closure, "LBFGS: step needs a closure that computes the loss and its gradients");
   RUSH_CHECK_VALUE(param_groups_.size() == 1, "LBFGS: expected one parameter group, got ", param_groups_.size());
   const NoGradGuard no_grad;
+  StepLists lists("LBFGS", *this);
+  auto& state = lists.copy_of_state<LBFGSParamState>(params()[0], {0, 0});
+  native::WriteBack before;
+  for (const Tensor& param : params()) before.copy(param.detach());
+  try {
+    const Tensor loss = iterate(closure, state);
+    lists.run([](DeviceType, const StepLists::Batch&) {});
+    return loss;
+  } catch (...) {
+    before.run();
+    throw;
+  }
+}
+
+Tensor LBFGS::iterate(const LossClosure& closure, LBFGSParamState& state) {
   const auto& o = static_cast<const LBFGSOptions&>(param_groups_[0].options());
   const int64_t max_eval = o.max_eval().value_or(o.max_iter() * 5 / 4);
-  auto& state = state_in<LBFGSParamState>(state_[params()[0].impl()]);
-
   const Tensor first_loss = evaluate(closure);
   double loss = first_loss.item<double>();
   Tensor grad = flat_grad();
+  check_vectors(state, grad);
   int64_t evaluations = 1;
   state.func_evals(state.func_evals() + 1);
   if (largest(grad) <= o.tolerance_grad()) return first_loss;

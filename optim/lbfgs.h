@@ -52,7 +52,8 @@ class LBFGS : public Optimizer {
   LBFGS(std::vector<Tensor> params, LBFGSOptions defaults = {})
       : LBFGS(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
   // Several iterations. The closure drops the gradients, computes the loss and calls backward() on it; it is called
-  // once an iteration or more often. Returns the loss at the start. Throws ValueError without a closure.
+  // once an iteration or more often. Returns the loss at the start. Throws ValueError without a closure. When it
+  // throws, or the closure does, parameters and state are as before the step.
   Tensor step(LossClosure closure) override;
 
  private:
@@ -60,6 +61,7 @@ class LBFGS : public Optimizer {
                    const OptimizerOptions& options) const override;
 
   const std::vector<Tensor>& params() const { return param_groups_[0].params(); }
+  Tensor iterate(const LossClosure& closure, LBFGSParamState& state);
   int64_t numel() const;
   Tensor flat_grad() const;
   // Adds step * direction to the parameters.

@@ -1,5 +1,7 @@
 #include "optim/lr_scheduler.h"
 
+#include "core/warning.h"
+
 namespace rush::optim {
 
 LRScheduler::LRScheduler(Optimizer& optimizer, bool starts_over) : optimizer_(optimizer) {
@@ -18,6 +20,11 @@ void LRScheduler::initial_step() {
 }
 
 void LRScheduler::step() {
+  if (last_epoch_ == 0 && !optimizer_.was_stepped()) {
+    RUSH_WARN_ONCE_PER_CALLER(
+        "LRScheduler: step() is called before the optimizer's step(), so that the first rate is never used; call the "
+        "optimizer's first");
+  }
   ++last_epoch_;
   set_lrs(get_lrs());
 }

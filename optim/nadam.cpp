@@ -1,10 +1,6 @@
 #include "optim/nadam.h"
 
-#include <utility>
-
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
 
@@ -45,14 +41,10 @@ void NAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState
 
 namespace {
 
-// Where the product of the momenta is kept, as count_step does for the steps.
-void keep_mu_product(NAdamParamState& state, const Tensor& param, bool capturable) {
-  Tensor& counter = state.mu_product_counter();
-  if (capturable) {
-    if (!counter.defined()) counter = make_device_number(param, state.mu_product());
-  } else if (counter.defined()) {
-    state.mu_product(std::exchange(counter, Tensor()).item<double>());
-  }
+NAdamStep step_with(const NAdamOptions& o) {
+  const auto [beta1, beta2] = o.betas();
+  return {o.lr(),      beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(),
+          o.maximize()};
 }
 
 }  // namespace
@@ -60,46 +52,31 @@ void keep_mu_product(NAdamParamState& state, const Tensor& param, bool capturabl
 Tensor NAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
-  return loss;
-}
-
-void NAdam::step_group(size_t group) {
-  const auto& o = static_cast<const NAdamOptions&>(param_groups_[group].options());
-  const auto [beta1, beta2] = o.betas();
-  const NAdamStep step{
-      o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(), o.maximize()};
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    auto& state = state_in<NAdamParamState>(state_[param.impl()]);
-    if (!state.exp_avg().defined()) {
-      check_state_can_be_made();
-      state.exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
-    }
-    keep_mu_product(state, param, o.capturable());
-    count_step(state, param, o.capturable());
-    if (o.capturable()) {
-      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step_counter())
-          .mu_product_counters.push_back(state.mu_product_counter());
-    } else {
-      state.mu_product(state.mu_product() * step.momentum_at(state.step()));
-      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step()).mu_products.push_back(state.mu_product());
-    }
+  StepLists lists("NAdam", *this);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    const auto& o = static_cast<const NAdamOptions&>(param_groups_[group].options());
+    const NAdamStep step = step_with(o);
+    const auto tensors_of = [](NAdamParamState& state) {
+      return StepLists::StateTensors{{{"exp_avg", &state.exp_avg()}, {"exp_avg_sq", &state.exp_avg_sq()}}};
+    };
+    lists.gather<NAdamParamState>(group, tensors_of, 0, [&](StepLists::Batch& batch, NAdamParamState& state) {
+      if (o.capturable()) return batch.mu_product_counters.push_back(state.mu_product_counter());
+      batch.mu_products.push_back(state.mu_product() * step.momentum_at(batch.steps.back()));
+      lists.assign_later(state.mu_product(), batch.mu_products.back());
+    });
   }
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const auto& o = static_cast<const NAdamOptions&>(param_groups_[batch.group].options());
+    const auto& states = batch.states;
     if (o.capturable()) {
-      const Device where = batch.params[0].device();
-      kernels::capturable_nadam(device, batch.params, batch.grads, batch.states[0], batch.states[1],
-                                batch.step_counters, batch.mu_product_counters, numbers_on_device(group, where),
-                                found_inf_on(where), step);
-      note_captured_step(batch.params,
-                         {batch.states[0], batch.states[1], batch.step_counters, batch.mu_product_counters});
+      kernels::capturable_nadam(device, batch.params, batch.grads, states[0], states[1], batch.on_device(),
+                                step_with(o));
     } else {
-      kernels::fused_nadam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.steps,
-                           batch.mu_products, step);
+      kernels::fused_nadam(device, batch.params, batch.grads, states[0], states[1], batch.steps, batch.mu_products,
+                           step_with(o));
     }
   });
+  return loss;
 }
 
 }  // namespace rush::optim

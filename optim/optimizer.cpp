@@ -27,6 +27,11 @@ void OptimizerOptions::visit(StateFields&) {
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
   defaults_->check();
+  const bool any = std::any_of(param_groups.begin(), param_groups.end(),
+                               [](const OptimizerParamGroup& group) { return !group.params().empty(); });
+  RUSH_CHECK_VALUE(any,
+                   "optimizer: there are no parameters to optimize; a module lists those that register_parameter "
+                   "and register_module were called for");
   for (const OptimizerParamGroup& group : param_groups) add_param_group(group);
 }
 
@@ -36,7 +41,8 @@ Optimizer::Optimizer(Optimizer&& other) noexcept
       state_(std::move(other.state_)),
       defaults_(std::move(other.defaults_)),
       device_numbers_(std::move(other.device_numbers_)),
-      found_inf_(std::move(other.found_inf_)) {
+      found_inf_(std::move(other.found_inf_)),
+      was_stepped_(other.was_stepped_) {
   if (device_numbers_) device_numbers_->set_owner(this);
 }
 
@@ -48,6 +54,7 @@ Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   defaults_ = std::move(other.defaults_);
   device_numbers_ = std::move(other.device_numbers_);
   found_inf_ = std::move(other.found_inf_);
+  was_stepped_ = other.was_stepped_;
   if (device_numbers_) device_numbers_->set_owner(this);
   return *this;
 }
@@ -64,7 +71,7 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   for (const Tensor& param : param_group.params()) {
     RUSH_CHECK_VALUE(param.defined(), "optimizer: cannot optimize an undefined tensor");
     RUSH_CHECK_VALUE(param.is_leaf(), "optimizer: cannot optimize a tensor that is the result of a computation, shape ",
-                     param.sizes());
+                     param.sizes(), "; convert and move it before requires_grad_(), or pass its detach()");
     RUSH_CHECK_VALUE(known.insert(param.impl()).second, "optimizer: a parameter of shape ", param.sizes(),
                      " appears twice");
   }
@@ -89,7 +96,8 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-Tensor Optimizer::evaluate(const LossClosure& closure) const {
+Tensor Optimizer::evaluate(const LossClosure& closure) {
+  was_stepped_ = true;
   const bool capturing = cuda::is_current_stream_capturing();
   for (size_t i = 0; i < param_groups_.size(); ++i) {
     RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
@@ -119,7 +127,9 @@ void Optimizer::note_captured_step(TensorList params, std::initializer_list<Tens
   if (!cuda::is_current_stream_capturing()) return;
   std::vector<Tensor> all;
   for (const TensorList& list : states) all.insert(all.end(), list.begin(), list.end());
-  cuda::before_replay(std::make_shared<CapturedStep>(device_numbers_, params.vec(), std::move(all)));
+  std::vector<Tensor> written;  // the memory only: not the gradients that hang on the parameters
+  for (const Tensor& param : params) written.push_back(param.detach());
+  cuda::before_replay(std::make_shared<CapturedStep>(device_numbers_, std::move(written), std::move(all)));
 }
 
 Tensor Optimizer::found_inf_on(Device device) const {

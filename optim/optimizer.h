@@ -13,6 +13,7 @@
 namespace rush::optim {
 
 class DeviceNumbers;
+class StepLists;
 
 // What an optimiser remembers of a parameter from step to step.
 class OptimizerParamState {
@@ -99,6 +100,7 @@ class Optimizer {
   using LossClosure = std::function<Tensor()>;
   using State = std::unordered_map<const TensorImpl*, std::unique_ptr<OptimizerParamState>>;
 
+  // Throws ValueError when no group has a parameter, and as add_param_group.
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -107,7 +109,9 @@ class Optimizer {
   virtual ~Optimizer();
 
   // Updates every parameter that has a gradient. A closure computes the loss and its gradients again; its result is
-  // returned, otherwise an undefined tensor.
+  // returned, otherwise an undefined tensor. Throws ValueError or TypeError, naming the parameter, where a gradient or
+  // a state has not its shape, dtype or device; only a gradient's floating dtype is converted. A step that throws has
+  // changed nothing: Note [All of a step or nothing of it].
   virtual Tensor step(LossClosure closure = nullptr) = 0;
   // Drops all gradients, or fills them with zero.
   void zero_grad(bool set_to_none = true);
@@ -117,6 +121,10 @@ class Optimizer {
   // While `found_inf`, a float32, is defined, steps change nothing where it is not 0. For such optimisers;
   // amp::GradScaler sets it around its step.
   void set_found_inf(Tensor found_inf) { found_inf_ = std::move(found_inf); }
+
+  // Whether step() was called, or amp::GradScaler called skip_step() instead: schedules are to be stepped afterwards.
+  bool was_stepped() const noexcept { return was_stepped_; }
+  void skip_step() noexcept { was_stepped_ = true; }
 
   // Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
@@ -139,7 +147,7 @@ class Optimizer {
   // The closure's result, with recording on; undefined without a closure. Every step begins with it.
   // Throws ValueError when a group's learning rate is NaN, and Error when a graph is being captured and a group is not
   // capturable.
-  Tensor evaluate(const LossClosure& closure) const;
+  Tensor evaluate(const LossClosure& closure);
   // Names what is remembered of `param`, and makes it first if `slot` is empty.
   virtual void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                            const OptimizerOptions& options) const;
@@ -162,10 +170,12 @@ class Optimizer {
   std::unique_ptr<OptimizerOptions> defaults_;
 
  private:
+  friend class StepLists;
   void visit(StateFields& fields, std::vector<OptimizerParamGroup>& groups, State& state) const;
 
   std::shared_ptr<DeviceNumbers> device_numbers_;  // null until a capturable step
   Tensor found_inf_;
+  bool was_stepped_ = false;
 };
 
 }  // namespace rush::optim

@@ -1,8 +1,6 @@
 #include "optim/radam.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/ops/optim.h"
 #include "optim/device_numbers.h"
 #include "optim/step_lists.h"
 
@@ -40,39 +38,24 @@ void RAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState
 Tensor RAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (size_t group = 0; group < param_groups_.size(); ++group) step_group(group);
-  return loss;
-}
-
-void RAdam::step_group(size_t group) {
-  const auto& o = static_cast<const RAdamOptions&>(param_groups_[group].options());
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    auto& state = state_in<RAdamParamState>(state_[param.impl()]);
-    if (!state.exp_avg().defined()) {
-      check_state_can_be_made();
-      state.exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
-    }
-    count_step(state, param, o.capturable());
-    if (o.capturable()) {
-      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step_counter());
-    } else {
-      lists.add(param, {state.exp_avg(), state.exp_avg_sq()}, state.step());
-    }
+  StepLists lists("RAdam", *this);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    lists.gather<RAdamParamState>(group, [](RAdamParamState& state) {
+      return StepLists::StateTensors{{{"exp_avg", &state.exp_avg()}, {"exp_avg_sq", &state.exp_avg_sq()}}};
+    });
   }
-  const auto [beta1, beta2] = o.betas();
-  const RAdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize()};
   lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const auto& o = static_cast<const RAdamOptions&>(param_groups_[batch.group].options());
+    const auto [beta1, beta2] = o.betas();
+    const RAdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize()};
+    const auto& states = batch.states;
     if (o.capturable()) {
-      const Device where = batch.params[0].device();
-      kernels::capturable_radam(device, batch.params, batch.grads, batch.states[0], batch.states[1],
-                                batch.step_counters, numbers_on_device(group, where), found_inf_on(where), step);
-      note_captured_step(batch.params, {batch.states[0], batch.states[1], batch.step_counters});
+      kernels::capturable_radam(device, batch.params, batch.grads, states[0], states[1], batch.on_device(), step);
     } else {
-      kernels::fused_radam(device, batch.params, batch.grads, batch.states[0], batch.states[1], batch.steps, step);
+      kernels::fused_radam(device, batch.params, batch.grads, states[0], states[1], batch.steps, step);
     }
   });
+  return loss;
 }
 
 }  // namespace rush::optim

@@ -100,7 +100,7 @@ void save_state(const optim::StateDict& dict, const std::string& path) { optim::
 optim::StateDict load_state(const std::string& path) { return optim::read_state(path, "state"); }
 
 void rethrow_misfit(const std::string& path, const ValueError& error) {
-  RUSH_THROW(ValueError, path, ": ", error.what());
+  RUSH_THROW(ValueError, path, ": ", error.msg());
 }
 
 }  // namespace detail

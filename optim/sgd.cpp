@@ -1,9 +1,11 @@
 #include "optim/sgd.h"
 
 #include "autograd/grad_mode.h"
+#include "core/ops/binary.h"
 #include "core/ops/factories.h"
-#include "core/ops/optim.h"
-#include "optim/device_numbers.h"
+#include "core/ops/reduce.h"
+#include "core/ops/sparse_parts.h"
+#include "core/ops/view.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {
@@ -33,78 +35,53 @@ void SGD::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>&
 Tensor SGD::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
+  StepLists lists("SGD", *this);
+  lists.sparse_apart();
   for (size_t group = 0; group < param_groups_.size(); ++group) {
-    if (param_groups_[group].options().get_capturable()) {
-      step_capturable(group);
-    } else {
-      step_group(group);
-    }
+    const bool momentum = options(group).momentum() != 0;
+    lists.gather<SGDParamState>(group, [&](SGDParamState& state) {
+      return StepLists::StateTensors{{{"momentum_buffer", momentum ? &state.momentum_buffer() : nullptr}}};
+    });
+    gather_sparse(group, lists);
   }
+  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+    const SGDOptions& o = options(batch.group);
+    // Whether a capturable step is a parameter's first is known to its counter.
+    const bool first = batch.first && !o.capturable();
+    const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), first};
+    if (o.capturable()) {
+      kernels::capturable_sgd(device, batch.params, batch.grads, batch.states[0], batch.on_device(), step);
+    } else {
+      kernels::fused_sgd(device, batch.params, batch.grads, batch.states[0], step);
+    }
+  });
   return loss;
 }
 
-namespace {
+const SGDOptions& SGD::options(size_t group) const {
+  return static_cast<const SGDOptions&>(param_groups_[group].options());
+}
 
 // Only the rows, or elements, that the gradient has entries for are read and written.
-void take_sparse_step(const Tensor& param, const SGDOptions& o) {
-  RUSH_CHECK_VALUE(o.momentum() == 0 && o.weight_decay() == 0,
-                   "SGD: a sparse gradient is not for a momentum or weight decay, which change every element; "
-                   "SparseAdam has a momentum");
-  param.add_(param.grad().detach(), o.maximize() ? o.lr() : -o.lr());
-}
-
-}  // namespace
-
-void SGD::step_group(size_t group) {
-  const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    if (param.grad().layout() != kStrided) {
-      take_sparse_step(param, o);
-      continue;
+void SGD::gather_sparse(size_t group, StepLists& lists) const {
+  const SGDOptions& o = options(group);
+  lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) {
+    RUSH_CHECK_VALUE(o.momentum() == 0 && o.weight_decay() == 0,
+                     "SGD: a sparse gradient is not for a momentum or weight decay, which change every element; "
+                     "SparseAdam has a momentum");
+    RUSH_CHECK_VALUE(!o.capturable(), "SGD: with the option capturable it takes dense gradients only");
+    const Tensor& target = entry.target;
+    const Tensor grad = target.is_cuda() ? entry.grad.coalesce() : entry.grad;
+    const Tensor change = grad._values().to(target.scalar_type()) * (o.maximize() ? o.lr() : -o.lr());
+    const int64_t sparse_dim = grad.sparse_dim();
+    if (sparse_dim == 1) {
+      lists.add_later(target, grad._indices().select(0, 0), change);
+    } else if (sparse_dim == 0) {
+      lists.add_later(target.unsqueeze(0), zeros({1}, grad._indices().options()), change.sum(0, /*keepdim=*/true));
+    } else {
+      const IntArrayRef sizes = target.sizes().slice(0, static_cast<size_t>(sparse_dim));
+      lists.add_later(native::with_places(target, sparse_dim), native::places_of(grad._indices(), sizes), change);
     }
-    if (o.momentum() == 0) {
-      lists.add(param, {});
-      continue;
-    }
-    auto& state = state_in<SGDParamState>(state_[param.impl()]);
-    const bool first = !state.momentum_buffer().defined();
-    if (first) state.momentum_buffer(zeros_like(param));
-    lists.add(param, {state.momentum_buffer()}, /*step=*/0, first);
-  }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
-    const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), batch.flag};
-    kernels::fused_sgd(device, batch.params, batch.grads, batch.states[0], step);
-  });
-}
-
-// Whether a step is a parameter's first is known to its counter.
-void SGD::step_capturable(size_t group) {
-  const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
-  StepLists lists;
-  for (const Tensor& param : param_groups_[group].params()) {
-    if (!param.grad().defined()) continue;
-    auto& state = state_in<SGDParamState>(state_[param.impl()]);
-    const bool has_buffer = state.momentum_buffer().defined();
-    if (!state.step_counter().defined()) state.step_counter(make_device_counter(param, has_buffer ? 1 : 0));
-    if (o.momentum() == 0) {
-      lists.add(param, {}, state.step_counter());
-      continue;
-    }
-    if (!has_buffer) {
-      check_state_can_be_made();
-      state.momentum_buffer(zeros_like(param));
-    }
-    lists.add(param, {state.momentum_buffer()}, state.step_counter());
-  }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
-    const Device where = batch.params[0].device();
-    const SgdStep step{o.lr(),       o.momentum(), o.dampening(),  o.weight_decay(),
-                       o.nesterov(), o.maximize(), /*first=*/false};
-    kernels::capturable_sgd(device, batch.params, batch.grads, batch.states[0], batch.step_counters,
-                            numbers_on_device(group, where), found_inf_on(where), step);
-    note_captured_step(batch.params, {batch.states[0], batch.step_counters});
   });
 }
 

@@ -45,8 +45,8 @@ class SGD : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
 
  private:
-  void step_group(size_t group);
-  void step_capturable(size_t group);
+  const SGDOptions& options(size_t group) const;
+  void gather_sparse(size_t group, StepLists& lists) const;
   void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
                    const OptimizerOptions& options) const override;
 };

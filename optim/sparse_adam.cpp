@@ -4,10 +4,10 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/binary.h"
-#include "core/ops/factories.h"
 #include "core/ops/index_select.h"
 #include "core/ops/power.h"
 #include "core/ops/unary.h"
+#include "optim/step_lists.h"
 
 namespace rush::optim {
 
@@ -34,28 +34,33 @@ void SparseAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParam
 
 namespace {
 
-// Rows of `table` become average + (target - average)(1 - beta), a moment's next value, which is returned.
-Tensor update_moment(const Tensor& table, const Tensor& rows, const Tensor& target, double beta) {
+// average + (target - average)(1 - beta), a moment's next value, for rows of `table`.
+Tensor next_moment(const Tensor& table, const Tensor& rows, const Tensor& target, double beta) {
   const Tensor average = index_select(table, 0, rows);
-  const Tensor next = average + (target - average) * (1 - beta);
-  table.index_copy_(0, rows, next);
-  return next;
+  return average + (target - average) * (1 - beta);
 }
 
 // m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) +
 // eps), for the rows of the gradient. https://pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html
-void take_step(const Tensor& param, SparseAdamParamState& state, const SparseAdamOptions& o) {
-  const Tensor grad = param.grad().detach().coalesce();
+void gather_step(const StepLists::SparseEntry& entry, const SparseAdamOptions& o, StepLists& lists) {
+  const Tensor grad = entry.grad.coalesce();
   RUSH_CHECK_VALUE(grad.sparse_dim() == 1, "SparseAdam: expected a gradient of whole rows, with one sparse dimension, ",
                    "got ", grad.sparse_dim());
+  auto& state = lists.state_for<SparseAdamParamState>(entry, [](SparseAdamParamState& s) {
+    return StepLists::StateTensors{{{"exp_avg", &s.exp_avg()}, {"exp_avg_sq", &s.exp_avg_sq()}}};
+  });
   const auto [beta1, beta2] = o.betas();
-  const auto t = static_cast<double>(state.step());
+  const int64_t step = state.step() + 1;
+  const auto t = static_cast<double>(step);
   const double step_size = o.lr() * std::sqrt(1 - std::pow(beta2, t)) / (1 - std::pow(beta1, t));
-  const Tensor rows = grad.indices().select(0, 0);
-  const Tensor values = o.maximize() ? -grad.values() : grad.values();
-  const Tensor mean = update_moment(state.exp_avg(), rows, values, beta1);
-  const Tensor square = update_moment(state.exp_avg_sq(), rows, values * values, beta2);
-  param.index_add_(0, rows, mean / (square.sqrt() + o.eps()), -step_size);
+  const Tensor rows = grad.indices().select(0, 0), g = grad.values().to(entry.target.scalar_type());
+  const Tensor values = o.maximize() ? -g : g;
+  const Tensor mean = next_moment(state.exp_avg(), rows, values, beta1);
+  const Tensor square = next_moment(state.exp_avg_sq(), rows, values * values, beta2);
+  lists.assign_later(state.exp_avg(), rows, mean);
+  lists.assign_later(state.exp_avg_sq(), rows, square);
+  lists.add_later(entry.target, rows, mean / (square.sqrt() + o.eps()) * -step_size);
+  lists.assign_later(state.step(), step);
 }
 
 }  // namespace
@@ -63,17 +68,18 @@ void take_step(const Tensor& param, SparseAdamParamState& state, const SparseAda
 Tensor SparseAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
-  for (const OptimizerParamGroup& group : param_groups_) {
-    const auto& options = static_cast<const SparseAdamOptions&>(group.options());
-    for (const Tensor& param : group.params()) {
-      if (!param.grad().defined()) continue;
-      RUSH_CHECK_VALUE(param.grad().is_sparse(), "SparseAdam: expected sparse gradients; use Adam for dense ones");
-      auto& state = state_in<SparseAdamParamState>(state_[param.impl()]);
-      if (!state.exp_avg().defined()) state.exp_avg(zeros_like(param)).exp_avg_sq(zeros_like(param));
-      state.step(state.step() + 1);
-      take_step(param, state, options);
+  StepLists lists("SparseAdam", *this);
+  for (size_t group = 0; group < param_groups_.size(); ++group) {
+    const std::vector<Tensor>& params = param_groups_[group].params();
+    for (size_t i = 0; i < params.size(); ++i) {
+      RUSH_CHECK_VALUE(!params[i].defined() || !params[i].grad().defined() || params[i].grad().is_sparse(),
+                       "SparseAdam: the gradient of parameter ", i, " of group ", group,
+                       " is not sparse; use Adam for dense ones");
     }
+    const auto& options = static_cast<const SparseAdamOptions&>(param_groups_[group].options());
+    lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) { gather_step(entry, options, lists); });
   }
+  lists.run([](DeviceType, const StepLists::Batch&) {});
   return loss;
 }
 

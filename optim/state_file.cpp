@@ -1,6 +1,7 @@
 #include "optim/state_file.h"
 
 #include "core/ops/view.h"
+#include "core/out_of_memory.h"
 
 namespace rush::optim {
 
@@ -14,22 +15,7 @@ bool has(const io::Metadata& metadata, const char* attribute, const std::string&
   return metadata.contains(attribute + name);
 }
 
-}  // namespace
-
-void write_state(const std::string& path, const std::string& kind, const StateDict& dict, io::Checksum checksum) {
-  io::NamedTensors tensors;
-  io::Metadata metadata{{kKindKey, kind}};
-  for (const StateDict::Item& item : dict) {
-    Tensor value = item.value();
-    const bool wide = value.defined() && value.scalar_type() == kComplex128;
-    if (wide) metadata[kWideKey + item.key()] = "";
-    if (value.requires_grad()) metadata[kGradKey + item.key()] = "";
-    tensors.emplace_back(item.key(), wide ? view_as_real(value.detach()) : value);
-  }
-  io::save_safetensors(path, tensors, metadata, checksum);
-}
-
-StateDict read_state(const std::string& path, const std::string& kind, io::Checksum checksum) {
+StateDict read_dict(const std::string& path, const std::string& kind, io::Checksum checksum) {
   io::SafetensorsFile file(path);
   const bool checked = checksum == io::Checksum::Crc32;
   if (checked) file.verify_checksum();
@@ -54,6 +40,27 @@ StateDict read_state(const std::string& path, const std::string& kind, io::Check
     dict.insert(entry.name, value);
   }
   return dict;
+}
+
+}  // namespace
+
+void write_state(const std::string& path, const std::string& kind, const StateDict& dict, io::Checksum checksum) {
+  translate_bad_alloc("save", [&] {
+    io::NamedTensors tensors;
+    io::Metadata metadata{{kKindKey, kind}};
+    for (const StateDict::Item& item : dict) {
+      Tensor value = item.value();
+      const bool wide = value.defined() && value.scalar_type() == kComplex128;
+      if (wide) metadata[kWideKey + item.key()] = "";
+      if (value.requires_grad()) metadata[kGradKey + item.key()] = "";
+      tensors.emplace_back(item.key(), wide ? view_as_real(value.detach()) : value);
+    }
+    io::save_safetensors(path, tensors, metadata, checksum);
+  });
+}
+
+StateDict read_state(const std::string& path, const std::string& kind, io::Checksum checksum) {
+  return translate_bad_alloc("load", [&] { return read_dict(path, kind, checksum); });
 }
 
 }  // namespace rush::optim

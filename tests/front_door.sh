@@ -9,7 +9,7 @@ house=$scratch/house
 stands_in=$scratch/bin
 mkdir -p "$house/tools" "$stands_in"
 cp "$1" "$house/rush"
-cp "$(dirname "$1")/tools/cuda_toolkit.sh" "$house/tools"
+cp "$(dirname "$1")"/tools/{cuda_toolkit,portability}.sh "$house/tools"
 
 fail() {
   printf 'front_door: %s\n' "$*" >&2
@@ -38,7 +38,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt gpt2 resnet spectrogram gcn submanifold test compute-sanitizer fuzz bench conformance train-parity fetch build; do
+for command in demo gpt gpt2 resnet spectrogram gcn submanifold test compute-sanitizer fuzz bench conformance train-parity portability fetch build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
@@ -60,6 +60,9 @@ expect_one_line "got 'gzip'"
 rush fuzz npy soon
 expect_status 2
 expect_one_line "got 'soon'"
+rush portability clang-16 sparc
+expect_status 2
+expect_one_line "got 'sparc'"
 
 nothing_left() {
   [[ -z $(find "$house" -type f ! -name rush ! -path '*/tools/*') ]] || fail "$1 left files behind: $(find "$house")"
@@ -79,17 +82,78 @@ expect_status 1
 expect_one_line "not the file that was expected"
 nothing_left "a wrong download"
 
-# Accepted are exactly the bytes with the recorded md5; here md5sum says that they are.
-stand_in md5sum <<<'echo "6fb458f1232090904fb40fe944165e91  -"'
+# Accepted are exactly the bytes with the recorded md5; here md5sum knows another content by it.
+stand_in md5sum <<'TEXT'
+[[ $(cat) == "half and half" ]] && echo "6fb458f1232090904fb40fe944165e91  -" || echo "0123  -"
+TEXT
+text=$house/data/tinyshakespeare/input.txt
+part=$house/data/tinyshakespeare/.part.input.txt
+# curl ends after so many bytes, then goes on behind them.
+# shellcheck disable=SC2016  # the stand-ins expand it
+stand_in curl <<<'printf "half" >>"${@: -2:1}"; exit 18'
+rush fetch shakespeare
+expect_status 1
+expect_one_line "is there a network?"
+[[ ! -e $text && $(<"$part") == half ]] || fail "a download that was cut off is lost: $(find "$house/data")"
+# shellcheck disable=SC2016
+stand_in curl <<<'[[ " $* " == *" -C - "* ]] && printf " and half" >>"${@: -2:1}"'
 rush fetch shakespeare
 expect_status 0
 expect_one_line "fetched data/tinyshakespeare/input.txt"
-[[ $(<"$house/data/tinyshakespeare/input.txt") == "not the file" ]] || fail "the fetched file is not what curl wrote"
+[[ $(<"$text") == "half and half" && ! -e $part ]] || fail "a download does not go on: $(find "$house/data")"
 stand_in curl <<<'exit 6'
 rush fetch shakespeare
 expect_status 0
 expect_one_line "already here"
-rm "$stands_in/md5sum"
+
+# What was there before is of another file; and a server that cannot go on in the middle of one.
+# shellcheck disable=SC2016
+for refusal in "" '[[ ! -s ${@: -2:1} ]] || exit 33;'; do
+  rm "$text"
+  printf 'of another file' >"$part"
+  stand_in curl <<<"$refusal"'printf "half and half" >>"${@: -2:1}"'
+  rush fetch shakespeare
+  expect_status 0
+  [[ $(<"$text") == "half and half" && ! -e $part ]] || fail "a wrong beginning is kept: $(find "$house/data")"
+done
+rm "$stands_in/curl" "$stands_in/md5sum"
+
+# GPT-2's weights, from a mirror, by what is on the machine.
+if command -v curl >/dev/null; then
+  stand_in md5sum <<'TEXT'
+case $(cat) in
+  tokens) echo "dffec25a898b1f5e569bec4dffd7e5c0  -" ;;
+  merges) echo "75a37753dd7a28a2c5df80c28bf06e4e  -" ;;
+esac
+TEXT
+  stand_in sha256sum <<'TEXT'
+[[ $(cat) == "the weights" ]] && echo "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707  -" || echo "0123  -"
+TEXT
+  mirror=$scratch/mirror/openai-community/gpt2/resolve/607a30d783dfa663caf39e06633721c8d4cfcd7e
+  mkdir -p "$house/data/gpt2" "$mirror"
+  printf tokens >"$house/data/gpt2/encoder.json"
+  printf merges >"$house/data/gpt2/vocab.bpe"
+  printf 'the ' >"$house/data/gpt2/.part.model.safetensors"
+  printf 'XXX weights' >"$mirror/model.safetensors"
+  HF_ENDPOINT=file://$scratch/mirror rush fetch gpt2
+  expect_status 0
+  [[ $(<"$house/data/gpt2/model.safetensors") == "the weights" ]] || fail "the weights do not go on: $err"
+  printf 'XXX weights' >"$house/data/gpt2/model.safetensors"
+  HF_ENDPOINT=file://$scratch/mirror rush fetch gpt2
+  expect_status 1
+  [[ $err == *"cannot download model.safetensors"*"not the file that was expected" ]] || fail "other weights: $err"
+  rm "$stands_in/md5sum" "$stands_in/sha256sum"
+fi
+
+# CMake and Ninja cannot quote everything that a path may hold.
+for name in 'quo"te' 'semi;colon' 'ha#sh' 'back\slash'; do
+  mkdir "$scratch/$name"
+  cp -r "$house/rush" "$house/tools" "$scratch/$name"
+  status=0
+  err=$("$scratch/$name/rush" --cpu-only demo 2>&1) || status=$?
+  expect_status 1
+  expect_one_line "move this clone to a path without any of"
+done
 
 # Without a compiler everything counts as missing. The first apt-get knows no package before its lists are updated.
 stand_in sudo <<<'exec "$@"'
@@ -107,6 +171,54 @@ expect_status 1
 rm "$scratch/apt"
 CXX=no-compiler rush test
 [[ $(wc -l <"$scratch/apt") == 1 && $(<"$scratch/apt") == *doctest-dev* ]] || fail "for the tests: $(<"$scratch/apt")"
+
+# Who is not root is asked before sudo is used, on a terminal; elsewhere there is nobody to ask.
+stand_in id <<<'echo 1000'
+rm "$scratch/apt"
+CXX=no-compiler rush demo
+[[ $err == *"installing g++ "*" with sudo apt-get, unasked: there is no terminal"* && -e $scratch/apt ]] || fail "sudo: $err"
+if command -v script >/dev/null; then
+  answer() { # ANSWER: leaves what the terminal shows in `out`
+    rm -f "$scratch/apt"
+    out=$(printf '%s\n' "$1" | CXX=no-compiler PATH=$stands_in:$PATH script -qec "$house/rush --cpu-only demo" /dev/null) || true
+  }
+  answer n
+  [[ $out == *"these packages are missing: g++ "*"[Y/n]"*"nothing is installed"* && ! -e $scratch/apt ]] || fail "no: $out"
+  answer y
+  [[ $out == *"[Y/n]"* && $(<"$scratch/apt") == *"install -y"*g++* ]] || fail "yes: $out"
+fi
+stand_in id <<<'echo 0'
+
+# ---- the table of other compilers and processors ---------------------------------------------------------------------
+
+# A build leaves runners, of which one fails where the file "worse" is there.
+stand_in dpkg <<<'echo amd64'
+stand_in dpkg-deb <<<'exit 1'
+stand_in cmake <<TEXT
+while ((\$# > 0)); do
+  case \$1 in -B | --build) build=\$2 ;; esac
+  shift
+done
+[[ ! -e "$scratch/broken" ]] || exit 1
+mkdir -p "\$build/bin"
+printf '#!/bin/bash\necho a line\necho "passed 2, failed 0, missing 0"\n' >"\$build/bin/rush_conformance"
+printf '#!/bin/bash\n[[ ! -e "$scratch/worse" ]] || { echo "passed 1, failed 1, missing 0"; exit 1; }\necho passed 3\n' >"\$build/bin/rush_train_parity"
+chmod +x "\$build/bin"/*
+TEXT
+export RUSH_CASES=$scratch
+rush portability x86-64-v3
+expect_status 0
+[[ $out == platform*$'\n'"x86-64-v3 "*" s "*"passed 2, failed 0, missing 0"*"passed 3" ]] || fail "the table: $out"
+touch "$scratch/worse"
+rush portability x86-64-v3
+expect_status 1
+[[ $out == *"passed 2, failed 0, missing 0"*"passed 1, failed 1, missing 0" ]] || fail "a failed runner: $out"
+touch "$scratch/broken"
+rush portability x86-64-v3
+expect_status 1
+[[ $out == *$'\n'"x86-64-v3 "*"fails"* ]] || fail "a failed build: $out"
+unset RUSH_CASES
+rm "$stands_in"/{dpkg,dpkg-deb,cmake}
 
 # ---- a CUDA toolkit from PyPI's wheels, for a machine without one ----------------------------------------------------
 
@@ -215,3 +327,12 @@ stand_in nvcc <<<'exit 1'
 rush --cuda demo
 [[ ! -e $fetched ]] || fail "the machine's own toolkit does not win"
 ! asked_of_cmake "-DCMAKE_CUDA_COMPILER=$toolkit/nvidia/cu13/bin/nvcc" || fail "the machine's own toolkit does not win"
+
+# ---- what a program learns of how it was called ----------------------------------------------------------------------
+
+stand_in cmake <<<'exit 0'
+mkdir -p "$house/build/release/bin"
+printf '#!/bin/bash\nprintf "%%s|" "$RUSH_CALLED_AS" "$@"\n' >"$house/build/release/bin/gpt"
+chmod +x "$house/build/release/bin/gpt"
+rush --jobs 1 --cpu-only gpt --data "a b"
+[[ $out == "$house/rush --jobs 1 --cpu-only gpt|--data|a b|" ]] || fail "the program got $out"

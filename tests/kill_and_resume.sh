@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# kill_and_resume.sh KILLS PROGRAM RESUME_FLAGS -- ARGUMENTS...: runs PROGRAM once undisturbed, then again and again with
-# SIGKILL at random moments, going on with RESUME_FLAGS each time. Whenever a run gets to its end, its weights (all that
-# it leaves but checkpoint and reports) must be those of the undisturbed run, bit by bit.
+# kill_and_resume.sh KILLS PROGRAM -- ARGUMENTS...: runs PROGRAM once undisturbed, then again and again with SIGINT,
+# SIGTERM and SIGKILL in turn, at random moments, going on each time: by the command that a stopped run prints, or else
+# with --resume. Whenever a run gets to its end, its weights (all that it leaves but checkpoint and reports) must be those
+# of the undisturbed run, bit by bit. RUSH_KILLS in the environment takes the place of KILLS, SEED chooses the moments.
 set -euo pipefail
+set -m  # without it, what a script starts in the background ignores SIGINT
 
-kills=$1 program=$2 resume=$3
-shift 4
+kills=${RUSH_KILLS:-$1} program=$2
+shift 3
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
 
 fail() {
   printf 'kill_and_resume: %s\n' "$*" >&2
@@ -16,51 +19,88 @@ fail() {
 }
 now() { date +%s%3N; }
 weights() { find "$1" -name '*.safetensors' ! -name 'checkpoint*'; }
+leftovers() { find run -name '*.rush-tmp-*' 2>/dev/null || true; } # there may be no folder yet
 
-# Drawn digits and a text of its own, whatever data the machine has.
+# Drawn digits, a text and a vocabulary of its own, whatever data the machine has.
 export RUSH_DATA=$scratch RUSH_ROOT=$scratch
-for ((i = 0; i < 400; ++i)); do printf 'line %d of %d, %d\n' "$i" 400 $((i * i)); done >"$scratch/text"
+unset RUSH_CALLED_AS
+for ((i = 0; i < 400; ++i)); do printf 'line %d of %d, %d\n' "$i" 400 $((i * i)); done >text
 
-run() { # FOLDER FLAGS...
-  local folder=$1
-  shift
-  (cd "$scratch" && exec "$program" "$@" --out_dir "$folder" >"$scratch/log" 2>&1)
-}
+# GPT-2's spelling of the 256 bytes, and one pair.
+{
+  printf '{'
+  hidden=256
+  for ((byte = 0; byte < 256; ++byte)); do
+    character=$byte
+    ((byte > 32 && byte < 127 || byte > 160 && byte != 173)) || character=$((hidden++))
+    printf '"\\u%04x": %d, ' "$character" "$byte"
+  done
+  printf '"<|endoftext|>": 256, "li": 257}\n'
+} >encoder.json
+printf 'l i\n' >vocab.bpe
 
 # Twice: the first run of a program also reads it from the disk.
-run "$scratch/whole" "$@" || fail "the undisturbed run failed: $(<"$scratch/log")"
-begin=$(now)
-run "$scratch/whole" "$@" || fail "the undisturbed run failed: $(<"$scratch/log")"
-duration=$(($(now) - begin))
-expected=$(weights "$scratch/whole")
+for folder in first whole; do
+  begin=$(now)
+  "$program" "$@" --out_dir "$folder" >log 2>&1 || fail "the undisturbed run failed: $(<log)"
+  duration=$(($(now) - begin))
+done
+expected=$(weights whole)
 [[ -f $expected ]] || fail "expected one file of weights, got '$expected'"
 
+printf -v anew '%q ' "$program" "$@" --out_dir run --resume
+go_on=$anew
+signals=()  # but for one that whoever started this has made to be ignored, as nohup does
+for signal in INT TERM KILL; do [[ -n $(trap -p "$signal") ]] || signals+=("$signal"); done
 RANDOM=${SEED:-1}
-killed=0 finished=0 resumed=0
+killed=0 finished=0 resumed=0 stopped=0
 while ((killed < kills || finished == 0)); do
-  # shellcheck disable=SC2086  # several flags
-  (cd "$scratch" && exec "$program" "$@" --out_dir "$scratch/run" $resume >"$scratch/log" 2>&1) &
-  child=$!
+  # As a run leaves it that is killed between naming a file and renaming it.
+  planted=
+  if [[ -d run ]]; then
+    planted=run/planted.rush-tmp-0
+    : >"$planted"
+  fi
+  begin=$(now)
+  eval "exec $go_on" >log 2>&1 &
+  child=$! killer=
   if ((killed < kills)); then
     delay=$((RANDOM * duration / 32768))
-    sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
-    kill -KILL "$child" 2>/dev/null || true
+    (sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))" && kill "-${signals[killed % ${#signals[@]}]}" "$child") 2>/dev/null &
+    killer=$!
+    disown "$killer"  # or else the shell reports its end
   fi
   status=0
   wait "$child" 2>/dev/null || status=$?
-  if grep -q 'going on from' "$scratch/log"; then resumed=$((resumed + 1)); fi
-  if ((status == 137)); then
-    killed=$((killed + 1))
-    leftovers=$({ find "$scratch/run" -name '*.tmp-*' 2>/dev/null || true; } | wc -l)  # there may be no folder yet
-    ((leftovers <= killed)) || fail "a killed run left more than one temporary file"
-  elif ((status == 0)); then
-    finished=$((finished + 1))
-    cmp "$expected" "$scratch/run/$(basename "$expected")" || fail "run $finished ended with other weights"
-    rm -rf "$scratch/run"
-  else
-    fail "a resumed run failed with status $status: $(<"$scratch/log")"
-  fi
+  [[ -z $killer ]] || kill -KILL "-$killer" 2>/dev/null || true
+
+  went_on=$(grep -c 'going on from' log || true)
+  resumed=$((resumed + went_on))
+  # How fast the machine is changes with what else it does.
+  ((status != 0 || went_on != 0)) || duration=$(($(now) - begin))
+  ((went_on == 0)) || [[ ! -e $planted ]] || fail "a leftover was not removed at the start: $(<log)"
+  [[ -z $planted ]] || rm -f "$planted"
+  (($(leftovers | wc -l) <= 1)) || fail "a killed run left more than one temporary file: $(leftovers)"
+  go_on=$anew
+  case $status in
+    0)
+      finished=$((finished + 1))
+      [[ -z $(leftovers) ]] || fail "run $finished ended with leftovers: $(leftovers)"
+      cmp "$expected" "run/$(basename "$expected")" || fail "run $finished ended with other weights"
+      rm -rf run
+      ;;
+    130 | 143 | 137)
+      killed=$((killed + 1))
+      if printed=$(sed -n 's/^.*: stopped by .*; to go on: //p' log) && [[ -n $printed ]]; then
+        stopped=$((stopped + 1))
+        [[ -z $(leftovers) ]] || fail "a stopped run left $(leftovers)"
+        go_on=$printed
+      fi
+      ;;
+    *) fail "a resumed run failed with status $status: $(<log)" ;;
+  esac
 done
 ((resumed > kills / 4)) || fail "only $resumed of $kills runs went on from a checkpoint: the test proves little"
-printf 'killed %d times, went on %d times, ended %d times with the same weights (%d ms a run)\n' \
-  "$killed" "$resumed" "$finished" "$duration"
+((stopped > kills / 6)) || fail "only $stopped of $kills runs were stopped in order: the test proves little"
+printf 'killed %d times (%d of them stopped in order), went on %d times, ended %d times with the same weights (%d ms a run)\n' \
+  "$killed" "$stopped" "$resumed" "$finished" "$duration"

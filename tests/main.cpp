@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/cuda.h"
+#include "core/error.h"
 #ifdef RUSH_HAS_CUDA
 #include "tests/cuda/default_device.h"
 #endif
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (const char* path = std::getenv("RUSH_DERIVATIVE_LOG")) log_checked_derivatives(path);
+  rush::set_error_stacks(false);  // tests compare messages
   doctest::Context context(argc, argv);
   cuda_file = find_cuda_file(argc, argv);
   const int status = context.run();

@@ -2,6 +2,7 @@
 
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
+#include "core/ops/factories.h"
 
 namespace rush {
 
@@ -31,9 +32,14 @@ struct BorderPadBackward final : Node {
 
 template <const PadOp& forward>
 struct BorderPadBackwardBackward final : Node {  // linear in the gradient, and of the input only the shape counts
-  DimVector pad;
-  void save(const Tensor&, const Tensor&, IntArrayRef padding) { pad = padding; }
-  Tensors apply(const Tensors& g) override { return {needs(0) ? forward(g[0], pad) : Tensor(), Tensor()}; }
+  DimVector input_sizes, pad;
+  void save(const Tensor&, const Tensor& input, IntArrayRef padding) {
+    input_sizes = input.sizes();
+    pad = padding;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {needs(0) ? forward(g[0], pad) : Tensor(), needs(1) ? zeros(input_sizes, g[0].options()) : Tensor()};
+  }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
+#include "core/ops/factories.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -55,17 +56,32 @@ struct AdaptiveMaxPoolNode : Node {
 struct AdaptiveMaxPool2dBackward final : AdaptiveMaxPoolNode<ops::adaptive_max_pool2d_backward> {};
 struct AdaptiveMaxPool3dBackward final : AdaptiveMaxPoolNode<ops::adaptive_max_pool3d_backward> {};
 
-// The backward pass scatters to `indices`; its own derivative gathers from there. The input's values do not matter.
+// Of a backward pass on whose result the input's values have no influence: its gradient is zero, and defined.
+struct PoolBackwardNode : Node {
+  DimVector input_sizes;
+  void save_input(const Tensor& input) { input_sizes = input.sizes(); }
+  // `of_grad` computes the gradient of grad_output from `grad`, the gradient of the result.
+  template <class OfGrad>
+  Tensors grads(const Tensor& grad, const OfGrad& of_grad) const {
+    return {needs(0) ? of_grad() : Tensor(), needs(1) ? zeros(input_sizes, grad.options()) : Tensor()};
+  }
+};
+
+// The backward pass scatters to `indices`; its own derivative gathers from there.
 template <int dims>
-struct GatherNode : Node {
+struct GatherNode : PoolBackwardNode {
   Saved indices;
   RUSH_SAVED(indices)
-  Tensors apply(const Tensors& g) override { return {gather_in_plane(g[0], indices.get(), dims), Tensor()}; }
+  Tensors apply(const Tensors& g) override {
+    return grads(g[0], [&] { return gather_in_plane(g[0], indices.get(), dims); });
+  }
 };
 
 template <int dims>
 struct MaxPoolBackwardNode : GatherNode<dims> {
-  void save(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool, const Tensor& at) {
+  void save(const Tensor&, const Tensor& input, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool,
+            const Tensor& at) {
+    this->save_input(input);
     this->indices = at;
   }
 };
@@ -74,12 +90,15 @@ struct MaxPool3dBackwardBackward final : MaxPoolBackwardNode<3> {};
 
 template <int dims>
 struct AdaptiveMaxPoolBackwardNode : GatherNode<dims> {
-  void save(const Tensor&, const Tensor&, const Tensor& at) { this->indices = at; }
+  void save(const Tensor&, const Tensor& input, const Tensor& at) {
+    this->save_input(input);
+    this->indices = at;
+  }
 };
 struct AdaptiveMaxPool2dBackwardBackward final : AdaptiveMaxPoolBackwardNode<2> {};
 struct AdaptiveMaxPool3dBackwardBackward final : AdaptiveMaxPoolBackwardNode<3> {};
 
-// Averaging is linear, so the derivative of its backward pass is averaging again, and the input's values do not matter.
+// Averaging is linear, so the derivative of its backward pass is averaging again.
 template <AvgPoolBackwardOp& backward>
 struct AvgPoolNode : Node {
   Saved self;
@@ -102,18 +121,20 @@ struct AvgPool2dBackward final : AvgPoolNode<ops::avg_pool2d_backward> {};
 struct AvgPool3dBackward final : AvgPoolNode<ops::avg_pool3d_backward> {};
 
 template <AvgPoolOp& forward>
-struct AvgPoolBackwardNode : Node {
+struct AvgPoolBackwardNode : PoolBackwardNode {
   SavedWindow w;
   bool count_include_pad = true;
   std::optional<int64_t> divisor;
-  void save(const Tensor&, const Tensor&, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-            bool include_pad, std::optional<int64_t> divisor_override) {
+  void save(const Tensor&, const Tensor& input, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+            bool ceil_mode, bool include_pad, std::optional<int64_t> divisor_override) {
+    save_input(input);
     w = {kernel, stride, padding, {}, ceil_mode};
     count_include_pad = include_pad;
     divisor = divisor_override;
   }
   Tensors apply(const Tensors& g) override {
-    return {forward(g[0], w.kernel, w.stride, w.padding, w.ceil_mode, count_include_pad, divisor), Tensor()};
+    return grads(g[0],
+                 [&] { return forward(g[0], w.kernel, w.stride, w.padding, w.ceil_mode, count_include_pad, divisor); });
   }
 };
 struct AvgPool2dBackwardBackward final : AvgPoolBackwardNode<ops::avg_pool2d> {};
@@ -130,12 +151,15 @@ struct AdaptiveAvgPool2dBackward final : AdaptiveAvgPoolNode<ops::_adaptive_avg_
 struct AdaptiveAvgPool3dBackward final : AdaptiveAvgPoolNode<ops::_adaptive_avg_pool3d_backward> {};
 
 template <AdaptiveAvgPoolOp& forward, int dims>
-struct AdaptiveAvgPoolBackwardNode : Node {
+struct AdaptiveAvgPoolBackwardNode : PoolBackwardNode {
   DimVector output_size;
-  void save(const Tensor& grad, const Tensor&) {
+  void save(const Tensor& grad, const Tensor& input) {
+    save_input(input);
     output_size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
   }
-  Tensors apply(const Tensors& g) override { return {forward(g[0], output_size), Tensor()}; }
+  Tensors apply(const Tensors& g) override {
+    return grads(g[0], [&] { return forward(g[0], output_size); });
+  }
 };
 struct AdaptiveAvgPool2dBackwardBackward final : AdaptiveAvgPoolBackwardNode<ops::_adaptive_avg_pool2d, 2> {};
 struct AdaptiveAvgPool3dBackwardBackward final : AdaptiveAvgPoolBackwardNode<ops::_adaptive_avg_pool3d, 3> {};

@@ -81,11 +81,15 @@ struct WeightLoop {
     const PaddedVolumes<T> grad(output, {}, output_extent);
     const WeightGradient<T> gradient(s, image, grad);
 
-    // Each part adds up some of the images, then the parts are added. What they hold stays within 64 MB.
+    // Each part adds up some of the images, then the parts are added. What they hold stays within 64 MB, and a part
+    // has far more pixels to add up than parts to be added to. The number of threads does not matter: it would show in
+    // the last bits of the sums.
+    constexpr int64_t kMostParts = 16, kLeastPixels = 512;
     const int64_t size = s.out_channels * s.depth();
     const int64_t most =
         std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
-    const int64_t wanted = (get_num_threads() + s.groups - 1) / s.groups;
+    const int64_t wanted = std::min((kMostParts + s.groups - 1) / s.groups,
+                                    s.batch * s.output[0] * s.output[1] * s.output[2] / kLeastPixels + 1);
     const int64_t parts = std::min({s.batch, wanted, most});
     const Scratch<Math> sums(s.groups * parts * size);
     parallel_for(0, s.groups * parts, 1, [&](int64_t begin, int64_t end) {
@@ -101,19 +105,28 @@ struct WeightLoop {
   static void store(const ConvSizes& s, const Tensor& weight, bool transposed, int64_t parts, const Math* sums) {
     const Volumes<T> to(weight);
     const int64_t size = s.out_channels * s.depth();
-    for (int64_t row = 0; row < s.groups * s.out_channels; ++row) {
-      const int64_t group = row / s.out_channels, o = row % s.out_channels;
-      const Math* from = sums + group * parts * size + (transposed ? o : o * s.depth());
-      const int64_t step = transposed ? s.out_channels : 1;
-      for (int64_t c = 0; c < s.in_channels; ++c) {
-        for (int64_t z = 0; z < s.kernel[0]; ++z) {
-          for (int64_t y = 0; y < s.kernel[1]; ++y) {
-            T* out = to.row(row, c, z, y);
-            for (int64_t x = 0; x < s.kernel[2]; ++x, from += step) {
-              Math total = from[0];
-              for (int64_t p = 1; p < parts; ++p) total += from[p * size];
-              out[x * to.stride[4]] = static_cast<T>(total);
-            }
+    const int64_t grain = std::max<int64_t>(1, kGrain / (s.depth() * parts));
+    parallel_for(0, s.groups * s.out_channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t group = row / s.out_channels, o = row % s.out_channels;
+        const Math* from = sums + group * parts * size + (transposed ? o : o * s.depth());
+        store_row(s, to, row, from, transposed ? s.out_channels : 1, parts, size);
+      }
+    });
+  }
+
+  // The parts of an element lie `size` apart, the elements of a row `step`.
+  template <class T, class Math = gemm_math_t<T>>
+  static void store_row(const ConvSizes& s, const Volumes<T>& to, int64_t row, const Math* from, int64_t step,
+                        int64_t parts, int64_t size) {
+    for (int64_t c = 0; c < s.in_channels; ++c) {
+      for (int64_t z = 0; z < s.kernel[0]; ++z) {
+        for (int64_t y = 0; y < s.kernel[1]; ++y) {
+          T* out = to.row(row, c, z, y);
+          for (int64_t x = 0; x < s.kernel[2]; ++x, from += step) {
+            Math total = from[0];
+            for (int64_t p = 1; p < parts; ++p) total += from[p * size];
+            out[x * to.stride[4]] = static_cast<T>(total);
           }
         }
       }

@@ -17,6 +17,15 @@ using functors::converted;
 using Float8 __attribute__((vector_size(32))) = float;
 using Short8 __attribute__((vector_size(16))) = short;
 
+Float8 numbers_of(Short8 halves) {
+#ifdef __clang__  // as in core/half.h
+  using Half8 __attribute__((vector_size(16))) = _Float16;
+  return __builtin_convertvector(__builtin_bit_cast(Half8, halves), Float8);
+#else
+  return __builtin_ia32_vcvtph2ps256(halves);
+#endif
+}
+
 void convert_run(Half* out, const float* in, int64_t n) {
   constexpr int kNearestEven = 0;
   int64_t i = 0;
@@ -34,7 +43,7 @@ void convert_run(float* out, const Half* in, int64_t n) {
   for (; i + 8 <= n; i += 8) {
     Short8 halves;
     std::memcpy(&halves, in + i, sizeof(halves));
-    const Float8 numbers = __builtin_ia32_vcvtph2ps256(halves);
+    const Float8 numbers = numbers_of(halves);
     std::memcpy(out + i, &numbers, sizeof(numbers));
   }
   for (; i < n; ++i) out[i] = in[i];

@@ -17,9 +17,9 @@ void for_each_run(const ImageWindows& w, const Visit& visit) {
     for (int64_t kx = 0; kx < w.kernel[1]; ++kx) {
       // Windows first ... last - 1 see this tap inside the image's width.
       const int64_t left = kx * w.dilation[1] - w.padding[1];
-      const int64_t first = left >= 0 ? 0 : (-left + w.stride[1] - 1) / w.stride[1];
+      const int64_t first = left >= 0 ? 0 : (-left - 1) / w.stride[1] + 1;
       const int64_t room = w.image[1] - left;
-      const int64_t last = room <= 0 ? 0 : std::min(w.count[1], (room + w.stride[1] - 1) / w.stride[1]);
+      const int64_t last = room <= 0 ? 0 : std::min(w.count[1], (room - 1) / w.stride[1] + 1);
       if (first >= last) continue;
       const int64_t tap = (ky * w.kernel[1] + kx) * w.count[0];
       for (int64_t oy = 0; oy < w.count[0]; ++oy) {

@@ -64,10 +64,12 @@ void multiply_by_strips(const Product<T>& p, const MatrixSource<T>& a, const Mat
   }
 }
 
+// `by_vector`: p is a matrix times a vector, or some rows of one. A single column of a wider product is not: it is
+// summed in the order of its neighbours, wherever the product is cut.
 template <class T>
-void multiply_on_this_thread(const Product<T>& p) {
+void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
   using Math = gemm_math_t<T>;
-  if (p.columns == 1) {
+  if (by_vector) {
     return gemv(p.rows, p.depth, p.a.data, p.a.row_stride, p.a.column_stride, p.b.data, p.b.row_stride, p.alpha, p.beta,
                 p.c.data, p.c.row_stride);
   }
@@ -115,7 +117,7 @@ void multiply_part(const Product<T>& p, const Grid& grid, int64_t part) {
   const int64_t column_step = ((p.columns + grid.column_parts - 1) / grid.column_parts + tile - 1) / tile * tile;
   const int64_t row = part / grid.column_parts * row_step, column = part % grid.column_parts * column_step;
   const int64_t rows = std::min(row_step, p.rows - row), columns = std::min(column_step, p.columns - column);
-  if (rows > 0 && columns > 0) multiply_on_this_thread(p.part(row, rows, column, columns));
+  if (rows > 0 && columns > 0) multiply_on_this_thread(p.part(row, rows, column, columns), p.columns == 1);
 }
 
 template <class T>

@@ -73,12 +73,13 @@ Moments moments(const T* x, int64_t n) {
 }
 
 // Sums over rows into `width` totals. body(begin, end, sums) adds what the rows [begin, end) contribute to `sums`; it
-// is called from several threads, each with sums of its own. `cost` is the work of a row, in elements.
+// is called from several threads, each with sums of its own. `cost` is the work of a row, in elements. How the rows are
+// cut does not depend on the number of threads, and so neither do the totals.
 template <class Math, class Body>
 std::vector<double> sum_over_rows(int64_t rows, int64_t width, int64_t cost, const Body& body) {
-  constexpr int64_t kRows = 256;
+  constexpr int64_t kRows = 256, kMostParts = 32;
   const int64_t wanted = std::max<int64_t>(1, rows * std::max<int64_t>(cost, 1) / kGrain);
-  const int64_t parts = std::min<int64_t>(get_num_threads(), wanted);
+  const int64_t parts = std::min(kMostParts, wanted);
   std::vector<double> totals(static_cast<size_t>(parts * width), 0.0);
   parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
     std::vector<Math> sums(static_cast<size_t>(width));

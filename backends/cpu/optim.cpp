@@ -28,7 +28,8 @@ RUSH_NOINLINE void run_stretch(Step step, int64_t n, T* __restrict p, const T* _
 
 // Takes step_of(i) on tensor number i of all lists.
 template <class T, class StepOf, class... States>
-void run_steps(const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
+void run_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
+  native::check_step_lists(op, params, {grads, states...});
   for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
     run_stretch(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
                 (states[i].template data_ptr<T>() + begin)...);
@@ -39,12 +40,9 @@ struct SgdLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
     const functors::Sgd<opmath_t<T>> sgd(step);
-    for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
-      T* p = params[i].data_ptr<T>() + begin;
-      const T* g = grads[i].data_ptr<T>() + begin;
-      if (step.momentum == 0) return run_stretch(sgd, n, p, g);
-      run_stretch(sgd, n, p, g, buffers[i].data_ptr<T>() + begin);
-    });
+    const auto step_of = [&](size_t) { return sgd; };
+    if (step.momentum == 0) return run_steps<T>("SGD", step_of, params, grads);
+    run_steps<T>("SGD", step_of, params, grads, buffers);
   }
 };
 
@@ -52,14 +50,10 @@ struct AdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList max_squares,
                   ArrayRef<int64_t> steps, const AdamStep& step) {
-    for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
-      const functors::Adam<opmath_t<T>> adam(step, steps[i]);
-      T *p = params[i].data_ptr<T>() + begin, *m = means[i].data_ptr<T>() + begin;
-      T* v = squares[i].data_ptr<T>() + begin;
-      const T* g = grads[i].data_ptr<T>() + begin;
-      if (!step.amsgrad) return run_stretch(adam, n, p, g, m, v);
-      run_stretch(adam, n, p, g, m, v, max_squares[i].data_ptr<T>() + begin);
-    });
+    native::check_step_numbers("Adam", params, steps.size());
+    const auto step_of = [&](size_t i) { return functors::Adam<opmath_t<T>>(step, steps[i]); };
+    if (!step.amsgrad) return run_steps<T>("Adam", step_of, params, grads, means, squares);
+    run_steps<T>("Adam", step_of, params, grads, means, squares, max_squares);
   }
 };
 
@@ -68,7 +62,8 @@ struct AdadeltaLoop {
   static void run(TensorList params, TensorList grads, TensorList squares, TensorList deltas,
                   const AdadeltaStep& step) {
     const functors::Adadelta<opmath_t<T>> adadelta(step);
-    run_steps<T>([&](size_t) { return adadelta; }, params, grads, squares, deltas);
+    run_steps<T>(
+        "Adadelta", [&](size_t) { return adadelta; }, params, grads, squares, deltas);
   }
 };
 
@@ -78,7 +73,8 @@ struct RmsPropLoop {
                   const RmsPropStep& step) {
     const functors::RmsProp<opmath_t<T>> rmsprop(step);
     functors::with_states(step, means, buffers, [&](const auto&... states) {
-      run_steps<T>([&](size_t) { return rmsprop; }, params, grads, squares, states...);
+      run_steps<T>(
+          "RMSprop", [&](size_t) { return rmsprop; }, params, grads, squares, states...);
     });
   }
 };
@@ -87,8 +83,9 @@ struct AdagradLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
                   const AdagradStep& step) {
+    native::check_step_numbers("Adagrad", params, steps.size());
     const auto step_of = [&](size_t i) { return functors::Adagrad<opmath_t<T>>(step, steps[i]); };
-    run_steps<T>(step_of, params, grads, sums);
+    run_steps<T>("Adagrad", step_of, params, grads, sums);
   }
 };
 
@@ -96,8 +93,10 @@ struct NAdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
                   ArrayRef<double> mu_products, const NAdamStep& step) {
+    native::check_step_numbers("NAdam", params, steps.size());
+    native::check_step_numbers("NAdam", params, mu_products.size());
     const auto step_of = [&](size_t i) { return functors::NAdam<opmath_t<T>>(step, steps[i], mu_products[i]); };
-    run_steps<T>(step_of, params, grads, means, squares);
+    run_steps<T>("NAdam", step_of, params, grads, means, squares);
   }
 };
 
@@ -105,8 +104,9 @@ struct RAdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
                   const RAdamStep& step) {
+    native::check_step_numbers("RAdam", params, steps.size());
     const auto step_of = [&](size_t i) { return functors::RAdam<opmath_t<T>>(step, steps[i]); };
-    run_steps<T>(step_of, params, grads, means, squares);
+    run_steps<T>("RAdam", step_of, params, grads, means, squares);
   }
 };
 

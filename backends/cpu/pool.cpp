@@ -210,9 +210,39 @@ void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
   }
 }
 
+// PyTorch's adaptive_avg_pool3d keeps sums in the tensor's own dtype and divides them by the window's size in one
+// dimension after the other: 16-bit answers are close to its only if they are rounded where it rounds them.
+template <class T>
+void adaptive_avg_pool3d_rounded(const Tensor& output, const Tensor& input, const PoolGeometry& g) {
+  const T* in = input.data_ptr<T>();
+  T* out = output.data_ptr<T>();
+  const PoolAxis &depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
+  for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+    const T* from = in + plane * g.input_plane() * g.inner;
+    T* to = out + ((plane * depth.output + d) * height.output + h) * width.output * g.inner;
+    for (int64_t w = 0; w < width.output; ++w) {
+      for (int64_t c = 0; c < g.inner; ++c) {
+        T sum(0.0f);
+        for_each_window_row(g, d, h, [&](int64_t row) {
+          for (int64_t x = width.begin(w); x < width.end(w); ++x) {
+            sum = T(static_cast<float>(sum) + static_cast<float>(from[(row + x) * g.inner + c]));
+          }
+        });
+        for (const int64_t count : {depth.count(d), height.count(h), width.count(w)}) {
+          sum = T(static_cast<float>(sum) / static_cast<float>(count));
+        }
+        to[w * g.inner + c] = sum;
+      }
+    }
+  });
+}
+
 struct AvgPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
+    if constexpr (is_reduced_float_v<T>) {
+      if (g.axis[0].adaptive) return adaptive_avg_pool3d_rounded<T>(output, input, g);
+    }
     using Math = opmath_t<T>;
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();

@@ -1,23 +1,24 @@
 // Loops over the elements of many tensors.
 #pragma once
 #include <algorithm>
-#include <vector>
 
 #include "backends/cpu/loops.h"
 
 namespace rush::cpu {
 
 // Calls body(i, begin, n) for stretches of n elements of tensor number i, so that threads share the elements of all
-// tensors evenly.
+// tensors evenly. Allocates nothing: an optimiser's step must not fail half-way, Note [All of a step or nothing of it].
 template <class Body>
 void for_each_stretch(TensorList tensors, const Body& body) {
-  std::vector<int64_t> starts = {0};
-  for (const Tensor& tensor : tensors) starts.push_back(starts.back() + tensor.numel());
-  parallel_for(0, starts.back(), kGrain, [&](int64_t begin, int64_t end) {
-    auto next = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin());
-    for (size_t i = next - 1; i < tensors.size() && starts[i] < end; ++i) {
-      const int64_t from = std::max(begin, starts[i]);
-      body(i, from - starts[i], std::min(end, starts[i + 1]) - from);
+  int64_t total = 0;
+  for (const Tensor& tensor : tensors) total += tensor.numel();
+  parallel_for(0, total, kGrain, [&](int64_t begin, int64_t end) {
+    int64_t start = 0;  // of tensor i among the elements of all
+    for (size_t i = 0; i < tensors.size() && start < end; ++i) {
+      const int64_t next = start + tensors[i].numel();
+      const int64_t from = std::max(begin, start), to = std::min(end, next);
+      if (from < to) body(i, from - start, to - from);
+      start = next;
     }
   });
 }

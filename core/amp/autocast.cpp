@@ -3,9 +3,11 @@
 #include <unordered_map>
 
 #include "core/amp/cast_weights.h"
+#include "core/cuda.h"
 #include "core/error.h"
 #include "core/ops/cast_all.h"
 #include "core/ops/copy.h"
+#include "core/warning.h"
 
 namespace rush::autocast {
 
@@ -51,6 +53,9 @@ CacheScope::~CacheScope() {
 }
 
 Autocast::Autocast(DeviceType device, std::optional<ScalarType> dtype, bool enabled, std::optional<bool> cache) {
+  if (enabled && device == kCUDA && !cuda::is_available()) {
+    RUSH_WARN_ONCE("Autocast: there is no CUDA device, so that autocast for CUDA does nothing");
+  }
   if (dtype) set_autocast_dtype(device, *dtype);
   set_autocast_enabled(device, enabled);
   if (cache) set_autocast_cache_enabled(*cache);

@@ -3,9 +3,9 @@
 namespace rush {
 
 const char* name(DispatchKey key) {
-  static constexpr const char* names[kNumDispatchKeys] = {"Undefined",    "Meta",          "CPU",       "CUDA",
-                                                          "QuantizedCPU", "QuantizedCUDA", "SparseCPU", "SparseCUDA",
-                                                          "Autograd",     "Autocast",      "Tracer",    "Profiler"};
+  static constexpr const char* names[kNumDispatchKeys] = {
+      "Undefined",  "Meta",     "CPU",      "CUDA",   "QuantizedCPU", "QuantizedCUDA",  "SparseCPU",
+      "SparseCUDA", "Autograd", "Autocast", "Tracer", "Profiler",     "UndefinedTensor"};
   return names[static_cast<int>(key)];
 }
 

@@ -23,8 +23,9 @@ enum class DispatchKey : uint8_t {
   Autocast,
   Tracer,
   Profiler,
+  UndefinedTensor,  // see Note [Undefined arguments]
 };
-inline constexpr int kNumDispatchKeys = 12;
+inline constexpr int kNumDispatchKeys = 13;
 
 const char* name(DispatchKey key);
 

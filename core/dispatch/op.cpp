@@ -6,12 +6,23 @@
 #include "core/device_runtime.h"
 #include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"
+#include "core/dispatch/schema.h"
 
 namespace rush {
+
+namespace {
+// The operator whose call has an undefined tensor: of a call's function only its arguments are known.
+constinit thread_local const OpBase* op_with_undefined = nullptr;
+
+}  // namespace
 
 OpBase::AnyFn OpBase::resolve(KeySet keys) const {
   registry();
   const DispatchKey key = (keys & mask_).highest();
+  if (key == DispatchKey::UndefinedTensor) {
+    op_with_undefined = this;
+    return report_undefined_;
+  }
   AnyFn fn = table_[static_cast<int>(key)];
   if (!fn) throw_no_kernel(keys);
   return fn;
@@ -43,6 +54,16 @@ void OpBase::trace(KeySet keys, DispatchKey key) const {
 
 namespace detail {
 
+void throw_undefined(size_t position) {
+  const Schema schema = Schema::parse(op_with_undefined->schema());
+  const bool is_list = schema.arguments[position].type.ends_with("[]");
+  RUSH_THROW(
+      ValueError, short_name(op_with_undefined->name()), ": argument '", schema.arguments[position].name,
+      "' (position ", position + 1, is_list ? ") has" : ") is",
+      " an undefined tensor: one that was never assigned, was moved from, or is a gradient that no backward pass "
+      "has computed");
+}
+
 // Operators whose tensors may lie on several devices: copies, and those that take sizes or positions as CPU tensors.
 static bool takes_any_device(std::string_view name) {
   static constexpr std::string_view kNames[] = {"copy_",
@@ -66,10 +87,8 @@ static bool takes_any_device(std::string_view name) {
                                                 "rnn_relu",
                                                 "gru",
                                                 "lstm"};
-  constexpr std::string_view kLibrary = "aten::";
-  if (!name.starts_with(kLibrary)) return false;
-  name.remove_prefix(kLibrary.size());
-  name = name.substr(0, name.find('.'));
+  if (!name.starts_with("aten::")) return false;
+  name = short_name(name);
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

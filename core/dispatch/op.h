@@ -31,6 +31,11 @@ using Stack = std::vector<Value>;
 // sparse keys in its `mask_`; where it has no kernel for them the slot is empty, and the call ends in `resolve`, which
 // says so.
 
+// Note [Undefined arguments]
+// An undefined tensor carries the highest key, UndefinedTensor, which operators claim in their `mask_` and no kernel
+// serves: a call that is given one ends in `resolve`, which names the operator and the argument. An argument that may
+// be left out is a std::optional; an undefined tensor in it stands for none.
+
 // Note [The device of a call]
 // A kernel launches on the current stream of the current device, so a call that is served by the CUDA key makes its
 // tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
@@ -97,13 +102,14 @@ class OpBase {
   AnyFn table_[kNumDispatchKeys] = {};
   void (*boxed_)(const OpBase&, Stack&) = nullptr;
   AnyFn careful_ = nullptr;
+  AnyFn report_undefined_ = nullptr;
   SourceLocation registered_at_[kNumDispatchKeys] = {};
 };
 
 namespace detail {
 
-inline KeySet keys_of(const Tensor& t) { return t.defined() ? t.impl()->keys() : KeySet(); }
-inline KeySet keys_of(const std::optional<Tensor>& t) { return t ? keys_of(*t) : KeySet(); }
+inline KeySet keys_of(const Tensor& t) { return t.defined() ? t.impl()->keys() : KeySet(DispatchKey::UndefinedTensor); }
+inline KeySet keys_of(const std::optional<Tensor>& t) { return given(t) ? t->impl()->keys() : KeySet(); }
 inline KeySet keys_of(TensorList list) {
   KeySet keys;
   for (const Tensor& t : list) keys |= keys_of(t);
@@ -126,6 +132,21 @@ template <class T>
 void bump_if_written(T&& arg) {
   if constexpr (std::is_same_v<T, Tensor&>) arg.bump_version();
 }
+
+// Whether an argument is, or has in it, an undefined tensor that is not optional.
+inline bool is_undefined(const Tensor& t) { return !t.defined(); }
+inline bool is_undefined(TensorList list) {
+  for (const Tensor& t : list) {
+    if (!t.defined()) return true;
+  }
+  return false;
+}
+template <class T>
+bool is_undefined(const T&) {
+  return false;
+}
+// Throws ValueError that names argument `position`, from 0, of the operator whose call was resolved last.
+[[noreturn]] RUSH_COLD void throw_undefined(size_t position);
 
 // A factory has no tensor argument; its device argument says where to go. One that is given beside a tensor, as to
 // empty_like, adds its key.
@@ -237,6 +258,14 @@ class Op<R(Args...)> : public OpBase {
   friend class Registry;
 
   using CarefulFn = R (*)(const Op&, KeySet, Fn, Args...);
+
+  // What `resolve` gives a call with an undefined tensor: finds which argument it is. Compiled as the function below.
+  static R report_undefined(Args... args) {
+    const bool undefined[] = {detail::is_undefined(args)..., true};
+    size_t position = 0;
+    while (!undefined[position]) ++position;
+    detail::throw_undefined(position);
+  }
 
   // The call with what is not always wanted: the right device, and the trace. Compiled where the operator is registered
   // and called through `careful_`, not compiled wherever the operator is called.

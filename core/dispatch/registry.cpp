@@ -6,7 +6,15 @@
 
 namespace rush {
 
-void Registry::list(const OpBase& op) {
+// Operators of ATen's whose schemas do not say that arguments may be undefined tensors, and are.
+static bool takes_undefined(std::string_view name) {
+  return name == "aten::_scaled_dot_product_efficient_attention_backward" ||
+         name == "aten::_scaled_dot_product_cudnn_attention_backward";
+}
+
+void Registry::list(OpBase& op) {
+  op.mask_ |= kSparseKeys;                                                    // Note [Dense kernels and sparse tensors]
+  if (!takes_undefined(op.name())) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
 }

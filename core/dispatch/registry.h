@@ -52,10 +52,11 @@ class Registry {
   void add(Op<Sig>& op) {
     op.boxed_ = detail::BoxedCall<Sig>::function;
     op.careful_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::call_with_care);
-    op.mask_ |= kSparseKeys;  // Note [Dense kernels and sparse tensors]
+    op.report_undefined_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::report_undefined);
     list(op);
   }
-  void list(const OpBase& op);
+  // Also claims the keys that every operator claims.
+  void list(OpBase& op);
   template <class Fn>
   void set(OpBase& op, DispatchKey key, Fn* fn, Where where) {
     const int slot = static_cast<int>(key);

@@ -215,4 +215,10 @@ std::vector<Value> Schema::bind(std::vector<Value> positional, std::vector<std::
   return stack;
 }
 
+std::string_view short_name(std::string_view name) {
+  constexpr std::string_view kAten = "aten::";
+  if (name.starts_with(kAten)) name.remove_prefix(kAten.size());
+  return name.substr(0, name.find('.'));
+}
+
 }  // namespace rush

@@ -19,6 +19,9 @@ struct Argument {
   bool optional() const { return type.ends_with('?'); }
 };
 
+// "add" of "aten::add.Tensor": what errors call an operator.
+std::string_view short_name(std::string_view name);
+
 struct Schema {
   std::string name;  // "aten::add.Tensor"
   std::vector<Argument> arguments;

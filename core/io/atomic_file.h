@@ -12,8 +12,10 @@ namespace rush::io {
 
 /// A file under construction. Bytes go to a temporary file in the folder of `path`; `commit` flushes them to disk and
 /// renames it over `path`. Destroyed without `commit`, it removes the temporary file and `path` stays as it was. Where
-/// the file system allows, the temporary file has no name before `commit`, so that not even SIGKILL leaves one behind.
-/// A symbolic link is followed, and the permissions of a file that is replaced are kept.
+/// the file system allows, the temporary file has no name before `commit`. What a process that is killed in `commit`
+/// (or, elsewhere, while writing) leaves behind is removed by the next AtomicFile of the same path, and by
+/// remove_leftovers. A symbolic link is followed, as by fopen: what it leads to is replaced. The permissions of a file
+/// that is replaced are kept.
 class AtomicFile {
  public:
   /// Throws IOError if the folder does not exist or cannot be written, or if `path` exists and is no regular file.
@@ -41,5 +43,9 @@ class AtomicFile {
 
 /// Writes `content` to `path` through an AtomicFile. Throws IOError.
 void write_file_atomically(const std::string& path, std::string_view content);
+
+/// Removes the temporary files that killed processes left in `folder`, whatever they were to become; never that of a
+/// live writer, see Note [Leftovers of killed writers]. Throws IOError if the folder cannot be read.
+void remove_leftovers(const std::string& folder);
 
 }  // namespace rush::io

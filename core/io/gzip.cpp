@@ -19,7 +19,7 @@ constexpr size_t kChunk = size_t{1} << 30;  // zlib counts in 32 bits
 struct GzipReader::Stream {
   z_stream z{};
   size_t consumed = 0;  // of the compressed bytes
-  bool ended = false;
+  bool ended = false;   // the member that is read
   ~Stream() { inflateEnd(&z); }
 };
 
@@ -36,10 +36,18 @@ GzipReader::~GzipReader() = default;
 
 uint64_t GzipReader::size_limit() const { return uint64_t{compressed_.size()} * kMaxRatio; }
 
+bool GzipReader::at_end() {
+  if (!stream_->ended) return false;
+  if (!recognises(compressed_.subspan(stream_->consumed))) return true;
+  RUSH_CHECK_IO(inflateReset(&stream_->z) == Z_OK, name_, ": cannot restart zlib");
+  stream_->ended = false;
+  return false;
+}
+
 size_t GzipReader::inflate_some(uint8_t* out, size_t size) {
   z_stream& z = stream_->z;
   size_t produced = 0;
-  while (produced < size && !stream_->ended) {
+  while (produced < size && !at_end()) {
     uInt offered = static_cast<uInt>(std::min(compressed_.size() - stream_->consumed, kChunk));
     uInt room = static_cast<uInt>(std::min(size - produced, kChunk));
     z.next_in = const_cast<Bytef*>(compressed_.data() + stream_->consumed);  // zlib only reads here

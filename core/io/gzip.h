@@ -1,5 +1,6 @@
 // Decompresses a gzip file that is held in memory, as far as the caller asks: the reader decides how much is produced,
-// so a small hostile file cannot fill the memory.
+// so a small hostile file cannot fill the memory. Members that follow one another are one stream, as gzip reads them
+// (RFC 1952, section 2.2).
 #pragma once
 
 #include <cstddef>
@@ -25,11 +26,13 @@ class GzipReader {
   /// Writes the next `size` bytes to `out`. Throws IOError if the data are corrupt or end before that.
   void read(uint8_t* out, size_t size);
 
-  /// Checks that the content ends here: checksum and length agree and nothing follows. Throws IOError otherwise.
+  /// Checks that the content ends here: checksums and lengths agree and nothing follows. Throws IOError otherwise.
   void finish();
 
  private:
   struct Stream;  // zlib's state
+  // Whether the compressed bytes are used up; starts on the next member where one has ended and another follows.
+  bool at_end();
   // Produces up to `size` bytes; fewer only at the end of the content.
   size_t inflate_some(uint8_t* out, size_t size);
 

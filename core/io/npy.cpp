@@ -24,6 +24,8 @@ constexpr size_t kMaxDims = 64;        // as PyTorch
 constexpr size_t kAlignment = 64;      // of the values
 constexpr size_t kGrowth = 21;         // digits for which NumPy leaves room, so that the outer size may grow in place
 constexpr std::string_view kSuffix = ".npy";
+constexpr uint64_t kUsualRatio = 64;                      // to which the arrays of an archive may unpack unasked
+constexpr uint64_t kUsualUnpacked = uint64_t{256} << 20;  // likewise, whatever the ratio
 
 struct DtypeName {
   std::string_view name;
@@ -316,8 +318,12 @@ void save_npz(const std::string& path, const NamedTensors& tensors, NpzCompressi
   archive.commit();
 }
 
-NamedTensors load_npz(const std::string& path) {
+NamedTensors load_npz(const std::string& path, std::optional<uint64_t> max_bytes) {
   ZipReader archive(path);
+  const uint64_t unpacked = archive.unpacked_size(), packed = archive.packed_size();
+  const uint64_t most = max_bytes.value_or(std::max(kUsualUnpacked, kUsualRatio * packed));
+  RUSH_CHECK_IO(unpacked <= most, path, ": too large: its arrays unpack to ", unpacked, " bytes, from a file of ",
+                packed, "; at most ", most, " are accepted: if you trust the file, pass load_npz a larger max_bytes");
   NamedTensors tensors;
   for (size_t i = 0; i < archive.entries().size(); ++i) {
     const std::string& entry = archive.entries()[i].name;

@@ -2,6 +2,8 @@
 // Described at https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. No pickled object is ever read.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/io/safetensors.h"
@@ -28,7 +30,9 @@ void save_npz(const std::string& path, const NamedTensors& tensors,
               NpzCompression compression = NpzCompression::Stored);
 
 /// All arrays of `path` by their names without ".npy", in the archive's order. Checksums are compared.
-/// Throws as load_npy; IOError if the archive holds anything else than arrays.
-NamedTensors load_npz(const std::string& path);
+/// Together they may unpack to `max_bytes`, by default 64 times the size of the file, or 256 MiB where that is more:
+/// zeros compress a thousandfold, and a small file from elsewhere could fill the memory with them. Throws as load_npy;
+/// IOError, before anything is unpacked, if the arrays are larger, and if the archive holds anything else than arrays.
+NamedTensors load_npz(const std::string& path, std::optional<uint64_t> max_bytes = std::nullopt);
 
 }  // namespace rush::io

@@ -199,18 +199,51 @@ class HeaderHandler final : public nlohmann::json_sax<Json> {
   std::vector<uint64_t> offsets_;
 };
 
+// Files that are given instead of a safetensors file, by their first bytes.
+struct OtherFormat {
+  std::string_view magic;
+  const char* advice;
+};
+constexpr const char* kConvert =
+    "convert it in Python: safetensors.torch.save_file(torch.load('name.pt', map_location='cpu', weights_only=True), "
+    "'name.safetensors')";
+constexpr OtherFormat kOtherFormats[] = {
+    {"PK\x03\x04", "a zip archive, as torch.save writes (.pt, .pth) and as an npz file is, which io::load_npz reads"},
+    {"\x80\x02\x8a\x0a", "a pickle, as torch.save of old wrote it (.pt, .pth)"},
+    {"\x80\x04\x95", "a Python pickle"},
+    {"\x93NUMPY", "an npy file, which io::load_npy reads"},
+    {"GGUF", "a GGUF file"},
+    {"\x89HDF", "an HDF5 file"},
+    {"\x1f\x8b", "compressed with gzip: unpack it first"},
+};
+
+// Throws IOError that says what the file is, where its first bytes tell.
+void check_format(const InputFile& file) {
+  char first[8] = {};
+  file.read(0, first, std::min<size_t>(sizeof(first), file.size()));
+  const std::string_view start(first, sizeof(first));
+  for (const OtherFormat& other : kOtherFormats) {
+    if (!start.starts_with(other.magic)) continue;
+    const bool from_python = start.starts_with("PK") || start.starts_with('\x80');
+    RUSH_THROW(IOError, file.path(), ": not a safetensors file: it is ", other.advice, from_python ? "; " : "",
+               from_python ? kConvert : "");
+  }
+}
+
 std::string read_header(const InputFile& file) {
   uint8_t little_endian[kLengthSize];
   RUSH_CHECK_IO(file.size() >= kLengthSize, file.path(), ": truncated: no safetensors file has only ", file.size(),
                 " bytes");
   file.read(0, little_endian, kLengthSize);
   const uint64_t length = get_little_endian(little_endian, kLengthSize);
+  if (length > kMaxHeader || length > file.size() - kLengthSize) check_format(file);
   RUSH_CHECK_IO(length <= kMaxHeader, file.path(), ": not a safetensors file: it announces a header of ", length,
                 " bytes, at most ", kMaxHeader, " are accepted");
   RUSH_CHECK_IO(length <= file.size() - kLengthSize, file.path(), ": truncated: the header needs ", length,
                 " bytes, the file has ", file.size() - kLengthSize, " for it");
   std::string header(static_cast<size_t>(length), '\0');
   file.read(kLengthSize, header.data(), header.size());
+  if (!header.starts_with('{')) check_format(file);
   RUSH_CHECK_IO(header.starts_with('{'), file.path(), ": not a safetensors file: its header does not begin with '{'");
   return header;
 }
@@ -250,6 +283,13 @@ std::string quoted(const std::string& text) {
   } catch (const Json::exception&) {
     RUSH_THROW(ValueError, "save_safetensors: a name or metadata is not UTF-8 text");
   }
+}
+
+// No Json list: its destructor allocates, and cannot throw when there is no memory.
+std::string joined(IntArrayRef sizes) {
+  std::string text;
+  for (const int64_t size : sizes) text += str(text.empty() ? "" : ",", size);
+  return text;
 }
 
 void check_savable(const NamedTensors& tensors) {
@@ -292,9 +332,8 @@ std::string make_header(const NamedTensors& tensors, const std::vector<size_t>& 
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const auto& [name, tensor] = tensors[i];
-    header += str(separator, quoted(name), ":{\"dtype\":\"", name_of(tensor.scalar_type()),
-                  "\",\"shape\":", Json(tensor.sizes().vec()).dump(), ",\"data_offsets\":[", begins[i], ",",
-                  begins[i] + tensor.nbytes(), "]}");
+    header += str(separator, quoted(name), ":{\"dtype\":\"", name_of(tensor.scalar_type()), "\",\"shape\":[",
+                  joined(tensor.sizes()), "],\"data_offsets\":[", begins[i], ",", begins[i] + tensor.nbytes(), "]}");
     separator = ",";
   }
   header += "}";

@@ -25,6 +25,9 @@ class ZipReader {
   ~ZipReader();
 
   const std::vector<Entry>& entries() const { return entries_; }
+  /// The bytes of the archive itself, and of all entries unpacked.
+  uint64_t packed_size() const;
+  uint64_t unpacked_size() const;
   /// The bytes of entry `index`, to be read before another one is opened; must not outlive this. Reading the last of
   /// them compares the checksum, and throws IOError if the entry holds more or shares bytes of the file with another.
   std::unique_ptr<ByteSource> open(size_t index);

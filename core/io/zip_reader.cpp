@@ -216,6 +216,14 @@ ZipReader::ZipReader(std::string path) : archive_(std::make_unique<Archive>(std:
 
 ZipReader::~ZipReader() = default;
 
+uint64_t ZipReader::packed_size() const { return archive_->source.file.size(); }
+
+uint64_t ZipReader::unpacked_size() const {
+  uint64_t size = 0;  // at most kMaxRatio times the file's
+  for (const Entry& entry : entries_) size += entry.size;
+  return size;
+}
+
 std::unique_ptr<ByteSource> ZipReader::open(size_t index) {
   return std::make_unique<EntrySource>(*archive_, entries_[index], index);
 }

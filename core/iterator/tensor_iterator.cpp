@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/integer.h"
 #include "core/ops/copy.h"
 
 namespace rush {
@@ -226,13 +227,13 @@ void TensorIterator::allocate_output() {
   if (out.tensor.defined()) return;
   const size_t dims = shape_.size();
   DimVector sizes(dims, 0), strides(dims, 0);
-  int64_t stride = 1;
+  int64_t stride = 1;  // out of range where a size of 0 makes it meaningless, or the allocation below refuses the sizes
   out.strides.resize(dims);
   for (size_t d = 0; d < dims; ++d) {
     sizes[order_[d]] = shape_[d];
     strides[order_[d]] = stride;
-    out.strides[d] = stride * element_size(output_dtype_);
-    stride *= std::max<int64_t>(shape_[d], 1);
+    out.strides[d] = wrap_mul(stride, element_size(output_dtype_));
+    stride = wrap_mul(stride, std::max<int64_t>(shape_[d], 1));
   }
   Device device;
   for (int i = 1; i < count_; ++i) {
@@ -242,12 +243,13 @@ void TensorIterator::allocate_output() {
   out.data = static_cast<char*>(out.tensor.data_ptr());
 }
 
+// What wraps around here leads to no element: it is out of range only on meta, and beside a size of 0.
 void TensorIterator::coalesce() {
   if (shape_.size() <= 1) return;
   const auto mergeable = [&](size_t inner, size_t outer) {
     if (shape_[inner] == 1 || shape_[outer] == 1) return true;
     for (int i = 0; i < count_; ++i) {
-      if (shape_[inner] * operands_[i].strides[inner] != operands_[i].strides[outer]) return false;
+      if (wrap_mul(shape_[inner], operands_[i].strides[inner]) != operands_[i].strides[outer]) return false;
     }
     return true;
   };
@@ -257,7 +259,7 @@ void TensorIterator::coalesce() {
       if (shape_[last] == 1) {
         for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
       }
-      shape_[last] *= shape_[d];
+      shape_[last] = wrap_mul(shape_[last], shape_[d]);
     } else {
       ++last;
       shape_[last] = shape_[d];

@@ -9,15 +9,17 @@
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/ops/write_back.h"
 
 namespace rush {
 
 namespace native {
 
 static void check_single(const char* op, const char* name, const Tensor& t, ScalarType dtype, Device device) {
-  RUSH_CHECK_VALUE(t.defined() && t.numel() == 1 && t.scalar_type() == dtype && t.device() == device, op, ": expected ",
-                   name, " to be one ", dtype, " on ", device, ", got ",
-                   t.defined() ? str(t.scalar_type(), " of shape ", t.sizes(), " on ", t.device()) : "none");
+  RUSH_CHECK_VALUE(
+      t.defined() && t.layout() == kStrided && t.numel() == 1 && t.scalar_type() == dtype && t.device() == device, op,
+      ": expected ", name, " to be one ", dtype, " on ", device, ", got ",
+      t.defined() ? str(t.scalar_type(), " of shape ", t.sizes(), " on ", t.device()) : "none");
 }
 
 static void non_finite_check_and_unscale_(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
@@ -36,15 +38,20 @@ static void non_finite_check_and_unscale_(TensorList grads, const Tensor& found_
     RUSH_CHECK_VALUE(!may_overlap(grad.sizes(), grad.strides()), op,
                      ": several elements of a gradient share memory; clone it first");
   }
-  std::vector<Tensor> dense;
-  for (const Tensor& grad : grads) {
-    dense.push_back(grad.is_non_overlapping_and_dense() ? grad : clone_contiguous(grad));
+  // Dense gradients, the usual case, need no memory here, so that a scaler with several lists is not left half done.
+  const bool all_dense =
+      std::all_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.is_non_overlapping_and_dense(); });
+  if (all_dense) {
+    kernels::unscale(device.type, grads, found_inf, inv_scale);
+  } else {
+    WriteBack copies;
+    std::vector<Tensor> dense;
+    for (const Tensor& grad : grads) dense.push_back(copies.dense(grad));
+    kernels::unscale(device.type, dense, found_inf, inv_scale);
+    copies.run();
   }
-  kernels::unscale(device.type, dense, found_inf, inv_scale);
-  for (size_t i = 0; i < grads.size(); ++i) {
-    Tensor grad = grads[i];
-    if (!grad.is_same(dense[i])) copy_(grad, dense[i], false);
-    grad.bump_version();
+  for (const Tensor& grad : grads) {
+    if (grad.is_non_overlapping_and_dense()) grad.bump_version();  // the others' copies counted when they went back
   }
   found_inf.bump_version();
 }
@@ -52,6 +59,7 @@ static void non_finite_check_and_unscale_(TensorList grads, const Tensor& found_
 static Tensor& update_scale_(Tensor& scale, Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,
                              double backoff_factor, int64_t growth_interval) {
   const char* op = "_amp_update_scale_";
+  RUSH_CHECK_VALUE(scale.defined(), op, ": expected scale to be one float32, got none");
   check_single(op, "scale", scale, kFloat32, scale.device());
   check_single(op, "growth_tracker", growth_tracker, kInt32, scale.device());
   check_single(op, "found_inf", found_inf, kFloat32, scale.device());

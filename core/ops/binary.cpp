@@ -27,12 +27,17 @@ static void check_sub(const Tensor& self, const Tensor& other) {
 
 static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
-  return native::add(self, other, -alpha);
+  auto it = TensorIterator::pointwise("sub", Tensor(), {&self, &other}, Promotion::Common);
+  kernels::add(it.device_type(), it, -alpha);
+  return it.take_output();
 }
 
 static Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
-  return native::add_(self, other, -alpha);
+  auto it = TensorIterator::pointwise("sub_", self, {&self, &other}, Promotion::Common);
+  kernels::add(it.device_type(), it, -alpha);
+  it.finish();
+  return self;
 }
 
 static Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha) {

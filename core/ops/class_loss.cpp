@@ -27,7 +27,7 @@ ScalarType math_type(const Tensor& t) { return t.element_size() == 2 ? kFloat32 
 
 Tensor class_indices(const char* op, const Tensor& target, const Tensor& self) {
   RUSH_CHECK_TYPE(target.scalar_type() == kInt64 || target.scalar_type() == kUInt8, op,
-                  ": expected a target of int64 classes, got ", target.scalar_type());
+                  ": expected a target of int64 classes, got ", target.scalar_type(), "; convert it with to(kInt64)");
   RUSH_CHECK_VALUE(target.device() == self.device(), op, ": the target is on ", target.device(), ", the input on ",
                    self.device());
   return native::contiguous(native::as_dtype(target, kInt64));
@@ -51,8 +51,8 @@ ClassLayout row_layout(const char* op, const Tensor& self, const Tensor& target)
   const bool one = self.dim() == 1;
   const ClassLayout layout{one ? 1 : self.size(0), self.size(-1), 1};
   const bool fits = one ? target.dim() <= 1 && target.numel() == 1 : target.sizes() == IntArrayRef(layout.samples);
-  RUSH_CHECK_VALUE(fits, op, ": an input of shape ", self.sizes(), " does not go with a target of shape ",
-                   target.sizes());
+  RUSH_CHECK_VALUE(fits, op, ": an input of shape ", self.sizes(), " needs a target of shape ",
+                   one ? IntArrayRef() : IntArrayRef(layout.samples), ", the class of each row, got ", target.sizes());
   return layout;
 }
 
@@ -61,7 +61,7 @@ ClassLayout image_layout(const char* op, const Tensor& self, const Tensor& targe
   RUSH_CHECK_VALUE(self.dim() == 4, op, ": expected an input of 4 dimensions, got shape ", self.sizes());
   const DimVector expected{self.size(0), self.size(2), self.size(3)};
   RUSH_CHECK_VALUE(target.sizes() == IntArrayRef(expected), op, ": an input of shape ", self.sizes(),
-                   " does not go with a target of shape ", target.sizes());
+                   " needs a target of shape ", expected, ", the class of each pixel, got ", target.sizes());
   return {self.size(0), self.size(1), self.size(2) * self.size(3)};
 }
 
@@ -131,11 +131,8 @@ static Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
   if (self.dim() <= 2) return ops::nll_loss(self, target, weight, reduction, ignore_index);
   if (self.dim() == 4) return ops::nll_loss2d(self, target, weight, reduction, ignore_index);
   DimVector expected{self.size(0)};
-  int64_t positions = 1;
-  for (int64_t d = 2; d < self.dim(); ++d) {
-    expected.push_back(self.size(d));
-    positions *= self.size(d);
-  }
+  for (int64_t d = 2; d < self.dim(); ++d) expected.push_back(self.size(d));
+  const int64_t positions = checked_numel(self.sizes().slice(2));
   RUSH_CHECK_VALUE(target.sizes() == IntArrayRef(expected), op, ": an input of shape ", self.sizes(),
                    " needs a target of shape ", expected, ", got ", target.sizes());
   const Tensor out = ops::nll_loss2d(self.reshape({self.size(0), self.size(1), 1, positions}),

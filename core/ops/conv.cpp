@@ -9,6 +9,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -82,32 +83,30 @@ ConvArguments check_arguments(const char* op, const Tensor& input, const Tensor&
   return args;
 }
 
-DimVector output_sizes(const char* op, const Tensor& input, const Tensor& weight, const ConvArguments& args) {
+// The output's sizes. A stride or dilation that leads beyond the padded image is taken by no window: in `args` it
+// becomes as large as the image, of which all elements can be counted, so that kernels may multiply with it.
+DimVector output_sizes(const char* op, const Tensor& input, const Tensor& weight, ConvArguments& args) {
   DimVector sizes = {input.size(0), args.transposed ? weight.size(1) * args.groups : weight.size(0)};
+  DimVector image = {sizes[0], args.transposed ? sizes[1] : input.size(1)};  // the larger side, padded
   for (int64_t d = 0; d < args.spatial(); ++d) {
     const int64_t in = input.size(d + 2);
-    int64_t pads = 0, reach = 0, extent = 0;  // `extent`: of the padded input; of the output when transposed
-    bool overflow = __builtin_mul_overflow(args.padding[d], 2, &pads) ||
-                    __builtin_mul_overflow(args.dilation[d], weight.size(d + 2) - 1, &reach) ||
-                    __builtin_add_overflow(reach, 1, &reach);
+    const int64_t reach = add_sizes(op, window_reach(op, weight.size(d + 2), args.dilation[d]), 1);
     if (args.transposed) {
-      overflow = overflow || __builtin_mul_overflow(in - 1, args.stride[d], &extent) ||
-                 __builtin_sub_overflow(extent, pads, &extent) || __builtin_add_overflow(extent, reach, &extent) ||
-                 __builtin_add_overflow(extent, args.output_padding[d], &extent);
+      const int64_t windows = add_sizes(op, multiply_sizes(op, in - 1, args.stride[d]), reach);
+      image.push_back(add_sizes(op, windows, args.output_padding[d]));
+      sizes.push_back(subtract_sizes(op, image.back(), multiply_sizes(op, args.padding[d], 2)));
     } else {
-      overflow = overflow || __builtin_add_overflow(in, pads, &extent);
-    }
-    RUSH_CHECK_VALUE(!overflow, op, ": stride ", args.stride, ", padding ", args.padding, " or dilation ",
-                     args.dilation, " is too large");
-    if (args.transposed) {
-      sizes.push_back(extent);
-    } else {
-      RUSH_CHECK_VALUE(extent >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
-                       extent, " with its padding, in dimension ", d + 2, " of ", input.sizes());
-      sizes.push_back((extent - reach) / args.stride[d] + 1);
+      image.push_back(padded_size(op, in, args.padding[d]));
+      RUSH_CHECK_VALUE(image.back() >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
+                       image.back(), " with its padding, in dimension ", d + 2, " of ", input.sizes());
+      sizes.push_back((image.back() - reach) / args.stride[d] + 1);
     }
     RUSH_CHECK_VALUE(sizes.back() >= 0, op, ": the output would have size ", sizes.back(), " in dimension ", d + 2);
+    const int64_t most = std::max<int64_t>(image.back(), 1);
+    args.stride[d] = std::min(args.stride[d], most);
+    args.dilation[d] = std::min(args.dilation[d], most);
   }
+  checked_numel(image);
   return sizes;
 }
 
@@ -139,7 +138,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
   const char* op = transposed ? "conv_transpose" : "convolution";
-  const ConvArguments args =
+  ConvArguments args =
       check_arguments(op, input, weight, stride, padding, dilation, transposed, output_padding, groups);
   const DimVector sizes = output_sizes(op, input, weight, args);
   if (bias) {
@@ -168,7 +167,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                                         bool transposed, IntArrayRef output_padding, int64_t groups,
                                                         std::array<bool, 3> output_mask) {
   const char* op = "convolution_backward";
-  const ConvArguments args =
+  ConvArguments args =
       check_arguments(op, input, weight, stride, padding, dilation, transposed, output_padding, groups);
   const DimVector sizes = output_sizes(op, input, weight, args);
   RUSH_CHECK_VALUE(grad_output.sizes() == IntArrayRef(sizes), op, ": the convolution's output has shape ", sizes,
@@ -246,9 +245,7 @@ Tensor conv_same(const Tensor& input, const Tensor& weight, const std::optional<
   const DimVector apart = per_dimension(op, "dilation", dilation, spatial, 1);
   DimVector padding(spatial, 0), odd(2 * spatial, 0);  // `odd` begins with the last dimension, as constant_pad_nd wants
   for (int64_t d = 0; d < spatial; ++d) {
-    int64_t reach = 0;
-    RUSH_CHECK_VALUE(!__builtin_mul_overflow(apart[d], weight.size(d + 2) - 1, &reach), op, ": dilation ", apart,
-                     " is too large");
+    const int64_t reach = window_reach(op, weight.size(d + 2), apart[d]);
     padding[d] = reach / 2;
     odd[2 * (spatial - 1 - d) + 1] = reach % 2;
   }

@@ -77,21 +77,19 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optio
                      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv3d(input, weight, bias, stride, padding, dilation, groups);
 }
-// Deduced, so that the padding in braces {0, 0} is not taken for one.
-template <class Name>
-concept ConvPaddingName = std::convertible_to<const Name&, std::string_view>;
-// Padding by name: "valid" is none; "same" gives the output the input's size and needs stride 1.
-template <ConvPaddingName Name>
+// Padding by name: "valid" is none; "same" gives the output the input's size and needs stride 1. Its type is deduced,
+// so that a padding of 0 or in braces {0, 0} is not taken for one.
+template <Text Name>
 Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
               const Name& padding, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv1d_padding(input, weight, bias, stride, padding, dilation, groups);
 }
-template <ConvPaddingName Name>
+template <Text Name>
 Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
               const Name& padding, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv2d_padding(input, weight, bias, stride, padding, dilation, groups);
 }
-template <ConvPaddingName Name>
+template <Text Name>
 Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
               const Name& padding, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv3d_padding(input, weight, bias, stride, padding, dilation, groups);

@@ -108,7 +108,8 @@ void register_copy_ops(Registry& r) {
 }
 
 Scalar Tensor::item() const {
-  RUSH_CHECK_VALUE(numel() == 1, "item: expected one element, the tensor has shape ", sizes());
+  RUSH_CHECK_VALUE(numel() == 1, "item: expected one element, the tensor has shape ", sizes(),
+                   "; index it or reduce it first");
   RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   const Tensor host = cpu();

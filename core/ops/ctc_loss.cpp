@@ -14,6 +14,7 @@
 #include "core/ops/tensor_data.h"
 #include "core/ops/ternary.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -56,7 +57,7 @@ kernels::CtcBatch checked_batch(const Tensor& log_probs, const Tensor& targets, 
   int64_t total = 0;
   for (int64_t n = 0; n < samples; ++n) {
     batch.target_begin.push_back(padded ? n * targets.size(1) : total);
-    total += target_lengths[static_cast<size_t>(n)];
+    total = add_sizes(kOp, total, target_lengths[static_cast<size_t>(n)]);
   }
   RUSH_CHECK_VALUE(padded || total == targets.size(0), kOp, ": target_lengths add up to ", total, ", but there are ",
                    targets.size(0), " targets");

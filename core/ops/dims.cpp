@@ -55,7 +55,8 @@ static Tensor movedim_int(const Tensor& self, int64_t source, int64_t destinatio
 }
 
 static Tensor t(const Tensor& self) {
-  RUSH_CHECK_VALUE(self.dim() <= 2, "t: expected at most 2 dimensions, got sizes ", self.sizes());
+  RUSH_CHECK_VALUE(self.dim() <= 2, "t: expected at most 2 dimensions, got sizes ", self.sizes(),
+                   "; use transpose, or mT for matrices in batches");
   return ops::transpose(self, 0, self.dim() < 2 ? 0 : 1);
 }
 
@@ -159,6 +160,7 @@ Tensor Tensor::numpy_T() const { return ops::numpy_T(*this); }
 Tensor Tensor::squeeze() const { return ops::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return ops::squeeze_dim(*this, dim); }
 Tensor Tensor::squeeze(IntArrayRef dim) const { return ops::squeeze_dims(*this, dim); }
+Tensor Tensor::squeeze(std::initializer_list<int64_t> dim) const { return ops::squeeze_dims(*this, dim); }
 Tensor Tensor::unsqueeze(int64_t dim) const { return ops::unsqueeze(*this, dim); }
 
 }  // namespace rush

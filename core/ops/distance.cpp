@@ -2,11 +2,12 @@
 
 #include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/binary.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/index_select.h"
 #include "core/ops/register.h"
-#include "core/ops/tensor_data.h"
+#include "core/ops/triangular.h"
 #include "core/ops/view.h"
 
 namespace rush {
@@ -43,12 +44,9 @@ static Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<
 static Tensor pdist(const Tensor& self, double p) {
   RUSH_CHECK_VALUE(self.dim() == 2, "pdist: expected a matrix, got shape ", self.sizes());
   const int64_t rows = self.size(0);
-  std::vector<int64_t> above;  // the diagonal
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = i + 1; j < rows; ++j) above.push_back(i * rows + j);
-  }
-  const Tensor index = tensor(ArrayRef<int64_t>(above), TensorOptions(self.device()).dtype(kInt64));
-  return ops::cdist(self, self, p, std::nullopt).flatten().index_select(0, index);
+  const Tensor all = ops::cdist(self, self, p, std::nullopt).flatten();  // (rows * rows)
+  const Tensor above_diagonal = triu_indices(rows, rows, 1, TensorOptions(kInt64).device(self.device()));
+  return all.index_select(0, above_diagonal[0] * rows + above_diagonal[1]);
 }
 
 }  // namespace native

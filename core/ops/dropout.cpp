@@ -35,9 +35,15 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   constexpr const char* op = "native_dropout_backward";
-  RUSH_CHECK_TYPE(mask.scalar_type() == kBool, op, ": expected a bool mask, got ", mask.scalar_type());
-  RUSH_CHECK_TYPE(grad_output.is_floating_point() || grad_output.is_complex(), op, ": expected floating point, got ",
-                  grad_output.scalar_type());
+  RUSH_CHECK_TYPE(is_integral(mask.scalar_type(), true), op, ": expected a mask of bool or integers, got ",
+                  mask.scalar_type());
+  // Integers times the scale are of the default dtype, and a mask of integers is one of how often each is kept.
+  if (!is_differentiable(grad_output.scalar_type())) {
+    return ops::native_dropout_backward(to_dtype(grad_output, get_default_dtype()), mask, scale);
+  }
+  if (mask.scalar_type() != kBool) {
+    return ops::mul(grad_output, ops::mul(to_dtype(mask, grad_output.scalar_type()), detail::wrapped_number(scale)));
+  }
   const Tensor inputs[] = {grad_output, mask};
   auto it = TensorIterator::pointwise(op, Tensor(), inputs, Promotion::None);
   kernels::dropout_backward(it.device_type(), it, scale);

@@ -8,6 +8,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -159,7 +160,7 @@ Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
       int64_t size = 1;
       for (int64_t d : group) {
         order.push_back(d);
-        size *= t.size(d);
+        size = multiply_sizes("einsum", size, t.size(d));
       }
       if (sizes.size() < 3) sizes.push_back(size);
     }
@@ -179,10 +180,16 @@ Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
   return product.view(sizes).permute(back);
 }
 
-void check_sizes(const Tensor& a, const Tensor& b, std::string_view equation) {
+// "letter 'j'", of a label.
+std::string name_of(int label) {
+  if (label < 0 || label >= 52) return "a dimension of '...'";
+  return str("letter '", static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26), "'");
+}
+
+void check_sizes(const Tensor& a, const Tensor& b, const Labels& order, std::string_view equation) {
   for (int64_t d = 0; d < a.dim(); ++d) {
-    RUSH_CHECK_VALUE(a.size(d) == b.size(d) || a.size(d) == 1 || b.size(d) == 1, "einsum: '", equation, "': sizes ",
-                     a.size(d), " and ", b.size(d), " of one letter differ");
+    RUSH_CHECK_VALUE(a.size(d) == b.size(d) || a.size(d) == 1 || b.size(d) == 1, "einsum: '", equation,
+                     "': ", name_of(order[d]), " has sizes ", a.size(d), " and ", b.size(d));
   }
 }
 
@@ -220,7 +227,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
       if (!later) summed.push_back(static_cast<int64_t>(d));
     }
     if (result.defined()) {
-      check_sizes(result, operand, equation);
+      check_sizes(result, operand, order, equation);
       result = contract(result, operand, summed);
     } else {
       result = summed.empty() ? operand : operand.sum(IntArrayRef(summed), true);

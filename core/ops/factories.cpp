@@ -5,6 +5,7 @@
 #include "core/ops/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse_parts.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -256,9 +257,9 @@ namespace {
 
 Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*), const TensorOptions& o) {
   checked_numel(sizes);
-  const size_t nbytes = static_cast<size_t>(storage_extent(sizes, strides, 0) * element_size(o.dtype()));
+  const int64_t nbytes = multiply_sizes("from_blob", storage_extent(sizes, strides, 0), element_size(o.dtype()));
   const Device device = o.device_opt().value_or(kCPU);  // where the memory is, not where new tensors go
-  auto storage = make_intrusive<StorageImpl>(data, nbytes, device, deleter, data);
+  auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, deleter, data);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), device);
   impl->set_geometry(sizes, strides, 0);
   return finish_factory(Tensor(std::move(impl)), o);

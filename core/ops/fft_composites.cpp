@@ -6,6 +6,7 @@
 #include "core/ops/range.h"
 #include "core/ops/rearrange.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -88,7 +89,7 @@ template <bool forward>
 Tensor fft_to_real(const Tensor& self, std::optional<int64_t> n, int64_t dim, FftNormName norm_name) {
   constexpr const char* op = forward ? "fft_hfft" : "fft_irfft";
   const Tensor operand = fft_operand(op, self, true);
-  const int64_t d = fft_dim(op, self, dim), points = n.value_or(2 * (self.size(d) - 1));
+  const int64_t d = fft_dim(op, self, dim), points = n ? *n : multiply_sizes(op, 2, self.size(d) - 1);
   check_points(op, points);
   const Tensor x = with_points(operand, d, points / 2 + 1);
   return ops::_fft_c2r(forward ? x.conj() : x, d, fft_norm(op, norm_name, forward), points);
@@ -135,7 +136,7 @@ FftPlaces fft_half_places(const char* op, const Tensor& self, const OptionalIntA
 // Likewise where the last dimension of `self` holds half of the frequencies: how many points these make.
 int64_t points_of_half(const char* op, const FftPlaces& places, const OptionalIntArrayRef& s) {
   const bool as_it_is = !s || s->back() == -1;
-  const int64_t points = as_it_is ? 2 * (places.points.back() - 1) : places.points.back();
+  const int64_t points = as_it_is ? multiply_sizes(op, 2, places.points.back() - 1) : places.points.back();
   check_points(op, points);
   return points;
 }

@@ -116,11 +116,20 @@ std::vector<Tensor> foreach_norm(TensorList tensors, const Scalar& ord, std::opt
   return norms_one_by_one(tensors, ord, dtype);
 }
 
+// What the product in place would refuse, when it came to this tensor.
+void check_can_be_multiplied(const char* op, const Tensor& tensor) {
+  RUSH_CHECK_VALUE(tensor.layout() != kStrided || !may_overlap(tensor.sizes(), tensor.strides()), op,
+                   ": several elements of a tensor share memory; clone it first");
+  RUSH_CHECK(!(dispatch_state.grad_mode && tensor.requires_grad() && tensor.is_leaf()), op,
+             ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+}
+
 void foreach_mul_(TensorList tensors, const Tensor& other) {
   const char* op = "_foreach_mul_";
   check_list(op, tensors);
   RUSH_CHECK_VALUE(other.defined() && other.dim() == 0, op, ": expected a factor of no dimensions, got ",
                    other.defined() ? str("shape ", other.sizes()) : "none");
+  for (const Tensor& tensor : tensors) check_can_be_multiplied(op, tensor);
   bool alike = are_alike(tensors) && !other.requires_grad() && other.scalar_type() == tensors[0].scalar_type();
   for (const Tensor& tensor : tensors) {
     RUSH_CHECK_VALUE(other.is_cpu() || other.device() == tensor.device(), op, ": the factor is on ", other.device(),

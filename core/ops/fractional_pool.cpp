@@ -10,6 +10,7 @@
 #include "core/ops/register.h"
 #include "core/ops/unary.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -80,12 +81,12 @@ PoolResult pool(const char* op, int64_t dims, const Tensor& self, IntArrayRef ke
     const Tensor along =
         window_starts(a, sample).view(starts) + arange(0, a.kernel, sample.options().dtype(kInt64)).view(steps);
     positions = d == 0 ? along : positions * a.input + along;
-    outputs *= a.output;
-    elements *= a.kernel;
-    plane *= a.input;
+    outputs = multiply_sizes(op, outputs, a.output);
+    elements = multiply_sizes(op, elements, a.kernel);
+    plane = multiply_sizes(op, plane, a.input);
     sizes[sizes.size() - static_cast<size_t>(dims - d)] = a.output;
   }
-  positions = positions.reshape({planes, outputs * elements});
+  positions = positions.reshape({planes, multiply_sizes(op, outputs, elements)});
   const Tensor windows = self.reshape({planes, plane}).gather(1, positions).view({planes, outputs, elements});
   const auto [largest, which] = windows.max(-1, /*keepdim=*/true);
   const Tensor where = positions.view({planes, outputs, elements}).gather(2, which);

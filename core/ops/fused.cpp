@@ -149,8 +149,7 @@ namespace {
 // (..., n) as a matrix (rows, n), row-major.
 Tensor as_matrix(const Tensor& t) {
   const int64_t columns = t.sizes().back();
-  int64_t rows = 1;
-  for (const int64_t size : t.sizes().slice(0, t.sizes().size() - 1)) rows *= size;
+  const int64_t rows = checked_numel(t.sizes().slice(0, t.sizes().size() - 1));
   const Tensor dense = contiguous(t);
   return detail::make_view(dense, {rows, columns}, {columns, 1}, dense.storage_offset());
 }

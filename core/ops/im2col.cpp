@@ -1,8 +1,11 @@
 #include "core/ops/im2col.h"
 
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -21,19 +24,16 @@ ImageWindows make_windows(IntArrayRef image, IntArrayRef kernel, IntArrayRef dil
     RUSH_CHECK_VALUE(kernel[d] > 0 && dilation[d] > 0 && stride[d] > 0 && padding[d] >= 0, op,
                      ": expected a kernel_size, dilation and stride above 0 and a padding of at least 0, got ", kernel,
                      ", ", dilation, ", ", stride, " and ", padding);
+    const int64_t padded = padded_size(op, image[d], padding[d]), reach = window_reach(op, kernel[d], dilation[d]);
+    RUSH_CHECK_VALUE(image[d] > 0 && padded > reach, op, ": a window of ", kernel, " with dilation ", dilation,
+                     " does not fit an image of ", image, " with padding ", padding);
     windows.image[d] = image[d];
     windows.kernel[d] = kernel[d];
-    windows.dilation[d] = dilation[d];
     windows.padding[d] = padding[d];
-    windows.stride[d] = stride[d];
-    int64_t room = 0, reach = 0;
-    const bool impossible = image[d] <= 0 || __builtin_mul_overflow(padding[d], 2, &room) ||
-                            __builtin_add_overflow(room, image[d] - 1, &room) ||
-                            __builtin_mul_overflow(dilation[d], kernel[d] - 1, &reach);
-    RUSH_CHECK_VALUE(!impossible && room >= reach, op, ": a window of ", kernel, " with dilation ", dilation,
-                     " does not fit an image of ", image, " with padding ", padding);
-    room -= reach;
-    windows.count[d] = room / stride[d] + 1;
+    // What leads beyond the padded image is taken by no window: kernels may multiply with the rest.
+    windows.dilation[d] = std::min(dilation[d], padded);
+    windows.stride[d] = std::min(stride[d], padded);
+    windows.count[d] = (padded - 1 - reach) / stride[d] + 1;
   }
   return windows;
 }

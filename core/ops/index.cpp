@@ -9,6 +9,7 @@
 #include "core/ops/masked.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/warning.h"
 
 namespace rush {
 
@@ -64,6 +65,9 @@ void add_mask(Indexed& indexed, const Tensor& self, const Tensor& mask, int64_t 
   for (int64_t d = 0; d < mask.dim(); ++d) {
     RUSH_CHECK_INDEX(mask.size(d) == self.size(dim + d), op, ": a mask of shape ", mask.sizes(), " at dimension ", dim,
                      " does not fit a tensor of shape ", self.sizes());
+  }
+  if (mask.scalar_type() == kUInt8) {
+    RUSH_WARN_ONCE_PER_CALLER(op, ": a mask of uint8 is deprecated, and easily taken for indices; use bool");
   }
   const Tensor positions = native::nonzero(mask);  // (n, dimensions)
   if (mask.dim() == 0) {

@@ -6,6 +6,7 @@
 #include "core/ops/index.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -67,14 +68,19 @@ void check_source(const Tensor& self, int64_t dim, const Tensor& index, const Te
                    " slices along dimension ", dim, " of a tensor of shape ", self.sizes());
 }
 
-void write_slices(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* op,
-                  IndexWrite write) {
+}  // namespace
+
+SliceWrite prepare_slice_write(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                               const char* op, IndexWrite write) {
   check_writable(self, op);
   check_source(self, dim, index, source, op);
   const Slices slices = slices_of(self, dim, index, op, false);
-  const Tensor values = values_for_scatter(source, source.sizes(), self);
-  kernels::index_scatter(self.device().type, slices.view, slices.offsets, values, slices.dim, write);
+  return {slices.view, slices.offsets, values_for_scatter(source, source.sizes(), self), slices.dim, write};
 }
+
+void SliceWrite::run() const { kernels::index_scatter(view.device().type, view, offsets, values, before, write); }
+
+namespace {
 
 Tensor& index_add_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   check_source(self, dim, index, source, "index_add");
@@ -82,12 +88,13 @@ Tensor& index_add_(Tensor& self, int64_t dim, const Tensor& index, const Tensor&
                   alpha.type(), " does not fit a tensor of ", self.scalar_type());
   const bool scale = !alpha.equal(1);
   const Tensor factor = scale ? to_dtype(detail::wrapped_number(alpha), self.scalar_type()) : Tensor();
-  write_slices(self, dim, index, scale ? ops::mul(source, factor) : source, "index_add", IndexWrite::Add);
+  const Tensor scaled = scale ? ops::mul(source, factor) : source;
+  prepare_slice_write(self, dim, index, scaled, "index_add", IndexWrite::Add).run();
   return self;
 }
 
 Tensor& index_copy_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  write_slices(self, dim, index, source, "index_copy", IndexWrite::Assign);
+  prepare_slice_write(self, dim, index, source, "index_copy", IndexWrite::Assign).run();
   return self;
 }
 
@@ -145,8 +152,7 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   sizes[static_cast<size_t>(along) + 1] = repeats;
   DimVector merged(input.sizes());
   int64_t& length = merged[static_cast<size_t>(along)];
-  RUSH_CHECK_VALUE(!__builtin_mul_overflow(length, repeats, &length), "repeat_interleave: ", repeats,
-                   " repeats are too many");
+  length = multiply_sizes("repeat_interleave", length, repeats);
   RUSH_CHECK_VALUE(!output_size || *output_size == length, "repeat_interleave: output_size is ", *output_size,
                    ", the repeats sum to ", length);
   return spread.expand(sizes).reshape(merged);

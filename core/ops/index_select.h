@@ -2,6 +2,7 @@
 #pragma once
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
+#include "core/ops/index.h"
 
 namespace rush {
 
@@ -71,6 +72,20 @@ inline Tensor repeat_interleave(const Tensor& self, int64_t repeats, std::option
                                 std::optional<int64_t> output_size = std::nullopt) {
   return ops::repeat_interleave_self_int(self, repeats, dim, output_size);
 }
+
+namespace native {
+// A write of whole slices whose indices are checked and whose memory is there. On the CPU, `run` allocates nothing if
+// the slices are row-major; on a GPU, if it assigns.
+struct SliceWrite {
+  Tensor view, offsets, values;  // as kernels::index_scatter takes them
+  int64_t before;
+  IndexWrite write;
+  void run() const;
+};
+// The write that index_copy_ (Assign) and index_add_ (Add) are. Throws as they do, naming `op`.
+SliceWrite prepare_slice_write(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                               const char* op, IndexWrite write);
+}  // namespace native
 
 namespace kernels {
 // Allocates `out` (int64), of as many elements as `repeats` (int64, row-major) sum to, and fills it. Throws ValueError

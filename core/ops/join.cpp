@@ -8,6 +8,7 @@
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -27,7 +28,7 @@ static DimVector joined_sizes(TensorList tensors, const Tensor& first, int64_t d
     for (int64_t d = 0; fits && d < t.dim(); ++d) fits = d == dim || t.sizes()[d] == sizes[d];
     RUSH_CHECK_VALUE(fits, "cat: tensors must agree in all dimensions but ", dim, ": tensor ", i, " has shape ",
                      t.sizes(), ", an earlier one ", first.sizes());
-    sizes[dim] += t.sizes()[dim];
+    sizes[dim] = add_sizes("cat", sizes[dim], t.sizes()[dim]);
   }
   return sizes;
 }
@@ -103,7 +104,7 @@ static Tensor block_diag(TensorList tensors) {
   int64_t width = 0;
   for (const Tensor& block : blocks) {
     RUSH_CHECK_VALUE(block.dim() == 2, "block_diag: expected at most 2 dimensions, got sizes ", block.sizes());
-    width += block.sizes()[1];
+    width = add_sizes("block_diag", width, block.sizes()[1]);
   }
   std::vector<Tensor> rows;
   int64_t left = 0;
@@ -125,12 +126,9 @@ static Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   for (size_t d = 0; d < repeats.size(); ++d) {
     RUSH_CHECK_VALUE(repeats[d] >= 0, "repeat: repeats must not be negative, got ", repeats);
     const int64_t size = d < lead ? 1 : self.sizes()[d - lead];
-    int64_t repeated = 0;
-    RUSH_CHECK_VALUE(!__builtin_mul_overflow(repeats[d], size, &repeated), "repeat: ", repeats, " of sizes ",
-                     self.sizes(), " are too many");
     for (int64_t s : {int64_t{1}, size}) apart.push_back(s);
     for (int64_t s : {repeats[d], size}) expanded.push_back(s);
-    merged.push_back(repeated);
+    merged.push_back(multiply_sizes("repeat", repeats[d], size));
   }
   const Tensor result = self.reshape(apart).expand(expanded).reshape(merged);
   return result.is_alias_of(self) ? result.clone() : result;

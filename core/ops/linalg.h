@@ -97,8 +97,9 @@ inline Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArray
                                  bool keepdim = false, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::linalg_matrix_norm(self, ord, dim, keepdim, dtype);
 }
-inline Tensor linalg_matrix_norm(const Tensor& self, std::string_view ord = "fro", IntArrayRef dim = {-2, -1},
-                                 bool keepdim = false, std::optional<ScalarType> dtype = std::nullopt) {
+template <Text Name = std::string_view>
+Tensor linalg_matrix_norm(const Tensor& self, const Name& ord = "fro", IntArrayRef dim = {-2, -1}, bool keepdim = false,
+                          std::optional<ScalarType> dtype = std::nullopt) {
   return ops::linalg_matrix_norm_str_ord(self, ord, dim, keepdim, dtype);
 }
 // The vector norm over one dimension, or over all without `ord`; the matrix norm over two.
@@ -107,8 +108,9 @@ inline Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord =
                           std::optional<ScalarType> dtype = std::nullopt) {
   return ops::linalg_norm(self, ord, dim, keepdim, dtype);
 }
-inline Tensor linalg_norm(const Tensor& self, std::string_view ord, OptionalIntArrayRef dim = std::nullopt,
-                          bool keepdim = false, std::optional<ScalarType> dtype = std::nullopt) {
+template <Text Name>
+Tensor linalg_norm(const Tensor& self, const Name& ord, OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
+                   std::optional<ScalarType> dtype = std::nullopt) {
   return ops::linalg_norm_ord_str(self, ord, dim, keepdim, dtype);
 }
 

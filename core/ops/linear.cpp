@@ -15,12 +15,13 @@ static void check_linear(const Tensor& input, const Tensor& weight, const std::o
   RUSH_CHECK_VALUE(weight.dim() == 1 || weight.dim() == 2, "linear: expected a weight of shape (out, in) or (in), got ",
                    weight.sizes());
   RUSH_CHECK_VALUE(input.dim() >= 1 && input.sizes().back() == weight.sizes().back(), "linear: cannot multiply input ",
-                   input.sizes(), " by the transpose of weight ", weight.sizes());
+                   input.sizes(), " by the transpose of weight ", weight.sizes(), ": ",
+                   input.dim() >= 1 ? input.sizes().back() : 0, " input features against ", weight.sizes().back());
   for (const Tensor& other : {weight, bias.value_or(weight)}) {
     RUSH_CHECK_TYPE(other.scalar_type() == input.scalar_type(), "linear: dtypes differ: input is ", input.scalar_type(),
-                    ", a parameter is ", other.scalar_type());
+                    ", a parameter is ", other.scalar_type(), "; convert one of them with to()");
     RUSH_CHECK_VALUE(other.device() == input.device(), "linear: devices differ: input is on ", input.device(),
-                     ", a parameter is on ", other.device());
+                     ", a parameter is on ", other.device(), "; move one of them with to()");
   }
 }
 

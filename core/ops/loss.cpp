@@ -13,6 +13,7 @@
 #include "core/ops/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/unary.h"
+#include "core/warning.h"
 
 namespace rush {
 
@@ -28,6 +29,16 @@ static Tensor elementwise_loss(const Tensor& self, const Tensor& target, double 
   return it.output();
 }
 
+// As PyTorch's functional forms warn. A column against a row makes every pair, whose loss falls and means nothing.
+static Tensor warn_if_broadcast(const char* op, const Tensor& self, const Tensor& target, const Tensor& loss) {
+  if (RUSH_UNLIKELY(self.sizes() != target.sizes())) {
+    RUSH_WARN_ONCE_PER_CALLER(op, ": the target's shape ", target.sizes(), " is not the input's, ", self.sizes(),
+                              "; both are broadcast to ", loss.sizes(),
+                              ", which is seldom meant: reshape one of them, with squeeze, unsqueeze or view_as");
+  }
+  return loss;
+}
+
 template <kernels::LossBackwardKernel& kernel>
 static Tensor elementwise_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
                                         double parameter) {
@@ -41,7 +52,8 @@ static Tensor elementwise_loss_backward(const Tensor& grad, const Tensor& self, 
 
 static Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   detail::check_reduction("mse_loss", reduction);
-  return reduce_loss(elementwise_loss<kernels::mse_loss>(self, target, 0), reduction);
+  const Tensor loss = elementwise_loss<kernels::mse_loss>(self, target, 0);
+  return reduce_loss(warn_if_broadcast("mse_loss", self, target, loss), reduction);
 }
 
 static Tensor mse_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -50,19 +62,22 @@ static Tensor mse_loss_backward(const Tensor& grad, const Tensor& self, const Te
 
 static Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   detail::check_reduction("l1_loss", reduction);
-  return reduce_loss((self - target).abs(), reduction);
+  broadcast_shapes(self.sizes(), target.sizes(), "l1_loss");
+  return reduce_loss(warn_if_broadcast("l1_loss", self, target, (self - target).abs()), reduction);
 }
 
 static Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   detail::check_reduction("smooth_l1_loss", reduction);
   RUSH_CHECK_VALUE(beta >= 0, "smooth_l1_loss: beta must not be negative, got ", beta);
-  return reduce_loss(elementwise_loss<kernels::smooth_l1_loss>(self, target, beta), reduction);
+  const Tensor loss = elementwise_loss<kernels::smooth_l1_loss>(self, target, beta);
+  return reduce_loss(warn_if_broadcast("smooth_l1_loss", self, target, loss), reduction);
 }
 
 static Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   detail::check_reduction("huber_loss", reduction);
   RUSH_CHECK_VALUE(delta > 0, "huber_loss: delta must be positive, got ", delta);
-  return reduce_loss(elementwise_loss<kernels::huber_loss>(self, target, delta), reduction);
+  const Tensor loss = elementwise_loss<kernels::huber_loss>(self, target, delta);
+  return reduce_loss(warn_if_broadcast("huber_loss", self, target, loss), reduction);
 }
 
 static Tensor weighted(const Tensor& loss, const OptionalTensor& weight) {
@@ -101,7 +116,8 @@ static Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor&
   const Tensor minus_log = softplus(-self);
   const bool given = pos_weight && pos_weight->defined();
   const Tensor positive = given ? ((*pos_weight - 1) * target + 1) * minus_log : minus_log;
-  return reduce_loss(weighted((1 - target) * self + positive, weight), reduction);
+  const Tensor loss = weighted((1 - target) * self + positive, weight);
+  return reduce_loss(warn_if_broadcast("binary_cross_entropy_with_logits", self, target, loss), reduction);
 }
 
 static Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {

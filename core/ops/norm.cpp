@@ -165,8 +165,7 @@ static Tensor group_norm(const Tensor& input, int64_t num_groups, const Optional
                          const OptionalTensor& bias, double eps, bool /*cudnn_enabled*/) {
   RUSH_CHECK_VALUE(input.dim() >= 2, "group_norm: expected a tensor of at least 2 dimensions, got shape ",
                    input.sizes());
-  int64_t positions = 1;
-  for (int64_t d = 2; d < input.dim(); ++d) positions *= input.sizes()[d];
+  const int64_t positions = checked_numel(input.sizes().slice(2));
   return std::get<0>(
       ops::native_group_norm(input, weight, bias, input.size(0), input.size(1), positions, num_groups, eps));
 }

@@ -45,7 +45,7 @@ inline Tensor norm_parameter(const char* op, const char* argument, const Optiona
                              const Tensor& input) {
   if (!given(parameter)) return {};
   RUSH_CHECK_VALUE(parameter->sizes() == sizes, op, ": ", argument, " has shape ", parameter->sizes(), ", expected ",
-                   sizes);
+                   sizes, " for an input of shape ", input.sizes());
   RUSH_CHECK_VALUE(parameter->device() == input.device(), op, ": ", argument, " is on ", parameter->device(),
                    ", the input on ", input.device());
   RUSH_CHECK_TYPE(parameter->is_floating_point(), op, ": ", argument, " is ", parameter->scalar_type(),

@@ -66,10 +66,29 @@ struct RAdamStep {
   RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
 };
 
+// What a capturable step counts and reads on the device: Note [Capturable optimisers] in optim/device_numbers.h.
+struct DeviceStep {
+  TensorList steps;         // one int64 for each parameter, how many steps it has taken, which is counted up
+  TensorList mu_products;   // NAdam's: one float64 for each, which is multiplied by the step's momentum
+  const Tensor& numbers;    // float64, in the order in which the step lists them
+  const Tensor& found_inf;  // a float32: where it is defined and not 0, nothing changes
+  const Tensor& functors;   // kFunctorBytes for each parameter, to be written
+};
+inline constexpr int64_t kFunctorBytes = 128;
+
+namespace native {
+// What the kernels below require of the lists that they use. Throws ValueError or TypeError naming `op` and the
+// parameter's number unless each of `others` goes with `params` tensor by tensor.
+void check_step_lists(const char* op, TensorList params, std::initializer_list<TensorList> others);
+// The same of a list of numbers, `count` of them.
+void check_step_numbers(const char* op, TensorList params, size_t count);
+}  // namespace native
+
 namespace kernels {
 
 // Lists go together element by element; an optional one is empty. All tensors have one device and one floating dtype,
-// and those of one parameter have its sizes and dense strides. The formulas stand in backends/functors/optim.h.
+// and those of one parameter have its sizes and dense strides. The formulas stand in backends/functors/optim.h. On the
+// CPU no kernel allocates memory.
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList momentum_buffers, const SgdStep& step)>
     fused_sgd{"fused_sgd"};
 // `steps`: how many steps each parameter has taken, this one included.
@@ -94,35 +113,28 @@ inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp
                              ArrayRef<int64_t> steps, const RAdamStep& step)>
     fused_radam{"fused_radam"};
 
-// Steps whose numbers are read on the device when they run: Note [Capturable optimisers] in optim/device_numbers.h.
-// `numbers` are float64, in the order in which the step lists them; of those of `step` itself only whether there is a
-// momentum is looked at. `steps`: one int64 for each parameter, how many steps it has taken, which is counted up. Where
-// `found_inf`, a float32, is defined and not 0, nothing changes.
-inline constinit Kernel<void(TensorList params, TensorList grads, TensorList momentum_buffers, TensorList steps,
-                             const Tensor& numbers, const Tensor& found_inf, const SgdStep& step)>
+// Steps whose numbers are read on the device when they run; of those of `step` itself only whether there is a momentum
+// is looked at. They allocate no memory.
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList momentum_buffers,
+                             const DeviceStep& on_device, const SgdStep& step)>
     capturable_sgd{"capturable_sgd"};
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                             TensorList max_exp_avg_sqs, TensorList steps, const Tensor& numbers,
-                             const Tensor& found_inf, const AdamStep& step)>
+                             TensorList max_exp_avg_sqs, const DeviceStep& on_device, const AdamStep& step)>
     capturable_adam{"capturable_adam"};
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList square_avgs, TensorList acc_deltas,
-                             TensorList steps, const Tensor& numbers, const Tensor& found_inf,
-                             const AdadeltaStep& step)>
+                             const DeviceStep& on_device, const AdadeltaStep& step)>
     capturable_adadelta{"capturable_adadelta"};
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList square_avgs, TensorList grad_avgs,
-                             TensorList momentum_buffers, TensorList steps, const Tensor& numbers,
-                             const Tensor& found_inf, const RmsPropStep& step)>
+                             TensorList momentum_buffers, const DeviceStep& on_device, const RmsPropStep& step)>
     capturable_rmsprop{"capturable_rmsprop"};
-inline constinit Kernel<void(TensorList params, TensorList grads, TensorList sums, TensorList steps,
-                             const Tensor& numbers, const Tensor& found_inf, const AdagradStep& step)>
+inline constinit Kernel<void(TensorList params, TensorList grads, TensorList sums, const DeviceStep& on_device,
+                             const AdagradStep& step)>
     capturable_adagrad{"capturable_adagrad"};
-// `mu_products`: one float64 for each parameter, which is multiplied by the step's momentum.
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                             TensorList steps, TensorList mu_products, const Tensor& numbers, const Tensor& found_inf,
-                             const NAdamStep& step)>
+                             const DeviceStep& on_device, const NAdamStep& step)>
     capturable_nadam{"capturable_nadam"};
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                             TensorList steps, const Tensor& numbers, const Tensor& found_inf, const RAdamStep& step)>
+                             const DeviceStep& on_device, const RAdamStep& step)>
     capturable_radam{"capturable_radam"};
 
 }  // namespace kernels

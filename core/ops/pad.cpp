@@ -8,6 +8,7 @@
 #include "core/ops/join.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -22,9 +23,8 @@ static DimVector padded_sizes(const char* op, IntArrayRef sizes, IntArrayRef pad
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     int64_t& size = padded[sizes.size() - 1 - i];
     const bool cuts_too_much = pad[2 * i] < -size || pad[2 * i + 1] < -size;
-    const bool fits = !cuts_too_much && !__builtin_add_overflow(size, pad[2 * i], &size) &&
-                      !__builtin_add_overflow(size, pad[2 * i + 1], &size);
-    RUSH_CHECK_VALUE(fits && size >= 0, op, ": padding ", pad, " leaves nothing of sizes ", sizes);
+    if (!cuts_too_much) size = add_sizes(op, add_sizes(op, size, pad[2 * i]), pad[2 * i + 1]);
+    RUSH_CHECK_VALUE(!cuts_too_much && size >= 0, op, ": padding ", pad, " leaves nothing of sizes ", sizes);
   }
   return padded;
 }

@@ -1,10 +1,13 @@
 #include "core/ops/pool.h"
 
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -46,8 +49,8 @@ int64_t entry(IntArrayRef list, int dims, int d, const char* op, const char* arg
 }
 
 int64_t output_size(const char* op, const PoolAxis& a, bool ceil_mode) {
-  const int64_t span = a.input + 2 * a.padding - a.dilation * (a.kernel - 1) - 1;
-  const int64_t rounded = span + (ceil_mode ? a.stride - 1 : 0);
+  const int64_t span = padded_size(op, a.input, a.padding) - window_reach(op, a.kernel, a.dilation) - 1;
+  const int64_t rounded = add_sizes(op, span, ceil_mode ? a.stride - 1 : 0);
   int64_t size = (rounded >= 0 ? rounded / a.stride : -1) + 1;
   // The last window must start inside the input or the padding before it.
   if (ceil_mode && (size - 1) * a.stride >= a.input + a.padding) --size;
@@ -75,7 +78,9 @@ PoolAxis window_axis(const char* op, int64_t input, const Window& w, int dims, i
   RUSH_CHECK_VALUE(a.padding >= 0 && a.padding <= a.kernel / 2, op, ": padding must be between 0 and half of the ",
                    "kernel size ", a.kernel, ", got ", a.padding);
   a.output = output_size(op, a, w.ceil_mode);
-  for (int64_t o = 0; o < a.output; ++o) {
+  // Only the first windows start outside the input.
+  const int64_t outside = std::min(a.output, (a.padding + a.stride - 1) / a.stride);
+  for (int64_t o = 0; o < outside; ++o) {
     RUSH_CHECK_VALUE(a.begin(o) < a.end(o), op, ": window ", o, " of ", a.output, " has no element inside the input");
   }
   return a;

@@ -8,6 +8,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -114,7 +115,7 @@ static DimVector concatenated(IntArrayRef first, IntArrayRef second) {
 
 static int64_t product_of_sizes(const Tensor& t, IntArrayRef dims) {
   int64_t product = 1;
-  for (int64_t d : dims) product *= t.sizes()[d];
+  for (int64_t d : dims) product = multiply_sizes("tensordot", product, t.sizes()[d]);
   return product;
 }
 

@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -31,7 +32,7 @@ static Tensor roll_one(const Tensor& self, int64_t shift, int64_t dim) {
   const Tensor out = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
   const int64_t size = self.sizes()[dim];
   if (size == 0) return out;
-  const int64_t start = (shift % size + size) % size;  // where the first element goes
+  const int64_t beyond = shift % size, start = beyond < 0 ? beyond + size : beyond;  // where the first element goes
   Tensor head = part(out, dim, 0, start), tail = part(out, dim, start, size - start);
   native::copy_(head, part(self, dim, size - start, start), false);
   native::copy_(tail, part(self, dim, 0, size - start), false);
@@ -97,7 +98,9 @@ static Tensor pixel_shuffle(const Tensor& self, int64_t factor) {
   const int64_t out = channels / (factor * factor);
   // (C, r, r, H, W) -> (C, H, r, W, r)
   const Tensor apart = self.reshape(with_last_dims(self, {out, factor, factor, height, width}));
-  return permute_last(apart, {0, 3, 1, 4, 2}).reshape(with_last_dims(self, {out, height * factor, width * factor}));
+  const int64_t tall = multiply_sizes("pixel_shuffle", height, factor);
+  const int64_t wide = multiply_sizes("pixel_shuffle", width, factor);
+  return permute_last(apart, {0, 3, 1, 4, 2}).reshape(with_last_dims(self, {out, tall, wide}));
 }
 
 static Tensor pixel_unshuffle(const Tensor& self, int64_t factor) {

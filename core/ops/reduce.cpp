@@ -168,11 +168,18 @@ Tensor Tensor::prod(int64_t dim, bool keepdim, std::optional<ScalarType> dtype) 
 Tensor Tensor::any() const { return ops::any(*this); }
 Tensor Tensor::any(int64_t dim, bool keepdim) const { return ops::any_dim(*this, dim, keepdim); }
 Tensor Tensor::any(OptionalIntArrayRef dim, bool keepdim) const { return ops::any_dims(*this, dim, keepdim); }
+Tensor Tensor::any(std::initializer_list<int64_t> dim, bool keepdim) const {
+  return ops::any_dims(*this, dim, keepdim);
+}
 Tensor Tensor::all() const { return ops::all(*this); }
 Tensor Tensor::all(int64_t dim, bool keepdim) const { return ops::all_dim(*this, dim, keepdim); }
 Tensor Tensor::all(OptionalIntArrayRef dim, bool keepdim) const { return ops::all_dims(*this, dim, keepdim); }
-Tensor Tensor::count_nonzero(std::optional<int64_t> dim) const { return ops::count_nonzero(*this, dim); }
-Tensor Tensor::count_nonzero(IntArrayRef dim) const { return ops::count_nonzero_dim(*this, dim); }
+Tensor Tensor::all(std::initializer_list<int64_t> dim, bool keepdim) const {
+  return ops::all_dims(*this, dim, keepdim);
+}
+Tensor Tensor::count_nonzero(OptionalIntArrayRef dim) const {
+  return dim ? ops::count_nonzero_dim(*this, *dim) : ops::count_nonzero(*this, std::nullopt);
+}
 Tensor Tensor::trace() const { return ops::trace(*this); }
 
 }  // namespace rush

@@ -78,17 +78,22 @@ inline Tensor any(const Tensor& self, int64_t dim, bool keepdim = false) { retur
 inline Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = false) {
   return ops::any_dims(self, dim, keepdim);
 }
+inline Tensor any(const Tensor& self, std::initializer_list<int64_t> dim, bool keepdim = false) {
+  return ops::any_dims(self, dim, keepdim);
+}
 // Whether every element is not zero; likewise.
 inline Tensor all(const Tensor& self) { return ops::all(self); }
 inline Tensor all(const Tensor& self, int64_t dim, bool keepdim = false) { return ops::all_dim(self, dim, keepdim); }
 inline Tensor all(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = false) {
   return ops::all_dims(self, dim, keepdim);
 }
-// How many elements are not zero, as int64.
-inline Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim = std::nullopt) {
-  return ops::count_nonzero(self, dim);
+inline Tensor all(const Tensor& self, std::initializer_list<int64_t> dim, bool keepdim = false) {
+  return ops::all_dims(self, dim, keepdim);
 }
-inline Tensor count_nonzero(const Tensor& self, IntArrayRef dim) { return ops::count_nonzero_dim(self, dim); }
+// How many elements are not zero, as int64.
+inline Tensor count_nonzero(const Tensor& self, OptionalIntArrayRef dim = std::nullopt) {
+  return self.count_nonzero(dim);
+}
 // The sum of a matrix's diagonal. Throws ValueError for another number of dimensions.
 inline Tensor trace(const Tensor& self) { return ops::trace(self); }
 // log(sum(exp(self))), without overflow: the largest element is taken out first. -inf of none.

@@ -31,7 +31,7 @@ Tensor fours_of(const char* op, const Tensor& matrix) {
 
 // (m, k / 4), true where more than two are not 0
 Tensor overfull_fours(const char* op, const Tensor& matrix) {
-  return fours_of(op, matrix.detach()).count_nonzero(std::optional<int64_t>(-1)).gt(2);
+  return fours_of(op, matrix.detach()).count_nonzero(-1).gt(2);
 }
 
 void check_semi_structured(const char* op, const Tensor& matrix) {

@@ -69,9 +69,14 @@ std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim,
   return ops::sort_stable(*this, stable, dim, descending);
 }
 Tensor Tensor::argsort(int64_t dim, bool descending) const { return ops::argsort(*this, dim, descending); }
-Tensor Tensor::argsort(bool stable, int64_t dim, bool descending) const {
+std::tuple<Tensor, Tensor> Tensor::sort(TruthValue auto stable, int64_t dim, bool descending) const {
+  return ops::sort_stable(*this, stable, dim, descending);
+}
+template std::tuple<Tensor, Tensor> Tensor::sort(bool, int64_t, bool) const;
+Tensor Tensor::argsort(TruthValue auto stable, int64_t dim, bool descending) const {
   return ops::argsort_stable(*this, stable, dim, descending);
 }
+template Tensor Tensor::argsort(bool, int64_t, bool) const;
 Tensor Tensor::msort() const { return ops::msort(*this); }
 std::tuple<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const {
   return ops::topk(*this, k, dim, largest, sorted);

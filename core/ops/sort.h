@@ -33,11 +33,15 @@ inline std::tuple<Tensor, Tensor> sort(const Tensor& self, std::optional<bool> s
                                        bool descending = false) {
   return ops::sort_stable(self, stable, dim, descending);
 }
+inline std::tuple<Tensor, Tensor> sort(const Tensor& self, TruthValue auto stable, int64_t dim = -1,
+                                       bool descending = false) {
+  return ops::sort_stable(self, stable, dim, descending);
+}
 // Only where they were.
 inline Tensor argsort(const Tensor& self, int64_t dim = -1, bool descending = false) {
   return ops::argsort(self, dim, descending);
 }
-inline Tensor argsort(const Tensor& self, bool stable, int64_t dim = -1, bool descending = false) {
+inline Tensor argsort(const Tensor& self, TruthValue auto stable, int64_t dim = -1, bool descending = false) {
   return ops::argsort_stable(self, stable, dim, descending);
 }
 // Sorted along the first dimension.

@@ -17,6 +17,7 @@
 #include "core/ops/sparse_parts.h"
 #include "core/ops/unique.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -371,8 +372,7 @@ static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& pl
   DimVector size{rows_first ? lines : crossing, rows_first ? crossing : lines};
   if (is_blocked(chosen)) {
     for (size_t d = 0; d < 2; ++d) {
-      RUSH_CHECK_VALUE(!__builtin_mul_overflow(size[d], values.size(static_cast<int64_t>(d) + 1), &size[d]),
-                       names_of(chosen).op, ": index ", largest, " is too large");
+      size[d] = multiply_sizes(names_of(chosen).op, size[d], values.size(static_cast<int64_t>(d) + 1));
     }
   }
   return compressed_tensor<fixed>(compressed, plain, values, size, dtype, layout, device, pin);

@@ -83,9 +83,7 @@ Tensor as_coo(const Tensor& tensor) {
 
 // Product of sizes [begin, end).
 static int64_t count_of(IntArrayRef sizes, int64_t begin, int64_t end) {
-  int64_t count = 1;
-  for (int64_t d = begin; d < end; ++d) count *= sizes[static_cast<size_t>(d)];
-  return count;
+  return checked_numel(sizes.slice(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }
 
 // `tensor` with its first `sparse_dim` dimensions as one.

@@ -40,7 +40,7 @@ struct Part {
     const int64_t start = clamped(first.value_or(0));
     const int64_t end = std::max(start, last ? clamped(*last) : size);
     int64_t skipped = 0;  // overflows only where another size is 0
-    if (!__builtin_mul_overflow(start, strides[dim], &skipped)) offset += skipped;
+    if (!__builtin_mul_overflow(start, strides[dim], &skipped)) offset = wrap_add(offset, skipped);
     sizes[dim] = (end - start) / step + ((end - start) % step != 0);
     // A step past the end is taken only by an empty or single slice, where the stride means nothing.
     if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) strides[dim] = 1;
@@ -57,7 +57,7 @@ struct Part {
     int64_t skipped = 0;  // overflows only where another size is 0
     const bool overflow = length > 0 && (shift >= 0 ? __builtin_mul_overflow(shift, strides[dim2], &skipped)
                                                     : __builtin_mul_overflow(-shift, strides[dim1], &skipped));
-    if (!overflow) offset += skipped;
+    if (!overflow) offset = wrap_add(offset, skipped);
     const int64_t stride = wrap_add(strides[dim1], strides[dim2]);
     for (int64_t dim : {std::max(dim1, dim2), std::min(dim1, dim2)}) {
       sizes.erase(sizes.begin() + dim);
@@ -144,6 +144,14 @@ static Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step
 
 // ---- several parts ----
 
+// Parts cost memory, also those without elements and those of an expanded dimension, of which there may be any number.
+constexpr int64_t kMostParts = 1 << 24;
+
+static void check_part_count(const char* op, int64_t parts, int64_t dim, int64_t size) {
+  RUSH_CHECK_VALUE(parts <= kMostParts, op, ": ", parts, " parts of dimension ", dim, " of size ", size,
+                   " are more than ", kMostParts);
+}
+
 static std::vector<Tensor> parts_of_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
   std::vector<Tensor> parts;
   parts.reserve(split_sizes.size());
@@ -151,7 +159,7 @@ static std::vector<Tensor> parts_of_sizes(const Tensor& self, IntArrayRef split_
   for (int64_t size : split_sizes) {
     part.sizes[dim] = size;
     parts.push_back(part.view_of(self, ViewOrigin::MultiOutput));
-    part.offset += size * part.strides[dim];
+    part.offset = wrap_add(part.offset, wrap_mul(size, part.strides[dim]));  // behind the last part there is nothing
   }
   return parts;
 }
@@ -181,6 +189,7 @@ static std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t
   const int64_t size = self.sizes()[dim];
   RUSH_CHECK_VALUE(split_size > 0 || size == 0, "split: parts of size 0 do not cover dimension ", dim, " of size ",
                    size);
+  check_part_count("split", size == 0 ? 1 : (size - 1) / split_size + 1, dim, size);
   DimVector sizes;
   for (int64_t start = 0; start < size; start += std::min(split_size, size - start)) {
     sizes.push_back(std::min(split_size, size - start));
@@ -222,6 +231,7 @@ static std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, in
   const int64_t most = std::max(size, kMostEmptyParts);
   RUSH_CHECK_VALUE(sections > 0 && sections <= most, "tensor_split: expected 1 to ", most,
                    " sections of a dimension of size ", size, ", got ", sections);
+  check_part_count("tensor_split", sections, dim, size);
   const int64_t smaller = size / sections, larger = size % sections;
   DimVector ends;
   for (int64_t i = 1; i < sections; ++i) ends.push_back(i * smaller + std::min(i, larger));
@@ -241,6 +251,7 @@ static std::vector<Tensor> tensor_split_Tensor(const Tensor& self, const Tensor&
 static std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "unbind: a 0-dimensional tensor has no dimension to unbind");
   dim = wrap_dim(dim, self.dim(), "unbind");
+  check_part_count("unbind", self.sizes()[dim], dim, self.sizes()[dim]);
   std::vector<Tensor> slices;
   slices.reserve(static_cast<size_t>(self.sizes()[dim]));
   for (int64_t i = 0; i < self.sizes()[dim]; ++i) {
@@ -369,6 +380,9 @@ std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const { retur
 std::vector<Tensor> Tensor::split(IntArrayRef split_sizes, int64_t dim) const {
   return ops::split_sizes(*this, split_sizes, dim);
 }
+std::vector<Tensor> Tensor::split(std::initializer_list<int64_t> split_sizes, int64_t dim) const {
+  return ops::split_sizes(*this, split_sizes, dim);
+}
 std::vector<Tensor> Tensor::split_with_sizes(IntArrayRef split_sizes, int64_t dim) const {
   return ops::split_with_sizes(*this, split_sizes, dim);
 }
@@ -377,6 +391,9 @@ std::vector<Tensor> Tensor::tensor_split(int64_t sections, int64_t dim) const {
   return ops::tensor_split(*this, sections, dim);
 }
 std::vector<Tensor> Tensor::tensor_split(IntArrayRef indices, int64_t dim) const {
+  return ops::tensor_split_indices(*this, indices, dim);
+}
+std::vector<Tensor> Tensor::tensor_split(std::initializer_list<int64_t> indices, int64_t dim) const {
   return ops::tensor_split_indices(*this, indices, dim);
 }
 std::vector<Tensor> Tensor::tensor_split(const Tensor& indices_or_sections, int64_t dim) const {

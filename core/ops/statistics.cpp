@@ -5,6 +5,7 @@
 #include "core/ops/register.h"
 #include "core/ops/vector_norm.h"
 #include "core/ops/view.h"
+#include "core/warning.h"
 
 namespace rush {
 
@@ -39,6 +40,13 @@ static TensorPair complex_moments(const Tensor& self, const Reduction& reduction
   return {reduction.finish(variance), mean};
 }
 
+// As PyTorch warns: n values vary with n - correction degrees of freedom.
+static void warn_of_few_values(const char* op, const Tensor& self, const Tensor& variance, double correction) {
+  if (variance.numel() == 0 || correction < static_cast<double>(self.numel() / variance.numel())) return;
+  RUSH_WARN_ONCE_PER_CALLER(op, ": a correction of ", correction, " leaves ", self.numel() / variance.numel(),
+                            " values without degrees of freedom: the result is nan or infinite");
+}
+
 static TensorPair moments(const char* op, const Tensor& self, OptionalIntArrayRef dim, double correction, bool keepdim,
                           bool root, bool with_mean) {
   RUSH_CHECK_TYPE(self.is_floating_point() || self.is_complex(), op, ": expected a floating or complex tensor, got ",
@@ -46,6 +54,7 @@ static TensorPair moments(const char* op, const Tensor& self, OptionalIntArrayRe
   const Reduction reduction(op, self, dim, keepdim);
   if (self.is_complex()) return complex_moments(self, reduction, correction, root, with_mean);
   const Tensor variance = reduction.allocate(self, self.scalar_type());
+  warn_of_few_values(op, self, variance, correction);
   const Tensor mean = with_mean ? reduction.allocate(self, self.scalar_type()) : Tensor();
   kernels::moments(self.device().type, variance, mean, self, reduction.dims, correction, root);
   return {reduction.finish(variance), with_mean ? reduction.finish(mean) : mean};
@@ -92,10 +101,12 @@ void register_statistics_ops(Registry& r) {
 }
 
 #define RUSH_STATISTIC_METHOD(name)                                                                           \
-  Tensor Tensor::name(bool unbiased) const { return ops::name(*this, unbiased); }                             \
-  Tensor Tensor::name(OptionalIntArrayRef dim, bool unbiased, bool keepdim) const {                           \
+  Tensor Tensor::name(TruthValue auto unbiased) const { return ops::name(*this, unbiased); }                  \
+  template Tensor Tensor::name(bool) const;                                                                   \
+  Tensor Tensor::name(OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim) const {                \
     return ops::name##_dim(*this, dim, unbiased, keepdim);                                                    \
   }                                                                                                           \
+  template Tensor Tensor::name(OptionalIntArrayRef, bool, bool) const;                                        \
   Tensor Tensor::name(OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) const { \
     return ops::name##_correction(*this, dim, correction, keepdim);                                           \
   }

@@ -8,6 +8,7 @@
 #include "core/ops/pad.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -85,7 +86,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
 
 // Pieces (B, frames, n_fft), each `hop` behind the one before, added up: (B, n_fft + hop (frames - 1)).
 Tensor overlap_added(const Tensor& pieces, int64_t hop) {
-  const int64_t length = pieces.size(2) + hop * (pieces.size(1) - 1);
+  const int64_t length = add_sizes("istft", pieces.size(2), multiply_sizes("istft", hop, pieces.size(1) - 1));
   return ops::unfold_backward(pieces, {pieces.size(0), length}, 1, pieces.size(2), hop);
 }
 

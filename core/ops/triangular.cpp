@@ -6,6 +6,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
 #include "core/ops/view.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -57,16 +58,13 @@ static Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, st
   return out;
 }
 
-// Far from where arithmetic on sizes overflows.
-static constexpr int64_t kMaxOffset = int64_t{1} << 61;
-
 static Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
   RUSH_CHECK_VALUE(self.dim() > 0, "diag_embed: expected at least one dimension");
   const int64_t first = wrap_dim(dim1, self.dim() + 1, "diag_embed");
   const int64_t second = wrap_dim(dim2, self.dim() + 1, "diag_embed");
   RUSH_CHECK_VALUE(first != second, "diag_embed: needs two different dimensions, got ", dim1, " and ", dim2);
-  RUSH_CHECK_VALUE(offset > -kMaxOffset && offset < kMaxOffset, "diag_embed: offset ", offset, " is too large");
-  const int64_t length = self.sizes().back() + std::abs(offset);
+  RUSH_CHECK_VALUE(offset > INT64_MIN, "diag_embed: offset ", offset, " is too large");
+  const int64_t length = add_sizes("diag_embed", self.sizes().back(), std::abs(offset));
   DimVector sizes(self.sizes().slice(0, self.sizes().size() - 1));
   sizes.insert(sizes.begin() + std::min(first, second), length);
   sizes.insert(sizes.begin() + std::max(first, second), length);

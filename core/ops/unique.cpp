@@ -3,6 +3,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -49,7 +50,7 @@ static TensorTriple unique_slices(const char* op, const Tensor& self, int64_t di
   dim = wrap_dim(dim, self.dim(), op);
   if (self.dim() == 0) return unique_elements(op, self, true, true, sort);
   int64_t width = 1;
-  for (int64_t d = 0; d < self.dim(); ++d) width *= d == dim ? 1 : self.sizes()[d];
+  for (int64_t d = 0; d < self.dim(); ++d) width = multiply_sizes(op, width, d == dim ? 1 : self.sizes()[d]);
   RUSH_CHECK_VALUE(width > 0 || self.sizes()[dim] == 0, op, ": slices of shape ", self.sizes(), " along dimension ",
                    dim, " have no elements to compare");
   const Tensor moved = move_dim(self, dim, 0);

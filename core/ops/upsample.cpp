@@ -82,8 +82,14 @@ DimVector requested_size(const Tensor& input, size_t dims, const OptionalIntArra
   RUSH_CHECK_VALUE(count == dims, kOp, ": needs ", dims, " sizes or scale factors, got ", count);
   DimVector sizes;
   for (size_t d = 0; d < dims; ++d) {
-    sizes.push_back(output_size ? (*output_size)[d]
-                                : static_cast<int64_t>(static_cast<double>(input.sizes()[d + 2]) * (*factors)[d]));
+    if (output_size) {
+      sizes.push_back((*output_size)[d]);
+      continue;
+    }
+    const double size = static_cast<double>(input.sizes()[d + 2]) * (*factors)[d];
+    RUSH_CHECK_VALUE(size >= 0 && size < 0x1p63, kOp, ": a scale factor of ", (*factors)[d], " makes a dimension of ",
+                     input.sizes()[d + 2], " elements ", size);
+    sizes.push_back(static_cast<int64_t>(size));
   }
   return sizes;
 }

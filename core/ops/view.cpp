@@ -6,6 +6,7 @@
 #include "core/integer.h"
 #include "core/ops/copy.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -20,7 +21,9 @@ std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, In
   int64_t run = 1, taken = 1;
   for (int64_t d = static_cast<int64_t>(sizes.size()) - 1; d >= 0; --d) {
     run *= sizes[d];
-    const bool ends = d == 0 || (sizes[d - 1] != 1 && strides[d - 1] != run * base_stride);
+    int64_t following = 0;  // where the run goes on; out of range it goes on nowhere
+    const bool leaves = __builtin_mul_overflow(run, base_stride, &following);
+    const bool ends = d == 0 || (sizes[d - 1] != 1 && (leaves || strides[d - 1] != following));
     if (!ends) continue;
     while (next >= 0 && (taken < run || shape[next] == 1)) {
       result[next] = taken * base_stride;
@@ -62,7 +65,7 @@ DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op) {
       unknown = static_cast<int64_t>(d);
     } else {
       RUSH_CHECK_VALUE(shape[d] >= 0, op, ": sizes must not be negative, got ", shape);
-      RUSH_CHECK_VALUE(!__builtin_mul_overflow(known, shape[d], &known), op, ": sizes ", shape, " are too large");
+      known = multiply_sizes(op, known, shape[d]);
     }
   }
   const bool fits = unknown < 0 ? known == numel : known != 0 && numel % known == 0;
@@ -143,8 +146,7 @@ static Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
   for (int64_t d = 0; d < self.dim(); ++d) {
     const int64_t size = self.sizes()[d];
     if (d < first || d > last) shape.push_back(size);
-    RUSH_CHECK_VALUE(d < first || d > last || !__builtin_mul_overflow(merged, size, &merged), "flatten: dimensions ",
-                     first, " to ", last, " of sizes ", self.sizes(), " are too large for one");
+    if (d >= first && d <= last) merged = multiply_sizes("flatten", merged, size);
     if (d == last) shape.push_back(merged);
   }
   return ops::reshape(self, shape);
@@ -207,10 +209,10 @@ static Tensor view_dtype(const Tensor& self, ScalarType dtype) {
     RUSH_CHECK_VALUE(self.dim() > 0 && strides.back() == 1, "view: seeing ", self.scalar_type(), " as ", dtype,
                      " needs a last dimension of stride 1, got sizes ", self.sizes(), " and strides ", self.strides());
     const auto rescale = [&](int64_t value) {
-      RUSH_CHECK_VALUE(value * from % to == 0, "view: sizes ", self.sizes(), ", strides ", self.strides(),
-                       " and offset ", self.storage_offset(), " of ", self.scalar_type(), " do not divide into ",
-                       dtype);
-      return value * from / to;
+      const int64_t bytes = multiply_sizes("view", value, from);
+      RUSH_CHECK_VALUE(bytes % to == 0, "view: sizes ", self.sizes(), ", strides ", self.strides(), " and offset ",
+                       self.storage_offset(), " of ", self.scalar_type(), " do not divide into ", dtype);
+      return bytes / to;
     };
     sizes.back() = rescale(sizes.back());
     offset = rescale(offset);

@@ -165,6 +165,7 @@ inline Tensor t(const Tensor& self) { return ops::t(self); }
 inline Tensor squeeze(const Tensor& self) { return ops::squeeze(self); }
 inline Tensor squeeze(const Tensor& self, int64_t dim) { return ops::squeeze_dim(self, dim); }
 inline Tensor squeeze(const Tensor& self, IntArrayRef dim) { return ops::squeeze_dims(self, dim); }
+inline Tensor squeeze(const Tensor& self, std::initializer_list<int64_t> dim) { return ops::squeeze_dims(self, dim); }
 // With a dimension of size one at `dim`, in [-dim() - 1, dim()].
 inline Tensor unsqueeze(const Tensor& self, int64_t dim) { return ops::unsqueeze(self, dim); }
 // With dimensions of size one added until there are one, two (before), three (around).
@@ -199,6 +200,9 @@ inline std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t
 inline std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, int64_t dim = 0) {
   return ops::split_sizes(self, split_sizes, dim);
 }
+inline std::vector<Tensor> split(const Tensor& self, std::initializer_list<int64_t> split_sizes, int64_t dim = 0) {
+  return ops::split_sizes(self, split_sizes, dim);
+}
 inline std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim = 0) {
   return ops::split_with_sizes(self, split_sizes, dim);
 }
@@ -211,6 +215,9 @@ inline std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, in
   return ops::tensor_split(self, sections, dim);
 }
 inline std::vector<Tensor> tensor_split(const Tensor& self, IntArrayRef indices, int64_t dim = 0) {
+  return ops::tensor_split_indices(self, indices, dim);
+}
+inline std::vector<Tensor> tensor_split(const Tensor& self, std::initializer_list<int64_t> indices, int64_t dim = 0) {
   return ops::tensor_split_indices(self, indices, dim);
 }
 inline std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& indices_or_sections, int64_t dim = 0) {

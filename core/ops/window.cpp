@@ -122,25 +122,30 @@ Tensor window_with(const WindowOf& op, const TensorOptions& options, Arguments..
 
 }  // namespace
 
-#define RUSH_DEFINE_WINDOW(name)                                                    \
-  Tensor name(int64_t window_length, const TensorOptions& options) {                \
-    return window_with(ops::name, options, window_length);                          \
-  }                                                                                 \
-  Tensor name(int64_t window_length, bool periodic, const TensorOptions& options) { \
-    return window_with(ops::name##_periodic, options, window_length, periodic);     \
-  }
+#define RUSH_DEFINE_WINDOW(name)                                                               \
+  Tensor name(int64_t window_length, const TensorOptions& options) {                           \
+    return window_with(ops::name, options, window_length);                                     \
+  }                                                                                            \
+  Tensor name(int64_t window_length, TruthValue auto periodic, const TensorOptions& options) { \
+    return window_with(ops::name##_periodic, options, window_length, periodic);                \
+  }                                                                                            \
+  template Tensor name(int64_t, bool, const TensorOptions&);
 RUSH_FORALL_WINDOWS(RUSH_DEFINE_WINDOW)
 #undef RUSH_DEFINE_WINDOW
 #undef RUSH_FORALL_WINDOWS
 
-Tensor hamming_window(int64_t window_length, bool periodic, double alpha, const TensorOptions& options) {
+Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, const TensorOptions& options) {
   return window_with(ops::hamming_window_periodic_alpha, options, window_length, periodic, alpha);
 }
-Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, const TensorOptions& options) {
+template Tensor hamming_window(int64_t, bool, double, const TensorOptions&);
+Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, double beta,
+                      const TensorOptions& options) {
   return window_with(ops::hamming_window_periodic_alpha_beta, options, window_length, periodic, alpha, beta);
 }
-Tensor kaiser_window(int64_t window_length, bool periodic, double beta, const TensorOptions& options) {
+template Tensor hamming_window(int64_t, bool, double, double, const TensorOptions&);
+Tensor kaiser_window(int64_t window_length, TruthValue auto periodic, double beta, const TensorOptions& options) {
   return window_with(ops::kaiser_window_beta, options, window_length, periodic, beta);
 }
+template Tensor kaiser_window(int64_t, bool, double, const TensorOptions&);
 
 }  // namespace rush

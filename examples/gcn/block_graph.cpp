@@ -21,12 +21,16 @@ Tensor draw_pairs(const BlockGraphOptions& o, int64_t count, bool same_class) {
 
 }  // namespace
 
-BlockGraph draw_block_graph(const BlockGraphOptions& o) {
-  RUSH_CHECK_VALUE(o.classes > 0 && o.nodes >= o.classes && o.nodes % o.classes == 0,
-                   "gcn: the number of nodes must be a multiple of the number of classes, got ", o.nodes, " and ",
-                   o.classes);
-  RUSH_CHECK_VALUE(o.degree <= static_cast<double>(o.nodes) / 4, "gcn: ", o.nodes, " nodes are too few for ", o.degree,
+void BlockGraphOptions::check() const {
+  RUSH_CHECK_VALUE(classes > 0 && nodes >= classes && nodes % classes == 0,
+                   "gcn: the number of nodes must be a multiple of the number of classes, got ", nodes, " and ",
+                   classes);
+  RUSH_CHECK_VALUE(degree <= static_cast<double>(nodes) / 4, "gcn: ", nodes, " nodes are too few for ", degree,
                    " neighbours each");
+}
+
+BlockGraph draw_block_graph(const BlockGraphOptions& o) {
+  o.check();
   const double pairs = static_cast<double>(o.nodes) * o.degree / 2;
   const auto inside = static_cast<int64_t>(pairs * o.inside), outside = static_cast<int64_t>(pairs * (1 - o.inside));
   const Tensor drawn = cat({draw_pairs(o, inside, true), draw_pairs(o, outside, false)}, 1);

@@ -10,6 +10,9 @@ struct BlockGraphOptions {
   double inside = 0.75;       // share of them that are of its own class
   double signal = 0.3;        // how far apart the classes' features are, of noise of standard deviation 1
   double train_share = 0.05;  // of the nodes whose class is known to the training
+
+  /// Throws rush::ValueError unless the nodes divide evenly into the classes and are enough for so many neighbours.
+  void check() const;
 };
 
 struct BlockGraph {
@@ -21,8 +24,7 @@ struct BlockGraph {
   int64_t nodes() const { return labels.size(0); }
 };
 
-/// Draws a graph with the CPU's random numbers. Throws rush::ValueError where the options ask for more neighbours than
-/// there are nodes.
+/// Draws a graph with the CPU's random numbers. Throws rush::ValueError as BlockGraphOptions::check does.
 BlockGraph draw_block_graph(const BlockGraphOptions& options);
 
 /// D^-1/2 (A + I) D^-1/2 for a matrix A of edges, with the degrees D of A + I: what a layer of the net averages by.

@@ -1,10 +1,12 @@
 // `./rush gcn`: trains a graph convolutional net on a random graph of communities, and draws what it learned.
 #include <cstdio>
-#include <filesystem>
 
 #include "core/io/atomic_file.h"
+#include "examples/check_loss.h"
 #include "examples/gcn/gcn.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
 #include "rushlight.h"
 
@@ -20,25 +22,28 @@ struct Settings {
   void parse(int argc, char** argv) {
     Options options("gcn", "Trains a graph convolutional net to tell the communities of a random graph apart.");
     options.add("--nodes", &graph.nodes, "of the graph, a multiple of the classes", 8, 1 << 24);
-    options.add("--classes", &graph.classes, "communities of nodes", 2, 1 << 10);
+    options.add("--num_classes", &graph.classes, "communities of nodes", 2, 1 << 10);
+    options.add_alias("--classes", "--num_classes");
     options.add("--features", &graph.features, "numbers that are known of a node", 1, 1 << 12);
     options.add("--degree", &graph.degree, "neighbours of a node, on average", 0.1, 1e4);
     options.add("--inside", &graph.inside, "share of them that are of its own community", 0, 1);
     options.add("--train_share", &graph.train_share, "of the nodes whose community is known", 0, 0.9);
     options.add("--hidden", &training.hidden, "width of the hidden layer", 2, 1 << 12);
     options.add("--epochs", &training.epochs, "steps, each on the whole graph", 1, 1 << 20);
-    options.add("--lr", &training.learning_rate, "Adam's learning rate", 1e-9);
-    options.add("--device", &device, "where to train: cpu or cuda");
+    options.add("--learning_rate", &training.learning_rate, "Adam's", 1e-9, 1e3);
+    options.add_alias("--lr", "--learning_rate");
+    options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of the graph and of the weights", 0);
     options.add("--out_dir", &out_dir, "where the picture goes");
-    options.parse_or_exit(argc, argv);
+    options.parse_or_exit(argc, argv, [this] {
+      check_device(device);
+      graph.check();
+    });
   }
 };
 
 void run(Settings settings) {
-  std::error_code error;
-  std::filesystem::create_directories(settings.out_dir, error);
-  RUSH_CHECK_IO(!error, settings.out_dir, ": cannot make this folder: ", error.message());
+  make_folder(settings.out_dir);
   settings.training.device = rush::Device(settings.device);
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   const BlockGraph graph = draw_block_graph(settings.graph);
@@ -46,6 +51,7 @@ void run(Settings settings) {
               static_cast<long long>(graph.nodes()), static_cast<long long>(settings.graph.classes),
               static_cast<long long>(graph.edges._nnz() / 2), static_cast<long long>(graph.train.numel()));
   const GCNTraining training(graph, settings.training);
+  check_loss(training.train_loss.back(), rush::str("epoch ", training.train_loss.size()));
   std::printf("loss %.4f in the first epoch, %.4f in the last; accuracy on the other nodes %.2f %%\n",
               training.train_loss.front(), training.train_loss.back(), training.accuracy * 100);
   const std::string path = settings.out_dir + "/embedding.svg";

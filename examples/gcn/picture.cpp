@@ -12,8 +12,9 @@ using namespace rush;
 
 namespace {
 
-constexpr double kSide = 640, kMargin = 16;
-constexpr int64_t kMostEdges = 6000;  // drawn; more would only be a grey area
+constexpr double kSide = 640, kMargin = 16, kCaption = 24, kCharts = 240;  // heights, from above, and kSide between
+constexpr const char* kCurve = "#1667b7";  // not a CSS variable, which few viewers of SVG files know
+constexpr int64_t kMostEdges = 6000;       // drawn; more would only be a grey area
 
 // Positions (N, 2) within the picture: the two directions in which the embedding differs most.
 Tensor positions(const Tensor& embedding) {
@@ -21,7 +22,8 @@ Tensor positions(const Tensor& embedding) {
   const Tensor directions = std::get<2>(linalg_svd(centred.t().mm(centred), false));  // rows, by descending variance
   const Tensor points = centred.mm(directions.slice(0, 0, 2).t());
   const Tensor low = points.amin(0), high = points.amax(0);
-  return ((points - low) / (high - low).clamp_min(1e-12) * (kSide - 2 * kMargin) + kMargin).contiguous();
+  const Tensor corner = tensor({kMargin, kMargin + kCaption}, kFloat64);
+  return ((points - low) / (high - low).clamp_min(1e-12) * (kSide - 2 * kMargin) + corner).contiguous();
 }
 
 template <class... Args>
@@ -65,29 +67,31 @@ std::vector<ChartPoint> curve(const std::vector<double>& values) {
 std::string gcn_picture(const BlockGraph& graph, const GCNTraining& training) {
   const Tensor points = positions(training.embedding);
   Chart loss, accuracy;
-  loss.title = "training loss";
+  loss.title = "training loss (cross entropy, nats)";
   accuracy.title = "accuracy on other nodes";
   loss.x_label = accuracy.x_label = "epoch";
   accuracy.percent = true;
-  loss.series = {{"", "var(--first)", ChartSeries::Style::Line, curve(training.train_loss)}};
-  accuracy.series = {{"", "var(--first)", ChartSeries::Style::Line, curve(training.test_accuracy)}};
+  loss.series = {{"", kCurve, ChartSeries::Style::Line, curve(training.train_loss)}};
+  accuracy.series = {{"", kCurve, ChartSeries::Style::Line, curve(training.test_accuracy)}};
   std::string out;
-  append(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f'>\n", kSide, kSide + 240);
-  out += out += R"(<style>
-svg { --ink: #222; --faint: #777; --line: #ddd; --first: #1667b7; font-family: sans-serif; }
-.chart text { fill: var(--ink); font-size: 16px; }
+  append(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f'>\n", kSide, kCaption + kSide + kCharts);
+  out += R"(<style>
+svg { font-family: sans-serif; }
+.chart text { fill: #222; font-size: 16px; }
 .chart .title { font-weight: 600; }
-.chart .tick { fill: var(--faint); }
-.chart .grid { stroke: var(--line); }
-.chart .axis { stroke: var(--faint); }
+.chart .tick { fill: #666; }
+.chart .grid { stroke: #ddd; }
+.chart .axis { stroke: #666; }
 .chart polyline { fill: none; stroke-width: 2.2; }
 </style>
 )";
   out += "<rect width='100%' height='100%' fill='white'/>\n";
+  append(out, "<text x='%.0f' y='%.0f' font-size='14' fill='#222'>%s</text>\n", kMargin, kCaption - 4,
+         "Nodes by principal components of the embedding, coloured by community");
   append_edges(out, graph.edges, points);
   append_nodes(out, graph.labels, points);
   const auto place = [&](const Chart& chart, double x) {
-    append(out, "<svg x='%.0f' y='%.0f' width='%.0f' height='220'>", x, kSide + 10, kSide / 2 - 10);
+    append(out, "<svg x='%.0f' y='%.0f' width='%.0f' height='220'>", x, kCaption + kSide + 10, kSide / 2 - 10);
     out += svg_chart(chart) + "</svg>\n";
   };
   place(loss, 5);

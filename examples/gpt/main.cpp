@@ -1,6 +1,5 @@
 // Trains a character-level GPT on a text and lets it write. The options have nanoGPT's names.
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,14 +7,19 @@
 #include "core/amp/cast_weights.h"
 #include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
+#include "examples/check_loss.h"
 #include "examples/decay_groups.h"
+#include "examples/expect_rates.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/late_numbers.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/precision.h"
 #include "examples/progress.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
+#include "examples/stop_request.h"
 #include "examples/warmup_cosine.h"
 #include "rushlight.h"
 
@@ -27,95 +31,99 @@ using rush::Tensor;
 
 // The defaults are nanoGPT's for a laptop.
 struct Settings {
-  std::string data, device = "cpu", dtype = "float32", out_dir = "out", json_file, init_from = "scratch";
+  std::string data, device = "cpu", dtype = "float32", out_dir = "out", json_file, init_from = "scratch", prompt;
   int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64, batch_size = 12;
   int64_t max_iters = 2000, warmup_iters = 100, eval_interval = 250, eval_iters = 20, seed = 1337;
   int64_t max_new_tokens = 500, top_k = 200, checkpoint_interval = 250;
   double learning_rate = 0, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
   bool graph = false;
+  Beginning beginning;
+  std::string resume_command;
 
   void parse(int argc, char** argv) {
     Options options("gpt", "Trains a character-level GPT on a text and lets it write.");
     options.add("--data", &data, "text file (default: tiny Shakespeare if it is there, else the project's own texts)");
-    options.add("--n_layer", &n_layer, "blocks", 1);
-    options.add("--n_head", &n_head, "attention heads of a block", 1);
-    options.add("--n_embd", &n_embd, "width", 1);
-    options.add("--block_size", &block_size, "characters that the model sees", 1);
+    options.add("--n_layer", &n_layer, "blocks", 1, 1 << 10);
+    options.add("--n_head", &n_head, "attention heads of a block", 1, 1 << 10);
+    options.add("--n_embd", &n_embd, "width", 1, 1 << 16);
+    options.add("--block_size", &block_size, "characters that the model sees", 1, 1 << 16);
     options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 1);
-    options.add("--batch_size", &batch_size, "blocks in a batch", 1);
-    options.add("--max_iters", &max_iters, "batches to train on", 0);
-    options.add("--learning_rate", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0);
-    options.add("--min_lr", &min_lr, "the learning rate at the end", 0);
-    options.add("--warmup_iters", &warmup_iters, "batches over which the learning rate rises", 0);
-    options.add("--weight_decay", &weight_decay, "AdamW's, for matrices", 0);
-    options.add("--beta1", &beta1, "AdamW's", 0, 1);
-    options.add("--beta2", &beta2, "AdamW's", 0, 1);
+    options.add("--batch_size", &batch_size, "blocks in a batch", 1, 1 << 16);
+    options.add("--max_iters", &max_iters, "batches to train on", 0, 1 << 30);
+    options.add("--learning_rate", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0, 1e3);
+    options.add("--min_lr", &min_lr, "the learning rate at the end", 0, 1e3);
+    options.add("--warmup_iters", &warmup_iters, "batches over which the learning rate rises", 0, 1 << 30);
+    options.add("--weight_decay", &weight_decay, "AdamW's, for matrices", 0, 1e3);
+    options.add("--beta1", &beta1, "AdamW's", 0, 0.999999);
+    options.add("--beta2", &beta2, "AdamW's", 0, 0.999999);
     options.add("--grad_clip", &grad_clip, "the highest norm of the gradient; 0: any", 0);
-    options.add("--eval_interval", &eval_interval, "batches between estimates; the weights of the best are kept", 1);
-    options.add("--eval_iters", &eval_iters, "batches of an estimate", 1);
-    options.add("--init_from", &init_from, "resume: go on from the checkpoint in out_dir, if there is one",
-                {"scratch", "resume"});
-    options.add("--checkpoint_interval", &checkpoint_interval, "batches between checkpoints", 1);
-    options.add("--max_new_tokens", &max_new_tokens, "characters to write at the end", 0);
-    options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3);
-    options.add("--top_k", &top_k, "write only the likeliest characters", 1);
+    options.add("--eval_interval", &eval_interval, "batches between estimates; the weights of the best are kept", 1,
+                1 << 30);
+    options.add("--eval_iters", &eval_iters, "batches of an estimate", 1, 1 << 20);
+    options.add("--init_from", &init_from, "nanoGPT's spelling of --resume", {"scratch", "resume"});
+    beginning.add_to(options);
+    options.add("--checkpoint_interval", &checkpoint_interval, "batches between checkpoints", 1, 1 << 30);
+    options.add("--prompt", &prompt, "what the text written at the end begins with");
+    options.add("--max_new_tokens", &max_new_tokens, "characters to write at the end", 0, 1 << 30);
+    options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3, 1e3);
+    options.add("--top_k", &top_k, "write only the likeliest characters", 1, 1 << 20);
     options.add("--seed", &seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &graph, "take the steps as a CUDA graph");
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
-    options.parse_or_exit(argc, argv);
+    options.add_alias("--lr", "--learning_rate");
+    options.parse_or_exit(argc, argv, [this] { check(); });
+    beginning.resume = beginning.resume || init_from == "resume";
+    resume_command = examples::resume_command(argc, argv);
     // The rate that suits Adam falls with the width: Yang et al., "Tensor Programs V" (2022), table 3.
     if (learning_rate == 0) learning_rate = 3e-3 * 128 / static_cast<double>(n_embd);
+  }
+
+  void check() const {
+    check_device(device, graph);
+    check_json_file(json_file);
+    constexpr int64_t kTrained = 16;  // bytes of a parameter, its gradient and AdamW's two moments
+    check_transformer({n_layer, n_head, n_embd}, kTrained, device);
   }
 
   rush::optim::AdamWOptions adamw() const {
     return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay).capturable(graph);
   }
 
-  // The file from which a run goes on; empty: none.
-  std::string checkpoint() const { return out_dir.empty() ? "" : out_dir + "/checkpoint.safetensors"; }
+  WarmupCosine rates() const { return {warmup_iters, max_iters, min_lr / learning_rate}; }
 };
 
 class Trainer {
  public:
-  Trainer(const Settings& settings, const std::string& text)
+  Trainer(const Settings& settings, const std::string& text, RunFolder& folder)
       : s_(settings),
+        folder_(folder),
         device_(settings.device),
         precision_(settings.dtype, device_),
         scaler_(precision_.scaler()),
         vocabulary_(text),
+        start_(vocabulary_.encode(s_.prompt.empty() ? first_character() : s_.prompt)),
         data_(text, vocabulary_, settings.block_size),
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
         model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
         best_(model_->config()),
         optimizer_(decay_groups(model_->parameters(), s_.adamw()), s_.adamw()),
-        schedule_(optimizer_, WarmupCosine{s_.warmup_iters, s_.max_iters, s_.min_lr / s_.learning_rate}) {
+        schedule_(optimizer_, s_.rates()) {
     model_->to(device_);
     best_->to(device_);
     best_->eval();
     data_.pin_batches(device_.is_cuda());
     if (!s_.graph) return;
-    RUSH_CHECK_VALUE(device_.is_cuda(), "--graph needs --device cuda");
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
   }
 
-  // Starts a run, or goes on with that of the checkpoint. A new run begins with a checkpoint of its own, so that nobody
-  // goes on from that of an earlier one.
+  // Starts a run, or goes on with that of the checkpoint.
   void begin() {
-    const std::string path = s_.checkpoint();
-    if (s_.init_from != "resume") return save_checkpoint();
-    RUSH_CHECK_VALUE(!path.empty(), "--init_from resume needs the --out_dir of the run");
-    if (!std::filesystem::exists(path)) {
-      std::printf("no checkpoint %s: starting anew\n", path.c_str());
-      return;
-    }
-    std::string history;
-    checkpoint(history).load(path);
-    history_ = json::parse(history);
-    std::printf("going on from %s, iteration %lld\n", path.c_str(), static_cast<long long>(iteration_));
+    if (!folder_.begin([this] { load_checkpoint(); }, [this] { save_checkpoint(); })) return;
+    std::printf("going on from %s, iteration %lld\n", folder_.checkpoint().c_str(), static_cast<long long>(iteration_));
   }
 
   // Trains, keeps the weights of the best estimate, and returns their loss on the whole validation text.
@@ -126,7 +134,8 @@ class Trainer {
     const int64_t batch_tokens = s_.batch_size * s_.block_size;
     const int64_t first = iteration_;
     const double seconds_before = seconds_;
-    Progress progress("training", std::max<int64_t>(s_.max_iters - first, 0) * batch_tokens, "tokens");
+    Progress progress("training", (s_.max_iters - first) * batch_tokens, "tokens");
+    const StopRequest request;
     while (iteration_ < s_.max_iters) {
       if (iteration_ % s_.eval_interval == 0) report(progress);
       const Tensor loss = step();
@@ -134,21 +143,23 @@ class Trainer {
       if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) losses_.push(loss);
       while (const std::optional<Tensor> late = losses_.pop(iteration_ == s_.max_iters)) {
         last_loss_ = late->item<double>();
+        check_loss(last_loss_, rush::str("iteration ", iteration_));
       }
       progress.update((iteration_ - first) * batch_tokens,
                       {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
       seconds_ = seconds_before + progress.elapsed();
-      if (iteration_ % s_.checkpoint_interval == 0 || iteration_ == s_.max_iters) save_checkpoint();
+      if (request.pending()) stop(request);
+      if (iteration_ % s_.checkpoint_interval == 0) try_to_save(progress);
     }
+    save_checkpoint();
     report(progress);
     progress.finish();
     return whole_validation_loss();
   }
 
-  // By the best weights. Starts with a line break, and continues as the text would.
+  // By the best weights. Starts with the prompt, or else a line break, and continues as the text would.
   std::string write() {
-    const int64_t first = vocabulary_.bytes().find('\n') != std::string::npos ? vocabulary_.token('\n') : 0;
-    const Tensor start = rush::full({1, 1}, first, rush::TensorOptions(rush::kLong).device(device_));
+    const Tensor start = start_.unsqueeze(0).to(device_);
     return vocabulary_.decode(best_->generate(start, s_.max_new_tokens, s_.temperature, s_.top_k));
   }
 
@@ -187,14 +198,24 @@ class Trainer {
   }
 
  private:
+  // A line break where the text has one.
+  std::string first_character() const {
+    const std::string& bytes = vocabulary_.bytes();
+    return {bytes.find('\n') != bytes.npos ? '\n' : bytes.front()};
+  }
+
   // All that a run consists of, see Note [Checkpoints]. The text of the history stands in `history` meanwhile.
   rush::Checkpoint checkpoint(std::string& history) {
     rush::Checkpoint all;
     all.expect("n_layer", rush::str(s_.n_layer)).expect("n_head", rush::str(s_.n_head));
     all.expect("n_embd", rush::str(s_.n_embd)).expect("block_size", rush::str(s_.block_size));
-    all.expect("vocabulary", vocabulary_.bytes()).expect("dtype", s_.dtype);
+    all.expect("text", data_.description()).expect("dtype", s_.dtype);
+    all.expect("batch_size", rush::str(s_.batch_size)).expect("seed", rush::str(s_.seed));
+    std::vector<std::string>* changes = folder_.changes();
+    all.expect("device", rush::str(device_), changes).expect("dropout", rush::str(s_.dropout), changes);
+    expect_rates(all, s_, changes);
     all.add("model", model_).add("best", best_).add("optimizer", optimizer_).add("schedule", schedule_);
-    all.add("scaler", scaler_).add("batches", generator_).add("random", rush::default_generator());
+    all.add("scaler", scaler_).add("batches", generator_).add("random", rush::default_generator(device_));
     all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
     all.add("best_loss", best_loss_).add("best_iteration", best_iteration_);
     return all;
@@ -202,8 +223,28 @@ class Trainer {
 
   void save_checkpoint() {
     if (s_.out_dir.empty()) return;
+    check_weights(model_->parameters(), rush::str("iteration ", iteration_));
     std::string history = history_.dump();
-    checkpoint(history).save(s_.checkpoint());
+    examples::save_checkpoint(checkpoint(history), folder_.checkpoint());
+  }
+
+  void load_checkpoint() {
+    std::string history;
+    checkpoint(history).load(folder_.checkpoint());
+    history_ = json::parse(history);
+    RUSH_CHECK_VALUE(iteration_ <= s_.max_iters, folder_.checkpoint(), " has done ", iteration_,
+                     " iterations, more than --max_iters ", s_.max_iters);
+    set_decay_options(optimizer_, schedule_, s_.adamw(), s_.rates()(iteration_));
+  }
+
+  void try_to_save(Progress& progress) {
+    const std::string warning = examples::try_to_save([this] { save_checkpoint(); });
+    if (!warning.empty()) progress.warn(warning);
+  }
+
+  [[noreturn]] void stop(const StopRequest& request) {
+    request.end(rush::str("after iteration ", iteration_), s_.out_dir.empty() ? "" : s_.resume_command,
+                [this] { save_checkpoint(); });
   }
 
   Tensor loss_of(GPT& model, const TextData::Batch& batch) {
@@ -251,6 +292,7 @@ class Trainer {
     model_->eval();
     const double train = estimate(TextData::Train), validation = estimate(TextData::Validation);
     model_->train();
+    check_loss(train + validation, rush::str("the estimate of iteration ", iteration_));
     history_.push_back({{"iteration", iteration_}, {"train_loss", train}, {"val_loss", validation}});
     if (best_iteration_ < 0 || validation < best_loss_) {
       best_loss_ = validation;
@@ -277,10 +319,12 @@ class Trainer {
   }
 
   const Settings& s_;
+  RunFolder& folder_;
   rush::Device device_;
   Precision precision_;
   rush::amp::GradScaler scaler_;
   Vocabulary vocabulary_;
+  Tensor start_;  // (T), of what is written at the end
   TextData data_;
   rush::Generator generator_;
   GPT model_, best_;  // in training, and as it was at the best estimate
@@ -297,13 +341,13 @@ class Trainer {
 };
 
 void train(const Settings& settings) {
+  RunFolder folder(settings.out_dir, settings.beginning);
   const std::string path = find_text(settings.data);
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
                                      "own texts"
                                    : ("training on " + path).c_str());
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
-  if (!settings.out_dir.empty()) std::filesystem::create_directories(settings.out_dir);
-  Trainer trainer(settings, read_text(path));
+  Trainer trainer(settings, read_text(path), folder);
   trainer.begin();
   const double loss = trainer.run();
   if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", trainer.write().c_str());

@@ -78,6 +78,12 @@ int64_t Vocabulary::token(char byte) const {
   return token;
 }
 
+rush::Tensor Vocabulary::encode(const std::string& text) const {
+  const rush::Tensor tokens = rush::empty({static_cast<int64_t>(text.size())}, rush::kLong);
+  std::transform(text.begin(), text.end(), tokens.data_ptr<int64_t>(), [this](char c) { return token(c); });
+  return tokens;
+}
+
 std::string Vocabulary::decode(const rush::Tensor& tokens) const {
   const rush::Tensor flat = tokens.reshape(-1).cpu();
   std::string text;
@@ -96,14 +102,24 @@ TextData::TextData(const std::string& text, const Vocabulary& vocabulary, int64_
   for (size_t i = 0; i < text.size(); ++i) {
     tokens_[i < train_size ? Train : Validation].push_back(static_cast<int32_t>(vocabulary.token(text[i])));
   }
+  rush::io::Crc32 sum;
+  sum.update(text.data(), text.size());  // tokens alone would not say which characters they are
+  description_ = describe(sum);
 }
 
 TextData::TextData(std::vector<int32_t> train, std::vector<int32_t> validation, int64_t block_size)
     : tokens_{std::move(train), std::move(validation)}, block_size_(block_size) {
+  rush::io::Crc32 sum;
   for (const auto& tokens : tokens_) {
+    sum.update(tokens.data(), tokens.size() * sizeof tokens[0]);
     RUSH_CHECK_VALUE(static_cast<int64_t>(tokens.size()) > block_size, "blocks of ", block_size,
                      " need a text of more tokens than they have; a part of it has ", tokens.size());
   }
+  description_ = describe(sum);
+}
+
+std::string TextData::describe(const rush::io::Crc32& sum) const {
+  return rush::str(size(Train), " + ", size(Validation), " tokens with checksum ", sum.value());
 }
 
 TextData::Batch TextData::batch_at(Split split, const std::vector<int64_t>& starts) const {

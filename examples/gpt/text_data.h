@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/generator.h"
+#include "core/io/crc32.h"
 #include "core/tensor.h"
 
 namespace examples {
@@ -32,6 +33,8 @@ class Vocabulary {
   int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
   /// Throws rush::ValueError for a byte that did not occur in the text.
   int64_t token(char byte) const;
+  /// The tokens of a text: (characters) of int64. Throws as token() does.
+  rush::Tensor encode(const std::string& text) const;
   std::string decode(const rush::Tensor& tokens) const;
   const std::string& bytes() const { return bytes_; }
 
@@ -59,12 +62,16 @@ class TextData {
   /// The split in blocks that follow each other, at most `max_blocks`, in batches of `batch_size`.
   std::vector<Batch> in_order(Split split, int64_t batch_size, int64_t max_blocks) const;
   int64_t size(Split split) const { return static_cast<int64_t>(tokens_[split].size()); }
+  /// "1003854 + 111540 tokens with checksum 1234": tells texts apart.
+  const std::string& description() const { return description_; }
 
  private:
   Batch batch_at(Split split, const std::vector<int64_t>& starts) const;
+  std::string describe(const rush::io::Crc32& sum) const;
 
   std::vector<int32_t> tokens_[2];
   int64_t block_size_;
+  std::string description_;
   bool pin_ = false;
 };
 

@@ -1,14 +1,19 @@
 // Trains GPT-2 on a text and lets it write. The options have nanoGPT's names.
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <optional>
 
 #include "examples/gpt2/pretraining.h"
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/process_age.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
+#include "examples/stop_request.h"
 
 namespace examples {
 namespace {
@@ -20,8 +25,10 @@ struct Settings {
   std::string data, vocab, merges, init_from = "scratch", device = "cpu", out_dir = "out-gpt2", prompt;
   GPTConfig model;
   PretrainingOptions training;
-  int64_t eval_interval = 250, checkpoint_interval = 250, max_new_tokens = 200, top_k = 200;
+  int64_t checkpoint_interval = 250, max_new_tokens = 200, top_k = 200;
   double temperature = 0.8, peak_flops = 0;
+  Beginning beginning;
+  std::string resume_command;
 
   void parse(int argc, char** argv) {
     Options options("gpt2", "Trains GPT-2 on a text, or goes on with its published weights, and lets it write.");
@@ -30,48 +37,66 @@ struct Settings {
     options.add("--merges", &merges, "pairs that tokens are joined of: vocab.bpe or merges.txt (default: data/gpt2's)");
     options.add(
         "--init_from", &init_from,
-        "scratch; resume: go on from the checkpoint in out_dir, if there is one; or PATH.safetensors: weights of "
-        "Hugging Face's GPT-2, which set all sizes but n_head");
-    options.add("--n_layer", &model.n_layer, "blocks", 1);
-    options.add("--n_head", &model.n_head, "attention heads of a block", 1);
-    options.add("--n_embd", &model.n_embd, "width", 1);
+        "scratch; resume: nanoGPT's spelling of --resume; or PATH.safetensors: weights of Hugging Face's GPT-2, which "
+        "set all sizes but n_head");
+    beginning.add_to(options);
+    options.add("--n_layer", &model.n_layer, "blocks", 1, 1 << 10);
+    options.add("--n_head", &model.n_head, "attention heads of a block", 1, 1 << 10);
+    options.add("--n_embd", &model.n_embd, "width", 1, 1 << 16);
     options.add("--block_size", &model.block_size, "tokens that the model sees", 1, 1 << 20);
     options.add("--dropout", &model.dropout, "part of the activations that is dropped while training", 0, 1);
     options.add("--batch_size", &training.batch_size, "blocks that are in memory at once: a micro-batch", 1, 1 << 20);
     options.add("--total_batch_size", &training.total_batch_size,
-                "tokens in a step, a multiple of batch_size x block_size; 0: one micro-batch", 0);
-    options.add("--max_iters", &training.max_iters, "steps to train", 0);
-    options.add("--learning_rate", &training.learning_rate, "the highest learning rate", 1e-12);
-    options.add("--min_lr", &training.min_lr, "the learning rate at the end", 0);
-    options.add("--warmup_iters", &training.warmup_iters, "steps over which the learning rate rises", 0);
-    options.add("--weight_decay", &training.weight_decay, "AdamW's, for matrices", 0);
-    options.add("--beta1", &training.beta1, "AdamW's", 0, 1);
-    options.add("--beta2", &training.beta2, "AdamW's", 0, 1);
+                "tokens in a step, a multiple of batch_size x block_size; 0: one micro-batch", 0, int64_t{1} << 40);
+    options.add("--max_iters", &training.max_iters, "steps to train", 0, 1 << 30);
+    options.add("--learning_rate", &training.learning_rate, "the highest learning rate", 1e-12, 1e3);
+    options.add("--min_lr", &training.min_lr, "the learning rate at the end", 0, 1e3);
+    options.add("--warmup_iters", &training.warmup_iters, "steps over which the learning rate rises", 0, 1 << 30);
+    options.add("--weight_decay", &training.weight_decay, "AdamW's, for matrices", 0, 1e3);
+    options.add("--beta1", &training.beta1, "AdamW's", 0, 0.999999);
+    options.add("--beta2", &training.beta2, "AdamW's", 0, 0.999999);
     options.add("--grad_clip", &training.grad_clip, "the highest norm of the gradient; 0: any", 0);
-    options.add("--eval_interval", &eval_interval, "steps between estimates; the weights of the best are kept", 1);
-    options.add("--eval_iters", &training.eval_iters, "batches of an estimate; 0: no estimates", 0);
-    options.add("--checkpoint_interval", &checkpoint_interval, "steps between checkpoints", 1);
+    options.add("--eval_interval", &training.eval_interval, "steps between estimates; the weights of the best are kept",
+                1, 1 << 30);
+    options.add("--eval_iters", &training.eval_iters, "batches of an estimate; 0: no estimates", 0, 1 << 20);
+    options.add("--checkpoint_interval", &checkpoint_interval, "steps between checkpoints", 1, 1 << 30);
     options.add("--prompt", &prompt, "what the text written at the end begins with");
-    options.add("--max_new_tokens", &max_new_tokens, "tokens to write at the end", 0);
-    options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3);
-    options.add("--top_k", &top_k, "write only the likeliest tokens", 1);
+    options.add("--max_new_tokens", &max_new_tokens, "tokens to write at the end", 0, 1 << 30);
+    options.add("--temperature", &temperature, "of what is written: lower is safer", 1e-3, 1e3);
+    options.add("--top_k", &top_k, "write only the likeliest tokens", 1, 1 << 20);
     options.add("--seed", &training.seed, "of weights, batches and what is written", 0);
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &training.graph, "take the steps as a CUDA graph");
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
-    options.parse_or_exit(argc, argv);
+    options.add_alias("--lr", "--learning_rate");
+    options.parse_or_exit(argc, argv, [this] { check(); });
+    beginning.resume = beginning.resume || init_from == "resume";
+    resume_command = examples::resume_command(argc, argv);
+  }
+
+  void check() const {
+    const bool there = has_weights() && std::filesystem::exists(init_from);
+    RUSH_CHECK_VALUE(init_from == "scratch" || init_from == "resume" || there,
+                     "--init_from: expected scratch, resume or a file PATH.safetensors, ",
+                     has_weights() ? "and there is no file" : "got", " '", init_from,
+                     "' (`./rush fetch gpt2` downloads data/gpt2/model.safetensors)");
+    check_device(device, training.graph);
+    if (has_weights()) return;                     // which bring their sizes
+    constexpr int64_t kWeight = 4, kTrained = 16;  // bytes of a parameter; with its gradient and AdamW's two moments
+    check_transformer({model.n_layer, model.n_head, model.n_embd}, training.max_iters > 0 ? kTrained : kWeight, device);
+    micro_batches(training.total_batch_size, training.batch_size, model.block_size);
   }
 
   bool has_weights() const { return init_from.ends_with(".safetensors"); }
-  std::string checkpoint() const { return out_dir + "/checkpoint.safetensors"; }
 };
 
 Tokenizer read_tokenizer(const Settings& s) {
   const auto path = [](const std::string& given, const char* file, const char* option) {
     const std::string found = given.empty() ? find_data_file(file) : given;
-    RUSH_CHECK_IO(!found.empty(), "there is no ", file, " in RUSH_DATA or data/: name GPT-2's with ", option);
+    RUSH_CHECK_IO(!found.empty(), "there is no ", file,
+                  " in RUSH_DATA or data/: `./rush fetch gpt2` downloads it, or name GPT-2's with ", option);
     return found;
   };
   return Tokenizer(path(s.vocab, "gpt2/encoder.json", "--vocab"), path(s.merges, "gpt2/vocab.bpe", "--merges"));
@@ -116,31 +141,33 @@ std::future<void> wake(rush::Device device) {
   });
 }
 
-void save_checkpoint(Pretraining& run, const Settings& s) {
-  if (!s.out_dir.empty()) run.checkpoint().save(s.checkpoint());
+void begin(Pretraining& run, RunFolder& folder) {
+  const std::string& path = folder.checkpoint();
+  if (!folder.begin([&] { run.load(path, folder.changes()); }, [&] { run.save(path); })) return;
+  std::printf("going on from %s, step %lld\n", path.c_str(), static_cast<long long>(run.iteration()));
 }
 
-// A new run begins with a checkpoint of its own, so that nobody goes on from that of an earlier one.
-void begin(Pretraining& run, const Settings& s) {
-  if (s.init_from != "resume") return save_checkpoint(run, s);
-  RUSH_CHECK_VALUE(!s.out_dir.empty(), "--init_from resume needs the --out_dir of the run");
-  if (!std::filesystem::exists(s.checkpoint())) {
-    std::printf("no checkpoint %s: starting anew\n", s.checkpoint().c_str());
-    return;
-  }
-  run.checkpoint().load(s.checkpoint());
-  std::printf("going on from %s, step %lld\n", s.checkpoint().c_str(), static_cast<long long>(run.iteration()));
+void try_to_save(const std::function<void()>& save) {
+  const std::string warning = examples::try_to_save(save);
+  if (!warning.empty()) std::fprintf(stderr, "gpt2: %s\n", warning.c_str());
 }
 
-// Estimates the losses, and keeps the weights if they are the best so far.
+[[noreturn]] void stop(Pretraining& run, const Settings& s, const RunFolder& folder, const StopRequest& request) {
+  const bool has_checkpoint = !s.out_dir.empty();
+  request.end(rush::str("after step ", run.iteration()), has_checkpoint ? s.resume_command : "", [&] {
+    if (has_checkpoint) run.save(folder.checkpoint());
+  });
+}
+
+// Estimates the losses, and keeps the weights if they are the best that were kept so far. Throws rush::IOError.
 void report(Pretraining& run, const Settings& s) {
   if (s.training.eval_iters == 0) return;
   const double train = run.estimate(TextData::Train), validation = run.estimate(TextData::Validation);
   std::printf("step %lld: train loss %.4f, val loss %.4f\n", static_cast<long long>(run.iteration()), train,
               validation);
   if (!(validation < run.best_loss())) return;
-  run.best_loss() = validation;
   if (!s.out_dir.empty()) save_gpt2_weights(run.model(), s.out_dir);
+  run.best_loss() = validation;
 }
 
 void print_step(Pretraining& run, const StepReport& step, double peak_flops) {
@@ -154,20 +181,24 @@ void print_step(Pretraining& run, const StepReport& step, double peak_flops) {
   std::fflush(stdout);
 }
 
-void train(Pretraining& run, const Settings& s) {
+void train(Pretraining& run, const Settings& s, const RunFolder& folder) {
   std::printf("%lld tokens to train on, %lld to validate; %.2f million parameters; %lld tokens in a step\n",
               static_cast<long long>(run.data().size(TextData::Train)),
               static_cast<long long>(run.data().size(TextData::Validation)),
               static_cast<double>(run.model().parameter_count()) / 1e6, static_cast<long long>(run.tokens_in_step()));
   const double peak_flops = s.peak_flops > 0 ? s.peak_flops : known_peak_flops(run.device());
   const int64_t first = run.iteration();
+  const StopRequest request;
   while (run.iteration() < s.training.max_iters) {
-    if (run.iteration() % s.eval_interval == 0) report(run, s);
+    if (run.iteration() % s.training.eval_interval == 0) try_to_save([&] { report(run, s); });
     print_step(run, run.step(), peak_flops);
     if (run.iteration() == first + 1) std::printf("the first step was done %.2f s after the start\n", process_age());
-    if (run.iteration() % s.checkpoint_interval == 0 || run.iteration() == s.training.max_iters)
-      save_checkpoint(run, s);
+    if (request.pending()) stop(run, s, folder, request);
+    if (run.iteration() % s.checkpoint_interval == 0 && !s.out_dir.empty()) {
+      try_to_save([&] { run.save(folder.checkpoint()); });
+    }
   }
+  if (!s.out_dir.empty()) run.save(folder.checkpoint());
   report(run, s);
 }
 
@@ -204,11 +235,14 @@ std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rus
 void run(Settings settings) {
   const rush::Device device(settings.device);
   settings.training.device = device;
+  std::optional<RunFolder> folder;
+  const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
+  if (trains) folder.emplace(settings.out_dir, settings.beginning);
   std::future<void> awake = wake(device);
   const Tokenizer tokenizer = read_tokenizer(settings);
   const GPTConfig config = make_config(settings, tokenizer);
   std::future<TextData> data;
-  if (settings.training.max_iters > 0) {
+  if (trains) {
     const std::string path = find_text(settings.data);
     std::printf("training on %s\n", path.empty() ? "the project's own texts" : path.c_str());
     data =
@@ -219,11 +253,10 @@ void run(Settings settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);
   if (data.valid()) {
-    if (!settings.out_dir.empty()) std::filesystem::create_directories(settings.out_dir);
     Pretraining run(model, data.get(), settings.training);
-    begin(run, settings);
+    begin(run, *folder);
     planned.get();
-    train(run, settings);
+    train(run, settings, *folder);
   }
   if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", write(*model, tokenizer, settings).c_str());
 }

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "core/amp/cast_weights.h"
+#include "examples/check_loss.h"
 #include "examples/decay_groups.h"
-#include "examples/warmup_cosine.h"
+#include "examples/expect_rates.h"
+#include "examples/run_folder.h"
 
 namespace examples {
 
@@ -43,8 +45,7 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
       scaler_(precision_.scaler()),
       generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(options.seed))),
       optimizer_(decay_groups(model_->parameters(), options.adamw()), options.adamw()),
-      schedule_(optimizer_,
-                WarmupCosine{options.warmup_iters, options.max_iters, options.min_lr / options.learning_rate}),
+      schedule_(optimizer_, options.rates()),
       best_loss_(std::numeric_limits<double>::infinity()) {
   model_->to(options.device);
   data_.pin_batches(options.device.is_cuda());
@@ -94,6 +95,7 @@ StepReport Pretraining::step() {
   schedule_.step();
   ++iteration_;
   report.loss = result[0].item<double>();
+  check_loss(report.loss, rush::str("step ", iteration_));
   report.grad_norm = result[1].item<double>();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
@@ -107,16 +109,33 @@ double Pretraining::estimate(TextData::Split split) {
         return loss_of({batch.first.to(options_.device), batch.second.to(options_.device)}).item<double>();
       });
   model_->train();
+  check_loss(loss, rush::str("the estimate of step ", iteration_));
   return loss;
 }
 
-rush::Checkpoint Pretraining::checkpoint() {
+void Pretraining::save(const std::string& path) {
+  check_weights(model_->parameters(), rush::str("step ", iteration_));
+  save_checkpoint(checkpoint(nullptr), path);
+}
+
+void Pretraining::load(const std::string& path, std::vector<std::string>* changes) {
+  checkpoint(changes).load(path);
+  RUSH_CHECK_VALUE(iteration_ <= options_.max_iters, path, " has done ", iteration_, " steps, more than --max_iters ",
+                   options_.max_iters);
+  set_decay_options(optimizer_, schedule_, options_.adamw(), options_.rates()(iteration_));
+}
+
+rush::Checkpoint Pretraining::checkpoint(std::vector<std::string>* changes) {
   const GPTConfig& c = model_->config();
   rush::Checkpoint all;
   all.expect("sizes", rush::str(c.vocab_size, " ", c.block_size, " ", c.n_layer, " ", c.n_head, " ", c.n_embd));
-  all.expect("dtype", options_.dtype);
+  all.expect("dtype", options_.dtype).expect("text", data_.description());
+  all.expect("batch_size", rush::str(options_.batch_size)).expect("micro_batches", rush::str(micro_batches_));
+  all.expect("seed", rush::str(options_.seed));
+  all.expect("device", rush::str(options_.device), changes).expect("dropout", rush::str(c.dropout), changes);
+  expect_rates(all, options_, changes);
   all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_).add("scaler", scaler_);
-  all.add("batches", generator_).add("random", rush::default_generator());
+  all.add("batches", generator_).add("random", rush::default_generator(options_.device));
   all.add("iteration", iteration_).add("best_loss", best_loss_);
   return all;
 }

@@ -4,10 +4,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/precision.h"
+#include "examples/warmup_cosine.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -17,7 +19,7 @@ struct PretrainingOptions {
   int64_t total_batch_size = 0;  // tokens in a step, a multiple of those in a micro-batch; 0: one micro-batch
   int64_t max_iters = 100, warmup_iters = 10;
   double learning_rate = 6e-4, min_lr = 6e-5, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, grad_clip = 1;
-  int64_t eval_iters = 20;
+  int64_t eval_interval = 250, eval_iters = 20;
   int64_t seed = 1337;
   rush::Device device = rush::kCPU;
   std::string dtype = "float32";  // one of Precision::names
@@ -26,6 +28,8 @@ struct PretrainingOptions {
   rush::optim::AdamWOptions adamw() const {
     return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay).capturable(graph);
   }
+
+  WarmupCosine rates() const { return {warmup_iters, max_iters, min_lr / learning_rate}; }
 };
 
 /// What a step did and took.
@@ -58,8 +62,13 @@ class Pretraining {
   /// The loss on random blocks, the same ones each time.
   double estimate(TextData::Split split);
 
-  /// All that the run consists of, see Note [Checkpoints].
-  rush::Checkpoint checkpoint();
+  /// Writes all that the run consists of, see Note [Checkpoints]. Throws rush::IOError, and rush::ValueError rather
+  /// than write weights that are not finite.
+  void save(const std::string& path);
+  /// Makes this run that of the checkpoint. Throws rush::IOError if it is damaged, and rush::ValueError if it is one of
+  /// another model or text, of other settings or of more steps. Other rates, lengths, dropout or devices are allowed
+  /// where `changes` is given, which gets a line for each.
+  void load(const std::string& path, std::vector<std::string>* changes = nullptr);
 
   int64_t iteration() const { return iteration_; }
   int64_t tokens_in_step() const { return micro_batches_ * options_.batch_size * model_->config().block_size; }
@@ -70,6 +79,7 @@ class Pretraining {
   double& best_loss() { return best_loss_; }
 
  private:
+  rush::Checkpoint checkpoint(std::vector<std::string>* changes);
   rush::Tensor loss_of(const TextData::Batch& batch);
   // Takes a step on all blocks (N, T) of its micro-batches, and gives its loss and the gradient's norm before it was
   // clipped, both on the device. Does not wait.

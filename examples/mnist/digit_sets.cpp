@@ -15,9 +15,10 @@ namespace {
 
 using rush::data::datasets::MNIST;
 
+// Where MNIST is looked for: in a folder that is named nowhere else.
 std::vector<std::string> candidate_folders(const std::string& data) {
+  if (!data.empty()) return {data};
   std::vector<std::string> folders;
-  if (!data.empty()) folders.push_back(data);
   if (const char* shared = std::getenv("RUSH_DATA")) folders.push_back(std::string(shared) + "/mnist");
   const char* house = std::getenv("RUSH_ROOT");
   folders.push_back(std::string(house ? house : ".") + "/data/mnist");
@@ -60,9 +61,12 @@ DigitSets load_digits(const std::string& data, uint64_t seed, size_t for_trainin
     }
     searched += (searched.empty() ? "" : ", ") + folder;
   }
+  RUSH_CHECK_IO(data.empty(), data,
+                ": there is no train-images-idx3-ubyte or train-images-idx3-ubyte.gz of MNIST here; ",
+                "`./rush fetch mnist` downloads it to data/mnist, and without --data the program draws digits");
   sets = {draw(for_training, seed), draw(for_test, ~seed), ""};  // ~: no image of one set is in the other
   sets.description =
-      rush::str("no MNIST in ", searched, " (`./rush fetch mnist` downloads it): drawing digits, ", counts(sets));
+      rush::str("No MNIST in ", searched, " (`./rush fetch mnist` downloads it): drawing digits, ", counts(sets));
   return sets;
 }
 

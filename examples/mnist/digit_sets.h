@@ -20,9 +20,9 @@ struct DigitSets {
   std::string description;  // one line: what they are and where they come from
 };
 
-/// MNIST from the folder `data` (may be empty: none), $RUSH_DATA/mnist or $RUSH_ROOT/data/mnist, the first that has it;
-/// else drawn digits, which depend on `seed`. By default as many as MNIST has; of the real ones the first are taken.
-/// Throws rush::IOError if what is found is damaged.
+/// MNIST from the folder `data`; if that is empty, from $RUSH_DATA/mnist or $RUSH_ROOT/data/mnist, the first that has
+/// it, else drawn digits, which depend on `seed`. By default as many as MNIST has; of the real ones the first are
+/// taken. Throws rush::IOError if a named folder has none, or if what is found is damaged.
 DigitSets load_digits(const std::string& data, uint64_t seed, size_t for_training = 60000, size_t for_test = 10000);
 
 }  // namespace examples

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,8 +10,11 @@
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/report.h"
 #include "examples/mnist/trainer.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
+#include "examples/stop_request.h"
 #include "rushlight.h"
 
 using namespace examples;
@@ -20,37 +22,40 @@ using namespace examples;
 namespace {
 
 struct Settings {
-  std::string data, device = "cpu", dtype = "float32", out_dir = "out/mnist", json_file;
+  std::string data, device = "cpu", dtype = "float32", out_dir = "out/mnist", json_file, resume_command;
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
-  bool resume = false, graph = false;
+  bool graph = false;
+  Beginning beginning;
   double lr = 8e-3;
 };
 
 Settings parse(int argc, char** argv) {
   Settings settings;
   Options options("demo", "Trains a convolutional net on handwritten digits.");
-  options.add("--data", &settings.data, "folder with the MNIST files; without them the program draws its own digits");
+  options.add("--data", &settings.data,
+              "folder with the MNIST files (default: data/mnist; without it the program draws digits)");
   options.add("--epochs", &settings.epochs, "how often every digit is shown", 1, 1000);
-  options.add("--batch-size", &settings.batch_size, "digits per step", 2, 10000);
-  options.add("--lr", &settings.lr, "the highest learning rate of the one cycle", 1e-9);
-  options.add("--device", &settings.device, "where to train: cpu or cuda");
+  options.add("--batch_size", &settings.batch_size, "digits per step", 2, 10000);
+  options.add("--learning_rate", &settings.lr, "the highest of the one cycle", 1e-9, 1e3);
+  options.add_alias("--lr", "--learning_rate");
+  options.add("--device", &settings.device, "cpu or cuda");
   options.add("--dtype", &settings.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
   options.add("--graph", &settings.graph, "take the steps as a CUDA graph");
   options.add("--seed", &settings.seed, "of all random numbers", 0);
-  options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0);
-  options.add("--resume", &settings.resume, "go on from the checkpoint in out_dir, if there is one");
-  options.add("--checkpoint_interval", &settings.checkpoint_interval, "steps between checkpoints", 1);
+  options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0,
+              1 << 24);
+  settings.beginning.add_to(options);
+  options.add("--checkpoint_interval", &settings.checkpoint_interval, "steps between checkpoints", 1, 1 << 30);
   options.add("--out_dir", &settings.out_dir, "where weights, checkpoint and report go");
   options.add("--json", &settings.json_file, "write the results to this file");
-  options.parse_or_exit(argc, argv);
+  options.parse_or_exit(argc, argv, [&] {
+    check_device(settings.device, settings.graph);
+    check_json_file(settings.json_file);
+    RUSH_CHECK_VALUE(settings.digits == 0 || settings.digits >= settings.batch_size, "--digits ", settings.digits,
+                     " make no batch of --batch_size ", settings.batch_size);
+  });
+  settings.resume_command = resume_command(argc, argv);
   return settings;
-}
-
-// Before the training, so that a wrong path costs no time.
-void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  RUSH_CHECK_IO(!error, path, ": cannot make this folder: ", error.message());
 }
 
 std::string seconds_text(double seconds) { return rush::str(std::lround(seconds), " s"); }
@@ -105,28 +110,20 @@ DigitSets load(const Settings& settings) {
                      static_cast<size_t>(std::max<int64_t>(settings.digits / 6, 1)));
 }
 
-// A run begins with a checkpoint of its own, so that nobody goes on from that of an earlier one.
-void begin(Trainer& trainer, const Settings& settings, const std::string& checkpoint) {
-  if (!settings.resume) {
-    trainer.save_checkpoint();
-  } else if (trainer.resume()) {
-    std::printf("going on from %s, epoch %lld, step %zu\n", checkpoint.c_str(),
-                static_cast<long long>(trainer.epoch() + 1), trainer.history().train_loss.size());
-  } else {
-    std::printf("no checkpoint %s: starting anew\n", checkpoint.c_str());
-  }
-}
-
 void run(const Settings& settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
-  make_folder(settings.out_dir);
+  RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
+  RunFolder folder(settings.out_dir, settings.beginning);
   const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());
 
-  const std::string checkpoint = settings.out_dir + "/checkpoint.safetensors";
-  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device), checkpoint,
-                           settings.checkpoint_interval, settings.seed, settings.dtype, settings.graph});
-  begin(trainer, settings, checkpoint);
+  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device),
+                           folder.checkpoint(), settings.checkpoint_interval, settings.seed, settings.dtype,
+                           settings.graph, settings.resume_command, folder.changes()});
+  if (folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) {
+    std::printf("going on from %s, epoch %lld, step %zu\n", folder.checkpoint().c_str(),
+                static_cast<long long>(trainer.epoch() + 1), trainer.history().train_loss.size());
+  }
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 
   const Evaluation test = trainer.evaluate();
@@ -138,6 +135,7 @@ void run(const Settings& settings) {
   }
   std::printf("wrote %s and %s\n", weights.c_str(), page.c_str());
   std::printf("test accuracy %.4f\n", test.accuracy);
+  folder.remove_checkpoint();  // the rates of a finished run have come to their end: nothing goes on from it
 }
 
 }  // namespace

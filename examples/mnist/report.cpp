@@ -89,7 +89,7 @@ std::string curves(Chart chart, const std::vector<ChartPoint>& train, const std:
 
 std::string loss_chart(const MnistReport& report) {
   Chart chart;
-  chart.title = "Loss";
+  chart.title = "Loss (cross entropy, nats)";
   chart.y_scale = Chart::Scale::Log;
   return curves(std::move(chart), report.train_loss, report.test_loss);
 }

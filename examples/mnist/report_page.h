@@ -45,7 +45,7 @@ header p { margin: 6px 0 0; font-size: 18px; }
 .chart polyline { fill: none; stroke-linejoin: round; }
 .chart .thin { stroke-width: 1; opacity: .3; }
 .chart .line { stroke-width: 2.2; }
-.digits { display: grid; grid-template-columns: repeat(auto-fill, minmax(46px, 1fr)); gap: 8px; }
+.digits { display: grid; grid-template-columns: repeat(auto-fill, minmax(46px, 1fr)); gap: 12px; }
 .mistakes { display: grid; grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); gap: 12px; }
 figure { margin: 0; text-align: center; font-size: 13px; font-variant-numeric: tabular-nums; }
 figure.wrong { outline: 2px solid var(--wrong); outline-offset: 2px; border-radius: 6px; }

@@ -5,8 +5,11 @@
 #include <filesystem>
 
 #include "core/io/crc32.h"
+#include "examples/check_loss.h"
 #include "examples/parameter_count.h"
 #include "examples/progress.h"
+#include "examples/run_folder.h"
+#include "examples/stop_request.h"
 
 namespace examples {
 
@@ -55,6 +58,7 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
 
 void Trainer::run_epoch() {
   net_->train();
+  const StopRequest request;
   const auto before = static_cast<int64_t>(history_.train_loss.size()) - epoch_ * steps_per_epoch_;
   const double seconds_before = history_.seconds;
   Progress progress(rush::str("epoch ", epoch_ + 1, "/", options_.epochs),
@@ -67,20 +71,34 @@ void Trainer::run_epoch() {
     ++steps;
     progress.update(steps * options_.batch_size, {{"loss", shown.loss}, {"accuracy", shown.accuracy}});
     history_.seconds = seconds_before + progress.elapsed();
-    if ((before + steps) % options_.checkpoint_interval != 0) continue;
+    const bool stopping = request.pending();
+    if (!stopping && (before + steps) % options_.checkpoint_interval != 0) continue;
     note_results(shown, /*all=*/true);
-    save_checkpoint();
+    if (stopping) stop(request);
+    try_to_save(progress);
   }
   note_results(shown, /*all=*/true);
   progress.finish();
 
   const Evaluation test = evaluate();
+  check_loss(test.loss, rush::str("the test after epoch ", epoch_ + 1));
   ++epoch_;
   history_.test_loss.push_back({static_cast<double>(epoch_), test.loss});
   history_.test_accuracy.push_back({static_cast<double>(epoch_), test.accuracy});
   std::printf("  after %lld: test loss %.4f, test accuracy %.4f\n", static_cast<long long>(epoch_), test.loss,
               test.accuracy);
-  save_checkpoint();
+  if (request.pending()) stop(request);
+  try_to_save(progress);
+}
+
+void Trainer::try_to_save(Progress& progress) {
+  const std::string warning = examples::try_to_save([this] { save_checkpoint(); });
+  if (!warning.empty()) progress.warn(warning);
+}
+
+void Trainer::stop(const StopRequest& request) {
+  request.end(rush::str("after step ", history_.train_loss.size()),
+              options_.checkpoint.empty() ? "" : options_.resume_command, [this] { save_checkpoint(); });
 }
 
 rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
@@ -90,7 +108,7 @@ rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
   rush::Checkpoint all;
   all.expect("epochs", rush::str(options_.epochs)).expect("batch_size", rush::str(options_.batch_size));
   all.expect("lr", rush::str(options_.lr)).expect("seed", rush::str(options_.seed));
-  all.expect("dtype", options_.dtype);
+  all.expect("dtype", options_.dtype).expect("device", rush::str(options_.device), options_.changes);
   all.expect("digits", rush::str(digits_.train.size(), " with checksum ", sum.value()));
   all.add("net", net_).add("optimizer", optimizer_).add("schedule", schedule_);
   all.add("scaler", scaler_).add("random", rush::default_generator()).add("loader", batches_).add("epoch", epoch_);
@@ -101,13 +119,14 @@ rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
 
 void Trainer::save_checkpoint() {
   if (options_.checkpoint.empty()) return;
+  check_weights(net_->parameters(), rush::str("step ", history_.train_loss.size()));
   HistoryValues values;
   const std::vector<ChartPoint>* lists[] = {&history_.train_loss, &history_.train_accuracy, &history_.test_loss,
                                             &history_.test_accuracy};
   for (size_t i = 0; i < values.size(); ++i) {
     for (const ChartPoint& point : *lists[i]) values[i].push_back(point.y);
   }
-  checkpoint(values).save(options_.checkpoint);
+  examples::save_checkpoint(checkpoint(values), options_.checkpoint);
 }
 
 bool Trainer::resume() {
@@ -149,6 +168,7 @@ void Trainer::learn(const Tensor& images, const Tensor& targets) {
 void Trainer::note_results(Shown& shown, bool all) {
   while (const std::optional<Tensor> step = results_.pop(all)) {
     const double loss = (*step)[0].item<double>(), accuracy = (*step)[1].item<double>();
+    check_loss(loss, rush::str("step ", history_.train_loss.size() + 1));
     const double x = steps_to_epochs(history_.train_loss.size() + 1);
     history_.train_loss.push_back({x, loss});
     history_.train_accuracy.push_back({x, accuracy});

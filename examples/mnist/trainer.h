@@ -17,15 +17,20 @@
 
 namespace examples {
 
+class Progress;
+class StopRequest;
+
 struct TrainerOptions {
   int64_t epochs, batch_size;
   double lr;  // the highest of the one cycle
   rush::Device device;
-  std::string checkpoint = "";        // the file from which a run goes on; empty: none
-  int64_t checkpoint_interval = 100;  // steps
-  int64_t seed = 0;                   // noted in the checkpoint
-  std::string dtype = "float32";      // one of Precision::names
-  bool graph = false;                 // steps are captured in a CUDA graph
+  std::string checkpoint = "";                  // the file from which a run goes on; empty: none
+  int64_t checkpoint_interval = 100;            // steps
+  int64_t seed = 0;                             // noted in the checkpoint
+  std::string dtype = "float32";                // one of Precision::names
+  bool graph = false;                           // steps are captured in a CUDA graph
+  std::string resume_command = "";              // printed for who stops the run
+  std::vector<std::string>* changes = nullptr;  // where a checkpoint's device may be noted, if another is allowed
 };
 
 /// What a net says about a set of digits.
@@ -46,7 +51,8 @@ class Trainer {
   Trainer(const DigitSets& digits, const TrainerOptions& options);
 
   /// Shows every training digit to the net once, in random order, then tests it. Reports on the terminal. The learning
-  /// rate ends where the last epoch does. Throws rush::IOError if a checkpoint cannot be written.
+  /// rate ends where the last epoch does. A checkpoint that cannot be written is a warning. Throws Stopped, after it
+  /// saved the run, where a signal asked for that, and rush::ValueError where the training has diverged.
   void run_epoch();
   /// The epoch that comes next, or goes on; from 0.
   int64_t epoch() const { return epoch_; }
@@ -54,7 +60,7 @@ class Trainer {
   /// Makes this run that of the checkpoint, with the same numbers from there on; false if there is no such file.
   /// Throws rush::IOError if it is damaged, rush::ValueError if it is one of a run with other settings.
   bool resume();
-  /// Writes the checkpoint. Throws rush::IOError.
+  /// Writes the checkpoint. Throws rush::IOError, and rush::ValueError rather than write weights that are not finite.
   void save_checkpoint();
 
   /// Runs the net over the test set. Nothing is learned.
@@ -72,6 +78,8 @@ class Trainer {
   using Loader = rush::data::DataLoader<Dataset, rush::data::samplers::RandomSampler>;
 
   void learn(const rush::Tensor& images, const rush::Tensor& targets);
+  void try_to_save(Progress& progress);
+  [[noreturn]] void stop(const StopRequest& request);
   // What a step's numbers add to the history; `shown` are the bar's.
   struct Shown {
     double loss = 0, accuracy = 0;

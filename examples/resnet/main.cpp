@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "examples/check_loss.h"
 #include "examples/lap_clock.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/parameter_count.h"
 #include "examples/resnet/training.h"
@@ -23,16 +25,19 @@ struct Settings {
     options.add("--batch_size", &training.batch_size, "images in a step", 2, 1 << 20);
     options.add("--image_size", &training.image_size, "pixels to a side", 32, 1 << 12);
     options.add("--num_classes", &training.model.num_classes, "that the images are told apart into", 1, 1 << 20);
-    options.add("--steps", &steps, "to time", 1, 1 << 20);
-    options.add("--warmup_steps", &warmup_steps, "before them", 1, 1 << 20);
-    options.add("--learning_rate", &training.learning_rate, "SGD's", 0);
+    options.add("--max_iters", &steps, "steps to time", 1, 1 << 20);
+    options.add_alias("--steps", "--max_iters");
+    options.add("--untimed_iters", &warmup_steps, "steps before them", 1, 1 << 20);
+    options.add_alias("--warmup_steps", "--untimed_iters");
+    options.add("--learning_rate", &training.learning_rate, "SGD's", 0, 1e3);
+    options.add_alias("--lr", "--learning_rate");
     options.add("--momentum", &training.momentum, "SGD's", 0, 1);
-    options.add("--weight_decay", &training.weight_decay, "SGD's", 0);
+    options.add("--weight_decay", &training.weight_decay, "SGD's", 0, 1e3);
     options.add("--channels_last", &training.channels_last, "lay images and weights out with their channels innermost");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights, images and labels", 0);
-    options.parse_or_exit(argc, argv);
+    options.parse_or_exit(argc, argv, [this] { check_device(device); });
     const int64_t classes = training.model.num_classes;
     training.model = ResNetConfig::of(arch);
     training.model.num_classes = classes;
@@ -61,6 +66,7 @@ void run(Settings settings) {
     last = training.step();
     clock.mark();
   }
+  check_loss(last.item<double>(), rush::str("step ", settings.warmup_steps + settings.steps));
   const std::vector<double> laps = clock.laps();
   const auto [least, most] = std::minmax_element(laps.begin(), laps.end());
   const double step = median(laps);

@@ -1,9 +1,10 @@
 // `./rush spectrogram`: learns to tell generated sounds apart by their mel spectrograms, and draws one of each kind.
 #include <cstdio>
-#include <filesystem>
 
 #include "core/io/atomic_file.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
 #include "examples/spectrogram/classifier.h"
 #include "examples/train_and_report.h"
@@ -18,28 +19,28 @@ struct Settings {
 
   void parse(int argc, char** argv) {
     Options options("spectrogram", "Learns to tell generated sounds apart by their spectrograms, and draws these.");
-    options.add("--steps", &steps, "to train", 1, 1 << 20);
+    options.add("--max_iters", &steps, "steps to train", 1, 1 << 20);
+    options.add_alias("--steps", "--max_iters");
     options.add("--sounds", &sounds, "of each kind in a step", 1, 1 << 12);
     options.add("--test_sounds", &test_sounds, "of each kind to test with", 1, 1 << 12);
-    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9);
+    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9, 1e3);
+    options.add_alias("--lr", "--learning_rate");
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights and sounds", 0);
     options.add("--out_dir", &out_dir, "folder for the picture; empty: none");
-    options.parse_or_exit(argc, argv);
+    options.parse_or_exit(argc, argv, [this] { check_device(device); });
   }
 };
 
 void write_picture(const SoundClassifier& classifier, const Settings& s) {
-  std::filesystem::create_directories(s.out_dir);
   const std::string path = s.out_dir + "/sounds.png";
   const Sounds one_each = make_sounds(1, rush::Device(s.device));
-  rush::io::write_file_atomically(path, draw(classifier.spectrogram()(one_each.signals)));
-  std::printf("%s: from the top", path.c_str());
-  for (const char* name : kSoundNames) std::printf(" %s", name);
-  std::printf("\n");
+  rush::io::write_file_atomically(path, draw(classifier.spectrogram()(one_each.signals), kSoundNames, kSampleRate));
+  std::printf("picture: %s\n", path.c_str());
 }
 
 void run(const Settings& s) {
+  if (!s.out_dir.empty()) make_folder(s.out_dir);
   rush::manual_seed(static_cast<uint64_t>(s.seed));
   SoundClassifier classifier(rush::Device(s.device), s.learning_rate, s.steps);
   train_and_report(s.steps, [&] { return classifier.step(s.sounds); });

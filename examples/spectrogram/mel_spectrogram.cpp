@@ -1,10 +1,11 @@
 #include "examples/spectrogram/mel_spectrogram.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/stft.h"
 #include "core/ops/window.h"
-#include "examples/png.h"
+#include "examples/grey_image.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -42,22 +43,73 @@ Tensor MelSpectrogram::operator()(const Tensor& signals) const {
   return (levels - mean) / (deviation + 1e-5);
 }
 
-std::string draw(const Tensor& spectrograms) {
-  constexpr int64_t kScale = 4, kGap = 2;  // pixels to a value, values between two pictures
-  RUSH_CHECK_VALUE(spectrograms.dim() == 3 && spectrograms.numel() > 0,
-                   "draw: expected spectrograms (N, bands, frames), got shape ", spectrograms.sizes());
-  Tensor levels = spectrograms.detach().cpu().flip({1});  // the highest band comes first
+namespace {
+
+// Pixels. Each spectrogram has its name and its frequencies to the left, and all share the axis of time below.
+constexpr int kScale = 4, kGap = 14, kTick = 6, kSpace = 8;
+constexpr int kFrequencyWidth = 4 * GreyImage::kLetterWidth;  // "2000"
+constexpr const char* kTimeTitle = "time (s)";
+constexpr uint8_t kPaper = 255, kInk = 0, kFaint = 110;
+
+int centre(double value) { return static_cast<int>(std::lround((value + 0.5) * kScale)); }
+
+// Loud is bright, the highest band comes first: (N, bands, frames) of uint8.
+Tensor to_pixels(const Tensor& spectrograms) {
+  Tensor levels = spectrograms.detach().cpu().flip({1});
   levels = levels - levels.amin({1, 2}, true);
   levels = levels / levels.amax({1, 2}, true).clamp_min(1e-5) * 255;
-  const Tensor framed = rush::nn::functional::pad(levels, rush::nn::functional::PadFuncOptions({0, 0, 0, kGap}));
-  const Tensor pixels = framed.reshape({-1, levels.size(2)})
-                            .repeat_interleave(kScale, 0)
-                            .repeat_interleave(kScale, 1)
-                            .round()
-                            .to(rush::kUInt8)
-                            .contiguous();
-  const std::span<const uint8_t> all(pixels.data_ptr<uint8_t>(), static_cast<size_t>(pixels.numel()));
-  return encode_png(static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)), all);
+  return levels.round().to(rush::kUInt8).contiguous();
+}
+
+// Ticks with their hertz to the left of the picture whose upper left corner is (x, y).
+void draw_frequencies(GreyImage& image, int x, int y, int bands, double sample_rate) {
+  for (const int hertz : {250, 500, 1000, 2000, 3000}) {
+    const double band = mels(hertz) / mels(sample_rate / 2) * (bands + 1) - 1;
+    if (band < 0 || band > bands - 1) continue;
+    const int at = y + centre(bands - 1 - band);
+    image.fill(x - kTick, at, kTick, 1, kInk);
+    image.write_before(x - kTick - kSpace / 2, at - GreyImage::kLetterHeight / 2, rush::str(hertz), kFaint);
+  }
+}
+
+// As wide as the spectrograms, and wide enough for its title.
+int width_of_times(int frames) { return std::max(frames * kScale, width_of_text(kTimeTitle)); }
+
+void draw_times(GreyImage& image, int x, int y, int frames, double frames_per_second) {
+  for (int tenths = 0; tenths * frames_per_second / 10 <= frames - 1; ++tenths) {
+    const int at = x + centre(tenths * frames_per_second / 10);
+    image.fill(at, y, 1, kTick, kInk);
+    image.write_around(at, y + kTick + kSpace / 2, rush::str(tenths / 10, ".", tenths % 10), kFaint);
+  }
+  const int below = y + kTick + kSpace / 2 + GreyImage::kLetterHeight + kSpace;
+  image.write_around(x + width_of_times(frames) / 2, below, kTimeTitle, kFaint);
+}
+
+}  // namespace
+
+std::string draw(const Tensor& spectrograms, std::span<const char* const> names, double sample_rate) {
+  RUSH_CHECK_VALUE(
+      spectrograms.dim() == 3 && spectrograms.numel() > 0 && spectrograms.size(0) == static_cast<int64_t>(names.size()),
+      "draw: expected spectrograms (", names.size(), ", bands, frames), got shape ", spectrograms.sizes());
+  const Tensor pixels = to_pixels(spectrograms);
+  const int bands = static_cast<int>(pixels.size(1)), frames = static_cast<int>(pixels.size(2));
+  int names_width = 0;
+  for (const char* name : names) names_width = std::max(names_width, width_of_text(name));
+  const int left = kSpace + names_width + kSpace + kFrequencyWidth + kSpace + kTick, row = bands * kScale + kGap;
+  const int top = kSpace + GreyImage::kLetterHeight + kSpace,
+            bottom = top + static_cast<int>(names.size()) * row - kGap;
+  GreyImage image(left + width_of_times(frames) + 2 * kSpace,
+                  bottom + kTick + 2 * (GreyImage::kLetterHeight + kSpace) + kSpace / 2, kPaper);
+  image.write_before(left - kTick - kSpace / 2, kSpace, "Hz", kFaint);
+  const auto size = static_cast<size_t>(bands) * static_cast<size_t>(frames);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const int y = top + static_cast<int>(i) * row;
+    image.write(kSpace, y + (bands * kScale - GreyImage::kLetterHeight) / 2, names[i], kInk);
+    draw_frequencies(image, left, y, bands, sample_rate);
+    image.paste(left, y, frames, {pixels.data_ptr<uint8_t>() + i * size, size}, kScale);
+  }
+  draw_times(image, left, bottom, frames, sample_rate / MelSpectrogram::kHop);
+  return image.png();
 }
 
 }  // namespace examples

@@ -1,6 +1,7 @@
 // The spectrum of a sound over time, with pitches as far apart as they sound.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "core/tensor.h"
@@ -28,8 +29,9 @@ class MelSpectrogram {
   rush::Tensor filters_;  // (kBands, kFft / 2 + 1)
 };
 
-/// Pictures of spectrograms (N, bands, frames) below each other, as a PNG file: time to the right, pitch upwards, loud
-/// is bright.
-std::string draw(const rush::Tensor& spectrograms);
+/// Pictures of spectrograms (N, bands, frames) below each other, as a PNG file, each beside its name: time to the
+/// right, pitch upwards, loud is bright; with axes in seconds and hertz. Throws rush::ValueError unless there are N
+/// names.
+std::string draw(const rush::Tensor& spectrograms, std::span<const char* const> names, double sample_rate);
 
 }  // namespace examples

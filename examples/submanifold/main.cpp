@@ -1,10 +1,11 @@
 // `./rush submanifold`: learns to tell generated shapes in space apart with an operator of its own on sparse tensors.
 #include <cstdio>
-#include <filesystem>
 
 #include "core/dispatch/registry.h"
 #include "core/io/atomic_file.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/run_folder.h"
 #include "examples/run_program.h"
 #include "examples/submanifold/classifier.h"
 #include "examples/train_and_report.h"
@@ -20,14 +21,16 @@ struct Settings {
 
   void parse(int argc, char** argv) {
     Options options("submanifold", "Learns to tell shapes in space apart by sparse convolutions, and draws some.");
-    options.add("--steps", &steps, "to train", 1, 1 << 20);
+    options.add("--max_iters", &steps, "steps to train", 1, 1 << 20);
+    options.add_alias("--steps", "--max_iters");
     options.add("--shapes", &shapes, "of each kind in a step", 1, 1 << 12);
     options.add("--test_shapes", &test_shapes, "of each kind to test with", 1, 1 << 12);
-    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9);
+    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9, 1e3);
+    options.add_alias("--lr", "--learning_rate");
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights and shapes", 0);
     options.add("--out_dir", &out_dir, "folder for the picture; empty: none");
-    options.parse_or_exit(argc, argv);
+    options.parse_or_exit(argc, argv, [this] { check_device(device); });
   }
 };
 
@@ -40,15 +43,13 @@ void describe(const Shapes& shapes) {
 }
 
 void write_picture(const Shapes& shapes, const Settings& s) {
-  std::filesystem::create_directories(s.out_dir);
   const std::string path = s.out_dir + "/shapes.png";
   rush::io::write_file_atomically(path, draw_shapes(shapes, std::min<int64_t>(s.test_shapes, 8)));
-  std::printf("%s: from the top", path.c_str());
-  for (const char* name : kShapeNames) std::printf(" %s", name);
-  std::printf("\n");
+  std::printf("picture: %s\n", path.c_str());
 }
 
 void run(const Settings& s) {
+  if (!s.out_dir.empty()) make_folder(s.out_dir);
   register_submanifold_conv(rush::registry());
   rush::manual_seed(static_cast<uint64_t>(s.seed));
   const rush::Device device(s.device);

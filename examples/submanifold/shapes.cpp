@@ -1,8 +1,9 @@
 #include "examples/submanifold/shapes.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "examples/png.h"
+#include "examples/grey_image.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -89,23 +90,31 @@ Shapes make_shapes(int64_t count, Device device) {
 }
 
 std::string draw_shapes(const Shapes& shapes, int64_t columns) {
-  constexpr int64_t kScale = 3, kGap = 1;  // pixels to a place; between two pictures
+  constexpr int kScale = 3, kGap = 4, kSpace = 8, kSide = kScale * static_cast<int>(kShapeGrid), kStep = kSide + kGap;
+  constexpr uint8_t kPaper = 255, kInk = 0;
   const int64_t count = shapes.labels.size(0) / kKinds;
   RUSH_CHECK_VALUE(columns > 0 && columns <= count, "draw_shapes: asked for ", columns,
                    " shapes of each kind, there are ", count);
   const Tensor dense =
       shapes.sites.cpu().to_dense().squeeze(4).view({kKinds, count, kShapeGrid, kShapeGrid, kShapeGrid});
   const Tensor nearness = linspace(0.3, 1, kShapeGrid) * 255;
-  const Tensor seen = (dense.narrow(1, 0, columns) * nearness).amax({4});  // (kinds, columns, height, width)
-  const Tensor framed = nn::functional::pad(seen, nn::functional::PadFuncOptions({0, kGap, 0, kGap}).value(64));
-  const Tensor pixels = framed.permute({0, 2, 1, 3})
-                            .reshape({kKinds * framed.size(2), -1})
-                            .repeat_interleave(kScale, 0)
-                            .repeat_interleave(kScale, 1)
-                            .to(kUInt8)
-                            .contiguous();
-  const std::span<const uint8_t> all(pixels.data_ptr<uint8_t>(), static_cast<size_t>(pixels.numel()));
-  return encode_png(static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)), all);
+  const Tensor seen =
+      (dense.narrow(1, 0, columns) * nearness).amax({4}).to(kUInt8).contiguous();  // (kinds, columns, height, width)
+  int names_width = 0;
+  for (const char* name : kShapeNames) names_width = std::max(names_width, width_of_text(name));
+  const int left = kSpace + names_width + kSpace;
+  GreyImage image(left + static_cast<int>(columns) * kStep - kGap + kSpace,
+                  2 * kSpace + static_cast<int>(kKinds) * kStep - kGap, kPaper);
+  for (int64_t kind = 0; kind < kKinds; ++kind) {
+    const int y = kSpace + static_cast<int>(kind) * kStep;
+    image.write(kSpace, y + (kSide - GreyImage::kLetterHeight) / 2, kShapeNames[static_cast<size_t>(kind)], kInk);
+    for (int64_t column = 0; column < columns; ++column) {
+      const Tensor one = seen[kind][column];
+      const std::span<const uint8_t> pixels(one.data_ptr<uint8_t>(), static_cast<size_t>(one.numel()));
+      image.paste(left + static_cast<int>(column) * kStep, y, static_cast<int>(kShapeGrid), pixels, kScale);
+    }
+  }
+  return image.png();
 }
 
 }  // namespace examples

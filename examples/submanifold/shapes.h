@@ -22,8 +22,8 @@ struct Shapes {
 /// the device's default generator's.
 Shapes make_shapes(int64_t count, rush::Device device);
 
-/// Pictures of the first `columns` shapes of each kind, a row for each, as a PNG file: seen along an axis of the grid,
-/// what is near is bright. Throws rush::ValueError unless there are as many.
+/// Pictures of the first `columns` shapes of each kind, a row for each beside its name, as a PNG file: seen along an
+/// axis of the grid, what is near is bright. Throws rush::ValueError unless there are as many.
 std::string draw_shapes(const Shapes& shapes, int64_t columns);
 
 }  // namespace examples

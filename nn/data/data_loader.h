@@ -17,7 +17,8 @@
 
 namespace rush::data {
 
-// for (auto& batch : *loader) { ... }: one epoch. `begin` starts a new one; iterators of earlier epochs end with it.
+// for (auto& batch : *loader) { ... }: one epoch. `begin` starts a new one; iterators of earlier epochs keep their
+// batch, and throw Error when they are to go on.
 //
 // An exception of a dataset or a transform reaches the caller as it is where there are no workers, and as a
 // WorkerException where there are. Either way the loader goes on with the batch after it.
@@ -47,6 +48,9 @@ class DataLoader {
     BatchType* operator->() const { return &*batch(); }
     Iterator& operator++() {
       batch();
+      RUSH_CHECK(loader_->epoch_ == epoch_,
+                 "DataLoader: begin() has started another epoch since this iterator was made, which ended this one; "
+                 "epochs at the same time need loaders of their own");
       *batch_ = loader_->next_batch();
       return *this;
     }
@@ -58,7 +62,9 @@ class DataLoader {
     friend class DataLoader;
     Iterator() = default;
     explicit Iterator(DataLoader* loader)
-        : loader_(loader), batch_(std::make_shared<std::optional<BatchType>>(loader->next_batch())) {}
+        : loader_(loader),
+          epoch_(loader->epoch_),
+          batch_(std::make_shared<std::optional<BatchType>>(loader->next_batch())) {}
     bool at_end() const { return !batch_ || !*batch_; }
     std::optional<BatchType>& batch() const {
       RUSH_CHECK(!at_end(), "DataLoader: the iterator is past the last batch");
@@ -66,6 +72,7 @@ class DataLoader {
     }
 
     DataLoader* loader_ = nullptr;
+    uint64_t epoch_ = 0;
     std::shared_ptr<std::optional<BatchType>> batch_;
   };
 
@@ -73,12 +80,14 @@ class DataLoader {
       : dataset_(std::make_shared<Dataset>(std::move(dataset))),
         sampler_(std::move(sampler)),
         options_(std::move(options)) {
-    RUSH_CHECK_VALUE(options_.batch_size() > 0, "DataLoader: the batch size must be positive");
+    RUSH_CHECK_VALUE(options_.batch_size() > 0, "DataLoader: the batch size must be positive, got 0");
+    detail::check_workers(options_.workers());
     if (options_.workers() > 0) start_workers();
   }
 
   Iterator begin() {
     RUSH_CHECK(pool_ || options_.workers() == 0, "DataLoader: it was joined");
+    ++epoch_;
     if (!resuming_) start_epoch();
     resuming_ = false;
     return Iterator(this);
@@ -140,7 +149,11 @@ class DataLoader {
   static Loaded load(Dataset& dataset, Job& job, std::optional<WorkerInfo> worker) {
     if (worker) worker->seed = job.epoch_seed + worker->id;
     const detail::BatchScope scope(job.epoch_seed, job.number, worker);
-    return dataset.get_batch(job.request);
+    try {
+      return dataset.get_batch(job.request);
+    } catch (...) {
+      detail::rethrow_from(scope);
+    }
   }
 
   void start_workers() {
@@ -271,6 +284,7 @@ class DataLoader {
   Sampler sampler_;
   DataLoaderOptions options_;
   Position position_;
+  uint64_t epoch_ = 0;                 // how many epochs began
   std::map<uint64_t, Job> in_flight_;  // by the pool's number: what was pushed and not popped
   std::deque<Job> handed_out_;         // the last ones
   bool exhausted_ = false;             // nothing more to be asked for in this epoch
@@ -297,6 +311,7 @@ requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> ma
     Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();
   RUSH_CHECK_VALUE(size, "make_data_loader: the dataset has no size; pass a sampler");
+  detail::check_not_empty(*size, std::is_same_v<Sampler, samplers::RandomSampler>);
   return make_data_loader(std::move(dataset), Sampler(*size), std::move(options));
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "nn/data/worker_info.h"
 
 namespace rush::data {
 
@@ -11,11 +12,12 @@ namespace rush::data {
 /// torch::data::WorkerException.
 class WorkerException : public Error {
  public:
-  explicit WorkerException(std::exception_ptr original);
+  // `place`, if there is one, says what the worker was doing: "worker 2, batch 5".
+  explicit WorkerException(std::exception_ptr original, const std::string& place = "");
 
   /// What was thrown: std::rethrow_exception brings its type back.
   std::exception_ptr original_exception;
-  /// The same as what().
+  /// The message alone.
   std::string message;
 };
 
@@ -27,7 +29,9 @@ class TimeoutError : public Error {
 
 namespace detail {
 /// Throws a WorkerException for `failure`, or `failure` itself if it is one already.
-[[noreturn]] void throw_worker_exception(const std::exception_ptr& failure);
+[[noreturn]] void throw_worker_exception(const std::exception_ptr& failure, const std::string& place = "");
+/// Throws what is being handled on with its place: in a worker as a WorkerException, else as it is.
+[[noreturn]] void rethrow_from(const BatchScope& scope);
 }  // namespace detail
 
 }  // namespace rush::data

@@ -1,9 +1,13 @@
 #include "nn/data/worker_info.h"
 
+#include <thread>
+
+#include "core/warning.h"
+
 namespace rush::data {
 namespace {
 
-thread_local const detail::BatchScope* current = nullptr;
+constinit thread_local detail::BatchScope* current = nullptr;
 
 constexpr uint64_t kWordsPerBatch = uint64_t{1} << 32;  // of every subsequence
 
@@ -18,12 +22,35 @@ uint64_t draw_seed(const Generator& generator) {
 }
 
 BatchScope::BatchScope(uint64_t epoch_seed, uint64_t number, std::optional<WorkerInfo> worker)
-    : worker_(worker), generator_(make_generator<CPUGeneratorImpl>(epoch_seed)), outer_(current) {
+    : number_(number), worker_(worker), generator_(make_generator<CPUGeneratorImpl>(epoch_seed)), outer_(current) {
   generator_.set_offset(number * kWordsPerBatch);
   current = this;
 }
 
 BatchScope::~BatchScope() { current = outer_; }
+
+std::string BatchScope::place() const {
+  return str(worker_ ? str("worker ", worker_->id, ", ") : "", "batch ", number_,
+             index_ ? str(", index ", *index_) : "");
+}
+
+void note_index(size_t index) {
+  if (current) current->index_ = index;
+}
+
+void check_not_empty(size_t size, bool shuffled) {
+  if (size > 0) return;
+  RUSH_CHECK_VALUE(!shuffled, "make_data_loader: the dataset is empty, there is nothing to draw from");
+  RUSH_WARN_ONCE_PER_CALLER("make_data_loader: the dataset is empty, its loader has no batches");
+}
+
+void check_workers(size_t workers) {
+  const size_t processors = std::thread::hardware_concurrency();  // 0 where it is not known
+  if (processors > 0 && workers > processors) {
+    RUSH_WARN_ONCE_PER_CALLER("DataLoader: ", workers, " workers on a machine of ", processors,
+                              " processors take time from each other and from the caller");
+  }
+}
 
 }  // namespace detail
 

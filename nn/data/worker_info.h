@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/generator.h"
 
@@ -28,21 +29,36 @@ namespace detail {
 /// Draws the seed of an epoch from `generator`, or from the default one where that is undefined.
 uint64_t draw_seed(const Generator& generator);
 
+/// The index that the calling thread's dataset was asked for last, while it loads a batch: note_index() sets it, errors
+/// tell it.
+void note_index(size_t index);
+
+/// An empty dataset is an error where it is to be shuffled, as in PyTorch, and else a warning.
+void check_not_empty(size_t size, bool shuffled);
+
+/// Warns of more workers than the machine has processors.
+void check_workers(size_t workers);
+
 /// For as long as it lives, the calling thread loads batch `number` of an epoch: in a worker, if there is one.
 class BatchScope {
  public:
   BatchScope(uint64_t epoch_seed, uint64_t number, std::optional<WorkerInfo> worker = std::nullopt);
   ~BatchScope();
+  /// "worker 2, batch 5, index 17", as far as known.
+  std::string place() const;
   BatchScope(const BatchScope&) = delete;
   BatchScope& operator=(const BatchScope&) = delete;
 
  private:
   friend const WorkerInfo* data::get_worker_info();
   friend const Generator& data::batch_generator();
+  friend void note_index(size_t index);
 
+  uint64_t number_;
+  std::optional<size_t> index_;
   std::optional<WorkerInfo> worker_;
   Generator generator_;
-  const BatchScope* outer_;
+  BatchScope* outer_;
 };
 
 }  // namespace detail

@@ -4,10 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
-#include <map>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -47,11 +46,13 @@ class WorkerPool {
 
   // Hands out a job. Returns its number, higher than all before.
   uint64_t push(Job job) {
+    std::list<Entry> entry;
+    entry.push_back({std::move(job), {}});
     uint64_t number = 0;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      number = next_number_++;
-      jobs_.emplace_back(number, std::move(job));
+      number = entry.front().outcome.number = next_number_++;
+      jobs_.splice(jobs_.end(), entry);
     }
     ++outstanding_;
     jobs_changed_.notify_one();
@@ -63,14 +64,16 @@ class WorkerPool {
   // Waits for the outcome of the oldest job, or of any. Returns nothing after `timeout`.
   std::optional<Outcome> pop(bool in_order, const std::optional<std::chrono::milliseconds>& timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto ready = [&] { return in_order ? results_.count(next_result_) > 0 : !results_.empty(); };
+    const auto ready = [&] {
+      return !results_.empty() && (!in_order || results_.front().outcome.number == next_result_);
+    };
     if (!timeout) {
       results_changed_.wait(lock, ready);
     } else if (!results_changed_.wait_for(lock, std::min(*timeout, kLongest), ready)) {
       return std::nullopt;
     }
-    Outcome outcome = std::move(results_.begin()->second);
-    results_.erase(results_.begin());
+    Outcome outcome = std::move(results_.front().outcome);
+    results_.pop_front();
     lock.unlock();
     ++next_result_;
     --outstanding_;
@@ -110,19 +113,22 @@ class WorkerPool {
       std::unique_lock<std::mutex> lock(mutex_);
       jobs_changed_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
       if (stopping_) return;
-      auto [number, job] = std::move(jobs_.front());
-      jobs_.pop_front();
+      std::list<Entry> mine;
+      mine.splice(mine.end(), jobs_, jobs_.begin());
       ++running_;
       lock.unlock();
-      Outcome outcome{number, std::nullopt, nullptr};
+      Outcome& outcome = mine.front().outcome;
       try {
-        outcome.result.emplace(work(std::move(job)));
+        outcome.result.emplace(work(std::move(mine.front().job)));
       } catch (...) {
         outcome.failure = std::current_exception();
       }
       lock.lock();
       --running_;
-      if (number >= first_wanted_) results_.emplace(number, std::move(outcome));
+      if (outcome.number >= first_wanted_) {
+        const auto later = [&](const Entry& each) { return each.outcome.number > outcome.number; };
+        results_.splice(std::find_if(results_.begin(), results_.end(), later), mine);
+      }
       lock.unlock();
       results_changed_.notify_one();
     }
@@ -130,8 +136,13 @@ class WorkerPool {
 
   std::mutex mutex_;
   std::condition_variable jobs_changed_, results_changed_;
-  std::deque<std::pair<uint64_t, Job>> jobs_;
-  std::map<uint64_t, Outcome> results_;
+  // What a job needs until its outcome is taken: workers move it on and need no memory, for which they could not ask
+  // without an end to the program.
+  struct Entry {
+    Job job;
+    Outcome outcome;
+  };
+  std::list<Entry> jobs_, results_;  // by number
   uint64_t next_number_ = 0, first_wanted_ = 0;
   size_t running_ = 0;
   bool stopping_ = false;

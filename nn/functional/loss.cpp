@@ -9,6 +9,7 @@
 #include "core/ops/ctc_loss.h"
 #include "core/ops/loss.h"
 #include "core/ops/norm.h"
+#include "core/warning.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {
@@ -46,11 +47,19 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.sizes() == target.sizes(),
+                   "binary_cross_entropy_with_logits: expected a target of the input's shape ", input.sizes(), ", got ",
+                   target.sizes());
   return rush::binary_cross_entropy_with_logits(input, target, optional_tensor(o.weight()),
                                                 optional_tensor(o.pos_weight()), reduction_get_enum(o.reduction()));
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& o) {
+  if (enumtype::holds<enumtype::kMean>(o.reduction())) {
+    RUSH_WARN_ONCE_PER_CALLER(
+        "kl_div: the reduction 'mean' divides by the number of elements, which the divergence does not; kBatchMean "
+        "divides by the batch size alone");
+  }
   const Tensor loss = rush::kl_div(input, target, reduction_get_enum(o.reduction()), o.log_target());
   const bool batch_mean = enumtype::holds<enumtype::kBatchMean>(o.reduction());
   return batch_mean && input.dim() > 0 ? loss / input.size(0) : loss;

@@ -1,6 +1,7 @@
 #include "nn/functional/vision.h"
 
 #include "core/ops/grid_sampler.h"
+#include "core/warning.h"
 
 namespace rush::nn::functional {
 
@@ -11,6 +12,10 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleFunc
   const auto padding = enumtype::holds<enumtype::kZeros>(o.padding_mode())    ? GridPadding::Zeros
                        : enumtype::holds<enumtype::kBorder>(o.padding_mode()) ? GridPadding::Border
                                                                               : GridPadding::Reflection;
+  if (!o.align_corners()) {
+    RUSH_WARN_ONCE_PER_CALLER(
+        "grid_sample: align_corners is not given, and false; grids that were made before PyTorch 1.3 need true");
+  }
   return grid_sampler(input, grid, static_cast<int64_t>(mode), static_cast<int64_t>(padding),
                       o.align_corners().value_or(false));
 }

@@ -28,13 +28,19 @@ std::string describe(const SoftmaxOptions& o) { return str("dim=", o.dim()); }
 
 }  // namespace
 
-#define RUSH_PLAIN_ACTIVATION(Name, function)                                             \
-  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input); } \
+#define RUSH_PLAIN_ACTIVATION(Name, function)       \
+  Tensor Name##Impl::forward(const Tensor& input) { \
+    const ModuleScope scope(*this);                 \
+    return functional::function(input);             \
+  }                                                 \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
-#define RUSH_ACTIVATION(Name, function)                                                            \
-  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, options); } \
-  void Name##Impl::pretty_print(std::ostream& stream) const {                                      \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")";                                  \
+#define RUSH_ACTIVATION(Name, function)                           \
+  Tensor Name##Impl::forward(const Tensor& input) {               \
+    const ModuleScope scope(*this);                               \
+    return functional::function(input, options);                  \
+  }                                                               \
+  void Name##Impl::pretty_print(std::ostream& stream) const {     \
+    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
   }
 RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
 RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
@@ -42,6 +48,7 @@ RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
 #undef RUSH_ACTIVATION
 #define RUSH_ACTIVATION(Name, function)                                               \
   Tensor Name##Impl::forward(const Tensor& input) {                                   \
+    const ModuleScope scope(*this);                                                   \
     return functional::function(input, functional::Name##FuncOptions(options.dim())); \
   }                                                                                   \
   void Name##Impl::pretty_print(std::ostream& stream) const {                         \
@@ -50,6 +57,7 @@ RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
 RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
 
 Tensor RReLUImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   const auto call = functional::RReLUFuncOptions()
                         .lower(options.lower())
                         .upper(options.upper())
@@ -62,13 +70,17 @@ void RReLUImpl::pretty_print(std::ostream& stream) const {
                 ")");
 }
 
-Tensor ThresholdImpl::forward(const Tensor& input) { return functional::threshold(input, options); }
+Tensor ThresholdImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return functional::threshold(input, options);
+}
 void ThresholdImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
                 inplace(options.inplace()), ")");
 }
 
 Tensor Softmax2dImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   RUSH_CHECK_VALUE(input.dim() == 3 || input.dim() == 4, "Softmax2d: expected 3 or 4 dimensions, got shape ",
                    input.sizes());
   return functional::softmax(input, -3);
@@ -79,7 +91,10 @@ void PReLUImpl::reset() {
   weight = register_parameter("weight", empty(options.num_parameters()));
   init::constant_(weight, options.init());
 }
-Tensor PReLUImpl::forward(const Tensor& input) { return functional::prelu(input, weight); }
+Tensor PReLUImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return functional::prelu(input, weight);
+}
 void PReLUImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::PReLU(num_parameters=", options.num_parameters(), ")");
 }

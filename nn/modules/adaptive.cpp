@@ -57,6 +57,7 @@ Tensor AdaptiveLogSoftmaxWithLossImpl::cluster_log_prob(size_t cluster, const Te
 }
 
 ASMoutput AdaptiveLogSoftmaxWithLossImpl::forward(const Tensor& input, const Tensor& target) {
+  const ModuleScope scope(*this);
   RUSH_CHECK_VALUE((target.dim() == 1 && input.dim() == 2 && input.size(0) == target.size(0)) ||
                        (target.dim() == 0 && input.dim() == 1),
                    "AdaptiveLogSoftmaxWithLoss: an input of shape ", input.sizes(),

@@ -3,10 +3,12 @@
 #include <ostream>
 
 #include "autograd/grad_mode.h"
+#include "core/stack_space.h"
 
 namespace rush::nn {
 
 std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& device) const {
+  check_stack_space("clone");
   auto copy = std::make_shared<SequentialImpl>();
   copy->train(is_training());
   const auto named = named_children();
@@ -17,6 +19,7 @@ std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& devic
 void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Sequential"; }
 
 std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& device) const {
+  check_stack_space("clone");
   auto copy = std::make_shared<ModuleListImpl>();
   copy->train(is_training());
   for (const auto& module : modules_) copy->push_back(module->clone(device));
@@ -47,6 +50,7 @@ std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
 }
 
 std::shared_ptr<Module> ModuleDictImpl::clone(const std::optional<Device>& device) const {
+  check_stack_space("clone");
   auto copy = std::make_shared<ModuleDictImpl>();
   copy->train(is_training());
   for (const auto& each : items()) copy->insert(each.key(), each.value()->clone(device));

@@ -2,6 +2,7 @@
 #pragma once
 #include <initializer_list>
 
+#include "core/stack_space.h"
 #include "nn/any_module.h"
 #include "nn/cloneable.h"
 
@@ -35,6 +36,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
 
   template <class Return = Tensor, class... Inputs>
   Return forward(Inputs&&... inputs) {
+    check_stack_space("Sequential: forward");
     RUSH_CHECK(!is_empty(), "Sequential: forward of an empty one");
     std::vector<std::any> values;
     (values.push_back(std::any(std::decay_t<Inputs>(std::forward<Inputs>(inputs)))), ...);

@@ -89,6 +89,7 @@ functional::PadFuncOptions::mode_t pad_mode(const detail::conv_padding_mode_t& m
 
 template <size_t D, class Derived>
 Tensor ConvNdImpl<D, Derived>::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   auto call = functional::ConvFuncOptions<D>()
                   .bias(bias)
                   .stride(options.stride())

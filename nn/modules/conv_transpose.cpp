@@ -69,6 +69,7 @@ ExpandingArray<D> ConvTransposeNdImpl<D, Derived>::output_padding(const Tensor& 
 
 template <size_t D, class Derived>
 Tensor ConvTransposeNdImpl<D, Derived>::forward(const Tensor& input, const std::optional<IntArrayRef>& output_size) {
+  const ModuleScope scope(*this);
   constexpr auto dims = static_cast<int64_t>(D);
   RUSH_CHECK_VALUE(input.dim() == dims + 1 || input.dim() == dims + 2, "ConvTranspose", D, "d: expected ", D + 1,
                    " or ", D + 2, " dimensions, got an input of shape ", input.sizes());

@@ -7,6 +7,7 @@
 namespace rush::nn {
 
 Tensor CosineSimilarityImpl::forward(const Tensor& x1, const Tensor& x2) {
+  const ModuleScope scope(*this);
   return functional::cosine_similarity(x1, x2, options);
 }
 void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
@@ -14,6 +15,7 @@ void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor PairwiseDistanceImpl::forward(const Tensor& x1, const Tensor& x2) {
+  const ModuleScope scope(*this);
   return functional::pairwise_distance(x1, x2, options);
 }
 void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {

@@ -15,6 +15,7 @@ namespace rush::nn {
     stream << str("rush::nn::" #Name "(p=", options.p(), ", inplace=", options.inplace(), ")");                       \
   }                                                                                                                   \
   Tensor Name##Impl::forward(const Tensor& input) {                                                                   \
+    const ModuleScope scope(*this);                                                                                   \
     const auto call =                                                                                                 \
         functional::Name##FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());            \
     return functional::function(input, call);                                                                         \

@@ -67,6 +67,7 @@ void EmbeddingImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor EmbeddingImpl::forward(const Tensor& indices) {
+  const ModuleScope scope(*this);
   return functional::embedding(indices, weight,
                                functional::EmbeddingFuncOptions()
                                    .padding_idx(options.padding_idx())
@@ -117,6 +118,7 @@ void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
 
 Tensor EmbeddingBagImpl::forward(const Tensor& input, const std::optional<Tensor>& offsets,
                                  const std::optional<Tensor>& per_sample_weights) {
+  const ModuleScope scope(*this);
   return functional::embedding_bag(input, weight,
                                    functional::EmbeddingBagFuncOptions()
                                        .offsets(offsets.value_or(Tensor()))

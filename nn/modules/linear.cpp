@@ -28,7 +28,10 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
                 ", bias=", options.bias(), ")");
 }
 
-Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
+Tensor LinearImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return functional::linear(input, weight, bias);
+}
 
 BilinearImpl::BilinearImpl(const BilinearOptions& options) : options(options) { BilinearImpl::reset(); }
 
@@ -51,6 +54,7 @@ void BilinearImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
+  const ModuleScope scope(*this);
   return functional::bilinear(input1, input2, weight, bias);
 }
 
@@ -60,12 +64,18 @@ void FlattenImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")");
 }
 
-Tensor FlattenImpl::forward(const Tensor& input) { return input.flatten(options.start_dim(), options.end_dim()); }
+Tensor FlattenImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return input.flatten(options.start_dim(), options.end_dim());
+}
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::Unflatten(dim=", options.dim(), ", unflattened_size=", options.sizes(), ")");
 }
 
-Tensor UnflattenImpl::forward(const Tensor& input) { return input.unflatten(options.dim(), options.sizes()); }
+Tensor UnflattenImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return input.unflatten(options.dim(), options.sizes());
+}
 
 }  // namespace rush::nn

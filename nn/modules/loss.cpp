@@ -45,6 +45,7 @@ std::string describe(const TripletMarginWithDistanceLossOptions& o) {
 #define RUSH_LOSS_BODY(Name, function)                                    \
   void Name##Impl::reset() { register_weights(*this, options); }          \
   Tensor Name##Impl::forward(const Tensor& input, const Tensor& target) { \
+    const ModuleScope scope(*this);                                       \
     return functional::function(input, target, options);                  \
   }                                                                       \
   RUSH_LOSS_PRINT(Name)
@@ -52,6 +53,7 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_BODY)
 
 #define RUSH_TRIPLE_LOSS_BODY(Name, function)                                                  \
   Tensor Name##Impl::forward(const Tensor& first, const Tensor& second, const Tensor& third) { \
+    const ModuleScope scope(*this);                                                            \
     return functional::function(first, second, third, options);                                \
   }                                                                                            \
   RUSH_LOSS_PRINT(Name)
@@ -59,6 +61,7 @@ RUSH_FORALL_TRIPLE_LOSSES(RUSH_TRIPLE_LOSS_BODY)
 
 Tensor CTCLossImpl::forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                             const Tensor& target_lengths) {
+  const ModuleScope scope(*this);
   return functional::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);
 }
 RUSH_LOSS_PRINT(CTCLoss)

@@ -79,12 +79,14 @@ auto BatchNormNdImpl<D, Derived>::next_call(const Tensor& input) -> Call {
 
 template <size_t D, class Derived>
 Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   const Call call = next_call(input);
   return functional::batch_norm(input, call.running_mean, call.running_var, call.options);
 }
 
 template <size_t D, class Derived>
 Tensor BatchNormNdImpl<D, Derived>::forward_relu(const Tensor& input, const Tensor& residual) {
+  const ModuleScope scope(*this);
   const Call call = next_call(input);
   return functional::batch_norm_relu(input, residual, call.running_mean, call.running_var, call.options);
 }
@@ -99,6 +101,7 @@ void BatchNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
 
 template <size_t D, class Derived>
 Tensor InstanceNormNdImpl<D, Derived>::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   constexpr auto dims = static_cast<int64_t>(D) + 2;
   RUSH_CHECK_VALUE(input.dim() == dims || input.dim() == dims - 1, "InstanceNorm", D, "d: expected ", dims - 1, " or ",
                    dims, " dimensions, got an input of shape ", input.sizes());
@@ -134,7 +137,10 @@ RUSH_NORM_CLASSES(InstanceNorm, 2)
 RUSH_NORM_CLASSES(InstanceNorm, 3)
 #undef RUSH_NORM_CLASSES
 
-Tensor LocalResponseNormImpl::forward(const Tensor& input) { return functional::local_response_norm(input, options); }
+Tensor LocalResponseNormImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return functional::local_response_norm(input, options);
+}
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
   stream << str("rush::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
                 ", k=", options.k(), ")");
@@ -144,6 +150,7 @@ void CrossMapLRN2dImpl::reset() {
   RUSH_CHECK_VALUE(options.size() > 0, "CrossMapLRN2d: size must be positive, got ", options.size());
 }
 Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   RUSH_CHECK_VALUE(input.dim() == 4, "CrossMapLRN2d: expected 4 dimensions, got shape ", input.sizes());
   if (input.numel() == 0) return input;
   const int64_t half = (options.size() + 1) / 2, channels = input.size(1), reach = std::min(half, channels) - 1;
@@ -182,6 +189,7 @@ void LayerNormImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor LayerNormImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   return functional::layer_norm(
       input, functional::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
 }
@@ -205,6 +213,7 @@ void RMSNormImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor RMSNormImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   return functional::rms_norm(
       input, functional::RMSNormFuncOptions(options.normalized_shape()).weight(weight).eps(options.eps()));
 }
@@ -231,6 +240,7 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor GroupNormImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   return functional::group_norm(
       input, functional::GroupNormFuncOptions(options.num_groups()).weight(weight).bias(bias).eps(options.eps()));
 }

@@ -43,14 +43,18 @@ std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
   void Name##Impl::pretty_print(std::ostream& stream) const {     \
     stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
   }
-#define RUSH_POOL_BODY(Name, function)                                                             \
-  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, options); } \
+#define RUSH_POOL_BODY(Name, function)              \
+  Tensor Name##Impl::forward(const Tensor& input) { \
+    const ModuleScope scope(*this);                 \
+    return functional::function(input, options);    \
+  }                                                 \
   RUSH_POOL_PRINT(Name)
 RUSH_FORALL_POOLS(RUSH_POOL_BODY)
 RUSH_FORALL_MAX_POOLS(RUSH_POOL_BODY)
 
 #define RUSH_POOL_INDICES(Name, function)                                            \
   std::tuple<Tensor, Tensor> Name##Impl::forward_with_indices(const Tensor& input) { \
+    const ModuleScope scope(*this);                                                  \
     return functional::function##_with_indices(input, options);                      \
   }
 RUSH_FORALL_MAX_POOLS(RUSH_POOL_INDICES)
@@ -66,8 +70,12 @@ RUSH_FORALL_MAX_POOLS(RUSH_POOL_INDICES)
     _random_samples = register_buffer("_random_samples", given.defined() ? given.detach() : given);                  \
   }                                                                                                                  \
   Name##Options Name##Impl::call_options() const { return Name##Options(options)._random_samples(_random_samples); } \
-  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, call_options()); }            \
+  Tensor Name##Impl::forward(const Tensor& input) {                                                                  \
+    const ModuleScope scope(*this);                                                                                  \
+    return functional::function(input, call_options());                                                              \
+  }                                                                                                                  \
   std::tuple<Tensor, Tensor> Name##Impl::forward_with_indices(const Tensor& input) {                                 \
+    const ModuleScope scope(*this);                                                                                  \
     return functional::function##_with_indices(input, call_options());                                               \
   }                                                                                                                  \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
@@ -77,6 +85,7 @@ RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool3d, fractional_max_pool3d)
 #define RUSH_UNPOOL_BODY(D)                                                                     \
   Tensor MaxUnpool##D##dImpl::forward(const Tensor& input, const Tensor& indices,               \
                                       const std::optional<std::vector<int64_t>>& output_size) { \
+    const ModuleScope scope(*this);                                                             \
     const auto call = functional::MaxUnpool##D##dFuncOptions(options.kernel_size())             \
                           .stride(options.stride())                                             \
                           .padding(options.padding())                                           \

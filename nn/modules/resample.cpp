@@ -54,13 +54,19 @@ Tensor pad(const char* name, const Tensor& input, const Options& o, functional::
   }
 RUSH_FORALL_PADDINGS(RUSH_PRINT)
 
-#define RUSH_RESAMPLER_BODY(Name, function)                                                        \
-  Tensor Name##Impl::forward(const Tensor& input) { return functional::function(input, options); } \
+#define RUSH_RESAMPLER_BODY(Name, function)         \
+  Tensor Name##Impl::forward(const Tensor& input) { \
+    const ModuleScope scope(*this);                 \
+    return functional::function(input, options);    \
+  }                                                 \
   RUSH_PRINT(Name)
 RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_BODY)
 
-#define RUSH_PAD_FORWARD(Name, mode) \
-  Tensor Name##Impl::forward(const Tensor& input) { return pad(#Name, input, options, mode); }
+#define RUSH_PAD_FORWARD(Name, mode)                \
+  Tensor Name##Impl::forward(const Tensor& input) { \
+    const ModuleScope scope(*this);                 \
+    return pad(#Name, input, options, mode);        \
+  }
 #define RUSH_PADS_FORWARD(D)                         \
   RUSH_PAD_FORWARD(ReflectionPad##D##d, kReflect)    \
   RUSH_PAD_FORWARD(ReplicationPad##D##d, kReplicate) \
@@ -72,6 +78,7 @@ RUSH_PADS_FORWARD(2)
 RUSH_PADS_FORWARD(3)
 
 Tensor UpsampleImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   const auto mode =
       std::visit([](auto each) { return functional::InterpolateFuncOptions::mode_t(each); }, options.mode());
   return functional::interpolate(input, functional::InterpolateFuncOptions()
@@ -96,6 +103,7 @@ void UpsampleImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor UpsamplingNearest2dImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   const auto to = functional::InterpolateFuncOptions().size(options.size()).scale_factor(options.scale_factor());
   return functional::interpolate(input, to);
 }
@@ -104,6 +112,7 @@ void UpsamplingNearest2dImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor UpsamplingBilinear2dImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
   auto to = functional::InterpolateFuncOptions().size(options.size()).scale_factor(options.scale_factor());
   return functional::interpolate(input, to.mode(kBilinear).align_corners(true));
 }

@@ -7,6 +7,7 @@
 #include "core/ops/index_select.h"
 #include "core/ops/recurrent.h"
 #include "core/ops/view.h"
+#include "core/warning.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init.h"
 
@@ -114,6 +115,10 @@ std::optional<RecurrentState> as_state(const std::optional<std::tuple<Tensor, Te
 template <class Derived, class Options>
 detail::RNNImplBase<Derived, Options>::RNNImplBase(const Options& options) : options(options) {
   RNNImplBase::reset();
+  if (options.dropout() > 0 && options.num_layers() == 1) {
+    RUSH_WARN_ONCE_PER_CALLER(kName<Options>, ": dropout ", options.dropout(),
+                              " does nothing in a single layer; it lies between layers");
+  }
 }
 
 template <class Derived, class Options>
@@ -195,11 +200,13 @@ std::tuple<PackedSequence, RecurrentState> detail::RNNImplBase<Derived, Options>
 #define RUSH_RNN_BODY(Name)                                                                             \
   template class detail::RNNImplBase<Name##Impl, Name##Options>;                                        \
   std::tuple<Tensor, Tensor> Name##Impl::forward(const Tensor& input, std::optional<Tensor> hx) {       \
+    const ModuleScope scope(*this);                                                                     \
     auto [output, last] = run(input, as_state(hx));                                                     \
     return {output, last.h};                                                                            \
   }                                                                                                     \
   std::tuple<PackedSequence, Tensor> Name##Impl::forward_with_packed_input(const PackedSequence& input, \
                                                                            std::optional<Tensor> hx) {  \
+    const ModuleScope scope(*this);                                                                     \
     auto [output, last] = run(input, as_state(hx));                                                     \
     return {output, last.h};                                                                            \
   }
@@ -208,12 +215,14 @@ RUSH_RNN_BODY(GRU)
 template class detail::RNNImplBase<LSTMImpl, LSTMOptions>;
 
 std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const Tensor& input, std::optional<State> hx) {
+  const ModuleScope scope(*this);
   auto [output, last] = run(input, as_state(hx));
   return {output, State{last.h, last.c}};
 }
 
 std::tuple<PackedSequence, LSTMImpl::State> LSTMImpl::forward_with_packed_input(const PackedSequence& input,
                                                                                 std::optional<State> hx) {
+  const ModuleScope scope(*this);
   auto [output, last] = run(input, as_state(hx));
   return {output, State{last.h, last.c}};
 }
@@ -284,10 +293,17 @@ template class detail::RNNCellImplBase<RNNCellImpl, RNNCellOptions>;
 template class detail::RNNCellImplBase<LSTMCellImpl, LSTMCellOptions>;
 template class detail::RNNCellImplBase<GRUCellImpl, GRUCellOptions>;
 
-Tensor RNNCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) { return step(input, as_state(hx)).h; }
-Tensor GRUCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) { return step(input, as_state(hx)).h; }
+Tensor RNNCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) {
+  const ModuleScope scope(*this);
+  return step(input, as_state(hx)).h;
+}
+Tensor GRUCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) {
+  const ModuleScope scope(*this);
+  return step(input, as_state(hx)).h;
+}
 
 std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, std::optional<std::tuple<Tensor, Tensor>> hx) {
+  const ModuleScope scope(*this);
   const RecurrentState next = step(input, as_state(hx));
   return {next.h, next.c};
 }

@@ -40,6 +40,9 @@ void SemiStructuredLinearImpl::pretty_print(std::ostream& stream) const {
                 ", out_features=", options.out_features(), ", bias=", options.bias(), ", ", dtype_, ")");
 }
 
-Tensor SemiStructuredLinearImpl::forward(const Tensor& input) { return sparse::linear(input, weight(), bias); }
+Tensor SemiStructuredLinearImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  return sparse::linear(input, weight(), bias);
+}
 
 }  // namespace rush::nn

@@ -50,6 +50,7 @@ void TransformerEncoderImpl::reset_parameters() {
 
 Tensor TransformerEncoderImpl::forward(const Tensor& src, const std::optional<Tensor>& src_mask,
                                        const std::optional<Tensor>& src_key_padding_mask) {
+  const ModuleScope scope(*this);
   Tensor x = src;
   for (size_t i = 0; i < layers->size(); ++i) {
     x = layers->at<TransformerEncoderLayer>(i).forward(x, src_mask, src_key_padding_mask);
@@ -75,6 +76,7 @@ Tensor TransformerDecoderImpl::forward(const Tensor& tgt, const Tensor& memory, 
                                        const std::optional<Tensor>& memory_mask,
                                        const std::optional<Tensor>& tgt_key_padding_mask,
                                        const std::optional<Tensor>& memory_key_padding_mask) {
+  const ModuleScope scope(*this);
   Tensor x = tgt;
   for (size_t i = 0; i < layers->size(); ++i) {
     x = layers->at<TransformerDecoderLayer>(i).forward(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
@@ -120,6 +122,7 @@ Tensor TransformerImpl::forward(const Tensor& src, const Tensor& tgt, const std:
                                 const std::optional<Tensor>& src_key_padding_mask,
                                 const std::optional<Tensor>& tgt_key_padding_mask,
                                 const std::optional<Tensor>& memory_key_padding_mask) {
+  const ModuleScope scope(*this);
   RUSH_CHECK_VALUE((src.dim() == 2 || src.dim() == 3) && tgt.dim() == src.dim() && src.size(-1) == options.d_model() &&
                        tgt.size(-1) == options.d_model(),
                    "Transformer: expected src and tgt of 2 or 3 dimensions, the last of size ", options.d_model(),

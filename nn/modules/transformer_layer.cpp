@@ -79,6 +79,7 @@ void TransformerEncoderLayerImpl::reset_parameters() {
 
 Tensor TransformerEncoderLayerImpl::forward(const Tensor& src, const std::optional<Tensor>& src_mask,
                                             const std::optional<Tensor>& src_key_padding_mask) {
+  const ModuleScope scope(*this);
   const bool first = options.norm_first();
   const Tensor x = add_part(src, norm1, dropout1, first,
                             [&](const Tensor& t) { return attend(self_attn, t, t, src_mask, src_key_padding_mask); });
@@ -114,6 +115,7 @@ Tensor TransformerDecoderLayerImpl::forward(const Tensor& tgt, const Tensor& mem
                                             const std::optional<Tensor>& memory_mask,
                                             const std::optional<Tensor>& tgt_key_padding_mask,
                                             const std::optional<Tensor>& memory_key_padding_mask) {
+  const ModuleScope scope(*this);
   const bool first = options.norm_first();
   Tensor x = add_part(tgt, norm1, dropout1, first,
                       [&](const Tensor& t) { return attend(self_attn, t, t, tgt_mask, tgt_key_padding_mask); });

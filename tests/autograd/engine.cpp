@@ -230,3 +230,22 @@ TEST_CASE("a consumer recorded by another thread comes before what it consumed")
   z.backward();
   CHECK(x.grad().item<double>() == 6);
 }
+
+TEST_CASE("a gradient on another device than its tensor is refused") {
+  const Tensor x = leaf({1, 2});
+  const Device other = get_default_device().is_cpu() ? Device(kMeta) : Device(kCPU);
+  CHECK_THROWS_AS((x * 2).backward(ones({2}, TensorOptions(kFloat64).device(other))), ValueError);
+  CHECK_FALSE(x.grad().defined());
+}
+
+TEST_CASE("a leaf that set_data has changed gets gradients of its new shape") {
+  const Tensor x = leaf({1, 2});
+  const Tensor before = x * 2;  // keeps alive what accumulates into the leaf
+  x.set_data(tensor({1., 2., 3.}, kFloat32));
+  (x * 3).sum().backward();
+  CHECK(x.grad().scalar_type() == kFloat32);
+  CHECK(list(x.grad()) == std::vector<double>{3, 3, 3});
+  // What was computed with the old one has no gradient for the new one.
+  CHECK_THROWS_AS(before.sum().backward(), ValueError);
+  CHECK(list(x.grad()) == std::vector<double>{3, 3, 3});
+}

@@ -35,6 +35,17 @@ struct WrongCount : autograd::Function<WrongCount> {
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0]}; }
 };
 
+// Four gradients for two arguments. PyTorch, too, passes over undefined ones behind those of the arguments.
+struct MoreGradients : autograd::Function<MoreGradients> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, bool defined) {
+    ctx->saved_data["defined"] = defined;
+    return x * 2;
+  }
+  static Tensors backward(AutogradContext* ctx, Tensors g) {
+    return {g[0] * 2, Tensor(), Tensor(), ctx->saved_data["defined"].toBool() ? g[0] : Tensor()};
+  }
+};
+
 struct Identity : autograd::Function<Identity> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x; }
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 3}; }
@@ -55,6 +66,14 @@ TEST_CASE("a custom function is recorded with its own backward, twice differenti
   CHECK(ScaledSquare::apply(x, 3.0).grad_fn()->name().find("ScaledSquare") != std::string::npos);
   const NoGradGuard no_grad;
   CHECK_FALSE(ScaledSquare::apply(x, 3.0).requires_grad());
+}
+
+TEST_CASE("undefined gradients may follow those of the arguments, defined ones may not") {
+  const Tensor x = tensor({0.5, -1.0}, kFloat64).requires_grad_();
+  MoreGradients::apply(x, false).sum().backward();
+  CHECK(x.grad().equal(full({2}, 2.0, kFloat64)));
+  CHECK_THROWS_WITH_AS(MoreGradients::apply(x, true).sum().backward(),
+                       doctest::Contains("backward returned 4 gradients for the 2 arguments of forward"), Error);
 }
 
 TEST_CASE("several outputs; those without a gradient are given zeros") {

@@ -56,6 +56,19 @@ TEST_CASE("gradcheck finds a derivative that takes its input's memory for contig
   CHECK(gradcheck(parabola<by_memory>, {x}, options));
 }
 
+TEST_CASE("gradcheck of a function that asks for gradients itself") {
+  const Tensor x = tensor({1.0, 2.0, -3.0}, kFloat64).requires_grad_();
+  const auto slope = [](const Tensors& in) {
+    return autograd::grad({in[0].pow(3).sum()}, {in[0]}, {}, true, /*create_graph=*/true);
+  };
+  CHECK(gradcheck(slope, {x}));
+  CHECK(gradgradcheck(slope, {x}));
+  const auto frozen = [](const Tensors& in) {
+    return Tensors{autograd::grad({in[0].pow(3).sum()}, {in[0]})[0] * in[0]};  // without the graph: a wrong derivative
+  };
+  CHECK_THROWS_AS(gradcheck(frozen, {x}), Error);
+}
+
 TEST_CASE("gradcheck's fast mode tells right derivatives from wrong ones by one projection") {
   autograd::GradcheckOptions fast;
   fast.fast_mode = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/io/atomic_file.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
 #include "rushlight.h"
 #include "tests/conformance/run_case.h"
@@ -58,28 +59,40 @@ struct DeviceReport {
   std::map<std::string, Tally> families;
 };
 
+// What the list names, between commas.
+std::vector<std::string> device_names(const std::string& list) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    names.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 Settings parse(int argc, char** argv) {
   Settings settings;
   examples::Options options("rush_conformance", "Compares single operators with recorded answers.");
   options.add_argument("CASES.jsonl", &settings.cases, "the cases; their tensors lie in CASES.safetensors beside it");
   options.add("--device", &settings.devices, "where to run: cpu, cuda, or both as cpu,cuda");
   options.add("--filter", &settings.filter, "only cases whose family, overload or id contains this text");
-  options.add("--parts", &settings.parts, "divide those cases into this many parts, and run one", 1);
-  options.add("--part", &settings.part, "which of the parts", 1);
+  options.add("--parts", &settings.parts, "divide those cases into this many parts, and run one", 1, 1 << 20);
+  options.add("--part", &settings.part, "which of the parts", 1, 1 << 20);
   options.add("--verbose", &settings.verbose, "show every failure, not the first three of a family");
   options.add("--json", &settings.json_file, "write the results to this file");
-  options.parse_or_exit(argc, argv);
-  RUSH_CHECK_VALUE(settings.part <= settings.parts, "there is no part ", settings.part, " of ", settings.parts);
+  options.parse_or_exit(argc, argv, [&] {
+    for (const std::string& device : device_names(settings.devices)) examples::check_device(device);
+    examples::check_json_file(settings.json_file);
+    RUSH_CHECK_VALUE(settings.part <= settings.parts, "there is no part ", settings.part, " of ", settings.parts);
+  });
   return settings;
 }
 
-std::vector<rush::Device> parse_devices(const std::string& list) {
+std::vector<rush::Device> find_devices(const std::string& list) {
   std::vector<rush::Device> devices;
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    devices.emplace_back(std::string_view(list).substr(begin, end - begin));
+  for (const std::string& name : device_names(list)) {
+    devices.emplace_back(name);
     rush::zeros({1}, devices.back());  // throws at once where there is no such device
-    begin = end + 1;
   }
   return devices;
 }
@@ -154,7 +167,7 @@ int run_all(const Settings& settings) {
   const CaseFile file(settings.cases);
   std::vector<DeviceReport> reports;
   Tally all;
-  for (const rush::Device device : parse_devices(settings.devices)) {
+  for (const rush::Device device : find_devices(settings.devices)) {
     reports.push_back(run(file, device, settings));
     const Tally& total = reports.back().total;
     all.passed += total.passed, all.failed += total.failed, all.missing += total.missing;

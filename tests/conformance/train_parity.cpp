@@ -9,6 +9,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/read_file.h"
 #include "core/io/safetensors.h"
+#include "examples/option_checks.h"
 #include "examples/options.h"
 #include "rushlight.h"
 #include "tests/conformance/parity_models.h"
@@ -130,7 +131,10 @@ int main(int argc, char** argv) {
   options.add_argument("DIR", &folder, "holds gpt, cnn and lstm as .json and .safetensors");
   options.add("--device", &device_name, "where to train: cpu or cuda");
   options.add("--json", &json_file, "write the results to this file");
-  options.parse_or_exit(argc, argv);
+  options.parse_or_exit(argc, argv, [&] {
+    examples::check_device(device_name);
+    examples::check_json_file(json_file);
+  });
 
   try {
     const rush::Device device(device_name);

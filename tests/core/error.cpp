@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/complex.h"
+#include "core/error_context.h"
 #include "core/half.h"
 
 namespace {
@@ -78,7 +79,57 @@ TEST_CASE("a check is one statement") {
   CHECK(reached_else);
 }
 
-TEST_CASE("every message is one line") { CHECK_THROWS_WITH(RUSH_CHECK(false, "two\nlines\r\n"), "two lines  "); }
+TEST_CASE("every message is one line without control characters, and no longer than a screen") {
+  CHECK_THROWS_WITH(RUSH_CHECK(false, "two\nlines\r\n"), "two lines  ");
+  CHECK_THROWS_WITH(RUSH_CHECK(false, "\x1b[2J \x7f\x01 \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\x9b \xff\xc3"),
+                    "\\x1b[2J \\x7f\\x01 \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \\xc2\\x9b \\xff\\xc3");
+  std::string euros;
+  for (int i = 0; i < 100000; ++i) euros += "\xe2\x82\xac";
+  const std::string what = rush::Error("begin " + euros + " end").what();
+  CHECK(what.size() < 2000);
+  CHECK(what.starts_with("begin \xe2"));
+  CHECK(what.ends_with("\xac end"));
+  CHECK(what.find("more bytes) ... \xe2") != what.npos);
+  CHECK(what.find("\\x") == what.npos);  // no character was cut
+}
+
+[[gnu::noinline]] void throw_from_here() { RUSH_THROW(rush::ValueError, "wrong"); }
+struct Outer {
+  [[gnu::noinline]] static void call() { throw_from_here(); }
+};
+
+TEST_CASE("an error tells the functions outside the library that led to it, unless that is off") {
+  const bool shown = rush::error_stacks();
+  rush::set_error_stacks(true);
+  try {
+    Outer::call();
+  } catch (const rush::Error& error) {
+    const std::string what = error.what();
+    CHECK(what.starts_with("wrong [called from throw_from_here ("));
+    CHECK(what.find(" < Outer::call (") != what.npos);
+    CHECK(what.find("rush::detail") == what.npos);
+    CHECK(what == rush::str("wrong [called from ", error.backtrace(), "]"));
+    CHECK(error.msg() == "wrong");
+    CHECK(std::string(error.what_without_backtrace()) == "wrong");
+    CHECK(std::string(rush::Error(error).what()) == what);
+  }
+  rush::set_error_stacks(false);
+  CHECK(std::string(rush::Error("wrong").what()) == "wrong");
+  rush::set_error_stacks(shown);
+}
+
+TEST_CASE("context is told once, innermost first, and not by copies made before") {
+  const auto describe = [](const void* subject) { return std::string("in ") + static_cast<const char*>(subject); };
+  const auto other = [](const void*) { return std::string("at dawn"); };
+  const rush::ErrorContext outer(describe, "outer"), middle(other, nullptr), inner(describe, "inner");
+  rush::Error error("wrong");
+  CHECK(std::string(error.what_without_backtrace()) == "wrong [in inner] [at dawn]");
+  const rush::Error copy = error;
+  error.add_context("at dawn");
+  error.add_context("by hand");
+  CHECK(error.context() == std::vector<std::string>{"in inner", "at dawn", "by hand"});
+  CHECK(std::string(copy.what_without_backtrace()) == "wrong [in inner] [at dawn]");
+}
 
 TEST_CASE("an internal assertion names its condition and its place") {
   try {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "rushlight.h"
+#include "tests/warnings.h"
 
 namespace {
 
@@ -57,9 +58,57 @@ TEST_CASE("drop_last leaves out the batch that is not full") {
   CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(2), options)).empty());
 }
 
-TEST_CASE("an empty dataset has no batches") {
-  CHECK(epoch(*make_data_loader(Numbers(0), 4)).empty());
-  CHECK(epoch(*make_data_loader(Numbers(0), DataLoaderOptions(4).workers(2))).empty());
+TEST_CASE("an empty dataset has no batches in order, with a warning, and cannot be shuffled") {
+  const rush::testing::Warnings warnings;
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(0), 4)).empty());
+  CHECK(warnings.last().starts_with("make_data_loader: the dataset is empty"));
+  CHECK(epoch(*make_data_loader<samplers::SequentialSampler>(Numbers(0), DataLoaderOptions(4).workers(2))).empty());
+  CHECK_THROWS_WITH_AS(make_data_loader(Numbers(0), 4),
+                       "make_data_loader: the dataset is empty, there is nothing to draw from", rush::ValueError);
+}
+
+TEST_CASE("an iterator whose epoch another begin() ended does not take the new epoch's batches") {
+  const auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(6), 2);
+  auto earlier = loader->begin();
+  auto later = loader->begin();
+  CHECK((*earlier)[0] == 0);  // the batch that it has stays
+  CHECK_THROWS_AS(++earlier, rush::Error);
+  ++later;
+  CHECK((*later)[0] == 2);
+}
+
+TEST_CASE("an error of a dataset names batch and index, and in a worker this too") {
+  struct Broken : datasets::Dataset<Broken, int> {
+    int get(size_t index) override {
+      if (index == 5) throw std::out_of_range("no such page");
+      RUSH_CHECK_VALUE(index != 7, "page 7 is torn");
+      return 0;
+    }
+    std::optional<size_t> size() const override { return 8; }
+  };
+  const auto here = make_data_loader<samplers::SequentialSampler>(Broken(), 2);
+  auto place = here->begin();
+  ++place;
+  CHECK_THROWS_AS(++place, std::out_of_range);
+  CHECK_THROWS_WITH_AS(++place, "page 7 is torn [in the DataLoader's batch 3, index 7]", rush::ValueError);
+  const auto message_of = [](auto& loader) {
+    std::vector<std::string> messages;
+    auto batch = loader.begin();
+    for (int i = 0; i < 3; ++i) {
+      try {
+        ++batch;
+      } catch (const rush::Error& error) {
+        messages.push_back(error.what());
+      }
+    }
+    return messages;
+  };
+  const auto there = make_data_loader<samplers::SequentialSampler>(Broken(), DataLoaderOptions(2).workers(1));
+  const auto messages = message_of(*there);
+  REQUIRE(messages.size() == 2);
+  CHECK(messages[0] ==
+        "Caught exception in DataLoader worker thread. Original message: no such page [in worker 0, batch 2, index 5]");
+  CHECK(messages[1].find("Original message: page 7 is torn [in worker 0, batch 3, index 7]") != std::string::npos);
 }
 
 TEST_CASE("the random order is a new permutation every epoch, and the seed's") {
@@ -143,7 +192,7 @@ TEST_CASE("an exception in a dataset reaches the caller, and the loader goes on"
           ++batch;
           FAIL("nothing was thrown");
         } catch (const WorkerException& error) {
-          CHECK(error.message == error.what());
+          CHECK(std::string(error.what()).ends_with(", batch 1, index 1]"));
           CHECK(error.message == "Caught exception in DataLoader worker thread. Original message: no number 1");
           CHECK_THROWS_WITH_AS(std::rethrow_exception(error.original_exception), "no number 1", std::out_of_range);
         }

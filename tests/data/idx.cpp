@@ -66,6 +66,28 @@ TEST_CASE("read_idx: plain and gzipped files give the same array") {
   }
 }
 
+TEST_CASE("read_idx: the members of a gzip file are one stream, cut wherever they are") {
+  TemporaryFolder folder;
+  const Bytes plain = small_file();
+  const auto joined = [](std::initializer_list<Bytes> members) {
+    Bytes all;
+    for (const Bytes& member : members) all.insert(all.end(), member.begin(), member.end());
+    return all;
+  };
+  for (const std::ptrdiff_t cut : {0, 3, 16, 40, 76}) {
+    const Bytes first(plain.begin(), plain.begin() + cut), second(plain.begin() + cut, plain.end());
+    CHECK(read_idx(folder.write("a", joined({gzip(first), gzip(second)}))).content == plain);
+    CHECK(read_idx(folder.write("a", joined({gzip({}), gzip(first), gzip(second), gzip({})}))).content == plain);
+  }
+  const Bytes whole = gzip(plain);
+  CHECK(failure(joined({whole, gzip(Bytes{1})})) == "trailing bytes after the values");
+  CHECK(failure(joined({whole, Bytes{0, 0}})) == "2 trailing bytes after the compressed data");
+  CHECK(failure(joined({whole, Bytes{0x1f, 0x8b}})) == "truncated: the compressed data end early");
+  Bytes broken = joined({gzip(Bytes(plain.begin(), plain.begin() + 40)), gzip(Bytes(plain.begin() + 40, plain.end()))});
+  broken[broken.size() - 6] ^= 1;  // the second member's checksum
+  CHECK(failure(broken).starts_with("corrupt compressed data"));
+}
+
 TEST_CASE("read_idx: element sizes and an empty dimension") {
   TemporaryFolder folder;
   for (auto [type, size] : {std::pair{0x08, 1}, {0x09, 1}, {0x0B, 2}, {0x0C, 4}, {0x0D, 4}, {0x0E, 8}}) {

@@ -67,12 +67,14 @@ TEST_CASE("a new epoch of a stateful dataset starts from its beginning, though w
 TEST_CASE("stateful datasets carry exceptions too") {
   const auto here = make_data_loader(Counter(6, 2), DataLoaderOptions(2));
   auto batch = here->begin();
-  CHECK_THROWS_WITH_AS(++batch, "bad number 2", ValueError);
+  CHECK_THROWS_WITH_AS(++batch, "bad number 2 [in the DataLoader's batch 1]", ValueError);
   ++batch;
   CHECK(*batch == std::vector<int>{3, 4});
   const auto there = make_data_loader(Counter(6, 0), DataLoaderOptions(2).workers(1));
-  CHECK_THROWS_WITH_AS(there->begin(), "Caught exception in DataLoader worker thread. Original message: bad number 0",
-                       WorkerException);
+  CHECK_THROWS_WITH_AS(
+      there->begin(),
+      "Caught exception in DataLoader worker thread. Original message: bad number 0 [in worker 0, batch 0]",
+      WorkerException);
 }
 
 TEST_CASE("transforms map the batches of stateful datasets, and shared ones are one object") {

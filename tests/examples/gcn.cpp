@@ -57,9 +57,14 @@ TEST_CASE("a graph convolutional net learns the communities from a few nodes, an
   CHECK(training.embedding.sizes() == IntArrayRef({400, 32}));
   const std::string picture = gcn_picture(graph, training);
   CHECK(picture.starts_with("<svg"));
-  size_t nodes = 0;
-  for (size_t at = 0; (at = picture.find("<circle", at)) != picture.npos; ++at) ++nodes;
-  CHECK(nodes >= 400);
+  const auto count = [&](const std::string& part) {
+    size_t found = 0;
+    for (size_t at = 0; (at = picture.find(part, at)) != picture.npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count("<circle") >= 400);
+  CHECK(count("<svg xmlns=") == 1);  // tests/pictures.py parses and draws all of it
+  CHECK(count("<svg") == count("</svg>"));
   graph.edges = zeros_like(graph.edges);
   CHECK(GCNTraining(graph, options).accuracy < training.accuracy - 0.1);
 }

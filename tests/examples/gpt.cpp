@@ -132,6 +132,9 @@ TEST_CASE("texts become batches of tokens and those that follow") {
   CHECK(vocabulary.bytes() == "\nabcd");
   CHECK(vocabulary.token('c') == 3);
   CHECK_THROWS_AS(vocabulary.token('x'), ValueError);
+  CHECK(equal(vocabulary.encode("dab\n"), tensor({4, 1, 2, 0}, kLong)));
+  CHECK(vocabulary.encode("").numel() == 0);
+  CHECK_THROWS_AS(vocabulary.encode("abx"), ValueError);
 
   const TextData data(text, vocabulary, 4);
   CHECK(data.size(TextData::Train) == 225);

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "examples/warmup_cosine.h"
 #include "tests/temporary_folder.h"
@@ -98,9 +101,9 @@ TEST_CASE("a run that goes on from its checkpoint takes the same steps") {
   Pretraining first = tiny_run(options), second = tiny_run(options);
   for (int i = 0; i < 2; ++i) first.step();
   first.best_loss() = 1.5;
-  first.checkpoint().save(folder / "checkpoint");
+  first.save(folder / "checkpoint");
   const double loss = first.step().loss;
-  second.checkpoint().load(folder / "checkpoint");
+  second.load(folder / "checkpoint");
   CHECK(second.iteration() == 2);
   CHECK(second.best_loss() == 1.5);
   CHECK(second.step().loss == loss);
@@ -109,7 +112,75 @@ TEST_CASE("a run that goes on from its checkpoint takes the same steps") {
   GPTConfig other = kTiny;
   other.n_layer = 1;
   Pretraining stranger(GPT(other), counting(), options);
-  CHECK_THROWS_AS(stranger.checkpoint().load(folder / "checkpoint"), ValueError);
+  CHECK_THROWS_AS(stranger.load(folder / "checkpoint"), ValueError);
+}
+
+TEST_CASE("a run goes on with other settings only where that is allowed, and then by these") {
+  const rush::testing::TemporaryFolder folder;
+  PretrainingOptions options;
+  options.batch_size = 2;
+  options.eval_iters = 4;
+  Pretraining first = tiny_run(options);
+  for (int i = 0; i < 3; ++i) first.step();
+  first.save(folder / "checkpoint");
+
+  const auto refuses = [&](PretrainingOptions other, const char* message, std::vector<std::string>* changes) {
+    CHECK_THROWS_WITH_AS(tiny_run(other).load(folder / "checkpoint", changes), doctest::Contains(message), ValueError);
+  };
+  PretrainingOptions other = options;
+  std::vector<std::string> changes;
+  other.batch_size = 4;
+  refuses(other, "batch_size: saved with '2', now '4'", &changes);
+  other = options;
+  other.seed = 5;
+  refuses(other, "seed: saved with '1337', now '5'", &changes);
+  other = options;
+  other.max_iters = 2;
+  refuses(other, "max_iters: saved with '100', now '2'", nullptr);
+  refuses(other, "has done 3 steps, more than --max_iters 2", &changes);
+
+  manual_seed(1);
+  std::vector<int32_t> backwards(200);
+  for (size_t i = 0; i < backwards.size(); ++i) backwards[i] = static_cast<int32_t>((200 - i) % 13);
+  options.warmup_iters = 2;
+  Pretraining another(GPT(kTiny), TextData(backwards, backwards, kTiny.block_size), options);
+  CHECK_THROWS_WITH_AS(another.load(folder / "checkpoint"), doctest::Contains("text: saved with '200 + 40 tokens"),
+                       ValueError);
+
+  other = options;
+  other.beta1 = 0.5;
+  other.max_iters = 50;
+  other.weight_decay = 0.3;
+  refuses(other, "beta1: saved with '0.9', now '0.5'", nullptr);
+  changes.clear();
+  Pretraining changed = tiny_run(other);
+  changed.load(folder / "checkpoint", &changes);
+  CHECK(changes == std::vector<std::string>{"max_iters: saved with '100', now '50'",
+                                            "weight_decay: saved with '0.1', now '0.3'",
+                                            "beta1: saved with '0.9', now '0.5'"});
+  const WarmupCosine rates{/*warmup_iters=*/2, /*decay_iters=*/50, /*lowest=*/0.1};
+  CHECK(changed.step().learning_rate == doctest::Approx(1e-2 * rates(3)));
+  CHECK(changed.step().learning_rate == doctest::Approx(1e-2 * rates(4)));
+}
+
+TEST_CASE("a diverged run ends with an error and does not save") {
+  const rush::testing::TemporaryFolder folder;
+  PretrainingOptions options;
+  options.batch_size = 2;
+  Pretraining run = tiny_run(options);
+  run.step();
+  run.save(folder / "checkpoint");
+  const std::string good = rush::testing::file_content(folder / "checkpoint");
+  {
+    const NoGradGuard no_grad;
+    run.model().parameters()[0].fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  CHECK_THROWS_WITH_AS(run.save(folder / "checkpoint"), doctest::Contains("step 1: the norm of the weights is nan"),
+                       ValueError);
+  CHECK_THROWS_WITH_AS(run.step(), doctest::Contains("step 2: the loss is nan"), ValueError);
+  CHECK_THROWS_WITH_AS(run.estimate(TextData::Train), doctest::Contains("the estimate of step 2: the loss is nan"),
+                       ValueError);
+  CHECK(rush::testing::file_content(folder / "checkpoint") == good);
 }
 
 TEST_CASE("what does not divide is refused") {

@@ -39,15 +39,23 @@ class Environment {
 TEST_CASE("load_digits: without MNIST it says where it looked, and draws") {
   TemporaryFolder folder;
   const Environment data("RUSH_DATA", folder / "shared"), house("RUSH_ROOT", folder / "house");
-  const DigitSets sets = load_digits(folder / "given", 1, 30, 20);
+  const DigitSets sets = load_digits("", 1, 30, 20);
   CHECK(sets.train.images.sizes() == rush::IntArrayRef{30, 1, 28, 28});
   CHECK(sets.test.targets.sizes() == rush::IntArrayRef{20});
   CHECK(sets.train.images.scalar_type() == rush::kFloat32);
   CHECK(sets.train.images.max().item<float>() <= 1);
   CHECK(!rush::equal(sets.train.images.narrow(0, 0, 20), sets.test.images));
-  CHECK(sets.description.find("no MNIST in " + folder / "given" + ", " + folder / "shared/mnist, " +
+  CHECK(sets.description.find("No MNIST in " + folder / "shared/mnist, " +
                               folder / "house/data/mnist (`./rush fetch mnist` downloads it)") == 0);
   CHECK(sets.description.find('\n') == std::string::npos);
+}
+
+TEST_CASE("load_digits: a named folder without MNIST is an error, not a reason to look elsewhere or to draw") {
+  TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(load_digits(folder.path(), 1, 30, 20),
+                       doctest::Contains((folder.path() + ": there is no train-images-idx3-ubyte").c_str()),
+                       rush::IOError);
+  CHECK_THROWS_AS(load_digits(folder / "nowhere", 1, 30, 20), rush::IOError);
 }
 
 TEST_CASE("load_digits: a damaged MNIST is an error, not a reason to draw") {

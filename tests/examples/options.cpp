@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "examples/option_checks.h"
 
 using examples::Options;
 
@@ -21,6 +22,8 @@ struct Config {
     options.add("--device", &device, "where to run", {"cpu", "cuda"});
     options.add("--data", &data, "a folder");
     options.add("--compile", &compile, "does nothing");
+    options.add_alias("--rate", "--lr");
+    options.add_alias("--jit-it", "--compile");
   }
 };
 
@@ -47,6 +50,37 @@ TEST_CASE("Options: both spellings of values, dashes and underscores alike, the 
   config.options.parse({"--compile=False", "--data", "-"});
   CHECK_FALSE(config.compile);
   CHECK(config.data == "-");
+}
+
+TEST_CASE("Options: other names stand for an option") {
+  Config config;
+  config.options.parse({"--rate", "0.5", "--jit_it"});
+  CHECK(config.lr == 0.5);
+  CHECK(config.compile);
+  config.options.parse({"--rate=0.25", "--jit-it=false"});
+  CHECK(config.lr == 0.25);
+  CHECK_FALSE(config.compile);
+  CHECK(failure({"--rate"}) == "--lr: its value is missing");
+  CHECK(failure({"--rate", "-1"}) == "--lr: expected a number of at least 0, got '-1'");
+  CHECK_THROWS_AS(config.options.add_alias("--x", "--wibble"), rush::ValueError);
+}
+
+TEST_CASE("Options: what does not go together") {
+  using namespace examples;
+  CHECK_NOTHROW(check_device("cuda:1", true));
+  CHECK_THROWS_WITH_AS(check_device("meta"), "--device: expected cpu or cuda, got 'meta'", rush::ValueError);
+  CHECK_THROWS_AS(check_device("tpu"), rush::ValueError);
+  CHECK_THROWS_WITH_AS(check_device("cpu", true), "--graph needs --device cuda", rush::ValueError);
+  CHECK_NOTHROW(check_json_file(""));
+  CHECK_NOTHROW(check_json_file("here.json"));
+  CHECK_THROWS_WITH_AS(check_json_file("/no/where.json"), "--json: there is no folder /no", rush::ValueError);
+  CHECK_NOTHROW(check_transformer({4, 4, 128}, 16, "cpu"));
+  CHECK_THROWS_WITH_AS(check_transformer({4, 3, 128}, 16, "cpu"), "--n_embd 128 is no multiple of --n_head 3",
+                       rush::ValueError);
+  CHECK_THROWS_WITH_AS(check_transformer({1024, 4, 65536}, 16, "cpu"),
+                       doctest::Contains("--n_layer 1024 of --n_embd 65536 take 786432 GiB, this machine has "),
+                       rush::ValueError);
+  CHECK_NOTHROW(check_transformer({1024, 4, 65536}, 16, "cuda"));
 }
 
 TEST_CASE("Options: defaults stay where nothing is given") {
@@ -103,8 +137,8 @@ TEST_CASE("Options: the help lists every option with its default") {
         "Trains a GPT.\n\n"
         "Options:\n"
         "  --n_layer  blocks (default 4)\n"
-        "  --lr       step size (default 0.001)\n"
+        "  --lr       step size (default 0.001; also --rate)\n"
         "  --device   where to run: cpu, cuda (default cpu)\n"
         "  --data     a folder\n"
-        "  --compile  does nothing (default false)\n");
+        "  --compile  does nothing (default false; also --jit-it)\n");
 }

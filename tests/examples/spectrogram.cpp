@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "examples/grey_image.h"
 #include "examples/spectrogram/classifier.h"
+#include "tests/examples/decoded_png.h"
 
 using namespace examples;
 using rush::Tensor;
@@ -84,18 +86,35 @@ TEST_CASE("a net learns to tell the sounds apart") {
   CHECK_MESSAGE(accuracy > 0.95, "accuracy ", accuracy);
 }
 
-TEST_CASE("spectrograms are drawn below each other, high above low and loud bright") {
-  Tensor two = rush::zeros({2, 3, 5});
-  two[0][2][1].fill_(1);
-  const std::string png = draw(two);
-  REQUIRE(png.size() > 24);
-  const auto size_at = [&](size_t at) {
-    int size = 0;
-    for (size_t i = at; i < at + 4; ++i) size = size << 8 | static_cast<unsigned char>(png[i]);
-    return size;
+TEST_CASE("spectrograms are drawn below each other, high above low and loud bright, each beside its name") {
+  Tensor two = rush::zeros({2, 8, 5});
+  two[0][7][1].fill_(1);
+  constexpr std::array<const char*, 2> kNames = {"up", "nothing"};
+  const DecodedPng png = decode_png(draw(two, kNames, kSampleRate));
+  // The one bright value is the second of the uppermost row, on black: left of it are names and ticks, on white.
+  constexpr size_t kScale = 4;
+  const size_t left = png.width - 2 * 8 - static_cast<size_t>(width_of_text("time (s)"));
+  size_t top = 0;
+  while (top < png.height && png.at(left, top) != 0) ++top;
+  REQUIRE(top + 2 * 8 * kScale < png.height);
+  for (size_t y = top; y < top + 8 * kScale; ++y) {
+    for (size_t x = 0; x < 5 * kScale; ++x) {
+      const bool bright = y - top < kScale && x / kScale == 1;
+      CHECK(png.at(left + x, y) == (bright ? 255 : 0));
+    }
+  }
+  // The ink of a name: "up" is narrower than "nothing".
+  const auto width_of_name = [&](size_t picture) {
+    size_t width = 0;
+    const size_t first = top + picture * (8 * kScale + 14);
+    for (size_t y = first; y < first + 8 * kScale; ++y) {
+      for (size_t x = 0; x < 8 + 7 * GreyImage::kLetterWidth; ++x)
+        width = png.at(x, y) == 0 ? std::max(width, x) : width;
+    }
+    return width;
   };
-  CHECK(png.substr(1, 3) == "PNG");
-  CHECK(size_at(16) == 5 * 4);            // IHDR: the width,
-  CHECK(size_at(20) == 2 * (3 + 2) * 4);  // and the height
-  CHECK_THROWS_AS(draw(two[0]), rush::ValueError);
+  CHECK(width_of_name(0) == 8 + 2 * GreyImage::kLetterWidth - 3);  // but for the space behind the last letter
+  CHECK(width_of_name(1) == 8 + 7 * GreyImage::kLetterWidth - 3);
+  CHECK_THROWS_AS(draw(two[0], kNames, kSampleRate), rush::ValueError);
+  CHECK_THROWS_AS(draw(two.narrow(0, 0, 1), kNames, kSampleRate), rush::ValueError);
 }

@@ -12,6 +12,7 @@
 #include "core/dispatch/value.h"
 #include "examples/submanifold/classifier.h"
 #include "rushlight.h"
+#include "tests/examples/decoded_png.h"
 #include "tests/examples/submanifold_testing.h"
 
 using namespace rush;
@@ -265,7 +266,17 @@ TEST_CASE("shapes are the sites of what they are called") {
     CHECK((kind == 0) == ((axes[2] / axes[1]).item<double>() < 0.1));  // a circle is flat
   }
   CHECK_THROWS_AS(make_shapes(0, kCPU), ValueError);
-  CHECK(draw_shapes(shapes, 2).substr(1, 3) == "PNG");
+  const DecodedPng png = decode_png(draw_shapes(shapes, 2));
+  for (size_t kind = 0; kind < kShapeNames.size(); ++kind) {
+    CAPTURE(kShapeNames[kind]);
+    size_t letters = 0, lit = 0;  // dark pixels of the name, bright ones of the shapes
+    for (size_t y = 8 + kind * 100; y < 8 + kind * 100 + 96; ++y) {
+      for (size_t x = 0; x < 8 + 6 * 12; ++x) letters += png.at(x, y) == 0;
+      for (size_t x = 8 + 6 * 12 + 8; x < png.width - 8; ++x) lit += png.at(x, y) > 70 && png.at(x, y) < 255;
+    }
+    CHECK(letters > 150);
+    CHECK(lit > 1000);
+  }
   CHECK_THROWS_AS(draw_shapes(shapes, 4), ValueError);
 }
 

@@ -21,6 +21,8 @@ namespace {
 constexpr ScalarType kDtypes[] = {kUInt8,   kInt8,    kInt16,     kInt32,      kInt64, kFloat16,
                                   kFloat32, kFloat64, kComplex64, kComplex128, kBool,  kBFloat16};
 
+constexpr int64_t kMostElements = int64_t{1} << 20;  // along a dimension of a tensor in memory
+
 bool any_of(std::string_view name, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return name.find(part) != name.npos; });
 }
@@ -44,7 +46,15 @@ RandomArguments::RandomArguments(uint64_t seed) : random_(seed) {
   meta_ = random_.percent(8);
   gradients_ = random_.percent(25);
   common_ = sizes();
+  if (meta_ && !common_.empty() && random_.percent(50)) common_[random_.below(common_.size())] = huge_size();
   dtype_ = random_.percent(60) ? (random_.percent(60) ? kFloat32 : kFloat64) : random_.pick(kDtypes);
+}
+
+// Of a dimension that only an expanded tensor can have; beside others, so that the elements can still be counted.
+int64_t RandomArguments::huge_size() {
+  constexpr int64_t alone[] = {INT64_MAX, INT64_MAX - 1, int64_t{1} << 62, (int64_t{1} << 62) + 1};
+  constexpr int64_t beside[] = {int64_t{1} << 31, (int64_t{1} << 31) - 1, int64_t{1} << 40, int64_t{1} << 48};
+  return common_.size() == 1 && random_.percent(50) ? random_.pick(alone) : random_.pick(beside);
 }
 
 std::vector<int64_t> RandomArguments::sizes() {
@@ -189,9 +199,14 @@ Tensor RandomArguments::tensor(const std::string& name) {
 
 // Contiguous, transposed, with gaps, reversed offset or stretched.
 Tensor RandomArguments::in_layout(IntArrayRef sizes, ScalarType dtype) {
-  const bool meta = random_.percent(98) ? meta_ : !meta_;
+  const bool huge = std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size > kMostElements; });
+  const bool meta = (random_.percent(98) ? meta_ : !meta_) || huge;  // a kernel would visit all of them
   const size_t dims = sizes.size(), choice = random_.below(10);
   std::vector<int64_t> whole(sizes.begin(), sizes.end());
+  if (huge) {
+    for (int64_t& size : whole) size = size > kMostElements ? 1 : size;
+    return rush::detail::empty_contiguous(whole, dtype, kMeta).expand(sizes);
+  }
   const size_t dim = random_.below(dims);
   if (dims > 0 && choice == 0) whole[dim] = 2 * whole[dim] + 1;
   if (dims > 0 && choice == 1) whole[dim] = 1;

@@ -26,6 +26,7 @@ class RandomArguments {
   rush::Tensor in_layout(rush::IntArrayRef sizes, rush::ScalarType dtype);
   void fill(const rush::Tensor& tensor);
   std::vector<int64_t> sizes();
+  int64_t huge_size();
   int64_t integer(const std::string& name);
   double real();
   rush::Value scalar();

@@ -2,9 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <atomic>
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include "core/error.h"
+#include "core/io/file_descriptor.h"
 #include "core/io/read_file.h"
 #include "tests/temporary_folder.h"
 
@@ -45,6 +52,46 @@ TEST_CASE("AtomicFile: two writers of one path do not mix") {
   first.commit();
   CHECK(file_content(folder / "a.txt") == "first");
   CHECK(folder.file_count() == 1);
+}
+
+TEST_CASE("AtomicFile: what a killed writer left is removed by the next, what a live one has is not") {
+  TemporaryFolder folder;
+  const std::string dead = folder.write("a.txt.rush-tmp-0", "half"), live = folder.write("a.txt.rush-tmp-1", "half");
+  const rush::io::FileDescriptor writer(::open(live.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::flock(writer.get(), LOCK_EX | LOCK_NB) == 0);
+  write_file_atomically(folder / "a.txt", "new");
+  CHECK(file_content(folder / "a.txt") == "new");
+  CHECK(!fs::exists(dead));
+  CHECK(file_content(live) == "half");
+}
+
+TEST_CASE("remove_leftovers: those of killed writers, whatever they were to become, and nothing else") {
+  TemporaryFolder folder;
+  const std::string dead = folder.write("a.txt.rush-tmp-0", "half"), live = folder.write("b.rush-tmp-12", "half");
+  folder.write("a.txt.rush-tmp-", "no leftover");
+  folder.write("a.txt.rush-tmp-0.bak", "no leftover");
+  fs::create_directory(folder / "c.rush-tmp-0");
+  fs::create_symlink(folder / "a.txt.rush-tmp-", folder / "d.rush-tmp-0");
+  const rush::io::FileDescriptor writer(::open(live.c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::flock(writer.get(), LOCK_EX | LOCK_NB) == 0);
+  rush::io::remove_leftovers(folder.path());
+  CHECK(!fs::exists(dead));
+  CHECK(folder.file_count() == 5);
+  CHECK_THROWS_AS(rush::io::remove_leftovers(folder / "none"), rush::IOError);
+}
+
+TEST_CASE("remove_leftovers: never takes the file of a writer that is about to rename it") {
+  TemporaryFolder folder;
+  std::atomic<bool> done{false};
+  const auto sweep = [&] {
+    while (!done) rush::io::remove_leftovers(folder.path());
+  };
+  std::thread one(sweep), other(sweep);
+  for (int i = 0; i < 400; ++i) CHECK_NOTHROW(write_file_atomically(folder / "a.txt", std::to_string(i)));
+  done = true;
+  one.join();
+  other.join();
+  CHECK(file_content(folder / "a.txt") == "399");
 }
 
 TEST_CASE("AtomicFile: follows links and keeps permissions") {

@@ -166,6 +166,26 @@ TEST_CASE("Checkpoint: names of parts are checked") {
   CHECK_THROWS_AS(checkpoint.add("x", std::shared_ptr<NetImpl>()), ValueError);
 }
 
+TEST_CASE("Checkpoint: a setting that may change is noted, but not by a load that fails") {
+  const TemporaryFolder folder;
+  int64_t epoch = 3;
+  Checkpoint saved;
+  saved.add("epoch", epoch).expect("rate", "0.1").expect("seed", "1").save(folder / "a");
+
+  std::vector<std::string> changes = {"before"};
+  Checkpoint strict, free, other_seed;
+  strict.add("epoch", epoch).expect("rate", "0.2").expect("seed", "1");
+  CHECK(refusal<ValueError>([&] { strict.load(folder / "a"); }).find("rate: saved with '0.1', now '0.2'") !=
+        std::string::npos);
+  other_seed.add("epoch", epoch).expect("rate", "0.2", &changes).expect("seed", "2");
+  CHECK_THROWS_AS(other_seed.load(folder / "a"), ValueError);
+  CHECK(changes == std::vector<std::string>{"before"});
+  free.add("epoch", epoch).expect("rate", "0.2", &changes).expect("seed", "1", &changes);
+  for (int i = 0; i < 2; ++i) free.load(folder / "a");
+  const std::string line = "rate: saved with '0.1', now '0.2'";
+  CHECK(changes == std::vector<std::string>{"before", line, line});
+}
+
 TEST_CASE("Checkpoint: one that does not fit names all reasons in one line, and no part changes") {
   const TemporaryFolder folder;
   manual_seed(5);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -84,7 +85,9 @@ std::string failure(const Load& load, const std::string& content) {
   return message.substr(path.size() + 2);
 }
 std::string npy_failure(const std::string& content) { return failure(load_npy, content); }
-std::string npz_failure(const std::string& content) { return failure(load_npz, content); }
+std::string npz_failure(const std::string& content) {
+  return failure([](const std::string& path) { return load_npz(path); }, content);
+}
 
 std::string npy_file(const std::string& header, const std::string& data, int version = 1) {
   std::string file = rush::str("\x93NUMPY", static_cast<char>(version), std::string(1, '\0'));
@@ -328,6 +331,24 @@ TEST_CASE("npz: NumPy's archives are read, and ours are read back") {
   CHECK(load_npz(folder / "none")[1].second.sizes() == rush::IntArrayRef{3, 0});
   save_npz(folder / "empty", {});
   CHECK(load_npz(folder / "empty").empty());
+}
+
+TEST_CASE("npz: what unpacks to far more than the file is refused unless the caller allows it") {
+  TemporaryFolder folder;
+  const std::string path = folder / "a.npz";
+  constexpr uint64_t size = uint64_t{257} << 20, header = 128;
+  save_npz(path, {{"a", rush::zeros(size, rush::kUInt8)}}, NpzCompression::Deflated);
+  const std::string expected =
+      path + ": too large: its arrays unpack to " + std::to_string(size + header) + " bytes, from a file of " +
+      std::to_string(std::filesystem::file_size(path)) +
+      "; at most 268435456 are accepted: if you trust the file, pass load_npz a larger max_bytes";
+  CHECK_THROWS_WITH_AS(load_npz(path), expected.c_str(), rush::IOError);
+
+  save_npz(path, {{"a", rush::zeros(5000)}, {"b", rush::zeros(5000)}}, NpzCompression::Deflated);
+  CHECK(load_npz(path).size() == 2);
+  CHECK(load_npz(path, 2 * (20000 + header)).size() == 2);
+  CHECK_THROWS_WITH_AS(load_npz(path, 2 * (20000 + header) - 1), doctest::Contains("at most 40255 are accepted"),
+                       rush::IOError);
 }
 
 TEST_CASE("npz: equal contents make equal files, in every time zone") {

@@ -76,6 +76,15 @@ TEST_CASE("names must be new, not empty and without a dot") {
   CHECK(!net->named_parameters().contains("off"));
 }
 
+TEST_CASE("a module is not below itself") {
+  auto outer = std::make_shared<NetImpl>();
+  CHECK_THROWS_AS(outer->register_module("self", outer), ValueError);
+  auto inner = std::make_shared<NetImpl>();
+  outer->register_module("inner", inner);
+  CHECK_THROWS_AS(inner->register_module("outer", outer), ValueError);
+  CHECK(outer->modules().size() == 2 * inner->modules().size());
+}
+
 TEST_CASE("submodules are replaced and unregistered") {
   Net net;
   net->fc2 = net->replace_module("fc2", Linear(3, 5));

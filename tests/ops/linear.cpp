@@ -53,8 +53,9 @@ TEST_CASE("bilinear: a form for each output") {
 TEST_CASE("linear: meta device and bad input") {
   CHECK(linear(empty({2, 3, 4}, kMeta), empty({5, 4}, kMeta)).sizes() == IntArrayRef({2, 3, 5}));
   const Tensor x = ones({2, 4}), w = ones({5, 4});
-  CHECK_THROWS_WITH_AS(linear(ones({2, 3}), w),
-                       "linear: cannot multiply input (2, 3) by the transpose of weight (5, 4)", ValueError);
+  CHECK_THROWS_WITH_AS(
+      linear(ones({2, 3}), w),
+      "linear: cannot multiply input (2, 3) by the transpose of weight (5, 4): 3 input features against 4", ValueError);
   CHECK_THROWS_AS(linear(x, w, ones({4})), ValueError);
   CHECK_THROWS_AS(linear(x, w.to(kFloat64)), TypeError);
   CHECK_THROWS_AS(linear(x, w, ones({5}, kFloat64)), TypeError);

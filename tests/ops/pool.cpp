@@ -319,6 +319,29 @@ TEST_CASE("max pooling of many channels and of long rows, in every layout and dt
   }
 }
 
+TEST_CASE("pooling: of the backward passes, the input has a gradient, which is zero") {
+  const TensorOptions leaf = TensorOptions(kFloat64).requires_grad(true);
+  const Tensor x = ones({1, 2, 4, 4}, leaf), volume = ones({1, 2, 4, 4, 4}, leaf);
+  const Tensor g = ones({1, 2, 2, 2}, kFloat64), deep = ones({1, 2, 2, 2, 2}, kFloat64);
+  const Tensor at = zeros({1, 2, 2, 2}, kInt64), deep_at = zeros({1, 2, 2, 2, 2}, kInt64);
+  const std::pair<Tensor, Tensor> cases[] = {
+      {ops::max_pool2d_with_indices_backward(g, x, 2, 2, 0, 1, false, at), x},
+      {ops::max_pool3d_with_indices_backward(deep, volume, 2, 2, 0, 1, false, deep_at), volume},
+      {ops::adaptive_max_pool2d_backward(g, x, at), x},
+      {ops::adaptive_max_pool3d_backward(deep, volume, deep_at), volume},
+      {ops::avg_pool2d_backward(g, x, 2, 2, 0, false, true, std::nullopt), x},
+      {ops::avg_pool3d_backward(deep, volume, 2, 2, 0, false, true, std::nullopt), volume},
+      {ops::_adaptive_avg_pool2d_backward(g, x), x},
+      {ops::_adaptive_avg_pool3d_backward(deep, volume), volume},
+      {ops::reflection_pad2d_backward(ones({1, 2, 6, 6}, kFloat64), x, {1, 1, 1, 1}), x},
+      {ops::replication_pad2d_backward(ones({1, 2, 6, 6}, kFloat64), x, {1, 1, 1, 1}), x}};
+  for (const auto& [result, input] : cases) {
+    CAPTURE(result.grad_fn_name());
+    const Tensor grad = autograd::grad({result.sum()}, {input})[0];
+    CHECK(grad.equal(zeros_like(input)));
+  }
+}
+
 TEST_CASE("pooling: meta tensors have shapes only") {
   const Tensor meta = empty({2, 3, 9, 9}, TensorOptions(kMeta).dtype(kFloat32));
   const auto [out, indices] = max_pool2d_with_indices(meta, 3, 2);

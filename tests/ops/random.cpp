@@ -359,7 +359,13 @@ TEST_CASE("native_dropout_backward multiplies by the mask and the scale, in ever
   CHECK(native_dropout_backward(empty({4, 3}, kMeta), empty({4, 3}, TensorOptions(kBool).device(kMeta)), 2).sizes() ==
         IntArrayRef({4, 3}));
   CHECK_THROWS_AS(native_dropout_backward(ones({3}), ones({3}), 2), TypeError);
-  CHECK_THROWS_AS(native_dropout_backward(ones({3}, kInt64), ones({3}, kBool), 2), TypeError);
+  // Integers times a scale that is a double: of the default dtype. A mask of integers is multiplied with.
+  const Tensor whole = native_dropout_backward(tensor({3, 5, 7}), tensor({true, false, true}), 1.5);
+  CHECK(whole.scalar_type() == kFloat32);
+  CHECK(values(whole) == std::vector<double>{4.5, 0, 10.5});
+  CHECK(values(native_dropout_backward(tensor({3., 5., 7.}), tensor({1, 0, 2}), 1.5)) ==
+        std::vector<double>{4.5, 0, 21});
+  CHECK(native_dropout_backward(ones({3}, kInt64), ones({3}, kInt32), 2).equal(full({3}, 2.0)));
 }
 
 TEST_CASE("dropout keeps the mean, and its gradient the mask") {

@@ -43,6 +43,7 @@ TEST_CASE("SGD takes the same steps on sparse gradients as on dense ones") {
   embedding(w, longs({1, 2}), -1, false, true).sum().backward();
   CHECK_THROWS_AS(optim::SGD({w}, optim::SGDOptions(0.3).momentum(0.9)).step(), ValueError);
   CHECK_THROWS_AS(optim::SGD({w}, optim::SGDOptions(0.3).weight_decay(0.1)).step(), ValueError);
+  CHECK_THROWS_AS(optim::SGD({w}, optim::SGDOptions(0.3).capturable(true)).step(), ValueError);
   CHECK_THROWS_AS(optim::Adam({w}).step(), ValueError);
   CHECK(equal(w.detach(), smooth({6, 3})));
 }

@@ -6,7 +6,6 @@
 #include "backends/cuda/kernels/many_tensors.h"
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/pick.h"
-#include "backends/cuda/memory/scratch.h"
 
 namespace rush::cuda {
 
@@ -50,55 +49,53 @@ __global__ void make_functors(const __grid_constant__ Counters counters, int n, 
   made[i] = make(numbers, ++*counters.steps[i], counters.mu_products[i]);
 }
 
-// A functor for each of `steps`, in memory of the current stream. `mu_products` may be empty.
+// Makes a functor for each parameter, in the memory that the step brings for them.
 template <class Make>
-Scratch functors_for(const char* op, TensorList steps, TensorList mu_products, const Tensor& numbers,
-                     const float* found_inf, const Make& make) {
+const typename Make::Functor* make_functors_of(const char* op, const DeviceStep& on_device, const Make& make) {
   using Functor = typename Make::Functor;
-  Scratch made(steps.size() * sizeof(Functor));
-  for (size_t begin = 0; begin < steps.size(); begin += Counters::kMost) {
-    const size_t n = std::min(steps.size() - begin, static_cast<size_t>(Counters::kMost));
+  static_assert(sizeof(Functor) <= kFunctorBytes);
+  auto* made = static_cast<Functor*>(on_device.functors.data_ptr());
+  const size_t count = on_device.steps.size();
+  for (size_t begin = 0; begin < count; begin += Counters::kMost) {
+    const size_t n = std::min(count - begin, static_cast<size_t>(Counters::kMost));
     Counters counters{};
     for (size_t i = 0; i < n; ++i) {
-      counters.steps[i] = steps[begin + i].data_ptr<int64_t>();
-      if (!mu_products.empty()) counters.mu_products[i] = mu_products[begin + i].data_ptr<double>();
+      counters.steps[i] = on_device.steps[begin + i].data_ptr<int64_t>();
+      if (on_device.mu_products.empty()) continue;
+      counters.mu_products[i] = on_device.mu_products[begin + i].data_ptr<double>();
     }
     const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
     launch_kernel(op, make_functors<Make>, {blocks, kThreads}, counters, static_cast<int>(n),
-                  numbers.data_ptr<double>(), found_inf, make, made.as<Functor>() + begin);
+                  on_device.numbers.data_ptr<double>(), data_or_null<float>(on_device.found_inf), make, made + begin);
   }
   return made;
 }
 
-// What a capturable step counts, and what it depends on.
-struct DeviceStep {
-  TensorList steps;
-  const Tensor& numbers;
-  const Tensor& found_inf;
-  TensorList mu_products = {};
-};
-
-template <template <class> class Functor, class Step, class... Lists>
+template <template <class> class Functor, class Step, class... States>
 struct CapturableLoop {
   template <class T>
-  static void run(const char* op, const DeviceStep& on_device, const Step& step, TensorList params,
-                  const Lists&... lists) {
+  static void run(const char* op, const DeviceStep& on_device, const Step& step, TensorList params, TensorList grads,
+                  const States&... states) {
     using Made = Functor<opmath_t<T>>;
+    native::check_step_lists(op, params, {grads, states...});
+    native::check_step_numbers(op, params, on_device.steps.size());
+    if constexpr (std::is_same_v<Step, NAdamStep>) {
+      native::check_step_numbers(op, params, on_device.mu_products.size());
+    }
+    const Made* made = make_functors_of(op, on_device, MakeFunctor<Made, Step>{step});
     const float* found = data_or_null<float>(on_device.found_inf);
-    const Scratch made = functors_for(op, on_device.steps, on_device.mu_products, on_device.numbers, found,
-                                      MakeFunctor<Made, Step>{step});
-    const auto step_of = [&](size_t i) { return OnDevice<Made>{made.as<Made>() + i, found}; };
-    launch_steps<T>(op, step_of, params, lists...);
+    const auto step_of = [&](size_t i) { return OnDevice<Made>{made + i, found}; };
+    launch_checked_steps<T>(op, step_of, params, grads, states...);
   }
 };
 
-// Takes the steps of Functor on tensors number i of all lists: parameters, gradients, states.
-template <template <class> class Functor, class Step, class... Lists>
-void take_steps(const char* op, const DeviceStep& on_device, const Step& step, TensorList params,
-                const Lists&... lists) {
+// Takes the steps of Functor on tensors number i of all lists.
+template <template <class> class Functor, class Step, class... States>
+void take_steps(const char* op, const DeviceStep& on_device, const Step& step, TensorList params, TensorList grads,
+                const States&... states) {
   if (params.empty()) return;
-  pick<CapturableLoop<Functor, Step, Lists...>>(RealFloatTypes(), params[0].scalar_type(), op)(op, on_device, step,
-                                                                                               params, lists...);
+  pick<CapturableLoop<Functor, Step, States...>>(RealFloatTypes(), params[0].scalar_type(), op)(
+      op, on_device, step, params, grads, states...);
 }
 
 }  // namespace rush::cuda

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "backends/cuda/kernels/launch.h"
+#include "core/ops/optim.h"
 
 namespace rush::cuda {
 
@@ -170,12 +171,20 @@ class StepLauncher {
   Many& many_ = storage_.many;
 };
 
-// Takes step_of(i) on tensor number i of all lists.
+// Takes step_of(i) on tensor number i of all lists, which native::check_step_lists has seen.
 template <class T, class StepOf, class... States>
-void launch_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
+void launch_checked_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads,
+                          const States&... states) {
   StepLauncher<T, 2 + sizeof...(States), decltype(step_of(0))> launcher(op);
   for (size_t i = 0; i < params.size(); ++i) launcher.add({&params[i], &grads[i], &states[i]...}, step_of(i));
   launcher.launch();
+}
+
+// The same, after that check.
+template <class T, class StepOf, class... States>
+void launch_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
+  native::check_step_lists(op, params, {grads, states...});
+  launch_checked_steps<T>(op, step_of, params, grads, states...);
 }
 
 }  // namespace rush::cuda

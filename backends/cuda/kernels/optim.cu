@@ -13,14 +13,9 @@ struct SgdLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList buffers, const SgdStep& step) {
     const functors::Sgd<opmath_t<T>> sgd(step);
-    if (step.momentum == 0) {
-      StepLauncher<T, 2, functors::Sgd<opmath_t<T>>> launcher("SGD");
-      for (size_t i = 0; i < params.size(); ++i) launcher.add({&params[i], &grads[i]}, sgd);
-      return launcher.launch();
-    }
-    StepLauncher<T, 3, functors::Sgd<opmath_t<T>>> launcher("SGD");
-    for (size_t i = 0; i < params.size(); ++i) launcher.add({&params[i], &grads[i], &buffers[i]}, sgd);
-    launcher.launch();
+    const auto step_of = [&](size_t) { return sgd; };
+    if (step.momentum == 0) return launch_steps<T>("SGD", step_of, params, grads);
+    launch_steps<T>("SGD", step_of, params, grads, buffers);
   }
 };
 
@@ -28,19 +23,10 @@ struct AdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList max_squares,
                   ArrayRef<int64_t> steps, const AdamStep& step) {
-    using Adam = functors::Adam<opmath_t<T>>;
-    if (step.amsgrad) {
-      StepLauncher<T, 5, Adam> launcher("Adam");
-      for (size_t i = 0; i < params.size(); ++i) {
-        launcher.add({&params[i], &grads[i], &means[i], &squares[i], &max_squares[i]}, Adam(step, steps[i]));
-      }
-      return launcher.launch();
-    }
-    StepLauncher<T, 4, Adam> launcher("Adam");
-    for (size_t i = 0; i < params.size(); ++i) {
-      launcher.add({&params[i], &grads[i], &means[i], &squares[i]}, Adam(step, steps[i]));
-    }
-    launcher.launch();
+    native::check_step_numbers("Adam", params, steps.size());
+    const auto step_of = [&](size_t i) { return functors::Adam<opmath_t<T>>(step, steps[i]); };
+    if (!step.amsgrad) return launch_steps<T>("Adam", step_of, params, grads, means, squares);
+    launch_steps<T>("Adam", step_of, params, grads, means, squares, max_squares);
   }
 };
 
@@ -48,6 +34,8 @@ struct NAdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
                   ArrayRef<double> mu_products, const NAdamStep& step) {
+    native::check_step_numbers("NAdam", params, steps.size());
+    native::check_step_numbers("NAdam", params, mu_products.size());
     const auto step_of = [&](size_t i) { return functors::NAdam<opmath_t<T>>(step, steps[i], mu_products[i]); };
     launch_steps<T>("NAdam", step_of, params, grads, means, squares);
   }
@@ -57,6 +45,7 @@ struct RAdamLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList means, TensorList squares, ArrayRef<int64_t> steps,
                   const RAdamStep& step) {
+    native::check_step_numbers("RAdam", params, steps.size());
     const auto step_of = [&](size_t i) { return functors::RAdam<opmath_t<T>>(step, steps[i]); };
     launch_steps<T>("RAdam", step_of, params, grads, means, squares);
   }

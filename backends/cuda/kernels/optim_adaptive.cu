@@ -34,6 +34,7 @@ struct AdagradLoop {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList sums, ArrayRef<int64_t> steps,
                   const AdagradStep& step) {
+    native::check_step_numbers("Adagrad", params, steps.size());
     const auto step_of = [&](size_t i) { return functors::Adagrad<opmath_t<T>>(step, steps[i]); };
     launch_steps<T>("Adagrad", step_of, params, grads, sums);
   }

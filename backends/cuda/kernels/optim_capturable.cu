@@ -8,28 +8,26 @@ namespace rush::cuda {
 
 namespace {
 
-void capturable_sgd(TensorList params, TensorList grads, TensorList buffers, TensorList steps, const Tensor& numbers,
-                    const Tensor& found_inf, const SgdStep& step) {
-  const DeviceStep on_device{steps, numbers, found_inf};
+void capturable_sgd(TensorList params, TensorList grads, TensorList buffers, const DeviceStep& on_device,
+                    const SgdStep& step) {
   if (step.momentum == 0) return take_steps<functors::Sgd>("SGD", on_device, step, params, grads);
   take_steps<functors::Sgd>("SGD", on_device, step, params, grads, buffers);
 }
 
 void capturable_adam(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList max_squares,
-                     TensorList steps, const Tensor& numbers, const Tensor& found_inf, const AdamStep& step) {
-  const DeviceStep on_device{steps, numbers, found_inf};
+                     const DeviceStep& on_device, const AdamStep& step) {
   if (!step.amsgrad) return take_steps<functors::Adam>("Adam", on_device, step, params, grads, means, squares);
   take_steps<functors::Adam>("Adam", on_device, step, params, grads, means, squares, max_squares);
 }
 
-void capturable_nadam(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps,
-                      TensorList mu_products, const Tensor& numbers, const Tensor& found_inf, const NAdamStep& step) {
-  take_steps<functors::NAdam>("NAdam", {steps, numbers, found_inf, mu_products}, step, params, grads, means, squares);
+void capturable_nadam(TensorList params, TensorList grads, TensorList means, TensorList squares,
+                      const DeviceStep& on_device, const NAdamStep& step) {
+  take_steps<functors::NAdam>("NAdam", on_device, step, params, grads, means, squares);
 }
 
-void capturable_radam(TensorList params, TensorList grads, TensorList means, TensorList squares, TensorList steps,
-                      const Tensor& numbers, const Tensor& found_inf, const RAdamStep& step) {
-  take_steps<functors::RAdam>("RAdam", {steps, numbers, found_inf}, step, params, grads, means, squares);
+void capturable_radam(TensorList params, TensorList grads, TensorList means, TensorList squares,
+                      const DeviceStep& on_device, const RAdamStep& step) {
+  take_steps<functors::RAdam>("RAdam", on_device, step, params, grads, means, squares);
 }
 
 }  // namespace

@@ -7,21 +7,21 @@ namespace rush::cuda {
 
 namespace {
 
-void capturable_adadelta(TensorList params, TensorList grads, TensorList squares, TensorList deltas, TensorList steps,
-                         const Tensor& numbers, const Tensor& found_inf, const AdadeltaStep& step) {
-  take_steps<functors::Adadelta>("Adadelta", {steps, numbers, found_inf}, step, params, grads, squares, deltas);
+void capturable_adadelta(TensorList params, TensorList grads, TensorList squares, TensorList deltas,
+                         const DeviceStep& on_device, const AdadeltaStep& step) {
+  take_steps<functors::Adadelta>("Adadelta", on_device, step, params, grads, squares, deltas);
 }
 
 void capturable_rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
-                        TensorList steps, const Tensor& numbers, const Tensor& found_inf, const RmsPropStep& step) {
+                        const DeviceStep& on_device, const RmsPropStep& step) {
   functors::with_states(step, means, buffers, [&](const auto&... states) {
-    take_steps<functors::RmsProp>("RMSprop", {steps, numbers, found_inf}, step, params, grads, squares, states...);
+    take_steps<functors::RmsProp>("RMSprop", on_device, step, params, grads, squares, states...);
   });
 }
 
-void capturable_adagrad(TensorList params, TensorList grads, TensorList sums, TensorList steps, const Tensor& numbers,
-                        const Tensor& found_inf, const AdagradStep& step) {
-  take_steps<functors::Adagrad>("Adagrad", {steps, numbers, found_inf}, step, params, grads, sums);
+void capturable_adagrad(TensorList params, TensorList grads, TensorList sums, const DeviceStep& on_device,
+                        const AdagradStep& step) {
+  take_steps<functors::Adagrad>("Adagrad", on_device, step, params, grads, sums);
 }
 
 }  // namespace

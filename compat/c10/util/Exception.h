@@ -1,8 +1,7 @@
 // libtorch's checks. Their exceptions are ours; a message that is left out says which condition failed.
 #pragma once
-#include <cstdio>
-
 #include "core/error.h"
+#include "core/warning.h"
 
 namespace rush::detail {
 
@@ -26,6 +25,10 @@ using rush::OutOfMemoryError;
 using rush::str;
 using rush::TypeError;
 using rush::ValueError;
+using rush::warn;
+using rush::Warning;
+using rush::WarningHandler;
+namespace WarningUtils = rush::WarningUtils;
 }  // namespace c10
 
 #define RUSH_COMPAT_CHECK(E, condition, ...)                                          \
@@ -46,11 +49,5 @@ using rush::ValueError;
 #define AT_ASSERTM(condition, ...) TORCH_CHECK(condition, __VA_ARGS__)
 #define AT_ERROR(...) TORCH_CHECK(false, __VA_ARGS__)
 
-// To stderr, as libtorch warns.
-#define TORCH_WARN(...) \
-  std::fprintf(stderr, "[W %s:%d] Warning: %s\n", __FILE__, __LINE__, ::rush::str(__VA_ARGS__).c_str())
-#define TORCH_WARN_ONCE(...)                                    \
-  do {                                                          \
-    static const bool warned = (TORCH_WARN(__VA_ARGS__), true); \
-    static_cast<void>(warned);                                  \
-  } while (false)
+#define TORCH_WARN RUSH_WARN
+#define TORCH_WARN_ONCE RUSH_WARN_ONCE

@@ -6,6 +6,7 @@
 
 #include "core/array_ref.h"
 #include "nn/data/example.h"
+#include "nn/data/worker_info.h"
 
 namespace rush::data::datasets {
 
@@ -70,7 +71,10 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
   std::vector<ExampleType> get_batch(ArrayRef<size_t> indices) override {
     std::vector<ExampleType> batch;
     batch.reserve(indices.size());
-    for (size_t index : indices) batch.push_back(get(index));
+    for (size_t index : indices) {
+      data::detail::note_index(index);
+      batch.push_back(get(index));
+    }
     return batch;
   }
 };

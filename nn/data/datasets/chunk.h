@@ -84,11 +84,13 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
                      options_.batch_size(), ", got ", batch_size);
     return get_batch();
   }
-  // Waits for a batch. Throws a WorkerException in place of a chunk whose reading failed; the epoch goes on after it.
+  // Waits for a batch. Throws a WorkerException in place of a chunk whose reading failed; the epoch goes on after it,
+  // but when the threads themselves had no memory for what they had read.
   BatchType get_batch() {
     std::unique_lock<std::mutex> lock(mutex_);
     RUSH_CHECK(started_, "ChunkDataset: call reset() before get_batch()");
     batch_ready_.wait(lock, [this] { return !ready_.empty() || running_ == 0; });
+    if (ready_.empty() && broken_) data::detail::throw_worker_exception(broken_);
     if (ready_.empty() && open_.empty()) return std::nullopt;
     if (ready_.empty()) ready_.push_back({std::exchange(open_, {}), nullptr});
     Ready next = std::move(ready_.front());
@@ -148,6 +150,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
     for (std::thread& thread : preloaders_) thread.join();
     preloaders_.clear();
     started_ = stopping_ = false;
+    broken_ = nullptr;
     skipped_ = 0;
   }
 
@@ -170,6 +173,21 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
 
   void preload() {
     const SerialLoopsGuard one_thread;  // the preloaders themselves are what runs in parallel
+    try {
+      read_ahead();
+    } catch (...) {  // no memory for what was read: the others cannot go on without it
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!broken_) broken_ = std::current_exception();
+    }
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      --running_;
+    }
+    space_ready_.notify_all();
+    batch_ready_.notify_all();
+  }
+
+  void read_ahead() {
     while (std::optional<detail::ChunkDraw> draw = draw_chunks()) {
       UnwrappedBatchType examples;
       if (!draw->failure) {
@@ -182,17 +200,12 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
       if (!add(*draw, std::move(examples))) break;
       if (draw->last) break;
     }
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      --running_;
-    }
-    batch_ready_.notify_all();
   }
 
   // Nothing when all are drawn. A sampler that fails ends the epoch.
   std::optional<detail::ChunkDraw> draw_chunks() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stopping_ || draws_.ended()) return std::nullopt;
+    if (stopping_ || broken_ || draws_.ended()) return std::nullopt;
     return draws_.next(chunk_sampler_, options_.cross_chunk_shuffle_count());
   }
 
@@ -210,9 +223,9 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   bool add(detail::ChunkDraw& draw, UnwrappedBatchType examples) {
     std::unique_lock<std::mutex> lock(mutex_);
     space_ready_.wait(lock, [&] {
-      return stopping_ || (draws_.is_turn_of(draw.number) && waiting_examples_ < options_.cache_size());
+      return stopping_ || broken_ || (draws_.is_turn_of(draw.number) && waiting_examples_ < options_.cache_size());
     });
-    if (stopping_) return false;
+    if (stopping_ || broken_) return false;
     std::exception_ptr failure = std::move(draw.failure);  // no copy stays in this thread
     std::vector<size_t> order;
     try {
@@ -249,6 +262,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   uint64_t skipped_ = 0;
   size_t running_ = 0;
   bool stopping_ = false, started_ = false;
+  std::exception_ptr broken_;  // what ended a thread, and with it the epoch
   std::vector<std::thread> preloaders_;
 };
 

@@ -1,0 +1,54 @@
+// How much memory the CPU's caching allocator may hold.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace rush::cpu {
+
+// Note [What the CPU cache keeps]
+// A training step needs at its peak what the steps before needed at theirs, so the memory that was in use at once is
+// worth keeping, and no more than that: the cache may hold, together with what is in use, an eighth (and 32 MiB) more
+// than the highest use of late. "Of late" is counted in bytes handed out, not in seconds: a peak is forgotten once 32
+// to 64 times its bytes were handed out without reaching it again. Getting pages anew costs about as much as writing
+// them twice, so what is lost by forgetting is a few hundredths of the time in which that memory was written.
+//
+// Apart from that, the cache never makes the whole exceed four fifths of what the process may use, see memory_limit: at
+// the limit of a container the process is killed and not told.
+class CacheBudget {
+ public:
+  static constexpr size_t kSlack = size_t{32} << 20;
+  static constexpr uint64_t kForgetAfter = 32;
+
+  explicit CacheBudget(size_t memory_limit) : most_(memory_limit / 5 * 4) {}
+
+  // A block is handed out, or comes back. `take` returns whether a peak was forgotten.
+  bool take(size_t size) {
+    in_use_ += size;
+    volume_ += size;
+    peak_ = std::max(peak_, in_use_);
+    if (volume_ - forgot_at_ < kForgetAfter * std::max({peak_, earlier_peak_, kSlack})) return false;
+    earlier_peak_ = peak_;
+    peak_ = in_use_;
+    forgot_at_ = volume_;
+    return true;
+  }
+  void give(size_t size) { in_use_ -= size; }
+
+  // The most bytes that may be held in all, when `more` are needed beside those in use.
+  size_t allowed(size_t more) const {
+    const size_t needed = in_use_ + more, peak = std::max({peak_, earlier_peak_, needed});
+    return std::max(needed, std::min(peak + peak / 8 + kSlack, most_));
+  }
+  void set_memory_limit(size_t limit) { most_ = limit / 5 * 4; }
+
+  size_t in_use() const { return in_use_; }
+  // All bytes ever handed out: the clock by which the age of kept memory is told.
+  uint64_t volume() const { return volume_; }
+
+ private:
+  size_t in_use_ = 0, peak_ = 0, earlier_peak_ = 0, most_;
+  uint64_t volume_ = 0, forgot_at_ = 0;
+};
+
+}  // namespace rush::cpu

@@ -1,0 +1,11 @@
+// What AddressSanitizer is told of memory that the allocator keeps; nothing in other builds.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define RUSH_POISON(data, n) ASAN_POISON_MEMORY_REGION(data, n)
+#define RUSH_UNPOISON(data, n) ASAN_UNPOISON_MEMORY_REGION(data, n)
+#else
+#define RUSH_POISON(data, n) ((void)(data), (void)(n))
+#define RUSH_UNPOISON(data, n) ((void)(data), (void)(n))
+#endif

@@ -1,0 +1,30 @@
+#include "core/ops/write_back.h"
+
+#include "core/guard.h"
+#include "core/ops/copy.h"
+#include "core/ops/view.h"
+
+namespace rush::native {
+
+WriteBack::WriteBack() = default;
+WriteBack::~WriteBack() = default;
+
+Tensor WriteBack::copy(const Tensor& target) {
+  RUSH_CHECK_VALUE(!may_overlap(target.sizes(), target.strides()), "a tensor of sizes ", target.sizes(),
+                   " and strides ", target.strides(),
+                   " cannot be written: several of its elements share memory; clone it first");
+  const Tensor made = clone_contiguous(target);
+  auto loop = std::make_unique<TensorIterator>("copy_", target, made, Promotion::None, target.scalar_type());
+  copies_.push_back({target, std::move(loop)});
+  return made;
+}
+
+void WriteBack::run() {
+  for (const Copy& copy : copies_) {
+    const DeviceGuard guard(copy.target.device());
+    kernels::copy(copy.loop->device_type(), *copy.loop);
+    copy.target.bump_version();
+  }
+}
+
+}  // namespace rush::native
