@@ -35,8 +35,8 @@ class Loop {
     for (int member = 0; member < members; ++member) shares_[member].next.store(0, std::memory_order_relaxed);
   }
 
-  // A member's own share first, then what is left of the others'.
-  void work(int member) noexcept {
+  // A member's own share first, then what is left of the others'. Returns false if it left some for later.
+  bool work(int member, bool takes_turns) noexcept {
     const SerialLoopsGuard nested;
     const DispatchStateGuard guard;
     dispatch_state = state_;
@@ -44,10 +44,12 @@ class Loop {
       const int share = (member + i) % members_;
       std::atomic<int>& next = shares_[share].next;
       while (next.load(std::memory_order_relaxed) < pieces_) {
+        if (takes_turns && detail::ThreadPool::turn_is_over()) return false;
         const int piece = next.fetch_add(1, std::memory_order_relaxed);
         if (piece < pieces_) run_piece(int64_t{share} * pieces_ + piece);
       }
     }
+    return true;
   }
 
   void rethrow() const {
@@ -112,7 +114,9 @@ void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn 
   const auto pieces = static_cast<int>(std::clamp<int64_t>(wanted / members, 1, kPieces));
   Loop loop(begin, steps, members, pieces, fn, context);
   ThreadPool::instance().run(
-      members, [](void* work, int member) { static_cast<Loop*>(work)->work(member); }, &loop);
+      members,
+      [](void* loop, int member, bool takes_turns) { return static_cast<Loop*>(loop)->work(member, takes_turns); },
+      &loop);
   loop.rethrow();
 }
 

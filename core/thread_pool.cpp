@@ -5,20 +5,20 @@
 #include <csignal>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/macros.h"
+#include "core/scheduling.h"
 #include "core/warning.h"
 
 #if __has_include(<pthread.h>)
 #include <pthread.h>
 #define RUSH_HAS_PTHREAD
 #endif
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 namespace rush::detail {
+
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -28,25 +28,6 @@ inline void pause() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("isb");
-#endif
-}
-
-// Asks the scheduler for the shortest slices (Linux 6.12; before, this changes nothing). A woken helper then gets its
-// core at once, though another process is using it, instead of at the next tick of up to 4 ms; its share of the core
-// stays what it was.
-void ask_for_short_slices() {
-#ifdef SYS_sched_setattr
-  struct {  // struct sched_attr, which only new C libraries declare
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline, period;
-  } attributes{};
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != 0) return;
-  attributes.size = sizeof attributes;
-  attributes.runtime_ns = 100'000;
-  static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));  // a wish: loops run without it, too
 #endif
 }
 
@@ -71,38 +52,99 @@ class NoSignals {
 
 }  // namespace
 
-class ThreadPool::Patience {
+// What a thread knows of the core that it runs on: whether others want it too, and how much of it the thread has had.
+// See Note [Beside other work].
+class ThreadPool::Core {
  public:
+  // The calling thread's.
+  static Core& own() {
+    thread_local Core core;
+    return core;
+  }
+
   // Spins until ready() or until patience ends; returns whether it became ready.
   template <class Ready>
   bool spin_until(const Ready& ready) {
-    if (sleeps_ > 0) {
-      --sleeps_;
-      return ready();
-    }
     const auto begin = Clock::now();
+    Clock::duration spun{};
     for (auto before = begin;;) {
       for (int i = 0; i < kLooks; ++i) {
         if (ready()) return true;
         pause();
       }
-      const auto now = Clock::now();
-      if (now - before > kInterruption) {  // far longer than kLooks take: another thread had this core
-        sleeps_ = kSleeps;
-        return ready();
+      auto now = Clock::now();
+      if (!interrupted(before, now)) spun += now - before;
+      if (spun > kPatience) {
+        if (!is_shared(now) || now - begin > kLongPatience) return ready();
+        now = yield();
+        spun = {};
       }
-      if (now - begin > kLongest) return ready();
       before = now;
     }
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kLongest{100}, kInterruption{200};
-  static constexpr int kLooks = 16;
-  static constexpr int kSleeps = 200;
+  void begin_turn() { turn_began_ = Clock::now(); }
 
-  int sleeps_ = 0;  // how often it still sleeps at once
+  // Whether the thread should leave its core to others before it begins something that somebody waits for. Where no
+  // others want the core, a new turn begins at once.
+  bool turn_is_over() {
+    const auto now = Clock::now();
+    if (now - turn_began_ < kTurn) return false;
+    if (is_shared(now)) return true;
+    yield();
+    return false;
+  }
+
+  // Lets others run, if there are any, and begins a new turn; returns when that was.
+  Clock::time_point yield() {
+    const auto before = Clock::now();
+    std::this_thread::yield();
+    begin_turn();
+    interrupted(before, turn_began_);
+    return turn_began_;
+  }
+
+  // Whether others had the core for much of the last milliseconds in which the thread wanted it. What it slept of its
+  // own will, elsewhere than here, is taken for the same.
+  bool is_taken_away() {
+    const auto now = Clock::now();
+    if (now - asked_ > kInterval) {
+      const auto ran = running_time();
+      is_taken_away_ = (now - asked_) - (ran - ran_before_) - slept_ > (now - asked_) / 4;
+      asked_ = now;
+      ran_before_ = ran;
+      slept_ = {};
+    }
+    return is_taken_away_;
+  }
+
+  // Sleeps while the value is `old`.
+  void sleep(std::atomic<uint32_t>& value, uint32_t old) {
+    const auto before = Clock::now();
+    value.wait(old, std::memory_order_acquire);
+    begin_turn();
+    slept_ += turn_began_ - before;
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kPatience{100};     // of spinning
+  static constexpr std::chrono::milliseconds kLongPatience{50};  // of spinning, yielding and being interrupted
+  static constexpr std::chrono::milliseconds kTurn{1};
+  static constexpr std::chrono::microseconds kInterruption{200};  // far longer than a few looks take
+  static constexpr std::chrono::milliseconds kMemory{100};        // for how long an interruption counts
+  static constexpr std::chrono::milliseconds kInterval{20};       // between questions to the system
+  static constexpr int kLooks = 16;
+
+  bool interrupted(Clock::time_point before, Clock::time_point now) {
+    if (now - before <= kInterruption) return false;
+    last_interrupted_ = turn_began_ = now;
+    return true;
+  }
+  bool is_shared(Clock::time_point now) const { return now - last_interrupted_ < kMemory; }
+
+  Clock::time_point last_interrupted_{}, turn_began_{}, asked_{};
+  std::chrono::nanoseconds ran_before_{}, slept_{};
+  bool is_taken_away_ = false;
 };
 
 ThreadPool& ThreadPool::instance() {
@@ -127,12 +169,13 @@ void ThreadPool::reset_child() {
 
 // ---- helpers
 
+bool ThreadPool::turn_is_over() { return Core::own().turn_is_over(); }
+
 uint32_t ThreadPool::Helper::wait_for_assignment() {
-  thread_local Patience patience;
   uint32_t seen = state.load(std::memory_order_acquire);
   const auto assigned = [&] { return (seen = state.load(std::memory_order_acquire)) == kAssigned; };
-  if (patience.spin_until(assigned)) return seen;
-  while (!assigned()) state.wait(seen, std::memory_order_acquire);
+  if (Core::own().spin_until(assigned)) return seen;
+  while (!assigned()) Core::own().sleep(state, seen);
   return seen;
 }
 
@@ -141,9 +184,11 @@ void ThreadPool::Helper::loop() {
   for (;;) {
     uint32_t seen = wait_for_assignment();
     if (!state.compare_exchange_strong(seen, kRunning, std::memory_order_acquire)) continue;  // it was taken back
-    work(context, member);
-    state.store(kDone, std::memory_order_release);
+    leave_processor(caller_processor);
+    const bool done = work(context, member, takes_turns);
+    state.store(done ? kDone : kAssigned, std::memory_order_release);
     state.notify_one();  // the caller, if it sleeps
+    if (!done) Core::own().yield();
   }
 }
 
@@ -186,6 +231,8 @@ int ThreadPool::start_more(int wanted) {
 
 void ThreadPool::run(int members, Work work, void* context) {
   const int wanted = std::min(members - 1, kMostHelpers), there = start_helpers(wanted);
+  const int processor = current_processor();
+  const bool takes_turns = !Core::own().is_taken_away();
   Helper* mine[kMostHelpers];
   int count = 0;
   for (int i = 0; i < started_.load(std::memory_order_relaxed) && count < there; ++i) {
@@ -194,23 +241,26 @@ void ThreadPool::run(int members, Work work, void* context) {
     if (!helper->state.compare_exchange_strong(idle, kReserved, std::memory_order_acquire)) continue;
     mine[count++] = helper;
     helper->member = count;
+    helper->caller_processor = processor;
+    helper->takes_turns = takes_turns;
     helper->work = work;
     helper->context = context;
     helper->state.store(kAssigned, std::memory_order_release);
     helper->state.notify_one();
   }
-  work(context, 0);
+  work(context, 0, false);
   for (int i = 0; i < count; ++i) release(*mine[i]);
 }
 
-// Takes the assignment back if the helper has not started, otherwise waits for the end of its work.
+// Takes the assignment back unless the helper is at work, in which case this waits.
 void ThreadPool::release(Helper& helper) noexcept {
-  thread_local Patience patience;
-  uint32_t assigned = kAssigned;
-  if (helper.state.compare_exchange_strong(assigned, kIdle, std::memory_order_relaxed)) return;
-  const auto done = [&] { return helper.state.load(std::memory_order_acquire) != kRunning; };
-  if (!patience.spin_until(done)) {
-    while (!done()) helper.state.wait(kRunning, std::memory_order_acquire);
+  for (;;) {
+    uint32_t seen = kAssigned;
+    if (helper.state.compare_exchange_strong(seen, kIdle, std::memory_order_acquire)) return;
+    if (seen == kDone) break;
+    const auto left = [&] { return helper.state.load(std::memory_order_acquire) != kRunning; };
+    if (Core::own().spin_until(left)) continue;
+    Core::own().sleep(helper.state, kRunning);
   }
   helper.state.store(kIdle, std::memory_order_relaxed);
 }

@@ -15,22 +15,37 @@ namespace rush::detail {
 // begun is waited for.
 //
 // A thread without work spins for some microseconds, in which the next loop of a training step usually comes, and then
-// sleeps. One that finds itself interrupted while it spins shares its core with other work: it sleeps at once for a
-// while, because what it spins away it would lack later.
+// sleeps.
 //
 // Helpers are started when a loop first wants them. If the system refuses one, the loops run on those that there are,
 // and a warning says so once. After fork() a child has none, and starts its own. Several callers share the helpers:
 // each takes those that are idle.
+//
+// Note [Beside other work]
+// Where other processes want the cores too, the time is lost in which one thread waits for another that has lost its
+// core. Linux switches between threads that are always busy at its ticks, some 4 ms apart, and leaves a thread that
+// woke where it slept. So:
+// - A helper that finds itself on its caller's core moves to another one. Each would have half of that core only.
+// - A helper that shares its core gives it up by itself, between two pieces and after 1 ms: a tick would take it away
+//   in the middle of a piece, for which the caller waits. The caller, and the helper once it is back, do what is left.
+// - If the caller shares its own core, a helper does not do that: both lose their cores at the same tick, and get them
+//   back at the same tick.
+// - A thread that shares its core and has no work yields instead of sleeping, for some milliseconds: the scheduler
+//   gives back what a thread that is ready to run had to wait, but not what it slept.
 class ThreadPool {
  public:
-  // What a member of a team does. It must not throw.
-  using Work = void (*)(void* context, int member);
+  // What a member of a team does. It must not throw. One that takes turns may leave its work for later when
+  // turn_is_over(); it then returns false, and is called again unless the others have done its work.
+  using Work = bool (*)(void* context, int member, bool takes_turns);
+
+  // Whether the calling thread should leave its core to others for a while.
+  static bool turn_is_over();
 
   // Never destroyed: helpers sleep in it when the process ends.
   static ThreadPool& instance();
 
-  // Calls work(context, 0) in this thread, and work(context, 1 .. members - 1) in helpers, as far as there are idle
-  // ones that come before the caller is done. Returns when nobody works any more.
+  // Calls work as member 0 in this thread, and as members 1 .. members - 1 in helpers, as far as there are idle ones
+  // that come before the caller is done. Returns when nobody works any more.
   void run(int members, Work work, void* context);
 
  private:
@@ -42,7 +57,8 @@ class ThreadPool {
   // Lies on a cache line of its own, which helper and caller pass to and fro.
   struct alignas(64) Helper {
     std::atomic<uint32_t> state{kIdle};
-    int member = 0;
+    int member = 0, caller_processor = -1;
+    bool takes_turns = false;
     Work work = nullptr;
     void* context = nullptr;
 
@@ -50,8 +66,7 @@ class ThreadPool {
     uint32_t wait_for_assignment();
   };
 
-  // For how long a thread spins before it sleeps.
-  class Patience;
+  class Core;
 
   ThreadPool();
   int start_helpers(int wanted);
