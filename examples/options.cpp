@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "examples/stdout_check.h"
 
 namespace examples {
 namespace {
@@ -181,7 +182,9 @@ void Options::parse_or_exit(int argc, char** argv, const std::function<void()>& 
   for (const std::string& argument : arguments) {
     if (argument == "--help" || argument == "-h") {
       std::fputs(help().c_str(), stdout);
-      std::exit(EXIT_SUCCESS);
+      const std::string problem = stdout_problem();
+      if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program_.c_str(), problem.c_str());
+      std::exit(problem.empty() ? EXIT_SUCCESS : EXIT_FAILURE);
     }
   }
   try {

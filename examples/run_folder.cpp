@@ -77,9 +77,12 @@ void Beginning::add_to(Options& options) {
               "with --resume: go on with another device, rate or length than the checkpoint's");
 }
 
+void Beginning::check(const std::string& out_dir) const {
+  RUSH_CHECK_VALUE(!resume || !overwrite, "--resume and --overwrite exclude each other");
+  RUSH_CHECK_VALUE(!resume || !out_dir.empty(), "--resume needs the --out_dir of the run");
+}
+
 RunFolder::RunFolder(const std::string& path, const Beginning& beginning) : beginning_(beginning) {
-  RUSH_CHECK_VALUE(!beginning.resume || !beginning.overwrite, "--resume and --overwrite exclude each other");
-  RUSH_CHECK_VALUE(!beginning.resume || !path.empty(), "--resume needs the --out_dir of the run");
   if (path.empty()) return;
   make_folder(path);
   lock_ = take_lock(path);

@@ -20,6 +20,9 @@ struct Beginning {
   bool resume = false, overwrite = false, allow_changes = false;
 
   void add_to(Options& options);
+
+  /// Throws rush::ValueError for options that do not go together.
+  void check(const std::string& out_dir) const;
 };
 
 /// The folder of one run, which no other process trains in meanwhile, with the run's checkpoint.

@@ -55,8 +55,13 @@ for program in spectrogram gcn submanifold resnet mnist gpt; do
 done
 for program in spectrogram submanifold resnet gpt; do refused "$program" "--max_iters: expected" --max-iters 99999999999; done
 
+[[ ! -w /dev/full ]] || ! "$folder/gpt" --help >/dev/full 2>"$scratch/stderr" || fail "gpt --help into a full disk ends with 0"
 transformers=(gpt)
 [[ ! -x $folder/gpt2 ]] || transformers+=(gpt2)
+for program in mnist "${transformers[@]}"; do
+  refused "$program" "--resume and --overwrite exclude each other" --resume --overwrite
+  refused "$program" "--resume needs the --out_dir" --resume --out_dir ""
+done
 for program in "${transformers[@]}"; do
   for option in n_layer n_head n_embd block_size batch_size max_iters warmup_iters eval_interval eval_iters \
     checkpoint_interval max_new_tokens top_k; do

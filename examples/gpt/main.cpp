@@ -75,14 +75,17 @@ struct Settings {
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
     options.add_alias("--lr", "--learning_rate");
-    options.parse_or_exit(argc, argv, [this] { check(); });
-    beginning.resume = beginning.resume || init_from == "resume";
+    options.parse_or_exit(argc, argv, [this] {
+      beginning.resume = beginning.resume || init_from == "resume";
+      check();
+    });
     resume_command = examples::resume_command(argc, argv);
     // The rate that suits Adam falls with the width: Yang et al., "Tensor Programs V" (2022), table 3.
     if (learning_rate == 0) learning_rate = 3e-3 * 128 / static_cast<double>(n_embd);
   }
 
   void check() const {
+    beginning.check(out_dir);
     check_device(device, graph);
     check_json_file(json_file);
     constexpr int64_t kTrained = 16;  // bytes of a parameter, its gradient and AdamW's two moments

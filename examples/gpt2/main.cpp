@@ -71,8 +71,10 @@ struct Settings {
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add_alias("--lr", "--learning_rate");
-    options.parse_or_exit(argc, argv, [this] { check(); });
-    beginning.resume = beginning.resume || init_from == "resume";
+    options.parse_or_exit(argc, argv, [this] {
+      beginning.resume = beginning.resume || init_from == "resume";
+      check();
+    });
     resume_command = examples::resume_command(argc, argv);
   }
 
@@ -82,6 +84,7 @@ struct Settings {
                      "--init_from: expected scratch, resume or a file PATH.safetensors, ",
                      has_weights() ? "and there is no file" : "got", " '", init_from,
                      "' (`./rush fetch gpt2` downloads data/gpt2/model.safetensors)");
+    beginning.check(out_dir);
     check_device(device, training.graph);
     if (has_weights()) return;                     // which bring their sizes
     constexpr int64_t kWeight = 4, kTrained = 16;  // bytes of a parameter; with its gradient and AdamW's two moments

@@ -51,6 +51,7 @@ Settings parse(int argc, char** argv) {
   options.parse_or_exit(argc, argv, [&] {
     check_device(settings.device, settings.graph);
     check_json_file(settings.json_file);
+    settings.beginning.check(settings.out_dir);
     RUSH_CHECK_VALUE(settings.digits == 0 || settings.digits >= settings.batch_size, "--digits ", settings.digits,
                      " make no batch of --batch_size ", settings.batch_size);
   });
