@@ -65,8 +65,8 @@ TEST_CASE("RunFolder: a checkpoint is gone on from, or lost, only where the user
   CHECK(run.steps == 0);
   folder.remove_checkpoint();
   CHECK(!run.begin(folder));  // no checkpoint: anew
-  CHECK_THROWS_AS(RunFolder(path, Beginning{true, true}), rush::ValueError);
-  CHECK_THROWS_AS(RunFolder("", kResume), rush::ValueError);
+  CHECK_THROWS_AS((Beginning{true, true}.check(path)), rush::ValueError);
+  CHECK_THROWS_AS(kResume.check(""), rush::ValueError);
   CHECK(RunFolder("", kAnew).checkpoint().empty());
 }
 
