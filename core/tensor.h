@@ -233,10 +233,10 @@ class Tensor {
 
 // As PyTorch prints tensors: values in aligned columns, then dtype and device where they are not the default.
 std::string to_string(const Tensor& tensor);
-// (Of a shift of a whole number, which could be a tensor, compilers would ask for ever whether it is a stream.)
-template <class Stream>
-requires std::is_class_v<Stream> && requires(Stream& s) { s << std::string(); }
-Stream& operator<<(Stream& stream, const Tensor& tensor) {
+// Of a tensor itself, not of what converts to one: whether a stream takes text must not depend on this function.
+template <class Stream, class T>
+requires std::is_base_of_v<Tensor, T> && requires(Stream& s) { s << std::string(); }
+Stream& operator<<(Stream& stream, const T& tensor) {
   stream << to_string(tensor);
   return stream;
 }
