@@ -30,8 +30,8 @@ int default_threads() {
 // A loop that several threads run, see Note [The thread pool].
 class Loop {
  public:
-  Loop(int64_t begin, int64_t steps, int members, int pieces, detail::RangeFn fn, void* context)
-      : begin_(begin), steps_(steps), members_(members), pieces_(pieces), fn_(fn), context_(context) {
+  Loop(int64_t begin, int64_t steps, int members, int chunks, detail::RangeFn fn, void* context)
+      : begin_(begin), steps_(steps), members_(members), chunks_(chunks), fn_(fn), context_(context) {
     for (int member = 0; member < members; ++member) shares_[member].next.store(0, std::memory_order_relaxed);
   }
 
@@ -43,10 +43,10 @@ class Loop {
     for (int i = 0; i < members_; ++i) {
       const int share = (member + i) % members_;
       std::atomic<int>& next = shares_[share].next;
-      while (next.load(std::memory_order_relaxed) < pieces_) {
+      while (next.load(std::memory_order_relaxed) < chunks_) {
         if (takes_turns && detail::ThreadPool::turn_is_over()) return false;
-        const int piece = next.fetch_add(1, std::memory_order_relaxed);
-        if (piece < pieces_) run_piece(int64_t{share} * pieces_ + piece);
+        const int chunk = next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk < chunks_) run_chunk(int64_t{share} * chunks_ + chunk);
       }
     }
     return true;
@@ -60,12 +60,12 @@ class Loop {
 
  private:
   struct alignas(64) Share {  // a cache line each: most members write to their own alone
-    std::atomic<int> next;    // the first piece that nobody has taken
+    std::atomic<int> next;    // the first chunk that nobody has taken
   };
 
-  // The pieces differ by at most one step.
-  void run_piece(int64_t number) {
-    const int64_t count = int64_t{members_} * pieces_, size = steps_ / count, longer = steps_ % count;
+  // The chunks differ by at most one step.
+  void run_chunk(int64_t number) {
+    const int64_t count = int64_t{members_} * chunks_, size = steps_ / count, longer = steps_ % count;
     const int64_t from = begin_ + number * size + std::min(number, longer);
     const int64_t to = from + size + (number < longer);
     if (from == to || failed_.load(std::memory_order_relaxed)) return;
@@ -77,10 +77,10 @@ class Loop {
   }
 
   const int64_t begin_, steps_;
-  const int members_, pieces_;
+  const int members_, chunks_;
   const detail::RangeFn fn_;
   void* const context_;
-  const DispatchState state_ = dispatch_state;  // pieces record and dispatch as their caller does
+  const DispatchState state_ = dispatch_state;  // chunks record and dispatch as their caller does
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;
   Share shares_[kMostMembers];
@@ -106,13 +106,13 @@ int get_num_threads() {
 bool in_parallel_region() { return serial_loops; }
 
 void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
-  constexpr int kPieces = 4;  // of a share: the more, the less is waited for, and the more calls
+  constexpr int kChunks = 4;  // of a share: the more, the less is waited for, and the more calls
   const int64_t steps = end - begin;
   const int64_t wanted = grain > 0 ? (steps - 1) / grain + 1 : steps;
   const auto members = static_cast<int>(std::min<int64_t>({get_num_threads(), wanted, Loop::kMostMembers}));
   if (members <= 1 || serial_loops) return fn(context, begin, end);
-  const auto pieces = static_cast<int>(std::clamp<int64_t>(wanted / members, 1, kPieces));
-  Loop loop(begin, steps, members, pieces, fn, context);
+  const auto chunks = static_cast<int>(std::clamp<int64_t>(wanted / members, 1, kChunks));
+  Loop loop(begin, steps, members, chunks, fn, context);
   ThreadPool::instance().run(
       members,
       [](void* loop, int member, bool takes_turns) { return static_cast<Loop*>(loop)->work(member, takes_turns); },

@@ -2,7 +2,6 @@
 // Tensors themselves print with core/tensor.h.
 #pragma once
 #include <concepts>
-#include <type_traits>
 
 #include "core/array_ref.h"
 #include "core/scalar.h"
@@ -30,7 +29,7 @@ std::string printed(const T& value) {
 }  // namespace detail
 
 template <class Stream, detail::OneOf<ScalarType, DeviceType, Device, Layout, MemoryFormat, Scalar> T>
-requires std::is_class_v<Stream> && requires(Stream& s) { s << std::string(); }
+requires requires(Stream& s) { s << std::string(); }
 Stream& operator<<(Stream& stream, const T& value) {
   stream << detail::printed(value);
   return stream;
@@ -38,7 +37,7 @@ Stream& operator<<(Stream& stream, const T& value) {
 
 // [2, 3]
 template <class Stream, class T>
-requires std::is_class_v<Stream> && requires(Stream& s, const T& t) { s << std::string() << t; }
+requires requires(Stream& s, const T& t) { s << std::string() << t; }
 Stream& operator<<(Stream& stream, ArrayRef<T> values) {
   stream << '[';
   for (size_t i = 0; i < values.size(); ++i) {

@@ -8,10 +8,10 @@
 namespace rush::detail {
 
 // Note [The thread pool]
-// parallel_for cuts its range into one share for each thread and every share into a few pieces. A thread takes the
-// pieces of its own share first, always the same part of the range, whose data its caches may still hold, and then
+// parallel_for cuts its range into one share for each thread and every share into a few chunks. A thread takes the
+// chunks of its own share first, always the same part of the range, whose data its caches may still hold, and then
 // those that others have not begun. So a helper that comes late, because another process has its core, costs nothing:
-// the caller does its share, and takes its assignment back if it has not started at all. Only a piece that a helper has
+// the caller does its share, and takes its assignment back if it has not started at all. Only a chunk that a helper has
 // begun is waited for.
 //
 // A thread without work spins for some microseconds, in which the next loop of a training step usually comes, and then
@@ -26,8 +26,8 @@ namespace rush::detail {
 // core. Linux switches between threads that are always busy at its ticks, some 4 ms apart, and leaves a thread that
 // woke where it slept. So:
 // - A helper that finds itself on its caller's core moves to another one. Each would have half of that core only.
-// - A helper that shares its core gives it up by itself, between two pieces and after 1 ms: a tick would take it away
-//   in the middle of a piece, for which the caller waits. The caller, and the helper once it is back, do what is left.
+// - A helper that shares its core gives it up by itself, between two chunks and after 1 ms: a tick would take it away
+//   in the middle of a chunk, for which the caller waits. The caller, and the helper once it is back, do what is left.
 // - If the caller shares its own core, a helper does not do that: both lose their cores at the same tick, and get them
 //   back at the same tick.
 // - A thread that shares its core and has no work yields instead of sleeping, for some milliseconds: the scheduler

@@ -32,15 +32,15 @@ TEST_CASE("every index is visited once, by any number of threads") {
   }
 }
 
-TEST_CASE("a range within the grain stays in one piece") {
+TEST_CASE("a range within the grain stays in one chunk") {
   const NumThreadsGuard guard(4);
-  std::atomic<int> pieces{0};
+  std::atomic<int> chunks{0};
   parallel_for(10, 20, 10, [&](int64_t begin, int64_t end) {
-    ++pieces;
+    ++chunks;
     CHECK(begin == 10);
     CHECK(end == 20);
   });
-  CHECK(pieces == 1);
+  CHECK(chunks == 1);
 }
 
 TEST_CASE("loops within loops run in their own thread") {
