@@ -70,11 +70,42 @@ struct Unbox<std::optional<T>> {
   }
 };
 
+// The other way.
+template <class T>
+Value box(const T& value) {
+  return value;
+}
+Value box(const Scalar& value) {
+  if (value.is_boolean()) return value.to<bool>();
+  if (value.is_integral(false)) return value.to<int64_t>();
+  if (value.is_complex()) return value.to<complex<double>>();
+  return value.to<double>();
+}
+Value box(std::string_view value) { return std::string(value); }
+template <class T>
+Value box(ArrayRef<T> value) {
+  return std::vector<T>(value.begin(), value.end());
+}
+template <size_t N>
+Value box(const std::array<bool, N>& value) {
+  return std::vector<bool>(value.begin(), value.end());
+}
+template <class T>
+Value box(const std::optional<T>& value) {
+  return value ? box(*value) : Value();
+}
+Value box(const OptionalIntArrayRef& value) { return value.has_value() ? box(*value) : Value(); }
+
 }  // namespace
 
 Value* arguments(const OpBase& op, Stack& stack, size_t count) {
   RUSH_CHECK_TYPE(stack.size() >= count, op.name(), ": needs ", count, " arguments, got ", stack.size());
   return stack.data() + (stack.size() - count);
+}
+
+Value* results(Stack& stack, size_t count) {
+  RUSH_CHECK_TYPE(stack.size() == count, "a fallback left ", stack.size(), " results for ", count);
+  return stack.data();
 }
 
 void drop(Stack& stack, size_t count) { stack.resize(stack.size() - count); }
@@ -85,39 +116,35 @@ T unbox(Value* arguments, size_t i) {
 }
 
 template <class T>
-void push(Stack& stack, const T& result) {
-  stack.emplace_back(result);
+void push(Stack& stack, const T& value) {
+  stack.push_back(box(value));
 }
 
 // The types that operators take and give.
-#define RUSH_UNBOX(...) template __VA_ARGS__ unbox<__VA_ARGS__>(Value*, size_t);
-#define RUSH_UNBOX_WITH_OPTIONAL(T) RUSH_UNBOX(T) RUSH_UNBOX(std::optional<T>)
-RUSH_UNBOX_WITH_OPTIONAL(Tensor)
-RUSH_UNBOX_WITH_OPTIONAL(Scalar)
-RUSH_UNBOX_WITH_OPTIONAL(bool)
-RUSH_UNBOX_WITH_OPTIONAL(int64_t)
-RUSH_UNBOX_WITH_OPTIONAL(double)
-RUSH_UNBOX_WITH_OPTIONAL(std::string_view)
-RUSH_UNBOX_WITH_OPTIONAL(ScalarType)
-RUSH_UNBOX_WITH_OPTIONAL(Layout)
-RUSH_UNBOX_WITH_OPTIONAL(Device)
-RUSH_UNBOX_WITH_OPTIONAL(MemoryFormat)
-RUSH_UNBOX_WITH_OPTIONAL(Generator)
-RUSH_UNBOX_WITH_OPTIONAL(ArrayRef<double>)
-RUSH_UNBOX(IntArrayRef)
-RUSH_UNBOX(OptionalIntArrayRef)
-RUSH_UNBOX(TensorList)
-RUSH_UNBOX(OptionalTensorList)
-RUSH_UNBOX(std::array<bool, 2>)
-RUSH_UNBOX(std::array<bool, 3>)
-RUSH_UNBOX(std::array<bool, 4>)
-#undef RUSH_UNBOX_WITH_OPTIONAL
-#undef RUSH_UNBOX
-#define RUSH_PUSH(...) template void push(Stack&, const __VA_ARGS__&);
-RUSH_PUSH(Tensor)
-RUSH_PUSH(std::vector<Tensor>)
-RUSH_PUSH(bool)
-RUSH_PUSH(int64_t)
-#undef RUSH_PUSH
-
+#define RUSH_VALUE(...)                                    \
+  template __VA_ARGS__ unbox<__VA_ARGS__>(Value*, size_t); \
+  template void push(Stack&, const __VA_ARGS__&);
+#define RUSH_VALUE_OR_NONE(T) RUSH_VALUE(T) RUSH_VALUE(std::optional<T>)
+RUSH_VALUE_OR_NONE(Tensor)
+RUSH_VALUE_OR_NONE(Scalar)
+RUSH_VALUE_OR_NONE(bool)
+RUSH_VALUE_OR_NONE(int64_t)
+RUSH_VALUE_OR_NONE(double)
+RUSH_VALUE_OR_NONE(std::string_view)
+RUSH_VALUE_OR_NONE(ScalarType)
+RUSH_VALUE_OR_NONE(Layout)
+RUSH_VALUE_OR_NONE(Device)
+RUSH_VALUE_OR_NONE(MemoryFormat)
+RUSH_VALUE_OR_NONE(Generator)
+RUSH_VALUE_OR_NONE(ArrayRef<double>)
+RUSH_VALUE(IntArrayRef)
+RUSH_VALUE(OptionalIntArrayRef)
+RUSH_VALUE(TensorList)
+RUSH_VALUE(std::vector<Tensor>)
+RUSH_VALUE(OptionalTensorList)
+RUSH_VALUE(std::array<bool, 2>)
+RUSH_VALUE(std::array<bool, 3>)
+RUSH_VALUE(std::array<bool, 4>)
+#undef RUSH_VALUE_OR_NONE
+#undef RUSH_VALUE
 }  // namespace rush::detail

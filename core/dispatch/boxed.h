@@ -15,11 +15,30 @@ namespace detail {
 Value* arguments(const OpBase& op, Stack& stack, size_t count);
 // Takes them off.
 void drop(Stack& stack, size_t count);
+// The `count` values that a fallback left on the stack. Throws TypeError when there are more or fewer.
+Value* results(Stack& stack, size_t count);
 // Argument i as a T. Throws TypeError when it holds something else.
 template <class T>
 T unbox(Value* arguments, size_t i);
 template <class T>
-void push(Stack& stack, const T& result);
+void push(Stack& stack, const T& value);
+
+// The call that OpBase::resolve has just found a fallback for, with its arguments and then its results.
+class FallbackCall {
+ public:
+  FallbackCall();
+  ~FallbackCall();
+  FallbackCall(const FallbackCall&) = delete;
+
+  Stack& stack() { return *stack_; }
+  void run();
+
+ private:
+  const OpBase& op_;
+  const KeySet keys_;
+  const BoxedFallback fallback_;
+  Stack* const stack_;  // whose values are of an incomplete type here
+};
 
 template <class... T>
 void push_results(Stack& stack, const std::tuple<T...>& results) {
@@ -31,30 +50,55 @@ void push_results(Stack& stack, const T& result) {
 }
 
 template <class R, class... Args, size_t... I>
-RUSH_COLD void call_indexed(const Op<R(Args...)>& op, Stack& stack, std::index_sequence<I...>) {
+RUSH_COLD void call_indexed(const Op<R(Args...)>& op, KeySet without, Stack& stack, std::index_sequence<I...>) {
   Value* args = arguments(op, stack, sizeof...(Args));
   // Held in a tuple: `Tensor&` needs an lvalue, and views must outlive the call.
   std::tuple<std::decay_t<Args>...> held{unbox<std::decay_t<Args>>(args, I)...};
   if constexpr (std::is_void_v<R>) {
-    op(std::get<I>(held)...);
+    op.call_without(without, std::get<I>(held)...);
     drop(stack, sizeof...(Args));
   } else {
-    const std::decay_t<R> result = op(std::get<I>(held)...);
+    const std::decay_t<R> result = op.call_without(without, std::get<I>(held)...);
     drop(stack, sizeof...(Args));
     push_results(stack, result);
   }
 }
 
-template <class R, class... Args>
-RUSH_COLD void call_unboxed(const OpBase& op, Stack& stack) {
-  call_indexed(static_cast<const Op<R(Args...)>&>(op), stack, std::index_sequence_for<Args...>());
-}
+template <class R>
+struct Results {
+  static R take(Stack& stack) { return unbox<R>(results(stack, 1), 0); }
+};
+template <class... T>
+struct Results<std::tuple<T...>> {
+  static std::tuple<T...> take(Stack& stack) {
+    return take(results(stack, sizeof...(T)), std::index_sequence_for<T...>());
+  }
+  template <size_t... I>
+  static std::tuple<T...> take(Value* results, std::index_sequence<I...>) {
+    return {unbox<T>(results, I)...};
+  }
+};
+
+inline Tensor& first_written(Tensor& self, const auto&...) { return self; }
 
 template <class Sig>
 struct BoxedCall;
 template <class R, class... Args>
 struct BoxedCall<R(Args...)> {
-  static constexpr auto* function = &call_unboxed<R, Args...>;
+  static RUSH_COLD void function(const OpBase& op, KeySet without, Stack& stack) {
+    call_indexed(static_cast<const Op<R(Args...)>&>(op), without, stack, std::index_sequence_for<Args...>());
+  }
+  // See Note [Fallbacks].
+  static RUSH_COLD R through_fallback(Args... args) {
+    FallbackCall call;
+    (push<std::decay_t<Args>>(call.stack(), args), ...);
+    call.run();
+    if constexpr (std::is_same_v<R, Tensor&>) {
+      return first_written(args...);
+    } else if constexpr (!std::is_void_v<R>) {
+      return Results<R>::take(call.stack());
+    }
+  }
 };
 
 }  // namespace detail

@@ -2,12 +2,11 @@
 
 namespace rush {
 
-const char* name(DispatchKey key) {
-  static constexpr const char* names[kNumDispatchKeys] = {
-      "Undefined",  "Meta",     "CPU",      "CUDA",   "QuantizedCPU", "QuantizedCUDA",  "SparseCPU",
-      "SparseCUDA", "Autograd", "Autocast", "Tracer", "Profiler",     "UndefinedTensor"};
-  return names[static_cast<int>(key)];
-}
+constinit std::atomic<const char*> detail::key_names[kNumDispatchKeys] = {
+    "Undefined", "Meta",  "CPU",   "CUDA",  "SparseCPU", "SparseCUDA",     "Autograd",
+    "Autocast",  "Free1", "Free2", "Free3", "Free4",     "UndefinedTensor"};
+
+const char* name(DispatchKey key) { return detail::key_names[static_cast<int>(key)]; }
 
 void append(std::string& out, KeySet keys) {
   out += '[';

@@ -1,5 +1,6 @@
 // Dispatch keys: what a call may stop at on its way to a kernel, highest first.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -15,19 +16,23 @@ enum class DispatchKey : uint8_t {
   Meta,
   CPU,
   CUDA,
-  QuantizedCPU,
-  QuantizedCUDA,
   SparseCPU,
   SparseCUDA,
   Autograd,
   Autocast,
-  Tracer,
-  Profiler,
+  Free1,  // for programs, see Registry::take_key
+  Free2,
+  Free3,
+  Free4,
   UndefinedTensor,  // see Note [Undefined arguments]
 };
 inline constexpr int kNumDispatchKeys = 13;
 
+// A free key that a program took has the name that it was given.
 const char* name(DispatchKey key);
+namespace detail {
+extern std::atomic<const char*> key_names[kNumDispatchKeys];
+}
 
 class KeySet {
  public:
@@ -100,6 +105,7 @@ inline thread_local constinit DispatchState dispatch_state;
 class DispatchStateGuard {
  public:
   DispatchStateGuard() : saved_(dispatch_state) {}
+  // Until then no call of this thread stops at these keys.
   explicit DispatchStateGuard(KeySet exclude) : saved_(dispatch_state) { dispatch_state.excluded |= exclude; }
   ~DispatchStateGuard() { dispatch_state = saved_; }
   DispatchStateGuard(const DispatchStateGuard&) = delete;
@@ -107,6 +113,12 @@ class DispatchStateGuard {
 
  private:
   DispatchState saved_;
+};
+
+// Until the end of a scope every call of this thread stops at these keys, too.
+class IncludeKeys : DispatchStateGuard {
+ public:
+  explicit IncludeKeys(KeySet keys) { dispatch_state.included |= keys; }
 };
 
 }  // namespace rush

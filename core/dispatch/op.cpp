@@ -4,28 +4,32 @@
 #include <cstdio>
 
 #include "core/device_runtime.h"
+#include "core/dispatch/boxed.h"
 #include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
+#include "core/dispatch/value.h"
 
 namespace rush {
 
 namespace {
-// The operator whose call has an undefined tensor: of a call's function only its arguments are known.
-constinit thread_local const OpBase* op_with_undefined = nullptr;
+// The call that was resolved last, for the functions that `resolve` returns: they are given its arguments alone.
+constinit thread_local const OpBase* resolved_op = nullptr;
+constinit thread_local KeySet resolved_keys;
+constinit thread_local BoxedFallback resolved_fallback = nullptr;
 
 }  // namespace
 
 OpBase::AnyFn OpBase::resolve(KeySet keys) const {
   registry();
   const DispatchKey key = (keys & mask_).highest();
-  if (key == DispatchKey::UndefinedTensor) {
-    op_with_undefined = this;
-    return report_undefined_;
-  }
-  AnyFn fn = table_[static_cast<int>(key)];
-  if (!fn) throw_no_kernel(keys);
-  return fn;
+  resolved_op = this;
+  resolved_keys = keys;
+  if (key == DispatchKey::UndefinedTensor) return report_undefined_;
+  if (AnyFn fn = table_[static_cast<int>(key)]) return fn;
+  resolved_fallback = registry().fallback_of(key);
+  if (resolved_fallback) return through_fallback_;
+  throw_no_kernel(keys);
 }
 
 void OpBase::throw_no_kernel(KeySet keys) const {
@@ -42,8 +46,10 @@ void OpBase::throw_no_kernel(KeySet keys) const {
 void OpBase::call_boxed(Stack& stack) const {
   registry();
   RUSH_INTERNAL_ASSERT(boxed_, name_, " is not registered");
-  boxed_(*this, stack);
+  boxed_(*this, {}, stack);
 }
+
+void OpBase::call_boxed_without(DispatchKey key, Stack& stack) const { boxed_(*this, key, stack); }
 
 void OpBase::trace(KeySet keys, DispatchKey key) const {
   const SourceLocation& where = registered_at_[static_cast<int>(key)];
@@ -54,42 +60,19 @@ void OpBase::trace(KeySet keys, DispatchKey key) const {
 
 namespace detail {
 
+FallbackCall::FallbackCall()
+    : op_(*resolved_op), keys_(resolved_keys), fallback_(resolved_fallback), stack_(new Stack) {}
+FallbackCall::~FallbackCall() { delete stack_; }
+void FallbackCall::run() { fallback_(op_, keys_, *stack_); }
+
 void throw_undefined(size_t position) {
-  const Schema schema = Schema::parse(op_with_undefined->schema());
+  const Schema schema = Schema::parse(resolved_op->schema());
   const bool is_list = schema.arguments[position].type.ends_with("[]");
   RUSH_THROW(
-      ValueError, short_name(op_with_undefined->name()), ": argument '", schema.arguments[position].name,
-      "' (position ", position + 1, is_list ? ") has" : ") is",
+      ValueError, short_name(resolved_op->name()), ": argument '", schema.arguments[position].name, "' (position ",
+      position + 1, is_list ? ") has" : ") is",
       " an undefined tensor: one that was never assigned, was moved from, or is a gradient that no backward pass "
       "has computed");
-}
-
-// Operators whose tensors may lie on several devices: copies, and those that take sizes or positions as CPU tensors.
-static bool takes_any_device(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"copy_",
-                                                "_to_copy",
-                                                "to",
-                                                "type_as",
-                                                "fill",
-                                                "fill_",
-                                                "index",
-                                                "index_put",
-                                                "index_put_",
-                                                "_index_put_impl_",
-                                                "tensor_split",
-                                                "ctc_loss",
-                                                "_ctc_loss",
-                                                "_ctc_loss_backward",
-                                                "_pack_padded_sequence",
-                                                "set_data",
-                                                "multinomial",
-                                                "rnn_tanh",
-                                                "rnn_relu",
-                                                "gru",
-                                                "lstm"};
-  if (!name.starts_with("aten::")) return false;
-  name = short_name(name);
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 void CallDevice::see_tensor(const TensorImpl& tensor) {
@@ -110,7 +93,7 @@ void CallDevice::enter() {
   entered_ = true;
   const int device = asked_ >= 0 ? asked_ : device_;
   if (device < 0 && !call_ranges.begin) return;  // a factory on the current device
-  if (device >= 0 && (cpu_tensor_ || other_ >= 0) && !is_factory_ && !takes_any_device(op_.name())) {
+  if (device >= 0 && (cpu_tensor_ || other_ >= 0) && !is_factory_ && !op_.has_tag(Tag::AnyDevice)) {
     RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", Device(kCUDA, device_), " and ",
                other_ >= 0 ? Device(kCUDA, other_) : Device(kCPU));
   }

@@ -1,6 +1,7 @@
 // Op: one operator. It holds its schema and a kernel per dispatch key, and its call picks one and jumps.
 #pragma once
 #include <concepts>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -36,6 +37,11 @@ using Stack = std::vector<Value>;
 // serves: a call that is given one ends in `resolve`, which names the operator and the argument. An argument that may
 // be left out is a std::optional; an undefined tensor in it stands for none.
 
+// Note [Fallbacks]
+// One function may serve a key for every operator: Registry::fallback makes all of them claim the key, and where one
+// has no kernel of its own for it, `resolve` finds the fallback. What it then returns is compiled once for each
+// signature, puts the arguments on a stack and calls the fallback with it. Calls that do not carry the key pay nothing.
+
 // Note [The device of a call]
 // A kernel launches on the current stream of the current device, so a call that is served by the CUDA key makes its
 // tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
@@ -50,10 +56,21 @@ inline constinit KeySet devices_to_check = DispatchKey::CPU;
 // called, not at the next synchronisation.
 inline constinit bool wait_for_each_call = false;
 
+// What a schema does not say of an operator.
+enum class Tag : uint8_t {
+  AnyDevice = 1,       // its tensors may lie on several devices: copies, and what takes sizes or positions on the CPU
+  TakesUndefined = 2,  // tensors may be undefined that ATen's schema does not call optional
+};
+
+// What serves a key for operators of any signature, see Registry::fallback. It is given the call's keys; it takes the
+// arguments off the stack and pushes the results, as OpBase::call_boxed does.
+using BoxedFallback = void (*)(const OpBase& op, KeySet keys, Stack& stack);
+
 // What an operator is apart from its signature.
 class OpBase {
  public:
-  constexpr explicit OpBase(const char* schema) : schema_(schema) {
+  constexpr explicit OpBase(const char* schema, std::initializer_list<Tag> tags = {}) : schema_(schema) {
+    for (Tag tag : tags) tags_ |= static_cast<uint8_t>(tag);
     const std::string_view text(schema);
     name_ = text.substr(0, text.find('('));
     const size_t alias = text.find("Tensor(a");
@@ -68,18 +85,27 @@ class OpBase {
   const char* schema() const { return schema_; }
   // Whether the result shares memory with the first argument.
   constexpr bool is_view() const { return is_view_; }
+  constexpr bool has_tag(Tag tag) const { return (tags_ & static_cast<uint8_t>(tag)) != 0; }
   // Whether a kernel of its own serves `key`.
   bool has_kernel(DispatchKey key) const { return table_[static_cast<int>(key)] != nullptr; }
+  // Whether it is made of calls to other operators, see Registry::composite.
+  bool is_composite() const {
+    const AnyFn body = table_[static_cast<int>(DispatchKey::Autograd)];
+    return body && body == table_[static_cast<int>(DispatchKey::CPU)];
+  }
   // Where the kernel for `key` was registered; line 0 when there is none.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
   // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results.
   void call_boxed(Stack& stack) const;
+  // The same as if nothing served `key`: how that key's fallback passes a call on. What the operator calls in turn
+  // stops at the key again; under a DispatchStateGuard of the key it does not.
+  void call_boxed_without(DispatchKey key, Stack& stack) const;
 
  protected:
   friend class Registry;
   using AnyFn = void (*)();
 
-  // The slow end of a call: initialises the library once, or throws. Returns the kernel.
+  // The slow end of a call: initialises the library once, finds a fallback, or throws. Returns the kernel.
   AnyFn resolve(KeySet keys) const;
   void trace(KeySet keys, DispatchKey key) const;
   [[noreturn]] void throw_no_kernel(KeySet keys) const;
@@ -98,10 +124,12 @@ class OpBase {
   const char* schema_;
   std::string_view name_;
   bool is_view_ = false;
+  uint8_t tags_ = 0;
   KeySet mask_;
   AnyFn table_[kNumDispatchKeys] = {};
-  void (*boxed_)(const OpBase&, Stack&) = nullptr;
+  void (*boxed_)(const OpBase&, KeySet without, Stack&) = nullptr;
   AnyFn careful_ = nullptr;
+  AnyFn through_fallback_ = nullptr;
   AnyFn report_undefined_ = nullptr;
   SourceLocation registered_at_[kNumDispatchKeys] = {};
 };
@@ -224,7 +252,7 @@ class Op<R(Args...)> : public OpBase {
   using Fn = R (*)(Args...);
   static constexpr bool is_inplace = (detail::is_written<Args> || ...);
 
-  constexpr explicit Op(const char* schema) : OpBase(schema) {}
+  constexpr explicit Op(const char* schema, std::initializer_list<Tag> tags = {}) : OpBase(schema, tags) {}
 
   R operator()(Args... args) const {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
@@ -244,10 +272,10 @@ class Op<R(Args...)> : public OpBase {
     }
   }
 
-  // The call as it would go if no kernel served `key`: how that key's kernel passes on what is not its business.
-  R call_without(DispatchKey key, Args... args) const {
+  // The call as it would go if no kernel served the keys: how a key's kernel passes on what is not its business.
+  R call_without(KeySet without, Args... args) const {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
-    keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(key);
+    keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(without);
     const DispatchKey next = (keys & mask_).highest();
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(next)]);
     if (!fn) fn = reinterpret_cast<Fn>(resolve(keys));

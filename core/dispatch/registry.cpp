@@ -6,17 +6,32 @@
 
 namespace rush {
 
-// Operators of ATen's whose schemas do not say that arguments may be undefined tensors, and are.
-static bool takes_undefined(std::string_view name) {
-  return name == "aten::_scaled_dot_product_efficient_attention_backward" ||
-         name == "aten::_scaled_dot_product_cudnn_attention_backward";
-}
-
 void Registry::list(OpBase& op) {
-  op.mask_ |= kSparseKeys;                                                    // Note [Dense kernels and sparse tensors]
-  if (!takes_undefined(op.name())) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
+  op.mask_ |= kSparseKeys;  // Note [Dense kernels and sparse tensors]
+  if (!op.has_tag(Tag::TakesUndefined)) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
+}
+
+DispatchKey Registry::take_key(const char* name) {
+  const std::lock_guard lock(taking_);
+  for (DispatchKey key : {DispatchKey::Free1, DispatchKey::Free2, DispatchKey::Free3, DispatchKey::Free4}) {
+    if (taken_.has(key)) continue;
+    taken_ |= key;
+    detail::key_names[static_cast<int>(key)] = name;
+    return key;
+  }
+  RUSH_THROW(ValueError, "take_key('", name, "'): all free dispatch keys are taken");
+}
+
+void Registry::fallback(DispatchKey key, BoxedFallback fn) {
+  fallbacks_[static_cast<int>(key)] = fn;
+  for (const auto& [name, op] : by_name_) op->mask_ |= key;
+}
+
+void Registry::fallthrough(OpBase& op, DispatchKey key) {
+  RUSH_CHECK_VALUE(!op.has_kernel(key), op.name(), ": has a kernel for ", name(key));
+  op.mask_ = op.mask_.without(key);
 }
 
 const OpBase* Registry::find(std::string_view name) const {

@@ -1,6 +1,7 @@
 // The list of all operators, and how kernels get into them.
 #pragma once
 #include <map>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -43,14 +44,27 @@ class Registry {
     set(op, key, fn, where);
   }
 
+  // A key that nobody uses yet, for calls to stop at before autocast and autograd; a call carries it under
+  // IncludeKeys(key). It is the caller's until the process ends, and `name` must live as long. Throws ValueError if
+  // none is left.
+  DispatchKey take_key(const char* name);
+  // Has `fn` serve `key` for all operators that have no kernel for it, see Note [Fallbacks]. Not while other threads
+  // call operators.
+  void fallback(DispatchKey key, BoxedFallback fn);
+  // Calls of `op` pass by the key's fallback.
+  void fallthrough(OpBase& op, DispatchKey key);
+  // Null when the key has none.
+  BoxedFallback fallback_of(DispatchKey key) const { return fallbacks_[static_cast<int>(key)]; }
+
   // Null when there is none of that name ("aten::add.Tensor").
   const OpBase* find(std::string_view name) const;
-  const std::map<std::string_view, const OpBase*>& operators() const { return by_name_; }
+  const std::map<std::string_view, OpBase*>& operators() const { return by_name_; }
 
  private:
   template <class Sig>
   void add(Op<Sig>& op) {
     op.boxed_ = detail::BoxedCall<Sig>::function;
+    op.through_fallback_ = reinterpret_cast<OpBase::AnyFn>(detail::BoxedCall<Sig>::through_fallback);
     op.careful_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::call_with_care);
     op.report_undefined_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::report_undefined);
     list(op);
@@ -65,7 +79,10 @@ class Registry {
     op.mask_ |= key;
   }
 
-  std::map<std::string_view, const OpBase*> by_name_;
+  std::map<std::string_view, OpBase*> by_name_;
+  BoxedFallback fallbacks_[kNumDispatchKeys] = {};
+  std::mutex taking_;
+  KeySet taken_;
 };
 
 // Fills the registry on the first call, from any thread; later calls return at once. Called by the first operator.

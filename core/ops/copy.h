@@ -9,7 +9,7 @@ namespace rush {
 
 namespace ops {
 inline constinit Op<Tensor&(Tensor&, const Tensor&, bool)> copy_{
-    "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"};
+    "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, std::optional<MemoryFormat>)> clone{
     "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, MemoryFormat)> contiguous{
@@ -18,22 +18,27 @@ inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::option
                            std::optional<bool>, bool, std::optional<MemoryFormat>)>
     _to_copy{
         "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-        "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"};
+        "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+        {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, ScalarType, bool, bool, std::optional<MemoryFormat>)> to_dtype{
     "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)"};
+    "memory_format=None) -> Tensor(a)",
+    {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, Device, ScalarType, bool, bool, std::optional<MemoryFormat>)> to_device{
     "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-    "MemoryFormat? memory_format=None) -> Tensor(a)"};
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, bool, bool, std::optional<MemoryFormat>)> to_other{
     "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)"};
+    "memory_format=None) -> Tensor(a)",
+    {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
                            std::optional<bool>, bool, bool, std::optional<MemoryFormat>)>
     to_dtype_layout{
         "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
         "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> "
-        "Tensor(a)"};
+        "Tensor(a)",
+        {Tag::AnyDevice}};
 }  // namespace ops
 
 // A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.

@@ -10,20 +10,24 @@ namespace ops {
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, int64_t, int64_t, bool)>
     ctc_loss{
         "aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
-        "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"};
+        "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+        {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, int64_t, int64_t, bool)>
     ctc_loss_IntList{
         "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
-        "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"};
+        "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+        {Tag::AnyDevice}};
 inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, int64_t, bool)>
     _ctc_loss{
         "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
-        "bool zero_infinity=False) -> (Tensor, Tensor)"};
+        "bool zero_infinity=False) -> (Tensor, Tensor)",
+        {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, const Tensor&,
                            const Tensor&, int64_t, bool)>
     _ctc_loss_backward{
         "aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
-        "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor"};
+        "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
+        {Tag::AnyDevice}};
 }  // namespace ops
 
 // -log of the probability of each target sequence, summed over all its alignments: repeated labels and `blank`s may

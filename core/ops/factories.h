@@ -45,14 +45,14 @@ inline constinit NewFactoryOp new_ones{"aten::new_ones(Tensor self, SymInt[] siz
                                        ") -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, const Scalar&, RUSH_FACTORY_ARGS)> new_full{
     "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, const Scalar&)> fill{
-    "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Scalar&)> fill{"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
+                                                               {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&)> fill_Tensor{
-    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"};
+    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", {Tag::AnyDevice}};
 inline constinit Op<Tensor&(Tensor&, const Scalar&)> fill_{
-    "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"};
+    "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {Tag::AnyDevice}};
 inline constinit Op<Tensor&(Tensor&, const Tensor&)> fill_Tensor_{
-    "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"};
+    "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {Tag::AnyDevice}};
 inline constinit Op<Tensor&(Tensor&)> zero_{"aten::zero_(Tensor(a!) self) -> Tensor(a!)"};
 }  // namespace ops
 

@@ -46,7 +46,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
         "aten::_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor "
         "value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float "
         "dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, "
-        "Tensor)"};
+        "Tensor)",
+        {Tag::TakesUndefined}};
 
 // By cuDNN on CUDA, as above. cum_seq_q, cum_seq_k and debug_attn_mask are always undefined; max_q and max_k are L and
 // S. Throws NotImplementedError for what cuDNN does not compute, and with `return_debug_mask`.
@@ -65,7 +66,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(
         "aten::_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, "
         "Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor attn_bias, Tensor cum_seq_q, "
         "Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, *, float? scale=None) -> "
-        "(Tensor, Tensor, Tensor)"};
+        "(Tensor, Tensor, Tensor)",
+        {Tag::TakesUndefined}};
 }  // namespace ops
 
 // What a kernel computes: dropout(softmax(scale query key^T + bias)) value. Tensors have any strides; undefined where

@@ -7,11 +7,13 @@ namespace rush {
 
 namespace ops {
 inline constinit Op<Tensor(const Tensor&, OptionalTensorList)> index{
-    "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"};
+    "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {Tag::AnyDevice}};
 inline constinit Op<Tensor&(Tensor&, OptionalTensorList, const Tensor&, bool)> index_put_{
-    "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"};
+    "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+    {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, OptionalTensorList, const Tensor&, bool)> index_put{
-    "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"};
+    "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    {Tag::AnyDevice}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&)> take{"aten::take(Tensor self, Tensor index) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, bool)> put{
     "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"};

@@ -46,7 +46,8 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const OptionalGenerator
     "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, int64_t, bool, const OptionalGenerator&)> multinomial{
     "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> "
-    "Tensor"};
+    "Tensor",
+    {Tag::AnyDevice}};
 }  // namespace ops
 
 // Fills `self` with numbers uniform in [from, to). Integers of `random_` lie in [from, to); without bounds from 0 up to

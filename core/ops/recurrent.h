@@ -22,11 +22,13 @@ namespace ops {
   inline constinit RecurrentOp name{                                                                               \
       "aten::" #name                                                                                               \
       ".input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool "     \
-      "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"};                                         \
+      "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",                                          \
+      {Tag::AnyDevice}};                                                                                           \
   inline constinit PackedRecurrentOp name##_data{                                                                  \
       "aten::" #name                                                                                               \
       ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float " \
-      "dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"};                                             \
+      "dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",                                              \
+      {Tag::AnyDevice}};                                                                                           \
   inline constinit RecurrentCellOp name##_cell{                                                                    \
       "aten::" #name                                                                                               \
       "_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"};
@@ -38,12 +40,14 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, TensorList
                                                        bool, bool, bool)>
     lstm{
         "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-        "bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"};
+        "bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+        {Tag::AnyDevice}};
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, TensorList, TensorList, bool,
                                                        int64_t, double, bool, bool)>
     lstm_data{
         "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
-        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"};
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+        {Tag::AnyDevice}};
 inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, TensorList, const Tensor&, const Tensor&,
                                                const std::optional<Tensor>&, const std::optional<Tensor>&)>
     lstm_cell{

@@ -84,12 +84,13 @@ inline constinit SplitSizesOp split_with_sizes{
     "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"};
 inline constinit SplitOp chunk{"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"};
 inline constinit SplitOp tensor_split{
-    "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]"};
+    "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", {Tag::AnyDevice}};
 inline constinit SplitSizesOp tensor_split_indices{
-    "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]"};
+    "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", {Tag::AnyDevice}};
 inline constinit Op<std::vector<Tensor>(const Tensor&, const Tensor&, int64_t)> tensor_split_Tensor{
     "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) "
-    "-> Tensor(a)[]"};
+    "-> Tensor(a)[]",
+    {Tag::AnyDevice}};
 inline constinit Op<std::vector<Tensor>(const Tensor&, int64_t)> unbind{
     "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"};
 

@@ -53,6 +53,9 @@ TEST_CASE("operators know their name, schema and where their kernels were regist
   CHECK_FALSE(ops::add.is_view());
   CHECK_FALSE(ops::add_.is_view());
   CHECK(ops::select.is_view());
+  CHECK(ops::copy_.has_tag(Tag::AnyDevice));
+  CHECK(ops::lstm_data.has_tag(Tag::AnyDevice));
+  CHECK_FALSE(ops::add.has_tag(Tag::AnyDevice));
   CHECK(ops::add.has_kernel(DispatchKey::CPU));
   CHECK(ops::add.has_kernel(DispatchKey::Autograd));
   CHECK(ops::add.has_kernel(DispatchKey::SparseCPU));

@@ -1,0 +1,100 @@
+// One function that serves a dispatch key for every operator.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "core/dispatch/registry.h"
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+std::map<std::string_view, int> calls;
+
+DispatchKey key() {
+  static const DispatchKey taken = registry().take_key("Counter");
+  return taken;
+}
+
+// Counts what a program calls, not what that calls in turn.
+void count_whole(const OpBase& op, KeySet keys, Stack& stack) {
+  CHECK(keys.has(key()));
+  ++calls[op.name()];
+  const DispatchStateGuard once{KeySet(key())};
+  op.call_boxed(stack);
+}
+
+// Counts those, too.
+void count_each(const OpBase& op, KeySet, Stack& stack) {
+  ++calls[op.name()];
+  op.call_boxed_without(key(), stack);
+}
+
+}  // namespace
+
+TEST_CASE("a fallback sees every operator that a program calls, with the same results") {
+  registry().fallback(key(), count_whole);
+  calls.clear();
+  const Tensor x = tensor({{1.0f, 2.0f}, {3.0f, 4.0f}}), w = tensor({{0.5f, -1.0f}, {2.0f, 1.0f}}).requires_grad_();
+  const auto loss = [&] {
+    Tensor hidden = ops::linear(x, w, std::nullopt).sin();
+    hidden.mul_(2);
+    const auto [largest, at] = hidden.max(1);
+    return hidden.split(1)[0].sum() + largest.mean() + hidden.masked_fill(at.eq(0).unsqueeze(1), 0.5).sum();
+  };
+  const Tensor expected = loss();
+  CHECK(calls.empty());
+  expected.backward();
+  const Tensor expected_grad = w.grad().clone();
+  w.mutable_grad() = Tensor();
+  {
+    const IncludeKeys counting(key());
+    const Tensor counted = loss();
+    CHECK(calls["aten::linear"] == 1);
+    CHECK(calls["aten::t"] == 0);  // which linear calls
+    CHECK(calls["aten::mul_.Tensor"] == 1);
+    CHECK(calls["aten::max.dim"] == 1);
+    CHECK(calls["aten::split.Tensor"] == 1);
+    CHECK(calls["aten::masked_fill.Scalar"] == 1);
+    CHECK(equal(counted, expected));
+    calls.clear();
+    counted.backward();
+    CHECK(calls["aten::mm"] + calls["aten::matmul"] >= 1);
+  }
+  CHECK(equal(w.grad(), expected_grad));
+  calls.clear();
+  loss();
+  CHECK(calls.empty());
+}
+
+TEST_CASE("a fallback sees composite operators whole, or what they are made of") {
+  registry().fallback(key(), count_each);
+  const Tensor x = ones({2, 3}), y = ones({4, 3});
+  const IncludeKeys counting(key());
+  CHECK(ops::cdist.is_composite() == false);
+  CHECK(ops::tensordot.is_composite());
+  CHECK_FALSE(ops::add.is_composite());
+  calls.clear();
+  tensordot(x, y, IntArrayRef({1}), IntArrayRef({1}));
+  CHECK(calls["aten::tensordot"] == 1);
+  CHECK(calls["aten::mm"] == 1);
+  registry().fallthrough(ops::tensordot, key());
+  calls.clear();
+  tensordot(x, y, IntArrayRef({1}), IntArrayRef({1}));
+  CHECK(calls["aten::tensordot"] == 0);
+  CHECK(calls["aten::mm"] == 1);
+}
+
+TEST_CASE("free keys have the names that programs give them, and there are four") {
+  CHECK(std::string(name(key())) == "Counter");
+  CHECK(str(KeySet(DispatchKey::CPU) | key()) == "[Counter, CPU]");
+  int left = 0;
+  try {
+    for (;; ++left) registry().take_key("another");
+  } catch (const ValueError& error) {
+    CHECK(std::string(error.what()).find("another") != std::string::npos);
+  }
+  CHECK(left <= 3);
+}
