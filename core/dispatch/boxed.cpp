@@ -147,4 +147,5 @@ RUSH_VALUE(std::array<bool, 3>)
 RUSH_VALUE(std::array<bool, 4>)
 #undef RUSH_VALUE_OR_NONE
 #undef RUSH_VALUE
+
 }  // namespace rush::detail

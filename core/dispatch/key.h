@@ -105,7 +105,7 @@ inline thread_local constinit DispatchState dispatch_state;
 class DispatchStateGuard {
  public:
   DispatchStateGuard() : saved_(dispatch_state) {}
-  // Until then no call of this thread stops at these keys.
+  // Until the end of the scope no call of this thread stops at these keys.
   explicit DispatchStateGuard(KeySet exclude) : saved_(dispatch_state) { dispatch_state.excluded |= exclude; }
   ~DispatchStateGuard() { dispatch_state = saved_; }
   DispatchStateGuard(const DispatchStateGuard&) = delete;
@@ -116,9 +116,9 @@ class DispatchStateGuard {
 };
 
 // Until the end of a scope every call of this thread stops at these keys, too.
-class IncludeKeys : DispatchStateGuard {
+class IncludeDispatchKeyGuard : DispatchStateGuard {
  public:
-  explicit IncludeKeys(KeySet keys) { dispatch_state.included |= keys; }
+  explicit IncludeDispatchKeyGuard(KeySet keys) { dispatch_state.included |= keys; }
 };
 
 }  // namespace rush

@@ -1,6 +1,5 @@
 #include "core/dispatch/op.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "core/device_runtime.h"
@@ -43,13 +42,11 @@ void OpBase::throw_no_kernel(KeySet keys) const {
   RUSH_THROW(NotImplementedError, name_, ": no kernel for keys ", keys, ", it has ", served);
 }
 
-void OpBase::call_boxed(Stack& stack) const {
+void OpBase::call_boxed(Stack& stack, KeySet without) const {
   registry();
   RUSH_INTERNAL_ASSERT(boxed_, name_, " is not registered");
-  boxed_(*this, {}, stack);
+  boxed_(*this, without, stack);
 }
-
-void OpBase::call_boxed_without(DispatchKey key, Stack& stack) const { boxed_(*this, key, stack); }
 
 void OpBase::trace(KeySet keys, DispatchKey key) const {
   const SourceLocation& where = registered_at_[static_cast<int>(key)];

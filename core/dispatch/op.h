@@ -93,13 +93,12 @@ class OpBase {
     const AnyFn body = table_[static_cast<int>(DispatchKey::Autograd)];
     return body && body == table_[static_cast<int>(DispatchKey::CPU)];
   }
-  // Where the kernel for `key` was registered; line 0 when there is none.
+  // Where the kernel for `key`, or the fallback, was registered; line 0 when there is neither.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
-  // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results.
-  void call_boxed(Stack& stack) const;
-  // The same as if nothing served `key`: how that key's fallback passes a call on. What the operator calls in turn
-  // stops at the key again; under a DispatchStateGuard of the key it does not.
-  void call_boxed_without(DispatchKey key, Stack& stack) const;
+  // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results. The
+  // call does not stop at the keys `without`: so a key's fallback passes it on. What the operator calls in turn stops
+  // at them again, but under a DispatchStateGuard of the key.
+  void call_boxed(Stack& stack, KeySet without = {}) const;
 
  protected:
   friend class Registry;

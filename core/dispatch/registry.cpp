@@ -24,12 +24,18 @@ DispatchKey Registry::take_key(const char* name) {
   RUSH_THROW(ValueError, "take_key('", name, "'): all free dispatch keys are taken");
 }
 
-void Registry::fallback(DispatchKey key, BoxedFallback fn) {
-  fallbacks_[static_cast<int>(key)] = fn;
-  for (const auto& [name, op] : by_name_) op->mask_ |= key;
+void Registry::fallback(DispatchKey key, BoxedFallback fn, Where where) {
+  RUSH_CHECK_VALUE(fn, "fallback: no function for ", name(key));
+  const int slot = static_cast<int>(key);
+  fallbacks_[slot] = fn;
+  for (const auto& [op_name, op] : by_name_) {
+    op->mask_ |= key;
+    if (!op->has_kernel(key)) op->registered_at_[slot] = where;
+  }
 }
 
 void Registry::fallthrough(OpBase& op, DispatchKey key) {
+  RUSH_CHECK_VALUE(fallback_of(key), op.name(), ": there is no fallback for ", name(key), " to pass by");
   RUSH_CHECK_VALUE(!op.has_kernel(key), op.name(), ": has a kernel for ", name(key));
   op.mask_ = op.mask_.without(key);
 }

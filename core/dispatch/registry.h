@@ -45,13 +45,14 @@ class Registry {
   }
 
   // A key that nobody uses yet, for calls to stop at before autocast and autograd; a call carries it under
-  // IncludeKeys(key). It is the caller's until the process ends, and `name` must live as long. Throws ValueError if
-  // none is left.
+  // IncludeDispatchKeyGuard(key). It is the caller's until the process ends, and `name` must live as long. Throws
+  // ValueError if none is left.
   DispatchKey take_key(const char* name);
   // Has `fn` serve `key` for all operators that have no kernel for it, see Note [Fallbacks]. Not while other threads
-  // call operators.
-  void fallback(DispatchKey key, BoxedFallback fn);
-  // Calls of `op` pass by the key's fallback.
+  // call operators. Throws ValueError if `fn` is null.
+  void fallback(DispatchKey key, BoxedFallback fn, Where where = Where::current());
+  // Calls of `op` pass by the key's fallback, until another one is set. Throws ValueError if the key has none, or `op`
+  // a kernel for it.
   void fallthrough(OpBase& op, DispatchKey key);
   // Null when the key has none.
   BoxedFallback fallback_of(DispatchKey key) const { return fallbacks_[static_cast<int>(key)]; }
