@@ -2,9 +2,9 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
-#include "core/ops/binary.h"
-#include "core/ops/copy.h"
-#include "core/ops/sparse_parts.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/sparse/sparse_parts.h"
+#include "core/ops/view/copy.h"
 
 namespace rush {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/unary.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace rush {
 

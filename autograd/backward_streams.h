@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "autograd/node.h"
-#include "core/guard.h"
+#include "core/device/guard.h"
 
 namespace rush {
 

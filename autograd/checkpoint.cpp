@@ -4,7 +4,7 @@
 #include "autograd/saved.h"
 #include "autograd/saved_tensors_hooks.h"
 #include "core/amp/autocast.h"
-#include "core/generator.h"
+#include "core/device/generator.h"
 
 namespace rush::autograd {
 

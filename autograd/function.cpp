@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 
 namespace rush::autograd {
 

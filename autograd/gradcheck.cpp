@@ -6,10 +6,10 @@
 
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
-#include "core/ops/sparse.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/sparse/sparse.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush::autograd {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/device/stream.h"
 #include "core/intrusive_ptr.h"
 #include "core/small_list.h"
-#include "core/stream.h"
 #include "core/tensor.h"
 
 namespace rush {

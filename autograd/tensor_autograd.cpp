@@ -4,9 +4,9 @@
 #include "autograd/hooks.h"
 #include "autograd/inplace.h"
 #include "autograd/meta.h"
-#include "core/ops/binary.h"
-#include "core/ops/copy.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/copy.h"
 
 namespace rush {
 

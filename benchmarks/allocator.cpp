@@ -1,7 +1,7 @@
 // The CPU's caching allocator: what a tensor's memory costs when it is not written.
 #include <benchmark/benchmark.h>
 
-#include "core/allocator.h"
+#include "core/device/allocator.h"
 
 namespace {
 

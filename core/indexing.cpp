@@ -1,9 +1,9 @@
 #include "core/indexing.h"
 
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
-#include "core/ops/index.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/index.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -23,7 +23,8 @@ struct Slice {
 };
 
 // One index: an integer drops its dimension; a Slice keeps it; None adds one; Ellipsis or "..." fills up; a tensor of
-// integers or a mask gathers (see `index` in core/ops/index.h); true and false add a dimension of size one and zero.
+// integers or a mask gathers (see `index` in core/ops/index/index.h); true and false add a dimension of size one and
+// zero.
 struct TensorIndex {
   using Data = std::variant<std::nullopt_t, EllipsisIndexType, int64_t, bool, Slice, Tensor>;
   Data data;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/dispatch/key.h"
-#include "core/ops/copy.h"
-#include "core/ops/join.h"
-#include "core/ops/view.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/view.h"
 #include "core/tensor.h"
 
 namespace rush {

@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/integer.h"
 #include "core/scalar_type.h"
 

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush {
 

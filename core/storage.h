@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstddef>
 
-#include "core/allocator.h"
-#include "core/device.h"
+#include "core/device/allocator.h"
+#include "core/device/device.h"
 #include "core/intrusive_ptr.h"
 
 namespace rush {

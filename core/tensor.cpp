@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/dispatch/key.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/sparse_tensor_impl.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/array_ref.h"
-#include "core/error.h"
-#include "core/ops/pointwise_tables.h"
+#include "core/error/error.h"
+#include "core/ops/pointwise/pointwise_tables.h"
 #include "core/scalar.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_options.h"
@@ -202,7 +202,7 @@ class Tensor {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
-  // ---- operators on numbers (core/ops/binary.h) ----
+  // ---- operators on numbers (core/ops/pointwise/binary.h) ----
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }

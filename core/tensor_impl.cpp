@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/integer.h"
 
 namespace rush {

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "core/device.h"
+#include "core/device/device.h"
 #include "core/layout.h"
 #include "core/scalar_type.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "optim/adam.h"
-#include "optim/factor_schedules.h"
+#include "optim/schedules/factor_schedules.h"
 
 namespace examples {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "optim/checkpoint.h"
+#include "optim/state/checkpoint.h"
 
 namespace examples {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/png.h"
 
 namespace examples {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/device_runtime.h"
-#include "core/error.h"
+#include "core/device/device_runtime.h"
+#include "core/error/error.h"
 
 namespace examples {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <vector>
 
-#include "core/device.h"
-#include "core/event.h"
+#include "core/device/device.h"
+#include "core/device/event.h"
 
 namespace examples {
 

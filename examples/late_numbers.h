@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "core/event.h"
+#include "core/device/event.h"
 #include "core/tensor.h"
 
 namespace examples {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "core/device.h"
+#include "core/device/device.h"
 
 namespace examples {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace examples {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/amp/autocast.h"
-#include "optim/grad_scaler.h"
+#include "optim/amp/grad_scaler.h"
 
 namespace examples {
 

@@ -7,7 +7,7 @@
 
 #include "core/io/file_descriptor.h"
 #include "examples/options.h"
-#include "optim/checkpoint.h"
+#include "optim/state/checkpoint.h"
 
 namespace examples {
 

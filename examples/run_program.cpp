@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/stdout_check.h"
 #include "examples/stop_request.h"
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace examples {
 

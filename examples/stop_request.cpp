@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/stdout_check.h"
 
 namespace examples {

@@ -5,13 +5,13 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/ops/foreach.h"
-#include "core/ops/join.h"
-#include "core/ops/vector_norm.h"
-#include "core/ops/view.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/optim/foreach.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/vector_norm.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/view.h"
 
 namespace rush::nn::utils {
 

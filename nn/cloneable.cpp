@@ -1,8 +1,8 @@
 #include "nn/cloneable.h"
 
 #include "autograd/grad_mode.h"
-#include "core/error.h"
-#include "core/stack_space.h"
+#include "core/error/error.h"
+#include "core/threads/stack_space.h"
 
 namespace rush::nn {
 

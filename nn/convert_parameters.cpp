@@ -1,7 +1,7 @@
 #include "nn/convert_parameters.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/join.h"
+#include "core/ops/view/join.h"
 
 namespace rush::nn::utils {
 

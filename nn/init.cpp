@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
 
 namespace rush::nn::init {
 

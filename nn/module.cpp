@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/stack_space.h"
+#include "core/ops/factory/factories.h"
+#include "core/threads/stack_space.h"
 
 namespace rush::nn {
 

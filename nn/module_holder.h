@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "nn/module_scope.h"
 
 namespace rush::nn {

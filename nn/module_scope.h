@@ -1,6 +1,6 @@
 // ModuleScope: the call of a module that a thread is in, which errors and warnings name.
 #pragma once
-#include "core/error_context.h"
+#include "core/error/error_context.h"
 
 namespace rush::nn {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/ops/factories.h"
-#include "core/ops/join.h"
-#include "core/ops/pad.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/pad.h"
 
 namespace rush::nn::utils::rnn {
 

@@ -1,7 +1,7 @@
 #include "optim/adam.h"
 
 #include "autograd/grad_mode.h"
-#include "optim/device_numbers.h"
+#include "optim/graphs/device_numbers.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

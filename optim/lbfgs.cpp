@@ -5,12 +5,12 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/ops/join.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/join.h"
 #include "core/ops/write_back.h"
-#include "optim/check_state.h"
 #include "optim/real_view.h"
+#include "optim/state/check_state.h"
 #include "optim/step_lists.h"
 #include "optim/strong_wolfe.h"
 

@@ -1,7 +1,7 @@
 #include "optim/nadam.h"
 
 #include "autograd/grad_mode.h"
-#include "optim/device_numbers.h"
+#include "optim/graphs/device_numbers.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

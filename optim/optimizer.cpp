@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "optim/device_numbers.h"
+#include "core/ops/factory/factories.h"
+#include "optim/graphs/device_numbers.h"
 
 namespace rush::optim {
 

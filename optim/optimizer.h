@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "optim/state_dict.h"
+#include "optim/state/state_dict.h"
 
 namespace rush::optim {
 

@@ -1,6 +1,6 @@
 #include "optim/real_view.h"
 
-#include "core/ops/view.h"
+#include "core/ops/view/view.h"
 
 namespace rush::optim {
 

@@ -1,11 +1,11 @@
 #include "optim/sgd.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/ops/reduce.h"
-#include "core/ops/sparse_parts.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/sparse/sparse_parts.h"
+#include "core/ops/view/view.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/index_select.h"
-#include "core/ops/power.h"
-#include "core/ops/unary.h"
+#include "core/ops/index/index_select.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/power.h"
+#include "core/ops/pointwise/unary.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

@@ -1,13 +1,13 @@
 #include "optim/step_lists.h"
 
 #include "autograd/accumulate_grad.h"
-#include "core/ops/binary.h"
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
-#include "core/ops/sparse_parts.h"
-#include "core/ops/view.h"
-#include "optim/check_state.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/sparse/sparse_parts.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 #include "optim/real_view.h"
+#include "optim/state/check_state.h"
 
 namespace rush::optim {
 

@@ -1,4 +1,4 @@
-// StepLists: parameters, gradients and state gathered for the kernels of core/ops/optim.h.
+// StepLists: parameters, gradients and state gathered for the kernels of core/ops/optim/optim.h.
 #pragma once
 #include <array>
 #include <memory>
@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/guard.h"
-#include "core/ops/index_select.h"
-#include "core/ops/optim.h"
+#include "core/device/guard.h"
+#include "core/ops/index/index_select.h"
+#include "core/ops/optim/optim.h"
 #include "core/ops/write_back.h"
 #include "core/tensor.h"
-#include "optim/device_numbers.h"
+#include "optim/graphs/device_numbers.h"
 #include "optim/optimizer.h"
 
 namespace rush::optim {

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/allocator.h"
-#include "core/error.h"
+#include "core/device/allocator.h"
+#include "core/error/error.h"
 
 namespace rush::testing {
 

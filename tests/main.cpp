@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/cuda.h"
-#include "core/error.h"
+#include "core/device/cuda.h"
+#include "core/error/error.h"
 #ifdef RUSH_HAS_CUDA
 #include "tests/cuda/default_device.h"
 #endif

@@ -1,6 +1,6 @@
 // Sets the number of threads for a scope.
 #pragma once
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 
 class NumThreadsGuard {
  public:

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/warning.h"
+#include "core/error/warning.h"
 
 namespace rush::testing {
 

@@ -1,6 +1,6 @@
 // Memory for the length of a scope, from the CPU allocator.
 #pragma once
-#include "core/allocator.h"
+#include "core/device/allocator.h"
 
 namespace rush::cpu {
 

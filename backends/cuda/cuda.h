@@ -5,5 +5,5 @@
 #include "backends/cuda/memory/memory.h"
 #include "backends/cuda/stream/event.h"
 #include "backends/cuda/stream/stream.h"
-#include "core/cuda.h"
-#include "core/graph.h"
+#include "core/device/cuda.h"
+#include "core/graphs/graph.h"

@@ -1,10 +1,10 @@
 // The CUDA devices' generators: the same state and the same numbers as the CPU's, see Note [One random stream].
 #include "backends/cuda/generator.h"
 
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 
 namespace rush::cuda {
 

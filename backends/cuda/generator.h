@@ -1,6 +1,6 @@
 // The generator of a CUDA device.
 #pragma once
-#include "core/generator.h"
+#include "core/device/generator.h"
 
 namespace rush::cuda {
 

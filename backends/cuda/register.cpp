@@ -1,7 +1,7 @@
 #include "backends/cuda/register.h"
 
-#include "backends/cuda/kernels/register_pointwise.h"
-#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
 
 namespace rush {
 

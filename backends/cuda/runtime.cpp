@@ -7,16 +7,16 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/device_properties.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/stream.h"
 #include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
+#include "core/device/guard.h"
 #include "core/dispatch/op.h"
-#include "core/guard.h"
 
 namespace rush::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/macros.h"
-#include "core/ops/amp.h"
+#include "core/ops/optim/amp.h"
 
 namespace rush::functors {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/macros.h"
-#include "core/ops/optim.h"
+#include "core/ops/optim/optim.h"
 
 namespace rush::functors {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/macros.h"
 #include "core/scalar_type.h"
 

@@ -1,7 +1,7 @@
 // Which input elements an output element of a resized dimension is made of, and their weights.
 #pragma once
 #include "core/macros.h"
-#include "core/ops/upsample.h"
+#include "core/ops/nn/upsample.h"
 
 namespace rush::functors {
 

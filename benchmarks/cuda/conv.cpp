@@ -5,7 +5,7 @@
 #include <string>
 
 #include "benchmarks/cuda/time_on_device.h"
-#include "core/ops/conv.h"
+#include "core/ops/nn/conv.h"
 #include "rushlight.h"
 
 namespace {

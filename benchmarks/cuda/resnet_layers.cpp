@@ -5,8 +5,8 @@
 #include <string>
 
 #include "benchmarks/cuda/time_on_device.h"
-#include "core/ops/norm.h"
-#include "core/ops/pool.h"
+#include "core/ops/nn/norm.h"
+#include "core/ops/nn/pool.h"
 #include "rushlight.h"
 
 namespace {

@@ -3,11 +3,11 @@
 #include <unordered_map>
 
 #include "core/amp/cast_weights.h"
-#include "core/cuda.h"
-#include "core/error.h"
-#include "core/ops/cast_all.h"
-#include "core/ops/copy.h"
-#include "core/warning.h"
+#include "core/device/cuda.h"
+#include "core/error/error.h"
+#include "core/error/warning.h"
+#include "core/ops/pointwise/cast_all.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::autocast {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <utility>
 
-#include "core/device.h"
-#include "core/error.h"
+#include "core/device/device.h"
+#include "core/error/error.h"
 
 namespace rush {
 

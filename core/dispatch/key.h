@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/device.h"
+#include "core/device/device.h"
 #include "core/layout.h"
 #include "core/scalar_type.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/dispatch/boxed.h"
 #include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/dispatch/key.h"
-#include "core/error.h"
-#include "core/source_location.h"
+#include "core/error/error.h"
+#include "core/error/source_location.h"
 #include "core/tensor.h"
 
 namespace rush {

@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/generator.h"
+#include "core/device/generator.h"
 #include "core/tensor.h"
 
 namespace rush {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::io {
 namespace {

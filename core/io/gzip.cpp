@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::io {
 namespace {

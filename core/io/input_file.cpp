@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::io {
 

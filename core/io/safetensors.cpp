@@ -9,7 +9,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/array_bytes.h"
 #include "core/io/atomic_file.h"
 #include "core/io/crc32.h"

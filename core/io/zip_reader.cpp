@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/input_file.h"
 #include "core/io/zip_archive.h"
 

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/zip_archive.h"
 
 namespace rush::io {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/integer.h"
-#include "core/ops/copy.h"
+#include "core/ops/view/copy.h"
 
 namespace rush {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <array>
 
-#include "core/parallel.h"
 #include "core/tensor.h"
+#include "core/threads/parallel.h"
 
 namespace rush {
 

@@ -1,8 +1,8 @@
 #include "core/ops/write_back.h"
 
-#include "core/guard.h"
-#include "core/ops/copy.h"
-#include "core/ops/view.h"
+#include "core/device/guard.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush::native {
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/read_file.h"
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 
 namespace examples {
 

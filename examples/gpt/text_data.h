@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/generator.h"
+#include "core/device/generator.h"
 #include "core/io/crc32.h"
 #include "core/tensor.h"
 

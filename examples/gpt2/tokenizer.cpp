@@ -6,7 +6,7 @@
 #include <queue>
 #include <tuple>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/read_file.h"
 
 namespace examples {

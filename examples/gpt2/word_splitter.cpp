@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/mnist/report_page.h"
 #include "examples/mnist/synthetic_digits.h"
 #include "examples/png.h"

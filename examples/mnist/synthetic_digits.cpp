@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 
 namespace examples {
 namespace {

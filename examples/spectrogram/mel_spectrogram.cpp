@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/ops/stft.h"
-#include "core/ops/window.h"
+#include "core/ops/fft/stft.h"
+#include "core/ops/fft/window.h"
 #include "examples/grey_image.h"
 #include "rushlight.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "core/generator.h"
+#include "core/device/generator.h"
 #include "nn/arg.h"
 
 namespace rush::data {

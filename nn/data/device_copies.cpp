@@ -1,9 +1,9 @@
 #include "nn/data/device_copies.h"
 
-#include "core/device_runtime.h"
-#include "core/guard.h"
-#include "core/ops/copy.h"
-#include "core/ops/pinned.h"
+#include "core/device/device_runtime.h"
+#include "core/device/guard.h"
+#include "core/ops/factory/pinned.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::data::detail {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <type_traits>
 
-#include "core/device.h"
-#include "core/event.h"
-#include "core/stream.h"
+#include "core/device/device.h"
+#include "core/device/event.h"
+#include "core/device/stream.h"
 #include "core/tensor.h"
 
 namespace rush::data::detail {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "nn/data/device_copies.h"
-#include "nn/state_dict.h"
+#include "nn/state/state_dict.h"
 
 namespace rush::data {
 

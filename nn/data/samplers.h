@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/generator.h"
-#include "nn/state_dict.h"
+#include "core/device/generator.h"
+#include "nn/state/state_dict.h"
 
 namespace rush::data::samplers {
 

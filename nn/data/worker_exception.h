@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "nn/data/worker_info.h"
 
 namespace rush::data {

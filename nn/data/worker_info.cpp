@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "core/warning.h"
+#include "core/error/warning.h"
 
 namespace rush::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/generator.h"
+#include "core/device/generator.h"
 
 namespace rush::data {
 

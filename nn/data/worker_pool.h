@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "core/parallel.h"
+#include "core/error/error.h"
+#include "core/threads/parallel.h"
 
 namespace rush::data {
 

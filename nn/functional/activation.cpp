@@ -1,11 +1,11 @@
 #include "nn/functional/activation.h"
 
-#include "core/ops/activation.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/ops/gather.h"
-#include "core/ops/ternary.h"
-#include "core/ops/unary.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/gather.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/ternary.h"
+#include "core/ops/pointwise/unary.h"
 
 namespace rush::nn::functional {
 

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/ops/attention.h"
-#include "core/ops/binary.h"
-#include "core/ops/dropout.h"
-#include "core/ops/factories.h"
-#include "core/ops/join.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pad.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/attention.h"
+#include "core/ops/nn/dropout.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/pad.h"
 #include "nn/functional/linear.h"
 #include "nn/functional/optional_tensor.h"
 

@@ -1,6 +1,6 @@
 #include "nn/functional/conv.h"
 
-#include "core/ops/conv.h"
+#include "core/ops/nn/conv.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {

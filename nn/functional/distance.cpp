@@ -1,7 +1,7 @@
 #include "nn/functional/distance.h"
 
-#include "core/ops/distance.h"
-#include "core/ops/norm.h"
+#include "core/ops/linalg/distance.h"
+#include "core/ops/nn/norm.h"
 
 namespace rush::nn::functional {
 

@@ -1,6 +1,6 @@
 #include "nn/functional/dropout.h"
 
-#include "core/ops/dropout.h"
+#include "core/ops/nn/dropout.h"
 
 namespace rush::nn::functional {
 

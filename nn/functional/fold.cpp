@@ -1,6 +1,6 @@
 #include "nn/functional/fold.h"
 
-#include "core/ops/im2col.h"
+#include "core/ops/nn/im2col.h"
 
 namespace rush::nn::functional {
 

@@ -1,6 +1,6 @@
 #include "nn/functional/linear.h"
 
-#include "core/ops/linear.h"
+#include "core/ops/nn/linear.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {

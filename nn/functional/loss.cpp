@@ -4,12 +4,12 @@
 #include <numbers>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/binary.h"
-#include "core/ops/compare.h"
-#include "core/ops/ctc_loss.h"
-#include "core/ops/loss.h"
-#include "core/ops/norm.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/nn/ctc_loss.h"
+#include "core/ops/nn/loss.h"
+#include "core/ops/nn/norm.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/compare.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {

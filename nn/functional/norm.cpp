@@ -1,9 +1,9 @@
 #include "nn/functional/norm.h"
 
-#include "core/ops/binary.h"
-#include "core/ops/norm.h"
-#include "core/ops/pad.h"
-#include "core/ops/pool.h"
+#include "core/ops/nn/norm.h"
+#include "core/ops/nn/pool.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/pad.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {

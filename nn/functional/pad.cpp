@@ -1,6 +1,6 @@
 #include "nn/functional/pad.h"
 
-#include "core/ops/pad.h"
+#include "core/ops/view/pad.h"
 
 namespace rush::nn::functional {
 

@@ -1,10 +1,10 @@
 #include "nn/functional/pool.h"
 
-#include "core/ops/activation.h"
-#include "core/ops/binary.h"
-#include "core/ops/fractional_pool.h"
-#include "core/ops/pool.h"
-#include "core/ops/random_factories.h"
+#include "core/ops/nn/fractional_pool.h"
+#include "core/ops/nn/pool.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/random/random_factories.h"
 
 namespace rush::nn::functional {
 

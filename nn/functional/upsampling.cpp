@@ -1,8 +1,8 @@
 #include "nn/functional/upsampling.h"
 
-#include "core/ops/pool.h"
-#include "core/ops/rearrange.h"
-#include "core/ops/upsample.h"
+#include "core/ops/nn/pool.h"
+#include "core/ops/nn/upsample.h"
+#include "core/ops/view/rearrange.h"
 
 namespace rush::nn::functional {
 

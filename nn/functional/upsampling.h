@@ -4,8 +4,8 @@
 
 namespace rush::nn::functional {
 
-// Resizes the spatial dimensions of (N, C, ...) to a size or by a scale factor: see core/ops/upsample.h for the modes;
-// kArea takes means. Throws ValueError unless exactly one of the two is given, with one number or one for each
+// Resizes the spatial dimensions of (N, C, ...) to a size or by a scale factor: see core/ops/nn/upsample.h for the
+// modes; kArea takes means. Throws ValueError unless exactly one of the two is given, with one number or one for each
 // dimension, and for a mode that the number of dimensions does not have.
 // `antialias` is for kBilinear and kBicubic.
 Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});

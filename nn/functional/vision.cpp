@@ -1,7 +1,7 @@
 #include "nn/functional/vision.h"
 
-#include "core/ops/grid_sampler.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/nn/grid_sampler.h"
 
 namespace rush::nn::functional {
 

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "nn/functional/activation.h"
 #include "nn/init.h"
 

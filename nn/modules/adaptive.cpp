@@ -4,12 +4,12 @@
 #include <ostream>
 
 #include "core/indexing.h"
-#include "core/ops/binary.h"
-#include "core/ops/bitwise.h"
-#include "core/ops/compare.h"
-#include "core/ops/factories.h"
-#include "core/ops/join.h"
-#include "core/ops/masked.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/masked.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/bitwise.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/view/join.h"
 #include "nn/functional/activation.h"
 
 namespace rush::nn {

@@ -1,7 +1,7 @@
 #include "nn/modules/attention.h"
 
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/view.h"
 #include "nn/functional/attention.h"
 #include "nn/init.h"
 

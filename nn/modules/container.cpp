@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "autograd/grad_mode.h"
-#include "core/stack_space.h"
+#include "core/threads/stack_space.h"
 
 namespace rush::nn {
 

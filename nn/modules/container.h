@@ -2,7 +2,7 @@
 #pragma once
 #include <initializer_list>
 
-#include "core/stack_space.h"
+#include "core/threads/stack_space.h"
 #include "nn/any_module.h"
 #include "nn/cloneable.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"
 #include "nn/functional/pad.h"
 #include "nn/modules/default_init.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"
 #include "nn/modules/default_init.h"
 

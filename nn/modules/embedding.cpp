@@ -3,8 +3,8 @@
 #include <ostream>
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/view.h"
 #include "nn/functional/embedding.h"
 #include "nn/init.h"
 

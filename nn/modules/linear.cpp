@@ -3,8 +3,8 @@
 #include <cmath>
 #include <ostream>
 
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/view.h"
 #include "nn/functional/linear.h"
 #include "nn/init.h"
 #include "nn/modules/default_init.h"

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <ostream>
 
-#include "core/ops/binary.h"
-#include "core/ops/compare.h"
-#include "core/ops/factories.h"
-#include "core/ops/pad.h"
-#include "core/ops/pool.h"
-#include "core/ops/range.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/factory/range.h"
+#include "core/ops/nn/pool.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/view/pad.h"
+#include "core/ops/view/view.h"
 #include "nn/functional/norm.h"
 #include "nn/init.h"
 

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <ostream>
 
-#include "core/ops/factories.h"
-#include "core/ops/index_select.h"
-#include "core/ops/recurrent.h"
-#include "core/ops/view.h"
-#include "core/warning.h"
+#include "core/error/warning.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/index_select.h"
+#include "core/ops/nn/recurrent.h"
+#include "core/ops/view/view.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init.h"
 

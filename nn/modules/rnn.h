@@ -43,7 +43,8 @@ class RNNImplBase : public Cloneable<Derived> {
 
 }  // namespace detail
 
-// Elman's network, torch.nn.RNN: rush::rnn_tanh or rush::rnn_relu (core/ops/recurrent.h) with this module's parameters.
+// Elman's network, torch.nn.RNN: rush::rnn_tanh or rush::rnn_relu (core/ops/nn/recurrent.h) with this module's
+// parameters.
 class RNNImpl : public detail::RNNImplBase<RNNImpl, RNNOptions> {
  public:
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
@@ -59,7 +60,7 @@ class RNNImpl : public detail::RNNImplBase<RNNImpl, RNNOptions> {
 };
 RUSH_MODULE(RNN);
 
-// torch.nn.LSTM: rush::lstm (core/ops/recurrent.h) with this module's parameters.
+// torch.nn.LSTM: rush::lstm (core/ops/nn/recurrent.h) with this module's parameters.
 class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
  public:
   using State = std::tuple<Tensor, Tensor>;  // h and c, each (layers * directions, N, H)
@@ -74,7 +75,7 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
 };
 RUSH_MODULE(LSTM);
 
-// torch.nn.GRU: rush::gru (core/ops/recurrent.h) with this module's parameters.
+// torch.nn.GRU: rush::gru (core/ops/nn/recurrent.h) with this module's parameters.
 class GRUImpl : public detail::RNNImplBase<GRUImpl, GRUOptions> {
  public:
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}

@@ -2,8 +2,8 @@
 
 #include <ostream>
 
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/view.h"
 
 namespace rush::nn {
 

@@ -1,6 +1,6 @@
 // SemiStructuredLinear: a linear layer whose weight is 2:4 and compressed.
 #pragma once
-#include "core/ops/semi_structured.h"
+#include "core/ops/sparse/semi_structured.h"
 #include "nn/modules/linear.h"
 
 namespace rush::nn {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "core/ops/factories.h"
-#include "core/ops/triangular.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/triangular.h"
 #include "nn/init.h"
 
 namespace rush::nn {

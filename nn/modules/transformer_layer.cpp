@@ -1,7 +1,7 @@
 #include "nn/modules/transformer_layer.h"
 
-#include "core/ops/activation.h"
-#include "core/ops/binary.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/pointwise/binary.h"
 
 namespace rush::nn {
 

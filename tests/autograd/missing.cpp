@@ -1,7 +1,7 @@
 // Results, arguments and operators that have no gradient: which they are, and that none is lost without a word.
 #include <doctest/doctest.h>
 
-#include "core/ops/fused_attention.h"
+#include "core/ops/nn/fused_attention.h"
 #include "rushlight.h"
 
 using namespace rush;

@@ -60,7 +60,7 @@ TEST_CASE("operators know their name, schema and where their kernels were regist
   CHECK(ops::add.has_kernel(DispatchKey::Autograd));
   CHECK(ops::add.has_kernel(DispatchKey::SparseCPU));
   CHECK_FALSE(ops::atan2.has_kernel(DispatchKey::SparseCPU));
-  CHECK(std::string(ops::add.registered_at(DispatchKey::CPU).file_name()).ends_with("core/ops/binary.cpp"));
+  CHECK(std::string(ops::add.registered_at(DispatchKey::CPU).file_name()).ends_with("core/ops/pointwise/binary.cpp"));
   CHECK(std::string(ops::add.registered_at(DispatchKey::Autograd).file_name()).ends_with("derivatives/binary.cpp"));
   CHECK(registry().find("aten::add.Tensor") == &ops::add);
   CHECK(registry().find("aten::no_such_operator") == nullptr);

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "core/error/error.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/complex.h"
-#include "core/error_context.h"
+#include "core/error/error_context.h"
 #include "core/half.h"
 
 namespace {

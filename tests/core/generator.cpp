@@ -1,4 +1,4 @@
-#include "core/generator.h"
+#include "core/device/generator.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "rushlight.h"
-#include "tests/ops/index_testing.h"
+#include "tests/ops/index/index_testing.h"
 
 namespace {
 

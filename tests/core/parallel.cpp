@@ -1,4 +1,4 @@
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "core/processors.h"
+#include "core/error/error.h"
+#include "core/threads/processors.h"
 #include "tests/num_threads_guard.h"
 #include "tests/temporary_folder.h"
 

@@ -1,12 +1,12 @@
-#include "core/thread_pool.h"
+#include "core/threads/thread_pool.h"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <thread>
 
-#include "core/processors.h"
-#include "core/scheduling.h"
+#include "core/threads/processors.h"
+#include "core/threads/scheduling.h"
 
 using namespace rush;
 using detail::ThreadPool;

@@ -1,4 +1,4 @@
-#include "core/warning.h"
+#include "core/error/warning.h"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backends/cpu/memory/memory_limit.h"
-#include "core/error.h"
+#include "core/error/error.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;

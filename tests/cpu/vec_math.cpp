@@ -1,5 +1,5 @@
 // The vectorised functions of floats against the C library in double, over the whole range of floats.
-#include "backends/cpu/vec_math.h"
+#include "backends/cpu/pointwise/vec_math.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The caching allocator's decisions, on a device that is only played: these tests need no GPU.
-#include "core/error.h"
+#include "core/error/error.h"
 #include "tests/cuda/fake_device.h"
 
 using namespace rush_tests;

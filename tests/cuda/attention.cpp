@@ -1,12 +1,12 @@
 // The back ends of attention on the GPU against the plain formula on the CPU in float64.
-#include "core/ops/attention.h"
+#include "core/ops/nn/attention.h"
 
 #include <cmath>
 #include <limits>
 
 #include "backends/cuda/cuda.h"
-#include "core/context.h"
-#include "core/ops/fused_attention.h"
+#include "core/device/context.h"
+#include "core/ops/nn/fused_attention.h"
 #include "tests/cuda/caching.h"
 #include "tests/cuda/same_as_cpu.h"
 

@@ -1,6 +1,6 @@
 // Batch norm in channels_last on a GPU, alone and with a residual and relu behind it, against the formulas in double
 // precision on the CPU.
-#include "core/ops/norm.h"
+#include "core/ops/nn/norm.h"
 #include "tests/cuda/same_gradient.h"
 
 using namespace rush;

@@ -1,10 +1,10 @@
 // Convolutions on the GPU, through cuDNN and without it, against the CPU's in float64.
-#include "core/ops/conv.h"
+#include "core/ops/nn/conv.h"
 
 #include <doctest/doctest.h>
 
-#include "core/context.h"
-#include "core/cuda.h"
+#include "core/device/context.h"
+#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {
@@ -137,7 +137,8 @@ TEST_CASE("cuda: 16-bit convolutions are rounded once, after the bias is added" 
   for (const bool with_dnn : {true, false}) {
     globalContext().setUserEnabledCuDNN(with_dnn);
     for (const Setup& s : kSetups) {
-      if (s.output_padding_reaches_stride()) continue;  // rounded where PyTorch rounds: core/ops/transposed_padding.h
+      if (s.output_padding_reaches_stride())
+        continue;  // rounded where PyTorch rounds: core/ops/nn/transposed_padding.h
       for (const ScalarType dtype : {kFloat16, kBFloat16}) {
         INFO(str(s.name, with_dnn ? "" : ", without cuDNN"));
         CAPTURE(str(dtype));

@@ -1,9 +1,9 @@
 // The CTC loss on the GPU against the CPU's.
-#include "core/ops/ctc_loss.h"
+#include "core/ops/nn/ctc_loss.h"
 
 #include <doctest/doctest.h>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {

@@ -8,8 +8,8 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/memory/memory.h"
-#include "core/cuda.h"
-#include "core/device.h"
+#include "core/device/cuda.h"
+#include "core/device/device.h"
 #include "core/dispatch/op.h"
 #include "tests/compute_sanitizer.h"
 

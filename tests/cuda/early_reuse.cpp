@@ -2,9 +2,9 @@
 // device of all but the last test is only played.
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/memory/caching_allocator.h"
-#include "core/cuda.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
+#include "core/device/cuda.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
 #include "tests/cuda/fake_device.h"
 
 using namespace rush_tests;

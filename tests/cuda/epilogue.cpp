@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {

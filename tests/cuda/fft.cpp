@@ -1,5 +1,5 @@
 // Fourier transforms on the GPU against the CPU's.
-#include "core/ops/fft.h"
+#include "core/ops/fft/fft.h"
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/cuda.h"

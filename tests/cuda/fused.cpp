@@ -1,5 +1,5 @@
 // Fused chains of operators on a GPU against the CPU's, with gradients, and what they save under autocast.
-#include "core/ops/fused.h"
+#include "core/ops/nn/fused.h"
 
 #include "backends/cuda/cuda.h"
 #include "examples/gpt/gpt.h"

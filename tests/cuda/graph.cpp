@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "backends/cuda/cuda.h"
-#include "core/ops/pinned.h"
+#include "core/ops/factory/pinned.h"
 #include "rushlight.h"
 #include "tests/cuda/graph_testing.h"
 #include "tests/temporary_folder.h"

@@ -1,11 +1,11 @@
 // Products of matrices on the GPU against the CPU's, in float64 where that is exact enough.
-#include "core/ops/matmul.h"
+#include "core/ops/linalg/matmul.h"
 
 #include <doctest/doctest.h>
 
 #include "backends/cuda/blas/gemm.h"
-#include "core/context.h"
-#include "core/cuda.h"
+#include "core/device/context.h"
+#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {

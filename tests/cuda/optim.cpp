@@ -1,5 +1,5 @@
 // The optimisers' fused steps on a GPU against the CPU's.
-#include "core/ops/optim.h"
+#include "core/ops/optim/optim.h"
 
 #include "tests/cuda/same_as_cpu.h"
 

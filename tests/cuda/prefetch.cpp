@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/cuda/cuda.h"
-#include "core/ops/pinned.h"
+#include "core/ops/factory/pinned.h"
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
 

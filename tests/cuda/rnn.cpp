@@ -3,9 +3,9 @@
 
 #include <sstream>
 
-#include "core/context.h"
-#include "core/cuda.h"
-#include "core/ops/cudnn_rnn.h"
+#include "core/device/context.h"
+#include "core/device/cuda.h"
+#include "core/ops/nn/cudnn_rnn.h"
 #include "rushlight.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "backends/cuda/cuda.h"
-#include "core/ops/pinned.h"
+#include "core/ops/factory/pinned.h"
 #include "rushlight.h"
 #include "tests/cuda/caching.h"
 

@@ -6,7 +6,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/sparse/cusparselt.h"
 #include "tests/cuda/caching.h"
-#include "tests/ops/semi_structured_testing.h"
+#include "tests/ops/sparse/semi_structured_testing.h"
 
 using namespace rush;
 using namespace rush::testing;

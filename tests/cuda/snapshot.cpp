@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "tests/cuda/fake_device.h"
 
 using namespace rush_tests;

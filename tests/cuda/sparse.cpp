@@ -7,7 +7,7 @@
 #include "examples/gcn/gcn.h"
 #include "rushlight.h"
 #include "tests/cuda/caching.h"
-#include "tests/ops/sparse_testing.h"
+#include "tests/ops/sparse/sparse_testing.h"
 
 using namespace rush;
 using namespace rush::testing;

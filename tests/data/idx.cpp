@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "tests/gzip_file.h"
 #include "tests/temporary_folder.h"
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "nn/data/data.h"
 
 namespace {

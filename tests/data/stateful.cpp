@@ -3,7 +3,7 @@
 #include <atomic>
 #include <set>
 
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "nn/data/data.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
 #include "core/str.h"
 #include "tests/derivatives/log.h"
 

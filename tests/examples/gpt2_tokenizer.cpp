@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/gpt/text_data.h"
 #include "rushlight.h"
 #include "tests/fixtures.h"

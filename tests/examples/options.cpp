@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/option_checks.h"
 
 using examples::Options;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "tests/examples/decoded_png.h"
 
 using examples::encode_png;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "examples/mnist/synthetic_digits.h"
 
 using namespace examples;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 using namespace examples;
 

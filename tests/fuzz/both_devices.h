@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/device.h"
+#include "core/device/device.h"
 #include "core/dispatch/op.h"
 #include "core/dispatch/value.h"
 

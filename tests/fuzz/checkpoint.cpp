@@ -1,6 +1,6 @@
 // Fuzzes Checkpoint::load, behind its checksum: a file loads completely, and the run goes on from there, or it throws
 // and the run is as it was.
-#include "optim/checkpoint.h"
+#include "optim/state/checkpoint.h"
 
 #include <unistd.h>
 

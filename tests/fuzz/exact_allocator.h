@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/allocator.h"
-#include "core/error.h"
+#include "core/device/allocator.h"
+#include "core/error/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define RUSH_FUZZ_ASAN 1

@@ -19,12 +19,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 #include "core/dispatch/registry.h"
-#include "core/ops/factories.h"
-#include "core/ops/reduce.h"
-#include "core/parallel.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor_impl.h"
+#include "core/threads/parallel.h"
 #include "tests/fuzz/both_devices.h"
 #include "tests/fuzz/exact_allocator.h"
 #include "tests/fuzz/random_arguments.h"

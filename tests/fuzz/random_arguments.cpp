@@ -6,9 +6,9 @@
 #include <limits>
 #include <string_view>
 
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 #include "core/str.h"
 #include "core/tensor_impl.h"
 

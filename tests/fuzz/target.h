@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/tensor.h"
 #include "tests/fuzz/random.h"
 

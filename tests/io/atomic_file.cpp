@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/file_descriptor.h"
 #include "core/io/read_file.h"
 #include "tests/temporary_folder.h"

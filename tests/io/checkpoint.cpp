@@ -1,4 +1,4 @@
-#include "optim/checkpoint.h"
+#include "optim/state/checkpoint.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

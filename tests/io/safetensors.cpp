@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/read_file.h"
 #include "rushlight.h"
 #include "tests/temporary_folder.h"

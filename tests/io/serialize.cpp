@@ -1,4 +1,4 @@
-#include "optim/serialize.h"
+#include "optim/state/serialize.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SemiStructuredLinear against the Linear that it was made from.
 #include <sstream>
 
-#include "tests/ops/semi_structured_testing.h"
+#include "tests/ops/sparse/semi_structured_testing.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;

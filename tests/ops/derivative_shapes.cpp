@@ -5,7 +5,7 @@
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
 #include "tests/derivatives/log.h"
-#include "tests/ops/index_testing.h"
+#include "tests/ops/index/index_testing.h"
 
 using namespace rush;
 using rush::testing::check_gradients;

@@ -1,7 +1,7 @@
 // In-place operators have derivatives of their own registration: each is checked here as y = x * 1, then y.op_(...).
 #include <string>
 
-#include "tests/ops/index_testing.h"
+#include "tests/ops/index/index_testing.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
-#include "tests/ops/index_testing.h"
+#include "tests/ops/index/index_testing.h"
 
 namespace {
 

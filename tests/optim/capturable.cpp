@@ -5,8 +5,8 @@
 #include <limits>
 #include <memory>
 
-#include "core/ops/optim.h"
-#include "optim/device_numbers.h"
+#include "core/ops/optim/optim.h"
+#include "optim/graphs/device_numbers.h"
 #include "rushlight.h"
 
 using namespace rush;

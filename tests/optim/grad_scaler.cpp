@@ -1,4 +1,4 @@
-#include "optim/grad_scaler.h"
+#include "optim/amp/grad_scaler.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
-#include "tests/ops/sparse_testing.h"
+#include "tests/ops/sparse/sparse_testing.h"
 
 using namespace rush;
 using namespace rush::testing;

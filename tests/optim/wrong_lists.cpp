@@ -1,10 +1,10 @@
 // Operators and kernels on lists of tensors that do not go together: typed errors, and nothing changed.
 #include <functional>
 
-#include "core/ops/amp.h"
-#include "core/ops/cast_all.h"
-#include "core/ops/foreach.h"
-#include "core/ops/optim.h"
+#include "core/ops/optim/amp.h"
+#include "core/ops/optim/foreach.h"
+#include "core/ops/optim/optim.h"
+#include "core/ops/pointwise/cast_all.h"
 #include "tests/optim/misfits.h"
 
 using namespace rush;

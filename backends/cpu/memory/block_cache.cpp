@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 #if __has_include(<malloc.h>)
 #include <malloc.h>

@@ -8,7 +8,7 @@
 #include "backends/cpu/memory/poison.h"
 #include "backends/cpu/memory/thread_cache.h"
 #include "backends/cpu/register.h"
-#include "core/error.h"
+#include "core/error/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // Kept blocks hang on links that lie in poisoned memory, where the leak check would not look by itself.

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/memory/block_cache.h"
 #include "backends/cpu/memory/memory.h"
-#include "core/allocator.h"
+#include "core/device/allocator.h"
 
 namespace rush::cpu {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/allocator.h"
+#include "core/device/allocator.h"
 
 namespace rush::cpu {
 

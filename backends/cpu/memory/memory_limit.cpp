@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "core/control_group.h"
+#include "core/threads/control_group.h"
 
 namespace rush::cpu {
 

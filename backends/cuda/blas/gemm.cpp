@@ -5,14 +5,14 @@
 #include "backends/cuda/blas/epilogue.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
-#include "backends/cuda/kernels/gemm_integer.h"
+#include "backends/cuda/kernels/linalg/gemm_integer.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/register.h"
-#include "core/ops/binary.h"
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
-#include "core/ops/linear.h"
-#include "core/ops/matmul.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/linear.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "backends/cuda/blas/check.h"
 #include "backends/cuda/device_properties.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/state_per_stream.h"
 
 namespace rush::cuda {

@@ -2,9 +2,9 @@
 #include "backends/cuda/blas/epilogue.h"
 #include "backends/cuda/blas/gemm.h"
 #include "backends/cuda/register.h"
-#include "core/ops/activation.h"
-#include "core/ops/copy.h"
-#include "core/ops/fused.h"
+#include "core/ops/nn/fused.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -1,6 +1,6 @@
 #include "backends/cuda/blas/operand.h"
 
-#include "core/context.h"
+#include "core/device/context.h"
 
 namespace rush::cuda {
 

@@ -1,16 +1,16 @@
 // Copies: between host and device, between devices, and on one device.
-#include "backends/cuda/kernels/copy.h"
+#include "backends/cuda/kernels/view/copy.h"
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/copy/peer.h"
 #include "backends/cuda/device_assert.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "core/device_runtime.h"
-#include "core/guard.h"
-#include "core/ops/copy.h"
+#include "core/device/device_runtime.h"
+#include "core/device/guard.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

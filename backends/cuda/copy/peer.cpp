@@ -5,7 +5,7 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/thread_state.h"
-#include "core/guard.h"
+#include "core/device/guard.h"
 
 namespace rush::cuda {
 

@@ -12,11 +12,11 @@
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
-#include "backends/cuda/kernels/hidden_rows.h"
+#include "backends/cuda/kernels/nn/hidden_rows.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
-#include "core/ops/copy.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -5,8 +5,8 @@
 #include "backends/cuda/dnn/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/tensor_descriptor.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
 
 namespace rush::cuda {
 

@@ -1,10 +1,10 @@
 // Batch norm through cuDNN.
 #pragma once
-#include "core/ops/norm.h"
+#include "core/ops/nn/norm.h"
 
 namespace rush::cuda {
 
-// kernels::batch_norm and kernels::batch_norm_backward (core/ops/norm.h). False, with nothing done, where cuDNN is
+// kernels::batch_norm and kernels::batch_norm_backward (core/ops/nn/norm.h). False, with nothing done, where cuDNN is
 // switched off or not built in or cannot compute this: statistics rounded to 16 bits, one position a channel, more than
 // 2^31 elements, the gradient outside training.
 bool dnn_batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd,

@@ -2,7 +2,7 @@
 #pragma once
 #include <cudnn.h>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

@@ -3,7 +3,7 @@
 #include "backends/cuda/dnn/conv_plan.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/memory/mark_written.h"
-#include "core/ops/copy.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -1,6 +1,6 @@
 // Convolutions through cuDNN.
 #pragma once
-#include "core/ops/conv.h"
+#include "core/ops/nn/conv.h"
 
 namespace rush::cuda {
 

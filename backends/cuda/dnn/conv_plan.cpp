@@ -13,7 +13,7 @@
 #include "backends/cuda/dnn/show_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
-#include "core/context.h"
+#include "core/device/context.h"
 
 namespace rush::cuda {
 

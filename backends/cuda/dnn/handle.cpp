@@ -2,7 +2,7 @@
 
 #include "backends/cuda/dnn/check.h"
 #include "backends/cuda/stream/state_per_stream.h"
-#include "core/context.h"
+#include "core/device/context.h"
 
 namespace rush::cuda {
 

@@ -7,9 +7,9 @@
 #include "backends/cuda/dnn/tensor_descriptor.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
-#include "core/context.h"
-#include "core/ops/copy.h"
-#include "core/ops/factories.h"
+#include "core/device/context.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <cufft.h>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

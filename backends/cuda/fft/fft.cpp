@@ -1,5 +1,5 @@
 // Fourier transforms through cuFFT. Without the library they are not implemented.
-#include "core/ops/fft.h"
+#include "core/ops/fft/fft.h"
 
 #include "backends/cuda/register.h"
 #if __has_include(<cufftXt.h>)
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "backends/cuda/fft/plan.h"
-#include "core/ops/copy.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -17,8 +17,8 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "core/device_runtime.h"
-#include "core/guard.h"
+#include "core/device/device_runtime.h"
+#include "core/device/guard.h"
 
 namespace rush::cuda {
 
@@ -193,7 +193,7 @@ void clear(int device) { Locked(device)->shrink_to(0); }
 
 }  // namespace rush::cuda
 #else
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda::cufft_plan_cache {
 

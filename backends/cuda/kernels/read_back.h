@@ -2,7 +2,7 @@
 #pragma once
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/current_stream.h"
 
 namespace rush::cuda {

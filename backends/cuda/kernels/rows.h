@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/kernels/block_combine.h"
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/reduce/block_combine.h"
 #include "backends/cuda/stream/current_stream.h"
 
 namespace rush::cuda {

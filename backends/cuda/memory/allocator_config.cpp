@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

@@ -6,14 +6,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/memory.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device_runtime.h"
+#include "core/device/device_runtime.h"
 #include "core/dispatch/op.h"
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include "backends/cuda/memory/active_pool.h"
 #include "backends/cuda/memory/device_allocator.h"
-#include "core/allocator.h"
+#include "core/device/allocator.h"
+#include "core/device/stream.h"
 #include "core/storage.h"
-#include "core/stream.h"
 
 namespace rush::cuda {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "backends/cuda/memory/device_allocator.h"
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/stream/stream_order.h"
-#include "core/stack_trace.h"
+#include "core/error/stack_trace.h"
 
 namespace rush::cuda {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "backends/cuda/memory/caching_allocator.h"
-#include "core/cuda.h"
+#include "core/device/cuda.h"
 
 namespace rush::cuda {
 

@@ -8,7 +8,7 @@
 #include "backends/cuda/memory/history.h"
 #include "backends/cuda/memory/memory_stats.h"
 #include "backends/cuda/stream/stream.h"
-#include "core/allocator.h"
+#include "core/device/allocator.h"
 
 namespace rush::cuda {
 

@@ -10,7 +10,7 @@
 #include "backends/cuda/driver.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/thread_state.h"
-#include "core/guard.h"
+#include "core/device/guard.h"
 
 namespace rush::cuda {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/outside_capture.h"
-#include "core/event.h"
+#include "core/device/event.h"
 
 namespace rush::cuda {
 

@@ -1,8 +1,8 @@
 // Memory of the host that does not move, which the GPU copies from and to by itself.
 #pragma once
-#include "core/allocator.h"
+#include "core/device/allocator.h"
+#include "core/device/stream.h"
 #include "core/storage.h"
-#include "core/stream.h"
 
 namespace rush::cuda {
 

@@ -1,6 +1,6 @@
 // Decompositions and linear equations through cuSOLVER, matrix by matrix. Without the library these operators are not
 // implemented.
-#include "backends/cuda/kernels/register_reductions.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
 #if __has_include(<cusolverDn.h>)
 #include <algorithm>
 
@@ -12,9 +12,9 @@
 #include "backends/cuda/solver/handle.h"
 #include "backends/cuda/solver/typed.h"
 #include "backends/functors/pick.h"
-#include "core/ops/copy.h"
-#include "core/ops/linalg.h"
-#include "core/ops/triangular.h"
+#include "core/ops/linalg/linalg.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/triangular.h"
 
 namespace rush::cuda {
 

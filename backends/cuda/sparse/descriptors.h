@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "backends/cuda/sparse/handle.h"
-#include "core/ops/sparse_kernels.h"
+#include "core/ops/sparse/sparse_kernels.h"
 
 namespace rush::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "core/error.h"
+#include "core/error/error.h"
 
 namespace rush::cuda {
 

@@ -7,20 +7,20 @@
 // anyway; descriptors are a few words of the host's. Products of 16-bit numbers are summed in float32 and rounded once,
 // as on the CPU.
 #include "backends/cuda/blas/operand.h"
-#include "backends/cuda/graph/capture.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/sparse/descriptors.h"
 #include "backends/cuda/sparse/semi_structured.h"
-#include "core/context.h"
-#include "core/ops/binary.h"
-#include "core/ops/compare.h"
-#include "core/ops/factories.h"
-#include "core/ops/index_select.h"
-#include "core/ops/reduce.h"
-#include "core/ops/sort.h"
-#include "core/ops/sparse_kernels.h"
-#include "core/ops/sparse_parts.h"
+#include "core/device/context.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/index_select.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/reduce/sort.h"
+#include "core/ops/sparse/sparse_kernels.h"
+#include "core/ops/sparse/sparse_parts.h"
 
 namespace rush::cuda {
 

@@ -24,10 +24,10 @@
 #include "backends/cuda/sparse/handle.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/functors/semi_structured.h"
-#include "core/cuda.h"
-#include "core/ops/binary.h"
-#include "core/ops/copy.h"
-#include "core/ops/range.h"
+#include "core/device/cuda.h"
+#include "core/ops/factory/range.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "core/ops/semi_structured.h"
+#include "core/ops/sparse/semi_structured.h"
 
 namespace rush::cuda {
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "backends/cuda/stream/stream.h"
-#include "core/event.h"
+#include "core/device/event.h"
 
 typedef struct CUevent_st* cudaEvent_t;  // NOLINT: as CUDA's headers declare it
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <utility>
 
-#include "core/guard.h"
-#include "core/stream.h"
+#include "core/device/guard.h"
+#include "core/device/stream.h"
 
 typedef struct CUstream_st* cudaStream_t;  // NOLINT: as CUDA's headers declare it
 

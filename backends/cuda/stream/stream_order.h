@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/stream.h"
+#include "core/device/stream.h"
 
 namespace rush::cuda {
 

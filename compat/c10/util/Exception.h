@@ -1,7 +1,7 @@
 // libtorch's checks. Their exceptions are ours; a message that is left out says which condition failed.
 #pragma once
-#include "core/error.h"
-#include "core/warning.h"
+#include "core/error/error.h"
+#include "core/error/warning.h"
 
 namespace rush::detail {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/threads/parallel.h"
 #include "nn/arg.h"
 #include "nn/data/datasets/chunk_position.h"
 #include "nn/data/datasets/stateful.h"

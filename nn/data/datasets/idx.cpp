@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/gzip.h"
 #include "core/io/read_file.h"
 

@@ -1,7 +1,7 @@
 // A dataset with a transform applied to each of its batches.
 #pragma once
 #include "nn/data/datasets/base.h"
-#include "nn/state_dict.h"
+#include "nn/state/state_dict.h"
 
 namespace rush::data::datasets {
 

@@ -6,11 +6,11 @@
 #include <span>
 #include <tuple>
 
-#include "core/error.h"
+#include "core/error/error.h"
 #include "core/io/md5.h"
-#include "core/ops/binary.h"
-#include "core/ops/factories.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/view.h"
 #include "nn/data/datasets/idx.h"
 
 namespace rush::data::datasets {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "nn/data/datasets/base.h"
-#include "nn/state_dict.h"
+#include "nn/state/state_dict.h"
 
 namespace rush::data::datasets {
 

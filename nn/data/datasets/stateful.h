@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/data/datasets/base.h"
-#include "nn/state_dict.h"
+#include "nn/state/state_dict.h"
 
 namespace rush::data::datasets {
 

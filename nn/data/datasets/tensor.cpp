@@ -1,6 +1,6 @@
 #include "nn/data/datasets/tensor.h"
 
-#include "core/ops/join.h"
+#include "core/ops/view/join.h"
 
 namespace rush::data::datasets {
 

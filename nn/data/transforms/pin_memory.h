@@ -1,7 +1,7 @@
 // PinMemory: batches in memory that a GPU copies from by itself, see Note [Prefetching to a GPU].
 #pragma once
-#include "core/cuda.h"
-#include "core/ops/pinned.h"
+#include "core/device/cuda.h"
+#include "core/ops/factory/pinned.h"
 #include "nn/data/device_copies.h"
 #include "nn/data/example.h"
 #include "nn/data/transforms/base.h"

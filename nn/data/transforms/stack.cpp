@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/ops/factories.h"
-#include "core/ops/join.h"
-#include "core/ops/view.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/view.h"
 #include "nn/data/transforms/tensor.h"
 
 namespace rush::data::transforms {

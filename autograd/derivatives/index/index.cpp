@@ -1,0 +1,97 @@
+#include "core/ops/index/index.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+
+namespace rush {
+
+namespace {
+
+// The indices of a call; entries that were left out stay so.
+struct SavedIndices {
+  SavedList list;
+  void save(OptionalTensorList indices) {
+    Tensors tensors;
+    for (const auto& index : indices) tensors.push_back(index.value_or(Tensor()));
+    list = SavedList(tensors);
+  }
+  std::vector<std::optional<Tensor>> get() const {
+    std::vector<std::optional<Tensor>> indices;
+    for (const Tensor& index : list.get()) indices.push_back(index.defined() ? std::optional(index) : std::nullopt);
+    return indices;
+  }
+};
+
+struct IndexBackward final : Node {  // the gradient goes back to where the elements came from
+  DimVector sizes;
+  SavedIndices indices;
+  RUSH_SAVED(indices.list)
+  void save(const Tensor& self, OptionalTensorList at) {
+    sizes = self.sizes();
+    indices.save(at);
+  }
+  Tensors apply(const Tensors& g) override {
+    return {index_put(zeros(sizes, g[0].options()), indices.get(), g[0], true)};
+  }
+};
+
+struct IndexPutBackward final : Node {  // self: nothing where it was overwritten; values: what stands at the indices
+  SavedIndices indices;
+  bool accumulate = false;
+  RUSH_SAVED(indices.list)
+  void save(const Tensor&, OptionalTensorList at, const Tensor&, bool add) {
+    indices.save(at);
+    accumulate = add;
+  }
+  Tensors apply(const Tensors& g) override {
+    const auto at = indices.get();
+    Tensors grads(at.size() + 2);
+    if (needs(0)) grads.front() = accumulate ? g[0] : index_put(g[0], at, zeros({}, g[0].options()));
+    if (needs(at.size() + 1)) grads.back() = index(g[0], at);
+    return grads;
+  }
+};
+
+struct TakeBackward final : Node {
+  DimVector sizes;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor& self, const Tensor& at) {
+    sizes = self.sizes();
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override { return {put(zeros(sizes, g[0].options()), index.get(), g[0], true)}; }
+};
+
+struct PutBackward final : Node {
+  DimVector source_sizes;
+  Saved index;
+  bool accumulate = false;
+  RUSH_SAVED(index)
+  void save(const Tensor&, const Tensor& at, const Tensor& source, bool add) {
+    source_sizes = source.sizes();
+    index = at;
+    accumulate = add;
+  }
+  Tensors apply(const Tensors& g) override {
+    Tensors grads(3);
+    const Tensor at = index.get();
+    if (needs(0)) grads[0] = accumulate ? g[0] : put(g[0], at, zeros(source_sizes, g[0].options()));
+    if (needs(2)) grads[2] = take(g[0], at).reshape(source_sizes);
+    return grads;
+  }
+};
+
+}  // namespace
+
+void register_index_derivatives(Registry& r) {
+  derive<ops::index, IndexBackward>(r);
+  derive<ops::index_put, IndexPutBackward>(r);
+  derive<ops::index_put_, IndexPutBackward>(r);
+  derive<ops::take, TakeBackward>(r);
+  derive<ops::put, PutBackward>(r);
+  derive<ops::put_, PutBackward>(r);
+}
+
+}  // namespace rush

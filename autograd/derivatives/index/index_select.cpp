@@ -1,0 +1,103 @@
+#include "core/ops/index/index_select.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/reduce.h"
+
+namespace rush {
+
+namespace {
+
+struct IndexSelectBackward final : Node {
+  DimVector sizes;
+  int64_t dim = 0;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor& self, int64_t along, const Tensor& at) {
+    sizes = self.sizes();
+    dim = along;
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override { return {index_add(zeros(sizes, g[0].options()), dim, index.get(), g[0])}; }
+};
+
+struct IndexAddBackward final : Node {
+  DimVector source_sizes;
+  int64_t dim = 0;
+  Scalar alpha;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& source, const Scalar& scale) {
+    source_sizes = source.sizes();
+    dim = along;
+    alpha = scale;
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override {
+    Tensors grads(3);
+    grads[0] = g[0];
+    if (needs(2)) grads[2] = index_select(g[0], dim, index.get()).reshape(source_sizes) * alpha;
+    return grads;
+  }
+};
+
+struct IndexCopyBackward final : Node {
+  DimVector source_sizes;
+  int64_t dim = 0;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& source) {
+    source_sizes = source.sizes();
+    dim = along;
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override {
+    Tensors grads(3);
+    if (needs(0)) grads[0] = index_fill(g[0], dim, index.get(), 0);
+    if (needs(2)) grads[2] = index_select(g[0], dim, index.get()).reshape(source_sizes);
+    return grads;
+  }
+};
+
+struct IndexFillScalarBackward final : Node {
+  int64_t dim = 0;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor&, int64_t along, const Tensor& at, const Scalar&) {
+    dim = along;
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override { return {index_fill(g[0], dim, index.get(), 0)}; }
+};
+
+struct IndexFillBackward final : Node {  // value: the sum of what it was written to, each element once
+  int64_t dim = 0;
+  Saved index;
+  RUSH_SAVED(index)
+  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor&) {
+    dim = along;
+    index = at;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor kept = index_fill(g[0], dim, index.get(), 0);
+    return {kept, Tensor(), needs(2) ? (g[0] - kept).sum() : Tensor()};
+  }
+};
+
+}  // namespace
+
+void register_index_select_derivatives(Registry& r) {
+  derive<ops::index_select, IndexSelectBackward>(r);
+  derive<ops::index_add, IndexAddBackward>(r);
+  derive<ops::index_add_, IndexAddBackward>(r);
+  derive<ops::index_copy, IndexCopyBackward>(r);
+  derive<ops::index_copy_, IndexCopyBackward>(r);
+  derive<ops::index_fill_int_Scalar, IndexFillScalarBackward>(r);
+  derive<ops::index_fill__int_Scalar, IndexFillScalarBackward>(r);
+  derive<ops::index_fill_int_Tensor, IndexFillBackward>(r);
+  derive<ops::index_fill__int_Tensor, IndexFillBackward>(r);
+}
+
+}  // namespace rush

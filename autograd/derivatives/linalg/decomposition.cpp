@@ -1,0 +1,150 @@
+// QR, eigenvalues and singular values. The factors are unique up to signs (phases), and a function of them has a
+// derivative where it does not depend on these. Sources as in linalg.cpp; for the SVD also J. Townsend,
+// "Differentiating the singular value decomposition" (2016).
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/factory/range.h"
+#include "core/ops/index/masked.h"
+#include "core/ops/linalg/linalg.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/complex.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/triangular.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace {
+
+// Sums of what is defined.
+Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : b.defined() ? a + b : a; }
+
+// The differences b_j - b_i with ones on the diagonal, to divide by.
+Tensor gaps(const Tensor& b) {
+  const Tensor own = eye(b.size(-1), TensorOptions(kBool).device(b.device()));
+  return (b.unsqueeze(-2) - b.unsqueeze(-1)).masked_fill(own, 1);
+}
+
+// A tensor of `t`'s elements off the diagonals of its matrices, zeros on them.
+Tensor off_diagonal(const Tensor& t) {
+  return t.masked_fill(eye(t.size(-1), TensorOptions(kBool).device(t.device())), 0);
+}
+
+// For a tall A = Q R: d A = (GQ + Q M) R^-H with M the Hermitian matrix whose upper triangle is GR R^H - Q^H GQ's. Of a
+// wide A = Q (R1 R2) the right part is Q^H times A's own: its gradient is Q GR2, and adds A2 GR2^H to GQ.
+struct LinalgQrBackward final : Node {
+  Saved q, r;
+  bool without_q = false, complete_tall = false;
+  RUSH_SAVED(q, r)
+  void save(const Tensor& a, std::string_view mode) {
+    without_q = mode == "r";
+    complete_tall = mode == "complete" && a.size(-2) > a.size(-1);
+  }
+  void save_output(const Tensor& q_out, const Tensor& r_out) {
+    q = Saved::output(q_out, this);
+    r = Saved::output(r_out, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    RUSH_CHECK(!without_q, "linalg_qr: mode 'r' has no derivative: it would need Q");
+    RUSH_CHECK(!complete_tall, "linalg_qr: mode 'complete' has no derivative for a matrix of more rows than columns");
+    const Tensor Q = q.get(), R = r.get();
+    const int64_t rows = Q.size(-2), columns = R.size(-1);
+    if (rows >= columns) return {square_part(Q, R, g[0], g[1])};
+    const Tensor R1 = R.narrow(-1, 0, rows), R2 = R.narrow(-1, rows, columns - rows);
+    if (!g[1].defined()) {
+      const Tensor left = square_part(Q, R1, g[0], Tensor());
+      return {cat({left, zeros_like(Q.matmul(R2))}, -1)};
+    }
+    const Tensor G1 = g[1].narrow(-1, 0, rows), G2 = g[1].narrow(-1, rows, columns - rows);
+    const Tensor grad_q = plus(g[0], Q.matmul(R2).matmul(adjoint(G2)));
+    return {cat({square_part(Q, R1, grad_q, G1), Q.matmul(G2)}, -1)};
+  }
+
+ private:
+  static Tensor square_part(const Tensor& Q, const Tensor& R, const Tensor& grad_q, const Tensor& grad_r) {
+    Tensor inner;
+    if (grad_r.defined()) inner = grad_r.matmul(adjoint(R));
+    if (grad_q.defined()) inner = plus(inner, -adjoint(Q).matmul(grad_q));
+    const Tensor upper = inner.triu(), strict = inner.triu(1);
+    // Of complex numbers on the diagonal only the real part counts.
+    const Tensor diagonal = upper - strict;
+    const Tensor hermitian = strict + adjoint(strict) + (diagonal + adjoint(diagonal)) * 0.5;
+    const Tensor grad = plus(grad_q, Q.matmul(hermitian));
+    return ops::linalg_solve_triangular(adjoint(R), grad, false, false, false);
+  }
+};
+
+Tensor skew(const Tensor& x) { return x - adjoint(x); }
+
+// d A = V (diag(Gw) + skew(V^H GV) / (2 gaps(w))) V^H, the quotient off the diagonal.
+struct LinalgEighBackward final : Node {
+  Saved values, vectors;
+  RUSH_SAVED(values, vectors)
+  void save_output(const Tensor& w, const Tensor& v) {
+    values = Saved::output(w, this);
+    vectors = Saved::output(v, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor v = vectors.get();
+    if (!g[1].defined()) return {(v * g[0].unsqueeze(-2)).matmul(adjoint(v))};
+    // The vectors stay orthonormal, so only the skew part of V^H GV moves them.
+    Tensor inner = off_diagonal(skew(adjoint(v).matmul(g[1])) / (gaps(values.get()) * 2));
+    if (g[0].defined()) inner = inner + g[0].diag_embed();
+    return {v.matmul(inner).matmul(adjoint(v))};
+  }
+};
+
+// For A = U S V^H with the thin factors: d A = U K V^H + (1 - U U^H) GU S^-1 V^H + U S^-1 GV^H (1 - V V^H), where
+// K = (skew(U^H GU) S + S skew(V^H GV)) / gaps(s^2) + diag(Gs), skew(X) = X - X^H.
+struct LinalgSvdBackward final : Node {
+  Saved u, s, vh;
+  RUSH_SAVED(u, s, vh)
+  void save_output(const Tensor& u_out, const Tensor& s_out, const Tensor& vh_out) {
+    u = Saved::output(u_out, this);
+    s = Saved::output(s_out, this);
+    vh = Saved::output(vh_out, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor S = s.get();
+    const int64_t k = S.size(-1);
+    const auto thin = [&](const Tensor& t, int64_t dim) { return t.defined() ? t.narrow(dim, 0, k) : t; };
+    const Tensor U = thin(u.get(), -1), Vh = thin(vh.get(), -2);
+    const Tensor grad_u = thin(g[0], -1), grad_vh = thin(g[2], -2);
+    if (!grad_u.defined() && !grad_vh.defined()) return {(U * g[1].unsqueeze(-2)).matmul(Vh)};
+
+    const Tensor row = S.unsqueeze(-2), column = S.unsqueeze(-1);
+    Tensor inner;
+    if (grad_u.defined()) inner = skew(adjoint(U).matmul(grad_u)) * row;
+    if (grad_vh.defined()) inner = plus(inner, column * skew(Vh.matmul(adjoint(grad_vh))));
+    inner = off_diagonal(inner / gaps(S * S));
+    if (g[1].defined()) inner = inner + g[1].diag_embed();
+    if (U.is_complex() && grad_u.defined()) {
+      // The phase of a pair of vectors, which real ones lack, is taken to move with U alone.
+      const Tensor turned = skew(adjoint(U).matmul(grad_u));
+      inner = inner + (turned.diagonal(0, -2, -1) / (S * 2)).diag_embed();
+    }
+    Tensor grad = U.matmul(inner).matmul(Vh);
+    if (U.size(-2) > k && grad_u.defined()) {
+      const Tensor scaled = grad_u / row;
+      grad = grad + (scaled - U.matmul(adjoint(U).matmul(scaled))).matmul(Vh);
+    }
+    if (Vh.size(-1) > k && grad_vh.defined()) {
+      const Tensor scaled = grad_vh / column;
+      grad = grad + U.matmul(scaled - scaled.matmul(adjoint(Vh)).matmul(Vh));
+    }
+    return {grad};
+  }
+};
+
+}  // namespace
+
+void register_decomposition_derivatives(Registry& r) {
+  derive<ops::linalg_qr, LinalgQrBackward>(r);
+  derive<ops::linalg_eigh, LinalgEighBackward>(r);
+  derive<ops::linalg_svd, LinalgSvdBackward>(r);
+}
+
+}  // namespace rush

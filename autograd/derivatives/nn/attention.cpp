@@ -1,0 +1,139 @@
+#include "core/ops/nn/attention.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/fused_attention.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace {
+
+// (B, K, S, E) -> (B, H, S, E): each head as often as queries share it; and the gradient of that.
+Tensor repeat_heads(const Tensor& t, int64_t heads) {
+  if (t.size(1) == heads) return t;
+  return t.unsqueeze(2)
+      .expand({t.size(0), t.size(1), heads / t.size(1), t.size(2), t.size(3)})
+      .reshape({t.size(0), heads, t.size(2), t.size(3)});
+}
+Tensor add_heads(const Tensor& grad, int64_t heads) {
+  if (grad.size(1) == heads) return grad;
+  return grad.reshape({grad.size(0), heads, grad.size(1) / heads, grad.size(2), grad.size(3)}).sum(2);
+}
+
+// For out = P V, P = softmax(scale Q K^T + mask): d V = P^T G, and with S = P * (G V^T - rowsum(G * out)), d Q = scale
+// S K and d K = scale S^T Q. Computed by tiles, or, where it is recorded itself, by operators that have derivatives.
+struct AttentionBackward : Node {
+  static constexpr size_t kDifferentiable = 1;
+  Saved query, key, value, mask, out, logsumexp, seed, offset;
+  bool causal = false;
+  double scale = 1, dropout_p = 0;
+  RUSH_SAVED(query, key, value, mask, out, logsumexp, seed, offset)
+  Tensors apply(const Tensors& g) override {
+    RUSH_CHECK_NOT_IMPLEMENTED(!needs(3), "scaled_dot_product_attention: a fused back end has no gradient by the mask");
+    if (!g[0].defined()) return Tensors(4);
+    return dispatch_state.grad_mode ? by_operators(g[0]) : by_tiles(g[0]);
+  }
+
+ protected:
+  // Gradients of query, key, value and mask, which has none.
+  virtual Tensors by_tiles(const Tensor& grad) const = 0;
+
+  std::optional<Tensor> given_mask() const { return mask.defined() ? std::optional<Tensor>(mask.get()) : std::nullopt; }
+  void save_call(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& attn_mask, double p,
+                 bool is_causal, std::optional<double> factor) {
+    query = q;
+    key = k;
+    value = v;
+    mask = attn_mask;
+    dropout_p = p;
+    causal = is_causal;
+    scale = native::attention_scale(q, factor);
+  }
+  void save_results(const Tensor& result, const Tensor& sums, const Tensor& philox_seed, const Tensor& philox_offset) {
+    out = Saved::output(result, this);
+    logsumexp = Saved::output(sums, this);
+    seed = Saved::output(philox_seed, this);
+    offset = Saved::output(philox_offset, this);
+  }
+
+ private:
+  Tensors by_operators(const Tensor& g) const {
+    RUSH_CHECK_NOT_IMPLEMENTED(dropout_p == 0,
+                               "scaled_dot_product_attention: with dropout, a fused back end can be differentiated "
+                               "once only; run the forward pass with SDPBackendGuard({SDPBackend::math})");
+    const Tensor q = query.get(), shared_k = key.get(), shared_v = value.get();
+    const Tensor k = repeat_heads(shared_k, q.size(1)), v = repeat_heads(shared_v, q.size(1));
+    const Tensor p = native::attention_weights(q, k, given_mask(), causal, scale);
+    const Tensor by_weight = g.matmul(v.transpose(-2, -1));
+    const Tensor slope = p * (by_weight - (by_weight * p).sum(-1, true)) * scale;
+    return {slope.matmul(k), add_heads(slope.transpose(-2, -1).matmul(q), shared_k.size(1)),
+            add_heads(p.transpose(-2, -1).matmul(g), shared_v.size(1)), Tensor()};
+  }
+};
+
+struct FlashAttentionForCpuBackward final : AttentionBackward {
+  void save(const Tensor& q, const Tensor& k, const Tensor& v, double p, bool is_causal,
+            const std::optional<Tensor>& attn_mask, std::optional<double> factor) {
+    save_call(q, k, v, attn_mask, p, is_causal, factor);
+  }
+  void save_output(const Tensor& result, const Tensor& sums) { save_results(result, sums, Tensor(), Tensor()); }
+
+ private:
+  Tensors by_tiles(const Tensor& grad) const override {
+    const auto [dq, dk, dv] = ops::_scaled_dot_product_flash_attention_for_cpu_backward(
+        grad, query.get(), key.get(), value.get(), out.get(), logsumexp.get(), dropout_p, causal, given_mask(), scale);
+    return {dq, dk, dv, Tensor()};
+  }
+};
+
+struct EfficientAttentionBackward final : AttentionBackward {
+  void save(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& bias, bool, double p,
+            bool is_causal, std::optional<double> factor) {
+    save_call(q, k, v, bias, p, is_causal, factor);
+  }
+  void save_output(const Tensor& result, const Tensor& sums, const Tensor& philox_seed, const Tensor& philox_offset) {
+    save_results(result, sums, philox_seed, philox_offset);
+  }
+
+ private:
+  Tensors by_tiles(const Tensor& grad) const override {
+    const auto [dq, dk, dv, dbias] = ops::_scaled_dot_product_efficient_attention_backward(
+        grad, query.get(), key.get(), value.get(), mask.get(), out.get(), logsumexp.get(), seed.get(), offset.get(),
+        dropout_p, {needs(0), needs(1), needs(2), false}, causal, scale);
+    return {dq, dk, dv, dbias};
+  }
+};
+
+struct CudnnAttentionBackward final : AttentionBackward {
+  void save(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& bias, bool, double p,
+            bool is_causal, bool, std::optional<double> factor) {
+    save_call(q, k, v, bias, p, is_causal, factor);
+  }
+  void save_output(const Tensor& result, const Tensor& sums, const Tensor&, const Tensor&, int64_t, int64_t,
+                   const Tensor& philox_seed, const Tensor& philox_offset, const Tensor&) {
+    save_results(result, sums, philox_seed, philox_offset);
+  }
+
+ private:
+  Tensors by_tiles(const Tensor& grad) const override {
+    const Tensor q = query.get(), k = key.get();
+    const auto [dq, dk, dv] = ops::_scaled_dot_product_cudnn_attention_backward(
+        grad, q, k, value.get(), out.get(), logsumexp.get(), seed.get(), offset.get(), mask.get(), Tensor(), Tensor(),
+        q.size(2), k.size(2), dropout_p, causal, scale);
+    return {dq, dk, dv, Tensor()};
+  }
+};
+
+}  // namespace
+
+void register_attention_derivatives(Registry& r) {
+  derive<ops::_scaled_dot_product_flash_attention_for_cpu, FlashAttentionForCpuBackward>(r);
+  derive<ops::_scaled_dot_product_efficient_attention, EfficientAttentionBackward>(r);
+  derive<ops::_scaled_dot_product_cudnn_attention, CudnnAttentionBackward>(r);
+}
+
+}  // namespace rush

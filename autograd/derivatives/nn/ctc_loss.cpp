@@ -1,0 +1,51 @@
+#include "core/ops/nn/ctc_loss.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+
+namespace rush {
+
+namespace {
+
+struct CtcLossBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
+  Saved log_probs, targets, losses, log_alpha;
+  std::vector<int64_t> input_lengths, target_lengths;
+  int64_t blank = 0;
+  bool zero_infinity = false;
+  RUSH_SAVED(log_probs, targets, losses, log_alpha)
+  void save(const Tensor& scores, const Tensor& labels, IntArrayRef inputs, IntArrayRef lengths, int64_t no_label,
+            bool zero) {
+    log_probs = scores;
+    targets = labels;
+    input_lengths = inputs.vec();
+    target_lengths = lengths.vec();
+    blank = no_label;
+    zero_infinity = zero;
+  }
+  void save_output(const Tensor& loss, const Tensor& alpha) {
+    losses = Saved::output(loss, this);
+    log_alpha = Saved::output(alpha, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::_ctc_loss_backward(g[0], log_probs.get(), targets.get(), input_lengths, target_lengths, losses.get(),
+                                    log_alpha.get(), blank, zero_infinity),
+            Tensor()};
+  }
+};
+
+// Says so, where the gradient of a gradient would otherwise miss a part without a word.
+struct CtcLossBackwardBackward final : Node {
+  Tensors apply(const Tensors&) override {
+    RUSH_THROW(NotImplementedError, "ctc_loss: can be differentiated once only");
+  }
+};
+
+}  // namespace
+
+void register_ctc_loss_derivatives(Registry& r) {
+  derive<ops::_ctc_loss, CtcLossBackward>(r);
+  derive<ops::_ctc_loss_backward, CtcLossBackwardBackward>(r);
+}
+
+}  // namespace rush

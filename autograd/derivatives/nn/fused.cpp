@@ -1,0 +1,115 @@
+#include "core/ops/nn/fused.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "autograd/grad_mode.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/linear.h"
+#include "core/ops/nn/norm.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace {
+
+// Both addends get what comes through the sum and what comes through its normalisation. See Note [Fused backward
+// passes] for the second derivative.
+struct AddLayerNormBackward final : Node {
+  static constexpr size_t kDifferentiable = 2;
+  Saved sum, weight, bias, mean, rstd;
+  DimVector shape;
+  double eps = 0;
+  ScalarType self_dtype = kFloat32, other_dtype = kFloat32;
+  RUSH_SAVED(sum, weight, bias, mean, rstd)
+  void save(const Tensor& self, const Tensor& other, IntArrayRef normalized_shape, const OptionalTensor& w,
+            const OptionalTensor& b, double e, std::optional<ScalarType>) {
+    weight = w;
+    bias = b;
+    shape = normalized_shape;
+    eps = e;
+    self_dtype = self.scalar_type();
+    other_dtype = other.scalar_type();
+  }
+  void save_output(const Tensor&, const Tensor& s, const Tensor& m, const Tensor& r) {
+    sum = Saved::output(s, this);
+    mean = Saved::output(m, this);
+    rstd = Saved::output(r, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    if (!g[0].defined()) return to_addends(g[1], Tensor(), Tensor());
+    const Tensor x = sum.get(), w = weight.get(), b = bias.get();
+    if (GradMode::is_enabled()) return by_operators(g, x, w, b);
+    const OptionalTensor through = g[1].defined() ? OptionalTensor(g[1]) : std::nullopt;
+    const auto [by_self, by_other, by_weight, by_bias] =
+        ops::add_layer_norm_backward(g[0], through, x, shape, mean.get(), rstd.get(), w, b, other_dtype);
+    return {needs(0) ? by_self.to(self_dtype) : Tensor(), needs(1) ? by_other : Tensor(), by_weight, by_bias};
+  }
+
+ private:
+  Tensors to_addends(const Tensor& grad, const Tensor& by_weight, const Tensor& by_bias) const {
+    if (!grad.defined()) return {Tensor(), Tensor(), by_weight, by_bias};
+    return {needs(0) ? grad.to(self_dtype) : Tensor(), needs(1) ? grad.to(other_dtype) : Tensor(), by_weight, by_bias};
+  }
+
+  // x^ = (x - mean) r: the gradient by x is r (g w - mean(g w) - x^ mean(g w x^)).
+  Tensors by_operators(const Tensors& g, const Tensor& x, const Tensor& w, const Tensor& b) const {
+    DimVector dims;
+    double count = 1;
+    for (size_t d = 1; d <= shape.size(); ++d) {
+      dims.push_back(-static_cast<int64_t>(d));
+      count *= static_cast<double>(shape[shape.size() - d]);
+    }
+    const auto mean_of = [&](const Tensor& t) { return t.sum(IntArrayRef(dims), true) / count; };
+    const Tensor grad = g[0].to(x.scalar_type());
+    const Tensor deviation = x - mean_of(x);
+    const Tensor r = (mean_of(deviation * deviation) + eps).rsqrt(), hat = deviation * r;
+    const Tensor scaled = w.defined() ? grad * w : grad;
+    Tensor by_sum = (scaled - mean_of(scaled) - hat * mean_of(scaled * hat)) * r;
+    if (g[1].defined()) by_sum = by_sum + g[1];
+    return to_addends(by_sum, w.defined() ? grad * hat : Tensor(), b.defined() ? grad : Tensor());
+  }
+};
+
+// Two affine maps with GELU between them: see LinearBackward for each.
+struct GeluPerceptronBackward final : Node {
+  static constexpr size_t kDifferentiable = 1;
+  Saved input, weight1, bias1, weight2, pre, hidden;
+  RUSH_SAVED(input, weight1, bias1, weight2, pre, hidden)
+  void save(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor&) {
+    input = x;
+    weight1 = w1;
+    bias1 = b1;
+    weight2 = w2;
+  }
+  void save_output(const Tensor&, const Tensor& p, const Tensor& h) {
+    pre = Saved::output(p, this);
+    hidden = Saved::output(h, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = input.get(), w1 = weight1.get(), w2 = weight2.get();
+    if (!GradMode::is_enabled()) {
+      const auto [by_x, by_w1, by_b1, by_w2, by_b2] =
+          ops::gelu_perceptron_backward(g[0], x, w1, w2, pre.get(), hidden.get());
+      return {by_x, by_w1, by_b1, by_w2, by_b2};
+    }
+    // Computed again, so that their own derivatives are part of the graph.
+    const Tensor rows = x.reshape({-1, w1.size(1)}), grad = g[0].reshape({-1, w2.size(0)});
+    const Tensor p = linear(rows, w1, bias1.get()), h = gelu(p, "tanh");
+    const Tensor by_pre = ops::gelu_backward(grad.mm(w2), p, "tanh");
+    return {by_pre.mm(w1).reshape(x.sizes()), by_pre.t().mm(rows), by_pre.sum(0), grad.t().mm(h), grad.sum(0)};
+  }
+};
+
+}  // namespace
+
+void register_fused_derivatives(Registry& r) {
+  derive<ops::add_layer_norm, AddLayerNormBackward>(r);
+  derive<ops::gelu_perceptron, GeluPerceptronBackward>(r);
+}
+
+}  // namespace rush

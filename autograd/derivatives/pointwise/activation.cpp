@@ -1,0 +1,411 @@
+// Derivatives of activation functions. Each is one operator, NAME_backward, which has a derivative of its own here.
+#include "core/ops/pointwise/activation.h"
+
+#include "autograd/derivatives/pointwise/pointwise.h"
+#include "autograd/derivatives/register.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/bitwise.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/pointwise/power.h"
+#include "core/ops/pointwise/ternary.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/view/join.h"
+
+namespace rush {
+
+namespace {
+
+// The second derivative of what is piecewise linear: nothing flows to the input.
+Tensor flat(const Node& node, const Tensor& grad) { return node.needs(1) ? zeros_like(grad) : Tensor(); }
+
+// ---- relu, threshold ----
+struct ReluBackward final : FromResult {  // 1 where y > 0
+  Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], result.get(), 0)}; }
+};
+struct ThresholdBackward final : Node {  // 1 where x > threshold
+  Saved self;
+  Scalar threshold;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& t, const Scalar&) {
+    self = x;
+    threshold = t;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], self.get(), threshold)}; }
+};
+struct ThresholdBackwardBackward final : Node {
+  Saved self;
+  Scalar threshold;
+  RUSH_SAVED(self)
+  void save(const Tensor&, const Tensor& x, const Scalar& t) {
+    self = x;
+    threshold = t;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::threshold_backward(g[0], self.get(), threshold), flat(*this, g[0])};
+  }
+};
+struct LeakyReluBackward final : Node {
+  Saved self;
+  Scalar slope;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& s) {
+    self = x;
+    slope = s;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::leaky_relu_backward(g[0], self.get(), slope, false)}; }
+};
+struct LeakyReluBackwardBackward final : Node {
+  Saved self;
+  Scalar slope;
+  bool is_result = false;
+  RUSH_SAVED(self)
+  void save(const Tensor&, const Tensor& x, const Scalar& s, bool result) {
+    self = x;
+    slope = s;
+    is_result = result;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::leaky_relu_backward(g[0], self.get(), slope, is_result), flat(*this, g[0])};
+  }
+};
+
+// ---- gelu, silu, mish ----
+struct GeluBackward final : Node {
+  Saved self;
+  std::string approximate;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, std::string_view how) {
+    self = x;
+    approximate = how;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::gelu_backward(g[0], self.get(), approximate)}; }
+};
+struct GeluBackwardBackward final : Node {
+  Saved grad, self;
+  std::string approximate;
+  RUSH_SAVED(grad, self)
+  void save(const Tensor& g, const Tensor& x, std::string_view how) {
+    grad = g;
+    self = x;
+    approximate = how;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    return {needs(0) ? ops::gelu_backward(g[0], x, approximate) : Tensor(),
+            needs(1) ? g[0] * grad.get() * (approximate == "tanh" ? curvature_of_tanh(x) : curvature(x)) : Tensor()};
+  }
+
+ private:
+  // (Phi + x phi)' = (2 - x^2) phi, phi = exp(-x^2/2) / sqrt(2 pi).
+  static Tensor curvature(const Tensor& x) {
+    const Tensor square = x * x;
+    return (2 - square) * (square * -0.5).exp() * 0.39894228040143267794;
+  }
+  // With t = tanh u and s = 1 - t^2: ((1 + t)/2 + x/2 s u')' = s u' + x/2 s (u'' - 2 t u'^2).
+  static Tensor curvature_of_tanh(const Tensor& x) {
+    constexpr double k = 0.79788456080286535588, c = 0.044715;
+    const Tensor square = x * x;
+    const Tensor t = (x * (square * c + 1) * k).tanh(), s = 1 - t * t;
+    const Tensor slope = (square * (3 * c) + 1) * k;
+    return s * slope + x * 0.5 * s * (x * (6 * c * k) - 2 * t * slope * slope);
+  }
+};
+struct SiluBackward final : FromInput {
+  Tensors apply(const Tensors& g) override { return {ops::silu_backward(g[0], self.get())}; }
+};
+struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1 - s) (2 + x (1 - 2 s)), s = sigmoid x
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = other.get();
+    Tensors grads(2);
+    if (needs(0)) grads[0] = ops::silu_backward(g[0], x);
+    if (needs(1)) {
+      const Tensor s = x.sigmoid();
+      grads[1] = conj_of(self.get()) * g[0] * conj_of(s * (1 - s) * (2 + x * (1 - 2 * s)));
+    }
+    return grads;
+  }
+};
+struct MishBackward final : FromInput {
+  Tensors apply(const Tensors& g) override { return {ops::mish_backward(g[0], self.get())}; }
+};
+// With t = tanh(softplus x), s = sigmoid x, w = s (1 - t^2) = t': (t + x w)' = 2 w + x w', w' = w (1 - s - 2 t s).
+struct MishBackwardBackward final : FromInputs {
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = other.get();
+    Tensors grads(2);
+    if (needs(0)) grads[0] = ops::mish_backward(g[0], x);
+    if (needs(1)) {
+      const Tensor s = x.sigmoid(), t = softplus(x).tanh(), w = s * (1 - t * t);
+      grads[1] = g[0] * self.get() * w * (2 + x * (1 - s - 2 * t * s));
+    }
+    return grads;
+  }
+};
+
+// ---- elu, softplus, log_sigmoid ----
+struct EluBackward final : Node {
+  Saved self;
+  Scalar alpha, scale, input_scale;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& a, const Scalar& s, const Scalar& i) {
+    self = x;
+    alpha = a;
+    scale = s;
+    input_scale = i;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::elu_backward(g[0], alpha, scale, input_scale, false, self.get())};
+  }
+};
+// Below 0 the slope is k alpha scale e^(k x), k = input_scale, or k (y + alpha scale) of the result y: it changes with
+// x by k times itself, with y by k.
+struct EluBackwardBackward final : Node {
+  Saved grad, self;
+  Scalar alpha, scale, input_scale;
+  bool is_result = false;
+  RUSH_SAVED(grad, self)
+  void save(const Tensor& g, const Scalar& a, const Scalar& s, const Scalar& i, bool result, const Tensor& x) {
+    grad = g;
+    self = x;
+    alpha = a;
+    scale = s;
+    input_scale = i;
+    is_result = result;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    const auto slope = [&](const Tensor& factor) {
+      return ops::elu_backward(factor, alpha, scale, input_scale, is_result, x);
+    };
+    Tensors grads(2);
+    if (needs(0)) grads[0] = slope(g[0]);
+    if (needs(1)) {
+      const Tensor both = g[0] * grad.get() * input_scale;
+      grads[1] = where(x > 0, 0, is_result ? both : slope(both));
+    }
+    return grads;
+  }
+};
+struct SoftplusBackward final : Node {
+  Saved self;
+  Scalar beta, threshold;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& b, const Scalar& t) {
+    self = x;
+    beta = b;
+    threshold = t;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::softplus_backward(g[0], self.get(), beta, threshold)}; }
+};
+struct SoftplusBackwardBackward final : Node {  // beta s (1 - s), s = sigmoid(beta x), and 0 above the threshold
+  Saved grad, self;
+  Scalar beta, threshold;
+  RUSH_SAVED(grad, self)
+  void save(const Tensor& g, const Tensor& x, const Scalar& b, const Scalar& t) {
+    grad = g;
+    self = x;
+    beta = b;
+    threshold = t;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    Tensors grads(2);
+    if (needs(0)) grads[0] = ops::softplus_backward(g[0], x, beta, threshold);
+    if (needs(1)) {
+      const Tensor z = x * beta;
+      grads[1] = where(z > threshold, 0, g[0] * grad.get() * sigmoid_backward(beta * ones_like(x), z.sigmoid()));
+    }
+    return grads;
+  }
+};
+struct LogSigmoidBackward final : FromInput {
+  static constexpr size_t kDifferentiable = 1;
+  Tensor buffer;
+  void save_output(const Tensor&, const Tensor& kept) { buffer = kept; }
+  Tensors apply(const Tensors& g) override { return {ops::log_sigmoid_backward(g[0], self.get(), buffer)}; }
+};
+struct LogSigmoidBackwardBackward final : Node {  // sigmoid(-x)' = -sigmoid(x) sigmoid(-x)
+  Saved grad, self, buffer;
+  RUSH_SAVED(grad, self, buffer)
+  void save(const Tensor& g, const Tensor& x, const Tensor& kept) {
+    grad = g;
+    self = x;
+    buffer = kept;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    return {needs(0) ? ops::log_sigmoid_backward(g[0], x, buffer.get()) : Tensor(),
+            needs(1) ? -sigmoid_backward(g[0] * grad.get(), x.sigmoid()) : Tensor(), Tensor()};
+  }
+};
+
+// ---- the hard ones ----
+struct HardtanhBackward final : Node {
+  Saved self;
+  Scalar min, max;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& low, const Scalar& high) {
+    self = x;
+    min = low;
+    max = high;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::hardtanh_backward(g[0], self.get(), min, max)}; }
+};
+struct HardtanhBackwardBackward final : Node {
+  Saved self;
+  Scalar min, max;
+  RUSH_SAVED(self)
+  void save(const Tensor&, const Tensor& x, const Scalar& low, const Scalar& high) {
+    self = x;
+    min = low;
+    max = high;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::hardtanh_backward(g[0], self.get(), min, max), flat(*this, g[0])};
+  }
+};
+struct HardsigmoidBackward final : FromInput {
+  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], self.get())}; }
+};
+struct HardsigmoidBackwardBackward final : FromInputs {
+  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])}; }
+};
+struct HardswishBackward final : FromInput {
+  Tensors apply(const Tensors& g) override { return {ops::hardswish_backward(g[0], self.get())}; }
+};
+struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 between -3 and 3
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = other.get();
+    return {needs(0) ? ops::hardswish_backward(g[0], x) : Tensor(),
+            needs(1) ? where((x > -3) & (x < 3), g[0] * self.get() / 3, 0) : Tensor()};
+  }
+};
+template <auto& backward>
+struct ShrinkBackward final : Node {
+  Saved self;
+  Scalar lambd;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, const Scalar& l) {
+    self = x;
+    lambd = l;
+  }
+  Tensors apply(const Tensors& g) override { return {backward(g[0], self.get(), lambd)}; }
+};
+using HardshrinkBackward = ShrinkBackward<ops::hardshrink_backward>;
+using SoftshrinkBackward = ShrinkBackward<ops::softshrink_backward>;
+struct ShrinkBackwardBackward final : Node {  // of both, which have one backward
+  Saved self;
+  Scalar lambd;
+  RUSH_SAVED(self)
+  void save(const Tensor&, const Tensor& x, const Scalar& l) {
+    self = x;
+    lambd = l;
+  }
+  Tensors apply(const Tensors& g) override {
+    return {ops::hardshrink_backward(g[0], self.get(), lambd), flat(*this, g[0])};
+  }
+};
+
+// ---- glu, prelu ----
+struct GluBackward final : Node {
+  Saved self;
+  int64_t dim = 0;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, int64_t d) {
+    self = x;
+    dim = d;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
+};
+// Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
+// for g: p s + q a s';  for a: q g s';  for b: p g s' + q g a s''.
+struct GluBackwardBackward final : Node {
+  Saved grad, self;
+  int64_t dim = 0;
+  RUSH_SAVED(grad, self)
+  void save(const Tensor& g, const Tensor& x, int64_t d) {
+    grad = g;
+    self = x;
+    dim = d;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get();
+    const int64_t half = x.size(dim) / 2;
+    const Tensor p = g[0].narrow(dim, 0, half), q = g[0].narrow(dim, half, half);
+    const Tensor a = x.narrow(dim, 0, half), s = x.narrow(dim, half, half).sigmoid(), slope = s * (1 - s);
+    Tensors grads(2);
+    if (needs(0)) grads[0] = p * s + q * a * slope;
+    if (needs(1)) {
+      const Tensor scaled = grad.get() * slope;
+      grads[1] = cat({q * scaled, scaled * (p + q * a * (1 - 2 * s))}, dim);
+    }
+    return grads;
+  }
+};
+struct PreluKernelBackward final : FromInputs {
+  Tensors apply(const Tensors& g) override {
+    auto [of_self, of_weight] = ops::_prelu_kernel_backward(g[0], self.get(), other.get());
+    return {of_self, of_weight};
+  }
+};
+// Of (g or w g, 0 or x g), the second of each pair below 0, against the gradients (p, q).
+struct PreluKernelBackwardBackward final : Node {
+  Saved grad, self, weight;
+  RUSH_SAVED(grad, self, weight)
+  void save(const Tensor& g, const Tensor& x, const Tensor& w) {
+    grad = g;
+    self = x;
+    weight = w;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor x = self.get(), upper = grad.get(), above = x > 0;
+    const Tensor p = g[0].defined() ? g[0] : zeros_like(x), q = g[1].defined() ? g[1] : zeros_like(x);
+    Tensors grads(3);
+    if (needs(0)) grads[0] = where(above, p, p * weight.get() + q * x);
+    if (needs(1)) grads[1] = where(above, 0, q * upper);
+    if (needs(2)) grads[2] = where(above, 0, p * upper);
+    return grads;
+  }
+};
+
+}  // namespace
+
+void register_activation_derivatives(Registry& r) {
+#define RUSH_DERIVE(name, Node) \
+  derive<ops::name, Node>(r);   \
+  derive<ops::name##_, Node>(r);
+  RUSH_DERIVE(relu, ReluBackward)
+  RUSH_DERIVE(threshold, ThresholdBackward)
+  RUSH_DERIVE(leaky_relu, LeakyReluBackward)
+  RUSH_DERIVE(gelu, GeluBackward)
+  RUSH_DERIVE(silu, SiluBackward)
+  RUSH_DERIVE(mish, MishBackward)
+  RUSH_DERIVE(elu, EluBackward)
+  RUSH_DERIVE(hardtanh, HardtanhBackward)
+  RUSH_DERIVE(hardsigmoid, HardsigmoidBackward)
+  RUSH_DERIVE(hardswish, HardswishBackward)
+#undef RUSH_DERIVE
+  derive<ops::softplus, SoftplusBackward>(r);
+  derive<ops::log_sigmoid_forward, LogSigmoidBackward>(r);
+  derive<ops::hardshrink, HardshrinkBackward>(r);
+  derive<ops::softshrink, SoftshrinkBackward>(r);
+  derive<ops::glu, GluBackward>(r);
+  derive<ops::_prelu_kernel, PreluKernelBackward>(r);
+  derive<ops::threshold_backward, ThresholdBackwardBackward>(r);
+  derive<ops::leaky_relu_backward, LeakyReluBackwardBackward>(r);
+  derive<ops::gelu_backward, GeluBackwardBackward>(r);
+  derive<ops::silu_backward, SiluBackwardBackward>(r);
+  derive<ops::mish_backward, MishBackwardBackward>(r);
+  derive<ops::elu_backward, EluBackwardBackward>(r);
+  derive<ops::softplus_backward, SoftplusBackwardBackward>(r);
+  derive<ops::log_sigmoid_backward, LogSigmoidBackwardBackward>(r);
+  derive<ops::hardtanh_backward, HardtanhBackwardBackward>(r);
+  derive<ops::hardsigmoid_backward, HardsigmoidBackwardBackward>(r);
+  derive<ops::hardswish_backward, HardswishBackwardBackward>(r);
+  derive<ops::hardshrink_backward, ShrinkBackwardBackward>(r);
+  derive<ops::softshrink_backward, ShrinkBackwardBackward>(r);
+  derive<ops::glu_backward, GluBackwardBackward>(r);
+  derive<ops::_prelu_kernel_backward, PreluKernelBackwardBackward>(r);
+}
+
+}  // namespace rush

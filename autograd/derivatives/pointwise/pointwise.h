@@ -1,0 +1,39 @@
+// What the derivatives of element-wise operators have in common.
+#pragma once
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/complex.h"
+
+namespace rush {
+
+// The gradient of a holomorphic function is g * conj(f'(x)); for real tensors this costs nothing.
+inline Tensor conj_of(const Tensor& t) { return t.is_complex() ? t.conj() : t; }
+
+// Formulas in the input x, and in the result y, of an operator on one tensor.
+struct FromInput : Node {
+  Saved self;
+  RUSH_SAVED(self)
+  void save(const Tensor& x) { self = x; }
+};
+struct FromResult : Node {
+  Saved result;
+  RUSH_SAVED(result)
+  void save_output(const Tensor& y) { result = Saved::output(y, this); }
+};
+
+// Formulas in both arguments of an operator on two tensors.
+struct FromInputs : Node {
+  Saved self, other;
+  RUSH_SAVED(self, other)
+  void save(const Tensor& a, const Tensor& b) {
+    self = a;
+    other = b;
+  }
+};
+
+// A function that is constant but for its jumps: ceil, sign, ... Its gradients are zero.
+struct StepBackward final : Node {
+  Tensors apply(const Tensors& g) override { return Tensors(next_edges().size(), zeros_like(g[0])); }
+};
+
+}  // namespace rush

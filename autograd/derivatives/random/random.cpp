@@ -1,0 +1,65 @@
+// Random numbers do not depend on what they are written over, nor, as far as gradients go, on their parameters.
+#include "core/ops/random/random.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/nn/dropout.h"
+
+namespace rush {
+
+namespace {
+
+struct RandomBackward final : Node {
+  Tensors apply(const Tensors& g) override {
+    const Tensor none = zeros_like(g[0]);
+    return {none, none};
+  }
+};
+
+struct NativeDropoutBackward final : Node {
+  double scale = 1;
+  Saved mask;
+  RUSH_SAVED(mask)
+  void save(const Tensor&, double p, std::optional<bool> train) {
+    scale = !train.value_or(true) ? 1 : p == 1 ? 0 : 1 / (1 - p);
+  }
+  void save_output(const Tensor&, const Tensor& kept) { mask = kept; }
+  Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
+};
+
+struct NativeDropoutBackwardBackward final : Node {  // linear and its own transpose
+  double scale = 1;
+  Saved mask;
+  RUSH_SAVED(mask)
+  void save(const Tensor&, const Tensor& kept, double factor) {
+    mask = kept;
+    scale = factor;
+  }
+  Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
+};
+
+}  // namespace
+
+void register_random_derivatives(Registry& r) {
+  derive<ops::uniform_, RandomBackward>(r);
+  derive<ops::normal_, RandomBackward>(r);
+  derive<ops::log_normal_, RandomBackward>(r);
+  derive<ops::cauchy_, RandomBackward>(r);
+  derive<ops::exponential_, RandomBackward>(r);
+  derive<ops::geometric_, RandomBackward>(r);
+  derive<ops::random_, RandomBackward>(r);
+  derive<ops::random__to, RandomBackward>(r);
+  derive<ops::random__from, RandomBackward>(r);
+  derive<ops::bernoulli__float, RandomBackward>(r);
+  derive<ops::bernoulli_, RandomBackward>(r);
+  derive<ops::bernoulli, RandomBackward>(r);
+  derive<ops::bernoulli_p, RandomBackward>(r);
+  derive<ops::normal_Tensor_float, RandomBackward>(r);
+  derive<ops::normal_float_Tensor, RandomBackward>(r);
+  derive<ops::normal_Tensor_Tensor, RandomBackward>(r);
+  derive<ops::native_dropout, NativeDropoutBackward>(r);
+  derive<ops::native_dropout_backward, NativeDropoutBackwardBackward>(r);
+}
+
+}  // namespace rush

@@ -1,0 +1,107 @@
+#include "core/ops/reduce/scan.h"
+
+#include "autograd/derivatives/register.h"
+#include "autograd/derive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/gather.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/pointwise/ternary.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/rearrange.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace {
+
+// The sum of each element and all behind it.
+Tensor reverse_cumsum(const Tensor& self, int64_t dim) { return self.flip(dim).cumsum(dim).flip(dim); }
+
+struct CumsumBackward final : Node {
+  int64_t dim = 0;
+  void save(const Tensor&, int64_t along, std::optional<ScalarType>) { dim = along; }
+  Tensors apply(const Tensors& g) override { return {g[0].numel() <= 1 ? g[0] : reverse_cumsum(g[0], dim)}; }
+};
+
+// d out_j / d x_k, for j >= k, is the product of all x_0 ... x_j but x_k. Taken without a division, so that zeros are
+// right too and the formula can be differentiated again: for each k, what stands before it times the products that
+// start behind it.
+struct CumprodBackward final : Node {
+  Saved self;
+  int64_t dim = 0;
+  RUSH_SAVED(self)
+  void save(const Tensor& x, int64_t along, std::optional<ScalarType>) {
+    self = x;
+    dim = wrap_dim(along, x.dim(), "cumprod");
+  }
+  Tensors apply(const Tensors& g) override {
+    if (g[0].dim() == 0 || g[0].numel() == 0) return {g[0]};
+    const Tensor x = self.get().to(g[0].scalar_type());
+    const int64_t n = x.size(dim);
+    const Tensor one = ones_like(x.narrow(dim, 0, 1));
+    Tensors each;
+    for (int64_t k = 0; k < n; ++k) {
+      const Tensor before = k == 0 ? one : x.narrow(dim, 0, k).prod(dim, true);
+      const Tensor behind = cat({one, x.narrow(dim, k + 1, n - k - 1).cumprod(dim)}, dim);
+      each.push_back((g[0].narrow(dim, k, n - k) * (before * behind).conj()).sum(dim, true));
+    }
+    return {cat(each, dim)};
+  }
+};
+
+struct CumulativeExtremeBackward final : Node {  // each output's gradient goes to the element that it shows
+  Saved indices;
+  DimVector sizes;
+  int64_t dim = 0;
+  RUSH_SAVED(indices)
+  void save(const Tensor& self, int64_t along) {
+    sizes = self.sizes();
+    dim = along;
+  }
+  void save_output(const Tensor&, const Tensor& where) { indices = where; }
+  Tensors apply(const Tensors& g) override {
+    if (sizes.empty()) return {g[0]};
+    return {zeros(sizes, g[0].options()).scatter_add(dim, indices.get(), g[0])};
+  }
+};
+
+// sum over j >= k of g_j e^(x_k - out_j), conjugated if complex, in logarithms: positive and negative gradients apart,
+// which complex ones need not be. The logarithm of none is not -inf, which would make differences of infinities, but
+// low enough that its exponential is 0 in every dtype.
+struct LogcumsumexpBackward final : Node {
+  Saved self, result;
+  int64_t dim = 0;
+  RUSH_SAVED(self, result)
+  void save(const Tensor& x, int64_t along) {
+    self = x;
+    dim = along;
+  }
+  void save_output(const Tensor& out) { result = Saved::output(out, this); }
+  Tensors apply(const Tensors& g) override {
+    if (g[0].numel() == 0) return {g[0]};
+    const Tensor x = self.get(), out = result.get();
+    const auto part = [&](const Tensor& grad, const Tensor& counts) {
+      const Tensor log = where(counts, where(counts, grad, 1).log(), -1e4);
+      return ((log - out).flip(dim).logcumsumexp(dim).flip(dim) + x).exp();
+    };
+    if (x.is_complex()) return {part(g[0].conj(), g[0] != 0).conj()};
+    return {part(g[0], g[0] > 0) - part(-g[0], g[0] < 0)};
+  }
+};
+
+}  // namespace
+
+void register_scan_derivatives(Registry& r) {
+  derive<ops::cumsum, CumsumBackward>(r);
+  derive<ops::cumsum_, CumsumBackward>(r);
+  derive<ops::cumprod, CumprodBackward>(r);
+  derive<ops::cumprod_, CumprodBackward>(r);
+  derive<ops::cummax, CumulativeExtremeBackward>(r);
+  derive<ops::cummin, CumulativeExtremeBackward>(r);
+  derive<ops::logcumsumexp, LogcumsumexpBackward>(r);
+}
+
+}  // namespace rush

@@ -1,0 +1,164 @@
+// Lines of a tensor into the planes of Note [Lines side by side], and back.
+#pragma once
+#include <algorithm>
+
+#include "backends/cpu/fft/fft_lanes.h"
+#include "backends/cpu/view/transpose.h"
+#include "core/complex.h"
+
+namespace rush::cpu {
+
+// Up to kFftLanes<T> lines of complex numbers (E = complex<T>) or of real ones (T), of which one goes to each lane.
+template <class T, class E>
+struct LineBlock {
+  static constexpr int kWidth = kFftLanes<T>;
+  static constexpr int kParts = sizeof(E) / sizeof(T);
+
+  E* line[kWidth];  // beyond `count`, a line that may be read
+  int count;
+  int64_t step;  // elements from one point to the next
+
+  // Lines that each begin `distance` after the one before it.
+  LineBlock(E* first, int64_t distance, int64_t step, int64_t count_left)
+      : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
+    for (int j = 0; j < kWidth; ++j) line[j] = first + (j < count ? j : 0) * distance;
+  }
+  // Those of which at(j) is the address.
+  template <class At>
+  LineBlock(const At& at, int64_t step, int64_t count_left)
+      : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
+    for (int j = 0; j < kWidth; ++j) line[j] = at(j < count ? j : 0);
+  }
+
+  // Whether the lanes lie side by side in memory, and all of them count.
+  bool is_row() const {
+    bool row = count == kWidth;
+    for (int j = 1; j < kWidth; ++j) row = row && line[j] == line[0] + j;
+    return row;
+  }
+};
+
+namespace detail {
+
+// What follows a row of so many vectors is the next block's, most likely: no prefetcher of the CPU sees that.
+template <bool to_write, class Vector>
+RUSH_ALWAYS_INLINE void fetch_ahead(const Vector* row, int vectors) {
+  const auto* next = reinterpret_cast<const char*>(row + vectors);
+  for (int byte = 0; byte < vectors * kVectorBytes; byte += 64) __builtin_prefetch(next + byte, to_write, 2);
+}
+
+template <class T, size_t... lane>
+RUSH_ALWAYS_INLINE Lanes<T> split_pairs(const FftVector<T>& low, const FftVector<T>& high,
+                                        std::index_sequence<lane...>) {
+#ifdef __clang__
+  return {__builtin_shufflevector(low, high, int(2 * lane)...),
+          __builtin_shufflevector(low, high, int(2 * lane + 1)...)};
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  typedef Index Indices __attribute__((vector_size(kVectorBytes)));
+  return {__builtin_shuffle(low, high, Indices{Index(2 * lane)...}),
+          __builtin_shuffle(low, high, Indices{Index(2 * lane + 1)...})};
+#endif
+}
+
+template <class T, size_t... lane>
+RUSH_ALWAYS_INLINE void join_pairs(const Lanes<T>& z, FftVector<T>& low, FftVector<T>& high,
+                                   std::index_sequence<lane...>) {
+  constexpr size_t width = sizeof...(lane);
+#ifdef __clang__
+  low = __builtin_shufflevector(z.re, z.im, int(lane / 2 + lane % 2 * width)...);
+  high = __builtin_shufflevector(z.re, z.im, int((lane + width) / 2 + lane % 2 * width)...);
+#else
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  typedef Index Indices __attribute__((vector_size(kVectorBytes)));
+  low = __builtin_shuffle(z.re, z.im, Indices{Index(lane / 2 + lane % 2 * width)...});
+  high = __builtin_shuffle(z.re, z.im, Indices{Index((lane + width) / 2 + lane % 2 * width)...});
+#endif
+}
+
+}  // namespace detail
+
+// Points [0, points) of the lines into the first plane and, of complex lines, the second.
+template <class T, class E>
+void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts]) {
+  using V = FftVector<T>;
+  using Anywhere = typename VectorOf<T, kVectorBytes>::type;
+  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
+  const auto number = [&](int j, int64_t k) { return reinterpret_cast<const T*>(block.line[j] + k * block.step); };
+  int64_t k = 0;
+  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+    for (; k < points; k += at_once) {
+      const int64_t first = std::min(k, points - at_once);  // the last square begins within the one before
+      V rows[width];
+#pragma GCC unroll 16
+      for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const Anywhere*>(number(j, first));
+      transpose_square(rows);
+#pragma GCC unroll 16
+      for (int i = 0; i < width; ++i) planes[i % parts][first + i / parts] = rows[i];
+    }
+  } else if (block.is_row()) {
+    for (; k < points; ++k) {
+      const auto* row = reinterpret_cast<const Anywhere*>(number(0, k));
+      detail::fetch_ahead<false>(row, parts);
+      if constexpr (parts == 1) {
+        planes[0][k] = row[0];
+      } else {
+        const V low = row[0], high = row[1];
+        const Lanes<T> z = detail::split_pairs<T>(low, high, lanes);
+        planes[0][k] = z.re;
+        planes[1][k] = z.im;
+      }
+    }
+  }
+  for (; k < points; ++k) {
+    for (int part = 0; part < parts; ++part) {
+      for (int j = 0; j < width; ++j) planes[part][k][j] = number(j, k)[part];
+    }
+  }
+}
+
+// And back, times `scale`.
+template <class T, class E>
+void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts],
+                 T scale) {
+  using V = FftVector<T>;
+  using Anywhere = typename VectorOf<T, kVectorBytes>::type;
+  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
+  const auto number = [&](int j, int64_t k) { return reinterpret_cast<T*>(block.line[j] + k * block.step); };
+  int64_t k = 0;
+  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+    for (; k < points; k += at_once) {
+      const int64_t first = std::min(k, points - at_once);
+      V rows[width];
+#pragma GCC unroll 16
+      for (int i = 0; i < width; ++i) rows[i] = planes[i % parts][first + i / parts] * scale;
+      transpose_square(rows);
+#pragma GCC unroll 16
+      for (int j = 0; j < width; ++j) {
+        if (j < block.count) *reinterpret_cast<Anywhere*>(number(j, first)) = rows[j];
+      }
+    }
+  } else if (block.is_row()) {
+    for (; k < points; ++k) {
+      auto* row = reinterpret_cast<Anywhere*>(number(0, k));
+      detail::fetch_ahead<true>(row, parts);
+      if constexpr (parts == 1) {
+        row[0] = planes[0][k] * scale;
+      } else {
+        V low, high;
+        detail::join_pairs<T>({planes[0][k] * scale, planes[1][k] * scale}, low, high, lanes);
+        row[0] = low;
+        row[1] = high;
+      }
+    }
+  }
+  for (; k < points; ++k) {
+    for (int part = 0; part < parts; ++part) {
+      for (int j = 0; j < block.count; ++j) number(j, k)[part] = planes[part][k][j] * scale;
+    }
+  }
+}
+
+}  // namespace rush::cpu

@@ -1,8 +1,0 @@
-#include "backends/cpu/gemm_impl.h"
-
-namespace rush::cpu {
-
-RUSH_INSTANTIATE_GEMM(complex<float>);
-RUSH_INSTANTIATE_GEMM(complex<double>);
-
-}  // namespace rush::cpu

@@ -1,8 +1,0 @@
-#include "backends/cpu/gemm_impl.h"
-
-namespace rush::cpu {
-
-RUSH_INSTANTIATE_GEMM(uint32_t);
-RUSH_INSTANTIATE_GEMM(uint64_t);
-
-}  // namespace rush::cpu

@@ -1,8 +1,0 @@
-#include "backends/cpu/gemm_impl.h"
-
-namespace rush::cpu {
-
-RUSH_INSTANTIATE_GEMM(float);
-RUSH_INSTANTIATE_GEMM(double);
-
-}  // namespace rush::cpu

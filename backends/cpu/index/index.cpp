@@ -1,0 +1,130 @@
+// Indexing by offsets, see the Note in core/ops/index/index.h.
+#include "core/ops/index/index.h"
+
+#include <cstring>
+
+#include "backends/cpu/index/slice_offsets.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/index.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::cpu {
+
+namespace {
+
+void index_offsets(const Tensor& offsets, const Tensor& index, const IndexedDim& where, bool add) {
+  const Tensor dense = native::contiguous(index);
+  const int64_t* from = dense.data_ptr<int64_t>();
+  int64_t* to = offsets.data_ptr<int64_t>();
+  const int64_t lowest = where.wraps ? -where.size : 0;
+  parallel_for(0, offsets.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = from[i];
+      RUSH_CHECK_INDEX(at >= lowest && at < where.size, where.op, ": index ", at, " is out of bounds for dimension ",
+                       where.dim, " of size ", where.size);
+      const int64_t offset = (at < 0 ? at + where.size : at) * where.stride;
+      to[i] = add ? to[i] + offset : offset;
+    }
+  });
+}
+
+struct GatherLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t before) {
+    const Block outer(view, 0, before), inner(view, before, view.dim());
+    const SliceOffsets slice(inner);
+    const int64_t n = offsets.numel(), length = inner.count();
+    const int64_t* offset = offsets.data_ptr<int64_t>();
+    const T* from = static_cast<const T*>(view.data_ptr());
+    T* to = static_cast<T*>(out.data_ptr());
+    // A row is one slice of the result: `length` elements.
+    const auto copy_rows = [&](const T* base, int64_t first, int64_t last, T* into) {
+      if (length == 1) {
+        for (int64_t j = first; j < last; ++j) *into++ = base[offset[j]];
+      } else if (inner.is_contiguous()) {
+        for (int64_t j = first; j < last; ++j, into += length) {
+          std::memcpy(into, base + offset[j], static_cast<size_t>(length) * sizeof(T));
+        }
+      } else {
+        for (int64_t j = first; j < last; ++j, into += length) {
+          const T* row = base + offset[j];
+          slice.for_each(0, length, [&](int64_t i, int64_t at) { into[i] = row[at]; });
+        }
+      }
+    };
+    if (out.numel() == 0) return;
+    parallel_for(0, outer.count() * n, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end;) {
+        const int64_t first = row % n, last = std::min(n, first + end - row);
+        copy_rows(from + outer.offset(row / n), first, last, to + row * length);
+        row += last - first;
+      }
+    });
+  }
+};
+
+void index_gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t before) {
+  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets, before);
+}
+
+template <class Write>
+struct ScatterLoop {
+  // The threads share the elements of a slice between them, never the slices: two offsets may be the same.
+  template <class T>
+  static void run(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before) {
+    const Block outer(view, 0, before), inner(view, before, view.dim());
+    const SliceOffsets slice(inner);
+    const int64_t n = offsets.numel(), length = inner.count();
+    const int64_t* offset = offsets.data_ptr<int64_t>();
+    const T* from = static_cast<const T*>(values.data_ptr());
+    T* to = static_cast<T*>(view.data_ptr());
+    if (n == 0 || length == 0) return;
+    const bool one_value = values.numel() == 1;
+    const int64_t value_step = one_value ? 0 : length;
+    const Write write;
+    const auto write_slices = [&](int64_t o, int64_t begin, int64_t end) {
+      T* base = to + outer.offset(o);
+      const T* value = from + o * n * value_step;
+      for (int64_t j = 0; j < n; ++j, value += value_step) {
+        T* row = base + offset[j];
+        if (one_value) {
+          slice.for_each(begin, end, [&](int64_t, int64_t at) { row[at] = write(row[at], *from); });
+        } else {
+          slice.for_each(begin, end, [&](int64_t i, int64_t at) { row[at] = write(row[at], value[i]); });
+        }
+      }
+    };
+    parallel_for(0, outer.count() * length, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end;) {
+        const int64_t first = at % length, last = std::min(length, first + end - at);
+        write_slices(at / length, first, last);
+        at += last - first;
+      }
+    });
+  }
+};
+
+void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write) {
+  const auto with = [&](auto functor, auto types) {
+    pick<ScatterLoop<decltype(functor)>>(types, view.scalar_type(), "index_put_")(view, offsets, values, before);
+  };
+  switch (write) {
+    case IndexWrite::Assign:
+      return pick_bytes<ScatterLoop<functors::WriteAssign>>(view.element_size())(view, offsets, values, before);
+    case IndexWrite::Add: return with(functors::WriteAdd(), AllTypes());
+    case IndexWrite::Multiply: return with(functors::WriteMultiply(), AllTypes());
+    case IndexWrite::Minimum: return with(functors::WriteMinimum(), RealAndBoolTypes());
+    case IndexWrite::Maximum: return with(functors::WriteMaximum(), RealAndBoolTypes());
+  }
+}
+
+}  // namespace
+
+void register_index() {
+  kernels::index_offsets.set(kCPU, index_offsets);
+  kernels::index_gather.set(kCPU, index_gather);
+  kernels::index_scatter.set(kCPU, index_scatter);
+}
+
+}  // namespace rush::cpu

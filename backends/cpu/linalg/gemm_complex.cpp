@@ -1,0 +1,8 @@
+#include "backends/cpu/linalg/gemm_impl.h"
+
+namespace rush::cpu {
+
+RUSH_INSTANTIATE_GEMM(complex<float>);
+RUSH_INSTANTIATE_GEMM(complex<double>);
+
+}  // namespace rush::cpu

@@ -1,0 +1,188 @@
+#include "core/ops/linalg/matmul.h"
+
+#include <numeric>
+
+#include "backends/cpu/linalg/gemm_pack.h"
+#include "backends/cpu/linalg/gemv.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// A product of two matrices, or a part of one.
+template <class T>
+struct Product {
+  int64_t rows, columns, depth;
+  MatrixRef<const T> a, b;
+  MatrixRef<T> c;
+  gemm_math_t<T> alpha, beta;
+
+  // C^T = B^T A^T.
+  Product transposed() const {
+    return {columns, rows, depth, b.transposed(), a.transposed(), c.transposed(), alpha, beta};
+  }
+  Product part(int64_t row, int64_t some_rows, int64_t column, int64_t some_columns) const {
+    return {some_rows, some_columns, depth, a.at(row, 0), b.at(0, column), c.at(row, column), alpha, beta};
+  }
+};
+
+template <class T>
+int64_t padded_work(int64_t rows, int64_t columns) {
+  constexpr int64_t width = TileShape<gemm_math_t<T>>::width;
+  return rows * ((columns + width - 1) / width * width);
+}
+
+// Whether to compute C^T instead: a vector is the second factor; the columns of a tile are stored as vectors, and fill
+// vectors.
+template <class T>
+bool better_transposed(const Product<T>& p) {
+  if (p.rows == 1 || p.columns == 1) return p.columns != 1;
+  if (p.c.column_stride != 1 && p.c.row_stride == 1) return true;
+  return padded_work<T>(p.rows, p.columns) * 2 > padded_work<T>(p.columns, p.rows) * 3;
+}
+
+// Where results of one type are summed up in another, they are summed in a strip beside C.
+template <class T>
+void multiply_by_strips(const Product<T>& p, const MatrixSource<T>& a, const MatrixSource<T>& b) {
+  using Math = gemm_math_t<T>;
+  const int64_t most = std::min(p.columns, TileShape<Math>::block_columns);
+  const Scratch<Math> strip(p.rows * most);
+  for (int64_t j = 0; j < p.columns; j += most) {
+    const int64_t columns = std::min(most, p.columns - j);
+    const MatrixSource<T> lanes(b.data + j * b.lane_stride, b.lane_stride, b.depth_stride);
+    multiply<Math>(p.rows, columns, p.depth, a, lanes, p.alpha, Math(0), {strip.data(), columns, 1});
+    for (int64_t r = 0; r < p.rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) {
+        T& out = *p.c.at(r, j + c).data;
+        const Math sum = strip[r * columns + c];
+        out = static_cast<T>(p.beta == Math(0) ? sum : p.beta * static_cast<Math>(out) + sum);
+      }
+    }
+  }
+}
+
+// `by_vector`: p is a matrix times a vector, or some rows of one. A single column of a wider product is not: it is
+// summed in the order of its neighbours, wherever the product is cut.
+template <class T>
+void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
+  using Math = gemm_math_t<T>;
+  if (by_vector) {
+    return gemv(p.rows, p.depth, p.a.data, p.a.row_stride, p.a.column_stride, p.b.data, p.b.row_stride, p.alpha, p.beta,
+                p.c.data, p.c.row_stride);
+  }
+  const MatrixSource<T> a(p.a.data, p.a.row_stride, p.a.column_stride);
+  const MatrixSource<T> b(p.b.data, p.b.column_stride, p.b.row_stride);
+  if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(Math)) {
+    // Signed and unsigned numbers of one size may stand for each other.
+    const MatrixRef<Math> c{reinterpret_cast<Math*>(p.c.data), p.c.row_stride, p.c.column_stride};
+    multiply<Math>(p.rows, p.columns, p.depth, a, b, p.alpha, p.beta, c);
+  } else if constexpr (std::is_same_v<T, Math>) {
+    multiply<Math>(p.rows, p.columns, p.depth, a, b, p.alpha, p.beta, p.c);
+  } else {
+    multiply_by_strips(p, a, b);
+  }
+}
+
+// How many parts the rows and the columns of one product are cut into.
+struct Grid {
+  int64_t row_parts = 1, column_parts = 1;
+  int64_t parts() const { return row_parts * column_parts; }
+};
+
+// `parts` parts with the shortest cuts: every part packs its own rows and columns.
+template <class T>
+Grid make_grid(const Product<T>& p, int64_t parts) {
+  Grid best;
+  int64_t least = -1;
+  for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {
+    if (parts % row_parts) continue;
+    const int64_t column_parts = parts / row_parts;
+    if (p.columns == 1 && column_parts > 1) continue;
+    const int64_t packed = p.rows * column_parts + p.columns * row_parts;
+    if (least < 0 || packed < least) {
+      best = {row_parts, column_parts};
+      least = packed;
+    }
+  }
+  return best;
+}
+
+template <class T>
+void multiply_part(const Product<T>& p, const Grid& grid, int64_t part) {
+  constexpr int64_t tile = TileShape<gemm_math_t<T>>::columns;
+  const int64_t row_step = (p.rows + grid.row_parts - 1) / grid.row_parts;
+  const int64_t column_step = ((p.columns + grid.column_parts - 1) / grid.column_parts + tile - 1) / tile * tile;
+  const int64_t row = part / grid.column_parts * row_step, column = part % grid.column_parts * column_step;
+  const int64_t rows = std::min(row_step, p.rows - row), columns = std::min(column_step, p.columns - column);
+  if (rows > 0 && columns > 0) multiply_on_this_thread(p.part(row, rows, column, columns), p.columns == 1);
+}
+
+template <class T>
+gemm_math_t<T> factor_of(const Scalar& scalar) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<gemm_math_t<T>>(scalar.toLong());
+  } else {
+    return scalar.to<gemm_math_t<T>>();
+  }
+}
+
+struct GemmLoop {
+  template <class T>
+  static void run(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    if (c.numel() == 0) return;
+    const auto batch_step = [](const Tensor& t) { return t.stride(0); };
+    Product<T> first{c.size(1),
+                     c.size(2),
+                     a.size(2),
+                     {a.data_ptr<T>(), a.stride(1), a.stride(2)},
+                     {b.data_ptr<T>(), b.stride(1), b.stride(2)},
+                     {c.data_ptr<T>(), c.stride(1), c.stride(2)},
+                     factor_of<T>(alpha),
+                     factor_of<T>(beta)};
+    int64_t a_step = batch_step(a), b_step = batch_step(b);
+    if (better_transposed(first)) {
+      first = first.transposed();
+      std::swap(a_step, b_step);
+    }
+    const int64_t batch = c.size(0);
+    const int64_t work = std::max<int64_t>(1, first.rows * first.columns * first.depth);
+    // Enough parts for every thread; a large batch is cut between its matrices alone.
+    constexpr int64_t kPartWork = int64_t(1) << 20;
+    const int64_t threads = get_num_threads();
+    const int64_t wanted = batch >= 4 * threads ? 1 : threads / std::gcd(batch, threads);
+    const Grid grid = make_grid(first, std::max<int64_t>(1, std::min(wanted, work / kPartWork + 1)));
+    const int64_t grain = std::max<int64_t>(1, kPartWork / (work / grid.parts() + 1));
+    parallel_for(0, batch * grid.parts(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = i / grid.parts();
+        Product<T> product = first;
+        product.a.data += matrix * a_step;
+        product.b.data += matrix * b_step;
+        product.c.data += matrix * batch_step(c);
+        multiply_part(product, grid, i % grid.parts());
+      }
+    });
+  }
+};
+
+void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  pick<GemmLoop>(NumberTypes(), c.scalar_type(), "gemm")(c, a, b, beta, alpha);
+}
+
+void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
+  Tensor target = c;
+  native::copy_(target, bias, false);
+  gemm(c, a, b, 1, 1);
+}
+
+}  // namespace
+
+void register_matmul() {
+  kernels::gemm.set(kCPU, gemm);
+  kernels::gemm_bias.set(kCPU, gemm_bias);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,63 @@
+// The lanes and the depth of a convolution seen as a product of matrices.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "backends/cpu/linalg/gemm_pack.h"
+
+namespace rush::cpu {
+
+// Note [Convolution as a product]
+// out[o, p] = sum over k of weight[o, k] image[position(p) + tap(k)], where p counts output pixels, k counts channels
+// and kernel taps, and the image is padded with zeros. So the second factor of the product need not be written down
+// (im2col): its lane p at depth k is found by adding two offsets.
+//
+// With stride 1 neighbouring pixels of a row are neighbours in the image, and packing copies runs. To make the runs
+// long, lanes count positions of the image's rows rather than of the output's, which are shorter: the few sums at the
+// ends of rows, where the kernel hangs over into the next one, are computed and thrown away.
+//
+// The gradient by the weight is the product of the output's gradient with the same factor transposed, lanes being k.
+
+// The number of lane l at depth d is image[lanes[l] + depths[d]]; a null table counts in steps of one.
+template <class T>
+struct ImageSource : LaneSource<gemm_math_t<T>> {
+  ImageSource(const T* first, const int64_t* lane_offsets, const int64_t* depth_offsets);
+  const T* image;
+  const int64_t* lanes;
+  const int64_t* depths;
+};
+
+namespace detail {
+
+template <class T>
+void pack_image(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t lanes, int64_t depth_begin,
+                int64_t depth, int64_t width, gemm_real_t<gemm_math_t<T>>* panel) {
+  const auto& s = static_cast<const ImageSource<T>&>(source);
+  zero_panel<gemm_math_t<T>>(panel, lanes, depth, width);
+  if (!s.lanes) {
+    const int64_t* depths = s.depths + depth_begin;
+    pack_across<T>([&](int64_t d) { return s.image + lane + depths[d]; }, lanes, depth, width, panel);
+  } else if (!s.depths) {
+    const int64_t* offsets = s.lanes + lane;
+    pack_along<T>([&](int64_t l) { return s.image + offsets[l] + depth_begin; }, lanes, depth, width, panel);
+  } else {
+    const int64_t *offsets = s.lanes + lane, *depths = s.depths + depth_begin;
+    pack_scattered<T>([&](int64_t l, int64_t d) { return s.image[offsets[l] + depths[d]]; }, lanes, depth, width,
+                      panel);
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+ImageSource<T>::ImageSource(const T* first, const int64_t* lane_offsets, const int64_t* depth_offsets)
+    : LaneSource<gemm_math_t<T>>{&detail::pack_image<T>, false},
+      image(first),
+      lanes(lane_offsets),
+      depths(depth_offsets) {}
+
+// Compiled once, in gemm_pack.cpp.
+extern template struct ImageSource<float>;
+extern template struct ImageSource<double>;
+
+}  // namespace rush::cpu

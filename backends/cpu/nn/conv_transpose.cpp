@@ -1,0 +1,177 @@
+// The gradient of a convolution by its input, which is also the transposed convolution.
+#include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_forward.h"
+#include "backends/cpu/register.h"
+#include "core/ops/nn/transposed_padding.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// With stride 1: input[c, i] = sum over o and k of output[o, i + padding - dilation k] weight[o, c, k] is a convolution
+// of the output, padded the other way round, with the kernel turned around and its channels exchanged.
+template <class T>
+void convolve_back(const ConvSizes& s, const Tensor& input, const Tensor& output, const T* weight, const Tensor& bias,
+                   const Spatial& padding) {
+  const int64_t taps = s.taps();
+  const Scratch<T> turned(s.groups * s.out_channels * s.depth());  // (groups, in, out, taps)
+  for (int64_t g = 0; g < s.groups; ++g) {
+    for (int64_t o = 0; o < s.out_channels; ++o) {
+      for (int64_t c = 0; c < s.in_channels; ++c) {
+        const T* from = weight + ((g * s.out_channels + o) * s.in_channels + c) * taps;
+        std::reverse_copy(from, from + taps, turned.data() + ((g * s.in_channels + c) * s.out_channels + o) * taps);
+      }
+    }
+  }
+  ConvSizes back = s;
+  std::swap(back.in_channels, back.out_channels);
+  Spatial before;
+  for (size_t d = 0; d < 3; ++d) {
+    back.output[d] = input.size(2 + static_cast<int64_t>(d));
+    before[d] = s.dilation[d] * (s.kernel[d] - 1) - padding[d];
+  }
+  const PaddedVolumes<T> image(output, before, back.padded());
+  Convolution<T>(back, image, turned.data(), input, bias).run();
+}
+
+// With any stride: for some pixels of the output at a time, the product weight^T output holds what each of the kernel's
+// taps gives, which is then added where the tap lies (col2im).
+template <class T>
+class ScatteredConvolution {
+ public:
+  using Math = gemm_math_t<T>;
+  using Real = gemm_real_t<Math>;
+  using Shape = TileShape<Math>;
+
+  ScatteredConvolution(const ConvSizes& sizes, const Tensor& input, const PaddedVolumes<T>& output, const T* weight,
+                       const Tensor& bias, const Spatial& padding)
+      : s_(sizes),
+        input_(input),
+        output_(output),
+        bias_(bias),
+        padding_(padding),
+        extent_(sizes.padded()),
+        depth_step_(even_step(sizes.out_channels, Shape::depth, 1)),
+        packed_weight_(packed_rows_size<Math>(sizes.groups * sizes.depth(), sizes.out_channels)) {
+    // The image must also hold positions that no tap reaches.
+    for (size_t d = 0; d < 3; ++d) extent_[d] = std::max(extent_[d], input_.size[d + 2] + padding[d]);
+    for (int64_t g = 0; g < s_.groups; ++g) {
+      const MatrixSource<T> rows(weight + g * s_.out_channels * s_.depth(), 1, s_.depth());
+      for (int64_t d = 0; d < s_.out_channels; d += depth_step_) {
+        pack_rows<Math>(rows, 0, s_.depth(), d, std::min(depth_step_, s_.out_channels - d), packed_weight_of(g, d));
+      }
+    }
+  }
+
+  // With `rounded`, columns and their sums have T's precision.
+  void run(bool rounded) const {
+    parallel_for(0, s_.batch * s_.groups, 1, [&](int64_t begin, int64_t end) {
+      const int64_t lanes = std::max<int64_t>(Shape::columns, kConvLanes * 256 / s_.depth());
+      const Scratch<Real> columns(packed_columns_size<Math>(lanes, depth_step_));
+      const Scratch<Math> sums(s_.depth() * lanes), image(s_.in_channels * volume_of(extent_));
+      for (int64_t t = begin; t < end; ++t) {
+        std::fill_n(image.data(), s_.in_channels * volume_of(extent_), Math(0));
+        const int64_t pixels = volume_of(s_.output);
+        for (int64_t first = 0; first < pixels; first += lanes) {
+          const int64_t count = std::min(lanes, pixels - first);
+          multiply_pixels(t, first, count, columns.data(), sums.data());
+          if (rounded) round_to_dtype(sums.data(), s_.depth() * count);
+          scatter(first, count, sums.data(), image.data());
+        }
+        if (rounded) round_to_dtype(image.data(), s_.in_channels * volume_of(extent_));
+        store(t / s_.groups, t % s_.groups, image.data());
+      }
+    });
+  }
+
+ private:
+  static void round_to_dtype(Math* values, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) values[i] = static_cast<Math>(static_cast<T>(values[i]));
+  }
+
+  Real* packed_weight_of(int64_t group, int64_t depth) const {
+    return packed_weight_.data() + packed_rows_size<Math>(s_.depth(), group * s_.out_channels + depth);
+  }
+
+  // sums (depth, count) = weight^T (depth, out_channels) output (out_channels, count)
+  void multiply_pixels(int64_t task, int64_t first, int64_t count, Real* columns, Math* sums) const {
+    const T* output = output_.data() + task * s_.out_channels * output_.volume() + first;
+    const MatrixSource<T> source(output, 1, output_.volume());
+    for (int64_t d = 0; d < s_.out_channels; d += depth_step_) {
+      const int64_t depth = std::min(depth_step_, s_.out_channels - d);
+      pack_columns<Math>(source, 0, count, d, depth, columns);
+      multiply_packed<Math>(s_.depth(), count, depth, packed_weight_of(task % s_.groups, d), columns, Math(1),
+                            Math(d == 0 ? 0 : 1), {sums, count, 1});
+    }
+  }
+
+  void scatter(int64_t first, int64_t count, const Math* sums, Math* image) const {
+    const int64_t width = s_.output[2], step = s_.stride[2];
+    const Scratch<int64_t> taps(s_.depth());
+    tap_offsets(s_, extent_, taps.data());
+    for (int64_t k = 0; k < s_.depth(); ++k) {
+      const Math* from = sums + k * count;
+      // A run of pixels in one row at a time.
+      for (int64_t p = first; p < first + count;) {
+        const int64_t x = p % width, y = p / width % s_.output[1], z = p / width / s_.output[1];
+        const int64_t run = std::min(width - x, first + count - p);
+        Math* to = image + taps[k] + (z * s_.stride[0] * extent_[1] + y * s_.stride[1]) * extent_[2] + x * step;
+        for (int64_t i = 0; i < run; ++i) to[i * step] += from[i];
+        from += run;
+        p += run;
+      }
+    }
+  }
+
+  // Cuts the padding off.
+  void store(int64_t n, int64_t group, const Math* image) const {
+    for (int64_t c = 0; c < s_.in_channels; ++c) {
+      const int64_t channel = group * s_.in_channels + c;
+      const Math bias = bias_.defined() ? static_cast<Math>(bias_.data_ptr<T>()[channel * bias_.stride(0)]) : Math(0);
+      for (int64_t z = 0; z < input_.size[2]; ++z) {
+        for (int64_t y = 0; y < input_.size[3]; ++y) {
+          const int64_t row = (c * extent_[0] + z + padding_[0]) * extent_[1] + y + padding_[1];
+          const Math* from = image + row * extent_[2] + padding_[2];
+          T* to = input_.row(n, channel, z, y);
+          for (int64_t x = 0; x < input_.size[4]; ++x) to[x * input_.stride[4]] = static_cast<T>(from[x] + bias);
+        }
+      }
+    }
+  }
+
+  const ConvSizes& s_;
+  Volumes<T> input_;
+  const PaddedVolumes<T>& output_;
+  const Tensor& bias_;
+  Spatial padding_, extent_;
+  int64_t depth_step_;
+  Scratch<Real> packed_weight_;
+};
+
+struct TransposeLoop {
+  template <class T>
+  static void run(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
+                  const ConvGeometry& geometry) {
+    const ConvSizes sizes(output, input, weight, geometry);
+    const Tensor straight = native::contiguous(weight);
+    if (sizes.stride == Spatial{1, 1, 1}) {
+      return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
+    }
+    const PaddedVolumes<T> source(output, {}, sizes.output);
+    const bool rounded =
+        is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+    ScatteredConvolution<T>(sizes, input, source, straight.data_ptr<T>(), bias, geometry.padding).run(rounded);
+  }
+};
+
+void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
+                           const ConvGeometry& geometry) {
+  pick<TransposeLoop>(NumberTypes(), input.scalar_type(), "conv_transpose")(input, output, weight, bias, geometry);
+}
+
+}  // namespace
+
+void register_conv_transpose() { kernels::convolution_transpose.set(kCPU, convolution_transpose); }
+
+}  // namespace rush::cpu

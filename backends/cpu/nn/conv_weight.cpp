@@ -1,0 +1,145 @@
+// The gradient of a convolution by its weight, see Note [Convolution as a product].
+#include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_image.h"
+#include "backends/cpu/nn/conv_volume.h"
+#include "backends/cpu/register.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// weight[o, k] = sum over images and pixels p of output[o, p] image[position(p) + tap(k)], for one group; or its
+// transpose, where that fills the tiles better.
+template <class T>
+class WeightGradient {
+ public:
+  using Math = gemm_math_t<T>;
+
+  WeightGradient(const ConvSizes& sizes, const PaddedVolumes<T>& image, const PaddedVolumes<T>& output)
+      : s_(sizes),
+        image_(image),
+        output_(output),
+        lanes_(sizes, image.extent()),
+        taps_(sizes.depth()),
+        positions_(lanes_.dense ? 0 : lanes_.count(sizes.output[1])),
+        channels_(sizes.out_channels) {
+    tap_offsets(s_, image.extent(), taps_.data());
+    if (!lanes_.dense) lanes_.offsets(s_, s_.output[1], positions_.data());
+    for (int64_t o = 0; o < s_.out_channels; ++o) channels_[o] = o * output.volume();
+  }
+
+  bool transposed() const {
+    constexpr int64_t width = TileShape<Math>::width;
+    const auto padded = [](int64_t lanes) { return (lanes + width - 1) / width * width; };
+    return s_.depth() * padded(s_.out_channels) < s_.out_channels * padded(s_.depth());
+  }
+
+  // Adds up images [begin, end) in `sums`: (out_channels, depth), or (depth, out_channels) when transposed.
+  void add_images(int64_t group, int64_t begin, int64_t end, Math* sums) const {
+    const int64_t pixels = lanes_.count(s_.output[1]);
+    bool first = true;
+    for (int64_t n = begin; n < end; ++n) {
+      const T* image = image_.data() + (n * s_.groups + group) * s_.in_channels * image_.volume();
+      const T* output = output_.data() + (n * s_.groups + group) * s_.out_channels * output_.volume();
+      for (int64_t z = 0; z < s_.output[0]; ++z) {
+        const ImageSource<T> taps(image + z * s_.stride[0] * image_.plane(), taps_.data(),
+                                  lanes_.dense ? nullptr : positions_.data());
+        const ImageSource<T> channels(output + z * output_.plane(), channels_.data(), nullptr);
+        const Math keep(first ? 0 : 1);
+        if (transposed()) {
+          multiply<Math>(s_.depth(), s_.out_channels, pixels, taps, channels, Math(1), keep,
+                         {sums, s_.out_channels, 1});
+        } else {
+          multiply<Math>(s_.out_channels, s_.depth(), pixels, channels, taps, Math(1), keep, {sums, s_.depth(), 1});
+        }
+        first = false;
+      }
+    }
+  }
+
+ private:
+  const ConvSizes& s_;
+  const PaddedVolumes<T>& image_;
+  const PaddedVolumes<T>& output_;
+  PixelLanes lanes_;
+  Scratch<int64_t> taps_, positions_, channels_;
+};
+
+struct WeightLoop {
+  template <class T>
+  static void run(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
+    using Math = gemm_math_t<T>;
+    const ConvSizes s(output, input, weight, geometry);
+    Spatial extent = s.padded();
+    for (size_t d = 0; d < 3; ++d) {
+      if (geometry.padding[d] == 0) extent[d] = input.size(2 + static_cast<int64_t>(d));
+    }
+    const PaddedVolumes<T> image(input, geometry.padding, extent);
+    // Zeros at the ends of the output's rows make them as long as the image's.
+    Spatial output_extent = s.output;
+    if (s.dense()) output_extent[2] = extent[2];
+    const PaddedVolumes<T> grad(output, {}, output_extent);
+    const WeightGradient<T> gradient(s, image, grad);
+
+    // Each part adds up some of the images, then the parts are added. What they hold stays within 64 MB, and a part
+    // has far more pixels to add up than parts to be added to. The number of threads does not matter: it would show in
+    // the last bits of the sums.
+    constexpr int64_t kMostParts = 16, kLeastPixels = 512;
+    const int64_t size = s.out_channels * s.depth();
+    const int64_t most =
+        std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
+    const int64_t wanted = std::min((kMostParts + s.groups - 1) / s.groups,
+                                    s.batch * s.output[0] * s.output[1] * s.output[2] / kLeastPixels + 1);
+    const int64_t parts = std::min({s.batch, wanted, most});
+    const Scratch<Math> sums(s.groups * parts * size);
+    parallel_for(0, s.groups * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t part = t % parts;
+        gradient.add_images(t / parts, part * s.batch / parts, (part + 1) * s.batch / parts, sums.data() + t * size);
+      }
+    });
+    store<T>(s, weight, gradient.transposed(), parts, sums.data());
+  }
+
+  template <class T, class Math = gemm_math_t<T>>
+  static void store(const ConvSizes& s, const Tensor& weight, bool transposed, int64_t parts, const Math* sums) {
+    const Volumes<T> to(weight);
+    const int64_t size = s.out_channels * s.depth();
+    const int64_t grain = std::max<int64_t>(1, kGrain / (s.depth() * parts));
+    parallel_for(0, s.groups * s.out_channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t group = row / s.out_channels, o = row % s.out_channels;
+        const Math* from = sums + group * parts * size + (transposed ? o : o * s.depth());
+        store_row(s, to, row, from, transposed ? s.out_channels : 1, parts, size);
+      }
+    });
+  }
+
+  // The parts of an element lie `size` apart, the elements of a row `step`.
+  template <class T, class Math = gemm_math_t<T>>
+  static void store_row(const ConvSizes& s, const Volumes<T>& to, int64_t row, const Math* from, int64_t step,
+                        int64_t parts, int64_t size) {
+    for (int64_t c = 0; c < s.in_channels; ++c) {
+      for (int64_t z = 0; z < s.kernel[0]; ++z) {
+        for (int64_t y = 0; y < s.kernel[1]; ++y) {
+          T* out = to.row(row, c, z, y);
+          for (int64_t x = 0; x < s.kernel[2]; ++x, from += step) {
+            Math total = from[0];
+            for (int64_t p = 1; p < parts; ++p) total += from[p * size];
+            out[x * to.stride[4]] = static_cast<T>(total);
+          }
+        }
+      }
+    }
+  }
+};
+
+void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
+  pick<WeightLoop>(NumberTypes(), input.scalar_type(), "convolution_backward")(weight, output, input, geometry);
+}
+
+}  // namespace
+
+void register_conv_weight() { kernels::convolution_weight.set(kCPU, convolution_weight); }
+
+}  // namespace rush::cpu

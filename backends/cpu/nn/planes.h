@@ -1,0 +1,70 @@
+// Loops over the planes of images, and the gradient of a plane that windows overlap in.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "core/scalar_type.h"
+#include "core/threads/parallel.h"
+
+namespace rush::cpu {
+
+// A range of the inner dimension (1, or the channels of channels-last data) of one plane.
+struct PlanePart {
+  int64_t plane, begin, end;
+  int64_t width() const { return end - begin; }
+};
+
+// Calls body(part) for parts of `outer` planes whose elements are rows of `inner` numbers. Loops that scatter are split
+// so: outputs of a plane may write the same element, but channels are independent. `cost` is the work of a plane, in
+// elements.
+template <class Body>
+void for_each_plane_part(int64_t outer, int64_t inner, int64_t cost, const Body& body) {
+  constexpr int64_t kWidth = 64;
+  const int64_t parts = (inner + kWidth - 1) / kWidth;
+  const int64_t work = std::max<int64_t>(1, cost * std::min(inner, kWidth));
+  parallel_for(0, outer * parts, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t from = i % parts * kWidth;
+      body(PlanePart{i / parts, from, std::min(from + kWidth, inner)});
+    }
+  });
+}
+
+// The sums of one part of a plane, zero at first, in the type that arithmetic on T is done in. They are in the plane
+// when `store` returns.
+template <class T>
+class PlaneSums {
+ public:
+  using Math = opmath_t<T>;
+
+  // `plane` is the first of `positions` rows of `inner` elements.
+  PlaneSums(T* plane, int64_t positions, int64_t inner, const PlanePart& part)
+      : to_(plane + part.begin), positions_(positions), inner_(inner), width_(part.width()) {
+    if constexpr (std::is_same_v<T, Math>) {
+      sums_ = to_;
+      stride_ = inner;
+      for (int64_t i = 0; i < positions; ++i) std::fill_n(at(i), width_, T(0));
+    } else {
+      wide_.assign(static_cast<size_t>(positions * width_), Math(0));
+      sums_ = wide_.data();
+      stride_ = width_;
+    }
+  }
+  Math* at(int64_t position) { return sums_ + position * stride_; }
+  int64_t width() const { return width_; }
+  void store() {
+    if constexpr (std::is_same_v<T, Math>) return;
+    for (int64_t i = 0; i < positions_; ++i) {
+      for (int64_t c = 0; c < width_; ++c) to_[i * inner_ + c] = static_cast<T>(at(i)[c]);
+    }
+  }
+
+ private:
+  T* to_;
+  int64_t positions_, inner_, width_;
+  Math* sums_;
+  int64_t stride_;
+  std::vector<Math> wide_;
+};
+
+}  // namespace rush::cpu

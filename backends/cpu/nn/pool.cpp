@@ -1,0 +1,341 @@
+#include "core/ops/nn/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/nn/planes.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/binary.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// Note [Two ways through the windows of a row]
+// With channels-last data the innermost loop runs over channels, whatever the windows are. With row-major data
+// (`inner` is 1) it runs over the outputs of a row, one window element ("tap") at a time: the loads are `stride` apart
+// and the compiler vectorises them. Adaptive windows differ in size, so they are walked one output at a time.
+
+bool by_tap(const PoolGeometry& g) { return g.inner == 1 && !g.axis[2].adaptive; }
+
+// The outputs [first, last) of a row whose window element `k` lies inside the input, at o * stride + offset.
+struct Tap {
+  int64_t first, last, offset;
+  Tap(const PoolAxis& w, int64_t k) : offset(k * w.dilation - w.padding) {
+    first = offset >= 0 ? 0 : (-offset + w.stride - 1) / w.stride;
+    last = w.input > offset ? std::min(w.output, (w.input - offset + w.stride - 1) / w.stride) : 0;
+  }
+};
+
+// Calls body(tap) for every window element that lies inside the input for some output of a row; of a window larger than
+// the input, most do for none.
+template <class Body>
+void for_each_tap(const PoolAxis& w, const Body& body) {
+  const int64_t before = w.padding - (w.output - 1) * w.stride;  // what the last window, too, has in the padding
+  const int64_t first = before > 0 ? (before + w.dilation - 1) / w.dilation : 0;
+  const int64_t last = std::min(w.kernel, (w.input + w.padding + w.dilation - 1) / w.dilation);
+  for (int64_t k = first; k < last; ++k) body(Tap(w, k));
+}
+
+// Calls body(row) for the start of every input row (in elements of a plane, before `inner`) of the windows at (d, h).
+template <class Body>
+void for_each_window_row(const PoolGeometry& g, int64_t d, int64_t h, const Body& body) {
+  const PoolAxis &depth = g.axis[0], &height = g.axis[1];
+  for (int64_t id = depth.begin(d); id < depth.end(d); id += depth.dilation) {
+    for (int64_t ih = height.begin(h); ih < height.end(h); ih += height.dilation) {
+      body((id * height.input + ih) * g.axis[2].input);
+    }
+  }
+}
+
+// Calls body(plane, d, h) for every row of outputs.
+template <class Body>
+void for_each_output_row(const PoolGeometry& g, const Body& body) {
+  const int64_t depth = g.axis[0].output, height = g.axis[1].output;
+  const int64_t taps = (g.input_plane() + g.output_plane()) / std::max<int64_t>(depth * height, 1) + 1;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (taps * g.inner));
+  parallel_for(0, g.outer * depth * height, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) body(row / (depth * height), row / height % depth, row % height);
+  });
+}
+
+template <class T>
+constexpr T lowest() {
+  if constexpr (std::numeric_limits<opmath_t<T>>::has_infinity) {
+    return static_cast<T>(-std::numeric_limits<opmath_t<T>>::infinity());
+  } else {
+    return std::numeric_limits<T>::lowest();
+  }
+}
+
+// Whether `value` takes the place of `best`. NaN takes any.
+template <class T>
+RUSH_ALWAYS_INLINE bool exceeds(T value, T best) {
+  const auto v = static_cast<opmath_t<T>>(value);
+  return v > static_cast<opmath_t<T>>(best) || v != v;
+}
+
+template <int64_t kStride, class T>
+void max_of_tap(const T* row, int32_t base, const Tap& tap, int64_t stride, T* best, int32_t* where) {
+  const int64_t step = kStride ? kStride : stride;
+#pragma GCC ivdep
+  for (int64_t o = tap.first; o < tap.last; ++o) {
+    const T value = row[o * step + tap.offset];
+    const bool better = exceeds(value, best[o]);
+    best[o] = better ? value : best[o];
+    where[o] = better ? base + static_cast<int32_t>(o * step + tap.offset) : where[o];
+  }
+}
+
+// `where` is scratch for a row: 32-bit positions keep pace with 32-bit values in vector registers.
+template <class T>
+void max_row_by_tap(const T* plane, T* best, int64_t* indices, int32_t* where, const PoolGeometry& g, int64_t d,
+                    int64_t h) {
+  const PoolAxis& width = g.axis[2];
+  const int64_t first_row = (g.axis[0].begin(d) * g.axis[1].input + g.axis[1].begin(h)) * width.input;
+  for (int64_t o = 0; o < width.output; ++o) {
+    best[o] = lowest<T>();
+    where[o] = static_cast<int32_t>(first_row + width.begin(o));
+  }
+  for_each_window_row(g, d, h, [&](int64_t row) {
+    for_each_tap(width, [&](const Tap& tap) {
+      const auto run = width.stride == 1 ? max_of_tap<1, T> : width.stride == 2 ? max_of_tap<2, T> : max_of_tap<0, T>;
+      run(plane + row, static_cast<int32_t>(row), tap, width.stride, best, where);
+    });
+  });
+  for (int64_t o = 0; o < width.output; ++o) indices[o] = where[o];
+}
+
+template <class T>
+void max_row_by_window(const T* plane, T* best, int64_t* indices, const PoolGeometry& g, int64_t d, int64_t h) {
+  const PoolAxis& width = g.axis[2];
+  const int64_t first_row = (g.axis[0].begin(d) * g.axis[1].input + g.axis[1].begin(h)) * width.input;
+  for (int64_t o = 0; o < width.output; ++o, best += g.inner, indices += g.inner) {
+    std::fill_n(best, g.inner, lowest<T>());
+    std::fill_n(indices, g.inner, first_row + width.begin(o));
+    for_each_window_row(g, d, h, [&](int64_t row) {
+      for (int64_t w = width.begin(o); w < width.end(o); w += width.dilation) {
+        const T* from = plane + (row + w) * g.inner;
+#pragma GCC ivdep
+        for (int64_t c = 0; c < g.inner; ++c) {
+          const bool better = exceeds(from[c], best[c]);
+          best[c] = better ? from[c] : best[c];
+          indices[c] = better ? row + w : indices[c];
+        }
+      }
+    });
+  }
+}
+
+struct MaxPoolLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
+    const T* in = input.data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    int64_t* at = indices.data_ptr<int64_t>();
+    const int64_t row_size = g.axis[2].output * g.inner;
+    const bool taps = by_tap(g) && g.input_plane() <= std::numeric_limits<int32_t>::max();
+    for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+      static thread_local std::vector<int32_t> where;
+      const int64_t row = ((plane * g.axis[0].output + d) * g.axis[1].output + h) * row_size;
+      const T* from = in + plane * g.input_plane() * g.inner;
+      if constexpr (std::is_floating_point_v<T>) {
+        if (taps) {
+          where.resize(static_cast<size_t>(row_size));
+          return max_row_by_tap(from, out + row, at + row, where.data(), g, d, h);
+        }
+      }
+      max_row_by_window(from, out + row, at + row, g, d, h);
+    });
+  }
+};
+
+// Loops that scatter, over parts of planes.
+template <class Body>
+void for_each_part(const PoolGeometry& g, const Body& body) {
+  for_each_plane_part(g.outer, g.inner, g.input_plane() + g.output_plane(), body);
+}
+
+struct MaxPoolBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices, const PoolGeometry& g) {
+    T* in = grad_input.data_ptr<T>();
+    const T* out = grad_output.data_ptr<T>();
+    const int64_t* where = indices.data_ptr<int64_t>();
+    const int64_t in_plane = g.input_plane(), out_plane = g.output_plane();
+    for_each_part(g, [&](const PlanePart& part) {
+      PlaneSums<T> sums(in + part.plane * in_plane * g.inner, in_plane, g.inner, part);
+      for (int64_t o = 0; o < out_plane; ++o) {
+        const int64_t from = (part.plane * out_plane + o) * g.inner;
+        for (int64_t c = part.begin; c < part.end; ++c) {
+          const int64_t at = where[from + c];
+          RUSH_CHECK_INDEX(at >= 0 && at < in_plane, "max_pool_backward: index ", at, " is outside a plane of ",
+                           in_plane, " elements");
+          sums.at(at)[c - part.begin] += static_cast<opmath_t<T>>(out[from + c]);
+        }
+      }
+      sums.store();
+    });
+  }
+};
+
+// acc[o] += the window elements of output o, along one input row.
+template <int64_t kStride, class T>
+void add_tap(const T* row, const Tap& tap, int64_t stride, opmath_t<T>* acc) {
+  const int64_t step = kStride ? kStride : stride;
+#pragma GCC ivdep
+  for (int64_t o = tap.first; o < tap.last; ++o)
+    acc[o] = functors::Add()(acc[o], static_cast<opmath_t<T>>(row[o * step + tap.offset]));
+}
+
+template <class T>
+void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
+  const PoolAxis& width = g.axis[2];
+  if (by_tap(g)) {
+    const auto run = width.stride == 1 ? add_tap<1, T> : width.stride == 2 ? add_tap<2, T> : add_tap<0, T>;
+    for_each_tap(width, [&](const Tap& tap) { run(row, tap, width.stride, acc); });
+    return;
+  }
+  for (int64_t o = 0; o < width.output; ++o) {
+    for (int64_t w = width.begin(o); w < width.end(o); ++w) {
+#pragma GCC ivdep
+      for (int64_t c = 0; c < g.inner; ++c) {
+        opmath_t<T>& sum = acc[o * g.inner + c];
+        sum = functors::Add()(sum, static_cast<opmath_t<T>>(row[w * g.inner + c]));
+      }
+    }
+  }
+}
+
+// PyTorch's adaptive_avg_pool3d keeps sums in the tensor's own dtype and divides them by the window's size in one
+// dimension after the other: 16-bit answers are close to its only if they are rounded where it rounds them.
+template <class T>
+void adaptive_avg_pool3d_rounded(const Tensor& output, const Tensor& input, const PoolGeometry& g) {
+  const T* in = input.data_ptr<T>();
+  T* out = output.data_ptr<T>();
+  const PoolAxis &depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
+  for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+    const T* from = in + plane * g.input_plane() * g.inner;
+    T* to = out + ((plane * depth.output + d) * height.output + h) * width.output * g.inner;
+    for (int64_t w = 0; w < width.output; ++w) {
+      for (int64_t c = 0; c < g.inner; ++c) {
+        T sum(0.0f);
+        for_each_window_row(g, d, h, [&](int64_t row) {
+          for (int64_t x = width.begin(w); x < width.end(w); ++x) {
+            sum = T(static_cast<float>(sum) + static_cast<float>(from[(row + x) * g.inner + c]));
+          }
+        });
+        for (const int64_t count : {depth.count(d), height.count(h), width.count(w)}) {
+          sum = T(static_cast<float>(sum) / static_cast<float>(count));
+        }
+        to[w * g.inner + c] = sum;
+      }
+    }
+  });
+}
+
+struct AvgPoolLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
+    if constexpr (is_reduced_float_v<T>) {
+      if (g.axis[0].adaptive) return adaptive_avg_pool3d_rounded<T>(output, input, g);
+    }
+    using Math = opmath_t<T>;
+    const T* in = input.data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    const int64_t width = g.axis[2].output;
+    for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+      static thread_local std::vector<Math> sums;
+      sums.assign(static_cast<size_t>(width * g.inner), Math(0));
+      const T* from = in + plane * g.input_plane() * g.inner;
+      for_each_window_row(g, d, h, [&](int64_t row) { add_row(from + row * g.inner, g, sums.data()); });
+      T* to = out + ((plane * g.axis[0].output + d) * g.axis[1].output + h) * width * g.inner;
+      for (int64_t w = 0; w < width; ++w) {
+        const auto count = static_cast<Math>(divisor(g, d, h, w));
+        for (int64_t i = w * g.inner; i < (w + 1) * g.inner; ++i) to[i] = static_cast<T>(sums[i] / count);
+      }
+    });
+  }
+};
+
+struct AvgPoolBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& g,
+                  const PoolDivisor& divisor) {
+    T* in = grad_input.data_ptr<T>();
+    const T* out = grad_output.data_ptr<T>();
+    for_each_part(g, [&](const PlanePart& part) {
+      PlaneSums<T> sums(in + part.plane * g.input_plane() * g.inner, g.input_plane(), g.inner, part);
+      const T* from = out + part.plane * g.output_plane() * g.inner;
+      for (int64_t d = 0; d < g.axis[0].output; ++d) {
+        for (int64_t h = 0; h < g.axis[1].output; ++h) {
+          const T* row = from + (d * g.axis[1].output + h) * g.axis[2].output * g.inner;
+          spread_row(row + part.begin, sums, g, divisor, d, h);
+        }
+      }
+      sums.store();
+    });
+  }
+
+ private:
+  // Adds a row's gradients, each divided as its window's sum was, to all elements of the windows.
+  template <class T>
+  static void spread_row(const T* row, PlaneSums<T>& sums, const PoolGeometry& g, const PoolDivisor& divisor, int64_t d,
+                         int64_t h) {
+    using Math = opmath_t<T>;
+    const PoolAxis& width = g.axis[2];
+    const int64_t channels = sums.width();
+    static thread_local std::vector<Math> shares;
+    shares.resize(static_cast<size_t>(width.output * channels));
+    for (int64_t o = 0; o < width.output; ++o) {
+      const auto count = static_cast<Math>(divisor(g, d, h, o));
+      const T* from = row + o * g.inner;
+      for (int64_t c = 0; c < channels; ++c) shares[o * channels + c] = static_cast<Math>(from[c]) / count;
+    }
+    for_each_window_row(g, d, h, [&](int64_t start) {
+      for (int64_t o = 0; o < width.output; ++o) {
+        const Math* share = shares.data() + o * channels;
+        for (int64_t w = width.begin(o); w < width.end(o); ++w) {
+          Math* to = sums.at(start + w);
+          for (int64_t c = 0; c < channels; ++c) to[c] += share[c];
+        }
+      }
+    });
+  }
+};
+
+void max_pool(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
+  pick<MaxPoolLoop>(RealTypes(), input.scalar_type(), "max_pool")(output, indices, input, g);
+}
+
+void max_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
+                       const PoolGeometry& g) {
+  pick<MaxPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "max_pool_backward")(grad_input, grad_output,
+                                                                                             indices, g);
+}
+
+using AvgTypes = TypeList<float, double, Half, BFloat16, int64_t>;
+
+void avg_pool(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
+  pick<AvgPoolLoop>(AvgTypes(), input.scalar_type(), "avg_pool")(output, input, g, divisor);
+}
+
+void avg_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& g,
+                       const PoolDivisor& divisor) {
+  pick<AvgPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "avg_pool_backward")(grad_input, grad_output, g,
+                                                                                             divisor);
+}
+
+}  // namespace
+
+void register_pool() {
+  kernels::max_pool.set(kCPU, max_pool);
+  kernels::max_pool_backward.set(kCPU, max_pool_backward);
+  kernels::avg_pool.set(kCPU, avg_pool);
+  kernels::avg_pool_backward.set(kCPU, avg_pool_backward);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,294 @@
+// softmax, log_softmax and logsumexp: along the last dimension row by row, along another one a tile of columns at a
+// time. 16-bit inputs are computed in float; their exponentials are computed twice rather than rounded in between.
+#include "core/ops/nn/softmax.h"
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/pointwise/vec_math.h"
+#include "backends/cpu/reduce/reduce_loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cpu {
+
+namespace {
+
+constexpr int64_t kTile = 256;       // columns
+constexpr int64_t kExpGrain = 4096;  // elements; an exponential is dear
+using reduce::kLanes;
+
+// Calls row(r) for every row, or tile(first element, columns, first column's number) for every tile of columns.
+template <class Row, class Tile>
+void for_lines(const AlongDim& shape, const Row& row, const Tile& tile) {
+  if (shape.inner == 1) {
+    const int64_t grain = std::max<int64_t>(1, kExpGrain / std::max<int64_t>(shape.size, 1));
+    return parallel_for(0, shape.outer, grain, [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) row(begin);
+    });
+  }
+  const int64_t tiles = (shape.inner + kTile - 1) / kTile;
+  const int64_t work = std::max<int64_t>(1, shape.size * std::min(kTile, shape.inner));
+  parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kExpGrain / work), [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) {
+      const int64_t outer = begin / tiles, first = begin % tiles * kTile;
+      tile(outer * shape.size * shape.inner + first, std::min(kTile, shape.inner - first), outer * shape.inner + first);
+    }
+  });
+}
+
+template <class T>
+opmath_t<T> row_max(const T* x, int64_t n) {
+  using F = functors::Max<opmath_t<T>>;
+  const F f;
+  opmath_t<T> max;
+  reduce::block<F, T>(&f, reinterpret_cast<const char*>(x), 1, n, &max);
+  return max;
+}
+
+// x[i] = exp(x[i]). The end of a float array runs in a padded register.
+void exp_in_place(float* x, int64_t n) {
+  for (; n >= Vec::kSize; n -= Vec::kSize, x += Vec::kSize) exp(Vec::load(x)).store(x);
+  if (n == 0) return;
+  float padded[Vec::kSize] = {};
+  std::copy_n(x, n, padded);
+  exp(Vec::load(padded)).store(padded);
+  std::copy_n(padded, n, x);
+}
+void exp_in_place(double* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = std::exp(x[i]);
+}
+
+// sum f(i) over [0, n), in lanes.
+template <class Math, class F>
+RUSH_ALWAYS_INLINE Math sum_lanes(int64_t n, const F& f) {
+  Math lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; n - i >= kLanes; i += kLanes) {
+#pragma GCC ivdep
+    for (int k = 0; k < kLanes; ++k) lanes[k] += f(i + k);
+  }
+  Math total(0);
+  if (i > 0) {
+    for (int k = 0; k < kLanes; ++k) total += lanes[k];
+  }
+  for (; i < n; ++i) total += f(i);
+  return total;
+}
+
+// Calls use(from, exp(x - max), count) for one stretch of the row after another, and returns the sum of them all.
+template <class T, class Use>
+RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, const Use& use) {
+  using Math = opmath_t<T>;
+  Math e[kTile], sum(0);
+  for (int64_t from = 0; from < n; from += kTile) {
+    const int64_t count = std::min(kTile, n - from);
+    for (int64_t i = 0; i < count; ++i) e[i] = static_cast<Math>(x[from + i]) - max;
+    exp_in_place(e, count);
+    sum += sum_lanes<Math>(count, [&](int64_t i) { return e[i]; });
+    use(from, e, count);
+  }
+  return sum;
+}
+
+template <class T>
+opmath_t<T> sum_of_exp(const T* x, opmath_t<T> max, int64_t n) {
+  return exp_row(x, max, n, [](int64_t, const auto*, int64_t) {});
+}
+
+template <class T>
+void softmax_row(T* out, const T* x, int64_t n, bool log) {
+  using Math = opmath_t<T>;
+  const Math max = row_max(x, n);
+  if (log) {
+    const Math shift = max + std::log(sum_of_exp(x, max, n));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(static_cast<Math>(x[i]) - shift);
+  } else if constexpr (std::is_same_v<T, Math>) {
+    const Math sum =
+        exp_row(x, max, n, [&](int64_t from, const Math* e, int64_t count) { std::copy_n(e, count, out + from); });
+    const Math scale = 1 / sum;
+    for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+  } else {
+    const Math scale = 1 / sum_of_exp(x, max, n);
+    exp_row(x, max, n, [&](int64_t from, const Math* e, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[from + i] = static_cast<T>(e[i] * scale);
+    });
+  }
+}
+
+// e[c] = exp(row[c] - max[c]).
+template <class T>
+RUSH_ALWAYS_INLINE void exp_columns(const T* row, const opmath_t<T>* max, int64_t columns, opmath_t<T>* e) {
+  for (int64_t c = 0; c < columns; ++c) e[c] = static_cast<opmath_t<T>>(row[c]) - max[c];
+  exp_in_place(e, columns);
+}
+
+// The largest element of each column, and the sum of exp(x - largest). A largest one that is infinite is taken for 0
+// where `finite` is asked for, so that the sum is the infinity or the zero that it stands for.
+template <class T>
+void column_sums(const T* x, const AlongDim& shape, int64_t columns, opmath_t<T>* max, opmath_t<T>* sum, bool finite) {
+  using Math = opmath_t<T>;
+  std::fill_n(max, columns, functors::lowest_of<Math>());
+  std::fill_n(sum, columns, Math(0));
+  for (int64_t i = 0; i < shape.size; ++i) {
+    const T* row = x + i * shape.inner;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c) max[c] = functors::TakeMax()(max[c], static_cast<Math>(row[c]));
+  }
+  for (int64_t c = 0; finite && c < columns; ++c) {
+    if (std::isinf(max[c])) max[c] = 0;
+  }
+  Math e[kTile];
+  for (int64_t i = 0; i < shape.size; ++i) {
+    exp_columns(x + i * shape.inner, max, columns, e);
+    for (int64_t c = 0; c < columns; ++c) sum[c] += e[c];
+  }
+}
+
+struct SoftmaxLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
+    using Math = opmath_t<T>;
+    const T* x = input.const_data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    for_lines(
+        shape, [&](int64_t r) { softmax_row(out + r * shape.size, x + r * shape.size, shape.size, log); },
+        [&](int64_t start, int64_t columns, int64_t) {
+          Math max[kTile], sum[kTile], e[kTile];
+          column_sums(x + start, shape, columns, max, sum, false);
+          for (int64_t c = 0; c < columns; ++c) sum[c] = log ? max[c] + std::log(sum[c]) : 1 / sum[c];
+          for (int64_t i = 0; i < shape.size; ++i) {
+            const T* from = x + start + i * shape.inner;
+            T* to = out + start + i * shape.inner;
+            if (log) {
+              for (int64_t c = 0; c < columns; ++c) to[c] = static_cast<T>(static_cast<Math>(from[c]) - sum[c]);
+            } else {
+              exp_columns(from, max, columns, e);
+              for (int64_t c = 0; c < columns; ++c) to[c] = static_cast<T>(e[c] * sum[c]);
+            }
+          }
+        });
+  }
+};
+
+// to = (g - sum) o, or g - e^o sum for log_softmax; `sum` is one number or one for each column.
+template <bool log, class T, class Sum>
+RUSH_ALWAYS_INLINE void backward_stretch(T* to, const T* g, const T* o, int64_t n, const Sum& sum) {
+  using Math = opmath_t<T>;
+  if constexpr (log) {
+    Math e[kTile];
+    for (int64_t from = 0; from < n; from += kTile) {
+      const int64_t count = std::min(kTile, n - from);
+      for (int64_t i = 0; i < count; ++i) e[i] = static_cast<Math>(o[from + i]);
+      exp_in_place(e, count);
+      for (int64_t i = 0; i < count; ++i) {
+        to[from + i] = static_cast<T>(static_cast<Math>(g[from + i]) - e[i] * sum(from + i));
+      }
+    }
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<T>((static_cast<Math>(g[i]) - sum(i)) * static_cast<Math>(o[i]));
+    }
+  }
+}
+
+template <bool log, class T>
+RUSH_ALWAYS_INLINE opmath_t<T> backward_term(T g, T o) {
+  using Math = opmath_t<T>;
+  return log ? static_cast<Math>(g) : static_cast<Math>(g) * static_cast<Math>(o);
+}
+
+template <bool log>
+struct SoftmaxBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad, const Tensor& output, const AlongDim& shape) {
+    using Math = opmath_t<T>;
+    const T *grads = grad.const_data_ptr<T>(), *outputs = output.const_data_ptr<T>();
+    T* results = grad_input.data_ptr<T>();
+    const int64_t n = shape.size, inner = shape.inner;
+    for_lines(
+        shape,
+        [&](int64_t r) {
+          const T *g = grads + r * n, *o = outputs + r * n;
+          const Math sum = sum_lanes<Math>(n, [&](int64_t i) { return backward_term<log>(g[i], o[i]); });
+          backward_stretch<log>(results + r * n, g, o, n, [=](int64_t) { return sum; });
+        },
+        [&](int64_t start, int64_t columns, int64_t) {
+          Math sum[kTile] = {};
+          for (int64_t i = start; i < start + n * inner; i += inner) {
+            for (int64_t c = 0; c < columns; ++c) sum[c] += backward_term<log>(grads[i + c], outputs[i + c]);
+          }
+          for (int64_t i = start; i < start + n * inner; i += inner) {
+            backward_stretch<log>(results + i, grads + i, outputs + i, columns, [&](int64_t c) { return sum[c]; });
+          }
+        });
+  }
+};
+
+// One line of complex numbers: the largest real part is taken out.
+template <class T>
+complex<T> complex_logsumexp(const complex<T>* x, int64_t n, int64_t stride) {
+  T max = functors::lowest_of<T>();
+  for (int64_t i = 0; i < n; ++i) max = functors::TakeMax()(max, x[i * stride].real());
+  if (std::isinf(max)) max = 0;
+  complex<T> sum(0);
+  for (int64_t i = 0; i < n; ++i) sum += exp(x[i * stride] - complex<T>(max));
+  return log(sum) + complex<T>(max);
+}
+
+struct LogSumExpLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+    using Math = opmath_t<T>;
+    const T* x = input.const_data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    const int64_t n = shape.size;
+    if constexpr (is_complex_v<T>) {
+      const auto line = [&](int64_t start) { return complex_logsumexp(x + start, n, shape.inner); };
+      for_lines(
+          shape, [&](int64_t r) { out[r] = line(r * n); },
+          [&](int64_t start, int64_t columns, int64_t first) {
+            for (int64_t c = 0; c < columns; ++c) out[first + c] = line(start + c);
+          });
+    } else {
+      for_lines(
+          shape,
+          [&](int64_t r) {
+            const T* row = x + r * n;
+            Math max = row_max(row, n);
+            if (std::isinf(max)) max = 0;
+            out[r] = static_cast<T>(max + std::log(sum_of_exp(row, max, n)));
+          },
+          [&](int64_t start, int64_t columns, int64_t first) {
+            Math max[kTile], sum[kTile];
+            column_sums(x + start, shape, columns, max, sum, true);
+            for (int64_t c = 0; c < columns; ++c) out[first + c] = static_cast<T>(max[c] + std::log(sum[c]));
+          });
+    }
+  }
+};
+
+void softmax(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
+  pick<SoftmaxLoop>(RealFloatTypes(), input.scalar_type(), "softmax")(output, input, shape, log);
+}
+
+void softmax_backward(const Tensor& grad_input, const Tensor& grad, const Tensor& output, const AlongDim& shape,
+                      bool log) {
+  const ScalarType dtype = output.scalar_type();
+  (log ? pick<SoftmaxBackwardLoop<true>>(RealFloatTypes(), dtype, "log_softmax_backward")
+       : pick<SoftmaxBackwardLoop<false>>(RealFloatTypes(), dtype, "softmax_backward"))(grad_input, grad, output,
+                                                                                        shape);
+}
+
+void logsumexp(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+  pick<LogSumExpLoop>(FloatTypes(), input.scalar_type(), "logsumexp")(output, input, shape);
+}
+
+}  // namespace
+
+void register_softmax() {
+  kernels::softmax.set(kCPU, softmax);
+  kernels::softmax_backward.set(kCPU, softmax_backward);
+  kernels::logsumexp.set(kCPU, logsumexp);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,236 @@
+#include "core/ops/nn/upsample.h"
+
+#include <array>
+#include <cmath>
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/nn/planes.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/upsample_taps.h"
+
+namespace rush::cpu {
+
+namespace {
+
+using functors::all_taps;
+using functors::AxisTaps;
+
+// Calls body(input row of the plane, weight) for the input rows that output row (d, h) is made of.
+template <class Math, class Body>
+void for_each_source_row(const UpsampleGeometry& g, const std::array<AxisTaps<Math>, 3>& taps, int64_t d, int64_t h,
+                         const Body& body) {
+  const auto& [depth, height, width] = taps;
+  for (int kd = 0; kd < depth.count; ++kd) {
+    for (int kh = 0; kh < height.count; ++kh) {
+      const int64_t id = depth.index[d * depth.count + kd], ih = height.index[h * height.count + kh];
+      body(id * g.axis[1].input + ih, depth.weight[d * depth.count + kd] * height.weight[h * height.count + kh]);
+    }
+  }
+}
+
+// Calls body(plane, d, h) for every output row.
+template <class Body>
+void for_each_output_row(const UpsampleGeometry& g, int64_t cost, const Body& body) {
+  const int64_t depth = g.axis[0].output, height = g.axis[1].output;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(cost, 1));
+  parallel_for(0, g.outer * depth * height, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) body(row / (depth * height), row / height % depth, row % height);
+  });
+}
+
+int64_t output_row(const UpsampleGeometry& g, int64_t plane, int64_t d, int64_t h) {
+  return ((plane * g.axis[0].output + d) * g.axis[1].output + h) * g.axis[2].output * g.inner;
+}
+
+struct NearestLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
+    const auto taps = all_taps<std::conditional_t<std::is_same_v<T, double>, double, float>>(g);
+    const auto &depth = taps[0], &height = taps[1], &width = taps[2];
+    const T* in = input.data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    const int64_t columns = g.axis[2].output;
+    for_each_output_row(g, columns * g.inner, [&](int64_t plane, int64_t d, int64_t h) {
+      const int64_t row = (plane * g.axis[0].input + depth.index[d]) * g.axis[1].input + height.index[h];
+      const T* from = in + row * g.axis[2].input * g.inner;
+      T* to = out + output_row(g, plane, d, h);
+      if (g.inner == 1) {
+        for (int64_t o = 0; o < columns; ++o) to[o] = from[width.index[o]];
+      } else {
+        for (int64_t o = 0; o < columns; ++o) std::copy_n(from + width.index[o] * g.inner, g.inner, to + o * g.inner);
+      }
+    });
+  }
+};
+
+// Note [Resizing by rows]
+// Interpolation is separable. For each output row the input rows that it is made of are first added up, which runs over
+// contiguous memory, and then its elements are picked from that sum. The backward pass does the same in reverse.
+
+// out[o] = sum over k of weight[o, k] * row[index[o, k]], each of `inner` numbers.
+// kCount is the number of taps where it is known, otherwise 0.
+template <int kCount, class T, class Math>
+void gather_row(const Math* row, const AxisTaps<Math>& taps, int64_t outputs, int64_t inner, T* out) {
+  const int count = kCount ? kCount : taps.count;
+  for (int64_t o = 0; o < outputs; ++o) {
+    const int64_t* index = taps.index.data() + o * count;
+    const Math* weight = taps.weight.data() + o * count;
+    for (int64_t c = 0; c < inner; ++c) {
+      Math sum = 0;
+      for (int k = 0; k < count; ++k) sum += weight[k] * row[index[k] * inner + c];
+      out[o * inner + c] = static_cast<T>(sum);
+    }
+  }
+}
+
+struct SmoothLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
+    using Math = opmath_t<T>;
+    const auto taps = all_taps<T>(g);
+    const T* in = input.data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    const int64_t columns = g.axis[2].input * g.inner;
+    const int64_t cost = columns * taps[0].count * taps[1].count + g.axis[2].output * g.inner * taps[2].count;
+    for_each_output_row(g, cost, [&](int64_t plane, int64_t d, int64_t h) {
+      static thread_local std::vector<Math> row;
+      row.assign(static_cast<size_t>(columns), Math(0));
+      Math* sums = row.data();
+      const T* from = in + plane * g.input_plane() * g.inner;
+      for_each_source_row(g, taps, d, h, [&](int64_t source, Math weight) {
+        const T* x = from + source * columns;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < columns; ++i) sums[i] += weight * static_cast<Math>(x[i]);
+      });
+      const auto gather = g.mode == UpsampleMode::Linear  ? gather_row<2, T, Math>
+                          : g.mode == UpsampleMode::Cubic ? gather_row<4, T, Math>
+                                                          : gather_row<0, T, Math>;
+      gather(sums, taps[2], g.axis[2].output, g.inner, out + output_row(g, plane, d, h));
+    });
+  }
+};
+
+struct BackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
+    const auto taps = all_taps<T>(g);
+    T* in = grad_input.data_ptr<T>();
+    const T* out = grad_output.data_ptr<T>();
+    for_each_plane_part(g.outer, g.inner, g.input_plane() + g.output_plane(), [&](const PlanePart& part) {
+      PlaneSums<T> sums(in + part.plane * g.input_plane() * g.inner, g.input_plane(), g.inner, part);
+      for (int64_t d = 0; d < g.axis[0].output; ++d) {
+        for (int64_t h = 0; h < g.axis[1].output; ++h) {
+          scatter_row(out + output_row(g, part.plane, d, h) + part.begin, g, taps, d, h, sums);
+        }
+      }
+      sums.store();
+    });
+  }
+
+ private:
+  template <class T, class Math>
+  static void scatter_row(const T* grad, const UpsampleGeometry& g, const std::array<AxisTaps<Math>, 3>& taps,
+                          int64_t d, int64_t h, PlaneSums<T>& sums) {
+    static thread_local std::vector<Math> row;
+    const int64_t columns = g.axis[2].input, width = sums.width();
+    row.assign(static_cast<size_t>(columns * width), Math(0));
+    const AxisTaps<Math>& last = taps[2];
+    for (int64_t o = 0; o < g.axis[2].output; ++o) {
+      for (int k = 0; k < last.count; ++k) {
+        const Math weight = last.weight[o * last.count + k];
+        Math* to = row.data() + last.index[o * last.count + k] * width;
+        for (int64_t c = 0; c < width; ++c) to[c] += weight * static_cast<Math>(grad[o * g.inner + c]);
+      }
+    }
+    for_each_source_row(g, taps, d, h, [&](int64_t source, Math weight) {
+      for (int64_t i = 0; i < columns; ++i) {
+        Math* to = sums.at(source * columns + i);
+        for (int64_t c = 0; c < width; ++c) to[c] += weight * row[i * width + c];
+      }
+    });
+  }
+};
+
+// Note [Resizing uint8 images]
+// Images of bytes are resized in integers, so that results are exact and the same everywhere: weights are rounded to 16
+// bits, with as many of them after the point as the largest allows, and width and height are done one after the other,
+// each rounding to a byte. PyTorch does the same (separable_upsample_generic_Nd_kernel_impl), and Pillow before it.
+class ByteTaps {
+ public:
+  ByteTaps(const UpsampleGeometry& g, int axis) {
+    const AxisTaps<double> taps(g, axis);
+    count_ = taps.count;
+    // Weights of elements that clamping to the border made the same are added before they are rounded.
+    std::vector<double> merged(taps.weight.size(), 0.0);
+    double largest = 0;
+    for (size_t i = 0; i < merged.size(); ++i) {
+      const size_t first = i - i % static_cast<size_t>(count_);
+      size_t same = first;
+      while (taps.index[same] != taps.index[i]) ++same;
+      merged[same] += taps.weight[i];
+      largest = std::max(largest, merged[same]);
+    }
+    while (precision_ < 22 && static_cast<int>(0.5 + largest * (1 << (precision_ + 1))) < (1 << 15)) ++precision_;
+    for (double w : merged) weight_.push_back(static_cast<int16_t>(std::copysign(0.5, w) + w * (1 << precision_)));
+    index_ = taps.index;
+  }
+  // The mean of the taps of output `o`, whose elements are `stride` apart.
+  uint8_t operator()(const uint8_t* from, int64_t o, int64_t stride) const {
+    int32_t sum = 1 << (precision_ - 1);
+    for (int64_t k = o * count_; k < (o + 1) * count_; ++k) sum += weight_[k] * from[index_[k] * stride];
+    return static_cast<uint8_t>(std::clamp(sum >> precision_, 0, 255));
+  }
+
+ private:
+  int count_ = 1;
+  int precision_ = 0;
+  std::vector<int64_t> index_;
+  std::vector<int16_t> weight_;
+};
+
+void upsample_bytes(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
+  RUSH_CHECK_NOT_IMPLEMENTED(g.dims == 2, "upsample: uint8 is interpolated in two dimensions only");
+  const ByteTaps height(g, 1), width(g, 2);
+  const UpsampleAxis &h = g.axis[1], &w = g.axis[2];
+  const uint8_t* in = input.data_ptr<uint8_t>();
+  uint8_t* out = output.data_ptr<uint8_t>();
+  const int64_t cost = g.inner * (h.input + h.output) * w.output * 4;
+  parallel_for(0, g.outer, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
+    std::vector<uint8_t> wide(static_cast<size_t>(h.input * w.output * g.inner));
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const uint8_t* from = in + plane * g.input_plane() * g.inner;
+      uint8_t* to = out + plane * g.output_plane() * g.inner;
+      for (int64_t i = 0; i < h.input * w.output * g.inner; ++i) {
+        const int64_t c = i % g.inner, o = i / g.inner % w.output, row = i / g.inner / w.output;
+        wide[i] = width(from + row * w.input * g.inner + c, o, g.inner);
+      }
+      const int64_t columns = w.output * g.inner;
+      for (int64_t i = 0; i < h.output * columns; ++i) to[i] = height(wide.data() + i % columns, i / columns, columns);
+    }
+  });
+}
+
+bool is_nearest(const UpsampleGeometry& g) {
+  return g.mode == UpsampleMode::Nearest || g.mode == UpsampleMode::NearestExact;
+}
+
+void upsample(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
+  using NearestTypes = TypeList<float, double, Half, BFloat16, uint8_t>;
+  const ScalarType dtype = input.scalar_type();
+  if (is_nearest(g)) return pick<NearestLoop>(NearestTypes(), dtype, "upsample")(output, input, g);
+  if (dtype == kUInt8) return upsample_bytes(output, input, g);
+  pick<SmoothLoop>(RealFloatTypes(), dtype, "upsample")(output, input, g);
+}
+
+void upsample_backward(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
+  pick<BackwardLoop>(RealFloatTypes(), grad_output.scalar_type(), "upsample_backward")(grad_input, grad_output, g);
+}
+
+}  // namespace
+
+void register_upsample() {
+  kernels::upsample.set(kCPU, upsample);
+  kernels::upsample_backward.set(kCPU, upsample_backward);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,309 @@
+// Random numbers on the CPU, by Note [One random stream] in core/philox.h.
+#include "core/ops/random/random.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/random.h"
+#include "core/ops/nn/dropout.h"
+#include "core/ops/random/random_factories.h"
+
+namespace rush::cpu {
+
+namespace {
+
+constexpr int64_t kBlocksAtOnce = 64;
+
+// body(first element, count, words) over [0, n), where a block of four words makes kPerBlock elements, in parallel and
+// in pieces of whole blocks, so that who computes a piece does not matter.
+template <int kPerBlock, class Body>
+void for_words(const PhiloxState& reserved, int64_t n, const Body& body) {
+  const PhiloxState state = reserved.resolved();
+  const int64_t blocks = (n + kPerBlock - 1) / kPerBlock;
+  parallel_for(0, blocks, kGrain / 16, [&](int64_t begin, int64_t end) {
+    alignas(64) uint32_t words[4 * kBlocksAtOnce];
+    for (int64_t from = begin; from < end; from += kBlocksAtOnce) {
+      const int64_t to = std::min(from + kBlocksAtOnce, end);
+      for (int64_t b = from; b < to; ++b) {
+        const PhiloxBlock block = philox_block(state, static_cast<uint64_t>(b));
+        std::copy_n(block.word, 4, words + 4 * (b - from));
+      }
+      const int64_t first = from * kPerBlock;
+      body(first, std::min(n, to * kPerBlock) - first, words);
+    }
+  });
+}
+
+// Double precision takes two words an element, everything narrower one.
+template <class T>
+using math_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
+template <class T>
+constexpr int kWords = std::is_same_v<T, double> ? 2 : 1;
+
+// out[i] = f(element i's words).
+template <class T, int k, class F>
+void fill(const Tensor& out, const PhiloxState& reserved, const F& f) {
+  T* to = out.data_ptr<T>();
+  for_words<4 / k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (k == 1) {
+        to[first + i] = static_cast<T>(f(words[i]));
+      } else {
+        to[first + i] = static_cast<T>(f(join_words(words[2 * i], words[2 * i + 1])));
+      }
+    }
+  });
+}
+
+// From a number in (0, 1].
+template <class T, class F>
+void fill_positive(const Tensor& out, const PhiloxState& reserved, const F& f) {
+  fill<T, kWords<T>>(out, reserved, [&](auto bits) { return f(functors::positive_uniform(bits)); });
+}
+
+// From normal numbers with deviation 1, which come in pairs.
+template <class T, class F>
+void fill_normal(const Tensor& out, const PhiloxState& reserved, const F& f) {
+  T* to = out.data_ptr<T>();
+  constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>;
+  for_words<8 / kWordsOfPair>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+    for (int64_t i = 0; i < count; i += 2) {
+      const uint32_t* w = words + kWordsOfPair * (i / 2);
+      const auto pair = [&] {
+        if constexpr (kWordsOfPair == 1) {
+          return box_muller(w[0], functors::spread(w[0]));
+        } else if constexpr (kWordsOfPair == 2) {
+          return box_muller(w[0], w[1]);
+        } else {
+          return box_muller(PhiloxBlock{{w[0], w[1], w[2], w[3]}});
+        }
+      }();
+      to[first + i] = static_cast<T>(f(pair.sine));
+      if (i + 1 < count) to[first + i + 1] = static_cast<T>(f(pair.cosine));
+    }
+  });
+}
+
+struct UniformLoop {
+  template <class T>
+  static void run(const Tensor& out, double from, double to, const PhiloxState& reserved) {
+    fill<T, kWords<T>>(out, reserved, functors::UniformOf<T, math_t<T>>(from, to));
+  }
+};
+
+template <template <class> class F>
+struct NormalLoop {
+  template <class T>
+  static void run(const Tensor& out, double mean, double std, const PhiloxState& reserved) {
+    using M = math_t<T>;
+    fill_normal<T>(out, reserved, F<M>{static_cast<M>(mean), static_cast<M>(std)});
+  }
+};
+
+struct CauchyLoop {
+  template <class T>
+  static void run(const Tensor& out, double median, double sigma, const PhiloxState& reserved) {
+    using M = math_t<T>;
+    fill_positive<T>(out, reserved, functors::Cauchy<M>{static_cast<M>(median), static_cast<M>(sigma)});
+  }
+};
+
+struct ExponentialLoop {
+  template <class T>
+  static void run(const Tensor& out, double lambda, const PhiloxState& reserved) {
+    using M = math_t<T>;
+    fill_positive<T>(out, reserved, functors::Exponential<M>{static_cast<M>(lambda)});
+  }
+};
+
+struct GeometricLoop {
+  template <class T>
+  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
+    using M = math_t<T>;
+    const functors::Geometric<M> trials{static_cast<M>(std::log1p(-p))};
+    fill_positive<T>(out, reserved, functors::GeometricOf<T, M>{trials});
+  }
+};
+
+struct BernoulliLoop {
+  template <class T>
+  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
+    fill<T, 1>(out, reserved, [draw = functors::Bernoulli(p)](uint32_t word) { return draw(word) ? 1.0f : 0.0f; });
+  }
+};
+
+struct BernoulliTensorLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& p, const PhiloxState& reserved) {
+    if (p.scalar_type() == kFloat64) return draw<T, double>(out, p, reserved);
+    draw<T, float>(out, p, reserved);
+  }
+
+ private:
+  template <class T, class P>
+  static void draw(const Tensor& out, const Tensor& p, const PhiloxState& reserved) {
+    T* to = out.data_ptr<T>();
+    const P* each = p.data_ptr<P>();
+    for (int64_t i = 0; i < p.numel(); ++i) {
+      RUSH_CHECK_VALUE(each[i] >= 0 && each[i] <= 1, "bernoulli_: expected probabilities in [0, 1], got ", each[i]);
+    }
+    for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+      for (int64_t i = 0; i < count; ++i) {
+        const bool drawn = functors::Bernoulli(static_cast<double>(each[first + i]))(words[i]);
+        to[first + i] = static_cast<T>(drawn ? 1.0f : 0.0f);
+      }
+    });
+  }
+};
+
+struct RandomLoop {
+  template <class T>
+  static void run(const Tensor& out, int64_t from, uint64_t range, const PhiloxState& reserved) {
+    const functors::Integer draw{static_cast<uint64_t>(from), range};
+    if (range != 0 && range <= uint64_t{1} << 32) return fill<T, 1>(out, reserved, draw);
+    fill<T, 2>(out, reserved, draw);
+  }
+};
+
+template <class Loop, class Types, auto& name, class... Args>
+void run(const Tensor& out, Args... args) {
+  pick<Loop>(Types(), out.scalar_type(), name.name())(out, args...);
+}
+
+void randperm(const Tensor& out, const PhiloxState& reserved) {
+  struct Keyed {
+    uint64_t key;
+    int64_t number;
+    bool operator<(const Keyed& other) const { return key != other.key ? key < other.key : number < other.number; }
+  };
+  std::vector<Keyed> keyed(static_cast<size_t>(out.numel()));
+  for_words<2>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+    for (int64_t i = 0; i < count; ++i) {
+      keyed[static_cast<size_t>(first + i)] = {join_words(words[2 * i], words[2 * i + 1]), first + i};
+    }
+  });
+  std::sort(keyed.begin(), keyed.end());
+  std::transform(keyed.begin(), keyed.end(), out.data_ptr<int64_t>(), [](const Keyed& k) { return k.number; });
+}
+
+struct MultinomialLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
+    const int64_t rows = weights.size(0), n = weights.size(1), samples = out.size(1);
+    const PhiloxState state = reserved.resolved();
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* weight = weights.data_ptr<T>() + row * n;
+      int64_t* to = out.data_ptr<int64_t>() + row * samples;
+      check(weight, n, replacement ? 1 : samples);
+      if (replacement) {
+        draw_again(weight, n, state, row * samples, samples, to);
+      } else {
+        draw_once(weight, n, state, row * n, samples, to);
+      }
+    }
+  }
+
+ private:
+  template <class T>
+  static void check(const T* weight, int64_t n, int64_t needed) {
+    int64_t above_zero = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      RUSH_CHECK_VALUE(std::isfinite(weight[i]) && weight[i] >= 0,
+                       "multinomial: expected weights that are finite and not negative, got ", weight[i]);
+      above_zero += weight[i] > 0;
+    }
+    RUSH_CHECK_VALUE(above_zero >= needed, "multinomial: ", needed, " samples need as many weights above zero, got ",
+                     above_zero);
+  }
+
+  // Sample j looks the j-th word up in the running sum of the weights.
+  template <class T>
+  static void draw_again(const T* weight, int64_t n, const PhiloxState& state, int64_t first, int64_t samples,
+                         int64_t* to) {
+    std::vector<double> sums(static_cast<size_t>(n));
+    std::partial_sum(weight, weight + n, sums.begin(), [](double total, double w) { return total + w; });
+    for (int64_t j = 0; j < samples; ++j) {
+      const double u = philox_word(state, static_cast<uint64_t>(first + j)) * 0x1p-32 * sums.back();
+      // The first sum above u; its weight is above zero, since the sum before it is not above u.
+      to[j] = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
+    }
+  }
+
+  // The largest of weight / exponential number are a sample without replacement: the exponential race of Efraimidis
+  // and Spirakis, "Weighted random sampling with a reservoir" (2006).
+  template <class T>
+  static void draw_once(const T* weight, int64_t n, const PhiloxState& state, int64_t first, int64_t samples,
+                        int64_t* to) {
+    std::vector<float> score(static_cast<size_t>(n));
+    const functors::Exponential<float> exponential{1};
+    for (int64_t i = 0; i < n; ++i) {
+      const uint32_t word = philox_word(state, static_cast<uint64_t>(first + i));
+      score[static_cast<size_t>(i)] =
+          static_cast<float>(static_cast<double>(weight[i]) / exponential(functors::positive_uniform(word)));
+    }
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + samples, order.end(), [&](int64_t a, int64_t b) {
+      const float x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    std::copy_n(order.begin(), samples, to);
+  }
+};
+
+void multinomial(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
+  pick<MultinomialLoop>(TypeList<float, double>(), weights.scalar_type(), "multinomial")(out, weights, replacement,
+                                                                                         reserved);
+}
+
+struct DropoutLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& mask, const Tensor& input, double keep,
+                  const PhiloxState& reserved) {
+    using M = opmath_t<T>;
+    T* to = out.data_ptr<T>();
+    bool* kept = mask.data_ptr<bool>();
+    const T* from = input.data_ptr<T>();
+    const functors::Bernoulli draw(keep);
+    const M scale = Scalar(1 / keep).to<M>();
+    for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+      for (int64_t i = 0; i < count; ++i) kept[first + i] = draw(words[i]);
+      for (int64_t i = first; i < first + count; ++i) {
+        to[i] = kept[i] ? static_cast<T>(static_cast<M>(from[i]) * scale) : T(0);
+      }
+    });
+  }
+};
+
+struct DropoutBackwardLoop {
+  template <class T>
+  static void run(TensorIterator& it, double scale) {
+    using M = opmath_t<T>;
+    pointwise<T, T, bool>(it, functors::DropoutBackward<M>{Scalar(scale).to<M>()});
+  }
+};
+void dropout_backward(TensorIterator& it, double scale) {
+  pick<DropoutBackwardLoop>(FloatTypes(), it.dtype(), it.op())(it, scale);
+}
+
+}  // namespace
+
+void register_random() {
+  kernels::uniform.set(kCPU, run<UniformLoop, RealFloatTypes, kernels::uniform>);
+  kernels::normal.set(kCPU, run<NormalLoop<functors::Normal>, RealFloatTypes, kernels::normal>);
+  kernels::log_normal.set(kCPU, run<NormalLoop<functors::LogNormal>, RealFloatTypes, kernels::log_normal>);
+  kernels::cauchy.set(kCPU, run<CauchyLoop, RealFloatTypes, kernels::cauchy>);
+  kernels::exponential.set(kCPU, run<ExponentialLoop, RealFloatTypes, kernels::exponential>);
+  kernels::geometric.set(kCPU, run<GeometricLoop, RealTypes, kernels::geometric>);
+  kernels::bernoulli.set(kCPU, run<BernoulliLoop, RealAndBoolTypes, kernels::bernoulli>);
+  kernels::bernoulli_tensor.set(kCPU, run<BernoulliTensorLoop, RealAndBoolTypes, kernels::bernoulli_tensor>);
+  kernels::random.set(kCPU, run<RandomLoop, RealAndBoolTypes, kernels::random>);
+  kernels::randperm.set(kCPU, randperm);
+  kernels::multinomial.set(kCPU, multinomial);
+  kernels::dropout.set(kCPU, run<DropoutLoop, FloatTypes, kernels::dropout>);
+  kernels::dropout_backward.set(kCPU, dropout_backward);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,130 @@
+// The largest and the smallest element, and where they are.
+#include "core/ops/reduce/extrema.h"
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/reduce/reduce_loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cpu {
+
+namespace {
+
+template <template <class> class F>
+struct ExtremeValue {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+    reduce_to<T, T>(F<opmath_t<T>>(), output, input, dims);
+  }
+};
+
+template <template <class> class F>
+void extreme_value(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  pick<ExtremeValue<F>>(RealAndBoolTypes(), input.scalar_type(), "amax")(output, input, dims);
+}
+
+template <class T>
+struct Found {
+  opmath_t<T> value;
+  int64_t index;
+};
+
+// The first extreme element of a run. The extreme value of a block is found with vectors, its place only where the
+// block improves on what was there before.
+template <class T, template <class> class F, class Better>
+Found<T> search_run(const T* x, int64_t n) {
+  constexpr int64_t kBlock = 512;
+  using Math = opmath_t<T>;
+  const F<Math> f;
+  if (n <= reduce::kLanes) {
+    Found<T> best{x[0], 0};
+    for (int64_t i = 1; i < n; ++i) {
+      const Math next = x[i];
+      if (Better()(next, best.value)) best = {next, i};
+    }
+    return best;
+  }
+  Found<T> best{f.identity(), -1};
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t to = std::min(n, from + kBlock);
+    Math extreme;
+    reduce::block<F<Math>, T>(&f, reinterpret_cast<const char*>(x + from), 1, to - from, &extreme);
+    if (best.index >= 0 && !Better()(extreme, best.value)) continue;
+    const bool nan = functors::is_nan(extreme);
+    best.index = from;
+    while (nan ? !functors::is_nan(Math(x[best.index])) : Math(x[best.index]) != extreme) ++best.index;
+    best.value = extreme;
+    if (nan) break;
+  }
+  return best;
+}
+
+// Row by row into a tile of columns.
+template <class T, class Better>
+void search_columns(const T* x, int64_t n, int64_t stride, int64_t columns, opmath_t<T>* value, int64_t* index) {
+  for (int64_t c = 0; c < columns; ++c) {
+    value[c] = x[c];
+    index[c] = 0;
+  }
+  for (int64_t i = 1; i < n; ++i) {
+    x += stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c) {
+      const opmath_t<T> next = x[c];
+      const bool better = Better()(next, value[c]);
+      value[c] = better ? next : value[c];
+      index[c] = better ? i : index[c];
+    }
+  }
+}
+
+template <template <class> class F, class Better>
+struct ExtremeIndex {
+  template <class T>
+  static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
+    constexpr int64_t kTile = 256;
+    const T* x = input.const_data_ptr<T>();
+    T* value_out = values.defined() ? values.data_ptr<T>() : nullptr;
+    int64_t* index_out = indices.data_ptr<int64_t>();
+    const int64_t n = shape.size, inner = shape.inner, tiles = (inner + kTile - 1) / kTile;
+    const int64_t work = std::max<int64_t>(n * std::min(inner, kTile), 1);
+    parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+      opmath_t<T> value[kTile];
+      int64_t index[kTile];
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t outer = task / tiles, first = task % tiles * kTile, columns = std::min(kTile, inner - first);
+        const T* from = x + outer * n * inner + first;
+        if (inner == 1) {
+          const Found<T> found = search_run<T, F, Better>(from, n);
+          value[0] = found.value;
+          index[0] = found.index;
+        } else {
+          search_columns<T, Better>(from, n, inner, columns, value, index);
+        }
+        const int64_t to = outer * inner + first;
+        for (int64_t c = 0; c < columns; ++c) {
+          if (value_out) value_out[to + c] = static_cast<T>(value[c]);
+          index_out[to + c] = index[c];
+        }
+      }
+    });
+  }
+};
+
+void extreme(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, bool largest) {
+  using Largest = ExtremeIndex<functors::Max, functors::IsLarger>;
+  using Smallest = ExtremeIndex<functors::Min, functors::IsSmaller>;
+  const ScalarType dtype = input.scalar_type();
+  (largest ? pick<Largest>(RealAndBoolTypes(), dtype, "max") : pick<Smallest>(RealAndBoolTypes(), dtype, "min"))(
+      values, indices, input, shape);
+}
+
+}  // namespace
+
+void register_extrema() {
+  kernels::amax.set(kCPU, extreme_value<functors::Max>);
+  kernels::amin.set(kCPU, extreme_value<functors::Min>);
+  kernels::extreme.set(kCPU, extreme);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,327 @@
+#include "backends/cpu/reduce/reduce_loops.h"
+
+#include <limits>
+#include <memory>
+
+#include "core/threads/parallel.h"
+
+namespace rush::cpu {
+
+namespace {
+
+using reduce::kBlock;
+using reduce::kLongRun;
+
+constexpr int64_t kBlockRows = 32;    // rows, likewise
+constexpr int64_t kTile = 512;        // columns
+constexpr int64_t kPiece = kLongRun;  // elements of one output that a task of its own reduces
+constexpr int64_t kFewTasks = 64;     // below which outputs are cut into pieces
+constexpr int64_t kNarrow = 32;       // columns below which several rows are taken as one
+
+struct Dim {
+  int64_t size, stride, out_stride;  // in elements; out_stride is 0 for a reduced dimension
+};
+using Dims = InlineVector<Dim, 5>;
+
+// The dimensions, in the order of the walk.
+struct Geometry {
+  Geometry(const Tensor& output, const Tensor& input, IntArrayRef dims);
+
+  Dim run{1, 1, 0};     // the innermost reduced dimension
+  Dim column{1, 1, 0};  // the innermost dimension, where that is kept
+  bool by_columns = false;
+  Dims kept, reduced;   // the others, outermost first
+  int64_t outputs = 1;  // product of `kept`
+  int64_t each = 1;     // how many elements an output is reduced from
+};
+
+struct SortedDim : Dim {
+  bool is_reduced;
+};
+
+// Whether `inner` continues `outer`, so that both are one dimension.
+bool merges(const SortedDim& outer, const SortedDim& inner) {
+  return outer.is_reduced == inner.is_reduced && outer.stride == inner.size * inner.stride &&
+         outer.out_stride == inner.size * inner.out_stride;
+}
+
+Geometry::Geometry(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  InlineVector<SortedDim, 5> sorted;  // outermost first
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    const int64_t size = input.sizes()[d];
+    if (size == 1) continue;
+    const bool is_reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
+    sorted.push_back({{size, input.strides()[d], is_reduced ? 0 : output.strides()[d]}, is_reduced});
+  }
+  // A dimension of stride 0 repeats what lies inside it.
+  const auto extent = [](const SortedDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const SortedDim& a, const SortedDim& b) { return extent(a) > extent(b); });
+  InlineVector<SortedDim, 5> merged;
+  for (const SortedDim& next : sorted) {
+    if (!merged.empty() && merges(merged.back(), next)) {
+      merged.back() = {{merged.back().size * next.size, next.stride, next.out_stride}, next.is_reduced};
+    } else {
+      merged.push_back(next);
+    }
+  }
+  if (!merged.empty() && !merged.back().is_reduced) {
+    by_columns = true;
+    column = merged.back();
+    merged.pop_back();
+  }
+  for (const SortedDim& d : merged) {
+    (d.is_reduced ? reduced : kept).push_back(d);
+    (d.is_reduced ? each : outputs) *= d.size;
+  }
+  if (!reduced.empty()) {
+    run = reduced.back();
+    reduced.pop_back();
+  }
+}
+
+// A walk through the positions of several dimensions, the last one fastest.
+class Odometer {
+ public:
+  Odometer(const Dims& dims, int64_t start) : dims_(dims), position_(dims.size(), 0) {
+    for (size_t d = dims.size(); d-- > 0 && start > 0;) {
+      position_[d] = start % dims[d].size;
+      start /= dims[d].size;
+      offset += position_[d] * dims[d].stride;
+      out_offset += position_[d] * dims[d].out_stride;
+    }
+  }
+  void step() {
+    for (size_t d = position_.size(); d-- > 0;) {
+      const Dim& dim = dims_[d];
+      offset += dim.stride;
+      out_offset += dim.out_stride;
+      if (++position_[d] < dim.size) return;
+      position_[d] = 0;
+      offset -= dim.size * dim.stride;
+      out_offset -= dim.size * dim.out_stride;
+    }
+  }
+
+  int64_t offset = 0, out_offset = 0;  // in elements of the input and of the output
+
+ private:
+  const Dims& dims_;
+  DimVector position_;
+};
+
+// A functor with its data, working on whole arrays of accumulators.
+struct Reducer {
+  const Stretches& stretches;
+  const void* f;
+  const void* sink;
+
+  int64_t acc_bytes(int64_t n) const { return n * stretches.acc_size; }
+  const char* element(const char* x, int64_t i) const { return x + i * stretches.element_size; }
+  void identity(char* acc, int64_t n) const { stretches.identity(f, acc, n); }
+  void combine(const char* left, char* acc, int64_t n) const { stretches.combine(f, left, acc, n); }
+  void write(int64_t offset, int64_t stride, const char* acc, int64_t n) const {
+    stretches.write(sink, offset, stride, acc, n);
+  }
+};
+
+// Accumulators of blocks, `width` side by side, combined pairwise: level k holds 2^k blocks, like the bits of a binary
+// counter.
+class Cascade {
+ public:
+  // For at most `blocks` blocks.
+  Cascade(const Reducer& reducer, int64_t width, int64_t blocks) : reducer_(reducer), width_(width), blocks_(blocks) {}
+  // Takes a block; what `acc` holds afterwards is of no use.
+  void push(char* acc) {
+    if (!levels_) allocate();
+    int level = 0;
+    for (; count_ >> level & 1; ++level) reducer_.combine(at(level), acc, width_);
+    std::copy_n(acc, reducer_.acc_bytes(width_), at(level));
+    ++count_;
+  }
+  // All blocks together, into `acc`.
+  void finish(char* acc) const {
+    reducer_.identity(acc, width_);
+    for (int level = 0; count_ >> level; ++level) {
+      if (count_ >> level & 1) reducer_.combine(at(level), acc, width_);
+    }
+  }
+
+ private:
+  void allocate() {
+    int64_t levels = 1;
+    for (int64_t rest = blocks_; rest >>= 1;) ++levels;
+    const int64_t bytes = levels * reducer_.acc_bytes(width_);
+    if (bytes <= static_cast<int64_t>(sizeof(inline_))) {
+      levels_ = inline_;
+    } else {
+      heap_ = std::make_unique<char[]>(static_cast<size_t>(bytes));
+      levels_ = heap_.get();
+    }
+  }
+  char* at(int level) const { return levels_ + level * reducer_.acc_bytes(width_); }
+
+  const Reducer& reducer_;
+  int64_t width_, blocks_, count_ = 0;
+  char* levels_ = nullptr;
+  std::unique_ptr<char[]> heap_;
+  alignas(16) char inline_[24 * reduce::kMaxAccSize];
+};
+
+// One reduction: where it reads, how it walks, what it does.
+struct Walk : Reducer, Geometry {
+  const char* x;
+
+  Walk(const Reducer& r, const Geometry& g, const char* data) : Reducer(r), Geometry(g), x(data) {}
+
+  // acc = elements [begin, end) of an output's, counted along its runs; the output's first is at `base`.
+  void along_runs(const char* base, int64_t begin, int64_t end, char* acc) const {
+    const int64_t n = run.size, stride = run.stride;
+    if (reduced.empty() && end - begin <= kBlock) {
+      return stretches.block(f, element(base, begin * stride), stride, end - begin, acc);
+    }
+    Cascade cascade(*this, 1, (end - begin) / std::min(n, kBlock) * 2 + 4);
+    Odometer outer(reduced, begin / n);
+    for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
+      const int64_t stop = std::min(n, i + end - begin);
+      begin += stop - i;
+      for (; stretches.stream_block && stride == 1 && stop - i >= kLongRun; i += kLongRun) {
+        for (int64_t done = 0; done < reduce::kStreamLength; done += reduce::kStreamBlock) {
+          stretches.stream_block(f, element(base, outer.offset + i + done), acc);
+          cascade.push(acc);
+        }
+      }
+      while (i < stop) {
+        const int64_t some = std::min(kBlock, stop - i);
+        stretches.block(f, element(base, outer.offset + i * stride), stride, some, acc);
+        cascade.push(acc);
+        i += some;
+      }
+    }
+    cascade.finish(acc);
+  }
+
+  // Rows [begin, end) of a tile of columns that starts at `base`. Where rows are short and follow each other in memory,
+  // `group` of them are taken as one long row, and `acc` has a column for each of its elements.
+  void along_columns(const char* base, int64_t begin, int64_t end, int64_t columns, int64_t group, char* acc) const {
+    const int64_t n = run.size, width = columns * group, block_rows = kBlockRows * group;
+    const bool one_block = end - begin <= block_rows;
+    Cascade cascade(*this, width, (end - begin) / block_rows + 1);
+    identity(acc, width);
+    int64_t pending = 0;
+    Odometer outer(reduced, begin / n);
+    for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
+      const int64_t stop = std::min(n, i + end - begin);
+      begin += stop - i;
+      while (i < stop) {
+        const int64_t rows = std::min(block_rows - pending, stop - i), rest = rows % group;
+        const char* at = element(base, outer.offset + i * run.stride);
+        stretches.add_rows(f, at, group * run.stride, rows / group, column.stride, width, acc);
+        if (rest) {
+          at = element(at, (rows - rest) * run.stride);
+          stretches.add_rows(f, at, 0, 1, column.stride, rest * columns, acc);
+        }
+        i += rows;
+        pending += rows;
+        if (pending == block_rows && !one_block) {
+          cascade.push(acc);
+          identity(acc, width);
+          pending = 0;
+        }
+      }
+    }
+    if (!one_block) {
+      if (pending) cascade.push(acc);
+      cascade.finish(acc);
+    }
+    for (int64_t g = 1; g < group; ++g) combine(acc + acc_bytes(g * columns), acc, columns);
+  }
+
+  void by_runs() const {
+    const int64_t pieces = outputs < kFewTasks ? (each + kPiece - 1) / kPiece : 1;
+    if (pieces == 1) {
+      return parallel_for(0, outputs, std::max<int64_t>(1, kGrain / each), [&](int64_t begin, int64_t end) {
+        alignas(16) char acc[reduce::kMaxAccSize];
+        Odometer at(kept, begin);
+        for (; begin < end; ++begin, at.step()) {
+          along_runs(element(x, at.offset), 0, each, acc);
+          write(at.out_offset, 0, acc, 1);
+        }
+      });
+    }
+    const auto partial = std::make_unique<char[]>(static_cast<size_t>(acc_bytes(outputs * pieces)));
+    parallel_for(0, outputs * pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t from = task % pieces * kPiece;
+        along_runs(element(x, Odometer(kept, task / pieces).offset), from, std::min(from + kPiece, each),
+                   partial.get() + acc_bytes(task));
+      }
+    });
+    Odometer at(kept, 0);
+    for (int64_t o = 0; o < outputs; ++o, at.step()) {
+      write_combined(partial.get() + acc_bytes(o * pieces), pieces, 1, 1, at.out_offset, 0);
+    }
+  }
+
+  void over_columns() const {
+    const bool foldable = column.size < kNarrow && column.stride == 1 && run.stride == column.size;
+    const int64_t group = foldable ? std::min(2 * kNarrow / column.size, run.size) : 1;
+    const int64_t tile = std::min(column.size, kTile), tiles = (column.size + tile - 1) / tile;
+    const int64_t units = outputs * tiles;
+    const int64_t piece = units < kFewTasks ? std::min(std::max(kPiece / tile, 4 * kBlockRows), each) : each;
+    const int64_t pieces = (each + piece - 1) / piece, tile_bytes = acc_bytes(tile);
+    const auto partial =
+        pieces > 1 ? std::make_unique<char[]>(static_cast<size_t>(units * pieces * tile_bytes)) : nullptr;
+    parallel_for(0, units * pieces, std::max<int64_t>(1, kGrain / (piece * tile)), [&](int64_t begin, int64_t end) {
+      alignas(64) char acc[kTile * reduce::kMaxAccSize];
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t unit = task / pieces, first = unit % tiles * tile, columns = std::min(tile, column.size - first);
+        const int64_t from = task % pieces * piece;
+        const Odometer at(kept, unit / tiles);
+        along_columns(element(x, at.offset + first * column.stride), from, std::min(from + piece, each), columns, group,
+                      acc);
+        if (pieces > 1) {
+          std::copy_n(acc, acc_bytes(columns), partial.get() + task * tile_bytes);
+        } else {
+          write(at.out_offset + first * column.out_stride, column.out_stride, acc, columns);
+        }
+      }
+    });
+    for (int64_t unit = 0; pieces > 1 && unit < units; ++unit) {
+      const int64_t first = unit % tiles * tile;
+      write_combined(partial.get() + unit * pieces * tile_bytes, pieces, tile, std::min(tile, column.size - first),
+                     Odometer(kept, unit / tiles).out_offset + first * column.out_stride, column.out_stride);
+    }
+  }
+
+  // Combines the pieces of a tile, `tile` accumulators apart, and writes its columns.
+  void write_combined(char* partial, int64_t pieces, int64_t tile, int64_t columns, int64_t offset,
+                      int64_t stride) const {
+    Cascade cascade(*this, columns, pieces);
+    for (int64_t p = 0; p < pieces; ++p) cascade.push(partial + p * acc_bytes(tile));
+    cascade.finish(partial);
+    write(offset, stride, partial, columns);
+  }
+};
+
+}  // namespace
+
+void reduce::run(const Stretches& stretches, const void* f, const void* sink, const Tensor& output, const Tensor& input,
+                 IntArrayRef dims) {
+  const Reducer reducer{stretches, f, sink};
+  if (output.numel() == 0) return;
+  if (input.numel() == 0) {
+    alignas(16) char acc[kMaxAccSize];
+    reducer.identity(acc, 1);
+    for (int64_t o = 0; o < output.numel(); ++o) reducer.write(o, 0, acc, 1);
+    return;
+  }
+  const Walk walk(reducer, Geometry(output, input, dims), static_cast<const char*>(input.data_ptr()));
+  if (walk.by_columns) {
+    walk.over_columns();
+  } else {
+    walk.by_runs();
+  }
+}
+
+}  // namespace rush::cpu

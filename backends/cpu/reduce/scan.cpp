@@ -1,0 +1,133 @@
+// Scans along a dimension.
+#include "core/ops/reduce/scan.h"
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "backends/functors/scan.h"
+
+namespace rush::cpu {
+
+namespace {
+
+constexpr int64_t kTile = 64;  // columns
+
+// Calls line(first element, columns) for every tile of columns that are scanned side by side.
+template <class Line>
+void for_tiles(const AlongDim& shape, const Line& line) {
+  const int64_t tiles = (shape.inner + kTile - 1) / kTile;
+  const int64_t work = std::max<int64_t>(1, shape.size * std::min(kTile, shape.inner));
+  parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) {
+      const int64_t first = begin % tiles * kTile;
+      line(begin / tiles * shape.size * shape.inner + first, std::min(kTile, shape.inner - first));
+    }
+  });
+}
+
+template <class T, class Out, class F>
+void scan_to(const F& f, const Tensor& output, const Tensor& input, const AlongDim& shape) {
+  using Acc = typename F::Acc;
+  const T* x = input.const_data_ptr<T>();
+  Out* out = output.data_ptr<Out>();
+  for_tiles(shape, [&](int64_t start, int64_t columns) {
+    if (shape.inner == 1) {
+      Acc acc = f.identity();
+      for (int64_t i = start; i < start + shape.size; ++i) {
+        acc = f.take(acc, static_cast<typename F::In>(x[i]));
+        out[i] = static_cast<Out>(f.result(acc));
+      }
+      return;
+    }
+    Acc acc[kTile];
+    std::fill_n(acc, columns, f.identity());
+    for (int64_t i = 0; i < shape.size; ++i) {
+      const T* from = x + start + i * shape.inner;
+      Out* to = out + start + i * shape.inner;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < columns; ++c) {
+        acc[c] = f.take(acc[c], static_cast<typename F::In>(from[c]));
+        to[c] = static_cast<Out>(f.result(acc[c]));
+      }
+    }
+  });
+}
+
+// Running sums of float keep their carry in double, as PyTorch's do.
+template <class T>
+struct Carry {
+  using type = std::conditional_t<std::is_same_v<T, float>, double,
+                                  std::conditional_t<std::is_same_v<T, complex<float>>, complex<double>, opmath_t<T>>>;
+};
+
+template <template <class, class> class F>
+struct AccumulateScan {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+    if constexpr (std::is_integral_v<T>) {
+      scan_to<T, int64_t>(F<T, int64_t>(), output, input, shape);
+    } else {
+      using Acc = typename Carry<T>::type;
+      scan_to<T, T>(F<Acc, Acc>(), output, input, shape);
+    }
+  }
+};
+
+struct LogCumSumExpScan {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+    scan_to<T, T>(functors::LogCumSumExp<opmath_t<T>>(), output, input, shape);
+  }
+};
+
+template <class Loop, class Types>
+void scan(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+  pick<Loop>(Types(), input.scalar_type(), "scan")(output, input, shape);
+}
+
+template <class Replaces>
+struct ExtremeScan {
+  template <class T>
+  static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
+    using Math = opmath_t<T>;
+    const T* x = input.const_data_ptr<T>();
+    T* value = values.data_ptr<T>();
+    int64_t* index = indices.data_ptr<int64_t>();
+    if (shape.size == 0) return;
+    for_tiles(shape, [&](int64_t start, int64_t columns) {
+      T best[kTile];
+      int64_t at[kTile] = {};
+      std::copy_n(x + start, columns, best);
+      for (int64_t i = 0; i < shape.size; ++i) {
+        const int64_t row = start + i * shape.inner;
+        for (int64_t c = 0; c < columns; ++c) {
+          if (Replaces()(static_cast<Math>(x[row + c]), static_cast<Math>(best[c]))) {
+            best[c] = x[row + c];
+            at[c] = i;
+          }
+          value[row + c] = best[c];
+          index[row + c] = at[c];
+        }
+      }
+    });
+  }
+};
+
+void cumulative_extreme(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
+                        bool largest) {
+  using Largest = ExtremeScan<functors::NotSmaller>;
+  using Smallest = ExtremeScan<functors::NotLarger>;
+  const ScalarType dtype = input.scalar_type();
+  (largest ? pick<Largest>(RealAndBoolTypes(), dtype, "cummax") : pick<Smallest>(RealAndBoolTypes(), dtype, "cummin"))(
+      values, indices, input, shape);
+}
+
+}  // namespace
+
+void register_scan() {
+  kernels::cumsum.set(kCPU, scan<AccumulateScan<functors::Sum>, AllTypes>);
+  kernels::cumprod.set(kCPU, scan<AccumulateScan<functors::Prod>, AllTypes>);
+  kernels::logcumsumexp.set(kCPU, scan<LogCumSumExpScan, FloatTypes>);
+  kernels::cumulative_extreme.set(kCPU, cumulative_extreme);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,158 @@
+#include "core/ops/view/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/loops.h"
+#include "backends/cpu/register.h"
+#include "backends/cpu/view/convert.h"
+#include "core/ops/factory/factories.h"
+
+namespace rush::cpu {
+
+namespace {
+
+// ---- the same dtype: elements are moved as they are, by size ----
+
+template <class T>
+struct Move {
+  void operator()(char** data, const int64_t* strides, int64_t n) const {
+    auto* out = reinterpret_cast<T*>(data[0]);
+    const auto* in = reinterpret_cast<const T*>(data[1]);
+    if (strides[0] == sizeof(T) && strides[1] == sizeof(T)) {
+      std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    } else if (strides[0] == sizeof(T) && strides[1] == 0) {
+      std::fill_n(out, n, *in);
+    } else {
+      for (int64_t i = 0; i < n; ++i) {
+        *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
+      }
+    }
+  }
+};
+
+// Note [Transposed copies]
+// Where the output's elements lie side by side along one dimension and the input's along another, walking either one
+// touches a new cache line of the other at every step. So the plane of both dimensions is copied tile by tile: a tile
+// is read in rows of the input into a buffer that stays in the first-level cache, and written from there in rows of
+// the output.
+template <class T>
+class Transpose {
+ public:
+  // Whether the iterator's operands are such; `across` becomes the input's innermost dimension.
+  static bool fits(const TensorIterator& it, int& across) {
+    constexpr auto size = static_cast<int64_t>(sizeof(T));
+    if (it.dim() < 2 || it.operand(0).strides[0] != size || it.operand(1).strides[0] == size) return false;
+    for (across = 1; across < it.dim(); ++across) {
+      if (it.operand(1).strides[static_cast<size_t>(across)] == size) return it.shape()[0] * it.shape()[across] >= 64;
+    }
+    return false;
+  }
+
+  Transpose(const TensorIterator& it, int across)
+      : width_(it.shape()[0]),
+        height_(it.shape()[across]),
+        out_stride_(it.operand(0).strides[across]),
+        in_stride_(it.operand(1).strides[0]),
+        out_(it.operand(0).data),
+        in_(it.operand(1).data) {
+    for (int d = 1; d < it.dim(); ++d) {
+      if (d == across) continue;
+      planes_ *= it.shape()[d];
+      sizes_.push_back(it.shape()[d]);
+      out_strides_.push_back(it.operand(0).strides[d]);
+      in_strides_.push_back(it.operand(1).strides[d]);
+    }
+  }
+
+  // One step a band of kTile output rows.
+  void run() const {
+    const int64_t bands = (height_ + kTile - 1) / kTile;
+    const int64_t grain = std::max<int64_t>(1, kGrain / (width_ * std::min(height_, kTile)));
+    parallel_for(0, planes_ * bands, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t step = begin; step < end; ++step) copy_band(step / bands, step % bands * kTile);
+    });
+  }
+
+ private:
+  static constexpr int64_t kTile = sizeof(T) <= 4 ? 32 : 16;
+
+  void copy_band(int64_t plane, int64_t row) const {
+    char* out = out_ + row * out_stride_;
+    const char* in = in_ + row * static_cast<int64_t>(sizeof(T));
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      out += plane % sizes_[d] * out_strides_[d];
+      in += plane % sizes_[d] * in_strides_[d];
+      plane /= sizes_[d];
+    }
+    const int64_t rows = std::min(kTile, height_ - row);
+    for (int64_t column = 0; column < width_; column += kTile) {
+      copy_tile(out + column * static_cast<int64_t>(sizeof(T)), in + column * in_stride_, rows,
+                std::min(kTile, width_ - column));
+    }
+  }
+
+  void copy_tile(char* out, const char* in, int64_t rows, int64_t columns) const {
+    T tile[kTile][kTile];  // [column][row]
+    for (int64_t c = 0; c < columns; ++c) {
+      std::memcpy(tile[c], in + c * in_stride_, static_cast<size_t>(rows) * sizeof(T));
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      T* line = reinterpret_cast<T*>(out + r * out_stride_);
+      for (int64_t c = 0; c < columns; ++c) line[c] = tile[c][r];
+    }
+  }
+
+  int64_t width_, height_, out_stride_, in_stride_;  // strides in bytes
+  int64_t planes_ = 1;
+  char* out_;
+  const char* in_;
+  DimVector sizes_, out_strides_, in_strides_;
+};
+
+template <class T>
+void move_as(const TensorIterator& it) {
+  int across = 0;
+  if (Transpose<T>::fits(it, across)) return Transpose<T>(it, across).run();
+  it.for_each(Move<T>());
+}
+
+void move(const TensorIterator& it) {
+  switch (element_size(it.dtype())) {
+    case 1: return move_as<uint8_t>(it);
+    case 2: return move_as<uint16_t>(it);
+    case 4: return move_as<uint32_t>(it);
+    case 8: return move_as<uint64_t>(it);
+    default: return move_as<Bytes16>(it);
+  }
+}
+
+void copy(TensorIterator& it) {
+  if (it.dtype(0) == it.dtype(1)) return move(it);
+  convert(it);
+}
+
+struct FillLoop {
+  template <class T>
+  static void run(TensorIterator& it, const Scalar& value) {
+    const T number = value.to<T>();
+    it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+      if (strides[0] == sizeof(T)) {
+        std::fill_n(reinterpret_cast<T*>(data[0]), n, number);
+      } else {
+        for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(data[0] + i * strides[0]) = number;
+      }
+    });
+  }
+};
+
+void fill(TensorIterator& it, const Scalar& value) { pick<FillLoop>(AllTypes(), it.dtype(0), it.op())(it, value); }
+
+}  // namespace
+
+void register_copy() {
+  kernels::copy.set(kCPU, copy);
+  kernels::fill.set(kCPU, fill);
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,100 @@
+// gather and scatter: every element has an offset of its own.
+#include "core/ops/index/gather.h"
+
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/cuda/kernels/index/sorted_scatter.h"
+#include "backends/cuda/memory/scratch.h"
+#include "backends/functors/index.h"
+
+namespace rush::cuda {
+
+namespace {
+
+template <class T>
+struct GatherElement {
+  T* out;
+  const T* from;
+  Positions view;
+  const int64_t* offsets;
+  __device__ void operator()(int64_t p) const {
+    out[p] = offsets[p] == kNoOffset ? T{} : from[view.offset(p) + offsets[p]];
+  }
+};
+
+struct GatherLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& view, const Tensor& offsets) {
+    const char* op = kernels::gather.name();
+    for_each_index(op, out.numel(),
+                   GatherElement<T>{static_cast<T*>(out.data_ptr()), static_cast<const T*>(view.data_ptr()),
+                                    Positions(op, view, 0, view.dim()), offsets.data_ptr<int64_t>()});
+  }
+};
+
+void gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t) {
+  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets);
+}
+
+// Offsets from the tensor's start.
+struct WholeOffsets {
+  int64_t* to;
+  const int64_t* offsets;
+  Positions view;
+  __device__ void operator()(int64_t p) const {
+    to[p] = offsets[p] == kNoOffset ? kNoOffset : view.offset(p) + offsets[p];
+  }
+};
+
+template <class T>
+struct AssignElement {
+  T* to;
+  const T* values;
+  bool one_value;
+  Positions view;
+  const int64_t* offsets;
+  __device__ void operator()(int64_t p) const {
+    if (offsets[p] != kNoOffset) to[view.offset(p) + offsets[p]] = values[one_value ? 0 : p];
+  }
+};
+
+struct AssignLoop {
+  template <class T>
+  static void run(const char* op, const Tensor& view, const Tensor& offsets, const Tensor& src) {
+    for_each_index(op, offsets.numel(),
+                   AssignElement<T>{static_cast<T*>(view.data_ptr()), static_cast<const T*>(src.data_ptr()),
+                                    src.numel() == 1, Positions(op, view, 0, view.dim()), offsets.data_ptr<int64_t>()});
+  }
+};
+
+void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64_t, IndexWrite write) {
+  const char* op = kernels::scatter.name();
+  if (write == IndexWrite::Assign) return pick_bytes<AssignLoop>(view.element_size())(op, view, offsets, src);
+  const int64_t n = offsets.numel();
+  const Scratch whole(static_cast<size_t>(n) * sizeof(int64_t));
+  for_each_index(op, n,
+                 WholeOffsets{whole.as<int64_t>(), offsets.data_ptr<int64_t>(), Positions(op, view, 0, view.dim())});
+  const ScatterPlan plan{view.data_ptr(), Positions(),     Positions(), whole.as<int64_t>(), n,
+                         src.data_ptr(),  src.numel() == 1};
+  const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
+  scatter_sorted(op, view.scalar_type(), plan, bound, write);
+}
+
+struct MeanLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    elementwise<T, T, int64_t>(it, functors::DivideByCount());
+  }
+};
+
+void scatter_mean(TensorIterator& it) { pick<MeanLoop>(AllTypes(), it.dtype(), it.op())(it); }
+
+}  // namespace
+
+void register_gather() {
+  kernels::gather.set(kCUDA, gather);
+  kernels::scatter.set(kCUDA, scatter);
+  kernels::scatter_mean.set(kCUDA, scatter_mean);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,176 @@
+// Elements chosen by a mask.
+#include "core/ops/index/masked.h"
+
+#include <cub/device/device_scan.cuh>
+
+#include "backends/cuda/graphs/capture.h"
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/memory/scratch.h"
+
+namespace rush::cuda {
+
+namespace {
+
+struct Masked {
+  template <class T>
+  __device__ T operator()(T self, bool mask, T value) const {
+    return mask ? value : self;
+  }
+};
+
+struct MaskedFillLoop {
+  template <class T>
+  static void run(TensorIterator& it) {
+    elementwise<T, T, bool, T>(it, Masked{});
+  }
+};
+
+void masked_fill(TensorIterator& it) { pick<MaskedFillLoop>(AllTypes(), it.dtype(), it.op())(it); }
+
+// Elements are counted in chunks, a thread each, so that every chunk knows where in the result its own begin.
+inline constexpr int64_t kPart = 64;
+
+template <class T>
+struct CountChosen {
+  const T* flags;
+  int64_t n;
+  int64_t* counts;
+  __device__ void operator()(int64_t part) const {
+    const int64_t begin = part * kPart, end = min(begin + kPart, n);
+    int64_t count = 0;
+    for (int64_t i = begin; i < end; ++i) count += flags[i] != T(0);
+    counts[part] = count;
+  }
+};
+
+// How many flags are set before each part of kPart elements, and in all.
+class ChosenBefore {
+ public:
+  template <class T>
+  ChosenBefore(const char* op, const T* flags, int64_t n)
+      : parts_((n + kPart - 1) / kPart), counts_(static_cast<size_t>(parts_ + 1) * sizeof(int64_t)) {
+    check_not_capturing("counting what a mask chooses");
+    const cudaStream_t stream = current_stream();
+    auto* counts = counts_.as<int64_t>();
+    RUSH_CUDA_CHECK(cudaMemsetAsync(counts + parts_, 0, sizeof(int64_t), stream));
+    for_each_index(op, parts_, CountChosen<T>{flags, n, counts});
+    size_t nbytes = 0;
+    RUSH_CUDA_CHECK(cub::DeviceScan::ExclusiveSum(nullptr, nbytes, counts, counts, parts_ + 1, stream));
+    const Scratch temporary(nbytes);
+    RUSH_CUDA_CHECK(cub::DeviceScan::ExclusiveSum(temporary.data(), nbytes, counts, counts, parts_ + 1, stream));
+    RUSH_CUDA_CHECK(cudaMemcpyAsync(&total_, counts + parts_, sizeof total_, cudaMemcpyDeviceToHost, stream));
+    synchronize_current_stream();
+  }
+  int64_t total() const { return total_; }
+  int64_t parts() const { return parts_; }
+  const int64_t* counts() const { return counts_.as<int64_t>(); }
+
+ private:
+  int64_t parts_, total_ = 0;
+  Scratch counts_;
+};
+
+inline constexpr int kMaxTensorDims = 64;
+
+template <class T>
+struct WriteIndices {
+  const T* flags;
+  int64_t n;
+  const int64_t* before;
+  int64_t* rows;
+  int dims;
+  int64_t sizes[kMaxTensorDims];
+  __device__ void operator()(int64_t part) const {
+    const int64_t begin = part * kPart, end = min(begin + kPart, n);
+    int64_t* row = rows + before[part] * dims;
+    for (int64_t i = begin; i < end; ++i) {
+      if (!(flags[i] != T(0))) continue;
+      int64_t rest = i;
+      for (int d = dims - 1; d >= 0; --d) {
+        row[d] = rest % sizes[d];
+        rest /= sizes[d];
+      }
+      row += dims;
+    }
+  }
+};
+
+struct NonzeroLoop {
+  template <class T>
+  static void run(const Tensor& self, Tensor& out) {
+    RUSH_CHECK_NOT_IMPLEMENTED(self.dim() <= kMaxTensorDims, "nonzero: more than ", kMaxTensorDims, " dimensions");
+    const T* flags = self.data_ptr<T>();
+    const ChosenBefore before("nonzero", flags, self.numel());
+    out = rush::detail::empty_contiguous({before.total(), self.dim()}, kInt64, self.device());
+    WriteIndices<T> write;
+    write.flags = flags;
+    write.n = self.numel();
+    write.before = before.counts();
+    write.rows = out.data_ptr<int64_t>();
+    write.dims = static_cast<int>(self.dim());
+    for (int d = 0; d < write.dims; ++d) write.sizes[d] = self.sizes()[static_cast<size_t>(d)];
+    if (before.total() > 0) for_each_index("nonzero", before.parts(), write);
+  }
+};
+
+void nonzero(const Tensor& self, Tensor& out) {
+  pick<NonzeroLoop>(AllTypes(), self.scalar_type(), "nonzero")(self, out);
+}
+
+// Moves the chosen elements of `spread` together into `packed`, or back from there.
+template <class T, bool pack>
+struct MoveChosen {
+  const bool* mask;
+  int64_t n;
+  const int64_t* before;
+  T *spread, *packed;
+  __device__ void operator()(int64_t part) const {
+    const int64_t begin = part * kPart, end = min(begin + kPart, n);
+    T* next = packed + before[part];
+    for (int64_t i = begin; i < end; ++i) {
+      if (!mask[i]) continue;
+      if constexpr (pack) {
+        *next++ = spread[i];
+      } else {
+        spread[i] = *next++;
+      }
+    }
+  }
+};
+
+template <bool pack>
+struct MoveChosenLoop {
+  template <class T>
+  static void run(const char* op, const Tensor& mask, const ChosenBefore& before, const Tensor& spread,
+                  const Tensor& packed) {
+    if (before.total() == 0) return;
+    for_each_index(op, before.parts(),
+                   MoveChosen<T, pack>{mask.data_ptr<bool>(), mask.numel(), before.counts(),
+                                       static_cast<T*>(spread.data_ptr()), static_cast<T*>(packed.data_ptr())});
+  }
+};
+
+void masked_select(const Tensor& self, const Tensor& mask, Tensor& out) {
+  const ChosenBefore before("masked_select", mask.data_ptr<bool>(), mask.numel());
+  out = rush::detail::empty_contiguous(before.total(), self.scalar_type(), self.device());
+  pick_bytes<MoveChosenLoop<true>>(self.element_size())("masked_select", mask, before, self, out);
+}
+
+void masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  const ChosenBefore before("masked_scatter", mask.data_ptr<bool>(), mask.numel());
+  RUSH_CHECK_VALUE(source.numel() >= before.total(), "masked_scatter: the mask selects ", before.total(),
+                   " elements, the source has ", source.numel());
+  pick_bytes<MoveChosenLoop<false>>(self.element_size())("masked_scatter", mask, before, self, source);
+}
+
+}  // namespace
+
+void register_masked() {
+  kernels::masked_fill.set(kCUDA, masked_fill);
+  kernels::nonzero.set(kCUDA, nonzero);
+  kernels::masked_select.set(kCUDA, masked_select);
+  kernels::masked_scatter.set(kCUDA, masked_scatter);
+}
+
+}  // namespace rush::cuda

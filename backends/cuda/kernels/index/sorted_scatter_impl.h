@@ -1,0 +1,87 @@
+// The kernels behind scatter_sorted, for the files that instantiate them.
+#pragma once
+#include "backends/cuda/kernels/index/sorted_scatter.h"
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/memory/scratch.h"
+#include "backends/functors/index.h"
+
+namespace rush::cuda {
+
+template <class T, class Write>
+struct SortedScatter {
+  using Math = opmath_t<T>;
+  ScatterPlan plan;
+  const int64_t* order;
+  Math *heads, *tails;
+
+  __device__ int64_t columns() const { return plan.outer.count * plan.inner.count; }
+  __device__ int64_t offset(int64_t p) const { return plan.offsets[order[p]]; }
+  __device__ int64_t end(int64_t chunk) const { return std::min<int64_t>(plan.n, (chunk + 1) * kScatterChunk); }
+  __device__ bool continues_before(int64_t begin) const { return begin > 0 && offset(begin - 1) == offset(begin); }
+  __device__ bool continues_after(int64_t last) const { return last < plan.n && offset(last) == offset(last - 1); }
+  __device__ Math value(int64_t o, int64_t p, int64_t i) const {
+    const T* values = static_cast<const T*>(plan.values);
+    return static_cast<Math>(plan.one_value ? *values : values[(o * plan.n + order[p]) * plan.inner.count + i]);
+  }
+  __device__ void store(int64_t o, int64_t at, int64_t i, Math total) const {
+    if (at == kNoOffset) return;
+    T& target = static_cast<T*>(plan.to)[plan.outer.offset(o) + at + plan.inner.offset(i)];
+    target = static_cast<T>(Write()(static_cast<Math>(target), total));
+  }
+};
+
+template <class T, class Write>
+struct ScatterChunks : SortedScatter<T, Write> {
+  __device__ void operator()(int64_t task) const {
+    const int64_t chunk = task / this->columns(), column = task % this->columns();
+    const int64_t o = column / this->plan.inner.count, i = column % this->plan.inner.count;
+    const int64_t begin = chunk * kScatterChunk, end = this->end(chunk);
+    for (int64_t p = begin; p < end;) {
+      const int64_t first = p, at = this->offset(p);
+      auto total = this->value(o, p, i);
+      for (++p; p < end && this->offset(p) == at; ++p) total = Write()(total, this->value(o, p, i));
+      if (first == begin && this->continues_before(begin)) {
+        this->heads[task] = total;
+      } else if (p == end && this->continues_after(end)) {
+        this->tails[task] = total;
+      } else {
+        this->store(o, at, i, total);
+      }
+    }
+  }
+};
+
+template <class T, class Write>
+struct JoinChunks : SortedScatter<T, Write> {
+  __device__ void operator()(int64_t task) const {
+    const int64_t chunk = task / this->columns(), column = task % this->columns();
+    const int64_t begin = chunk * kScatterChunk, end = this->end(chunk);
+    if (!this->continues_after(end)) return;
+    const int64_t at = this->offset(end - 1);
+    if (this->offset(begin) == at && this->continues_before(begin)) return;  // the run starts in a chunk before
+    auto total = this->tails[task];
+    for (int64_t next = chunk + 1;; ++next) {
+      total = Write()(total, this->heads[next * this->columns() + column]);
+      const int64_t last = this->end(next);
+      if (last == this->plan.n || this->offset(last) != at) break;
+    }
+    this->store(column / this->plan.inner.count, at, column % this->plan.inner.count, total);
+  }
+};
+
+template <class Write>
+struct SortedScatterLoop {
+  template <class T>
+  static void run(const char* op, const ScatterPlan& plan, const int64_t* order) {
+    using Math = opmath_t<T>;
+    const int64_t chunks = (plan.n + kScatterChunk - 1) / kScatterChunk;
+    const int64_t tasks = chunks * plan.outer.count * plan.inner.count;
+    const Scratch parts(chunks > 1 ? 2 * static_cast<size_t>(tasks) * sizeof(Math) : 0);
+    Math* heads = parts.as<Math>();
+    const SortedScatter<T, Write> scatter{plan, order, heads, heads + tasks};
+    for_each_index(op, tasks, ScatterChunks<T, Write>{scatter});
+    if (chunks > 1) for_each_index(op, tasks, JoinChunks<T, Write>{scatter});
+  }
+};
+
+}  // namespace rush::cuda

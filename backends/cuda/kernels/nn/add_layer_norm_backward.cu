@@ -1,0 +1,73 @@
+// The gradients of layer norm of a sum: see layer_norm_backward.h.
+#include "backends/cuda/kernels/nn/layer_norm_backward.h"
+#include "backends/cuda/kernels/optional_data.h"
+#include "core/ops/nn/fused.h"
+
+namespace rush::cuda {
+
+using namespace layer_norm;
+
+namespace {
+
+// The gradients of both addends of a normalised sum. Of rows that cannot be held in registers, by parts.
+struct AddLayerNormBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight, const Tensor& grad_bias,
+                  const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum, const Tensor& mean,
+                  const Tensor& rstd, const Tensor& weight, int64_t columns) {
+    bool done = false;
+    const auto in = [&](auto like) {
+      using G = decltype(like);
+      if (done || grad_output.scalar_type() != scalar_type_of<G>) return;
+      done = launch<T, G>(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight,
+                          columns);
+    };
+    in(T());
+    if constexpr (std::is_same_v<T, float>) {
+      in(Half());
+      in(BFloat16());
+    }
+    if (done) return;
+    native::add_layer_norm_backward_by_parts(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum,
+                                             mean, rstd, weight, columns);
+  }
+
+ private:
+  // False, with nothing done, for rows that are too long or not to be read as vectors.
+  template <class T, class G>
+  static bool launch(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                     const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum,
+                     const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t columns) {
+    using Math = opmath_t<T>;
+    const Backward<T, G> call{grad_output.data_ptr<G>(),
+                              sum.data_ptr<T>(),
+                              grad_self.data_ptr<T>(),
+                              mean.data_ptr<Math>(),
+                              rstd.data_ptr<Math>(),
+                              data_or_null<Math>(weight),
+                              rstd.numel(),
+                              columns,
+                              data_or_null<T>(grad_sum),
+                              data_or_null<G>(grad_other)};
+    // Null counts as aligned.
+    const bool wide = rows_are_wide<T>(columns, call.dy, call.x, call.dx, call.through, call.lowered);
+    if (call.rows == 0 || columns == 0 || !wide || columns > RowAccess<T, true, kHold>::kLongest) return false;
+    held<T, G, true, true>(kernels::add_layer_norm_backward.name(), call, data_or_null<Math>(grad_weight),
+                           data_or_null<Math>(grad_bias));
+    return true;
+  }
+};
+
+void add_layer_norm_backward(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
+                             const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
+                             const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                             int64_t columns) {
+  pick<AddLayerNormBackwardLoop>(RealFloatTypes(), sum.scalar_type(), "add_layer_norm_backward")(
+      grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight, columns);
+}
+
+}  // namespace
+
+void register_add_layer_norm_backward() { kernels::add_layer_norm_backward.set(kCUDA, add_layer_norm_backward); }
+
+}  // namespace rush::cuda

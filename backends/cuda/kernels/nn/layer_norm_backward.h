@@ -1,0 +1,273 @@
+// The gradients of layer norm, RMS norm and layer norm of a sum, of rows that registers hold. With
+// x^ = (x - mean) rstd and g = dy w,
+//   dx = rstd (g - mean(g) - x^ mean(g x^)),   dw = sum(dy x^),   db = sum(dy),
+// where RMS norm lacks mean(g), and where a sum is normalised its own gradient is added to dx. A block keeps rows in
+// registers, one after the other, and with them its share of dw and db; the shares are added by a reduction.
+#pragma once
+#include "backends/cuda/kernels/reduce/reduce_engine.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cuda::layer_norm {
+
+inline constexpr int kHold = 8;  // of each of four rows
+
+template <class Math>
+struct Sums {
+  Math g, g_hat;
+};
+template <class Math>
+struct AddSums {
+  using Acc = Sums<Math>;
+  __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
+};
+
+// G: what dy is in.
+template <class T, class G = T>
+struct Backward {
+  using Math = opmath_t<T>;
+  const G* dy;
+  const T* x;
+  T* dx;                             // null: not wanted
+  const Math *mean, *rstd, *weight;  // null: none subtracted, ones
+  int64_t rows, n;
+  const T* through = nullptr;  // what is added to dx; null: nothing
+  G* lowered = nullptr;        // where dx goes as well; null: nowhere
+
+  __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
+  __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
+  __device__ Math g(int64_t i, int64_t column) const {
+    return static_cast<Math>(dy[i]) * (weight ? weight[column] : Math(1));
+  }
+};
+
+// A row of numbers that lie in memory as T, in the lanes of `row`.
+template <class Row, class T>
+__device__ void load_lanes(Row& row, const T* from, int64_t n) {
+  constexpr int kLanes = Row::Access::kLanes;
+#pragma unroll
+  for (int v = 0; v < Row::Access::kVectors; ++v) {
+    const bool lies = Row::column(v) < n;
+    Lanes<T, kLanes> lanes;
+    if (lies) lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(from + Row::column(v));
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      row.value[v][l] = lies ? static_cast<typename Row::Math>(lanes.lane[l]) : typename Row::Math(0);
+    }
+  }
+}
+template <class Row, class T>
+__device__ void store_lanes(const Row& row, T* to, int64_t n) {
+  constexpr int kLanes = Row::Access::kLanes;
+#pragma unroll
+  for (int v = 0; v < Row::Access::kVectors; ++v) {
+    if (Row::column(v) >= n) continue;
+    Lanes<T, kLanes> lanes;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) lanes.lane[l] = static_cast<T>(row.value[v][l]);
+    *reinterpret_cast<Lanes<T, kLanes>*>(to + Row::column(v)) = lanes;
+  }
+}
+
+// Adds what the thread rows of a block hold; the first of them has the sum.
+template <int kVectors, int kLanes, class Math>
+__device__ void add_thread_rows(Math (&row)[kVectors][kLanes], Math (&shared)[kLanes][kThreads]) {
+  const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) shared[l][thread] = row[v][l];
+    __syncthreads();
+    for (unsigned y = 1; threadIdx.y == 0 && y < blockDim.y; ++y) {
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) row[v][l] += shared[l][y * blockDim.x + threadIdx.x];
+    }
+    __syncthreads();
+  }
+}
+
+// The block's shares of dw and db go to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum: whether
+// `through` and `lowered` are looked at.
+template <class T, class G, bool kWide, bool kOfSum>
+__global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmath_t<T>* shares) {
+  using Math = opmath_t<T>;
+  using Row = HeldRow<T, kWide, kHold>;
+  Row dw, db;
+  dw.fill(Math(0));
+  db.fill(Math(0));
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < call.rows; first += step) {
+    const int64_t r = first + threadIdx.y, n = r < call.rows ? call.n : 0;
+    Row g, hat;
+    hat.load(call.x + r * call.n, n, Math(0));
+    load_lanes(g, call.dy + r * call.n, n);
+    const Math centre = n ? call.centre(r) : Math(0), rstd = n ? call.rstd[r] : Math(0);
+    Sums<Math> sums{Math(0), Math(0)};
+    g.for_each(n, [&](int v, int l) {
+      const Math dy = g.value[v][l], h = (hat.value[v][l] - centre) * rstd;
+      dw.value[v][l] += dy * h;
+      db.value[v][l] += dy;
+      const Math scaled = call.weight ? dy * call.weight[Row::column(v) + l] : dy;
+      g.value[v][l] = scaled;
+      hat.value[v][l] = h;
+      sums.g += scaled;
+      sums.g_hat += scaled * h;
+    });
+    if (!call.dx) continue;
+    sums = combine_row(sums, AddSums<Math>());
+    const Math count = static_cast<Math>(call.n);
+    const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
+    g.for_each(n, [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope); });
+    if constexpr (kOfSum) {
+      if (call.through) {
+        hat.load(call.through + r * call.n, n, Math(0));
+        g.for_each(n, [&](int v, int l) { g.value[v][l] += hat.value[v][l]; });
+      }
+      if (call.lowered) store_lanes(g, call.lowered + r * call.n, n);
+    }
+    g.store(call.dx + r * call.n, n);
+  }
+  if (!shares) return;
+  if (blockDim.y > 1) {
+    __shared__ Math shared[Row::Access::kLanes][kThreads];
+    add_thread_rows(dw.value, shared);
+    add_thread_rows(db.value, shared);
+    if (threadIdx.y > 0) return;
+  }
+  Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * call.n;
+  dw.for_each(call.n, [&](int v, int l) {
+    share[Row::column(v) + l] = dw.value[v][l];
+    share[call.n + Row::column(v) + l] = db.value[v][l];
+  });
+}
+
+// The same, a warp a row: see Note [Rows in registers]. Two blocks fit a multiprocessor's registers where a thread
+// holds 24 elements of each row.
+constexpr int blocks_of_warps(int hold) { return hold <= 24 ? 2 : 1; }
+
+template <class T, class G, int kHold>
+__global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
+    backward_warps(Backward<T, G> call, opmath_t<T>* shares) {
+  using Math = opmath_t<T>;
+  using Access = RowAccess<T, true, kHold>;
+  constexpr int kLanes = Access::kLanes, kVectors = Access::kVectors;
+  const int n = static_cast<int>(call.n);
+  const auto each = [=](const auto& body) { for_each_vector<kVectors, kLanes>(n, body); };
+  const auto weights = [&](Math(&to)[kLanes], int column) {
+    if (call.weight) return read_columns(to, call.weight + column);
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) to[l] = Math(1);
+  };
+  Math dw[kVectors][kLanes] = {}, db[kVectors][kLanes] = {};
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; r < call.rows; r += step) {
+    Lanes<T, kLanes> x[kVectors];
+    Lanes<G, kLanes> dy[kVectors];
+    const T* x_row = call.x + r * n;
+    const G* dy_row = call.dy + r * n;
+    each([&](int v, int column) {
+      x[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(x_row + column);
+      dy[v] = *reinterpret_cast<const Lanes<G, kLanes>*>(dy_row + column);
+    });
+    const Math centre = call.centre(r), rstd = call.rstd[r];
+    const auto hat = [&](int v, int l) { return (static_cast<Math>(x[v].lane[l]) - centre) * rstd; };
+    Sums<Math> sums{Math(0), Math(0)};
+    each([&](int v, int column) {
+      Math w[kLanes];
+      weights(w, column);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        const Math grad = static_cast<Math>(dy[v].lane[l]), h = hat(v, l);
+        dw[v][l] += grad * h;
+        db[v][l] += grad;
+        sums.g += grad * w[l];
+        sums.g_hat += grad * w[l] * h;
+      }
+    });
+    if (!call.dx) continue;
+    sums = combine_row(sums, AddSums<Math>());
+    const Math count = static_cast<Math>(n);
+    const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
+    each([&](int v, int column) {
+      const int64_t at = r * n + column;
+      Lanes<T, kLanes> result, through = {};
+      if (call.through) through = *reinterpret_cast<const Lanes<T, kLanes>*>(call.through + at);
+      Lanes<G, kLanes> lowered;
+      Math w[kLanes];
+      weights(w, column);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        Math value = rstd * (static_cast<Math>(dy[v].lane[l]) * w[l] - mean_g - hat(v, l) * slope);
+        value += static_cast<Math>(through.lane[l]);
+        result.lane[l] = static_cast<T>(value);
+        lowered.lane[l] = static_cast<G>(value);
+      }
+      *reinterpret_cast<Lanes<T, kLanes>*>(call.dx + at) = result;
+      if (call.lowered) *reinterpret_cast<Lanes<G, kLanes>*>(call.lowered + at) = lowered;
+    });
+  }
+  if (!shares) return;
+  __shared__ Math shared[kLanes][kThreads];
+  add_thread_rows(dw, shared);
+  add_thread_rows(db, shared);
+  if (threadIdx.y > 0) return;
+  Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * n;
+  each([&](int v, int column) {
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      share[column + l] = dw[v][l];
+      share[n + column + l] = db[v][l];
+    }
+  });
+}
+
+// Adds a share's row to dw, then to db.
+template <class Math>
+struct StoreShares {
+  Math *dw, *db;
+  int64_t n;
+  __device__ void operator()(int64_t at, Math sum) const {
+    if (at < n) {
+      if (dw) dw[at] = sum;
+    } else if (db) {
+      db[at - n] = sum;
+    }
+  }
+};
+
+// Of blocks that have shares there are as many as run at once: each adds to its own share.
+inline int64_t most_blocks(bool have_shares, int per_processor) {
+  if (!have_shares) return int64_t{1} << 30;
+  return static_cast<int64_t>(current_properties().multiProcessorCount) * per_processor;
+}
+
+template <class T, class G, class Math>
+void launch(const char* op, void (*kernel)(Backward<T, G>, Math*), const RowLaunch& l, const Backward<T, G>& call,
+            Math* dw, Math* db) {
+  const bool have_shares = dw || db;
+  const int64_t count = l.grid.x;
+  const Scratch shares(have_shares ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
+  launch_kernel(op, kernel, {l.grid, l.block}, call, have_shares ? shares.as<Math>() : nullptr);
+  if (!have_shares) return;
+  const ReduceDims dims = {{count, 2 * call.n, 0, true}, {2 * call.n, 1, 1, false}};
+  reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);
+}
+
+template <class T, class G, bool kWide, bool kOfSum>
+void held(const char* op, const Backward<T, G>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+  if constexpr (kWide) {
+    const auto by_warps = [&](auto hold) {
+      constexpr int kHeld = decltype(hold)::value;
+      const auto l = RowLaunch::of_warps(call.rows, most_blocks(dw || db, blocks_of_warps(kHeld)));
+      launch(op, backward_warps<T, G, kHeld>, l, call, dw, db);
+    };
+    if (rows_are_wide<T>(call.n, call.weight) && for_rows_of_warps<T>(call.n, by_warps)) return;
+  }
+  using Access = RowAccess<T, kWide, kHold>;
+  const int per_processor = call.n > Access::kLongest / 4 ? 1 : 4;
+  const RowLaunch l(call.rows, call.n, Access::kHeld, most_blocks(dw || db, per_processor));
+  launch(op, backward_rows<T, G, kWide, kOfSum>, l, call, dw, db);
+}
+
+}  // namespace rush::cuda::layer_norm

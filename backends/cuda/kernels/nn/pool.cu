@@ -1,0 +1,423 @@
+// Max and average pooling, forward and backward, in any layout: a thread an output, or an element of the input whose
+// gradient it gathers from the windows that it lies in. Nothing is added atomically, so results repeat.
+#include "core/ops/nn/pool.h"
+
+#include "backends/cuda/device_assert.h"
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// A number among those of outer x depth x height x width x inner elements, or vectors of them.
+template <class Index>
+struct Place {
+  Index plane, d, h, w, c;
+};
+
+// Note [Pooling of neighbours]
+// To find an element's place and its windows costs more instructions than to compare or to add. Where channels are
+// innermost a thread of max pooling therefore has the kLanes channels of 16 bytes; in the gradient of rows it has the
+// kAcross positions of 16 bytes, and looks once at each window that may hold any of them. Elsewhere both are 1. Indices
+// have 32 bits, and sizes are divided by as in Note [Division by multiplication], where those hold all numbers.
+template <class T>
+inline constexpr int kPoolLanes = std::is_same_v<T, float> || is_reduced_float_v<T> ? 16 / sizeof(T) : 1;
+
+template <class T, int kLanes>
+__device__ Lanes<T, kLanes> load_lanes(const T* from) {
+  return *reinterpret_cast<const Lanes<T, kLanes>*>(from);
+}
+
+// kLanes positions in a plane, in accesses of 16 bytes.
+template <int kLanes>
+struct IndexLanes {
+  static constexpr int kEach = kLanes == 1 ? 1 : 2;
+  using Access = Lanes<int64_t, kEach>;
+  int64_t lane[kLanes];
+
+  __device__ void load(const int64_t* from) {
+#pragma unroll
+    for (int l = 0; l < kLanes; l += kEach) {
+      const Access access = *reinterpret_cast<const Access*>(from + l);
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) lane[l + e] = access.lane[e];
+    }
+  }
+  __device__ void store(int64_t* to) const {
+#pragma unroll
+    for (int l = 0; l < kLanes; l += kEach) {
+      Access access;
+#pragma unroll
+      for (int e = 0; e < kEach; ++e) access.lane[e] = lane[l + e];
+      *reinterpret_cast<Access*>(to + l) = access;
+    }
+  }
+};
+
+// Divides numbers that are not negative.
+template <class Index>
+struct IndexDivider {
+  Index divisor;
+  explicit IndexDivider(Index d) : divisor(d) {}
+  __device__ Index quotient(Index n) const { return n / divisor; }
+};
+template <>
+struct IndexDivider<int32_t> : Divider {
+  explicit IndexDivider(int32_t d) : Divider(static_cast<uint32_t>(d)) {}
+  __device__ int32_t quotient(int32_t n) const {
+    return static_cast<int32_t>(Divider::quotient(static_cast<uint32_t>(n)));
+  }
+};
+
+// Finds places from numbers.
+template <class Index>
+class Places {
+ public:
+  static Places of_output(const PoolGeometryOf<Index>& g, int lanes = 1) {
+    return Places(g.axis[0].output, g.axis[1].output, g.axis[2].output, g.inner / lanes);
+  }
+  static Places of_input(const PoolGeometryOf<Index>& g, int lanes = 1, int across = 1) {
+    return Places(g.axis[0].input, g.axis[1].input, g.axis[2].input / across, g.inner / lanes);
+  }
+  __device__ Place<Index> operator()(int64_t number) const {
+    auto rest = static_cast<Index>(number);
+    Place<Index> place;
+    place.c = split(rest, inner_);
+    place.w = split(rest, width_);
+    place.h = split(rest, height_);
+    place.d = split(rest, depth_);
+    place.plane = rest;
+    return place;
+  }
+
+ private:
+  Places(Index depth, Index height, Index width, Index inner)
+      : depth_(depth), height_(height), width_(width), inner_(inner) {}
+
+  // The position along the innermost dimension; `number` becomes that of the others.
+  __device__ static Index split(Index& number, const IndexDivider<Index>& size) {
+    const Index rest = size.quotient(number), position = number - rest * static_cast<Index>(size.divisor);
+    number = rest;
+    return position;
+  }
+
+  IndexDivider<Index> depth_, height_, width_, inner_;
+};
+
+// body(position in the plane) for every input position of an output's window.
+template <class Index, class Body>
+__device__ void for_each_tap(const PoolGeometryOf<Index>& g, const Place<Index>& o, const Body& body) {
+  const PoolAxisOf<Index>&depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
+  for (Index d = depth.begin(o.d); d < depth.end(o.d); d += depth.dilation) {
+    for (Index h = height.begin(o.h); h < height.end(o.h); h += height.dilation) {
+      for (Index w = width.begin(o.w); w < width.end(o.w); w += width.dilation) {
+        body((d * height.input + h) * width.input + w);
+      }
+    }
+  }
+}
+
+// The windows that may hold an input position.
+template <class Index>
+class Windows {
+ public:
+  explicit Windows(const PoolGeometryOf<Index>& g) : g_(g), step_{step(g.axis[0]), step(g.axis[1]), step(g.axis[2])} {}
+
+  // body(d, h, w, number in the plane) for every output whose window may hold one of `across` positions from p on.
+  template <class Body>
+  __device__ void for_each(const Place<Index>& p, int across, const Body& body) const {
+    const Index last_d = last(0, p.d), last_h = last(1, p.h), first_w = first(2, p.w),
+                last_w = last(2, p.w + across - 1);
+    for (Index d = first(0, p.d); d <= last_d; ++d) {
+      for (Index h = first(1, p.h); h <= last_h; ++h) {
+        for (Index w = first_w; w <= last_w; ++w) {
+          body(d, h, w, (d * g_.axis[1].output + h) * g_.axis[2].output + w);
+        }
+      }
+    }
+  }
+  __device__ const PoolGeometryOf<Index>& geometry() const { return g_; }
+
+ private:
+  static IndexDivider<Index> step(const PoolAxisOf<Index>& a) {
+    return IndexDivider<Index>(a.adaptive ? a.input : a.stride);
+  }
+  __device__ Index first(int axis, Index p) const {
+    const PoolAxisOf<Index>& a = g_.axis[axis];
+    if (a.adaptive) return step_[axis].quotient(p * a.output);
+    const Index lowest = p + a.padding - (a.kernel - 1) * a.dilation;
+    return lowest <= 0 ? 0 : step_[axis].quotient(lowest + a.stride - 1);
+  }
+  __device__ Index last(int axis, Index p) const {
+    const PoolAxisOf<Index>& a = g_.axis[axis];
+    if (a.adaptive) return step_[axis].quotient((p + 1) * a.output - 1);
+    return std::min<Index>(a.output - 1, step_[axis].quotient(p + a.padding));
+  }
+
+  PoolGeometryOf<Index> g_;
+  IndexDivider<Index> step_[3];  // by stride, or of adaptive windows by the input's size
+};
+
+template <class T, int kLanes, class Index>
+struct MaxPool {
+  using Math = opmath_t<T>;
+  T* out;
+  int64_t* indices;
+  const T* in;
+  PoolGeometryOf<Index> g;
+  Places<Index> places;  // of vectors
+
+  __device__ void operator()(int64_t i) const {
+    const Place<Index> o = places(i);
+    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c * kLanes;
+    const Index first =
+        (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
+    Math best[kLanes];
+    IndexLanes<kLanes> where;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      best[l] = functors::lowest_of<Math>();
+      where.lane[l] = first;
+    }
+    for_each_tap(g, o, [&](Index at) {
+      const Lanes<T, kLanes> x = load_lanes<T, kLanes>(plane + at * g.inner);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        const Math value = static_cast<Math>(x.lane[l]);
+        if (value > best[l] || value != value) {
+          best[l] = value;
+          where.lane[l] = at;
+        }
+      }
+    });
+    Lanes<T, kLanes> result;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) result.lane[l] = static_cast<T>(best[l]);
+    *reinterpret_cast<Lanes<T, kLanes>*>(out + i * kLanes) = result;
+    where.store(indices + i * kLanes);
+  }
+};
+
+template <class T, int kLanes, int kAcross, class Index>
+struct MaxPoolBackward {
+  using Math = opmath_t<T>;
+  T* grad_in;
+  const T* grad_out;
+  const int64_t* indices;
+  Windows<Index> windows;
+  Places<Index> places;  // of vectors
+  DeviceCheck check;
+
+  __device__ void operator()(int64_t i) const {
+    const PoolGeometryOf<Index>& g = windows.geometry();
+    Place<Index> p = places(i);
+    p.w *= kAcross;
+    const Index at = (p.d * g.axis[1].input + p.h) * g.axis[2].input + p.w, first = p.plane * g.output_plane();
+    const int64_t size = g.input_plane();
+    int64_t wrong = 0;  // a position outside of the plane
+    Math sum[kAcross][kLanes];
+#pragma unroll
+    for (int e = 0; e < kAcross * kLanes; ++e) sum[e / kLanes][e % kLanes] = Math(0);
+    windows.for_each(p, kAcross, [&](Index, Index, Index, Index o) {
+      const Index from = (first + o) * g.inner + p.c * kLanes;
+      IndexLanes<kLanes> where;
+      where.load(indices + from);
+      const Lanes<T, kLanes> grad = load_lanes<T, kLanes>(grad_out + from);
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) {
+        const int64_t place = where.lane[l];
+        if (place < 0 || place >= size) {
+          wrong = place;
+          continue;
+        }
+#pragma unroll
+        for (int e = 0; e < kAcross; ++e) {
+          if (static_cast<Index>(place) == at + e) sum[e][l] += static_cast<Math>(grad.lane[l]);
+        }
+      }
+    });
+    RUSH_DEVICE_CHECK(wrong == 0, check, wrong, size);
+    Lanes<T, kAcross * kLanes> result;
+#pragma unroll
+    for (int e = 0; e < kAcross * kLanes; ++e) result.lane[e] = static_cast<T>(sum[e / kLanes][e % kLanes]);
+    *reinterpret_cast<Lanes<T, kAcross * kLanes>*>(grad_in + i * (kAcross * kLanes)) = result;
+  }
+};
+
+template <class T, class Index>
+struct AvgPool {
+  using Math = opmath_t<T>;
+  T* out;
+  const T* in;
+  PoolGeometryOf<Index> g;
+  Places<Index> places;
+  PoolDivisor divisor;
+
+  __device__ void operator()(int64_t i) const {
+    const Place<Index> o = places(i);
+    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
+    Math sum(0);
+    for_each_tap(g, o, [&](Index at) { sum += static_cast<Math>(plane[at * g.inner]); });
+    out[i] = static_cast<T>(sum / static_cast<Math>(divisor(g, o.d, o.h, o.w)));
+  }
+};
+
+template <class T, class Index>
+struct AvgPoolBackward {
+  using Math = opmath_t<T>;
+  T* grad_in;
+  const T* grad_out;
+  Windows<Index> windows;
+  Places<Index> places;
+  PoolDivisor divisor;
+
+  __device__ static bool holds(const PoolAxisOf<Index>& axis, Index o, Index p) {
+    return axis.begin(o) <= p && p < axis.end(o);
+  }
+  __device__ void operator()(int64_t i) const {
+    const PoolGeometryOf<Index>& g = windows.geometry();
+    const Place<Index> p = places(i);
+    const T* plane = grad_out + p.plane * g.output_plane() * g.inner + p.c;
+    Math sum(0);
+    windows.for_each(p, 1, [&](Index d, Index h, Index w, Index o) {
+      if (!holds(g.axis[0], d, p.d) || !holds(g.axis[1], h, p.h) || !holds(g.axis[2], w, p.w)) return;
+      sum += static_cast<Math>(plane[o * g.inner]) / static_cast<Math>(divisor(g, d, h, w));
+    });
+    grad_in[i] = static_cast<T>(sum);
+  }
+};
+
+// Whether numbers of 32 bits hold all places, and what is worked out on the way to them.
+bool is_narrow(const PoolGeometry& g) {
+  const auto fits = [](std::initializer_list<int64_t> factors) {
+    double product = 1;
+    for (const int64_t factor : factors) product *= static_cast<double>(factor);
+    return product < 1 << 30;
+  };
+  for (const PoolAxis& a : g.axis) {
+    if (a.adaptive ? !fits({a.input + 1, a.output + 1}) : !fits({a.output, a.stride}) || !fits({a.kernel, a.dilation}))
+      return false;
+  }
+  return fits({g.outer, g.inner, g.axis[0].input, g.axis[1].input, g.axis[2].input}) &&
+         fits({g.outer, g.inner, g.axis[0].output, g.axis[1].output, g.axis[2].output});
+}
+
+// Calls run(the geometry with indices of 32 or of 64 bits).
+template <class Run>
+void with_index(const PoolGeometry& g, const Run& run) {
+  if (is_narrow(g)) {
+    run(g.as<int32_t>());
+  } else {
+    run(g);
+  }
+}
+
+bool are_aligned(std::initializer_list<const void*> data) {
+  return std::all_of(data.begin(), data.end(), [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; });
+}
+
+struct MaxPoolLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& geometry) {
+    with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
+      constexpr int kLanes = sizeof(Index) == 4 ? kPoolLanes<T> : 1;
+      if (g.inner % kLanes == 0 && are_aligned({output.data_ptr(), indices.data_ptr(), input.data_ptr()})) {
+        run_lanes<T, kLanes>(output, indices, input, g);
+      } else {
+        run_lanes<T, 1>(output, indices, input, g);
+      }
+    });
+  }
+
+ private:
+  template <class T, int kLanes, class Index>
+  static void run_lanes(const Tensor& output, const Tensor& indices, const Tensor& input,
+                        const PoolGeometryOf<Index>& g) {
+    for_each_index(kernels::max_pool.name(), output.numel() / kLanes,
+                   MaxPool<T, kLanes, Index>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g,
+                                             Places<Index>::of_output(g, kLanes)});
+  }
+};
+struct MaxPoolBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
+                  const PoolGeometry& geometry) {
+    with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
+      constexpr bool kNarrow = sizeof(Index) == 4;
+      constexpr int kLanes = kNarrow ? kPoolLanes<T> : 1, kAcross = kNarrow ? 16 / sizeof(T) : 1;
+      const bool aligned = are_aligned({grad_input.data_ptr(), grad_output.data_ptr(), indices.data_ptr()});
+      if (kLanes > 1 && g.inner % kLanes == 0 && aligned) {
+        run_vectors<T, kLanes, 1>(grad_input, grad_output, indices, g);
+      } else if (kAcross > 1 && g.inner == 1 && g.axis[2].input % kAcross == 0 && aligned) {
+        run_vectors<T, 1, kAcross>(grad_input, grad_output, indices, g);
+      } else {
+        run_vectors<T, 1, 1>(grad_input, grad_output, indices, g);
+      }
+    });
+  }
+
+ private:
+  template <class T, int kLanes, int kAcross, class Index>
+  static void run_vectors(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
+                          const PoolGeometryOf<Index>& g) {
+    const char* op = kernels::max_pool_backward.name();
+    for_each_index(op, grad_input.numel() / (kLanes * kAcross),
+                   MaxPoolBackward<T, kLanes, kAcross, Index>{
+                       grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(),
+                       Windows<Index>(g), Places<Index>::of_input(g, kLanes, kAcross), device_check(op)});
+  }
+};
+struct AvgPoolLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const PoolGeometry& geometry, const PoolDivisor& divisor) {
+    with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
+      for_each_index(
+          kernels::avg_pool.name(), output.numel(),
+          AvgPool<T, Index>{output.data_ptr<T>(), input.data_ptr<T>(), g, Places<Index>::of_output(g), divisor});
+    });
+  }
+};
+struct AvgPoolBackwardLoop {
+  template <class T>
+  static void run(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& geometry,
+                  const PoolDivisor& divisor) {
+    with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
+      for_each_index(kernels::avg_pool_backward.name(), grad_input.numel(),
+                     AvgPoolBackward<T, Index>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), Windows<Index>(g),
+                                               Places<Index>::of_input(g), divisor});
+    });
+  }
+};
+
+void max_pool(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
+  pick<MaxPoolLoop>(RealTypes(), input.scalar_type(), "max_pool")(output, indices, input, g);
+}
+void max_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
+                       const PoolGeometry& g) {
+  pick<MaxPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "max_pool_backward")(grad_input, grad_output,
+                                                                                             indices, g);
+}
+
+using AvgTypes = TypeList<float, double, Half, BFloat16, int64_t>;
+
+void avg_pool(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
+  pick<AvgPoolLoop>(AvgTypes(), input.scalar_type(), "avg_pool")(output, input, g, divisor);
+}
+void avg_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& g,
+                       const PoolDivisor& divisor) {
+  pick<AvgPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "avg_pool_backward")(grad_input, grad_output, g,
+                                                                                             divisor);
+}
+
+}  // namespace
+
+void register_pool() {
+  kernels::max_pool.set(kCUDA, max_pool);
+  kernels::max_pool_backward.set(kCUDA, max_pool_backward);
+  kernels::avg_pool.set(kCUDA, avg_pool);
+  kernels::avg_pool_backward.set(kCUDA, avg_pool_backward);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,168 @@
+// softmax and log_softmax, forward. Along the last dimension a row stays in registers, see Note [Rows in registers];
+// rows that are too long for that are read twice, and so are columns along another dimension.
+#include "core/ops/nn/softmax.h"
+
+#include "backends/cuda/kernels/reduce/online_sum.h"
+#include "backends/cuda/kernels/reduce/reduce_engine.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// To the precision of T: the fast instruction's error is far below that of 16 bits.
+template <class T>
+__device__ opmath_t<T> exp_for(opmath_t<T> x) {
+  if constexpr (is_reduced_float_v<T>) {
+    return __expf(x);
+  } else {
+    return std::exp(x);
+  }
+}
+
+// The exponentials are computed twice rather than kept: registers are scarcer here than instructions.
+template <class T, bool kWide>
+__global__ void __launch_bounds__(1024) softmax_rows(T* out, const T* x, int64_t rows, int n, bool log) {
+  using Math = opmath_t<T>;
+  using Row = PackedRow<T, kWide>;
+  Row row;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < rows; first += step) {
+    const int64_t r = first + threadIdx.y;
+    const int size = r < rows ? n : 0;
+    row.load(x + r * n, size);
+    Math largest = functors::lowest_of<Math>(), sum(0);
+    row.for_each(size, [&](Math value) { largest = functors::TakeMax()(largest, value); });
+    largest = combine_row(largest, functors::Max<Math>());
+    row.for_each(size, [&](Math value) { sum += exp_for<T>(value - largest); });
+    sum = sum_row(sum);
+    if (log) {
+      const Math log_sum = std::log(sum);
+      row.store(out + r * n, size, [&](Math(&values)[Row::kLanes], int) {
+#pragma unroll
+        for (int l = 0; l < Row::kLanes; ++l) values[l] = values[l] - largest - log_sum;
+      });
+    } else {
+      const Math scale = 1 / sum;
+      row.store(out + r * n, size, [&](Math(&values)[Row::kLanes], int) {
+#pragma unroll
+        for (int l = 0; l < Row::kLanes; ++l) values[l] = exp_for<T>(values[l] - largest) * scale;
+      });
+    }
+  }
+}
+
+template <class Math>
+__device__ Math normalised(Math x, const typename OnlineSum<Math>::Acc& total, bool log) {
+  // An infinite largest element makes the sum NaN.
+  const Math sum = std::isinf(total.largest) ? std::numeric_limits<Math>::quiet_NaN() : total.sum;
+  return log ? x - (total.largest + std::log(sum)) : std::exp(x - total.largest) / sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(1024) softmax_long_rows(T* out, const T* x, int64_t rows, int64_t n, bool log) {
+  using Math = opmath_t<T>;
+  const OnlineSum<Math> f;
+  for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    auto acc = f.identity();
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) acc = f.take(acc, static_cast<Math>(x[r * n + i]));
+    acc = combine_row(acc, f);
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+      out[r * n + i] = static_cast<T>(normalised(static_cast<Math>(x[r * n + i]), acc, log));
+    }
+  }
+}
+
+// A column a thread x; the threads y share out its elements.
+template <class T>
+__global__ void __launch_bounds__(kThreads) softmax_columns(T* out, const T* x, AlongDim shape, bool log) {
+  using Math = opmath_t<T>;
+  using Acc = typename OnlineSum<Math>::Acc;
+  const OnlineSum<Math> f;
+  __shared__ Acc shared[kThreads];
+  const int64_t tiles = (shape.inner + blockDim.x - 1) / blockDim.x;
+  for (int64_t task = blockIdx.x; task < shape.outer * tiles; task += gridDim.x) {
+    const int64_t column = task % tiles * blockDim.x + threadIdx.x;
+    const int64_t start = task / tiles * shape.size * shape.inner + column;
+    const int64_t n = column < shape.inner ? shape.size : 0;
+    Acc acc = f.identity();
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
+      acc = f.take(acc, static_cast<Math>(x[start + i * shape.inner]));
+    }
+    shared[threadIdx.y * blockDim.x + threadIdx.x] = acc;
+    __syncthreads();
+    acc = shared[threadIdx.x];
+    for (unsigned y = 1; y < blockDim.y; ++y) acc = f.combine(acc, shared[y * blockDim.x + threadIdx.x]);
+    for (int64_t i = threadIdx.y; i < n; i += blockDim.y) {
+      const int64_t at = start + i * shape.inner;
+      out[at] = static_cast<T>(normalised(static_cast<Math>(x[at]), acc, log));
+    }
+    __syncthreads();
+  }
+}
+
+struct SoftmaxLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
+    if (input.numel() == 0) return;
+    const T* x = input.data_ptr<T>();
+    T* out = output.data_ptr<T>();
+    const char* op = log ? "log_softmax" : "softmax";
+    if (shape.inner > 1) {
+      const unsigned across = shape.inner >= 32 ? 32 : 8;
+      const int64_t tiles = (shape.inner + across - 1) / across;
+      const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer * tiles, 1 << 30));
+      launch_kernel(op, softmax_columns<T>, {blocks, dim3(across, kThreads / across)}, out, x, shape, log);
+    } else if (rows_are_wide<T>(shape.size, x, out) && shape.size <= PackedRow<T, true>::Access::kLongest) {
+      const RowLaunch l(shape.outer, shape.size, PackedRow<T, true>::Access::kHeld);
+      launch_kernel(op, softmax_rows<T, true>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
+                    log);
+    } else if (shape.size <= PackedRow<T, false>::Access::kLongest) {
+      const RowLaunch l(shape.outer, shape.size, PackedRow<T, false>::Access::kHeld);
+      launch_kernel(op, softmax_rows<T, false>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
+                    log);
+    } else {
+      const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer, 1 << 30));
+      launch_kernel(op, softmax_long_rows<T>, {blocks, 1024}, out, x, shape.outer, shape.size, log);
+    }
+  }
+};
+
+template <class T>
+struct StoreLogSum {
+  T* out;
+  __device__ void operator()(int64_t at, const typename OnlineSum<opmath_t<T>>::Acc& acc) const {
+    using std::log;
+    using Math = opmath_t<T>;
+    // Infinity stands for itself, of either sign.
+    out[at] = static_cast<T>(std::isinf(acc.largest) ? Math(acc.largest) : Math(acc.largest) + log(acc.sum));
+  }
+};
+
+struct LogSumExpLoop {
+  template <class T>
+  static void run(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+    const ReduceDims dims = {{shape.outer, shape.size * shape.inner, shape.inner, false},
+                             {shape.size, shape.inner, 0, true},
+                             {shape.inner, 1, 1, false}};
+    reduce_dims("logsumexp", input.data_ptr<T>(), OnlineSum<opmath_t<T>>(), StoreLogSum<T>{output.data_ptr<T>()}, dims);
+  }
+};
+
+void softmax(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
+  pick<SoftmaxLoop>(RealFloatTypes(), input.scalar_type(), "softmax")(output, input, shape, log);
+}
+
+void logsumexp(const Tensor& output, const Tensor& input, const AlongDim& shape) {
+  pick<LogSumExpLoop>(FloatTypes(), input.scalar_type(), "logsumexp")(output, input, shape);
+}
+
+}  // namespace
+
+void register_softmax() {
+  kernels::softmax.set(kCUDA, softmax);
+  kernels::logsumexp.set(kCUDA, logsumexp);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,181 @@
+// Norms and products of many tensors in a few launches, see Note [Many tensors in one launch].
+#include "core/ops/optim/foreach.h"
+
+#include "backends/cuda/kernels/reduce/block_combine.h"
+#include "backends/cuda/kernels/optim/many_tensors.h"
+#include "backends/cuda/memory/scratch.h"
+#include "backends/cuda/register.h"
+#include "backends/functors/reduce.h"
+
+namespace rush::cuda {
+
+namespace {
+
+inline constexpr int kUnrolled = 4;  // 16-byte accesses of a thread in flight
+
+// Where the sums of chunks go: those of a tensor one after the other, in the order of the tensors.
+template <class Acc>
+struct ChunkSums {
+  Acc* first;
+};
+
+// Every chunk's sum, always in the same order.
+template <class T, class F>
+__global__ void __launch_bounds__(kThreads)
+    chunk_norms_kernel(const __grid_constant__ ManyTensors<1, Nothing, ChunkSums<typename F::Acc>> many) {
+  using Math = opmath_t<T>;
+  constexpr int kLanes = 16 / sizeof(T), kStep = kThreads * kLanes;
+  const F f;
+  const auto [tensor, begin, n] = many.own_chunk();
+  const T* x = static_cast<const T*>(many.data[tensor][0]) + begin;
+  const int wide = reinterpret_cast<uintptr_t>(x) % 16 == 0 ? n / kLanes * kLanes : 0;
+  auto acc = f.identity();
+  for (int first = static_cast<int>(threadIdx.x) * kLanes; first < wide; first += kUnrolled * kStep) {
+    Lanes<T, kLanes> vectors[kUnrolled];
+#pragma unroll
+    for (int u = 0; u < kUnrolled; ++u) {
+      if (first + u * kStep < wide) vectors[u] = *reinterpret_cast<const Lanes<T, kLanes>*>(x + first + u * kStep);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnrolled; ++u) {
+      if (first + u * kStep >= wide) continue;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) acc = f.take(acc, static_cast<Math>(vectors[u].lane[l]));
+    }
+  }
+  for (int i = wide + static_cast<int>(threadIdx.x); i < n; i += kThreads) acc = f.take(acc, static_cast<Math>(x[i]));
+  acc = combine_row(acc, f);
+  if (threadIdx.x == 0) many.common.first[many.earlier_blocks + blockIdx.x] = acc;
+}
+
+// Sums of chunks that become norms, a block each: chunks [first[i], first[i + 1]) become norm i.
+template <class Acc>
+struct ChunkRanges {
+  static constexpr int kMost = 480;
+  const Acc* sums;
+  Acc* norms;
+  int64_t first[kMost + 1];
+};
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    finish_norms_kernel(const __grid_constant__ ChunkRanges<typename F::Acc> ranges) {
+  const F f;
+  auto acc = f.identity();
+  for (int64_t c = ranges.first[blockIdx.x] + threadIdx.x; c < ranges.first[blockIdx.x + 1]; c += kThreads) {
+    acc = f.combine(acc, ranges.sums[c]);
+  }
+  acc = combine_row(acc, f);
+  if (threadIdx.x == 0) ranges.norms[blockIdx.x] = f.result(acc);
+}
+
+// The norm of each tensor, or where `norms` is one number of all of them together.
+struct ForeachNormLoop {
+  template <class T>
+  static void run(const Tensor& norms, TensorList tensors, double ord) {
+    using Math = opmath_t<T>;
+    if (ord == 1) return with<T, functors::NormOne<Math>>(norms, tensors);
+    if (ord == 2) return with<T, functors::NormTwo<Math>>(norms, tensors);
+    with<T, functors::NormMax<Math>>(norms, tensors);
+  }
+
+ private:
+  static int64_t chunks_of(const Tensor& tensor) { return (tensor.numel() + kChunk - 1) / kChunk; }
+
+  template <class T, class F>
+  static void with(const Tensor& norms, TensorList tensors) {
+    using Acc = typename F::Acc;
+    const char* op = kernels::foreach_norm.name();
+    int64_t chunks = 0;
+    for (const Tensor& tensor : tensors) chunks += chunks_of(tensor);
+    const Scratch sums(static_cast<size_t>(chunks) * sizeof(Acc));
+    StepLauncher<T, 1, Nothing, &chunk_norms_kernel<T, F>, ChunkSums<Acc>> launcher(op, {sums.as<Acc>()});
+    for (const Tensor& tensor : tensors) launcher.add({&tensor});
+    launcher.launch();
+    ChunkRanges<Acc> ranges{sums.as<Acc>(), norms.data_ptr<Acc>(), {0, chunks}};
+    norms.dim() == 0 ? finish<F>(op, ranges, 1) : finish_each<F>(op, ranges, tensors);
+  }
+
+  template <class F, class Acc>
+  static void finish(const char* op, const ChunkRanges<Acc>& ranges, int count) {
+    launch_kernel(op, finish_norms_kernel<F>, {static_cast<unsigned>(count), kThreads}, ranges);
+  }
+
+  template <class F, class Acc>
+  static void finish_each(const char* op, ChunkRanges<Acc>& ranges, TensorList tensors) {
+    int count = 0;
+    for (const Tensor& tensor : tensors) {
+      ranges.first[count + 1] = ranges.first[count] + chunks_of(tensor);
+      if (++count < ChunkRanges<Acc>::kMost) continue;
+      finish<F>(op, ranges, count);
+      ranges.first[0] = ranges.first[count];
+      ranges.norms += count;
+      count = 0;
+    }
+    if (count > 0) finish<F>(op, ranges, count);
+  }
+};
+
+// The factor, read when the kernel runs.
+template <class T>
+struct Factor {
+  const T* number;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    multiply_kernel(const __grid_constant__ ManyTensors<1, Nothing, Factor<T>> many) {
+  using Math = opmath_t<T>;
+  constexpr int kLanes = 16 / sizeof(T), kStep = kThreads * kLanes;
+  using Vector = Lanes<T, kLanes>;
+  const auto factor = static_cast<Math>(*many.common.number);
+  if (factor == Math(1)) return;  // gradients that are not clipped: nothing to read or write
+  const auto [tensor, begin, n] = many.own_chunk();
+  T* x = static_cast<T*>(many.data[tensor][0]) + begin;
+  const int wide = reinterpret_cast<uintptr_t>(x) % 16 == 0 ? n / kLanes * kLanes : 0;
+  for (int first = static_cast<int>(threadIdx.x) * kLanes; first < wide; first += kUnrolled * kStep) {
+    Vector vectors[kUnrolled];
+#pragma unroll
+    for (int u = 0; u < kUnrolled; ++u) {
+      if (first + u * kStep < wide) vectors[u] = *reinterpret_cast<const Vector*>(x + first + u * kStep);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnrolled; ++u) {
+      if (first + u * kStep >= wide) continue;
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l)
+        vectors[u].lane[l] = static_cast<T>(static_cast<Math>(vectors[u].lane[l]) * factor);
+      *reinterpret_cast<Vector*>(x + first + u * kStep) = vectors[u];
+    }
+  }
+  for (int i = wide + static_cast<int>(threadIdx.x); i < n; i += kThreads) {
+    x[i] = static_cast<T>(static_cast<Math>(x[i]) * factor);
+  }
+}
+
+struct ForeachMulLoop {
+  template <class T>
+  static void run(TensorList tensors, const Tensor& factor) {
+    StepLauncher<T, 1, Nothing, &multiply_kernel<T>, Factor<T>> launcher(kernels::foreach_mul.name(),
+                                                                         {factor.data_ptr<T>()});
+    for (const Tensor& tensor : tensors) launcher.add({&tensor});
+    launcher.launch();
+  }
+};
+
+void foreach_norm(const Tensor& norms, TensorList tensors, double ord) {
+  pick<ForeachNormLoop>(RealFloatTypes(), tensors[0].scalar_type(), "_foreach_norm")(norms, tensors, ord);
+}
+
+void foreach_mul(TensorList tensors, const Tensor& factor) {
+  pick<ForeachMulLoop>(RealFloatTypes(), tensors[0].scalar_type(), "_foreach_mul_")(tensors, factor);
+}
+
+}  // namespace
+
+void register_foreach() {
+  kernels::foreach_norm.set(kCUDA, foreach_norm);
+  kernels::foreach_mul.set(kCUDA, foreach_mul);
+}
+
+}  // namespace rush::cuda

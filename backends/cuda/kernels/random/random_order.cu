@@ -1,0 +1,188 @@
+// Random orders and samples: what sorts random numbers.
+#include <cub/device/device_radix_sort.cuh>
+
+#include "backends/cuda/kernels/reduce/found_any.h"
+#include "backends/cuda/kernels/random/random_words.h"
+#include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/functors/random.h"
+#include "core/ops/random/random.h"
+#include "core/ops/random/random_factories.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// `numbers` in the order of `keys`, those of equal keys as they were, into `sorted`. Keys are read up to `end_bit`.
+void sort_by_key(const uint64_t* keys, const int64_t* numbers, int64_t* sorted, int64_t n, int end_bit = 64) {
+  const cudaStream_t stream = current_stream();
+  const Scratch sorted_keys(static_cast<size_t>(n) * sizeof(uint64_t));
+  const auto sort = [&](void* temporary, size_t& nbytes) {
+    RUSH_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(temporary, nbytes, keys, sorted_keys.as<uint64_t>(), numbers,
+                                                    sorted, n, 0, end_bit, stream));
+  };
+  size_t nbytes = 0;
+  sort(nullptr, nbytes);
+  const Scratch temporary(nbytes);
+  sort(temporary.data(), nbytes);
+}
+
+struct KeyNumbers {
+  uint64_t* keys;
+  int64_t* numbers;
+  PhiloxState reserved;
+  int64_t n;
+  __device__ void operator()(int64_t group) const {
+    const PhiloxBlock block = philox_block(reserved, static_cast<uint64_t>(group));
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const int64_t i = 2 * group + e;
+      if (i >= n) return;
+      keys[i] = join_words(block[2 * e], block[2 * e + 1]);
+      numbers[i] = i;
+    }
+  }
+};
+
+void randperm(const Tensor& out, const PhiloxState& reserved) {
+  const int64_t n = out.numel();
+  if (n == 0) return;
+  const Scratch keys(static_cast<size_t>(n) * sizeof(uint64_t)), numbers(static_cast<size_t>(n) * sizeof(int64_t));
+  for_each_index("randperm", (n + 1) / 2, KeyNumbers{keys.as<uint64_t>(), numbers.as<int64_t>(), reserved, n});
+  sort_by_key(keys.as<uint64_t>(), numbers.as<int64_t>(), out.data_ptr<int64_t>(), n);
+}
+
+template <class T>
+struct NoWeight {
+  const T* weights;
+  __device__ bool operator()(int64_t i) const { return !(weights[i] >= 0) || isinf(weights[i]); }
+};
+
+// Whether a row has fewer than `needed` weights above zero.
+template <class T>
+struct TooFewWeights {
+  const T* weights;
+  int64_t n, needed;
+  __device__ bool operator()(int64_t row) const {
+    int64_t above_zero = 0;
+    for (int64_t i = 0; i < n && above_zero < needed; ++i) above_zero += weights[row * n + i] > 0;
+    return above_zero < needed;
+  }
+};
+
+// The running sum of a row's weights, a block a row, from left to right in stretches of kThreads.
+template <class T>
+__global__ void __launch_bounds__(kThreads) running_sums(const T* weights, double* sums, int64_t n) {
+  __shared__ double partial[kThreads];
+  const T* row = weights + blockIdx.x * n;
+  double* to = sums + blockIdx.x * n;
+  double before = 0;
+  for (int64_t begin = 0; begin < n; begin += kThreads) {
+    const int64_t i = begin + threadIdx.x;
+    partial[threadIdx.x] = i < n ? static_cast<double>(row[i]) : 0.0;
+    __syncthreads();
+    // Hillis and Steele's scan.
+    for (int distance = 1; distance < kThreads; distance *= 2) {
+      const double other = static_cast<int>(threadIdx.x) >= distance ? partial[threadIdx.x - distance] : 0.0;
+      __syncthreads();
+      partial[threadIdx.x] += other;
+      __syncthreads();
+    }
+    if (i < n) to[i] = before + partial[threadIdx.x];
+    before += partial[kThreads - 1];
+    __syncthreads();
+  }
+}
+
+// Sample j of a row looks its word up in the running sum of the weights: the first sum above it. Its weight is above
+// zero, since the sum before it is not above.
+struct LookUp {
+  const double* sums;
+  int64_t n, samples;
+  PhiloxState reserved;
+  int64_t* out;
+  __device__ void operator()(int64_t i) const {
+    const double* row = sums + i / samples * n;
+    const double u = philox_word(reserved, static_cast<uint64_t>(i)) * 0x1p-32 * row[n - 1];
+    int64_t low = 0, high = n;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (row[middle] > u) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    // Sums of parallel parts may fall by a last place, and the largest lie before the end.
+    low = min(low, n - 1);
+    while (low > 0 && row[low] == row[low - 1]) --low;
+    out[i] = low;
+  }
+};
+
+// The exponential race's scores, see backends/cpu/random/random.cpp, as keys that sort by row and then from the largest down.
+template <class T>
+struct RaceKeys {
+  const T* weights;
+  int64_t n;
+  PhiloxState reserved;
+  uint64_t* keys;
+  int64_t* numbers;
+  __device__ void operator()(int64_t i) const {
+    const functors::Exponential<float> exponential{1};
+    const uint32_t word = philox_word(reserved, static_cast<uint64_t>(i));
+    const float score =
+        static_cast<float>(static_cast<double>(weights[i]) / exponential(functors::positive_uniform(word)));
+    keys[i] = static_cast<uint64_t>(i / n) << 32 | ~__float_as_uint(score);  // none is negative
+    numbers[i] = i % n;
+  }
+};
+
+struct TakeFirst {
+  const int64_t* sorted;
+  int64_t n, samples;
+  int64_t* out;
+  __device__ void operator()(int64_t i) const { out[i] = sorted[i / samples * n + i % samples]; }
+};
+
+struct MultinomialLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
+    const int64_t rows = weights.size(0), n = weights.size(1), samples = out.size(1);
+    const T* weight = weights.data_ptr<T>();
+    const int64_t needed = replacement ? 1 : samples;
+    RUSH_CHECK_VALUE(!found_any("multinomial", rows * n, NoWeight<T>{weight}),
+                     "multinomial: expected weights that are finite and not negative");
+    RUSH_CHECK_VALUE(!found_any("multinomial", rows, TooFewWeights<T>{weight, n, needed}), "multinomial: ", needed,
+                     " samples need as many weights above zero");
+    if (out.numel() == 0) return;
+    const Scratch values(static_cast<size_t>(rows * n) * 8);
+    if (replacement) {
+      launch_kernel("multinomial", running_sums<T>, {static_cast<unsigned>(rows), kThreads}, weight,
+                    values.as<double>(), n);
+      for_each_index("multinomial", out.numel(),
+                     LookUp{values.as<double>(), n, samples, reserved, out.data_ptr<int64_t>()});
+      return;
+    }
+    const Scratch numbers(static_cast<size_t>(rows * n) * 8), sorted(static_cast<size_t>(rows * n) * 8);
+    for_each_index("multinomial", rows * n,
+                   RaceKeys<T>{weight, n, reserved, values.as<uint64_t>(), numbers.as<int64_t>()});
+    int row_bits = 0;
+    while ((int64_t{1} << row_bits) < rows) ++row_bits;
+    sort_by_key(values.as<uint64_t>(), numbers.as<int64_t>(), sorted.as<int64_t>(), rows * n, 32 + row_bits);
+    for_each_index("multinomial", out.numel(), TakeFirst{sorted.as<int64_t>(), n, samples, out.data_ptr<int64_t>()});
+  }
+};
+
+void multinomial(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
+  pick<MultinomialLoop>(TypeList<float, double>(), weights.scalar_type(), "multinomial")(out, weights, replacement,
+                                                                                         reserved);
+}
+
+}  // namespace
+
+void register_random_order() {
+  kernels::randperm.set(kCUDA, randperm);
+  kernels::multinomial.set(kCUDA, multinomial);
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,135 @@
+#include "backends/cuda/kernels/reduce/reduce_shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/cuda/device_properties.h"
+
+namespace rush::cuda {
+
+namespace {
+
+constexpr int64_t kThreads = 256;
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+
+bool merges(const ReduceDim& outer, const ReduceDim& inner) {
+  return outer.reduced == inner.reduced && outer.stride == inner.size * inner.stride &&
+         outer.out_stride == inner.size * inner.out_stride;
+}
+
+int64_t power_of_two_at_least(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+bool divides_all(int64_t lanes, const Positions& positions, int first) {
+  for (int d = first; d < positions.dims; ++d) {
+    if (positions.dim[d].stride % lanes != 0) return false;
+  }
+  return true;
+}
+
+// Whether 16-byte accesses meet the elements. A single run that is reduced may start and end anywhere.
+bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size, int64_t lanes) {
+  if (lanes == 1) return false;
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(lanes * element_size) == 0;
+  if (g.by_columns) {
+    return aligned && g.column_stride == 1 && g.columns % lanes == 0 && divides_all(lanes, g.kept, 0) &&
+           divides_all(lanes, g.reduced, 0);
+  }
+  if (g.reduced.dims == 0 || g.reduced.dim[0].stride != 1) return false;
+  if (g.reduced.dims == 1) return true;
+  return aligned && g.reduced.dim[0].size % lanes == 0 && divides_all(lanes, g.kept, 0) &&
+         divides_all(lanes, g.reduced, 1);
+}
+
+}  // namespace
+
+ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims) {
+  ReduceDims all;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
+    all.push_back({input.size(d), input.stride(d), reduced ? 0 : output.stride(d), reduced});
+  }
+  return all;
+}
+
+ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
+  ReduceDims sorted, merged;  // innermost first
+  for (const ReduceDim& d : dims) {
+    if (d.size != 1) sorted.push_back(d);
+  }
+  // A dimension of stride 0 repeats what lies inside it.
+  const auto extent = [](const ReduceDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
+  std::reverse(sorted.begin(), sorted.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const ReduceDim& a, const ReduceDim& b) { return extent(a) < extent(b); });
+  for (const ReduceDim& next : sorted) {
+    if (!merged.empty() && merges(next, merged.back())) {
+      merged.back().size *= next.size;
+    } else {
+      merged.push_back(next);
+    }
+  }
+  by_columns = !merged.empty() && !merged[0].reduced;
+  if (by_columns) {
+    columns = merged[0].size;
+    column_stride = merged[0].stride;
+    column_out_stride = merged[0].out_stride;
+  }
+  for (size_t d = by_columns ? 1 : 0; d < merged.size(); ++d) {
+    const ReduceDim& next = merged[d];
+    (next.reduced ? reduced : kept).append(op, {next.size, next.stride, next.out_stride});
+  }
+  kept.prepare();
+  reduced.prepare();
+}
+
+ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t element_size, int wide) {
+  lanes = is_vectorised(g, data, element_size, wide) ? wide : 1;
+  int64_t across = 1;
+  if (g.by_columns) {
+    // 32 threads read 512 bytes of a row.
+    across = std::min<int64_t>(32, power_of_two_at_least((g.columns + lanes - 1) / lanes));
+    blocks = g.kept.count * ((g.columns + across * lanes - 1) / (across * lanes));
+  } else {
+    // Some accesses for every thread, and a whole warp at least where there are as many elements.
+    const int64_t accesses = (g.reduced.count + lanes - 1) / lanes;
+    across =
+        std::min(kThreads, power_of_two_at_least(std::max<int64_t>(accesses / 8, std::min<int64_t>(accesses, 32))));
+    across = std::max<int64_t>(across, lanes);
+    blocks = (g.kept.count + kThreads / across - 1) / (kThreads / across);
+  }
+  block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
+}
+
+// The fewest pieces that fill three quarters of the waves which they make: of a number of blocks a little beyond a
+// multiple of those that run at a time, the last would run alone; and every piece costs its start and its end. Pieces
+// of rows cost little, and several waves of them even out how fast multiprocessors are.
+void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
+  // Below this many elements a piece is not worth its threads.
+  const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
+  const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
+  double fullest = 0;
+  for (int64_t waves = g.by_columns ? 1 : 3; waves <= 4 && fullest < 0.75; ++waves) {
+    const int64_t fitting = std::min(most, resident * waves / blocks);
+    const double filled = static_cast<double>(fitting * blocks) / static_cast<double>(resident * waves);
+    if (filled <= fullest) continue;
+    fullest = filled;
+    pieces = fitting;
+  }
+  piece = (g.reduced.count + pieces - 1) / pieces;
+  // Pieces of whole rounds of a block, which has `unroll` accesses of each thread in flight.
+  const int64_t round = unroll * (g.by_columns ? block.y : int64_t{block.x} * lanes);
+  piece = (piece + round - 1) / round * round;
+  pieces = piece == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + piece - 1) / piece);
+
+  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));
+  const int64_t outputs = g.kept.count * g.columns;
+  const int64_t finishing = std::min(kThreads, power_of_two_at_least(pieces));
+  finish_block = dim3(static_cast<unsigned>(finishing), static_cast<unsigned>(kThreads / finishing));
+  finish_grid = dim3(static_cast<unsigned>(std::min(kMaxBlocks, (outputs * finishing + kThreads - 1) / kThreads)));
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,7 @@
+#include "backends/cuda/kernels/reduce/sort_pairs_impl.h"
+
+namespace rush::cuda {
+
+template void sort_pairs(const uint64_t*, uint64_t*, const int64_t*, int64_t*, int64_t, int);
+
+}  // namespace rush::cuda

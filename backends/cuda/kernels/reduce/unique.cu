@@ -1,0 +1,121 @@
+// Distinct rows of a matrix.
+#include "core/ops/reduce/unique.h"
+
+#include <bit>
+
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/reduce/line_order.h"
+#include "backends/cuda/kernels/read_back.h"
+#include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/cuda/kernels/reduce/sort_pairs.h"
+#include "backends/functors/sort_key.h"
+#include "core/ops/reduce/scan.h"
+
+namespace rush::cuda {
+
+namespace {
+
+struct CountUp {
+  int64_t* order;
+  __device__ void operator()(int64_t i) const { order[i] = i; }
+};
+
+template <class T>
+struct ColumnKeys {
+  uint64_t* keys;
+  const T* x;
+  const int64_t* order;
+  int64_t width, column;
+  __device__ void operator()(int64_t i) const { keys[i] = functors::sort_key(x[order[i] * width + column]); }
+};
+
+// Lexicographic order: stably by the last column, then by the one before, and so on.
+template <class T>
+void sort_rows(const T* x, int64_t n, int64_t width, int64_t* order) {
+  const auto count = static_cast<size_t>(n);
+  const Scratch keys(2 * count * sizeof(uint64_t)), other(count * sizeof(int64_t));
+  auto* key = keys.as<uint64_t>();
+  int64_t *from = order, *to = other.as<int64_t>();
+  for (int64_t c = width; c-- > 0;) {
+    for_each_index("unique", n, ColumnKeys<T>{key, x, from, width, c});
+    sort_pairs<uint64_t>(key, key + n, from, to, n, 8 * sizeof(T));
+    std::swap(from, to);
+  }
+  if (from == order) return;
+  RUSH_CUDA_CHECK(cudaMemcpyAsync(order, from, count * sizeof(int64_t), cudaMemcpyDeviceToDevice, current_stream()));
+}
+
+template <class T>
+struct FlagFirst {
+  bool* flags;
+  const T* x;
+  const int64_t* order;
+  int64_t width;
+  __device__ void operator()(int64_t i) const {
+    bool first = i == 0;
+    for (int64_t c = 0; c < width && !first; ++c) {
+      const auto before = static_cast<opmath_t<T>>(x[order[i - 1] * width + c]);
+      first = !(before == static_cast<opmath_t<T>>(x[order[i] * width + c]));
+    }
+    flags[i] = first;
+  }
+};
+
+template <class T>
+struct WriteDistinct {
+  T* rows;
+  int64_t *inverse, *starts;
+  const T* x;
+  const bool* flags;
+  const int64_t *numbers, *order;  // numbers count from one
+  int64_t width;
+  __device__ void operator()(int64_t i) const {
+    const int64_t number = numbers[i] - 1;
+    inverse[order[i]] = number;
+    if (!flags[i]) return;
+    starts[number] = i;
+    for (int64_t c = 0; c < width; ++c) rows[number * width + c] = x[order[i] * width + c];
+  }
+};
+
+struct CountEach {
+  int64_t* counts;
+  const int64_t* starts;
+  int64_t distinct, n;
+  __device__ void operator()(int64_t d) const { counts[d] = (d + 1 < distinct ? starts[d + 1] : n) - starts[d]; }
+};
+
+struct UniqueLoop {
+  template <class T>
+  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort) {
+    const int64_t n = input.size(0), width = input.size(1);
+    const Device device = input.device();
+    const T* x = input.data_ptr<T>();
+    const Scratch memory(2 * static_cast<size_t>(n) * sizeof(int64_t));
+    int64_t *order = memory.as<int64_t>(), *starts = order + n;
+    for_each_index("unique", n, CountUp{order});
+    if (sort) sort_rows(x, n, width, order);
+    const Tensor flags = rush::detail::empty_contiguous(n, kBool, device);
+    for_each_index("unique", n, FlagFirst<T>{flags.data_ptr<bool>(), x, order, width});
+    const Tensor numbers = rush::detail::empty_contiguous(n, kInt64, device);
+    kernels::cumsum(kCUDA, numbers, flags, AlongDim(1, n, 1));
+    const int64_t distinct = n == 0 ? 0 : read_back(numbers.data_ptr<int64_t>() + n - 1);
+    inverse = rush::detail::empty_contiguous(n, kInt64, device);
+    rows = rush::detail::empty_contiguous({distinct, width}, input.scalar_type(), device);
+    counts = rush::detail::empty_contiguous(distinct, kInt64, device);
+    for_each_index("unique", n,
+                   WriteDistinct<T>{rows.data_ptr<T>(), inverse.data_ptr<int64_t>(), starts, x, flags.data_ptr<bool>(),
+                                    numbers.data_ptr<int64_t>(), order, width});
+    for_each_index("unique", distinct, CountEach{counts.data_ptr<int64_t>(), starts, distinct, n});
+  }
+};
+
+void unique(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort) {
+  pick<UniqueLoop>(RealAndBoolTypes(), input.scalar_type(), "unique")(rows, inverse, counts, input, sort);
+}
+
+}  // namespace
+
+void register_unique() { kernels::unique.set(kCUDA, unique); }
+
+}  // namespace rush::cuda

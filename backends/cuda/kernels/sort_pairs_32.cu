@@ -1,7 +1,0 @@
-#include "backends/cuda/kernels/sort_pairs_impl.h"
-
-namespace rush::cuda {
-
-template void sort_pairs(const uint32_t*, uint32_t*, const int64_t*, int64_t*, int64_t, int);
-
-}  // namespace rush::cuda

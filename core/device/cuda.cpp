@@ -1,0 +1,41 @@
+#include "core/device/cuda.h"
+
+#include "core/device/generator.h"
+
+namespace rush::cuda {
+
+namespace {
+DeviceRuntime& runtime() { return device_runtime(kCUDA); }
+int index_of(int64_t device) {
+  RUSH_CHECK_VALUE(device >= -1 && device < 128, "there is no CUDA device ", device);
+  return concrete_device(Device(kCUDA, static_cast<int>(device))).index;
+}
+}  // namespace
+
+int64_t device_count() {
+  DeviceRuntime* backend = device_runtime_or_null(kCUDA);
+  return backend ? backend->device_count() : 0;
+}
+
+int64_t current_device() { return runtime().current_device(); }
+void set_device(int64_t device) { runtime().set_device(index_of(device)); }
+void synchronize(int64_t device) { runtime().synchronize(index_of(device)); }
+DeviceProperties get_device_properties(int64_t device) { return runtime().properties(index_of(device)); }
+MemoryInfo mem_get_info(int64_t device) { return runtime().memory_info(index_of(device)); }
+
+void manual_seed(uint64_t seed) {
+  if (!is_available()) return;
+  Generator generator = default_generator(kCUDA);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+void manual_seed_all(uint64_t seed) {
+  for (int64_t device = 0; device < device_count(); ++device) {
+    Generator generator = default_generator(Device(kCUDA, static_cast<int>(device)));
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(seed);
+  }
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,48 @@
+// Where a tensor's data lies.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/error/error.h"
+
+namespace rush {
+
+enum class DeviceType : int8_t { CPU, CUDA, Meta };
+inline constexpr int kNumDeviceTypes = 3;
+inline constexpr DeviceType kCPU = DeviceType::CPU;
+inline constexpr DeviceType kCUDA = DeviceType::CUDA;
+inline constexpr DeviceType kMeta = DeviceType::Meta;
+
+// "cpu", "cuda", "meta".
+const char* device_type_name(DeviceType type);
+
+// A device type and, on CUDA, which one; index -1 means the current one.
+struct Device {
+  DeviceType type = DeviceType::CPU;
+  int8_t index = -1;
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int index = -1) : type(type), index(static_cast<int8_t>(index)) {}
+  // Parses "cpu", "cuda", "cuda:1", "meta"; throws ValueError on anything else.
+  Device(std::string_view text);
+  Device(const char* text) : Device(std::string_view(text)) {}
+  Device(std::nullptr_t) = delete;  // so that the literal 0 is no text: x.to(0) does not compile
+
+  bool is_cpu() const { return type == DeviceType::CPU; }
+  bool is_cuda() const { return type == DeviceType::CUDA; }
+  bool is_meta() const { return type == DeviceType::Meta; }
+  std::string str() const;
+
+  friend constexpr bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }
+};
+
+void append(std::string& out, Device device);
+
+// The device on which factories make tensors that are not told where: the CPU, or what this thread has set.
+Device get_default_device();
+// Sets it for the calling thread and for the loops that it splits, not for the workers of a DataLoader. Throws what the
+// device throws when it cannot be used. torch.set_default_device.
+void set_default_device(Device device);
+
+}  // namespace rush

@@ -1,0 +1,144 @@
+#include "core/device/generator.h"
+
+#include <array>
+#include <random>
+
+namespace rush {
+
+namespace {
+constexpr uint64_t kWordsPerBlock = 4;
+constexpr size_t kStateBytes = 16;
+
+void check_offset(uint64_t offset) {
+  RUSH_CHECK_VALUE(offset % kWordsPerBlock == 0, "Generator: expected an offset that is a multiple of 4, got ", offset);
+}
+
+void write_little_endian(std::vector<uint8_t>& bytes, uint64_t value) {
+  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+}
+
+uint64_t read_little_endian(const uint8_t* bytes) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) value |= static_cast<uint64_t>(bytes[i]) << (8 * i);
+  return value;
+}
+}  // namespace
+
+void GeneratorImpl::set_current_seed(uint64_t seed) {
+  seed_ = seed;
+  offset_ = 0;
+}
+
+uint64_t GeneratorImpl::seed() {
+  std::random_device source;
+  const uint64_t seed = join_words(source(), source());
+  set_current_seed(seed);
+  return seed;
+}
+
+void GeneratorImpl::set_offset(uint64_t offset) {
+  check_offset(offset);
+  offset_ = offset;
+}
+
+PhiloxState GeneratorImpl::reserve(uint64_t increments) {
+  const PhiloxState reserved{seed_, offset_};
+  offset_ += (increments + kWordsPerBlock - 1) / kWordsPerBlock * kWordsPerBlock;
+  return reserved;
+}
+
+std::vector<uint8_t> GeneratorImpl::get_state() const {
+  std::vector<uint8_t> state;
+  state.reserve(kStateBytes);
+  write_little_endian(state, seed_);
+  write_little_endian(state, offset_);
+  return state;
+}
+
+void GeneratorImpl::set_state(const std::vector<uint8_t>& state) {
+  RUSH_CHECK_VALUE(state.size() == kStateBytes, "Generator: expected a state of ", kStateBytes, " bytes, got ",
+                   state.size());
+  const uint64_t offset = read_little_endian(state.data() + 8);
+  check_offset(offset);
+  set_current_seed(read_little_endian(state.data()));
+  set_offset(offset);
+}
+
+intrusive_ptr<GeneratorImpl> CPUGeneratorImpl::clone() const {
+  auto copy = make_intrusive<CPUGeneratorImpl>(current_seed());
+  copy->set_offset(get_offset());
+  return copy;
+}
+
+namespace {
+// The default generators of one device type, by device index.
+struct DefaultGenerators {
+  DefaultGeneratorFactory factory{};
+  std::vector<Generator> made;
+};
+
+// Guarded by one mutex. A generator, once made, stays where it is: `made` is sized when its factory is registered.
+struct DefaultGeneratorTable {
+  std::mutex mutex;
+  uint64_t seed = kDefaultSeed;
+  std::array<DefaultGenerators, kNumDeviceTypes> types;
+
+  DefaultGeneratorTable() {
+    set_factory(kCPU, {[](Device, uint64_t cpu_seed) { return make_generator<CPUGeneratorImpl>(cpu_seed); },
+                       [] { return 1; }, [] { return 0; }});
+  }
+
+  DefaultGenerators& of(DeviceType type) { return types[static_cast<size_t>(type)]; }
+
+  void set_factory(DeviceType type, const DefaultGeneratorFactory& factory) {
+    of(type).factory = factory;
+    of(type).made.assign(static_cast<size_t>(factory.device_count()), Generator());
+  }
+};
+
+// Never destroyed: worker threads may draw while the program's statics are being torn down.
+DefaultGeneratorTable& table() {
+  static DefaultGeneratorTable& instance = *new DefaultGeneratorTable;
+  return instance;
+}
+}  // namespace
+
+const Generator& default_generator(Device device) {
+  DefaultGeneratorTable& all = table();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  DefaultGenerators& generators = all.of(device.type);
+  RUSH_CHECK_NOT_IMPLEMENTED(generators.factory.make, "default_generator: there is none for device ", device);
+
+  const int index = device.index >= 0 ? device.index : generators.factory.current_device();
+  RUSH_CHECK_VALUE(static_cast<size_t>(index) < generators.made.size(), "default_generator: no device ", device,
+                   ", there are ", generators.made.size());
+  Generator& generator = generators.made[static_cast<size_t>(index)];
+  if (!generator.defined()) generator = generators.factory.make(Device(device.type, index), all.seed);
+  return generator;
+}
+
+void manual_seed(uint64_t seed) {
+  DefaultGeneratorTable& all = table();
+  std::vector<Generator> made;
+  {
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    all.seed = seed;
+    for (const DefaultGenerators& generators : all.types) {
+      for (const Generator& generator : generators.made) {
+        if (generator.defined()) made.push_back(generator);
+      }
+    }
+  }
+  // With the table unlocked: a thread that holds a generator's lock may be asking for a default generator.
+  for (Generator& generator : made) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(seed);
+  }
+}
+
+void register_default_generator(DeviceType type, const DefaultGeneratorFactory& factory) {
+  const std::lock_guard<std::mutex> lock(table().mutex);
+  table().set_factory(type, factory);
+}
+
+}  // namespace rush

@@ -1,0 +1,284 @@
+#include "core/ops/factory/factories.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/factory/pinned.h"
+#include "core/ops/register.h"
+#include "core/ops/sparse/sparse_parts.h"
+#include "core/ops/view/copy.h"
+#include "core/size_arithmetic.h"
+
+namespace rush {
+
+namespace native {
+
+using Dtype = std::optional<ScalarType>;
+
+static void check_pinned(const char* op, const std::optional<Device>& device) {
+  RUSH_CHECK_VALUE(!device || device->is_cpu(), op, ": only CPU tensors can be pinned, got device ", *device);
+}
+
+// A sparse tensor has no elements to fill: `empty` and `zeros` make one without entries.
+static Tensor empty_sparse(const char* op, Layout layout, IntArrayRef size, Dtype dtype, std::optional<Device> device,
+                           std::optional<bool> pin_memory) {
+  RUSH_CHECK_VALUE(!pin_memory.value_or(false), op, ": sparse tensors cannot be pinned");
+  RUSH_CHECK_VALUE(!is_blocked(layout), op, ": a tensor of layout ", layout, " needs a block size; use to_sparse");
+  return make_empty_sparse(layout, size, static_cast<int64_t>(size.size()), dtype.value_or(get_default_dtype()),
+                           device.value_or(get_default_device()));
+}
+static bool is_sparse(const std::optional<Layout>& layout) { return layout && *layout != kStrided; }
+static void check_strided(const char* op, const std::optional<Layout>& layout) {
+  RUSH_CHECK_VALUE(!is_sparse(layout), op, ": makes dense tensors, not ones of layout ", *layout);
+}
+
+static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                    std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  if (is_sparse(layout)) return empty_sparse("empty", *layout, size, dtype, device, pin_memory);
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty", device);
+    checked_numel(size);
+    const DimVector strides = strides_for(size, format.value_or(MemoryFormat::Contiguous));
+    return detail::empty_pinned(size, strides, dtype.value_or(get_default_dtype()));
+  }
+  return detail::empty_format(size, dtype.value_or(get_default_dtype()), device.value_or(get_default_device()),
+                              format.value_or(MemoryFormat::Contiguous));
+}
+
+static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, std::optional<Layout> layout,
+                            std::optional<Device> device, std::optional<bool> pin_memory) {
+  check_strided("empty_strided", layout);
+  RUSH_CHECK_VALUE(size.size() == stride.size(), "empty_strided: got ", size.size(), " sizes and ", stride.size(),
+                   " strides");
+  for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "empty_strided: strides must not be negative, got ", stride);
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty_strided", device);
+    return detail::empty_pinned(size, stride, dtype.value_or(get_default_dtype()));
+  }
+  return detail::empty_strided(size, stride, dtype.value_or(get_default_dtype()),
+                               device.value_or(get_default_device()));
+}
+
+static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  check_strided("empty_like", layout);
+  const ScalarType type = dtype.value_or(self.scalar_type());
+  const Device where = device.value_or(self.device());
+  const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
+  if (pin_memory.value_or(false)) {
+    check_pinned("empty_like", where);
+    const bool dense = wanted == MemoryFormat::Preserve && self.is_non_overlapping_and_dense();
+    return detail::empty_pinned(self.sizes(), dense ? DimVector(self.strides()) : strides_for(self.sizes(), wanted),
+                                type);
+  }
+  if (wanted != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), type, where, wanted);
+  if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), type, where);
+  return detail::empty_contiguous(self.sizes(), type, where);
+}
+
+static Tensor& fill_(Tensor& self, const Scalar& value) {
+  RUSH_CHECK_TYPE(!value.is_complex() || self.is_complex(), "fill_: a complex number does not fit a tensor of ",
+                  self.scalar_type());
+  auto it = TensorIterator::nullary("fill_", self);
+  kernels::fill(it.device_type(), it, value);
+  return self;
+}
+
+static Tensor& zero_(Tensor& self) { return fill_(self, 0); }
+
+static Tensor full(IntArrayRef size, const Scalar& value, Dtype dtype, std::optional<Layout> layout,
+                   std::optional<Device> device, std::optional<bool> pin_memory) {
+  if (!dtype) {
+    dtype = value.is_floating_point() ? get_default_dtype()
+            : value.is_complex()      ? to_complex(get_default_dtype())
+                                      : value.type();
+  }
+  check_strided("full", layout);
+  Tensor out = empty(size, dtype, layout, device, pin_memory, std::nullopt);
+  return fill_(out, value);
+}
+
+static Tensor zeros(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                    std::optional<bool> pin_memory) {
+  if (is_sparse(layout)) return empty_sparse("zeros", *layout, size, dtype, device, pin_memory);
+  return native::full(size, 0, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor ones(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                   std::optional<bool> pin_memory) {
+  return native::full(size, 1, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor scalar_tensor(const Scalar& value, Dtype dtype, std::optional<Layout> layout,
+                            std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::full({}, value, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+}
+
+static Tensor full_like(const Tensor& self, const Scalar& value, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory,
+                        std::optional<MemoryFormat> format) {
+  Tensor out = native::empty_like(self, dtype, layout, device, pin_memory, format);
+  return native::fill_(out, value);
+}
+
+static Tensor zeros_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  return native::full_like(self, 0, dtype, layout, device, pin_memory, format);
+}
+
+static Tensor ones_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
+                        std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  return native::full_like(self, 1, dtype, layout, device, pin_memory, format);
+}
+
+static Tensor new_empty(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::empty(size, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()), pin_memory,
+                       std::nullopt);
+}
+
+static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, Dtype dtype,
+                                std::optional<Layout> layout, std::optional<Device> device,
+                                std::optional<bool> pin_memory) {
+  return native::empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()),
+                               pin_memory);
+}
+
+static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, Dtype dtype,
+                       std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+  check_strided("new_full", layout);
+  Tensor out = native::new_empty(self, size, dtype, layout, device, pin_memory);
+  return native::fill_(out, value);
+}
+
+static Tensor new_zeros(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                        std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::new_full(self, size, 0, dtype, layout, device, pin_memory);
+}
+
+static Tensor new_ones(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, std::optional<bool> pin_memory) {
+  return native::new_full(self, size, 1, dtype, layout, device, pin_memory);
+}
+
+static Tensor fill(const Tensor& self, const Scalar& value) {
+  Tensor out = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return native::fill_(out, value);
+}
+
+static Tensor& fill_Tensor_(Tensor& self, const Tensor& value) {
+  RUSH_CHECK_VALUE(value.dim() == 0, "fill_: expected a 0-dimensional value, got shape ", value.sizes());
+  return native::copy_(self, value, false);
+}
+
+static Tensor fill_Tensor(const Tensor& self, const Tensor& value) {
+  Tensor out = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return native::fill_Tensor_(out, value);
+}
+
+}  // namespace native
+
+void register_factory_ops(Registry& r) {
+  r.native(ops::empty, native::empty);
+  r.native(ops::empty_strided, native::empty_strided);
+  r.native(ops::empty_like, native::empty_like);
+  r.native(ops::full, native::full);
+  r.native(ops::zeros, native::zeros);
+  r.native(ops::ones, native::ones);
+  r.native(ops::scalar_tensor, native::scalar_tensor);
+  r.native(ops::full_like, native::full_like);
+  r.native(ops::zeros_like, native::zeros_like);
+  r.native(ops::ones_like, native::ones_like);
+  r.native(ops::new_empty, native::new_empty);
+  r.native(ops::new_empty_strided, native::new_empty_strided);
+  r.native(ops::new_full, native::new_full);
+  r.native(ops::new_zeros, native::new_zeros);
+  r.native(ops::new_ones, native::new_ones);
+  r.native(ops::fill, native::fill);
+  r.native(ops::fill_Tensor, native::fill_Tensor);
+  r.native(ops::fill_Tensor_, native::fill_Tensor_);
+  r.native(ops::fill_, native::fill_);
+  r.native(ops::zero_, native::zero_);
+}
+
+Tensor detail::finish_factory(Tensor tensor, const TensorOptions& options) {
+  if (options.requires_grad()) tensor.requires_grad_(true);
+  return tensor;
+}
+
+using detail::finish_factory;
+
+// The options as the arguments that every factory's schema ends with.
+#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
+
+Tensor empty(IntArrayRef size, const TensorOptions& o) {
+  return finish_factory(ops::empty(size, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) {
+  return finish_factory(ops::empty_strided(size, stride, RUSH_SPREAD(o)), o);
+}
+Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& o) {
+  return finish_factory(ops::full(size, value, RUSH_SPREAD(o)), o);
+}
+Tensor zeros(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::zeros(size, RUSH_SPREAD(o)), o); }
+Tensor ones(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::ones(size, RUSH_SPREAD(o)), o); }
+Tensor scalar_tensor(const Scalar& value, const TensorOptions& o) {
+  return finish_factory(ops::scalar_tensor(value, RUSH_SPREAD(o)), o);
+}
+
+Tensor empty_like(const Tensor& self, const TensorOptions& o) {
+  return finish_factory(ops::empty_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& o) {
+  return finish_factory(ops::full_like(self, value, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& o) {
+  return finish_factory(ops::zeros_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor ones_like(const Tensor& self, const TensorOptions& o) {
+  return finish_factory(ops::ones_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+
+Tensor Tensor::new_empty(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_empty(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) const {
+  return finish_factory(ops::new_empty_strided(*this, size, stride, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_zeros(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_zeros(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_ones(IntArrayRef size, const TensorOptions& o) const {
+  return finish_factory(ops::new_ones(*this, size, RUSH_SPREAD(o)), o);
+}
+Tensor Tensor::new_full(IntArrayRef size, const Scalar& value, const TensorOptions& o) const {
+  return finish_factory(ops::new_full(*this, size, value, RUSH_SPREAD(o)), o);
+}
+
+namespace {
+
+Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*), const TensorOptions& o) {
+  checked_numel(sizes);
+  const int64_t nbytes = multiply_sizes("from_blob", storage_extent(sizes, strides, 0), element_size(o.dtype()));
+  const Device device = o.device_opt().value_or(kCPU);  // where the memory is, not where new tensors go
+  auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, deleter, data);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), device);
+  impl->set_geometry(sizes, strides, 0);
+  return finish_factory(Tensor(std::move(impl)), o);
+}
+
+}  // namespace
+
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& o) {
+  return over_memory(data, sizes, contiguous_strides(sizes), nullptr, o);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& o) {
+  return over_memory(data, sizes, strides, nullptr, o);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const TensorOptions& o) {
+  return over_memory(data, sizes, contiguous_strides(sizes), deleter, o);
+}
+
+Tensor& Tensor::fill_(const Scalar& value) const { return ops::fill_(self(), value); }
+Tensor& Tensor::fill_(const Tensor& value) const { return ops::fill_Tensor_(self(), value); }
+Tensor& Tensor::zero_() const { return ops::zero_(self()); }
+
+}  // namespace rush

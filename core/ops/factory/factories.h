@@ -1,0 +1,97 @@
+// Factories: tensors made from sizes, numbers and memory.
+#pragma once
+#include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
+#include "core/iterator/tensor_iterator.h"
+#include "core/ops/factory/tensor_data.h"
+
+namespace rush {
+
+// The options that every factory's schema ends with.
+#define RUSH_FACTORY_ARGS std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>, std::optional<bool>
+#define RUSH_FACTORY_SCHEMA "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+using SizeFactoryOp = Op<Tensor(IntArrayRef, RUSH_FACTORY_ARGS)>;
+using LikeFactoryOp = Op<Tensor(const Tensor&, RUSH_FACTORY_ARGS, std::optional<MemoryFormat>)>;
+using NewFactoryOp = Op<Tensor(const Tensor&, IntArrayRef, RUSH_FACTORY_ARGS)>;
+
+namespace ops {
+inline constinit Op<Tensor(IntArrayRef, RUSH_FACTORY_ARGS, std::optional<MemoryFormat>)> empty{
+    "aten::empty.memory_format(SymInt[] size, *, " RUSH_FACTORY_SCHEMA ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit Op<Tensor(IntArrayRef, IntArrayRef, RUSH_FACTORY_ARGS)> empty_strided{
+    "aten::empty_strided(SymInt[] size, SymInt[] stride, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit Op<Tensor(IntArrayRef, const Scalar&, RUSH_FACTORY_ARGS)> full{
+    "aten::full(SymInt[] size, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit SizeFactoryOp zeros{"aten::zeros(SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit SizeFactoryOp ones{"aten::ones(SymInt[] size, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit Op<Tensor(const Scalar&, RUSH_FACTORY_ARGS)> scalar_tensor{
+    "aten::scalar_tensor(Scalar s, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit LikeFactoryOp empty_like{"aten::empty_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                          ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit LikeFactoryOp zeros_like{"aten::zeros_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                          ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit LikeFactoryOp ones_like{"aten::ones_like(Tensor self, *, " RUSH_FACTORY_SCHEMA
+                                         ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Scalar&, RUSH_FACTORY_ARGS, std::optional<MemoryFormat>)> full_like{
+    "aten::full_like(Tensor self, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA
+    ", MemoryFormat? memory_format=None) -> Tensor"};
+inline constinit NewFactoryOp new_empty{"aten::new_empty(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                        ") -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, RUSH_FACTORY_ARGS)> new_empty_strided{
+    "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit NewFactoryOp new_zeros{"aten::new_zeros(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                        ") -> Tensor"};
+inline constinit NewFactoryOp new_ones{"aten::new_ones(Tensor self, SymInt[] size, *, " RUSH_FACTORY_SCHEMA
+                                       ") -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, IntArrayRef, const Scalar&, RUSH_FACTORY_ARGS)> new_full{
+    "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, const Scalar&)> fill{"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
+                                                               {Tag::AnyDevice}};
+inline constinit Op<Tensor(const Tensor&, const Tensor&)> fill_Tensor{
+    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", {Tag::AnyDevice}};
+inline constinit Op<Tensor&(Tensor&, const Scalar&)> fill_{
+    "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", {Tag::AnyDevice}};
+inline constinit Op<Tensor&(Tensor&, const Tensor&)> fill_Tensor_{
+    "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", {Tag::AnyDevice}};
+inline constinit Op<Tensor&(Tensor&)> zero_{"aten::zero_(Tensor(a!) self) -> Tensor(a!)"};
+}  // namespace ops
+
+// Uninitialised. Throws ValueError on negative or too large sizes.
+Tensor empty(IntArrayRef size, const TensorOptions& options = {});
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
+Tensor zeros(IntArrayRef size, const TensorOptions& options = {});
+Tensor ones(IntArrayRef size, const TensorOptions& options = {});
+// Every element `fill_value`; without a dtype in the options, that of the value.
+Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options = {});
+// Sizes, dtype, device and memory layout of `self`, unless the options say otherwise.
+Tensor empty_like(const Tensor& self, const TensorOptions& options = {});
+Tensor zeros_like(const Tensor& self, const TensorOptions& options = {});
+Tensor ones_like(const Tensor& self, const TensorOptions& options = {});
+Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options = {});
+// A 0-dimensional tensor of the default dtype unless the options say otherwise.
+Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
+
+// A tensor over the caller's memory, row-major or with strides; `deleter(data)` runs when it is no longer needed.
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const TensorOptions& options = {});
+
+namespace detail {
+// Applies requires_grad of the options, which is no argument of the operators.
+Tensor finish_factory(Tensor tensor, const TensorOptions& options);
+}  // namespace detail
+
+// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Integers make int64,
+// floating point numbers the default dtype, unless the options say otherwise. Throws ValueError when the lists on one
+// level differ in length.
+Tensor tensor(const TensorData& data, const TensorOptions& options = {});
+
+// A new tensor like `self` with every element `value`.
+inline Tensor fill(const Tensor& self, const Scalar& value) { return ops::fill(self, value); }
+inline Tensor fill(const Tensor& self, const Tensor& value) { return ops::fill_Tensor(self, value); }
+
+namespace kernels {
+inline constinit Kernel<void(TensorIterator&, const Scalar&)> fill{"fill_"};
+}  // namespace kernels
+
+}  // namespace rush

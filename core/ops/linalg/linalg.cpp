@@ -1,0 +1,196 @@
+// Equations, inverses and decompositions. Norms are in matrix_norm.cpp.
+#include "core/ops/linalg/linalg.h"
+
+#include "core/dispatch/registry.h"
+#include "core/iterator/tensor_iterator.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/triangular.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace native {
+
+namespace {
+
+void check_matrices(const char* op, const Tensor& a) {
+  RUSH_CHECK_VALUE(a.dim() >= 2, op, ": expected matrices (..., n, m), got shape ", a.sizes());
+  const ScalarType type = a.scalar_type();
+  const bool fits = type == kFloat32 || type == kFloat64 || type == kComplex64 || type == kComplex128;
+  RUSH_CHECK_TYPE(fits, op, ": expected float32, float64, complex64 or complex128, got ", type);
+}
+
+void check_square(const char* op, const Tensor& a) {
+  check_matrices(op, a);
+  RUSH_CHECK_VALUE(a.size(-1) == a.size(-2), op, ": expected square matrices, got shape ", a.sizes());
+}
+
+DimVector batch_of(const Tensor& a) { return a.sizes().slice(0, a.sizes().size() - 2); }
+
+DimVector with(DimVector sizes, std::initializer_list<int64_t> more) {
+  for (int64_t size : more) sizes.push_back(size);
+  return sizes;
+}
+
+// Row-major, with one batch dimension.
+Tensor as_batch(const Tensor& a) {
+  const Tensor straight = contiguous(a);
+  return detail::make_view(straight, {checked_numel(batch_of(a)), a.size(-2), a.size(-1)},
+                           {a.size(-2) * a.size(-1), a.size(-1), 1}, straight.storage_offset());
+}
+
+Tensor broadcast_batch(const Tensor& a, const DimVector& batch) {
+  return as_batch(expand_as_strided(a, with(batch, {a.size(-2), a.size(-1)})));
+}
+
+Tensor empty_like_matrices(const Tensor& a, DimVector sizes) {
+  return detail::empty_contiguous(sizes, a.scalar_type(), a.device());
+}
+
+Tensor new_info(const Tensor& batched) { return detail::empty_contiguous(batched.size(0), kInt32, batched.device()); }
+
+// Throws for the first matrix whose computation failed.
+void check_info(const char* op, const Tensor& info, bool batched, const char* what) {
+  if (info.is_meta()) return;
+  const Tensor host = info.cpu();
+  const int32_t* codes = host.data_ptr<int32_t>();
+  for (int64_t i = 0; i < host.numel(); ++i) {
+    RUSH_CHECK_LINALG(codes[i] == 0, op, ": ", batched ? str("matrix ", i, " of the batch") : std::string("the matrix"),
+                      " ", what);
+  }
+}
+
+Tensor linalg_det(const Tensor& a) {
+  check_square("linalg_det", a);
+  const Tensor out = empty_like_matrices(a, batch_of(a));
+  kernels::linalg_det(a.device().type, out.view({out.numel()}), as_batch(a));
+  return out;
+}
+
+Tensor linalg_inv(const Tensor& a) {
+  check_square("linalg_inv", a);
+  const Tensor out = empty_like_matrices(a, a.sizes()), batch = as_batch(a), info = new_info(batch);
+  kernels::linalg_inv(a.device().type, as_batch(out), batch, info);
+  check_info("linalg_inv", info, a.dim() > 2, "is singular");
+  return out;
+}
+
+// B as matrices: a vector, or a batch of as many vectors as there are matrices, gets one column, or one row.
+bool is_vector(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == a.sizes().slice(0, a.sizes().size() - 1));
+}
+
+Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
+  check_square("linalg_solve", a);
+  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), "linalg_solve: dtypes differ: ", a.scalar_type(), " and ",
+                  b.scalar_type());
+  RUSH_CHECK_VALUE(a.device() == b.device(), "linalg_solve: devices differ: ", a.device(), " and ", b.device());
+  const bool vector = b.dim() >= 1 && is_vector(a, b);
+  RUSH_CHECK_VALUE(vector || b.dim() >= 2, "linalg_solve: B of shape ", b.sizes(), " does not fit A of shape ",
+                   a.sizes());
+  RUSH_CHECK_VALUE(left || !vector, "linalg_solve: a vector B, shape ", b.sizes(), ", needs left=True");
+  const Tensor columns = vector ? b.unsqueeze(-1) : left ? b : b.transpose(-2, -1);
+  RUSH_CHECK_VALUE(columns.size(-2) == a.size(-1), "linalg_solve: B of shape ", b.sizes(), " does not fit A of shape ",
+                   a.sizes());
+  const DimVector batch = broadcast_shapes(batch_of(a), batch_of(columns), "linalg_solve");
+  // X A = B is A^T X^T = B^T.
+  const Tensor matrices = broadcast_batch(left ? a : a.transpose(-2, -1), batch);
+  const Tensor out = empty_like_matrices(a, with(batch, {columns.size(-2), columns.size(-1)}));
+  const Tensor info = new_info(matrices);
+  kernels::linalg_solve(a.device().type, as_batch(out), matrices, broadcast_batch(columns, batch), info);
+  check_info("linalg_solve", info, !batch.empty(), "is singular");
+  return vector ? out.squeeze(-1) : left ? out : out.transpose(-2, -1);
+}
+
+Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
+  check_square("linalg_solve_triangular", a);
+  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), "linalg_solve_triangular: dtypes differ: ", a.scalar_type(),
+                  " and ", b.scalar_type());
+  RUSH_CHECK_VALUE(a.device() == b.device(), "linalg_solve_triangular: devices differ: ", a.device(), " and ",
+                   b.device());
+  RUSH_CHECK_VALUE(b.dim() >= 2 && b.size(left ? -2 : -1) == a.size(-1), "linalg_solve_triangular: B of shape ",
+                   b.sizes(), " does not fit A of shape ", a.sizes());
+  const DimVector batch = broadcast_shapes(batch_of(a), batch_of(b), "linalg_solve_triangular");
+  const Tensor columns = left ? b : b.transpose(-2, -1);
+  const Tensor out = empty_like_matrices(a, with(batch, {columns.size(-2), columns.size(-1)}));
+  kernels::linalg_solve_triangular(a.device().type, as_batch(out),
+                                   broadcast_batch(left ? a : a.transpose(-2, -1), batch),
+                                   broadcast_batch(columns, batch), left ? upper : !upper, unitriangular);
+  return left ? out : out.transpose(-2, -1);
+}
+
+Tensor linalg_cholesky(const Tensor& a, bool upper) {
+  check_square("linalg_cholesky", a);
+  const Tensor out = empty_like_matrices(a, a.sizes());
+  const Tensor batch = as_batch(upper ? a.transpose(-2, -1).conj() : a), info = new_info(batch);
+  kernels::linalg_cholesky(a.device().type, as_batch(out), batch, info);
+  check_info("linalg_cholesky", info, a.dim() > 2, "is not positive definite");
+  return upper ? out.transpose(-2, -1).conj() : out;
+}
+
+std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
+  check_matrices("linalg_qr", a);
+  RUSH_CHECK_VALUE(mode == "reduced" || mode == "complete" || mode == "r",
+                   "linalg_qr: mode must be 'reduced', 'complete' or 'r', got '", mode, "'");
+  const int64_t n = a.size(-2), m = a.size(-1);
+  const int64_t k = mode == "complete" ? n : std::min(n, m);
+  const Tensor r = empty_like_matrices(a, with(batch_of(a), {k, m}));
+  const Tensor q = mode == "r" ? Tensor() : empty_like_matrices(a, with(batch_of(a), {n, k}));
+  kernels::linalg_qr(a.device().type, q.defined() ? as_batch(q) : q, as_batch(r), as_batch(a));
+  return {q.defined() ? q : empty_like_matrices(a, {0}), r};
+}
+
+std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view triangle) {
+  check_square("linalg_eigh", a);
+  RUSH_CHECK_VALUE(triangle == "L" || triangle == "U" || triangle == "l" || triangle == "u",
+                   "linalg_eigh: UPLO must be 'L' or 'U', got '", triangle, "'");
+  const bool lower = triangle == "L" || triangle == "l";
+  const Tensor batch = as_batch(lower ? a : a.transpose(-2, -1).conj()), info = new_info(batch);
+  const Tensor values = detail::empty_contiguous(with(batch_of(a), {a.size(-1)}), to_real(a.scalar_type()), a.device());
+  const Tensor vectors = empty_like_matrices(a, a.sizes());
+  kernels::linalg_eigh(a.device().type, values.view({batch.size(0), a.size(-1)}), as_batch(vectors), batch, info);
+  check_info("linalg_eigh", info, a.dim() > 2, "has eigenvalues that the iteration did not find");
+  return {values, vectors};
+}
+
+std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
+                                              std::optional<std::string_view> driver) {
+  check_matrices("linalg_svd", a);
+  RUSH_CHECK_VALUE(!driver || a.is_cuda(), "linalg_svd: a driver can be chosen on CUDA only");
+  const int64_t n = a.size(-2), m = a.size(-1), k = std::min(n, m);
+  const Tensor batch = as_batch(a), info = new_info(batch);
+  const Tensor u = empty_like_matrices(a, with(batch_of(a), {n, full_matrices ? n : k}));
+  const Tensor s = detail::empty_contiguous(with(batch_of(a), {k}), to_real(a.scalar_type()), a.device());
+  const Tensor vh = empty_like_matrices(a, with(batch_of(a), {full_matrices ? m : k, m}));
+  kernels::linalg_svd(a.device().type, as_batch(u), s.view({batch.size(0), k}), as_batch(vh), batch, info);
+  check_info("linalg_svd", info, a.dim() > 2, "has singular values that the iteration did not find");
+  return {u, s, vh};
+}
+
+Tensor linalg_eigvalsh(const Tensor& a, std::string_view triangle) {
+  return std::get<0>(ops::linalg_eigh(a, triangle));
+}
+
+Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
+  return std::get<1>(ops::linalg_svd(a, false, driver));
+}
+
+}  // namespace
+}  // namespace native
+
+void register_linalg_ops(Registry& r) {
+  r.native(ops::linalg_det, native::linalg_det);
+  r.native(ops::linalg_inv, native::linalg_inv);
+  r.native(ops::linalg_solve, native::linalg_solve);
+  r.native(ops::linalg_solve_triangular, native::linalg_solve_triangular);
+  r.native(ops::linalg_cholesky, native::linalg_cholesky);
+  r.native(ops::linalg_qr, native::linalg_qr);
+  r.native(ops::linalg_eigh, native::linalg_eigh);
+  r.native(ops::linalg_svd, native::linalg_svd);
+  r.composite(ops::linalg_eigvalsh, native::linalg_eigvalsh);
+  r.composite(ops::linalg_svdvals, native::linalg_svdvals);
+}
+
+}  // namespace rush

@@ -1,0 +1,224 @@
+// Products that are made of other operators: matmul, inner, outer, tensordot, addbmm, addr, vdot.
+#include <algorithm>
+
+#include "core/dispatch/registry.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/index/masked.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/register.h"
+#include "core/ops/view/view.h"
+#include "core/size_arithmetic.h"
+
+namespace rush {
+
+namespace native {
+
+static Tensor vdot(const Tensor& self, const Tensor& other) { return self.conj().dot(other); }
+
+// c_i = a_(i+1) b_(i+2) - a_(i+2) b_(i+1), counted modulo 3.
+static Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
+  RUSH_CHECK_VALUE(self.dim() == other.dim(), "linalg_cross: expected tensors of as many dimensions, got shapes ",
+                   self.sizes(), " and ", other.sizes());
+  RUSH_CHECK_VALUE(self.size(dim) == 3 && other.size(dim) == 3, "linalg_cross: dimension ", dim,
+                   " must have size 3 in both, got shapes ", self.sizes(), " and ", other.sizes());
+  return self.roll(-1, dim) * other.roll(-2, dim) - self.roll(-2, dim) * other.roll(-1, dim);
+}
+
+static Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
+  if (!dim) {
+    const IntArrayRef sizes = self.sizes();
+    const auto first = std::find(sizes.begin(), sizes.end(), int64_t{3});
+    RUSH_CHECK_VALUE(first != sizes.end(), "cross: no dimension of size 3 in shape ", sizes);
+    dim = first - sizes.begin();
+  }
+  return ops::linalg_cross(self, other, *dim);
+}
+
+static void check_vectors(const char* op, const Tensor& a, const Tensor& b) {
+  RUSH_CHECK_VALUE(a.dim() == 1 && b.dim() == 1, op, ": expected two vectors, got shapes ", a.sizes(), " and ",
+                   b.sizes());
+}
+
+static Tensor outer(const Tensor& self, const Tensor& vec2) {
+  check_vectors("outer", self, vec2);
+  return self.unsqueeze(1).mul(vec2);
+}
+
+// As the dtype that the result has takes it: a bool is true or false, an integer has no fraction, a 16-bit number few
+// digits.
+static Scalar scalar_of(const Scalar& scalar, ScalarType dtype) {
+  if (dtype == kBool) return Scalar(scalar.toBool());
+  if (dtype == kBFloat16) return Scalar(static_cast<float>(scalar.to<BFloat16>()));
+  if (dtype == kFloat16) return Scalar(static_cast<float>(scalar.to<Half>()));
+  return is_integral(dtype, false) ? Scalar(scalar.toLong()) : scalar;
+}
+
+static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
+                   const Scalar& alpha) {
+  check_vectors("addr", vec1, vec2);
+  const DimVector sizes = {vec1.size(0), vec2.size(0)};
+  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, "addr") == sizes, "addr: self has shape ", self.sizes(),
+                   ", which does not broadcast to the product's ", sizes);
+  const ScalarType dtype = result_type({self, vec1, vec2});
+  const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
+  const Tensor product = vec1.mul(scale).unsqueeze(1).mul(vec2);
+  if (!keep.equal(0)) return self.mul(keep).add(product);
+  if (!self.requires_grad()) return product.to(dtype);
+  // Zeros even where self is NaN, that have a gradient all the same.
+  return self.masked_fill(scalar_tensor(true, TensorOptions(kBool).device(self.device())), 0).add(product);
+}
+
+static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                     const Scalar& alpha) {
+  RUSH_CHECK_VALUE(batch1.dim() == 3 && batch2.dim() == 3, "addbmm: expected batches of matrices, got shapes ",
+                   batch1.sizes(), " and ", batch2.sizes());
+  RUSH_CHECK_VALUE(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1), "addbmm: cannot multiply ",
+                   batch1.sizes(), " by ", batch2.sizes());
+  // One product after the other: 16-bit sums are rounded between them, as PyTorch rounds them.
+  const int64_t rows = batch1.size(1), columns = batch2.size(2);
+  if (batch1.size(0) == 0)
+    return ops::addmm(self, batch1.reshape({rows, 0}), batch2.reshape({0, columns}), beta, alpha);
+  Tensor sum = ops::addmm(self, batch1.select(0, 0), batch2.select(0, 0), beta, alpha);
+  for (int64_t b = 1; b < batch1.size(0); ++b) {
+    sum = ops::addmm(sum, batch1.select(0, b), batch2.select(0, b), 1, alpha);
+  }
+  return sum;
+}
+
+template <auto& op>
+static Tensor& assign_(Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return self.copy_(op(self, a, b, beta, alpha));
+}
+
+static Tensor inner(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 0 || other.dim() == 0) return self.mul(other);
+  RUSH_CHECK_VALUE(self.sizes().back() == other.sizes().back(), "inner: the last dimensions of ", self.sizes(), " and ",
+                   other.sizes(), " differ");
+  return ops::tensordot(self, other, -1, -1);
+}
+
+// The dimensions of `t` that are not in `taken`, in order.
+static DimVector other_dims(const Tensor& t, IntArrayRef taken) {
+  DimVector others;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (std::find(taken.begin(), taken.end(), d) == taken.end()) others.push_back(d);
+  }
+  return others;
+}
+
+static DimVector concatenated(IntArrayRef first, IntArrayRef second) {
+  DimVector all(first);
+  for (int64_t d : second) all.push_back(d);
+  return all;
+}
+
+static int64_t product_of_sizes(const Tensor& t, IntArrayRef dims) {
+  int64_t product = 1;
+  for (int64_t d : dims) product = multiply_sizes("tensordot", product, t.sizes()[d]);
+  return product;
+}
+
+static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
+  RUSH_CHECK_VALUE(dims_self.size() == dims_other.size(), "tensordot: got ", dims_self.size(),
+                   " dimensions of self and ", dims_other.size(), " of other");
+  const DimVector summed = wrap_dims(dims_self, self.dim(), "tensordot");
+  const DimVector summed_other = wrap_dims(dims_other, other.dim(), "tensordot");
+  Tensor a = self, b = other;
+  for (size_t i = 0; i < summed.size(); ++i) {
+    const int64_t size = self.sizes()[summed[i]], other_size = other.sizes()[summed_other[i]];
+    RUSH_CHECK_VALUE(size == other_size || size == 1 || other_size == 1, "tensordot: dimension ", dims_self[i],
+                     " of self, ", self.sizes(), ", and dimension ", dims_other[i], " of other, ", other.sizes(),
+                     ", differ in size");
+    // A dimension of one meets every element of the other's: that one is summed alone.
+    if (size == 1 && other_size != 1) b = b.sum(summed_other[i], true, b.scalar_type());
+    if (other_size == 1 && size != 1) a = a.sum(summed[i], true, a.scalar_type());
+  }
+  const DimVector kept = other_dims(self, summed), kept_other = other_dims(other, summed_other);
+  const int64_t rows = product_of_sizes(a, kept), columns = product_of_sizes(b, kept_other);
+  const int64_t depth = product_of_sizes(a, summed);
+  DimVector sizes;
+  for (int64_t d : kept) sizes.push_back(self.sizes()[d]);
+  for (int64_t d : kept_other) sizes.push_back(other.sizes()[d]);
+  const Tensor matrix = a.permute(concatenated(kept, summed)).reshape({rows, depth});
+  const Tensor matrix_other = b.permute(concatenated(summed_other, kept_other)).reshape({depth, columns});
+  return matrix.mm(matrix_other).reshape(sizes);
+}
+
+// Note [When matmul folds]
+// A batch (..., n, k) times one matrix (k, m) is one product of (... n, k) by (k, m), provided that the leading
+// dimensions can be seen as one without a copy. It is also folded when the matrix requires a gradient: the gradient of
+// a batched product would first hold a matrix for every element of the batch, only to be summed.
+static bool folds(const Tensor& batch, const Tensor& matrix) {
+  if (matrix.requires_grad() || batch.numel() == 0) return true;
+  return view_strides(batch.sizes(), batch.strides(), {batch.numel() / batch.sizes().back(), batch.sizes().back()})
+      .has_value();
+}
+
+static Tensor matmul_folded(const Tensor& batch, const Tensor& other) {
+  DimVector sizes(batch.sizes());
+  const int64_t depth = sizes.back();
+  sizes.pop_back();
+  const Tensor rows = batch.reshape({checked_numel(sizes), depth});
+  if (other.dim() == 1) return rows.mv(other).view(sizes);
+  sizes.push_back(other.size(1));
+  return rows.mm(other).view(sizes);
+}
+
+static Tensor matmul_batched(const Tensor& self, const Tensor& other) {
+  const Tensor a = self.dim() == 1 ? self.unsqueeze(0) : self;
+  const Tensor b = other.dim() == 1 ? other.unsqueeze(1) : other;
+  const auto leading = [](const Tensor& t) { return t.sizes().slice(0, t.sizes().size() - 2); };
+  const DimVector batch = broadcast_shapes(leading(a), leading(b), "matmul");
+  const int64_t count = checked_numel(batch);
+  const auto as_batch = [&](const Tensor& t) {
+    const int64_t rows = t.size(-2), columns = t.size(-1);
+    return t.expand(concatenated(batch, {rows, columns})).reshape({count, rows, columns});
+  };
+  DimVector sizes(batch);
+  if (self.dim() > 1) sizes.push_back(a.size(-2));
+  if (other.dim() > 1) sizes.push_back(b.size(-1));
+  return as_batch(a).bmm(as_batch(b)).view(sizes);
+}
+
+static Tensor matmul(const Tensor& self, const Tensor& other) {
+  RUSH_CHECK_VALUE(self.dim() >= 1 && other.dim() >= 1, "matmul: both must have a dimension, got shapes ", self.sizes(),
+                   " and ", other.sizes());
+  const int64_t columns = self.sizes().back(), rows = other.size(other.dim() == 1 ? 0 : -2);
+  RUSH_CHECK_VALUE(columns == rows, "matmul: cannot multiply ", self.sizes(), " by ", other.sizes(), ": ", columns,
+                   " columns against ", rows, " rows");
+  RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "matmul: dtypes differ: ", self.scalar_type(), " and ",
+                  other.scalar_type());
+  if (self.dim() <= 2 && other.dim() <= 2) {
+    if (self.dim() == 2) return other.dim() == 2 ? self.mm(other) : self.mv(other);
+    return other.dim() == 1 ? self.dot(other) : self.unsqueeze(0).mm(other).squeeze(0);
+  }
+  if (other.dim() <= 2 && folds(self, other)) return matmul_folded(self, other);
+  return matmul_batched(self, other);
+}
+
+}  // namespace native
+
+void register_product_ops(Registry& r) {
+  r.composite(ops::vdot, native::vdot);
+  r.composite(ops::linalg_cross, native::linalg_cross);
+  r.composite(ops::cross, native::cross);
+  r.composite(ops::outer, native::outer);
+  r.composite(ops::ger, native::outer);
+  r.composite(ops::addr, native::addr);
+  r.composite(ops::addr_, native::assign_<ops::addr>);
+  r.composite(ops::addbmm, native::addbmm);
+  r.composite(ops::addbmm_, native::assign_<ops::addbmm>);
+  r.composite(ops::inner, native::inner);
+  r.composite(ops::tensordot, native::tensordot);
+  r.composite(ops::matmul, native::matmul);
+}
+
+Tensor Tensor::cross(const Tensor& other, std::optional<int64_t> dim) const { return ops::cross(*this, other, dim); }
+Tensor Tensor::vdot(const Tensor& other) const { return ops::vdot(*this, other); }
+Tensor Tensor::outer(const Tensor& vec2) const { return ops::outer(*this, vec2); }
+Tensor Tensor::ger(const Tensor& vec2) const { return ops::ger(*this, vec2); }
+Tensor Tensor::inner(const Tensor& other) const { return ops::inner(*this, other); }
+Tensor Tensor::matmul(const Tensor& other) const { return ops::matmul(*this, other); }
+
+}  // namespace rush

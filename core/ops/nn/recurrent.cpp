@@ -1,0 +1,387 @@
+#include "core/ops/nn/recurrent.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/dispatch/registry.h"
+#include "core/ops/nn/cudnn_rnn.h"
+#include "core/ops/nn/dropout.h"
+#include "core/ops/nn/linear.h"
+#include "core/ops/pointwise/activation.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/register.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace native {
+
+// ---- what they get ----
+
+void check_recurrent_state(const char* op, const RecurrentLayers& layers, const Tensor& h, const Tensor& c,
+                           int64_t batch) {
+  const auto check = [&](const char* name, const Tensor& part, int64_t size) {
+    const int64_t expected[] = {layers.layers * layers.directions(), batch, size};
+    RUSH_CHECK_VALUE(part.defined() && part.sizes() == IntArrayRef(expected), op, ": expected ", name, " of shape ",
+                     IntArrayRef(expected), ", got ", part.defined() ? str(part.sizes()) : "none");
+  };
+  check("h", h, layers.output_size());
+  if (layers.mode == RecurrentMode::Lstm) check("c", c, layers.hidden_size);
+}
+
+namespace {
+
+void check_sequences(const char* op, const RecurrentLayers& layers, const Tensor& data, IntArrayRef batch_sizes) {
+  const bool packed = !batch_sizes.empty();
+  RUSH_CHECK_VALUE(data.dim() == (packed ? 2 : 3) && data.size(-1) == layers.input_size, op, ": expected an input of ",
+                   packed ? 2 : 3, " dimensions, the last of size ", layers.input_size, ", got shape ", data.sizes());
+  RUSH_CHECK_VALUE(packed || data.size(0) > 0, op, ": the input has no time steps");
+  if (!packed) return;
+  RUSH_CHECK_VALUE(batch_sizes.back() > 0 && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<>()),
+                   op, ": expected batch sizes that are positive and never grow, got ", batch_sizes);
+  int64_t rest = data.size(0);
+  for (const int64_t running : batch_sizes) rest = running <= rest ? rest - running : -1;
+  RUSH_CHECK_VALUE(rest == 0, op, ": the batch sizes ", batch_sizes, " do not add up to the ", data.size(0),
+                   " rows of the data");
+}
+
+void check_weights(const char* op, const RecurrentLayers& layers, TensorList weights) {
+  const int64_t rows = layers.gates() * layers.hidden_size, directions = layers.directions();
+  const auto per_cell = static_cast<size_t>(layers.weights_per_cell());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const auto layer = static_cast<int64_t>(i / per_cell) / directions;
+    const size_t part = i % per_cell;
+    DimVector expected = {rows};
+    if (part == 0) expected.push_back(layer == 0 ? layers.input_size : directions * layers.output_size());
+    if (part == 1) expected.push_back(layers.output_size());
+    if (layers.projection > 0 && part + 1 == per_cell) expected = {layers.projection, layers.hidden_size};
+    RUSH_CHECK_VALUE(weights[i].defined() && weights[i].sizes() == IntArrayRef(expected), op, ": expected parameter ",
+                     i, " of shape ", expected, ", got ", weights[i].defined() ? str(weights[i].sizes()) : "none");
+  }
+}
+
+}  // namespace
+
+void check_recurrent(const char* op, const RecurrentLayers& layers, const RecurrentInput& input, TensorList weights) {
+  check_sequences(op, layers, input.data, input.batch_sizes);
+  check_recurrent_state(op, layers, input.h, input.c, input.batch());
+  check_weights(op, layers, weights);
+  const ScalarType dtype = input.data.scalar_type();
+  const auto check = [&](const Tensor& t) {
+    RUSH_CHECK_TYPE(!t.defined() || t.scalar_type() == dtype, op, ": dtypes differ: the input is ", dtype,
+                    ", a state or parameter is ", t.scalar_type());
+  };
+  check(input.h);
+  check(input.c);
+  for (const Tensor& weight : weights) check(weight);
+}
+
+namespace {
+
+constexpr const char* recurrent_name(RecurrentMode mode) {
+  switch (mode) {
+    case RecurrentMode::Relu: return "rnn_relu";
+    case RecurrentMode::Tanh: return "rnn_tanh";
+    case RecurrentMode::Lstm: return "lstm";
+    case RecurrentMode::Gru: return "gru";
+  }
+  return "";
+}
+
+// The layers that parameters are of; check_recurrent says whether all of them fit.
+RecurrentLayers layers_of(RecurrentMode mode, TensorList params, bool has_biases, int64_t num_layers,
+                          bool bidirectional) {
+  const char* op = recurrent_name(mode);
+  RecurrentLayers layers{mode, 0, 0, 0, num_layers, bidirectional, has_biases};
+  const int64_t count = static_cast<int64_t>(params.size());
+  RUSH_CHECK_VALUE(num_layers > 0 && num_layers <= count, op, ": ", num_layers, " layers cannot have ", count,
+                   " parameters");
+  const int64_t cells = num_layers * layers.directions(), plain = layers.weights_per_cell();
+  const bool projected = mode == RecurrentMode::Lstm && count == cells * (plain + 1);
+  RUSH_CHECK_VALUE(projected || count == cells * plain, op, ": expected ", plain, " parameters for each of ", cells,
+                   " layers and directions, got ", count);
+  const auto matrix = [&](int64_t i) {
+    const Tensor& weight = params[static_cast<size_t>(i)];
+    RUSH_CHECK_VALUE(weight.defined() && weight.dim() == 2, op, ": expected parameter ", i, " to be a matrix");
+    return weight;
+  };
+  layers.input_size = matrix(0).size(1);
+  layers.hidden_size = matrix(0).size(0) / layers.gates();
+  RUSH_CHECK_VALUE(layers.hidden_size > 0, op, ": the hidden size is 0");
+  layers.projection = projected ? matrix(plain).size(0) : 0;
+  RUSH_CHECK_VALUE(!projected || (layers.projection > 0 && layers.projection < layers.hidden_size), op,
+                   ": expected a projection from ", layers.hidden_size, " to fewer numbers, got ", layers.projection);
+  return layers;
+}
+
+// ---- step by step ----
+
+struct CellState {
+  Tensor h, c;  // c: LSTM only
+};
+
+struct CellWeights {
+  Tensor weight_ih, weight_hh;
+  std::optional<Tensor> bias_ih, bias_hh, weight_hr;
+};
+
+CellWeights weights_of(const RecurrentLayers& layers, TensorList params, int64_t cell) {
+  const Tensor* w = params.data() + cell * layers.weights_per_cell();
+  CellWeights weights{w[0], w[1], std::nullopt, std::nullopt, std::nullopt};
+  if (layers.biases) weights.bias_ih = w[2], weights.bias_hh = w[3];
+  if (layers.projection > 0) weights.weight_hr = w[layers.weights_per_cell() - 1];
+  return weights;
+}
+
+// From what the input gives to the gates, (N, gates * H), and what h gives. Formulas: recurrent.h.
+CellState next_state(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
+  if (mode == RecurrentMode::Lstm) {
+    const std::vector<Tensor> gates = (from_input + from_hidden).chunk(4, -1);  // i, f, g, o
+    const Tensor c = gates[1].sigmoid() * state.c + gates[0].sigmoid() * gates[2].tanh();
+    return {gates[3].sigmoid() * c.tanh(), c};
+  }
+  if (mode == RecurrentMode::Gru) {
+    const std::vector<Tensor> x = from_input.chunk(3, -1), h = from_hidden.chunk(3, -1);  // r, z, n
+    const Tensor r = (x[0] + h[0]).sigmoid(), z = (x[1] + h[1]).sigmoid();
+    const Tensor n = (x[2] + r * h[2]).tanh();
+    return {n + z * (state.h - n), Tensor()};
+  }
+  const Tensor sum = from_input + from_hidden;
+  return {mode == RecurrentMode::Tanh ? sum.tanh() : ops::relu(sum), Tensor()};
+}
+
+template <class Fn>
+CellState map_state(const CellState& state, const Fn& fn) {
+  return {fn(state.h), state.c.defined() ? fn(state.c) : Tensor()};
+}
+
+// Rows `begin` to `end` of h and c.
+CellState state_rows(const CellState& state, int64_t begin, int64_t end) {
+  if (begin == 0 && end == state.h.size(0)) return state;
+  return map_state(state, [&](const Tensor& t) { return t.narrow(0, begin, end - begin); });
+}
+
+CellState join_states(const std::vector<CellState>& parts) {
+  std::vector<Tensor> h, c;
+  for (const CellState& part : parts) {
+    h.push_back(part.h);
+    if (part.c.defined()) c.push_back(part.c);
+  }
+  return {rush::cat(h), c.empty() ? Tensor() : rush::cat(c)};
+}
+
+// One layer in one direction: h at each step, and the last state. The batch of a packed sequence shrinks from step to
+// step, so forwards, rows leave the state when their sequence ends, and backwards, they enter it.
+std::tuple<std::vector<Tensor>, CellState> run_direction(RecurrentMode mode, const std::vector<Tensor>& from_input,
+                                                         const CellWeights& w, const CellState& start, bool reverse) {
+  const size_t steps = from_input.size();
+  std::vector<Tensor> outputs(steps);
+  std::vector<CellState> ended;
+  CellState state = reverse ? state_rows(start, 0, from_input.back().size(0)) : start;
+  for (size_t i = 0; i < steps; ++i) {
+    const size_t t = reverse ? steps - 1 - i : i;
+    const int64_t running = state.h.size(0), batch = from_input[t].size(0);
+    if (batch < running) {
+      ended.push_back(state_rows(state, batch, running));
+      state = state_rows(state, 0, batch);
+    } else if (batch > running) {
+      state = join_states({state, state_rows(start, running, batch)});
+    }
+    state = next_state(mode, from_input[t], ops::linear(state.h, w.weight_hh, w.bias_hh), state);
+    if (w.weight_hr) state.h = ops::linear(state.h, *w.weight_hr, std::nullopt);
+    outputs[t] = state.h;
+  }
+  if (!ended.empty()) {
+    ended.push_back(state);
+    std::reverse(ended.begin(), ended.end());  // the shortest sequence, last in the batch, ended first
+    state = join_states(ended);
+  }
+  return {outputs, state};
+}
+
+using RecurrentResult = std::tuple<Tensor, Tensor, Tensor>;  // output, h, c
+
+RecurrentResult step_by_step(const RecurrentLayers& layers, const RecurrentInput& in, TensorList params,
+                             double dropout_p) {
+  const bool packed = !in.batch_sizes.empty();
+  Tensor input = in.data;
+  std::vector<CellState> last;
+  for (int64_t layer = 0; layer < layers.layers; ++layer) {
+    std::vector<Tensor> outputs;
+    for (int64_t direction = 0; direction < layers.directions(); ++direction) {
+      const int64_t cell = layer * layers.directions() + direction;
+      const CellWeights w = weights_of(layers, params, cell);
+      // The inputs' part of all gates is one matrix product.
+      const Tensor gates = ops::linear(input, w.weight_ih, w.bias_ih);
+      const std::vector<Tensor> from_input = packed ? gates.split_with_sizes(in.batch_sizes) : gates.unbind(0);
+      const CellState start = map_state({in.h, in.c}, [&](const Tensor& t) { return t[cell]; });
+      const auto [steps, end] = run_direction(layers.mode, from_input, w, start, direction == 1);
+      outputs.push_back(packed ? rush::cat(steps) : rush::stack(steps, 0));
+      last.push_back(map_state(end, [](const Tensor& t) { return t.unsqueeze(0); }));
+    }
+    input = outputs.size() == 1 ? outputs[0] : rush::cat(outputs, -1);
+    if (layer + 1 < layers.layers) input = ops::dropout(input, dropout_p, true);
+  }
+  const CellState ends = join_states(last);
+  return {input, ends.h, ends.c};
+}
+
+// ---- by cuDNN ----
+
+bool any_requires_grad(const RecurrentInput& in, TensorList params) {
+  const auto requires_grad = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  return requires_grad(in.data) || requires_grad(in.h) || requires_grad(in.c) ||
+         std::any_of(params.begin(), params.end(), requires_grad);
+}
+
+// All layers at once, or where something is dropped between them, one at a time: what is dropped is then drawn as on
+// the CPU, and the generator's state alone says what it will be.
+RecurrentResult by_cudnn(const RecurrentLayers& layers, const RecurrentInput& in, TensorList params, double dropout_p) {
+  const bool for_backward = dispatch_state.grad_mode && any_requires_grad(in, params);
+  const int64_t at_once = dropout_p > 0 ? 1 : layers.layers, cells = at_once * layers.directions();
+  const auto weights = static_cast<size_t>(cells * layers.weights_per_cell());
+  Tensor input = in.data;
+  std::vector<Tensor> last_h, last_c;
+  for (int64_t first = 0; first < layers.layers; first += at_once) {
+    if (first > 0) input = ops::dropout(input, dropout_p, true);
+    const auto of_these = [&](const Tensor& state) { return state.narrow(0, first * layers.directions(), cells); };
+    const auto [output, h, c, reserve, buffer] = ops::_cudnn_rnn(
+        input, params.slice(static_cast<size_t>(first / at_once) * weights, weights), layers.weights_per_cell(),
+        std::nullopt, of_these(in.h), in.c.defined() ? std::optional(of_these(in.c)) : std::nullopt,
+        static_cast<int64_t>(layers.mode), layers.hidden_size, layers.projection, at_once, false, 0.0, for_backward,
+        layers.bidirectional, in.batch_sizes, std::nullopt);
+    input = output;
+    last_h.push_back(h);
+    if (c.defined()) last_c.push_back(c);
+  }
+  const auto join = [](const std::vector<Tensor>& parts) { return parts.size() == 1 ? parts[0] : rush::cat(parts); };
+  return {input, join(last_h), last_c.empty() ? Tensor() : join(last_c)};
+}
+
+// ---- the operators ----
+
+RecurrentResult run_recurrent(RecurrentMode mode, const RecurrentInput& in, TensorList params, bool has_biases,
+                              int64_t num_layers, double dropout_p, bool train, bool bidirectional) {
+  const char* op = recurrent_name(mode);
+  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p <= 1, op, ": dropout has to be between 0 and 1, got ", dropout_p);
+  const RecurrentLayers layers = layers_of(mode, params, has_biases, num_layers, bidirectional);
+  check_recurrent(op, layers, in, params);
+  const double dropped = train && num_layers > 1 ? dropout_p : 0;
+  return ops::cudnn_is_acceptable(in.data) ? by_cudnn(layers, in, params, dropped)
+                                           : step_by_step(layers, in, params, dropped);
+}
+
+RecurrentResult run_padded(RecurrentMode mode, const Tensor& input, const Tensor& h, const Tensor& c, TensorList params,
+                           bool has_biases, int64_t num_layers, double dropout_p, bool train, bool bidirectional,
+                           bool batch_first) {
+  RUSH_CHECK_VALUE(input.dim() == 3, recurrent_name(mode), ": expected an input of 3 dimensions, got shape ",
+                   input.sizes());
+  const RecurrentInput in{batch_first ? input.transpose(0, 1) : input, {}, h, c};  // (T, N, in)
+  auto [output, last_h, last_c] =
+      run_recurrent(mode, in, params, has_biases, num_layers, dropout_p, train, bidirectional);
+  return {batch_first ? output.transpose(0, 1) : output, last_h, last_c};
+}
+
+RecurrentResult run_packed(RecurrentMode mode, const Tensor& data, const Tensor& batch_sizes, const Tensor& h,
+                           const Tensor& c, TensorList params, bool has_biases, int64_t num_layers, double dropout_p,
+                           bool train, bool bidirectional) {
+  RUSH_CHECK_VALUE(batch_sizes.device().is_cpu() && batch_sizes.scalar_type() == kInt64 && batch_sizes.dim() == 1 &&
+                       batch_sizes.numel() > 0,
+                   recurrent_name(mode), ": expected batch sizes in one dimension of int64 on the CPU, got ",
+                   batch_sizes.scalar_type(), " of shape ", batch_sizes.sizes(), " on ", batch_sizes.device());
+  const Tensor sizes = batch_sizes.contiguous();
+  const IntArrayRef running(sizes.data_ptr<int64_t>(), static_cast<size_t>(sizes.numel()));
+  return run_recurrent(mode, {data, running, h, c}, params, has_biases, num_layers, dropout_p, train, bidirectional);
+}
+
+template <RecurrentMode mode>
+std::tuple<Tensor, Tensor> recurrent(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
+                                     int64_t num_layers, double dropout_p, bool train, bool bidirectional,
+                                     bool batch_first) {
+  auto [output, h, c] = run_padded(mode, input, hx, Tensor(), params, has_biases, num_layers, dropout_p, train,
+                                   bidirectional, batch_first);
+  return {output, h};
+}
+
+template <RecurrentMode mode>
+std::tuple<Tensor, Tensor> recurrent_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
+                                          TensorList params, bool has_biases, int64_t num_layers, double dropout_p,
+                                          bool train, bool bidirectional) {
+  auto [output, h, c] = run_packed(mode, data, batch_sizes, hx, Tensor(), params, has_biases, num_layers, dropout_p,
+                                   train, bidirectional);
+  return {output, h};
+}
+
+void check_lstm_state(const char* op, TensorList hx) {
+  RUSH_CHECK_VALUE(hx.size() == 2, op, ": expected h and c, got ", hx.size(), " tensors");
+}
+
+RecurrentResult lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers,
+                     double dropout_p, bool train, bool bidirectional, bool batch_first) {
+  check_lstm_state("lstm", hx);
+  return run_padded(RecurrentMode::Lstm, input, hx[0], hx[1], params, has_biases, num_layers, dropout_p, train,
+                    bidirectional, batch_first);
+}
+
+RecurrentResult lstm_data(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params,
+                          bool has_biases, int64_t num_layers, double dropout_p, bool train, bool bidirectional) {
+  check_lstm_state("lstm", hx);
+  return run_packed(RecurrentMode::Lstm, data, batch_sizes, hx[0], hx[1], params, has_biases, num_layers, dropout_p,
+                    train, bidirectional);
+}
+
+CellState one_step(RecurrentMode mode, const Tensor& input, const CellState& state, const Tensor& w_ih,
+                   const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+  const char* op = recurrent_name(mode);
+  RUSH_CHECK_VALUE((input.dim() == 1 || input.dim() == 2) && w_hh.dim() == 2 && w_hh.size(1) > 0, op,
+                   "_cell: expected an input of 1 or 2 dimensions and w_hh (gates * H, H), got shapes ", input.sizes(),
+                   " and ", w_hh.sizes());
+  const int64_t hidden = w_hh.size(1), rows = RecurrentLayers{mode}.gates() * hidden;
+  DimVector state_sizes(input.sizes());
+  state_sizes.back() = hidden;
+  const auto check = [&](const char* name, const Tensor& part, IntArrayRef sizes) {
+    RUSH_CHECK_VALUE(part.defined() && part.sizes() == sizes, op, "_cell: expected ", name, " of shape ", sizes,
+                     ", got ", part.defined() ? str(part.sizes()) : "none");
+  };
+  check("w_ih", w_ih, {rows, input.size(-1)});
+  check("w_hh", w_hh, {rows, hidden});
+  check("h", state.h, state_sizes);
+  if (mode == RecurrentMode::Lstm) check("c", state.c, state_sizes);
+  return next_state(mode, ops::linear(input, w_ih, b_ih), ops::linear(state.h, w_hh, b_hh), state);
+}
+
+template <RecurrentMode mode>
+Tensor recurrent_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+                      const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+  return one_step(mode, input, {hx, Tensor()}, w_ih, w_hh, b_ih, b_hh).h;
+}
+
+std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
+                                     const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+  check_lstm_state("lstm_cell", hx);
+  const CellState next = one_step(RecurrentMode::Lstm, input, {hx[0], hx[1]}, w_ih, w_hh, b_ih, b_hh);
+  return {next.h, next.c};
+}
+
+}  // namespace
+}  // namespace native
+
+void register_recurrent_ops(Registry& r) {
+  using enum RecurrentMode;
+  r.composite(ops::rnn_tanh, native::recurrent<Tanh>);
+  r.composite(ops::rnn_tanh_data, native::recurrent_data<Tanh>);
+  r.composite(ops::rnn_tanh_cell, native::recurrent_cell<Tanh>);
+  r.composite(ops::rnn_relu, native::recurrent<Relu>);
+  r.composite(ops::rnn_relu_data, native::recurrent_data<Relu>);
+  r.composite(ops::rnn_relu_cell, native::recurrent_cell<Relu>);
+  r.composite(ops::gru, native::recurrent<Gru>);
+  r.composite(ops::gru_data, native::recurrent_data<Gru>);
+  r.composite(ops::gru_cell, native::recurrent_cell<Gru>);
+  r.composite(ops::lstm, native::lstm);
+  r.composite(ops::lstm_data, native::lstm_data);
+  r.composite(ops::lstm_cell, native::lstm_cell);
+}
+
+}  // namespace rush

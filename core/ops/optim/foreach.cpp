@@ -1,0 +1,156 @@
+#include "core/ops/optim/foreach.h"
+
+#include <cmath>
+
+#include "core/dispatch/registry.h"
+#include "core/ops/nn/norm_arguments.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/vector_norm.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+#include "core/ops/view/join.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace native {
+
+void foreach_norm_by_parts(const Tensor& norms, TensorList tensors, double ord) {
+  if (norms.dim() == 0) {
+    const Tensor each =
+        detail::empty_contiguous(static_cast<int64_t>(tensors.size()), norms.scalar_type(), norms.device());
+    foreach_norm_by_parts(each, tensors, ord);
+    Tensor all = norms;
+    copy_(all, ops::linalg_vector_norm(each, ord, std::nullopt, false, std::nullopt), false);
+    return;
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Tensor norm = norms.select(0, static_cast<int64_t>(i));
+    copy_(norm, ops::linalg_vector_norm(tensors[i], ord, std::nullopt, false, norms.scalar_type()), false);
+  }
+}
+
+void foreach_mul_by_parts(TensorList tensors, const Tensor& factor) {
+  for (const Tensor& tensor : tensors) {
+    Tensor product = tensor;
+    product.mul_(factor);
+  }
+}
+
+namespace {
+
+void check_list(const char* op, TensorList tensors) {
+  RUSH_CHECK_VALUE(!tensors.empty(), op, ": expected a list of at least one tensor");
+  for (const Tensor& tensor : tensors) RUSH_CHECK_VALUE(tensor.defined(), op, ": a tensor is undefined");
+}
+
+// Whether the kernels take them: dense tensors of one device and one real floating dtype.
+bool are_alike(TensorList tensors) {
+  const Tensor& first = tensors[0];
+  for (const Tensor& tensor : tensors) {
+    if (tensor.device() != first.device() || tensor.scalar_type() != first.scalar_type()) return false;
+    if (!tensor.is_floating_point() || !tensor.is_non_overlapping_and_dense()) return false;
+  }
+  return true;
+}
+
+bool is_any_empty(TensorList tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.numel() == 0) return true;
+  }
+  return false;
+}
+
+void check_one_kind(const char* op, TensorList tensors) {
+  check_list(op, tensors);
+  const Tensor& first = tensors[0];
+  for (const Tensor& tensor : tensors) {
+    RUSH_CHECK_VALUE(tensor.device() == first.device(), op, ": tensors are on ", first.device(), " and ",
+                     tensor.device());
+    RUSH_CHECK_TYPE(tensor.scalar_type() == first.scalar_type(), op, ": tensors are of ", first.scalar_type(), " and ",
+                    tensor.scalar_type());
+  }
+}
+
+// Whether the kernel computes norms of this order.
+bool has_kernel(TensorList tensors, double ord) {
+  return are_alike(tensors) && (ord == 1 || ord == 2 || (ord == HUGE_VAL && !is_any_empty(tensors)));
+}
+
+std::vector<Tensor> norms_one_by_one(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
+  std::vector<Tensor> norms;
+  for (const Tensor& tensor : tensors) norms.push_back(linalg_vector_norm(tensor, ord, std::nullopt, false, dtype));
+  return norms;
+}
+
+Tensor foreach_norms(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
+  check_one_kind("foreach_norms", tensors);
+  const Tensor& first = tensors[0];
+  const double order = ord.toDouble();
+  const ScalarType math = detail::norm_statistics_type(first), result = dtype.value_or(first.scalar_type());
+  if (!has_kernel(tensors, order) || (result != math && result != first.scalar_type())) {
+    return stack(norms_one_by_one(tensors, ord, dtype));
+  }
+  const Tensor norms = detail::empty_contiguous(static_cast<int64_t>(tensors.size()), math, first.device());
+  kernels::foreach_norm(first.device().type, norms, tensors, order);
+  return as_dtype(norms, result);
+}
+
+Tensor foreach_total_norm(TensorList tensors, const Scalar& ord) {
+  check_one_kind("foreach_total_norm", tensors);
+  const Tensor& first = tensors[0];
+  if (!has_kernel(tensors, ord.toDouble())) {
+    return linalg_vector_norm(stack(norms_one_by_one(tensors, ord, std::nullopt)), ord);
+  }
+  const Tensor norm = detail::empty_contiguous({}, detail::norm_statistics_type(first), first.device());
+  kernels::foreach_norm(first.device().type, norm, tensors, ord.toDouble());
+  return as_dtype(norm, first.scalar_type());
+}
+
+// What is differentiated, and what differs in dtype or device, goes one by one.
+std::vector<Tensor> foreach_norm(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {
+  check_list("_foreach_norm", tensors);
+  bool differentiated = false;
+  for (const Tensor& tensor : tensors) differentiated |= tensor.requires_grad();
+  if (!differentiated && are_alike(tensors)) return ops::foreach_norms(tensors, ord, dtype).unbind(0);
+  return norms_one_by_one(tensors, ord, dtype);
+}
+
+// What the product in place would refuse, when it came to this tensor.
+void check_can_be_multiplied(const char* op, const Tensor& tensor) {
+  RUSH_CHECK_VALUE(tensor.layout() != kStrided || !may_overlap(tensor.sizes(), tensor.strides()), op,
+                   ": several elements of a tensor share memory; clone it first");
+  RUSH_CHECK(!(dispatch_state.grad_mode && tensor.requires_grad() && tensor.is_leaf()), op,
+             ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+}
+
+void foreach_mul_(TensorList tensors, const Tensor& other) {
+  const char* op = "_foreach_mul_";
+  check_list(op, tensors);
+  RUSH_CHECK_VALUE(other.defined() && other.dim() == 0, op, ": expected a factor of no dimensions, got ",
+                   other.defined() ? str("shape ", other.sizes()) : "none");
+  for (const Tensor& tensor : tensors) check_can_be_multiplied(op, tensor);
+  bool alike = are_alike(tensors) && !other.requires_grad() && other.scalar_type() == tensors[0].scalar_type();
+  for (const Tensor& tensor : tensors) {
+    RUSH_CHECK_VALUE(other.is_cpu() || other.device() == tensor.device(), op, ": the factor is on ", other.device(),
+                     ", a tensor on ", tensor.device());
+    RUSH_CHECK_TYPE(can_cast(result_type(tensor, other), tensor.scalar_type()), op, ": a product of ",
+                    tensor.scalar_type(), " and ", other.scalar_type(), " does not fit ", tensor.scalar_type());
+    alike = alike && !tensor.requires_grad();
+  }
+  if (!alike) return foreach_mul_by_parts(tensors, other);
+  kernels::foreach_mul(tensors[0].device().type, tensors, other.to(tensors[0].device()));
+  for (const Tensor& tensor : tensors) tensor.bump_version();
+}
+
+}  // namespace
+}  // namespace native
+
+void register_foreach_ops(Registry& r) {
+  r.composite(ops::_foreach_norm, native::foreach_norm);
+  r.composite(ops::_foreach_mul_, native::foreach_mul_);
+  r.native(ops::foreach_norms, native::foreach_norms);
+  r.native(ops::foreach_total_norm, native::foreach_total_norm);
+}
+
+}  // namespace rush

@@ -1,0 +1,93 @@
+#include "core/ops/pointwise/compare.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/bitwise.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+
+namespace rush {
+
+namespace native {
+
+static Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "isclose: cannot compare ", self.scalar_type(), " with ",
+                  other.scalar_type());
+  RUSH_CHECK_VALUE(rtol >= 0 && atol >= 0, "isclose: tolerances must not be negative, got rtol ", rtol, " and atol ",
+                   atol);
+  Tensor close = self == other;
+  if (equal_nan && rush::is_differentiable(self.scalar_type())) close = close | (self.isnan() & other.isnan());
+  if (rtol == 0 && atol == 0) return close;
+  // Integers are compared as floating point numbers: their difference could overflow.
+  const bool integers = is_integral(self.scalar_type(), true);
+  const Tensor a = integers ? self.to(get_default_dtype()) : self;
+  const Tensor b = integers ? other.to(get_default_dtype()) : other;
+  const Tensor allowed = (b * rtol).abs() + atol;
+  const Tensor actual = (a - b).abs();
+  return close | (actual.isfinite() & (actual <= allowed));
+}
+
+static bool all_true(const Tensor& self, const char* op) {
+  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op, ": a meta tensor has no values to compare");
+  bool result = true;
+  kernels::all_true(self.device().type, self, result);
+  return result;
+}
+
+static bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return all_true(native::contiguous(native::isclose(self, other, rtol, atol, equal_nan)), "allclose");
+}
+
+static bool equal(const Tensor& self, const Tensor& other) {
+  RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "equal: cannot compare ", self.scalar_type(), " with ",
+                  other.scalar_type());
+  if (!(self.sizes() == other.sizes())) return false;
+  return all_true(native::contiguous(binary<kernels::eq, Promotion::Compare>(self, other)), "equal");
+}
+
+}  // namespace native
+
+void register_compare_ops(Registry& r) {
+  using native::binary, native::binary_, native::same_as, native::with_scalar, native::with_scalar_;
+#define RUSH_REGISTER(name)                                           \
+  r.native(ops::name, binary<kernels::name, Promotion::Compare>);     \
+  r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
+  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
+  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
+  RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
+#undef RUSH_REGISTER
+  r.native(ops::fmax, binary<kernels::fmax, Promotion::Common>);
+  r.native(ops::fmin, binary<kernels::fmin, Promotion::Common>);
+  r.native(ops::maximum, binary<kernels::maximum, Promotion::Common>);
+  r.native(ops::minimum, binary<kernels::minimum, Promotion::Common>);
+  r.composite(ops::max_other, same_as<ops::maximum>);
+  r.composite(ops::min_other, same_as<ops::minimum>);
+  r.native(ops::isclose, native::isclose);
+  r.native(ops::allclose, native::allclose);
+  r.native(ops::equal, native::equal);
+}
+
+using detail::wrapped_number;
+#define RUSH_DEFINE_METHODS(name)                                                                           \
+  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); }                        \
+  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
+  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }                \
+  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
+RUSH_FORALL_COMPARISONS(RUSH_DEFINE_METHODS)
+#undef RUSH_DEFINE_METHODS
+Tensor Tensor::fmax(const Tensor& other) const { return ops::fmax(*this, other); }
+Tensor Tensor::fmin(const Tensor& other) const { return ops::fmin(*this, other); }
+Tensor Tensor::maximum(const Tensor& other) const { return ops::maximum(*this, other); }
+Tensor Tensor::minimum(const Tensor& other) const { return ops::minimum(*this, other); }
+Tensor Tensor::max(const Tensor& other) const { return ops::maximum(*this, other); }
+Tensor Tensor::min(const Tensor& other) const { return ops::minimum(*this, other); }
+Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  return ops::isclose(*this, other, rtol, atol, equal_nan);
+}
+bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  return ops::allclose(*this, other, rtol, atol, equal_nan);
+}
+bool Tensor::equal(const Tensor& other) const { return ops::equal(*this, other); }
+
+}  // namespace rush

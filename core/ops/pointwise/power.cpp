@@ -1,0 +1,125 @@
+#include "core/ops/pointwise/power.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+
+namespace rush {
+
+namespace native {
+
+static void check_exponent(const Tensor& self, const Scalar& exponent, const char* op) {
+  const bool negative = exponent.is_integral(true) && exponent.toLong() < 0;
+  RUSH_CHECK_VALUE(!(is_integral(self.scalar_type(), true) && negative), op,
+                   ": integers cannot be raised to the negative integer power ", exponent);
+}
+
+// The dtype of self ** exponent. A tensor that has it already is computed with the number; another is cast first.
+static ScalarType power_type(const Tensor& self, const Scalar& exponent) { return result_type(self, exponent); }
+
+static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
+  check_exponent(self, exponent, "pow");
+  const ScalarType type = power_type(self, exponent);
+  const Tensor base = as_dtype(self, type);
+  if (exponent.equal(1)) return ops::clone(base, std::nullopt);
+  if (exponent.equal(0)) return full_like(base, 1);
+  return unary<kernels::pow_scalar, Promotion::None, const Scalar&>(base, exponent);
+}
+
+static Tensor& pow_scalar_(Tensor& self, const Scalar& exponent) {
+  check_exponent(self, exponent, "pow_");
+  const ScalarType type = power_type(self, exponent);
+  RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "pow_: the result is ", type,
+                  " and cannot be written into a tensor of ", self.scalar_type());
+  if (self.scalar_type() != type) return copy_(self, native::pow_scalar(self, exponent), false);
+  return unary_<kernels::pow_scalar, Promotion::None, const Scalar&>(self, exponent);
+}
+
+static Tensor pow_Scalar(const Scalar& self, const Tensor& exponent) {
+  return ops::pow(detail::wrapped_number(self, exponent), exponent);
+}
+
+static ScalarType float_power_type(bool is_complex) { return is_complex ? kComplex128 : kFloat64; }
+
+static Tensor float_power(const Tensor& self, const Tensor& exponent) {
+  const ScalarType type = float_power_type(self.is_complex() || exponent.is_complex());
+  return ops::pow(self.to(type), exponent.to(type));
+}
+
+static Tensor float_power_scalar(const Tensor& self, const Scalar& exponent) {
+  return ops::pow_scalar(self.to(float_power_type(self.is_complex() || exponent.is_complex())), exponent);
+}
+
+static Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
+  const ScalarType type = float_power_type(exponent.is_complex() || self.is_complex());
+  return ops::pow_Scalar(self, exponent.to(type));
+}
+
+static Tensor heaviside(const Tensor& self, const Tensor& values) {
+  RUSH_CHECK_TYPE(self.scalar_type() == values.scalar_type(), "heaviside: expected values of dtype ",
+                  self.scalar_type(), ", got ", values.scalar_type());
+  return binary<kernels::heaviside, Promotion::Common>(self, values);
+}
+
+static Tensor& heaviside_(Tensor& self, const Tensor& values) {
+  RUSH_CHECK_TYPE(self.scalar_type() == values.scalar_type(), "heaviside_: expected values of dtype ",
+                  self.scalar_type(), ", got ", values.scalar_type());
+  return binary_<kernels::heaviside, Promotion::Common>(self, values);
+}
+
+}  // namespace native
+
+void register_power_ops(Registry& r) {
+  using native::binary, native::binary_, native::with_scalar, native::scalar_with;
+  r.native(ops::pow, binary<kernels::pow, Promotion::Common>);
+  r.native(ops::pow_, binary_<kernels::pow, Promotion::Common>);
+  r.native(ops::pow_scalar, native::pow_scalar);
+  r.native(ops::pow_scalar_, native::pow_scalar_);
+  r.composite(ops::pow_Scalar, native::pow_Scalar);
+  r.composite(ops::float_power, native::float_power);
+  r.composite(ops::float_power_scalar, native::float_power_scalar);
+  r.composite(ops::float_power_Scalar, native::float_power_Scalar);
+#define RUSH_REGISTER(name, promotion)                              \
+  r.native(ops::name, binary<kernels::name, Promotion::promotion>); \
+  r.native(ops::name##_, binary_<kernels::name, Promotion::promotion>);
+#define RUSH_REGISTER_COMMON(name) RUSH_REGISTER(name, Common)
+  RUSH_FORALL_BINARY_MATH(RUSH_REGISTER_COMMON)
+  RUSH_REGISTER(atan2, Float)
+  RUSH_REGISTER(copysign, Float)
+  RUSH_REGISTER(xlogy, Float)
+#undef RUSH_REGISTER_COMMON
+#undef RUSH_REGISTER
+  r.native(ops::heaviside, native::heaviside);
+  r.native(ops::heaviside_, native::heaviside_);
+  r.composite(ops::copysign_Scalar, with_scalar<ops::copysign>);
+  r.composite(ops::xlogy_Scalar_Other, with_scalar<ops::xlogy>);
+  r.composite(ops::xlogy_Scalar_Self, scalar_with<ops::xlogy>);
+  r.native(ops::logaddexp, binary<kernels::logaddexp, Promotion::Common>);
+  r.native(ops::logaddexp2, binary<kernels::logaddexp2, Promotion::Common>);
+}
+
+using detail::wrapped_number;
+#define RUSH_DEFINE_METHODS(name)                                                    \
+  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
+  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
+#define RUSH_DEFINE_SCALAR_METHODS(name)                                                                    \
+  RUSH_DEFINE_METHODS(name)                                                                                 \
+  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
+  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
+RUSH_DEFINE_METHODS(pow)
+RUSH_FORALL_BINARY_MATH(RUSH_DEFINE_METHODS)
+RUSH_DEFINE_METHODS(atan2)
+RUSH_DEFINE_METHODS(heaviside)
+RUSH_DEFINE_SCALAR_METHODS(copysign)
+RUSH_DEFINE_SCALAR_METHODS(xlogy)
+#undef RUSH_DEFINE_SCALAR_METHODS
+#undef RUSH_DEFINE_METHODS
+Tensor Tensor::pow(const Scalar& exponent) const { return ops::pow_scalar(*this, exponent); }
+Tensor& Tensor::pow_(const Scalar& exponent) const { return ops::pow_scalar_(self(), exponent); }
+Tensor Tensor::float_power(const Tensor& exponent) const { return ops::float_power(*this, exponent); }
+Tensor Tensor::float_power(const Scalar& exponent) const { return ops::float_power_scalar(*this, exponent); }
+Tensor Tensor::logaddexp(const Tensor& other) const { return ops::logaddexp(*this, other); }
+Tensor Tensor::logaddexp2(const Tensor& other) const { return ops::logaddexp2(*this, other); }
+
+}  // namespace rush

@@ -1,0 +1,165 @@
+#include "core/ops/random/random_factories.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+
+namespace rush {
+
+namespace native {
+
+namespace {
+
+using G = OptionalGenerator;
+using Dtype = std::optional<ScalarType>;
+using Where = std::optional<Device>;
+using Lay = std::optional<Layout>;
+using Pin = std::optional<bool>;
+using Format = std::optional<MemoryFormat>;
+
+Tensor new_tensor(IntArrayRef size, Dtype dtype, Where device, ScalarType otherwise) {
+  return detail::empty_contiguous(size, dtype.value_or(otherwise), device.value_or(get_default_device()));
+}
+
+Tensor rand_generator(IntArrayRef size, const G& g, Dtype dtype, Lay, Where device, Pin) {
+  Tensor out = new_tensor(size, dtype, device, get_default_dtype());
+  return native::uniform_(out, 0, 1, g);
+}
+Tensor rand(IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return rand_generator(size, {}, dtype, layout, device, pin);
+}
+
+Tensor normal_float_float(double mean, double std, IntArrayRef size, const G& g, Dtype dtype, Lay, Where device, Pin) {
+  Tensor out = new_tensor(size, dtype, device, get_default_dtype());
+  return native::normal_(out, mean, std, g);
+}
+Tensor randn_generator(IntArrayRef size, const G& g, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return normal_float_float(0, 1, size, g, dtype, layout, device, pin);
+}
+Tensor randn(IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return randn_generator(size, {}, dtype, layout, device, pin);
+}
+
+Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, const G& g, Dtype dtype, Lay, Where device,
+                             Pin) {
+  Tensor out = new_tensor(size, dtype, device, kInt64);
+  return native::random__from(out, low, high, g);
+}
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return randint_low_generator(low, high, size, {}, dtype, layout, device, pin);
+}
+Tensor randint_generator(int64_t high, IntArrayRef size, const G& g, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return randint_low_generator(0, high, size, g, dtype, layout, device, pin);
+}
+Tensor randint(int64_t high, IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return randint_low_generator(0, high, size, {}, dtype, layout, device, pin);
+}
+
+// The largest n for which every number below it has its own value in `dtype`.
+int64_t most_numbers(ScalarType dtype) {
+  switch (dtype) {
+    case kUInt8: return 256;
+    case kInt8: return 128;
+    case kInt16: return 32768;
+    case kInt32: return int64_t{1} << 31;
+    case kFloat16: return (1 << 11) + 1;
+    case kBFloat16: return (1 << 8) + 1;
+    case kFloat32: return (1 << 24) + 1;
+    case kFloat64: return (int64_t{1} << 53) + 1;
+    default: return std::numeric_limits<int64_t>::max();
+  }
+}
+
+Tensor randperm_generator(int64_t n, const G& g, Dtype dtype, Lay, Where device, Pin) {
+  const ScalarType type = dtype.value_or(kInt64);
+  RUSH_CHECK_TYPE(type != kBool && !is_complex(type), "randperm: expected a dtype of numbers, got ", type);
+  RUSH_CHECK_VALUE(n >= 0, "randperm: expected a number that is not negative, got ", n);
+  RUSH_CHECK_VALUE(n <= most_numbers(type), "randperm: ", type, " cannot hold the numbers below ", n);
+  const Tensor out = new_tensor(n, kInt64, device, kInt64);
+  if (n > 0) kernels::randperm(out.device().type, out, reserve_words(g, out.device(), "randperm"));
+  return type == kInt64 ? out : to_dtype(out, type);
+}
+Tensor randperm(int64_t n, Dtype dtype, Lay layout, Where device, Pin pin) {
+  return randperm_generator(n, {}, dtype, layout, device, pin);
+}
+
+Tensor rand_like(const Tensor& self, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+  Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
+  return native::uniform_(out, 0, 1, {});
+}
+Tensor randn_like(const Tensor& self, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+  Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
+  return native::normal_(out, 0, 1, {});
+}
+Tensor randint_like_low_dtype(const Tensor& self, int64_t low, int64_t high, Dtype dtype, Lay layout, Where device,
+                              Pin pin, Format format) {
+  Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
+  return native::random__from(out, low, high, {});
+}
+Tensor randint_like(const Tensor& self, int64_t high, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+  return randint_like_low_dtype(self, 0, high, dtype, layout, device, pin, format);
+}
+
+}  // namespace
+
+}  // namespace native
+
+void register_random_factory_ops(Registry& r) {
+  r.native(ops::rand, native::rand);
+  r.native(ops::rand_generator, native::rand_generator);
+  r.native(ops::randn, native::randn);
+  r.native(ops::randn_generator, native::randn_generator);
+  r.native(ops::randint, native::randint);
+  r.native(ops::randint_generator, native::randint_generator);
+  r.native(ops::randint_low, native::randint_low);
+  r.native(ops::randint_low_generator, native::randint_low_generator);
+  r.native(ops::randperm, native::randperm);
+  r.native(ops::randperm_generator, native::randperm_generator);
+  r.native(ops::rand_like, native::rand_like);
+  r.native(ops::randn_like, native::randn_like);
+  r.native(ops::randint_like, native::randint_like);
+  r.native(ops::randint_like_low_dtype, native::randint_like_low_dtype);
+  r.native(ops::normal_float_float, native::normal_float_float);
+}
+
+// The options as the operators take them, and what they leave to the caller.
+#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
+using detail::finish_factory;
+using G = OptionalGenerator;
+using Options = TensorOptions;
+
+Tensor rand(IntArrayRef size, const Options& o) { return rand(size, std::nullopt, o); }
+Tensor rand(IntArrayRef size, const G& g, const Options& o) {
+  return finish_factory(ops::rand_generator(size, g, RUSH_SPREAD(o)), o);
+}
+Tensor randn(IntArrayRef size, const Options& o) { return randn(size, std::nullopt, o); }
+Tensor randn(IntArrayRef size, const G& g, const Options& o) {
+  return finish_factory(ops::randn_generator(size, g, RUSH_SPREAD(o)), o);
+}
+Tensor randint(int64_t high, IntArrayRef size, const Options& o) { return randint(0, high, size, std::nullopt, o); }
+Tensor randint(int64_t high, IntArrayRef size, const G& g, const Options& o) { return randint(0, high, size, g, o); }
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Options& o) {
+  return randint(low, high, size, std::nullopt, o);
+}
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const G& g, const Options& o) {
+  return finish_factory(ops::randint_low_generator(low, high, size, g, RUSH_SPREAD(o)), o);
+}
+Tensor randperm(int64_t n, const Options& o) { return randperm(n, std::nullopt, o); }
+Tensor randperm(int64_t n, const G& g, const Options& o) {
+  return finish_factory(ops::randperm_generator(n, g, RUSH_SPREAD(o)), o);
+}
+Tensor rand_like(const Tensor& self, const Options& o) {
+  return finish_factory(ops::rand_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor randn_like(const Tensor& self, const Options& o) {
+  return finish_factory(ops::randn_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor randint_like(const Tensor& self, int64_t high, const Options& o) { return randint_like(self, 0, high, o); }
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const Options& o) {
+  return finish_factory(ops::randint_like_low_dtype(self, low, high, RUSH_SPREAD(o), o.memory_format_opt()), o);
+}
+Tensor normal(double mean, double std, IntArrayRef size, const G& g, const Options& o) {
+  return finish_factory(ops::normal_float_float(mean, std, size, g, RUSH_SPREAD(o)), o);
+}
+
+}  // namespace rush

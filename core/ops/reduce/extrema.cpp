@@ -1,0 +1,103 @@
+#include "core/ops/reduce/extrema.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/register.h"
+#include "core/ops/view/copy.h"
+
+namespace rush {
+
+namespace native {
+
+// For operators on any tensor with an order.
+static void check_ordered(const char* op, const Tensor& self) {
+  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
+}
+
+static Tensor reduce_extreme(const char* op, const kernels::ReduceKernel& kernel, const Tensor& self, IntArrayRef dim,
+                             bool keepdim) {
+  check_ordered(op, self);
+  const Reduction reduction(op, self, dim, keepdim);
+  reduction.check_not_empty(op, self);
+  const Tensor output = reduction.allocate(self, self.scalar_type());
+  kernel(self.device().type, output, self, reduction.dims);
+  return reduction.finish(output);
+}
+
+static Tensor amax(const Tensor& self, IntArrayRef dim, bool keepdim) {
+  return reduce_extreme("amax", kernels::amax, self, dim, keepdim);
+}
+static Tensor amin(const Tensor& self, IntArrayRef dim, bool keepdim) {
+  return reduce_extreme("amin", kernels::amin, self, dim, keepdim);
+}
+static Tensor max(const Tensor& self) { return reduce_extreme("max", kernels::amax, self, {}, false); }
+static Tensor min(const Tensor& self) { return reduce_extreme("min", kernels::amin, self, {}, false); }
+
+static std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  const IntArrayRef dims = dim ? IntArrayRef(*dim) : IntArrayRef();
+  return {reduce_extreme("aminmax", kernels::amin, self, dims, keepdim),
+          reduce_extreme("aminmax", kernels::amax, self, dims, keepdim)};
+}
+
+static std::tuple<Tensor, Tensor> extreme_dim(const char* op, const Tensor& self, int64_t dim, bool keepdim,
+                                              bool largest) {
+  check_ordered(op, self);
+  const Reduction reduction(op, self, dim, keepdim);
+  reduction.check_not_empty(op, self);
+  const Tensor values = reduction.allocate(self, self.scalar_type());
+  const Tensor indices = reduction.allocate(self, kInt64);
+  const AlongDim shape(self.sizes(), reduction.dims.empty() ? 0 : reduction.dims[0]);
+  kernels::extreme(self.device().type, values, indices, contiguous(self), shape, largest);
+  return {reduction.finish(values), reduction.finish(indices)};
+}
+
+static std::tuple<Tensor, Tensor> max_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return extreme_dim("max", self, dim, keepdim, true);
+}
+static std::tuple<Tensor, Tensor> min_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return extreme_dim("min", self, dim, keepdim, false);
+}
+
+static Tensor arg_extreme(const char* op, const Tensor& self, std::optional<int64_t> dim, bool keepdim, bool largest) {
+  check_ordered(op, self);
+  const Reduction reduction(op, self, dim ? IntArrayRef(*dim) : IntArrayRef(), keepdim);
+  reduction.check_not_empty(op, self);
+  const Tensor indices = reduction.allocate(self, kInt64);
+  const AlongDim shape = dim && self.dim() ? AlongDim(self.sizes(), reduction.dims[0]) : AlongDim(1, self.numel(), 1);
+  kernels::extreme(self.device().type, Tensor(), indices, contiguous(self), shape, largest);
+  return reduction.finish(indices);
+}
+
+static Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extreme("argmax", self, dim, keepdim, true);
+}
+static Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extreme("argmin", self, dim, keepdim, false);
+}
+
+}  // namespace native
+
+void register_extrema_ops(Registry& r) {
+  r.native(ops::amax, native::amax);
+  r.native(ops::amin, native::amin);
+  r.native(ops::aminmax, native::aminmax);
+  r.native(ops::max, native::max);
+  r.native(ops::min, native::min);
+  r.native(ops::max_dim, native::max_dim);
+  r.native(ops::min_dim, native::min_dim);
+  r.native(ops::argmax, native::argmax);
+  r.native(ops::argmin, native::argmin);
+}
+
+Tensor Tensor::amax(IntArrayRef dim, bool keepdim) const { return ops::amax(*this, dim, keepdim); }
+Tensor Tensor::amin(IntArrayRef dim, bool keepdim) const { return ops::amin(*this, dim, keepdim); }
+std::tuple<Tensor, Tensor> Tensor::aminmax(std::optional<int64_t> dim, bool keepdim) const {
+  return ops::aminmax(*this, dim, keepdim);
+}
+Tensor Tensor::max() const { return ops::max(*this); }
+Tensor Tensor::min() const { return ops::min(*this); }
+std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return ops::max_dim(*this, dim, keepdim); }
+std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return ops::min_dim(*this, dim, keepdim); }
+Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return ops::argmax(*this, dim, keepdim); }
+Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { return ops::argmin(*this, dim, keepdim); }
+
+}  // namespace rush

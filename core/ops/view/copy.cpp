@@ -1,0 +1,163 @@
+#include "core/ops/view/copy.h"
+
+#include "core/dispatch/registry.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/factory/pinned.h"
+#include "core/ops/register.h"
+#include "core/ops/view/view.h"
+
+namespace rush {
+
+namespace native {
+
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
+  RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
+  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
+                   "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
+  if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
+  if (!(self.device() == src.device()) && !src.is_meta()) {
+    kernels::copy_between(self.is_cpu() ? src.device().type : self.device().type, self, src, non_blocking);
+    return self;
+  }
+  const Tensor source = self.sizes() == src.sizes() ? src : expand_as_strided(src, self.sizes());
+  auto it = TensorIterator::pointwise("copy_", self, source, Promotion::None, self.scalar_type());
+  kernels::copy(it.device_type(), it);
+  return self;
+}
+
+Tensor to_dtype(const Tensor& self, ScalarType dtype) {
+  auto it = TensorIterator::pointwise("to", Tensor(), self, Promotion::None, dtype);
+  kernels::copy(it.device_type(), it);
+  Tensor out = it.output();
+  out.impl()->set_wrapped_number(self.impl()->is_wrapped_number());
+  return out;
+}
+
+Tensor number_as(const Tensor& value, ScalarType dtype) {
+  if (!value.impl()->is_wrapped_number()) return as_dtype(value, dtype);
+  return scalar_tensor(value.item(), TensorOptions(dtype).device(value.device()));
+}
+
+Tensor clone_contiguous(const Tensor& self) {
+  Tensor out = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+  return copy_(out, self, false);
+}
+
+Tensor contiguous(const Tensor& self) { return self.is_contiguous() ? self : clone_contiguous(self); }
+
+static Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format) {
+  if (format != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), dtype, device, format);
+  if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), dtype, device);
+  return detail::empty_contiguous(self.sizes(), dtype, device);
+}
+
+static Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
+  Tensor out = empty_for_copy(self, self.scalar_type(), self.device(), format.value_or(MemoryFormat::Preserve));
+  return copy_(out, self, false);
+}
+
+static Tensor contiguous_format(const Tensor& self, MemoryFormat format) {
+  RUSH_CHECK_VALUE(format != MemoryFormat::Preserve, "contiguous: preserve_format is not a layout to convert to");
+  return self.is_contiguous(format) ? self : ops::clone(self, format);
+}
+
+static Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
+                       std::optional<Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                       std::optional<MemoryFormat> format) {
+  Tensor out = empty_for_copy(self, dtype.value_or(self.scalar_type()), device.value_or(self.device()),
+                              format.value_or(MemoryFormat::Preserve));
+  if (pin_memory.value_or(false) && out.is_cpu()) {
+    out = detail::empty_pinned(out.sizes(), out.strides(), out.scalar_type());
+  }
+  return copy_(out, self, non_blocking);
+}
+
+static Tensor to_dtype_of(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
+                          std::optional<MemoryFormat> format) {
+  return self.to(dtype, non_blocking, copy, format);
+}
+
+static Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy,
+                        std::optional<MemoryFormat> format) {
+  return self.to(device, dtype, non_blocking, copy, format);
+}
+
+static Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> format) {
+  return self.to(other, non_blocking, copy, format);
+}
+
+static Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                              std::optional<Device> device, std::optional<bool> pin_memory, bool non_blocking,
+                              bool copy, std::optional<MemoryFormat> format) {
+  const auto options = TensorOptions().dtype(dtype).layout(layout).device(device).pinned_memory(pin_memory);
+  return self.to(options, non_blocking, copy, format);
+}
+
+}  // namespace native
+
+void register_copy_ops(Registry& r) {
+  r.native(ops::copy_, native::copy_);
+  r.native(ops::clone, native::clone);
+  r.composite(ops::contiguous, native::contiguous_format);
+  r.native(ops::_to_copy, native::_to_copy);
+  r.composite(ops::to_dtype, native::to_dtype_of);
+  r.composite(ops::to_device, native::to_device);
+  r.composite(ops::to_other, native::to_other);
+  r.composite(ops::to_dtype_layout, native::to_dtype_layout);
+}
+
+Scalar Tensor::item() const {
+  RUSH_CHECK_VALUE(numel() == 1, "item: expected one element, the tensor has shape ", sizes(),
+                   "; index it or reduce it first");
+  RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor host = cpu();
+  switch (scalar_type()) {
+#define RUSH_ITEM(type_name, type, text) \
+  case ScalarType::type_name: return Scalar(*host.data_ptr<type>());
+    RUSH_FORALL_SCALAR_TYPES(RUSH_ITEM)
+#undef RUSH_ITEM
+  }
+  return {};
+}
+
+Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return ops::clone(*this, memory_format); }
+Tensor Tensor::contiguous(MemoryFormat memory_format) const {
+  return is_contiguous(memory_format) ? *this : ops::contiguous(*this, memory_format);
+}
+Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
+  return ops::copy_(self(), source, non_blocking);
+}
+
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> memory_format) const {
+  const ScalarType dtype = options.dtype_opt().value_or(scalar_type());
+  const Device device = options.device_opt().value_or(this->device());
+  const auto format = memory_format ? memory_format : options.memory_format_opt();
+  const bool same_device = device.type == this->device().type && (device.index < 0 || device == this->device());
+  const bool same_format = !format || *format == MemoryFormat::Preserve || is_contiguous(*format);
+  if (!copy && dtype == scalar_type() && same_device && same_format) return *this;
+  return ops::_to_copy(*this, dtype, std::nullopt, device, options.pinned_memory_opt(), non_blocking, format);
+}
+Tensor Tensor::to(ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(dtype), non_blocking, copy, memory_format);
+}
+Tensor Tensor::to(Device device, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(device), non_blocking, copy, memory_format);
+}
+Tensor Tensor::to(DeviceType type, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(type), non_blocking, copy, memory_format);
+}
+Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> memory_format) const {
+  return to(TensorOptions(dtype).device(device), non_blocking, copy, memory_format);
+}
+Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) const {
+  return to(other.options(), non_blocking, copy, memory_format);
+}
+Tensor Tensor::type_as(const Tensor& other) const { return to(other.options()); }
+Tensor Tensor::cpu() const { return to(Device(kCPU)); }
+Tensor Tensor::cuda() const { return to(Device(kCUDA)); }
+
+}  // namespace rush

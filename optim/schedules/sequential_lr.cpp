@@ -1,0 +1,75 @@
+#include "optim/schedules/sequential_lr.h"
+
+#include <algorithm>
+
+#include "optim/schedules/reduce_on_plateau.h"
+
+namespace rush::optim {
+
+SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
+                           std::vector<int64_t> milestones)
+    : LRScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
+  RUSH_CHECK_VALUE(!schedulers_.empty() && milestones_.size() + 1 == schedulers_.size(), "SequentialLR: got ",
+                   schedulers_.size(), " schedulers and ", milestones_.size(),
+                   " milestones; there has to be one scheduler more");
+  for (const auto& scheduler : schedulers_) {
+    RUSH_CHECK_VALUE(scheduler && &scheduler->optimizer_ == &optimizer,
+                     "SequentialLR: all schedulers must belong to the same optimizer");
+    RUSH_CHECK_VALUE(!dynamic_cast<const ReduceLROnPlateau*>(scheduler.get()),
+                     "SequentialLR: cannot step a ReduceLROnPlateau, which needs a metric");
+  }
+  SequentialLR::check();
+  SequentialLR::initial_step();
+}
+
+void SequentialLR::check() const {
+  RUSH_CHECK_VALUE(std::is_sorted(milestones_.begin(), milestones_.end()),
+                   "SequentialLR: the milestones must not decrease, got ", milestones_);
+  for (const auto& scheduler : schedulers_) scheduler->check();
+}
+
+void SequentialLR::visit(StateFields& fields) {
+  LRScheduler::visit(fields);
+  fields.fixed("milestones", milestones_);
+  for (size_t i = 0; i < schedulers_.size(); ++i) {
+    const StateFields::Scope scope(fields, str("schedulers.", i, "."));
+    schedulers_[i]->visit(fields);
+  }
+}
+
+void SequentialLR::initial_step() {
+  // The constructors of all schedulers have set the rates of their epoch 0; only the first one's count.
+  for (OptimizerParamGroup& group : optimizer_.param_groups()) group.options().set_lr(*group.initial_lr());
+  if (last_epoch_ < 0) {
+    for (const auto& scheduler : schedulers_) scheduler->undo_initial_step();
+  }
+  last_epoch_ = 0;
+  schedulers_[0]->initial_step();
+  last_lrs_ = schedulers_[0]->get_last_lr();
+}
+
+void SequentialLR::undo_initial_step() {
+  last_epoch_ = -1;
+  schedulers_[0]->undo_initial_step();
+}
+
+void SequentialLR::jump_to(int64_t epoch) {
+  last_epoch_ = epoch;
+  schedulers_[0]->jump_to(epoch);
+  last_lrs_ = schedulers_[0]->get_last_lr();
+}
+
+void SequentialLR::step() {
+  ++last_epoch_;
+  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_) - milestones_.begin();
+  const auto current = static_cast<size_t>(passed);
+  LRScheduler& scheduler = *schedulers_[current];
+  if (current > 0 && milestones_[current - 1] == last_epoch_) {
+    scheduler.jump_to(0);
+  } else {
+    scheduler.step();
+  }
+  last_lrs_ = scheduler.get_last_lr();
+}
+
+}  // namespace rush::optim

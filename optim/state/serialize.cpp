@@ -1,0 +1,108 @@
+#include "optim/state/serialize.h"
+
+#include "autograd/grad_mode.h"
+#include "core/ops/view/copy.h"
+#include "optim/state/state_file.h"
+
+namespace rush {
+
+namespace {
+
+OrderedDict<std::string, Tensor> named_tensors(const nn::Module& module) {
+  OrderedDict<std::string, Tensor> all = module.named_parameters();
+  all.update(module.named_buffers());
+  return all;
+}
+
+// Gives `value` the data of `read`.
+void take(Tensor& value, Tensor read) {
+  if (!value.defined() || value.is_view() || !value.is_leaf()) {
+    value = std::move(read);
+    return;
+  }
+  value.set_requires_grad(false);
+  value.set_data(read.detach());
+  value.set_requires_grad(read.requires_grad());
+}
+
+Tensor moved(const Tensor& tensor, const std::optional<Device>& device) {
+  return device ? tensor.detach().to(*device).requires_grad_(tensor.requires_grad()) : tensor;
+}
+
+}  // namespace
+
+optim::StateDict state_dict(const nn::Module& module) {
+  optim::StateDict dict("state");
+  for (const auto& item : named_tensors(module)) dict.insert(item.key(), item->detach());
+  return dict;
+}
+
+void load_state_dict(nn::Module& module, const optim::StateDict& dict) {
+  const OrderedDict<std::string, Tensor> tensors = named_tensors(module);
+  optim::StateFields fields(dict);
+  std::vector<Tensor> read;
+  for (const auto& item : tensors) {
+    read.emplace_back();
+    fields.tensor(item.key(), read.back(), item.value());
+  }
+  fields.finish("load_state_dict");
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < read.size(); ++i) tensors[i].value().detach().copy_(read[i]);
+}
+
+void save(const Tensor& value, const std::string& path) {
+  RUSH_CHECK_VALUE(value.defined(), "save: the tensor is undefined");
+  optim::write_state(path, "tensor", {{"0", value}});
+}
+
+void save(const std::vector<Tensor>& values, const std::string& path) {
+  optim::StateDict dict("state");
+  for (size_t i = 0; i < values.size(); ++i) {
+    RUSH_CHECK_VALUE(values[i].defined(), "save: tensor ", i, " is undefined");
+    dict.insert(str(i), values[i]);
+  }
+  optim::write_state(path, "tensors", dict);
+}
+
+void save(const nn::Module& module, const std::string& path) { optim::write_state(path, "module", state_dict(module)); }
+
+void load(Tensor& value, const std::string& path, std::optional<Device> device) {
+  const optim::StateDict dict = optim::read_state(path, "tensor");
+  RUSH_CHECK_IO(dict.size() == 1, path, ": expected one tensor, it holds ", dict.size());
+  take(value, moved(dict[0].value(), device));
+}
+
+void load(std::vector<Tensor>& values, const std::string& path, std::optional<Device> device) {
+  const optim::StateDict dict = optim::read_state(path, "tensors");
+  std::vector<Tensor> read;
+  for (size_t i = 0; i < dict.size(); ++i) {
+    const Tensor* found = dict.find(str(i));
+    RUSH_CHECK_IO(found, path, ": expected tensors 0 to ", dict.size() - 1, ", it has no ", i);
+    read.push_back(moved(*found, device));
+  }
+  values = std::move(read);
+}
+
+void load(nn::Module& module, const std::string& path, std::optional<Device> device) {
+  const optim::StateDict dict = optim::read_state(path, "module");
+  try {
+    load_state_dict(module, dict);
+  } catch (const ValueError& error) {
+    detail::rethrow_misfit(path, error);
+  }
+  if (device) module.to(*device);
+}
+
+namespace detail {
+
+void save_state(const optim::StateDict& dict, const std::string& path) { optim::write_state(path, "state", dict); }
+
+optim::StateDict load_state(const std::string& path) { return optim::read_state(path, "state"); }
+
+void rethrow_misfit(const std::string& path, const ValueError& error) {
+  RUSH_THROW(ValueError, path, ": ", error.msg());
+}
+
+}  // namespace detail
+
+}  // namespace rush

@@ -1,0 +1,87 @@
+// save and load, as libtorch's programs call them, in safetensors files that other programs read too.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "nn/module.h"
+#include "optim/state/state_dict.h"
+
+namespace rush {
+
+namespace optim {
+// An optimiser, a schedule, a DataLoader: whatever gives a state dict and takes it back, or throws and stays as it was.
+template <class T>
+concept Stateful = requires(T& part, const StateDict& dict) {
+  StateDict(part.state_dict());
+  part.load_state_dict(dict);
+};
+}  // namespace optim
+
+// The parameters and buffers of a module by name ("conv1.weight"), detached. They are the module's own memory: clone
+// them to keep them over a step.
+optim::StateDict state_dict(const nn::Module& module);
+
+// Copies the values of `dict` into the module's parameters and buffers, converting between floating-point types. Throws
+// ValueError, and changes nothing, unless `dict` has exactly the module's names with the module's shapes; the message
+// lists all that are missing, unexpected or of a wrong shape.
+void load_state_dict(nn::Module& module, const optim::StateDict& dict);
+
+// Writes a value to `path`: the old file or the whole new one is there, never a part. Throws IOError if it cannot be
+// written, ValueError for an undefined tensor or one without data.
+void save(const Tensor& value, const std::string& path);
+void save(const std::vector<Tensor>& values, const std::string& path);
+void save(const nn::Module& module, const std::string& path);
+template <class M>
+requires std::is_base_of_v<nn::Module, M>
+void save(const std::shared_ptr<M>& module, const std::string& path) {
+  RUSH_CHECK_VALUE(module, "save: the module is null");
+  save(static_cast<const nn::Module&>(*module), path);
+}
+template <class M>
+void save(const nn::ModuleHolder<M>& module, const std::string& path) {
+  save(module.ptr(), path);
+}
+
+// Reads what save wrote. Throws IOError, in one line that starts with `path`, if the file cannot be read, is damaged or
+// holds something else; ValueError, as load_state_dict, if it does not fit. The value then is as it was.
+// A defined tensor keeps its place in modules and optimisers and gets other data; a module or optimiser keeps its
+// tensors and gets their values. `device` is where the value goes; by default tensors go to the CPU and a module stays
+// where it is.
+void load(Tensor& value, const std::string& path, std::optional<Device> device = std::nullopt);
+void load(std::vector<Tensor>& values, const std::string& path, std::optional<Device> device = std::nullopt);
+void load(nn::Module& module, const std::string& path, std::optional<Device> device = std::nullopt);
+template <class M>
+requires std::is_base_of_v<nn::Module, M>
+void load(const std::shared_ptr<M>& module, const std::string& path, std::optional<Device> device = std::nullopt) {
+  RUSH_CHECK_VALUE(module, "load: the module is null");
+  load(static_cast<nn::Module&>(*module), path, device);
+}
+template <class M>
+void load(const nn::ModuleHolder<M>& module, const std::string& path, std::optional<Device> device = std::nullopt) {
+  load(module.ptr(), path, device);
+}
+
+namespace detail {
+void save_state(const optim::StateDict& dict, const std::string& path);
+optim::StateDict load_state(const std::string& path);
+[[noreturn]] void rethrow_misfit(const std::string& path, const ValueError& error);
+}  // namespace detail
+
+// Likewise for an optimiser, a schedule or a DataLoader.
+template <class T>
+requires optim::Stateful<std::remove_const_t<T>>
+void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }
+template <optim::Stateful T>
+void load(T& value, const std::string& path) {
+  const optim::StateDict dict = detail::load_state(path);
+  try {
+    value.load_state_dict(dict);
+  } catch (const ValueError& error) {
+    detail::rethrow_misfit(path, error);
+  }
+}
+
+}  // namespace rush

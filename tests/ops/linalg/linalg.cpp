@@ -1,0 +1,275 @@
+#include "core/ops/linalg/linalg.h"
+
+#include <limits>
+
+#include "tests/ops/index/index_testing.h"
+
+namespace {
+
+using namespace rush;
+using rush::testing::check_gradients;
+using rush::testing::complex_leaf;
+using rush::testing::Doubles;
+using rush::testing::largest;
+using rush::testing::values;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const ScalarType kTypes[] = {kFloat32, kFloat64, kComplex64, kComplex128};
+
+// Values between -1 and 1 with a gradient. Unlike a wave's, whose rows are combinations of two, theirs make matrices of
+// full rank.
+Tensor leaf(IntArrayRef sizes, double phase = 0) {
+  const Tensor t = zeros(sizes, kFloat64);
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const auto x = static_cast<double>(i);
+    t.data_ptr<double>()[i] = std::sin(1.7 * x + 0.3 * x * x + phase);
+  }
+  return t.requires_grad_();
+}
+
+// Some matrices with nothing special about them.
+Tensor matrices(DimVector sizes, ScalarType dtype, double phase = 0) {
+  if (!is_complex(dtype)) return leaf(sizes, phase).detach().to(dtype);
+  sizes.push_back(2);
+  return view_as_complex(leaf(sizes, phase).detach()).to(dtype);
+}
+Tensor hermitian(DimVector sizes, ScalarType dtype) {
+  const Tensor a = matrices(sizes, dtype);
+  return a + adjoint(a);
+}
+Tensor positive(DimVector sizes, ScalarType dtype) {
+  const Tensor a = matrices(sizes, dtype);
+  return a.matmul(adjoint(a)) + eye(sizes.back(), dtype);
+}
+
+double tolerance(ScalarType dtype) { return to_real(dtype) == kFloat32 ? 2e-4 : 1e-11; }
+
+void check_close(const Tensor& a, const Tensor& b) {
+  CHECK(a.sizes() == b.sizes());
+  if (a.numel() == 0) return;
+  const double error = largest(a - b), scale = 1 + largest(b);
+  CHECK(error <= tolerance(a.scalar_type()) * scale);
+}
+void check_orthonormal(const Tensor& q) {
+  const Tensor identity = eye(q.size(-1), q.scalar_type());
+  check_close(adjoint(q).matmul(q), identity.expand(adjoint(q).matmul(q).sizes()));
+}
+
+const DimVector kSquares[] = {{1, 1}, {5, 5}, {2, 3, 4, 4}, {0, 0}, {0, 3, 3}, {70, 70}};
+const DimVector kOblongs[] = {{5, 5}, {7, 4}, {4, 7}, {2, 3, 6, 2}, {1, 1}, {3, 0}, {0, 3}, {0, 2, 2}, {33, 20}};
+
+TEST_CASE("linalg_inv, linalg_solve, linalg_det: what they solve") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kSquares) {
+      CAPTURE(sizes.size());
+      const int64_t n = sizes.back();
+      const Tensor a = matrices(sizes, dtype) + eye(n, dtype) * 2;
+      const Tensor identity = eye(n, dtype).expand(a.sizes());
+      check_close(linalg_inv(a).matmul(a), identity);
+      DimVector right(sizes);
+      right.back() = 3;
+      const Tensor b = matrices(right, dtype, 1);
+      check_close(a.matmul(linalg_solve(a, b)), b);
+      const Tensor rows = b.mT();
+      check_close(linalg_solve(a, rows, false).matmul(a), rows);
+      const Tensor vector = b.select(-1, 0);
+      if (n > 1) check_close(a.matmul(linalg_solve(a, vector).unsqueeze(-1)), vector.unsqueeze(-1));
+      // det(A B) = det(A) det(B)
+      if (n < 10) check_close(linalg_det(a.matmul(a)), linalg_det(a) * linalg_det(a));
+    }
+  }
+  CHECK(linalg_det(tensor({0.0, 2.0, 3.0, 4.0}).view({2, 2})).item<double>() == -6);
+  CHECK(linalg_det(ones({3, 3})).item<double>() == 0);
+}
+
+TEST_CASE("linalg_solve_triangular: only the triangle is read") {
+  const Tensor a = matrices({2, 70, 70}, kFloat64) * 0.1 + eye(70, kFloat64) * 3, b = matrices({2, 70, 3}, kFloat64, 1);
+  check_close(a.triu().matmul(linalg_solve_triangular(a, b, true)), b);
+  check_close(a.tril().matmul(linalg_solve_triangular(a, b, false)), b);
+  check_close(linalg_solve_triangular(a, b.mT(), true, false).matmul(a.triu()), b.mT());
+  check_close((a.tril(-1) + eye(70, kFloat64)).matmul(linalg_solve_triangular(a, b, false, true, true)), b);
+}
+
+TEST_CASE("linalg_cholesky: a triangle whose square is the matrix") {
+  for (const ScalarType dtype : kTypes) {
+    for (const DimVector& sizes : kSquares) {
+      const Tensor a = positive(sizes, dtype);
+      const Tensor l = linalg_cholesky(a.tril()), u = linalg_cholesky(a.triu(), true);
+      check_close(l.matmul(adjoint(l)), a);
+      check_close(l, l.tril());
+      check_close(u, adjoint(l));
+    }
+  }
+}
+
+TEST_CASE("linalg_qr: orthonormal times triangular") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kOblongs) {
+      const Tensor a = matrices(sizes, dtype);
+      for (const char* mode : {"reduced", "complete"}) {
+        const auto [q, r] = linalg_qr(a, mode);
+        check_orthonormal(q);
+        check_close(r, r.triu());
+        check_close(q.matmul(r), a);
+      }
+      const auto [none, r] = linalg_qr(a, "r");
+      CHECK(none.numel() == 0);
+      check_close(r, std::get<1>(linalg_qr(a)));
+    }
+  }
+}
+
+TEST_CASE("linalg_eigh: orthonormal eigenvectors, ascending values") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kSquares) {
+      const Tensor a = hermitian(sizes, dtype);
+      const auto [w, v] = linalg_eigh(a.tril());
+      CHECK(w.scalar_type() == to_real(dtype));
+      check_orthonormal(v);
+      check_close((v * w.unsqueeze(-2)).matmul(adjoint(v)), a);
+      check_close(w, std::get<0>(w.sort(-1)));
+      check_close(linalg_eigvalsh(a.triu(), "U"), w);
+    }
+  }
+  check_close(linalg_eigvalsh(zeros({3, 3}, kFloat64)), zeros({3}, kFloat64));
+}
+
+TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kOblongs) {
+      const Tensor a = matrices(sizes, dtype);
+      const int64_t k = std::min(a.size(-2), a.size(-1));
+      for (const bool full : {false, true}) {
+        const auto [u, s, vh] = linalg_svd(a, full);
+        CHECK(u.size(-1) == (full ? a.size(-2) : k));
+        CHECK(vh.size(-2) == (full ? a.size(-1) : k));
+        check_orthonormal(u);
+        check_orthonormal(adjoint(vh));
+        check_close((u.narrow(-1, 0, k) * s.unsqueeze(-2)).matmul(vh.narrow(-2, 0, k)), a);
+        check_close(s, std::get<0>(s.sort(-1, true)).abs());
+      }
+    }
+  }
+  // Rank one, and nothing at all: the factors are still orthonormal.
+  for (const Tensor& a : {ones({4, 3}, kFloat64), zeros({3, 4}, kFloat64)}) {
+    const auto [u, s, vh] = linalg_svd(a);
+    check_orthonormal(u);
+    check_orthonormal(adjoint(vh));
+    check_close((u.narrow(-1, 0, 3) * s.unsqueeze(-2)).matmul(vh.narrow(-2, 0, 3)), a);
+  }
+  check_close(linalg_svdvals(tensor({3.0, 0.0, 0.0, -4.0}).view({2, 2}).to(kFloat64)), tensor({4.0, 3.0}).to(kFloat64));
+}
+
+TEST_CASE("linalg: derivatives") {
+  const auto check = check_gradients;
+  const Tensor identity = eye(3, kFloat64);
+  const auto square = [&](double phase) { return (leaf({2, 3, 3}, phase) + identity * 2).detach().requires_grad_(); };
+  check([](const Tensors& t) { return Tensors{linalg_det(t[0])}; }, {square(0)});
+  check([](const Tensors& t) { return Tensors{linalg_inv(t[0])}; }, {square(0)});
+  check([](const Tensors& t) { return Tensors{linalg_solve(t[0], t[1])}; }, {square(0), leaf({2, 3, 2}, 1)});
+  check([](const Tensors& t) { return Tensors{linalg_solve(t[0], t[1])}; }, {square(0), leaf({2, 3}, 1)});
+  check([](const Tensors& t) { return Tensors{linalg_solve(t[0], t[1], false)}; }, {square(0), leaf({1, 2, 3}, 1)});
+  for (const bool upper : {false, true}) {
+    check([=](const Tensors& t) { return Tensors{linalg_solve_triangular(t[0], t[1], upper)}; },
+          {square(0), leaf({3, 2}, 1)});
+    check([=](const Tensors& t) { return Tensors{linalg_solve_triangular(t[0], t[1], upper, false, true)}; },
+          {square(0), leaf({2, 3}, 1)});
+    const auto cholesky = [=](const Tensors& t) {
+      const Tensor a = t[0].matmul(t[0].mT()) + eye(t[0].size(-1), kFloat64);
+      return Tensors{linalg_cholesky(a, upper)};
+    };
+    check(cholesky, {leaf({3, 3})});
+    check(cholesky, {leaf({2, 2, 2})});
+    const auto hermitian = [=](const Tensors& t) {
+      const Tensor a = t[0].matmul(t[0].mT().conj()) + eye(t[0].size(-1), kFloat64);
+      return Tensors{linalg_cholesky(a, upper)};
+    };
+    check(hermitian, {complex_leaf({3, 3})});
+  }
+  const auto qr = [](const Tensors& t) {
+    const auto [q, r] = linalg_qr(t[0]);
+    return Tensors{q, r};
+  };
+  // The first column of Q turns around where the first element is zero, as it is in phase 0.
+  check(qr, {leaf({4, 3}, 1)});
+  check(qr, {leaf({3, 4}, 1)});
+  // Eigenvectors and singular vectors are unique up to their signs, so functions without these are checked.
+  const auto eigh = [](const Tensors& t) {
+    const auto [w, v] = linalg_eigh(t[0] + t[0].mT());
+    return Tensors{w, v * v};
+  };
+  check(eigh, {leaf({3, 3})});
+  check(eigh, {leaf({2, 2, 2}, 1)});
+  for (const DimVector& sizes : {DimVector{3, 3}, DimVector{4, 2}, DimVector{2, 4}}) {
+    check(
+        [](const Tensors& t) {
+          const auto [u, s, vh] = linalg_svd(t[0], false);
+          return Tensors{u * u, s, vh * vh, u.matmul(vh)};
+        },
+        {leaf(sizes)});
+    check([](const Tensors& t) { return Tensors{linalg_svdvals(t[0])}; }, {leaf(sizes)});
+  }
+  // A singular matrix's determinant has a gradient too: its cofactors.
+  const Tensor a = tensor({1.0, 2.0, 2.0, 4.0}, kFloat64).view({2, 2}).requires_grad_();
+  linalg_det(a).backward();
+  check_close(a.grad(), tensor({4.0, -2.0, -2.0, 1.0}, kFloat64).view({2, 2}));
+}
+
+TEST_CASE("linalg_matrix_norm, linalg_norm: every order") {
+  const Tensor a = tensor({1.0, -2.0, 3.0, 0.0, 4.0, -5.0}, kFloat64).view({2, 3});
+  const auto norm = [&](const Scalar& ord) { return linalg_matrix_norm(a, ord).item<double>(); };
+  CHECK(norm(1) == 8);
+  CHECK(norm(-1) == 1);
+  CHECK(norm(kInfinity) == 9);
+  CHECK(norm(-kInfinity) == 6);
+  const Doubles s = values(linalg_svdvals(a));
+  CHECK(norm(2) == doctest::Approx(s[0]));
+  CHECK(norm(-2) == doctest::Approx(s[1]));
+  CHECK(linalg_matrix_norm(a, "nuc").item<double>() == doctest::Approx(s[0] + s[1]));
+  CHECK(linalg_matrix_norm(a).item<double>() == doctest::Approx(std::sqrt(55.0)));
+  CHECK(linalg_norm(a).item<double>() == doctest::Approx(std::sqrt(55.0)));
+  CHECK(linalg_norm(a, 1).item<double>() == 8);
+  CHECK(linalg_norm(a, 1, 1).sizes() == IntArrayRef({2}));
+  CHECK(linalg_norm(a, "nuc").item<double>() == doctest::Approx(s[0] + s[1]));
+  // Any two dimensions, kept or not.
+  const Tensor b = matrices({3, 4, 5}, kFloat64);
+  for (const Scalar& ord : {Scalar(1), Scalar(-kInfinity), Scalar(2)}) {
+    CHECK(linalg_matrix_norm(b, ord, {0, 2}, true).sizes() == IntArrayRef({1, 4, 1}));
+    check_close(linalg_matrix_norm(b, ord, {2, 0}), linalg_matrix_norm(b.permute({1, 2, 0}), ord));
+  }
+  check_close(linalg_matrix_norm(b, "nuc", {0, 2}), linalg_matrix_norm(b.permute({1, 0, 2}), "nuc"));
+  check_gradients(
+      [](const Tensors& t) {
+        return Tensors{linalg_matrix_norm(t[0], "nuc"), linalg_matrix_norm(t[0], 2), linalg_matrix_norm(t[0], 1)};
+      },
+      {leaf({2, 3})});
+}
+
+TEST_CASE("linalg: bad input") {
+  const Tensor square = ones({2, 2}), oblong = ones({2, 3});
+  CHECK_THROWS_WITH_AS(linalg_inv(square), "linalg_inv: the matrix is singular", LinAlgError);
+  Tensor batch = eye(2).expand({3, 2, 2}).clone();
+  batch.select(0, 1).fill_(0);
+  CHECK_THROWS_WITH_AS(linalg_inv(batch), "linalg_inv: matrix 1 of the batch is singular", LinAlgError);
+  CHECK_THROWS_AS(linalg_solve(batch, batch), LinAlgError);
+  CHECK_THROWS_WITH_AS(linalg_cholesky(-batch), "linalg_cholesky: matrix 0 of the batch is not positive definite",
+                       LinAlgError);
+  CHECK_THROWS_AS(linalg_inv(oblong), ValueError);
+  CHECK_THROWS_AS(linalg_det(ones({2})), ValueError);
+  CHECK_THROWS_AS(linalg_det(ones({2, 2}, kInt64)), TypeError);
+  CHECK_THROWS_AS(linalg_solve(eye(2), ones({3, 2})), ValueError);
+  CHECK_THROWS_AS(linalg_solve(eye(2), ones({2, 2}, kFloat64)), TypeError);
+  CHECK_THROWS_AS(linalg_qr(oblong, "full"), ValueError);
+  CHECK_THROWS_AS(linalg_eigh(square, "X"), ValueError);
+  CHECK_THROWS_AS(linalg_matrix_norm(oblong, 3), ValueError);
+  CHECK_THROWS_AS(linalg_matrix_norm(oblong, "max"), ValueError);
+  CHECK_THROWS_AS(linalg_matrix_norm(oblong, 1, {0, 0}), ValueError);
+  CHECK_THROWS_AS(linalg_norm(ones({2, 2, 2}), 2), ValueError);
+  CHECK(linalg_det(empty({5, 2, 2}, kMeta)).sizes() == IntArrayRef({5}));
+}
+
+}  // namespace

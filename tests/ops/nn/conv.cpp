@@ -1,0 +1,227 @@
+#include "core/ops/nn/conv.h"
+
+#include "tests/ops/index/index_testing.h"
+
+namespace {
+
+using namespace rush;
+using namespace rush::testing;
+
+struct Setup {
+  const char* name;
+  DimVector input, weight;  // (N, C, spatial...), (O, C / groups, kernel...)
+  DimVector stride, padding, dilation;
+  int64_t groups;
+};
+
+const Setup kSetups[] = {
+    {"plain", {2, 3, 7, 8}, {4, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {"padded", {2, 3, 5, 6}, {4, 3, 3, 3}, {1, 1}, {1, 2}, {1, 1}, 1},
+    {"one by one", {2, 3, 5, 6}, {4, 3, 1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {"strided", {1, 2, 8, 9}, {3, 2, 3, 2}, {2, 3}, {1, 0}, {1, 1}, 1},
+    {"dilated", {1, 2, 9, 9}, {3, 2, 3, 2}, {1, 1}, {1, 1}, {2, 3}, 1},
+    {"strided and dilated", {2, 2, 9, 10}, {3, 2, 3, 2}, {2, 1}, {1, 2}, {2, 2}, 1},
+    {"groups", {2, 4, 6, 5}, {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 2},
+    {"depthwise", {2, 3, 6, 5}, {3, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 3},
+    {"more padding than kernel", {1, 1, 3, 3}, {2, 1, 2, 2}, {1, 1}, {3, 2}, {1, 1}, 1},
+    {"one dimension", {2, 3, 11}, {4, 3, 3}, {2}, {1}, {1}, 1},
+    {"three dimensions", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}, 1},
+    {"many channels and pixels", {1, 40, 24, 30}, {36, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
+};
+
+int64_t at(const DimVector& v, size_t d, size_t spatial, int64_t missing) {
+  return d + spatial < 3 ? missing : v[d + spatial - 3];
+}
+
+// The definition, for any number of dimensions, in double precision: six loops of a volume's convolution.
+Doubles reference(const Setup& s, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                  const DimVector& output) {
+  const size_t spatial = s.stride.size();
+  const auto volume = [&](const DimVector& sizes) {
+    std::array<int64_t, 3> v;
+    for (size_t d = 0; d < 3; ++d) v[d] = d + spatial < 3 ? 1 : sizes[d + spatial - 1];
+    return v;
+  };
+  const auto in = volume(s.input), kernel = volume(s.weight), out = volume(output);
+  const Doubles x = values(input), w = values(weight), b = bias.defined() ? values(bias) : Doubles();
+  const int64_t channels = s.weight[1], per_group = s.weight[0] / s.groups;
+  Doubles result;
+  for (int64_t n = 0; n < s.input[0]; ++n) {
+    for (int64_t o = 0; o < s.weight[0]; ++o) {
+      for (int64_t p = 0; p < out[0] * out[1] * out[2]; ++p) {
+        const std::array<int64_t, 3> at_out = {p / (out[1] * out[2]), p / out[2] % out[1], p % out[2]};
+        double sum = b.empty() ? 0 : b[static_cast<size_t>(o)];
+        for (int64_t c = 0; c < channels; ++c) {
+          for (int64_t k = 0; k < kernel[0] * kernel[1] * kernel[2]; ++k) {
+            const std::array<int64_t, 3> tap = {k / (kernel[1] * kernel[2]), k / kernel[2] % kernel[1], k % kernel[2]};
+            int64_t offset = n * s.input[1] + o / per_group * channels + c;
+            bool inside = true;
+            for (size_t d = 0; d < 3; ++d) {
+              const int64_t i = at_out[d] * at(s.stride, d, spatial, 1) + tap[d] * at(s.dilation, d, spatial, 1) -
+                                at(s.padding, d, spatial, 0);
+              inside = inside && i >= 0 && i < in[d];
+              offset = offset * in[d] + i;
+            }
+            const size_t weight_at = static_cast<size_t>((o * channels + c) * kernel[0] * kernel[1] * kernel[2] + k);
+            if (inside) sum += x[static_cast<size_t>(offset)] * w[weight_at];
+          }
+        }
+        result.push_back(sum);
+      }
+    }
+  }
+  return result;
+}
+
+double largest_error(const Tensor& actual, const Doubles& expected) {
+  const Doubles got = values(actual);
+  REQUIRE(got.size() == expected.size());
+  double error = 0;
+  for (size_t i = 0; i < got.size(); ++i) error = std::max(error, std::abs(got[i] - expected[i]));
+  return error;
+}
+
+Tensor run(const Setup& s, const Tensor& x, const Tensor& w, const std::optional<Tensor>& b) {
+  return convolution(x, w, b, s.stride, s.padding, s.dilation, false, 0, s.groups);
+}
+
+TEST_CASE("convolution: its definition, in every layout") {
+  for (const Setup& s : kSetups) {
+    CAPTURE(s.name);
+    const Tensor x = leaf(s.input).detach(), w = leaf(s.weight, 1).detach(), b = leaf(s.weight[0], 2).detach();
+    const Tensor y = run(s, x, w, b);
+    CHECK(largest_error(y, reference(s, x, w, b, y.sizes())) < 1e-12);
+    CHECK(largest_error(run(s, x, w, std::nullopt), reference(s, x, w, Tensor(), y.sizes())) < 1e-12);
+    if (x.dim() == 4) {
+      const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
+      const Tensor z = run(s, last, w.contiguous(MemoryFormat::ChannelsLast), b);
+      CHECK(largest_error(z, values(y)) < 1e-12);
+      if (x.size(1) > 1 && y.numel() > y.size(1)) CHECK(z.is_contiguous(MemoryFormat::ChannelsLast));
+    }
+    const Tensor turned = x.transpose(-1, 0).contiguous().transpose(-1, 0);
+    CHECK(largest_error(run(s, turned, w, b), values(y)) < 1e-12);
+  }
+}
+
+TEST_CASE("convolution: other dtypes") {
+  const Setup& s = kSetups[1];
+  const Tensor x = counting(s.input).remainder(3), w = counting(s.weight).remainder(2) - 1;
+  const Doubles expected = reference(s, x, w, Tensor(), {2, 4, 5, 8});
+  for (const ScalarType dtype : {kFloat32, kBFloat16, kFloat16, kInt64, kInt32}) {
+    CAPTURE(dtype);
+    const Tensor y = run(s, x.to(dtype), w.to(dtype), std::nullopt);
+    CHECK(y.scalar_type() == dtype);
+    CHECK(largest_error(y, expected) == 0);
+  }
+  const Tensor z = run(s, x.to(kComplex64) * Scalar(complex<double>(0, 1)), w.to(kComplex64), std::nullopt);
+  CHECK(largest_error(view_as_real(z).select(-1, 1), expected) == 0);
+  CHECK(largest_error(view_as_real(z).select(-1, 0), Doubles(expected.size(), 0.0)) == 0);
+}
+
+TEST_CASE("convolution: derivatives of every kind of setup") {
+  for (const Setup& s : kSetups) {
+    if (checked_numel(s.input) > 1000) continue;
+    CAPTURE(s.name);
+    // A batch of one and few channels keep the Jacobians small.
+    Setup small = s;
+    small.input[0] = 1;
+    const auto fn = [&](const Tensors& t) { return Tensors{run(small, t[0], t[1], t[2])}; };
+    check_gradient(fn, {leaf(small.input), leaf(small.weight, 1), leaf(small.weight[0], 2)});
+  }
+}
+
+TEST_CASE("convolution: the gradients are its transposes, at full size") {
+  // <conv(x, w), g> = <x, dx> = <w, dw>, and the sum of g is the bias's.
+  for (const Setup& s : kSetups) {
+    CAPTURE(s.name);
+    const Tensor x = leaf(s.input), w = leaf(s.weight, 1), b = leaf(s.weight[0], 2);
+    const Tensor y = run(s, x, w, std::nullopt), g = leaf(y.sizes(), 3).detach();
+    const double product = (y * g).sum().item<double>();
+    const Tensors grads = autograd::grad({y}, {x, w}, {g});
+    CHECK((grads[0] * x).sum().item<double>() == doctest::Approx(product).epsilon(1e-9));
+    CHECK((grads[1] * w).sum().item<double>() == doctest::Approx(product).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("convolution: second derivatives") {
+  const Setup strided = {"", {2, 2, 4, 5}, {2, 1, 2, 3}, {2, 1}, {1, 1}, {1, 1}, 2};
+  const Setup plain = {"", {1, 2, 4, 3}, {2, 2, 2, 2}, {1, 1}, {1, 0}, {1, 1}, 1};
+  for (const Setup& s : {strided, plain}) {
+    const auto fn = [&](const Tensors& t) { return Tensors{run(s, t[0], t[1], t[2])}; };
+    check_second_gradient(fn, {leaf(s.input), leaf(s.weight, 1), leaf(s.weight[0], 2)});
+    const auto transposed = [&](const Tensors& t) {
+      return Tensors{convolution(t[0], t[1], t[2], s.stride, s.padding, s.dilation, true, {1, 0}, s.groups)};
+    };
+    const Tensors inputs = {leaf({1, s.weight[0], 2, 3}), leaf(s.weight, 1), leaf(s.weight[1] * s.groups, 2)};
+    if (s.stride[0] > 1) check_gradients(transposed, inputs);
+  }
+}
+
+TEST_CASE("conv_transpose: the transpose of the convolution with the same arguments") {
+  for (const Setup& s : kSetups) {
+    if (s.stride.size() != 2) continue;
+    CAPTURE(s.name);
+    const Tensor x = leaf(s.input).detach(), w = leaf(s.weight, 1).detach();
+    const Tensor y = run(s, x, w, std::nullopt), g = leaf(y.sizes(), 3).detach();
+    DimVector rest = {0, 0};  // what stride leaves open of the input's size
+    for (size_t d = 0; d < 2; ++d) {
+      rest[d] = (s.input[d + 2] + 2 * s.padding[d] - s.dilation[d] * (s.weight[d + 2] - 1) - 1) % s.stride[d];
+    }
+    const Tensor b = leaf(s.input[1], 5).detach();
+    const Tensor t = conv_transpose2d(g, w, b, s.stride, s.padding, rest, s.groups, s.dilation);
+    CHECK(t.sizes() == x.sizes());
+    const Tensor shifted = t - b.view({-1, 1, 1});
+    CHECK((shifted * x).sum().item<double>() == doctest::Approx((y * g).sum().item<double>()).epsilon(1e-9));
+  }
+  CHECK(conv_transpose1d(ones({1, 2, 4}), ones({2, 3, 3}), std::nullopt, 2, 1, 1).sizes() == IntArrayRef({1, 3, 8}));
+  CHECK(conv_transpose3d(ones({2, 3, 3, 3}), ones({2, 1, 2, 2, 2})).sizes() == IntArrayRef({1, 4, 4, 4}));
+}
+
+TEST_CASE("conv: without a batch, and padding by name") {
+  const Tensor x = leaf({3, 6, 7}).detach(), w = leaf({2, 3, 3, 4}, 1).detach();
+  CHECK(largest_error(conv2d(x, w), values(conv2d(x.unsqueeze(0), w))) == 0);
+  CHECK(conv2d(x, w, std::nullopt, 1, "valid").sizes() == IntArrayRef({2, 4, 4}));
+  const Tensor same = conv2d(x, w, std::nullopt, 1, "same", 2);
+  CHECK(same.sizes() == IntArrayRef({2, 6, 7}));
+  // Six more columns are seen, three on each side; two more rows on each side.
+  CHECK(largest_error(same, values(conv2d(x, w, std::nullopt, 1, {2, 3}, 2))) < 1e-12);
+  // The odd column of an even kernel is added at the end.
+  const Tensor row = tensor({1.0, 2.0, 3.0}).view({1, 3}), taps = tensor({1.0, 10.0}).view({1, 1, 2});
+  const Tensor even = conv1d(row, taps, std::nullopt, 1, "same");
+  CHECK(values(even) == Doubles{21, 32, 3});
+  CHECK(even.is_contiguous());
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 2, "same"), ValueError);
+  CHECK_THROWS_WITH_AS(conv1d(ones({3}), ones({1, 1, 2}), std::nullopt, 1, "same"), doctest::Contains("conv1d"),
+                       ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "same", INT64_MAX), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, "full"), ValueError);
+}
+
+TEST_CASE("conv: empty batches, empty inputs, the meta device") {
+  CHECK(conv2d(ones({0, 3, 5, 5}), ones({2, 3, 3, 3})).sizes() == IntArrayRef({0, 2, 3, 3}));
+  // Nothing but padding: the bias.
+  const Tensor y = conv1d(ones({1, 2, 0}), ones({3, 2, 2}), tensor({1.0, 2.0, 3.0}).to(kFloat32), 1, 1);
+  CHECK(values(y) == Doubles{1, 2, 3});
+  const Tensor m = conv2d(empty({2, 3, 5, 5}, kMeta), empty({4, 3, 3, 3}, kMeta), std::nullopt, 2, 1);
+  CHECK(m.is_meta());
+  CHECK(m.sizes() == IntArrayRef({2, 4, 3, 3}));
+}
+
+TEST_CASE("conv: bad input") {
+  const Tensor x = ones({1, 4, 5, 5}), w = ones({2, 4, 3, 3});
+  CHECK_THROWS_WITH_AS(
+      conv2d(ones({1, 3, 5, 5}), w),
+      "convolution: weight (2, 4, 3, 3) with 1 groups expects 4 channels, the input (1, 3, 5, 5) has 3", ValueError);
+  CHECK_THROWS_AS(conv2d(ones({5, 5}), w), ValueError);
+  CHECK_THROWS_AS(conv2d(x, ones({2, 4, 3})), ValueError);
+  CHECK_THROWS_AS(conv2d(x, ones({2, 4, 7, 3})), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w.to(kFloat64)), TypeError);
+  CHECK_THROWS_AS(conv2d(x, w, ones({3})), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, {1, 1, 1}), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 0), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, -1), ValueError);
+  CHECK_THROWS_AS(conv2d(x, w, std::nullopt, 1, 0, 1, 3), ValueError);
+  CHECK_THROWS_AS(conv_transpose2d(x, ones({4, 1, 3, 3}), std::nullopt, 1, 0, 1), ValueError);
+}
+
+}  // namespace

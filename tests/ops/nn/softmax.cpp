@@ -1,0 +1,75 @@
+#include "tests/ops/reduce/reduce_testing.h"
+
+using namespace rush;
+using namespace rush::testing;
+
+namespace {
+
+// exp(x) / sum exp(x) along `dim`, element by element in double.
+Doubles naive_softmax(const Tensor& self, int64_t dim, bool log) {
+  const Tensor lines = self.to(kFloat64).transpose(dim, -1).contiguous();
+  const int64_t n = lines.size(-1);
+  Tensor result = lines.clone();
+  for (int64_t start = 0; start < lines.numel(); start += n) {
+    const double* x = lines.data_ptr<double>() + start;
+    double largest = -kInf, total = 0;
+    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, x[i]);
+    for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - largest);
+    for (int64_t i = 0; i < n; ++i) {
+      const double shifted = x[i] - largest;
+      result.data_ptr<double>()[start + i] = log ? shifted - std::log(total) : std::exp(shifted) / total;
+    }
+  }
+  return values(result.transpose(dim, -1));
+}
+
+}  // namespace
+
+TEST_CASE("softmax and log_softmax along any dimension of any layout") {
+  const struct {
+    ScalarType dtype;
+    double tolerance;
+  } precisions[] = {{kFloat64, 1e-13}, {kFloat32, 1e-6}, {kFloat16, 2e-3}, {kBFloat16, 2e-2}};
+  for (const auto& [dtype, tolerance] : precisions) {
+    for (const Arrangement& layout : arrangements(dtype)) {
+      if (layout.tensor.dim() == 0 || layout.tensor.numel() == 0) continue;
+      for (int64_t d = 0; d < layout.tensor.dim(); ++d) {
+        CAPTURE(layout.name);
+        CAPTURE(d);
+        const Tensor x = layout.tensor * 5;
+        CHECK(close(values(x.softmax(d)), naive_softmax(x, d, false), tolerance));
+        CHECK(close(values(x.log_softmax(d)), naive_softmax(x, d, true), tolerance));
+      }
+    }
+  }
+}
+
+TEST_CASE("softmax of large, infinite and missing numbers") {
+  CHECK(close(values(tensor({1000., 1000.}).softmax(0)), {0.5, 0.5}, 1e-7));
+  CHECK(close(values(tensor({-1000., 0.}).softmax(0)), {0, 1}, 1e-7));
+  CHECK(close(values(tensor({-kInf, 0.}).log_softmax(0)), {-kInf, 0}, 1e-7));
+  CHECK(close(values(tensor({-kInf, -kInf}).softmax(0)), {kNan, kNan}, 0));
+  CHECK(close(values(tensor({kNan, 0.}).softmax(0)), {kNan, kNan}, 0));
+  CHECK(values(scalar_tensor(3.).softmax(0)) == Doubles{1});
+  CHECK(zeros({2, 0, 3}).softmax(1).sizes() == IntArrayRef({2, 0, 3}));
+  CHECK(softmin(tensor({1., 1.}), 0)[0].item<double>() == 0.5);
+}
+
+TEST_CASE("softmax checks its input") {
+  CHECK_THROWS_AS(tensor({1, 2}).softmax(0), NotImplementedError);
+  CHECK(tensor({1, 2}).softmax(0, kFloat64).scalar_type() == kFloat64);
+  CHECK_THROWS_AS(zeros({2}).softmax(1), IndexError);
+  const Tensor x = zeros({2}, kFloat32);
+  CHECK(ops::_softmax_backward_data(x, x, 0, kFloat16).scalar_type() == kFloat16);
+  CHECK_THROWS_AS(ops::_softmax_backward_data(x, x, 0, kFloat64), TypeError);
+}
+
+TEST_CASE("derivatives of softmax") {
+  for (int64_t dim : {0, 1, 2}) {
+    check_gradients([=](const Tensors& x) { return Tensors{x[0].softmax(dim)}; }, {leaf({2, 3, 4})});
+    check_gradients([=](const Tensors& x) { return Tensors{x[0].log_softmax(dim)}; }, {leaf({2, 3, 4})});
+  }
+  check_gradients([](const Tensors& x) { return Tensors{x[0].log_softmax(0)}; }, {leaf({})});
+  check_gradients([](const Tensors& x) { return Tensors{x[0].softmax(-1)}; },
+                  {leaf({4, 3}).detach().t().requires_grad_()});
+}
