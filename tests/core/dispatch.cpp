@@ -61,7 +61,8 @@ TEST_CASE("operators know their name, schema and where their kernels were regist
   CHECK(ops::add.has_kernel(DispatchKey::SparseCPU));
   CHECK_FALSE(ops::atan2.has_kernel(DispatchKey::SparseCPU));
   CHECK(std::string(ops::add.registered_at(DispatchKey::CPU).file_name()).ends_with("core/ops/pointwise/binary.cpp"));
-  CHECK(std::string(ops::add.registered_at(DispatchKey::Autograd).file_name()).ends_with("derivatives/binary.cpp"));
+  CHECK(std::string(ops::add.registered_at(DispatchKey::Autograd).file_name())
+            .ends_with("derivatives/pointwise/binary.cpp"));
   CHECK(registry().find("aten::add.Tensor") == &ops::add);
   CHECK(registry().find("aten::no_such_operator") == nullptr);
 }
@@ -153,7 +154,7 @@ TEST_CASE("the dispatch trace prints every call with its keys, indented by depth
   const size_t inner = text.find("  aten::mul.Tensor -> CPU  (keys [CPU]");
   CHECK(outer == 0);
   CHECK(inner != std::string::npos);
-  CHECK(text.find("derivatives/binary.cpp") != std::string::npos);
+  CHECK(text.find("derivatives/pointwise/binary.cpp") != std::string::npos);
   CHECK(printed_by([&] { a.mul(b); }).empty());
 }
 

@@ -236,7 +236,7 @@ TEST_CASE("softmax over the entries") {
 }
 
 TEST_CASE("numbers of PyTorch") {
-  const auto fixtures = read_fixtures("ops/sparse.json");
+  const auto fixtures = read_fixtures("ops/sparse/sparse.json");
   const auto read = [](const nlohmann::json& t) {
     const auto shape = t.at("shape").get<std::vector<int64_t>>();
     const auto data = t.at("data").get<std::vector<double>>();
