@@ -17,7 +17,7 @@ namespace rush {
 // the transposed matrix. In BSR and BSC an entry is a block, `values` is (nnz, block rows, block columns), and indices
 // count blocks. Indices are int64 or int32.
 //
-// These tensors carry the keys SparseCPU or SparseCUDA. Their fronts stand in core/ops/sparse*.cpp and work on the
+// These tensors carry the key Sparse. Their fronts stand in core/ops/sparse*.cpp and work on the
 // parts with dense operators where they can. The parts are outside of autograd, which follows the sparse tensor.
 
 class SparseTensorImpl final : public TensorImpl {

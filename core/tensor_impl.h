@@ -32,7 +32,7 @@ class TensorImpl : public IntrusiveTarget {
       : storage_(std::move(storage)),
         dtype_(dtype),
         device_(device),
-        keys_(backend_key(device.type, layout)),
+        keys_(keys_on(device.type, layout)),
         layout_(layout) {
     inference_ = dispatch_state.inference_mode;
   }

@@ -6,7 +6,7 @@
 namespace rush::cuda {
 
 std::string in_operator() {
-  const OpBase* op = dispatch_state.cuda_op;
+  const OpBase* op = dispatch_state.device_op;
   return op ? str(", in ", op->name()) : std::string();
 }
 

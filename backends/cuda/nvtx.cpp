@@ -22,7 +22,7 @@ void register_nvtx() {
   const char* wanted = std::getenv("RUSH_NVTX");
   if (!wanted || std::string_view(wanted) != "1") return;
   detail::call_ranges = {begin_range, end_range};
-  devices_to_check |= kCudaKeys;
+  devices_to_check |= kCUDA;
 }
 
 }  // namespace rush::cuda

@@ -37,7 +37,7 @@ struct Devices {
     if (count > kMaxDevices) count = kMaxDevices;
     const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     wait_for_each_call = blocking && std::string_view(blocking) == "1";
-    if (count > 1 || wait_for_each_call) devices_to_check |= kCudaKeys;  // Note [The device of a call]
+    if (count > 1 || wait_for_each_call) devices_to_check |= kCUDA;  // Note [The device of a call]
   }
 };
 const Devices& devices() {

@@ -83,7 +83,7 @@ struct WidestDtype {
 template <class... Args>
 DeviceType device_of_call(const Args&... args) {
   const KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
-  return keys.has(DispatchKey::CUDA) ? kCUDA : keys.has(DispatchKey::CPU) ? kCPU : kMeta;
+  return keys.has(kCUDA) ? kCUDA : keys.has(kCPU) ? kCPU : kMeta;
 }
 
 template <auto& op, Cast on_cpu, Cast on_cuda>

@@ -32,6 +32,8 @@ struct Device {
   bool is_cpu() const { return type == DeviceType::CPU; }
   bool is_cuda() const { return type == DeviceType::CUDA; }
   bool is_meta() const { return type == DeviceType::Meta; }
+  // One that works by itself, at its own pace.
+  bool is_accelerator() const { return !is_cpu() && !is_meta(); }
   std::string str() const;
 
   friend constexpr bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }

@@ -13,11 +13,8 @@ namespace rush {
 // The order is the order of dispatch: the highest key that a call carries and the operator implements is served first.
 enum class DispatchKey : uint8_t {
   Undefined,
-  Meta,
-  CPU,
-  CUDA,
-  SparseCPU,
-  SparseCUDA,
+  Dense,
+  Sparse,
   Autograd,
   Autocast,
   Free1,  // for programs, see Registry::take_key
@@ -26,7 +23,7 @@ enum class DispatchKey : uint8_t {
   Free4,
   UndefinedTensor,  // see Note [Undefined arguments]
 };
-inline constexpr int kNumDispatchKeys = 13;
+inline constexpr int kNumDispatchKeys = 10;
 
 // A free key that a program took has the name that it was given.
 const char* name(DispatchKey key);
@@ -34,49 +31,62 @@ namespace detail {
 extern std::atomic<const char*> key_names[kNumDispatchKeys];
 }
 
+// Note [Key sets]
+// A tensor, and a call, carries dispatch keys, which choose the kernel, and the devices that its tensors lie on. The
+// front of an operator is the same on all devices (Note [Fronts and kernels]), so devices do not multiply the keys:
+// they are bits beside them, by which a call finds what to check and which device to make current.
 class KeySet {
  public:
   constexpr KeySet() = default;
-  constexpr KeySet(DispatchKey key) : bits_(static_cast<uint16_t>(1u << static_cast<unsigned>(key))) {}
-  static constexpr KeySet all() { return from_bits(0xFFFF); }
+  constexpr KeySet(DispatchKey key) : bits_(bit(key)) {}
+  constexpr KeySet(DeviceType device) : bits_(1u << static_cast<unsigned>(device)) {}
+  static constexpr KeySet all() { return from_bits(~0u); }
 
   constexpr KeySet operator|(KeySet other) const { return from_bits(bits_ | other.bits_); }
   constexpr KeySet operator&(KeySet other) const { return from_bits(bits_ & other.bits_); }
   constexpr KeySet without(KeySet other) const { return from_bits(bits_ & ~other.bits_); }
   constexpr KeySet& operator|=(KeySet other) { return *this = *this | other; }
-  constexpr bool has(DispatchKey key) const { return (bits_ & KeySet(key).bits_) != 0; }
+  constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
+  constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // Undefined for the empty set.
+  // Undefined where there is none.
   constexpr DispatchKey highest() const {
-    return static_cast<DispatchKey>(31 - __builtin_clz(static_cast<unsigned>(bits_) | 1u));
+    return static_cast<DispatchKey>(31 - __builtin_clz(bits_ | bit(DispatchKey::Undefined)) - kDeviceBits);
   }
-  constexpr uint16_t bits() const { return bits_; }
+  // The last of its devices. There must be one.
+  constexpr DeviceType device() const {
+    return static_cast<DeviceType>(31 - __builtin_clz(bits_ & ((1u << kDeviceBits) - 1)));
+  }
+  constexpr uint32_t bits() const { return bits_; }
   friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
 
  private:
-  static constexpr KeySet from_bits(unsigned bits) {
+  static constexpr unsigned kDeviceBits = 8;
+  static_assert(kNumDeviceTypes <= kDeviceBits);
+
+  static constexpr uint32_t bit(DispatchKey key) { return 1u << (kDeviceBits + static_cast<unsigned>(key)); }
+  static constexpr KeySet from_bits(uint32_t bits) {
     KeySet set;
-    set.bits_ = static_cast<uint16_t>(bits);
+    set.bits_ = bits;
     return set;
   }
-  uint16_t bits_ = 0;
+  uint32_t bits_ = 0;
 };
 
+// Whether kernels of backends serve the key.
 constexpr bool is_backend_key(DispatchKey key) { return key > DispatchKey::Undefined && key < DispatchKey::Autograd; }
-constexpr DispatchKey backend_key(DeviceType device) {
-  return device == DeviceType::CPU    ? DispatchKey::CPU
-         : device == DeviceType::CUDA ? DispatchKey::CUDA
-                                      : DispatchKey::Meta;
+// Of a tensor.
+constexpr KeySet keys_on(DeviceType device, Layout layout = kStrided) {
+  return KeySet(device) | (layout == kStrided ? DispatchKey::Dense : DispatchKey::Sparse);
 }
-// Sparse tensors are on the CPU or on CUDA.
-constexpr DispatchKey backend_key(DeviceType device, Layout layout) {
-  if (layout == kStrided) return backend_key(device);
-  return device == DeviceType::CUDA ? DispatchKey::SparseCUDA : DispatchKey::SparseCPU;
-}
-inline constexpr KeySet kSparseKeys = KeySet(DispatchKey::SparseCPU) | DispatchKey::SparseCUDA;
-// Of the tensors that lie on a GPU.
-inline constexpr KeySet kCudaKeys = KeySet(DispatchKey::CUDA) | DispatchKey::SparseCUDA;
+// Devices that work by themselves, each at its own pace: all but the CPU and meta.
+inline constexpr KeySet kAccelerators = [] {
+  KeySet devices;
+  for (int i = 0; i < kNumDeviceTypes; ++i) devices |= static_cast<DeviceType>(i);
+  return devices.without(KeySet(kCPU) | kMeta);
+}();
 
+// "[Autograd, Dense, cuda, cpu]"
 void append(std::string& out, KeySet keys);
 
 class OpBase;
@@ -94,10 +104,10 @@ struct DispatchState {
   KeySet excluded;
   bool grad_mode = true;
   bool inference_mode = false;
-  Device default_device;            // of factories, see set_default_device
-  int depth = 0;                    // of nested calls, kept only while the dispatch trace is on
-  AutocastState autocast;           // `included` has the Autocast key while it is on for any device
-  const OpBase* cuda_op = nullptr;  // the last one called with the CUDA key; errors name it
+  Device default_device;              // of factories, see set_default_device
+  int depth = 0;                      // of nested calls, kept only while the dispatch trace is on
+  AutocastState autocast;             // `included` has the Autocast key while it is on for any device
+  const OpBase* device_op = nullptr;  // the last one called for an accelerator; errors name it
 };
 inline thread_local constinit DispatchState dispatch_state;
 

@@ -32,7 +32,7 @@ OpBase::AnyFn OpBase::resolve(KeySet keys) const {
 }
 
 void OpBase::throw_no_kernel(KeySet keys) const {
-  RUSH_CHECK_NOT_IMPLEMENTED((keys & kSparseKeys).empty(), name_,
+  RUSH_CHECK_NOT_IMPLEMENTED(!keys.has(DispatchKey::Sparse), name_,
                              ": not implemented for sparse tensors (no kernel for ", keys,
                              "); to_dense() makes a dense tensor of one");
   KeySet served;
@@ -76,40 +76,43 @@ void CallDevice::see_tensor(const TensorImpl& tensor) {
   const Device device = tensor.device();
   if (device.is_cpu()) {
     cpu_tensor_ = cpu_tensor_ || tensor.dim() > 0;
-  } else if (device.is_cuda()) {
-    if (device_ < 0) device_ = device.index;
-    if (device.index != device_) other_ = device.index;
+  } else if (device.is_accelerator()) {
+    if (!device_) device_ = device;
+    if (device != *device_) other_ = device;
     const bool has_memory = tensor.layout() == kStrided;  // the parts of a sparse one are given to operators in turn
     if (note_tensor_use && has_memory && !op_.is_view()) note_tensor_use(tensor, op_);
   }
 }
 
-void CallDevice::wait() { device_runtime(kCUDA).synchronize(device_runtime(kCUDA).current_device()); }
+void CallDevice::wait() { device_runtime(type_).synchronize(device_runtime(type_).current_device()); }
 
-void CallDevice::enter() {
+void CallDevice::enter(DeviceType type) {
   entered_ = true;
-  const int device = asked_ >= 0 ? asked_ : device_;
-  if (device < 0 && !call_ranges.begin) return;  // a factory on the current device
-  if (device >= 0 && (cpu_tensor_ || other_ >= 0) && !is_factory_ && !op_.has_tag(Tag::AnyDevice)) {
-    RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", Device(kCUDA, device_), " and ",
-               other_ >= 0 ? Device(kCUDA, other_) : Device(kCPU));
+  type_ = type;
+  const std::optional<Device> device = asked_ ? asked_ : device_;
+  if (!device && !call_ranges.begin) return;  // a factory on the current device
+  if (device && (cpu_tensor_ || other_) && !is_factory_ && !op_.has_tag(Tag::AnyDevice)) {
+    RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", *device_, " and ",
+               other_.value_or(kCPU));
   }
-  if (!devices_to_check.has(DispatchKey::CUDA)) return;  // there is but one
-  DeviceRuntime& runtime = device_runtime(kCUDA);
-  const int current = runtime.current_device();
+  if (!devices_to_check.has(type)) return;  // there is but one
   if (call_ranges.begin) {
     call_ranges.begin(op_.name());
-    previous_ = current;  // leave() ends the range
+    in_range_ = true;
   }
-  if (device < 0 || current == device) return;
-  runtime.set_device(concrete_device(Device(kCUDA, device)).index);
+  if (!device) return;
+  DeviceRuntime& runtime = device_runtime(type);
+  const int current = runtime.current_device();
+  if (current == device->index) return;
+  runtime.set_device(concrete_device(*device).index);
   previous_ = current;
 }
 
 void CallDevice::leave() noexcept {
-  if (call_ranges.end) call_ranges.end();
+  if (in_range_) call_ranges.end();
+  if (previous_ < 0) return;
   try {
-    device_runtime(kCUDA).set_device(previous_);
+    device_runtime(type_).set_device(previous_);
   } catch (const Error&) {
     // It was current before: the driver is shutting down.
   }

@@ -27,10 +27,9 @@ using Stack = std::vector<Value>;
 // fills the tables on the very first call of the process, or throws NotImplementedError.
 
 // Note [Dense kernels and sparse tensors]
-// A sparse tensor carries SparseCPU or SparseCUDA and no dense backend's key, but beside a dense tensor a call has
-// both, and an operator without a sparse kernel must not serve it with its dense one. So every operator claims the
-// sparse keys in its `mask_`; where it has no kernel for them the slot is empty, and the call ends in `resolve`, which
-// says so.
+// A sparse tensor carries the key Sparse instead of Dense, but beside a dense tensor a call has both, and an operator
+// without a sparse kernel must not serve it with its dense one. So every operator claims the key in its `mask_`; where
+// it has no kernel for it the slot is empty, and the call ends in `resolve`, which says so.
 
 // Note [Undefined arguments]
 // An undefined tensor carries the highest key, UndefinedTensor, which operators claim in their `mask_` and no kernel
@@ -43,15 +42,15 @@ using Stack = std::vector<Value>;
 // signature, puts the arguments on a stack and calls the fallback with it. Calls that do not carry the key pay nothing.
 
 // Note [The device of a call]
-// A kernel launches on the current stream of the current device, so a call that is served by the CUDA key makes its
-// tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
-// nothing. Calls to look at more closely are those that `devices_to_check` has a key of: those with a CPU tensor beside
-// the CUDA ones, which only 0-dimensional ones and a few operators may have, and all where there are several GPUs.
+// A kernel launches on the current stream of the current device, so a call that a kernel of an accelerator serves makes
+// its tensors' device current. With one GPU it always is; then such a call costs a comparison more, and one on the CPU
+// nothing. Calls to look at more closely are those that `devices_to_check` has a device of: those with a CPU tensor
+// beside the others, which only 0-dimensional ones and a few operators may have, and all where there are several GPUs.
 
 // Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.
 inline constinit bool show_dispatch = false;
-// See Note [The device of a call]. The CUDA backend adds the CUDA key where there are several GPUs.
-inline constinit KeySet devices_to_check = DispatchKey::CPU;
+// See Note [The device of a call]. A backend adds its device type where there are several devices.
+inline constinit KeySet devices_to_check = kCPU;
 // Set by CUDA_LAUNCH_BLOCKING=1: every call waits for its kernels, so that what they report is thrown where they were
 // called, not at the next synchronisation.
 inline constinit bool wait_for_each_call = false;
@@ -91,7 +90,7 @@ class OpBase {
   // Whether it is made of calls to other operators, see Registry::composite.
   bool is_composite() const {
     const AnyFn body = table_[static_cast<int>(DispatchKey::Autograd)];
-    return body && body == table_[static_cast<int>(DispatchKey::CPU)];
+    return body && body == table_[static_cast<int>(DispatchKey::Dense)];
   }
   // Where the kernel for `key`, or the fallback, was registered; line 0 when there is neither.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
@@ -111,13 +110,13 @@ class OpBase {
 
   // The keys of a call's arguments, completed.
   static KeySet as_the_thread_asks(KeySet keys) {
-    if (keys.empty()) keys = backend_key(dispatch_state.default_device.type);
+    if (keys.empty()) keys = keys_on(dispatch_state.default_device.type);
     return (keys | dispatch_state.included).without(dispatch_state.excluded);
   }
   bool needs_care(KeySet keys, DispatchKey key) const {
-    if (RUSH_LIKELY(!kCudaKeys.has(key))) return false;
-    dispatch_state.cuda_op = this;
-    return !(keys & devices_to_check).empty();
+    if (RUSH_LIKELY(!keys.has_any(kAccelerators) || !is_backend_key(key))) return false;
+    dispatch_state.device_op = this;
+    return keys.has_any(devices_to_check);
   }
 
   const char* schema_;
@@ -177,23 +176,23 @@ bool is_undefined(const T&) {
 
 // A factory has no tensor argument; its device argument says where to go. One that is given beside a tensor, as to
 // empty_like, adds its key.
-inline KeySet device_key(const std::optional<Device>& device) { return device ? backend_key(device->type) : KeySet(); }
+inline KeySet device_key(const std::optional<Device>& device) { return device ? keys_on(device->type) : KeySet(); }
 template <class T>
 KeySet device_key(const T&) {
   return {};
 }
 
-// Set by a debug mode of the CUDA backend, which also adds the CUDA key to devices_to_check: called for each CUDA
-// tensor that an operator is given, but for views, which do not touch its memory.
+// Set by a debug mode of a backend, which also adds its device type to devices_to_check: called for each tensor on an
+// accelerator that an operator is given, but for views, which do not touch its memory.
 using TensorUse = void (*)(const TensorImpl& tensor, const OpBase& op);
 inline constinit TensorUse note_tensor_use = nullptr;
 
-// Finds the CUDA device of a call, makes it current, and restores the last one at the end.
+// Finds the accelerator of a call, makes it current, and restores the last one at the end.
 class CallDevice {
  public:
   explicit CallDevice(const OpBase& op) : op_(op) {}
   ~CallDevice() {
-    if (previous_ >= 0) leave();
+    if (previous_ >= 0 || in_range_) leave();
   }
   CallDevice(const CallDevice&) = delete;
   CallDevice& operator=(const CallDevice&) = delete;
@@ -213,13 +212,13 @@ class CallDevice {
   // A device asked for goes before that of a tensor, and tensors may then be anywhere.
   void see(const std::optional<Device>& device) {
     is_factory_ = true;
-    if (device && device->is_cuda()) asked_ = device->index;
+    if (device && device->is_accelerator() && device->index >= 0) asked_ = device;
   }
   template <class T>
   void see(const T&) {}
 
   // Throws ValueError naming the operator when the tensors lie on several devices.
-  void enter();
+  void enter(DeviceType type);
   // After the call.
   void finish() {
     if (RUSH_UNLIKELY(wait_for_each_call && entered_)) wait();
@@ -231,13 +230,15 @@ class CallDevice {
   void leave() noexcept;
 
   const OpBase& op_;
-  int device_ = -1;
-  int asked_ = -1;
-  int other_ = -1;  // another GPU that a tensor lies on
+  DeviceType type_ = kCPU;
+  std::optional<Device> device_;  // of the first tensor
+  std::optional<Device> asked_;
+  std::optional<Device> other_;  // another one that a tensor lies on
   int previous_ = -1;
   bool is_factory_ = false;
   bool cpu_tensor_ = false;  // one with dimensions
   bool entered_ = false;
+  bool in_range_ = false;
 };
 
 }  // namespace detail
@@ -299,10 +300,10 @@ class Op<R(Args...)> : public OpBase {
   static R call_with_care(const Op& op, KeySet keys, Fn fn, Args... args) {
     const DispatchKey key = (keys & op.mask_).highest();
     detail::CallDevice device(op);
-    if (kCudaKeys.has(key)) {
-      dispatch_state.cuda_op = &op;
+    if (keys.has_any(kAccelerators) && is_backend_key(key)) {
+      dispatch_state.device_op = &op;
       (device.see(args), ...);
-      device.enter();
+      device.enter((keys & kAccelerators).device());
     }
     struct Depth {
       Depth() { ++dispatch_state.depth; }

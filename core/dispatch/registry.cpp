@@ -7,7 +7,7 @@
 namespace rush {
 
 void Registry::list(OpBase& op) {
-  op.mask_ |= kSparseKeys;  // Note [Dense kernels and sparse tensors]
+  op.mask_ |= DispatchKey::Sparse;  // Note [Dense kernels and sparse tensors]
   if (!op.has_tag(Tag::TakesUndefined)) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());

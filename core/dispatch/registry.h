@@ -22,10 +22,10 @@ class Registry {
   template <class Sig>
   void native(Op<Sig>& op, std::type_identity_t<Sig>* front, Where where = Where::current()) {
     add(op);
-    for (DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta}) set(op, key, front, where);
+    set(op, DispatchKey::Dense, front, where);
   }
   // An operator made of calls to other operators: it needs no derivative, so it serves the Autograd key as well, and
-  // the sparse ones, on which those that it calls may have no kernel.
+  // the sparse one, for which those that it calls may have no kernel.
   template <class Sig>
   void composite(Op<Sig>& op, std::type_identity_t<Sig>* body, Where where = Where::current()) {
     native(op, body, where);
@@ -36,7 +36,7 @@ class Registry {
   template <class Sig>
   void sparse(Op<Sig>& op, std::type_identity_t<Sig>* front, Where where = Where::current()) {
     add(op);
-    for (DispatchKey key : {DispatchKey::SparseCPU, DispatchKey::SparseCUDA}) set(op, key, front, where);
+    set(op, DispatchKey::Sparse, front, where);
   }
   // A kernel for one key of an operator that is already listed.
   template <class Sig>

@@ -164,7 +164,7 @@ void check_rules(const Tensor& input, const Tensor& weight, const Tensor& pairs,
                    places);
 }
 
-// Serves SparseCPU and SparseCUDA: all that it calls does.
+// Serves the key Sparse on all devices: all that it calls does.
 Tensor forward(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& pairs,
                IntArrayRef counts) {
   check_sites(input);

@@ -38,13 +38,13 @@ std::string printed_by(Body body) {
 
 TEST_CASE("the highest key of a call's tensors is served first, and grad mode takes Autograd away") {
   const Tensor plain = ones({2}), recorded = ones({2}, requires_grad());
-  CHECK(plain.impl()->keys() == KeySet(DispatchKey::CPU));
-  CHECK(recorded.impl()->keys() == (KeySet(DispatchKey::CPU) | DispatchKey::Autograd));
+  CHECK(plain.impl()->keys() == keys_on(kCPU));
+  CHECK(recorded.impl()->keys() == (keys_on(kCPU) | DispatchKey::Autograd));
   CHECK(recorded.impl()->keys().highest() == DispatchKey::Autograd);
   CHECK((plain + recorded).requires_grad());
   const NoGradGuard no_grad;
   CHECK_FALSE((plain + recorded).requires_grad());
-  CHECK(empty({2}, kMeta).impl()->keys() == KeySet(DispatchKey::Meta));
+  CHECK(empty({2}, kMeta).impl()->keys() == keys_on(kMeta));
 }
 
 TEST_CASE("operators know their name, schema and where their kernels were registered") {
@@ -56,13 +56,12 @@ TEST_CASE("operators know their name, schema and where their kernels were regist
   CHECK(ops::copy_.has_tag(Tag::AnyDevice));
   CHECK(ops::lstm_data.has_tag(Tag::AnyDevice));
   CHECK_FALSE(ops::add.has_tag(Tag::AnyDevice));
-  CHECK(ops::add.has_kernel(DispatchKey::CPU));
+  CHECK(ops::add.has_kernel(DispatchKey::Dense));
   CHECK(ops::add.has_kernel(DispatchKey::Autograd));
-  CHECK(ops::add.has_kernel(DispatchKey::SparseCPU));
-  CHECK_FALSE(ops::atan2.has_kernel(DispatchKey::SparseCPU));
-  CHECK(std::string(ops::add.registered_at(DispatchKey::CPU).file_name()).ends_with("core/ops/pointwise/binary.cpp"));
-  CHECK(std::string(ops::add.registered_at(DispatchKey::Autograd).file_name())
-            .ends_with("derivatives/pointwise/binary.cpp"));
+  CHECK(ops::add.has_kernel(DispatchKey::Sparse));
+  CHECK_FALSE(ops::atan2.has_kernel(DispatchKey::Sparse));
+  CHECK(std::string(ops::add.registered_at(DispatchKey::Dense).file_name()).ends_with("core/ops/pointwise/binary.cpp"));
+  CHECK(std::string(ops::add.registered_at(DispatchKey::Autograd).file_name()).ends_with("derivatives/binary.cpp"));
   CHECK(registry().find("aten::add.Tensor") == &ops::add);
   CHECK(registry().find("aten::no_such_operator") == nullptr);
 }
@@ -72,7 +71,7 @@ TEST_CASE("every registered schema parses, under its own name and with a kernel"
   for (const auto& [name, op] : registry().operators()) {
     const Schema schema = Schema::parse(op->schema());
     CHECK(schema.name == name);
-    CHECK((op->has_kernel(DispatchKey::CPU) || op->has_kernel(DispatchKey::SparseCPU)));
+    CHECK((op->has_kernel(DispatchKey::Dense) || op->has_kernel(DispatchKey::Sparse)));
   }
 }
 
@@ -150,8 +149,8 @@ TEST_CASE("the dispatch trace prints every call with its keys, indented by depth
   show_dispatch = true;
   const std::string text = printed_by([&] { a.mul(b); });
   show_dispatch = false;
-  const size_t outer = text.find("aten::mul.Tensor -> Autograd  (keys [Autograd, CPU]");
-  const size_t inner = text.find("  aten::mul.Tensor -> CPU  (keys [CPU]");
+  const size_t outer = text.find("aten::mul.Tensor -> Autograd  (keys [Autograd, Dense, cpu]");
+  const size_t inner = text.find("  aten::mul.Tensor -> Dense  (keys [Dense, cpu]");
   CHECK(outer == 0);
   CHECK(inner != std::string::npos);
   CHECK(text.find("derivatives/pointwise/binary.cpp") != std::string::npos);

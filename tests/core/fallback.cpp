@@ -96,7 +96,7 @@ TEST_CASE("a fallback is a function, and only what it serves passes by it") {
 
 TEST_CASE("free keys have the names that programs give them, and there are four") {
   CHECK(std::string(name(key())) == "Counter");
-  CHECK(str(KeySet(DispatchKey::CPU) | key()) == "[Counter, CPU]");
+  CHECK(str(keys_on(kCPU) | key()) == "[Counter, Dense, cpu]");
   int left = 0;
   try {
     for (;; ++left) registry().take_key("another");

@@ -71,7 +71,7 @@ class MappedAllocator : public cuda::CUDAAllocator {
 bool use_cuda_by_default() {
   if (!cuda::is_available()) return false;
   wait_for_each_call = true;
-  devices_to_check |= DispatchKey::CUDA;
+  devices_to_check |= kCUDA;
   static auto* allocator = new MappedAllocator;  // outlives every tensor
   cuda::change_current_allocator(allocator);
   set_default_device(kCUDA);

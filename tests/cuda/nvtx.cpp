@@ -28,7 +28,7 @@ class RecordedRanges {
                              ranges().push_back(")");
                              --depth;
                            }};
-    devices_to_check |= DispatchKey::CUDA;
+    devices_to_check |= kCUDA;
   }
   ~RecordedRanges() {
     detail::call_ranges = previous_ranges_;

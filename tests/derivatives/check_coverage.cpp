@@ -56,7 +56,7 @@ Log read_logs(const char* folder) {
 // A composite serves the Autograd key by the function that serves the CPU: it consists of calls that have derivatives.
 bool has_derivative(const OpBase& op) {
   if (!op.has_kernel(DispatchKey::Autograd)) return false;
-  const auto here = op.registered_at(DispatchKey::Autograd), there = op.registered_at(DispatchKey::CPU);
+  const auto here = op.registered_at(DispatchKey::Autograd), there = op.registered_at(DispatchKey::Dense);
   return here.line() != there.line() || std::string_view(here.file_name()) != there.file_name();
 }
 

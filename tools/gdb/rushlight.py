@@ -31,6 +31,9 @@ def enumerator(value):
     return None
 
 
+DEVICE_BITS = 8  # of a KeySet, below its dispatch keys
+
+
 def enumerators(type_name):
     return [(f.name.split("::")[-1], f.enumval) for f in gdb.lookup_type(type_name).fields()]
 
@@ -86,7 +89,11 @@ def class_name(pointer):
 
 
 def key_names(bits):
-    return [name for name, number in reversed(enumerators("rush::DispatchKey")) if number > 0 and bits >> number & 1]
+    """Those of a KeySet, the highest first, and then its devices."""
+    keys = reversed(enumerators("rush::DispatchKey"))
+    devices = reversed(enumerators("rush::DeviceType"))
+    return ([name for name, number in keys if number > 0 and bits >> (DEVICE_BITS + number) & 1] +
+            [name for name, number in devices if bits >> number & 1])
 
 
 def device_text(device):
@@ -140,7 +147,7 @@ def shape_text(sizes, dtype):
 def has_autograd(impl):
     bit = dict(enumerators("rush::DispatchKey"))["Autograd"]
     base = impl["view_base_"]["target_"]
-    return bool(int(impl["keys_"]["bits_"]) >> bit & 1 or base and has_autograd(base.dereference()))
+    return bool(int(impl["keys_"]["bits_"]) >> (DEVICE_BITS + bit) & 1 or base and has_autograd(base.dereference()))
 
 
 def grad_fn(impl):

@@ -21,7 +21,7 @@ namespace rush::cuda {
 namespace {
 
 std::string last_operator() {
-  const OpBase* op = dispatch_state.cuda_op;
+  const OpBase* op = dispatch_state.device_op;
   return op ? str(" (the last operator was ", op->name(), ")") : std::string();
 }
 

@@ -155,7 +155,7 @@ void note_tensor_use(const TensorImpl& tensor, const OpBase& op) {
 void watch_streams() {
   stream_order = new StreamOrder;
   rush::detail::note_tensor_use = note_tensor_use;
-  devices_to_check |= kCudaKeys;
+  devices_to_check |= kCUDA;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void DeviceAllocator::forget_recorded_uses(const Block& block) {
 }
 
 void DeviceAllocator::report_early_reuse(Block& block) {
-  block.allocated_in = dispatch_state.cuda_op;
+  block.allocated_in = dispatch_state.device_op;
   const Stream stream = stream_of(block);
   const char *begin = block.data, *end = block.data + block.size;
   if (!foreign_uses_.any_before(begin, end, stream, *order_)) return;

@@ -38,7 +38,7 @@ TEST_CASE("a COO tensor adds up the entries of one place") {
   const Tensor t = sparse_coo_tensor(indices, tensor({1.0, 2.0, 4.0}, kFloat64), {3, 2});
   CHECK(t.layout() == kSparse);
   CHECK(t.is_sparse());
-  CHECK(t.impl()->keys().has(backend_key(t.device().type, kSparse)));
+  CHECK(t.impl()->keys().has(keys_on(t.device().type, kSparse)));
   CHECK_FALSE(t.has_storage());
   CHECK(t._nnz() == 3);
   CHECK(t.sparse_dim() == 2);
