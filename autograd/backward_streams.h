@@ -22,7 +22,7 @@ class BackwardStreams {
   static void hand_over(const Tensor& grad, const Stream& producer, const Stream& consumer) {
     if (!producer.is_queue() || !consumer.is_queue() || producer == consumer) return;
     wait_stream(consumer, producer);
-    if (grad.is_cuda() && grad.device() == consumer.device) grad.record_stream(consumer);
+    if (grad.device() == consumer.device) grad.record_stream(consumer);
   }
 
   // `stream` holds results that the caller will look at.

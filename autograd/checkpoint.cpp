@@ -16,7 +16,7 @@ class RandomStates {
   explicit RandomStates(const Tensors& tensors) {
     remember(kCPU);
     for (const Tensor& t : tensors) {
-      if (t.defined() && t.is_cuda()) remember(t.device());
+      if (t.defined() && t.device().is_accelerator()) remember(t.device());
     }
   }
 

@@ -57,7 +57,7 @@ bool sole_owner(const Tensor& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && !t.is_view() && t.is_non_overlapping_and_dense();
 }
 
-// Where a node runs. While a CUDA graph is captured, leaves' gradients are added on the caller's stream: an accumulator
+// Where a node runs. While a graph is captured, leaves' gradients are added on the caller's stream: an accumulator
 // that an earlier forward pass has left alive knows a stream that takes no part in the capture. `capturing` is no queue
 // otherwise.
 const Stream& stream_for(const Node& node, const Stream& capturing) {
@@ -174,7 +174,7 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
 
   Tensors captured(inputs.size());
   BackwardStreams streams;
-  const Stream capturing = cuda::is_current_stream_capturing() ? current_stream(kCUDA) : Stream();
+  const Stream capturing = graphs::capturing_stream();
   ReadyNodes ready(capturing);
   for (size_t i = 0; i < roots.size(); ++i) {
     if (wanted(roots[i])) ready.deliver(roots[i], gradients[i], BackwardStreams::of_caller(gradients[i]));

@@ -34,7 +34,7 @@ void Node::release_saved() {
 uint32_t Node::add_output(const Tensor& output) {
   const Device device = output.device();
   outputs_.push_back({DimVector(output.sizes()), output.scalar_type(), device});
-  if (RUSH_UNLIKELY(device.is_cuda()) && !stream_.is_queue()) stream_ = current_stream(device);
+  if (RUSH_UNLIKELY(device.is_accelerator()) && !stream_.is_queue()) stream_ = current_stream(device);
   return static_cast<uint32_t>(outputs_.size() - 1);
 }
 

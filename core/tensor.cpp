@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/dispatch/key.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/sparse_tensor_impl.h"
@@ -122,7 +122,7 @@ Storage new_storage(int64_t elements, ScalarType dtype, Device device) {
 }  // namespace
 
 Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
-  if (device.is_cuda()) device = concrete_device(device);
+  if (device.is_accelerator()) device = concrete_device(device);
   auto impl = make_intrusive<TensorImpl>(new_storage(checked_numel(sizes), dtype, device), dtype, device);
   impl->set_contiguous(sizes);
   return Tensor(std::move(impl));
@@ -135,7 +135,7 @@ Tensor empty_format(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFo
 
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
   checked_numel(sizes);
-  if (device.is_cuda()) device = concrete_device(device);
+  if (device.is_accelerator()) device = concrete_device(device);
   auto impl = make_intrusive<TensorImpl>(new_storage(storage_extent(sizes, strides, 0), dtype, device), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   return Tensor(std::move(impl));

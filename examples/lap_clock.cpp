@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/error/error.h"
 
 namespace examples {
@@ -14,7 +14,7 @@ void LapClock::mark() {
   }
   events_.emplace_back(rush::kCUDA, /*enable_timing=*/true);
   const rush::Device device = rush::concrete_device(device_);
-  events_.back().record(rush::device_runtime(rush::kCUDA).current_stream(device.index));
+  events_.back().record(rush::backend_of(rush::kCUDA).current_stream(device.index));
 }
 
 std::vector<double> LapClock::laps() const {

@@ -98,12 +98,12 @@ void Optimizer::zero_grad(bool set_to_none) {
 
 Tensor Optimizer::evaluate(const LossClosure& closure) {
   was_stepped_ = true;
-  const bool capturing = cuda::is_current_stream_capturing();
+  const bool capturing = graphs::is_capturing();
   for (size_t i = 0; i < param_groups_.size(); ++i) {
     RUSH_CHECK_VALUE(!std::isnan(param_groups_[i].options().get_lr()), "optimizer: the lr of parameter group ", i,
                      " is NaN");
     RUSH_CHECK(!capturing || param_groups_[i].options().get_capturable(),
-               "optimizer: a step cannot be captured in a CUDA graph without the option capturable (of all optimisers "
+               "optimizer: a step cannot be captured in a graph without the option capturable (of all optimisers "
                "but LBFGS)");
   }
   if (!closure) return {};
@@ -124,12 +124,12 @@ const Tensor& Optimizer::numbers_on_device(size_t group, Device device) {
 }
 
 void Optimizer::note_captured_step(TensorList params, std::initializer_list<TensorList> states) {
-  if (!cuda::is_current_stream_capturing()) return;
+  if (!graphs::is_capturing()) return;
   std::vector<Tensor> all;
   for (const TensorList& list : states) all.insert(all.end(), list.begin(), list.end());
   std::vector<Tensor> written;  // the memory only: not the gradients that hang on the parameters
   for (const Tensor& param : params) written.push_back(param.detach());
-  cuda::before_replay(std::make_shared<CapturedStep>(device_numbers_, std::move(written), std::move(all)));
+  graphs::before_replay(std::make_shared<CapturedStep>(device_numbers_, std::move(written), std::move(all)));
 }
 
 Tensor Optimizer::found_inf_on(Device device) const {

@@ -71,7 +71,7 @@ void SGD::gather_sparse(size_t group, StepLists& lists) const {
                      "SparseAdam has a momentum");
     RUSH_CHECK_VALUE(!o.capturable(), "SGD: with the option capturable it takes dense gradients only");
     const Tensor& target = entry.target;
-    const Tensor grad = target.is_cuda() ? entry.grad.coalesce() : entry.grad;
+    const Tensor grad = target.device().is_accelerator() ? entry.grad.coalesce() : entry.grad;
     const Tensor change = grad._values().to(target.scalar_type()) * (o.maximize() ? o.lr() : -o.lr());
     const int64_t sparse_dim = grad.sparse_dim();
     if (sparse_dim == 1) {

@@ -147,7 +147,7 @@ void StepLists::assign_later(const Tensor& table, const Tensor& rows, const Tens
 
 void StepLists::add_later(const Tensor& table, const Tensor& rows, const Tensor& values) {
   // On a GPU, additions are sorted by their places first, which takes memory.
-  if (table.is_cuda()) return assign_later(table, rows, index_select(table, 0, rows) + values);
+  if (table.device().is_accelerator()) return assign_later(table, rows, index_select(table, 0, rows) + values);
   writes_.push_back(native::prepare_slice_write(table, 0, rows, values, name_, IndexWrite::Add));
 }
 

@@ -1,9 +1,23 @@
 #include "backends/cpu/register.h"
 
+#include "backends/cpu/memory/caching_allocator.h"
+#include "core/device/backend.h"
+
 namespace rush {
 
+namespace {
+class CpuBackend final : public Backend {
+ public:
+  Allocator& allocator() override { return cpu::CachingAllocator::instance(); }
+  Generator make_generator(Device /*device*/, uint64_t seed) override {
+    return rush::make_generator<CPUGeneratorImpl>(seed);
+  }
+};
+}  // namespace
+
 void register_cpu(Registry&) {
-  cpu::register_allocator();
+  static auto& backend = *new CpuBackend;  // never destroyed: tensors in static variables are freed after everything else
+  register_backend(kCPU, backend);
   cpu::register_amp();
   cpu::register_batch_norm();
   cpu::register_activation();

@@ -9,7 +9,6 @@ class Registry;
 void register_cpu(Registry& registry);
 
 namespace cpu {
-void register_allocator();
 void register_batch_norm();
 void register_binary();
 void register_conv();

@@ -4,7 +4,7 @@
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 
 namespace rush::cuda {
 
@@ -30,14 +30,6 @@ intrusive_ptr<GeneratorImpl> CUDAGeneratorImpl::clone() const {
   auto copy = make_intrusive<CUDAGeneratorImpl>(device(), current_seed());
   copy->set_offset(get_offset());
   return copy;
-}
-
-void register_generator() {
-  // The table is made as large as it can get: counting the devices here would load the driver for a program that may
-  // never use one. `make` throws for a device that is not there.
-  register_default_generator(
-      kCUDA, {[](Device device, uint64_t seed) { return make_generator<CUDAGeneratorImpl>(device, seed); },
-              [] { return kMaxDevices; }, [] { return thread_state.device; }});
 }
 
 }  // namespace rush::cuda

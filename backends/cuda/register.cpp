@@ -7,9 +7,6 @@ namespace rush {
 
 void register_cuda(Registry&) {
   cuda::register_runtime();
-  cuda::register_allocator();
-  cuda::register_generator();
-  cuda::register_graphs();
   cuda::register_copy();
   cuda::register_foreach();
   cuda::register_gelu_slope();

@@ -10,9 +10,6 @@ void register_cuda(Registry& registry);
 
 namespace cuda {
 void register_runtime();
-void register_allocator();
-void register_generator();
-void register_graphs();
 void register_copy();
 void register_foreach();
 void register_gelu_slope();

@@ -1,4 +1,4 @@
-// The CUDA runtime behind core's DeviceRuntime: devices, streams and events. Memory is in memory/.
+// The CUDA runtime behind core's Backend: devices, streams and events. Memory is in memory/, graphs are in graphs/.
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -7,14 +7,16 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/generator.h"
 #include "backends/cuda/graphs/capture.h"
+#include "backends/cuda/graphs/graph.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/stream.h"
 #include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/device/guard.h"
 #include "core/dispatch/op.h"
 
@@ -48,7 +50,7 @@ const Devices& devices() {
 // Whether an error only says that the process is ending: the driver goes before our static variables do.
 bool is_unloading(cudaError_t status) { return status == cudaErrorCudartUnloading; }
 
-class CudaRuntime final : public DeviceRuntime {
+class CudaBackend final : public Backend {
  public:
   int device_count() noexcept override { return devices().count; }
 
@@ -167,8 +169,14 @@ class CudaRuntime final : public DeviceRuntime {
   void record_stream(const StorageImpl& storage, const Stream& stream) override {
     if (storage.data()) record_block_stream(storage, stream);
   }
-  Allocator& pinned_allocator() override { return cuda::pinned_allocator(); }
+  Allocator& allocator() override { return caching_allocator(); }
+  Allocator* pinned_allocator() override { return &cuda::pinned_allocator(); }
   bool is_pinned(const void* data) override { return cuda::is_pinned(data); }
+
+  Generator make_generator(Device device, uint64_t seed) override {
+    return rush::make_generator<CUDAGeneratorImpl>(device, seed);
+  }
+  graphs::GraphRuntime* graph_runtime() override { return &cuda::graph_runtime(); }
 
  private:
   // What is captured can wait for nothing outside, and the default stream for nothing that is captured.
@@ -208,8 +216,9 @@ const cudaDeviceProp& current_properties() { return properties(thread_state.devi
 
 void register_runtime() {
   // Never destroyed: tensors in static variables are freed after everything else.
-  static auto* runtime = new CudaRuntime;
-  set_device_runtime(kCUDA, runtime);
+  static auto& backend = *new CudaBackend;
+  watch_streams_if_asked();
+  register_backend(kCUDA, backend);
 }
 
 }  // namespace rush::cuda

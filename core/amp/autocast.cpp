@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "core/amp/cast_weights.h"
-#include "core/device/cuda.h"
+#include "core/device/backend.h"
 #include "core/error/error.h"
 #include "core/error/warning.h"
 #include "core/ops/pointwise/cast_all.h"
@@ -53,8 +53,8 @@ CacheScope::~CacheScope() {
 }
 
 Autocast::Autocast(DeviceType device, std::optional<ScalarType> dtype, bool enabled, std::optional<bool> cache) {
-  if (enabled && device == kCUDA && !cuda::is_available()) {
-    RUSH_WARN_ONCE("Autocast: there is no CUDA device, so that autocast for CUDA does nothing");
+  if (enabled && Device(device).is_accelerator() && !is_available(device)) {
+    RUSH_WARN_ONCE("Autocast: there is no ", device_type_name(device), " device, so that autocast there does nothing");
   }
   if (dtype) set_autocast_dtype(device, *dtype);
   set_autocast_enabled(device, enabled);
@@ -67,7 +67,7 @@ Off::Off() {
   set_state(off);
 }
 
-bool is_autocast_available(DeviceType device) { return device == kCPU || device == kCUDA; }
+bool is_autocast_available(DeviceType device) { return device != kMeta; }
 
 void set_autocast_enabled(DeviceType device, bool enabled) {
   check_available("set_autocast_enabled", device);

@@ -84,7 +84,7 @@ class Off {
 
 // ---- libtorch's functions, of which the scopes are made. All are about this thread.
 
-// The CPU and CUDA.
+// All device types but meta.
 bool is_autocast_available(DeviceType device);
 inline bool is_autocast_enabled(DeviceType device, const AutocastState& state = dispatch_state.autocast) {
   return (state.devices >> static_cast<int>(device) & 1) != 0;
@@ -92,7 +92,7 @@ inline bool is_autocast_enabled(DeviceType device, const AutocastState& state = 
 // A scope of the dispatch state, such as a NoGradGuard's, takes it back at its end. Throws ValueError on another device
 // type.
 void set_autocast_enabled(DeviceType device, bool enabled);
-// What operators are lowered to: bfloat16 on the CPU and float16 on CUDA until it is set. Throws as Autocast does.
+// What operators are lowered to: bfloat16 on the CPU and float16 on accelerators until it is set. Throws as Autocast does.
 ScalarType get_autocast_dtype(DeviceType device);
 void set_autocast_dtype(DeviceType device, ScalarType dtype);
 inline bool is_autocast_cache_enabled() { return dispatch_state.autocast.cache; }

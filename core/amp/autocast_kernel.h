@@ -79,26 +79,26 @@ struct WidestDtype {
   void see(const T&) {}
 };
 
-// The device whose list a call goes by: CUDA's if a tensor is there.
+// The device whose list a call goes by: an accelerator's if a tensor is there.
 template <class... Args>
 DeviceType device_of_call(const Args&... args) {
   const KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
-  return keys.has(kCUDA) ? kCUDA : keys.has(kCPU) ? kCPU : kMeta;
+  return keys.has_any(kAccelerators) ? (keys & kAccelerators).device() : keys.has(kCPU) ? kCPU : kMeta;
 }
 
-template <auto& op, Cast on_cpu, Cast on_cuda>
+template <auto& op, Cast on_cpu, Cast on_accelerator>
 struct Kernel;
 
-template <class R, class... Args, Op<R(Args...)>& op, Cast on_cpu, Cast on_cuda>
-struct Kernel<op, on_cpu, on_cuda> {
+template <class R, class... Args, Op<R(Args...)>& op, Cast on_cpu, Cast on_accelerator>
+struct Kernel<op, on_cpu, on_accelerator> {
   static R call(Args... args) {
     const DeviceType device = device_of_call(args...);
     if (is_autocast_enabled(device)) {
       if constexpr (on_cpu != Cast::None) {
         if (device == kCPU) return with<on_cpu>(device, args...);
       }
-      if constexpr (on_cuda != Cast::None) {
-        if (device == kCUDA) return with<on_cuda>(device, args...);
+      if constexpr (on_accelerator != Cast::None) {
+        if (Device(device).is_accelerator()) return with<on_accelerator>(device, args...);
       }
     }
     return op.call_without(DispatchKey::Autocast, args...);
@@ -130,9 +130,9 @@ struct Kernel<op, on_cpu, on_cuda> {
 };
 
 // Gives all of `operators` the Autocast kernel.
-template <Cast on_cpu, Cast on_cuda, auto&... operators>
+template <Cast on_cpu, Cast on_accelerator, auto&... operators>
 void list(Registry& registry, SourceLocation where = SourceLocation::current()) {
-  (registry.kernel(operators, DispatchKey::Autocast, &Kernel<operators, on_cpu, on_cuda>::call, where), ...);
+  (registry.kernel(operators, DispatchKey::Autocast, &Kernel<operators, on_cpu, on_accelerator>::call, where), ...);
 }
 
 }  // namespace rush::autocast

@@ -40,8 +40,9 @@ namespace {
 
 // norm without a `dtype` argument: as Output32, through the overload that has one.
 template <auto& op, auto& with_dtype, class... Rest>
-Tensor norm_on_cuda(const Tensor& self, Rest... rest) {
-  const bool is_on = is_autocast_enabled(kCUDA) && is_eligible(self, kCUDA);
+Tensor norm_on_accelerator(const Tensor& self, Rest... rest) {
+  const Device device = self.device();
+  const bool is_on = device.is_accelerator() && is_autocast_enabled(device.type) && is_eligible(self, device.type);
   if (!is_on) return op.call_without(DispatchKey::Autocast, self, rest...);
   const Off off;
   return with_dtype(self, rest..., kFloat32);
@@ -61,7 +62,7 @@ void list_losses(Registry& r) {
        ops::multi_margin_loss, ops::multilabel_margin_loss, ops::nll_loss, ops::nll_loss2d, ops::poisson_nll_loss,
        ops::smooth_l1_loss, ops::soft_margin_loss, ops::triplet_margin_loss>(r);
   list<Cast::Float32, Cast::Refuse, ops::binary_cross_entropy>(r);
-  // On CUDA it is made of operators that are on the list: log_softmax and nll_loss, as in PyTorch, or the fused one,
+  // On an accelerator it is made of operators that are on the list: log_softmax and nll_loss, as in PyTorch, or the fused one,
   // which computes in float32 whatever it is given, see Note [Fused cross entropy].
   list<Cast::Float32, Cast::None, ops::cross_entropy_loss>(r);
   list<Cast::None, Cast::Output32, ops::cross_entropy_forward>(r);
@@ -79,7 +80,7 @@ void list_float32_on_cpu(Registry& r) {
        ops::linalg_qr, ops::linalg_solve, ops::linalg_svd, ops::linalg_svdvals>(r);
 }
 
-void list_float32_on_cuda(Registry& r) {
+void list_float32_on_accelerators(Registry& r) {
   list<Cast::None, Cast::Float32, ops::acos, ops::asin, ops::cosh, ops::erfinv, ops::exp, ops::expm1, ops::log,
        ops::log10, ops::log1p, ops::log2, ops::pow, ops::pow_scalar, ops::pow_Scalar, ops::reciprocal, ops::rsqrt,
        ops::sinh, ops::softplus, ops::tan>(r);
@@ -93,9 +94,9 @@ void list_float32_on_cuda(Registry& r) {
        ops::linalg_vector_norm, ops::log_softmax, ops::softmax, ops::sum, ops::sum_dim>(r);
   list<Cast::Float32, Cast::Output32, ops::prod, ops::prod_dim>(r);
   list<Cast::None, Cast::OutputLower, ops::add_layer_norm>(r);
-  r.kernel(ops::norm, DispatchKey::Autocast, norm_on_cuda<ops::norm, ops::norm_dtype, const Scalar&>);
+  r.kernel(ops::norm, DispatchKey::Autocast, norm_on_accelerator<ops::norm, ops::norm_dtype, const Scalar&>);
   r.kernel(ops::norm_dim, DispatchKey::Autocast,
-           norm_on_cuda<ops::norm_dim, ops::norm_dim_dtype, const std::optional<Scalar>&, IntArrayRef, bool>);
+           norm_on_accelerator<ops::norm_dim, ops::norm_dim_dtype, const std::optional<Scalar>&, IntArrayRef, bool>);
 }
 
 void list_widest(Registry& r) {
@@ -115,7 +116,7 @@ void register_autocast(Registry& registry) {
   autocast::list_products(registry);
   autocast::list_losses(registry);
   autocast::list_float32_on_cpu(registry);
-  autocast::list_float32_on_cuda(registry);
+  autocast::list_float32_on_accelerators(registry);
   autocast::list_widest(registry);
 }
 

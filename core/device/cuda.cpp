@@ -5,7 +5,7 @@
 namespace rush::cuda {
 
 namespace {
-DeviceRuntime& runtime() { return device_runtime(kCUDA); }
+Backend& runtime() { return backend_of(kCUDA); }
 int index_of(int64_t device) {
   RUSH_CHECK_VALUE(device >= -1 && device < 128, "there is no CUDA device ", device);
   return concrete_device(Device(kCUDA, static_cast<int>(device))).index;
@@ -13,7 +13,7 @@ int index_of(int64_t device) {
 }  // namespace
 
 int64_t device_count() {
-  DeviceRuntime* backend = device_runtime_or_null(kCUDA);
+  Backend* backend = backend_or_null(kCUDA);
   return backend ? backend->device_count() : 0;
 }
 

@@ -3,7 +3,8 @@
 #pragma once
 #include <cstdint>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
+#include "core/graphs/graph.h"
 
 namespace rush::cuda {
 
@@ -30,5 +31,17 @@ MemoryInfo mem_get_info(int64_t device = -1);
 // Seed the default generator of the current device, or of all. torch::cuda::manual_seed.
 void manual_seed(uint64_t seed);
 void manual_seed_all(uint64_t seed);
+
+// ---- graphs, see Note [CUDA graphs]
+
+using CUDAGraph = graphs::Graph;
+using graph = graphs::Capture;
+using graphs::before_replay;
+using graphs::capture_stream;
+using graphs::CaptureMode;
+using graphs::MempoolId_t;
+using graphs::ReplayHook;
+inline MempoolId_t graph_pool_handle() { return graphs::make_pool_id(); }
+inline bool is_current_stream_capturing() { return graphs::is_capturing(); }
 
 }  // namespace rush::cuda

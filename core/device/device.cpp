@@ -1,32 +1,61 @@
 #include "core/device/device.h"
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <cstring>
+#include <mutex>
+#include <optional>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/dispatch/key.h"
 
 namespace rush {
 
-const char* device_type_name(DeviceType type) {
-  switch (type) {
-    case DeviceType::CPU: return "cpu";
-    case DeviceType::CUDA: return "cuda";
-    case DeviceType::Meta: return "meta";
+namespace {
+// Null from the first type on that nobody has added.
+std::atomic<const char*> names[kNumDeviceTypes] = {"cpu", "cuda", "meta"};
+
+std::optional<DeviceType> find_device_type(std::string_view name) {
+  for (int i = 0; i < kNumDeviceTypes; ++i) {
+    const char* known = names[i].load(std::memory_order_acquire);
+    if (known && name == known) return static_cast<DeviceType>(i);
   }
-  return "unknown";
+  return std::nullopt;
+}
+
+std::string all_names() {
+  std::string all;
+  for (const std::atomic<const char*>& name : names) {
+    if (name) append(all, all.empty() ? "" : ", ", name.load());
+  }
+  return all;
+}
+}  // namespace
+
+const char* device_type_name(DeviceType type) {
+  const char* name = names[static_cast<int>(type)].load(std::memory_order_acquire);
+  return name ? name : "unknown";
+}
+
+DeviceType detail::add_device_type(std::string_view name) {
+  const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  RUSH_CHECK_VALUE(is_word && !name.empty(), "register_backend: expected a name of lower-case letters, got '", name, "'");
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  RUSH_CHECK_VALUE(!find_device_type(name), "register_backend: there is a device type '", name, "' already");
+  int type = 0;
+  while (type < kNumDeviceTypes && names[type]) ++type;
+  RUSH_CHECK_VALUE(type < kNumDeviceTypes, "register_backend: there is no room for '", name, "' beside ", all_names());
+  names[type].store(strndup(name.data(), name.size()), std::memory_order_release);  // kept for ever
+  return static_cast<DeviceType>(type);
 }
 
 Device::Device(std::string_view text) {
   const size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  bool known = false;
-  for (DeviceType candidate : {DeviceType::CPU, DeviceType::CUDA, DeviceType::Meta}) {
-    if (name == device_type_name(candidate)) {
-      type = candidate;
-      known = true;
-    }
-  }
-  RUSH_CHECK_VALUE(known, "Device: expected cpu, cuda, cuda:N or meta, got '", text, "'");
+  const std::optional<DeviceType> known = find_device_type(text.substr(0, colon));
+  RUSH_CHECK_VALUE(known, "Device: expected one of ", all_names(), ", some with an index as in cuda:0, got '", text, "'");
+  type = *known;
   if (colon == std::string_view::npos) return;
   const std::string_view digits = text.substr(colon + 1);
   int parsed = -1;

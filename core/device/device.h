@@ -8,23 +8,28 @@
 
 namespace rush {
 
+// Further ones are added at run time, see Note [Backends] in core/device/backend.h.
 enum class DeviceType : int8_t { CPU, CUDA, Meta };
-inline constexpr int kNumDeviceTypes = 3;
+inline constexpr int kNumDeviceTypes = 8;  // at most
 inline constexpr DeviceType kCPU = DeviceType::CPU;
 inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 inline constexpr DeviceType kMeta = DeviceType::Meta;
 
-// "cpu", "cuda", "meta".
+// "cpu", "cuda", "meta", or the name that it was added by.
 const char* device_type_name(DeviceType type);
+namespace detail {
+// Throws ValueError as register_backend says.
+DeviceType add_device_type(std::string_view name);
+}
 
-// A device type and, on CUDA, which one; index -1 means the current one.
+// A device type and, of accelerators, which one; index -1 means the current one.
 struct Device {
   DeviceType type = DeviceType::CPU;
   int8_t index = -1;
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int index = -1) : type(type), index(static_cast<int8_t>(index)) {}
-  // Parses "cpu", "cuda", "cuda:1", "meta"; throws ValueError on anything else.
+  // Parses a device type's name, "cuda:1" with an index; throws ValueError on anything else.
   Device(std::string_view text);
   Device(const char* text) : Device(std::string_view(text)) {}
   Device(std::nullptr_t) = delete;  // so that the literal 0 is no text: x.to(0) does not compile

@@ -6,10 +6,10 @@
 
 namespace rush {
 
-// Made on the device when it is first recorded. On the CPU it does nothing. Mirrors c10::Event.
+// Made when it is first recorded, on the device of the stream, whatever `type` said. On the CPU it does nothing. Mirrors c10::Event.
 class Event {
  public:
-  explicit Event(DeviceType type = kCUDA, bool enable_timing = false) : type_(type), timing_(enable_timing) {}
+  explicit Event(DeviceType type = kCPU, bool enable_timing = false) : type_(type), timing_(enable_timing) {}
   ~Event();
   Event(Event&& other) noexcept
       : type_(other.type_),

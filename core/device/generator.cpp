@@ -1,7 +1,9 @@
 #include "core/device/generator.h"
 
-#include <array>
+#include <map>
 #include <random>
+
+#include "core/device/backend.h"
 
 namespace rush {
 
@@ -64,6 +66,12 @@ void GeneratorImpl::set_state(const std::vector<uint8_t>& state) {
   set_offset(offset);
 }
 
+intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const {
+  auto copy = make_intrusive<GeneratorImpl>(device_, seed_);
+  copy->offset_ = offset_;
+  return copy;
+}
+
 intrusive_ptr<GeneratorImpl> CPUGeneratorImpl::clone() const {
   auto copy = make_intrusive<CPUGeneratorImpl>(current_seed());
   copy->set_offset(get_offset());
@@ -71,62 +79,41 @@ intrusive_ptr<GeneratorImpl> CPUGeneratorImpl::clone() const {
 }
 
 namespace {
-// The default generators of one device type, by device index.
+// The default generators that were asked for, by device type and index. A generator, once made, stays where it is.
 struct DefaultGenerators {
-  DefaultGeneratorFactory factory{};
-  std::vector<Generator> made;
-};
-
-// Guarded by one mutex. A generator, once made, stays where it is: `made` is sized when its factory is registered.
-struct DefaultGeneratorTable {
   std::mutex mutex;
   uint64_t seed = kDefaultSeed;
-  std::array<DefaultGenerators, kNumDeviceTypes> types;
-
-  DefaultGeneratorTable() {
-    set_factory(kCPU, {[](Device, uint64_t cpu_seed) { return make_generator<CPUGeneratorImpl>(cpu_seed); },
-                       [] { return 1; }, [] { return 0; }});
-  }
-
-  DefaultGenerators& of(DeviceType type) { return types[static_cast<size_t>(type)]; }
-
-  void set_factory(DeviceType type, const DefaultGeneratorFactory& factory) {
-    of(type).factory = factory;
-    of(type).made.assign(static_cast<size_t>(factory.device_count()), Generator());
-  }
+  std::map<std::pair<DeviceType, int>, Generator> made;
 };
 
 // Never destroyed: worker threads may draw while the program's statics are being torn down.
-DefaultGeneratorTable& table() {
-  static DefaultGeneratorTable& instance = *new DefaultGeneratorTable;
+DefaultGenerators& default_generators() {
+  static DefaultGenerators& instance = *new DefaultGenerators;
   return instance;
 }
 }  // namespace
 
 const Generator& default_generator(Device device) {
-  DefaultGeneratorTable& all = table();
+  Backend* backend = backend_or_null(device.type);
+  RUSH_CHECK_NOT_IMPLEMENTED(backend, "default_generator: there is none for device ", device);
+  device = concrete_device(device);
+  const int index = device.index < 0 ? 0 : device.index;
+  RUSH_CHECK_VALUE(!device.is_cpu() || index == 0, "default_generator: there is no device ", device);
+  DefaultGenerators& all = default_generators();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  DefaultGenerators& generators = all.of(device.type);
-  RUSH_CHECK_NOT_IMPLEMENTED(generators.factory.make, "default_generator: there is none for device ", device);
-
-  const int index = device.index >= 0 ? device.index : generators.factory.current_device();
-  RUSH_CHECK_VALUE(static_cast<size_t>(index) < generators.made.size(), "default_generator: no device ", device,
-                   ", there are ", generators.made.size());
-  Generator& generator = generators.made[static_cast<size_t>(index)];
-  if (!generator.defined()) generator = generators.factory.make(Device(device.type, index), all.seed);
+  Generator& generator = all.made[{device.type, index}];
+  if (!generator.defined()) generator = backend->make_generator(Device(device.type, index), all.seed);
   return generator;
 }
 
 void manual_seed(uint64_t seed) {
-  DefaultGeneratorTable& all = table();
+  DefaultGenerators& all = default_generators();
   std::vector<Generator> made;
   {
     const std::lock_guard<std::mutex> lock(all.mutex);
     all.seed = seed;
-    for (const DefaultGenerators& generators : all.types) {
-      for (const Generator& generator : generators.made) {
-        if (generator.defined()) made.push_back(generator);
-      }
+    for (const auto& [device, generator] : all.made) {
+      if (generator.defined()) made.push_back(generator);
     }
   }
   // With the table unlocked: a thread that holds a generator's lock may be asking for a default generator.
@@ -134,11 +121,6 @@ void manual_seed(uint64_t seed) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(seed);
   }
-}
-
-void register_default_generator(DeviceType type, const DefaultGeneratorFactory& factory) {
-  const std::lock_guard<std::mutex> lock(table().mutex);
-  table().set_factory(type, factory);
 }
 
 }  // namespace rush

@@ -47,7 +47,7 @@ class GeneratorImpl : public IntrusiveTarget {
   void set_state(const std::vector<uint8_t>& state);
 
   /// A generator on the same device in the same state.
-  virtual intrusive_ptr<GeneratorImpl> clone() const = 0;
+  virtual intrusive_ptr<GeneratorImpl> clone() const;
 
   std::mutex mutex_;
 
@@ -120,15 +120,5 @@ const Generator& default_generator(Device device = kCPU);
 
 /// Seeds the default generators of all devices, those not made yet included. Mirrors torch::manual_seed.
 void manual_seed(uint64_t seed);
-
-/// How a backend provides its devices' default generators.
-struct DefaultGeneratorFactory {
-  Generator (*make)(Device device, uint64_t seed);
-  int (*device_count)();
-  int (*current_device)();  // what index -1 stands for
-};
-
-/// Called once by a backend when it registers its operators, before any default_generator of that type.
-void register_default_generator(DeviceType type, const DefaultGeneratorFactory& factory);
 
 }  // namespace rush

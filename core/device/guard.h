@@ -7,17 +7,17 @@
 
 namespace rush {
 
-class DeviceRuntime;
+class Backend;
 
 // Makes `device` the current one; nothing for the CPU and for a device without an index. Mirrors c10::DeviceGuard.
 class DeviceGuard {
  public:
   explicit DeviceGuard(Device device) {
-    if (device.is_cuda() && device.index >= 0) enter(device);
+    if (device.is_accelerator() && device.index >= 0) enter(device);
   }
   explicit DeviceGuard(std::optional<Device> device) : DeviceGuard(device.value_or(get_default_device())) {}
   ~DeviceGuard() {
-    if (runtime_) leave();
+    if (backend_) leave();
   }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
@@ -25,7 +25,7 @@ class DeviceGuard {
  private:
   void enter(Device device);
   void leave() noexcept;
-  DeviceRuntime* runtime_ = nullptr;  // null when there is nothing to restore
+  Backend* backend_ = nullptr;  // null when there is nothing to restore
   int original_ = -1;
 };
 using OptionalDeviceGuard = DeviceGuard;

@@ -13,7 +13,7 @@ struct Stream {
   void* handle = nullptr;
 
   // Whether there is a queue at all.
-  bool is_queue() const { return device.is_cuda(); }
+  bool is_queue() const { return device.is_accelerator(); }
   DeviceType device_type() const { return device.type; }
   int device_index() const { return device.index; }
   int64_t id() const { return reinterpret_cast<int64_t>(handle); }

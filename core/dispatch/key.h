@@ -95,7 +95,12 @@ class OpBase;
 struct AutocastState {
   uint8_t devices = 0;  // for which it is on: a bit for each DeviceType
   bool cache = true;
-  ScalarType dtypes[2] = {kBFloat16, kFloat16};  // that it lowers to, on the CPU and on CUDA
+  ScalarType dtypes[kNumDeviceTypes];  // that it lowers to
+
+  constexpr AutocastState() {
+    for (ScalarType& dtype : dtypes) dtype = kFloat16;
+    dtypes[static_cast<int>(kCPU)] = kBFloat16;
+  }
 };
 
 // What this thread adds to and takes from every call's keys, its grad mode and its autocast.

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/dispatch/boxed.h"
 #include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"
@@ -84,7 +84,7 @@ void CallDevice::see_tensor(const TensorImpl& tensor) {
   }
 }
 
-void CallDevice::wait() { device_runtime(type_).synchronize(device_runtime(type_).current_device()); }
+void CallDevice::wait() { backend_of(type_).synchronize(backend_of(type_).current_device()); }
 
 void CallDevice::enter(DeviceType type) {
   entered_ = true;
@@ -101,7 +101,7 @@ void CallDevice::enter(DeviceType type) {
     in_range_ = true;
   }
   if (!device) return;
-  DeviceRuntime& runtime = device_runtime(type);
+  Backend& runtime = backend_of(type);
   const int current = runtime.current_device();
   if (current == device->index) return;
   runtime.set_device(concrete_device(*device).index);
@@ -112,7 +112,7 @@ void CallDevice::leave() noexcept {
   if (in_range_) call_ranges.end();
   if (previous_ < 0) return;
   try {
-    device_runtime(type_).set_device(previous_);
+    backend_of(type_).set_device(previous_);
   } catch (const Error&) {
     // It was current before: the driver is shutting down.
   }

@@ -3,61 +3,66 @@
 #include <atomic>
 #include <exception>
 
-#include "core/device/cuda.h"
+#include "core/device/backend.h"
+#include "core/dispatch/registry.h"
 #include "core/error/error.h"
 
-namespace rush::cuda {
-
-namespace detail {
+namespace rush::graphs {
 
 namespace {
-std::atomic<GraphRuntime*> runtime_in_use;
+
+std::atomic<DeviceType> recorder = kCPU;  // which stands for none
+
+GraphRuntime& runtime() { return *backend_of(accelerator()).graph_runtime(); }
+
+}  // namespace
+
+void set_accelerator(DeviceType type) { recorder.store(type, std::memory_order_release); }
+
+DeviceType accelerator() {
+  registry();  // where backends are registered
+  const DeviceType type = recorder.load(std::memory_order_acquire);
+  RUSH_CHECK_NOT_IMPLEMENTED(type != kCPU, "graphs: this program was built without a backend that records them");
+  return type;
 }
 
-void set_graph_runtime(GraphRuntime* runtime) { runtime_in_use.store(runtime, std::memory_order_release); }
+Graph::Graph() : impl_(runtime().make_graph()) {}
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
 
-GraphRuntime& graph_runtime() {
-  device_runtime(kCUDA);  // throws where there is no backend, and no device
-  return *runtime_in_use.load(std::memory_order_acquire);
-}
+void Graph::capture_begin(MempoolId_t pool, CaptureMode mode) { impl_->capture_begin(pool, mode); }
+void Graph::capture_end() { impl_->capture_end(); }
+void Graph::abandon() noexcept { impl_->abandon(); }
+void Graph::replay() { impl_->replay(); }
+void Graph::reset() { impl_->reset(); }
+MempoolId_t Graph::pool() const { return impl_->pool(); }
+void Graph::debug_dump(const std::string& path) const { impl_->debug_dump(path); }
 
-}  // namespace detail
+MempoolId_t make_pool_id() { return runtime().make_pool_id(); }
 
-CUDAGraph::CUDAGraph() : impl_(detail::graph_runtime().make_graph()) {}
-CUDAGraph::~CUDAGraph() = default;
-CUDAGraph::CUDAGraph(CUDAGraph&&) noexcept = default;
-CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
-
-void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) { impl_->capture_begin(pool, mode); }
-void CUDAGraph::capture_end() { impl_->capture_end(); }
-void CUDAGraph::abandon() noexcept { impl_->abandon(); }
-void CUDAGraph::replay() { impl_->replay(); }
-void CUDAGraph::reset() { impl_->reset(); }
-MempoolId_t CUDAGraph::pool() const { return impl_->pool(); }
-void CUDAGraph::debug_dump(const std::string& path) const { impl_->debug_dump(path); }
-
-MempoolId_t graph_pool_handle() { return detail::graph_runtime().make_pool_id(); }
-
-bool is_current_stream_capturing() {
+bool is_capturing() {
   // Asks nothing of the driver: programs on the CPU call it too, in every step of an optimiser.
-  const detail::GraphRuntime* runtime = detail::runtime_in_use.load(std::memory_order_acquire);
-  return runtime && runtime->is_capturing();
+  const DeviceType type = recorder.load(std::memory_order_acquire);
+  return type != kCPU && backend_or_null(type)->graph_runtime()->is_capturing();
 }
+
+Stream capturing_stream() { return is_capturing() ? current_stream(accelerator()) : Stream(); }
 
 void before_replay(std::shared_ptr<ReplayHook> hook) {
-  RUSH_CHECK(is_current_stream_capturing(), "before_replay: this thread is not capturing a graph");
-  detail::graph_runtime().before_replay(std::move(hook));
+  RUSH_CHECK(is_capturing(), "before_replay: this thread is not capturing a graph");
+  runtime().before_replay(std::move(hook));
 }
 
-Stream capture_stream() { return detail::graph_runtime().side_stream(); }
+Stream capture_stream() { return runtime().side_stream(); }
 
-graph::graph(CUDAGraph& captured, MempoolId_t pool, std::optional<Stream> stream, CaptureMode mode)
+Capture::Capture(Graph& captured, MempoolId_t pool, std::optional<Stream> stream, CaptureMode mode)
     : graph_(captured), on_stream_(stream ? *stream : capture_stream()), exceptions_(std::uncaught_exceptions()) {
-  synchronize();
+  backend_of(on_stream.device.type).synchronize(on_stream.device.index);
   graph_.capture_begin(pool, mode);
 }
 
-graph::~graph() noexcept(false) {
+Capture::~Capture() noexcept(false) {
   if (std::uncaught_exceptions() > exceptions_) {
     graph_.abandon();
   } else {
@@ -65,4 +70,4 @@ graph::~graph() noexcept(false) {
   }
 }
 
-}  // namespace rush::cuda
+}  // namespace rush::graphs

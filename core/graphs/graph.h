@@ -1,4 +1,4 @@
-// CUDA graphs: work that is recorded once and then given to the device again and again, in one call each time.
+// Graphs: work that is recorded once and then given to the device again and again, in one call each time.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "core/device/guard.h"
 
-namespace rush::cuda {
+namespace rush::graphs {
 
 // Note [CUDA graphs]
 // A training step of a small model is hundreds of launches of a few microseconds each, and the host cannot give them to
@@ -27,7 +27,8 @@ namespace rush::cuda {
 //     is not pinned, synchronize(), empty_cache()), and work on streams that have not waited for the captured one, is
 //     refused with a CudaError that names the last operator, before CUDA sees it: the capture goes on undisturbed.
 //
-// These classes are part of every build; without the CUDA backend they throw NotImplementedError.
+// These classes are part of every build; without a backend that records graphs they throw NotImplementedError. Their names
+// of CUDA's, cuda::Graph and the like, are in core/device/cuda.h.
 
 // Names a private pool, as MemPool::id(); 0 means one of the graph's own.
 using MempoolId_t = uint64_t;
@@ -43,8 +44,6 @@ struct ReplayHook {
   virtual void before_replay() = 0;
 };
 
-namespace detail {
-
 // One graph, as the backend makes it.
 class GraphImpl {
  public:
@@ -59,7 +58,7 @@ class GraphImpl {
   virtual void debug_dump(const std::string& path) const = 0;
 };
 
-// What a backend knows about graphs.
+// What a backend knows about graphs, see Backend::graph_runtime.
 class GraphRuntime {
  public:
   virtual ~GraphRuntime() = default;
@@ -71,20 +70,20 @@ class GraphRuntime {
   // One of the current device's streams, other than the default one.
   virtual Stream side_stream() = 0;
 };
-void set_graph_runtime(GraphRuntime* runtime);
-// Throws NotImplementedError without the CUDA backend and CudaError without a device.
-GraphRuntime& graph_runtime();
 
-}  // namespace detail
+// The type of device whose work graphs record. Throws NotImplementedError where there is none.
+DeviceType accelerator();
+// Called by register_backend for a backend that has a GraphRuntime.
+void set_accelerator(DeviceType type);
 
 // torch.cuda.CUDAGraph. Its functions throw Error when they are called out of order: a graph is captured, replayed as
 // often as wanted, and reset before it is captured again.
-class CUDAGraph {
+class Graph {
  public:
-  CUDAGraph();
-  ~CUDAGraph();
-  CUDAGraph(CUDAGraph&&) noexcept;
-  CUDAGraph& operator=(CUDAGraph&&) noexcept;
+  Graph();
+  ~Graph();
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
 
   // Begins to record the current stream, which must not be the default one. A thread records one graph at a time.
   void capture_begin(MempoolId_t pool = 0, CaptureMode mode = CaptureMode::Global);
@@ -103,15 +102,17 @@ class CUDAGraph {
   void debug_dump(const std::string& path) const;
 
  private:
-  std::unique_ptr<detail::GraphImpl> impl_;
+  std::unique_ptr<GraphImpl> impl_;
 };
 
-// A pool for several graphs, see CUDAGraph::capture_begin. torch.cuda.graph_pool_handle.
-MempoolId_t graph_pool_handle();
+// A pool for several graphs, see Graph::capture_begin. torch.cuda.graph_pool_handle.
+MempoolId_t make_pool_id();
 
-// Whether what this thread gives to the GPU is being recorded by a CUDAGraph. False without a GPU. Captures begun with
+// Whether what this thread gives to the GPU is being recorded by a Graph. Captures begun with
 // calls of CUDA's own are not seen. torch.cuda.is_current_stream_capturing.
-bool is_current_stream_capturing();
+bool is_capturing();
+// The stream that this thread is capturing; one that is no queue when it is not.
+Stream capturing_stream();
 
 // Calls `hook` before each replay of the graph that this thread is capturing. Throws Error outside of a capture.
 void before_replay(std::shared_ptr<ReplayHook> hook);
@@ -121,21 +122,21 @@ void before_replay(std::shared_ptr<ReplayHook> hook);
 Stream capture_stream();
 
 // Captures what is done until the end of the scope, on `stream` (by default capture_stream()):
-//   { const rush::cuda::graph capture(g); y = net(x); }
+//   { const rush::graphs::Capture capture(g); y = net(x); }
 // The device is waited for first. When the scope is left by an exception, the graph stays as it was; otherwise the
 // destructor throws what capture_end throws. torch.cuda.graph.
-class graph {
+class Capture {
  public:
-  explicit graph(CUDAGraph& captured, MempoolId_t pool = 0, std::optional<Stream> stream = std::nullopt,
+  explicit Capture(Graph& captured, MempoolId_t pool = 0, std::optional<Stream> stream = std::nullopt,
                  CaptureMode mode = CaptureMode::Global);
-  ~graph() noexcept(false);
-  graph(const graph&) = delete;
-  graph& operator=(const graph&) = delete;
+  ~Capture() noexcept(false);
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
 
  private:
-  CUDAGraph& graph_;
+  Graph& graph_;
   StreamGuard on_stream_;
   int exceptions_;  // in flight when the scope began
 };
 
-}  // namespace rush::cuda
+}  // namespace rush::graphs

@@ -1,14 +1,14 @@
 #include "nn/data/device_copies.h"
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/device/guard.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::data::detail {
 
-DeviceCopies::DeviceCopies(Device device) : device_(device.is_cuda() ? concrete_device(device) : device) {
-  if (device_.is_cuda()) stream_ = device_runtime(kCUDA).stream_from_pool(device_.index);
+DeviceCopies::DeviceCopies(Device device) : device_(concrete_device(device)) {
+  if (device_.is_accelerator()) stream_ = backend_of(device_.type).stream_from_pool(device_.index);
 }
 
 // The copy's memory belongs to the stream of copies; what pinned memory it reads is kept by its own allocator.
@@ -22,7 +22,7 @@ void DeviceCopies::begin(Tensor& tensor) const {
 }
 
 Event DeviceCopies::mark() const {
-  Event mark(kCUDA);
+  Event mark(device_.type);
   if (needed()) mark.record(stream_);
   return mark;
 }

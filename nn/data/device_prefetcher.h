@@ -124,7 +124,7 @@ class DevicePrefetcher {
       detail::for_each_tensor(batch, [&](Tensor& tensor) { copies_.begin(tensor); });
       on_their_way_.push_back({std::move(batch), copies_.mark(), nullptr});
     } catch (...) {
-      on_their_way_.push_back({BatchType(), Event(kCUDA), std::current_exception()});
+      on_their_way_.push_back({BatchType(), Event(kCPU), std::current_exception()});
     }
   }
 

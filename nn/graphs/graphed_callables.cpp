@@ -6,11 +6,11 @@
 #include "autograd/grad_mode.h"
 #include "autograd/node.h"
 #include "core/amp/autocast.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/error/error.h"
 #include "core/ops/factory/factories.h"
 
-namespace rush::cuda {
+namespace rush::graphs {
 
 namespace detail {
 
@@ -21,7 +21,7 @@ struct CallableGraphs {
   std::vector<size_t> with_grad;     // which of the outputs have gradients
   std::vector<Tensor> grad_outputs;  // what the backward graph reads: the gradients of those
   std::vector<Tensor> grad_inputs;   // what it writes: of the inputs that require a gradient, then of the parameters
-  CUDAGraph forward, backward;       // destroyed before the tensors
+  Graph forward, backward;       // destroyed before the tensors
   uint64_t calls = 0;
 
   // What gradients are asked for.
@@ -127,12 +127,12 @@ GraphedCallable::GraphedCallable(const Function& function, const std::vector<Ten
                    options.num_warmup_iters);
   RUSH_CHECK_VALUE(!sample_args.empty(), "make_graphed_callables: there are no sample arguments");
   for (const Tensor& sample : sample_args) {
-    RUSH_CHECK_VALUE(sample.defined() && sample.is_cuda(), "make_graphed_callables: a sample is not on a GPU");
+    RUSH_CHECK_VALUE(sample.defined() && sample.device().is_accelerator(), "make_graphed_callables: a sample is not on a GPU");
     graphs_->inputs.push_back(sample.detach().requires_grad_(sample.requires_grad()));
   }
   graphs_->parameters = those_with_gradients(parameters);
   const DeviceGuard device(sample_args[0].device());
-  const Stream caller = current_stream(Device(kCUDA)), side = capture_stream();
+  const Stream caller = current_stream(accelerator()), side = capture_stream();
   wait_stream(side, caller);
   {
     const EnableGradGuard recording;
@@ -174,4 +174,4 @@ std::vector<Tensor> GraphedCallable::forward(const std::vector<Tensor>& args) co
   return results;
 }
 
-}  // namespace rush::cuda
+}  // namespace rush::graphs

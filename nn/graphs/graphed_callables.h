@@ -9,14 +9,14 @@
 #include "nn/module.h"
 #include "nn/module_holder.h"
 
-namespace rush::cuda {
+namespace rush::graphs {
 
 struct GraphedCallableOptions {
   // How often forward and backward run before they are captured; at least 1.
   int num_warmup_iters = 3;
   // Whether arguments and parameters may be unused; their gradients are then undefined.
   bool allow_unused_input = false;
-  // See CUDAGraph::capture_begin.
+  // See Graph::capture_begin.
   MempoolId_t pool = 0;
 };
 
@@ -69,4 +69,4 @@ GraphedCallable make_graphed_callables(const nn::ModuleHolder<M>& module, const 
   return GraphedCallable(forward, {sample_arg}, module->parameters(), options);
 }
 
-}  // namespace rush::cuda
+}  // namespace rush::graphs

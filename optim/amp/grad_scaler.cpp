@@ -92,8 +92,8 @@ void GradScaler::check_started(const char* function) const {
 Tensor GradScaler::scale(const Tensor& outputs) {
   if (!is_enabled()) return outputs;
   if (!scale_.defined()) {
-    RUSH_CHECK(!cuda::is_current_stream_capturing(),
-               "GradScaler: the first scale(loss) cannot be captured in a CUDA graph; take a step before the capture");
+    RUSH_CHECK(!graphs::is_capturing(),
+               "GradScaler: the first scale(loss) cannot be captured in a graph; take a step before the capture");
     scale_ = full({}, options_.init_scale(), TensorOptions(kFloat32).device(outputs.device()));
     growth_tracker_ = full({}, initial_tracker_, TensorOptions(kInt32).device(outputs.device()));
   }

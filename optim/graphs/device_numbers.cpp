@@ -10,7 +10,7 @@ namespace rush::optim {
 const Tensor& DeviceNumbers::of_group(size_t group, Device device) {
   for (Entry& entry : entries_) {
     if (entry.group != group || !(entry.on_device.device() == device)) continue;
-    if (!cuda::is_current_stream_capturing()) update(entry);
+    if (!graphs::is_capturing()) update(entry);
     return entry.on_device;
   }
   check_state_can_be_made();
@@ -39,14 +39,14 @@ void CapturedStep::before_replay() {
 }
 
 void check_state_can_be_made() {
-  RUSH_CHECK(!cuda::is_current_stream_capturing(),
-             "optimizer: its state cannot be made while a CUDA graph is captured; take a step before the capture");
+  RUSH_CHECK(!graphs::is_capturing(),
+             "optimizer: its state cannot be made while a graph is captured; take a step before the capture");
 }
 
 namespace {
 
 Tensor make_on_device(const Tensor& param, const Scalar& value, ScalarType dtype) {
-  RUSH_CHECK_VALUE(param.is_cuda(), "optimizer: the option capturable needs parameters on a GPU, one is on ",
+  RUSH_CHECK_VALUE(param.device().is_accelerator(), "optimizer: the option capturable needs parameters on a GPU, one is on ",
                    param.device());
   check_state_can_be_made();
   return full({}, value, TensorOptions(dtype).device(param.device()));

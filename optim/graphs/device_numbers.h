@@ -12,7 +12,7 @@ namespace rush::optim {
 class Optimizer;
 
 // Note [Capturable optimisers]
-// A step that is captured in a CUDA graph runs again without the host, so what changes from step to step must lie in
+// A step that is captured in a graph runs again without the host, so what changes from step to step must lie in
 // device memory. With the option capturable(true)
 //   - the steps that a parameter has taken are counted on the device;
 //   - the numbers of a group's options (the learning rate, the betas, the weight decay) have a copy on the device. The
@@ -48,7 +48,7 @@ class DeviceNumbers {
 };
 
 // What a graph does before it takes a captured step again. It owns the memory that the step uses.
-class CapturedStep final : public cuda::ReplayHook {
+class CapturedStep final : public graphs::ReplayHook {
  public:
   CapturedStep(std::shared_ptr<DeviceNumbers> numbers, std::vector<Tensor> params, std::vector<Tensor> states)
       : numbers_(std::move(numbers)), params_(std::move(params)), states_(std::move(states)) {}

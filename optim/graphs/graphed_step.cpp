@@ -2,20 +2,20 @@
 
 #include "autograd/grad_mode.h"
 #include "core/amp/autocast.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/error/error.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/copy.h"
 
-namespace rush::cuda::detail {
+namespace rush::graphs::detail {
 
 namespace {
 
 Device device_of(const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs) {
-    if (input.is_cuda()) return input.device();
+    if (input.device().is_accelerator()) return input.device();
   }
-  return concrete_device(Device(kCUDA));
+  return concrete_device(accelerator());
 }
 
 bool fit(const std::vector<Tensor>& own, const std::vector<Tensor>& inputs) {
@@ -52,7 +52,7 @@ StepGraphs::ShapedStep& StepGraphs::step_for(const std::vector<Tensor>& inputs) 
 Tensor StepGraphs::call(const Step& step, const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs) RUSH_CHECK_VALUE(input.defined(), "GraphedStep: an input is undefined");
   const DeviceGuard device(device_of(inputs));
-  const Stream now = current_stream(kCUDA);
+  const Stream now = current_stream(accelerator());
   // What the last call left on another stream comes first.
   if (last_.is_queue()) wait_stream(now, last_);
   last_ = now;
@@ -70,7 +70,7 @@ Tensor StepGraphs::call(const Step& step, const std::vector<Tensor>& inputs) {
 
 // As the step will be captured: on the same stream, with a cache of casts of its own.
 Tensor StepGraphs::run(const Step& step, ShapedStep& shaped) {
-  const Stream caller = current_stream(kCUDA), side = capture_stream();
+  const Stream caller = current_stream(accelerator()), side = capture_stream();
   wait_stream(side, caller);
   Tensor loss;
   {
@@ -85,10 +85,10 @@ Tensor StepGraphs::run(const Step& step, ShapedStep& shaped) {
 }
 
 void StepGraphs::capture(const Step& step, ShapedStep& shaped) {
-  if (pool_ == 0) pool_ = graph_pool_handle();
-  auto graph = std::make_unique<CUDAGraph>();
+  if (pool_ == 0) pool_ = make_pool_id();
+  auto graph = std::make_unique<Graph>();
   {
-    const cuda::graph capture(*graph, pool_);
+    const Capture capture(*graph, pool_);
     autocast::clear_cache();
     shaped.loss = step(shaped.inputs);
     autocast::clear_cache();
@@ -97,4 +97,4 @@ void StepGraphs::capture(const Step& step, ShapedStep& shaped) {
   shaped.graph = std::move(graph);
 }
 
-}  // namespace rush::cuda::detail
+}  // namespace rush::graphs::detail

@@ -9,7 +9,7 @@
 #include "core/graphs/graph.h"
 #include "core/tensor.h"
 
-namespace rush::cuda {
+namespace rush::graphs {
 
 struct GraphedStepOptions {
   // How many calls with inputs of new shapes run as they are before the step is captured; at least 1. The first one
@@ -33,7 +33,7 @@ class StepGraphs {
     std::vector<Tensor> inputs;  // what the graph reads
     Tensor loss;                 // what it writes
     int calls = 0;
-    std::unique_ptr<CUDAGraph> graph;  // null until it is captured
+    std::unique_ptr<Graph> graph;  // null until it is captured
   };
   ShapedStep& step_for(const std::vector<Tensor>& inputs);
   Tensor run(const Step& step, ShapedStep& shaped);
@@ -51,7 +51,7 @@ class StepGraphs {
 // A training step, as a function of the batch that returns the loss:
 //
 //   optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3).capturable(true));
-//   cuda::GraphedStep step([&](const Tensor& x, const Tensor& y) {
+//   graphs::GraphedStep step([&](const Tensor& x, const Tensor& y) {
 //     optimizer.zero_grad();
 //     const Tensor loss = cross_entropy(net(x), y);
 //     loss.backward();
@@ -105,4 +105,4 @@ class GraphedStep {
   detail::StepGraphs graphs_;
 };
 
-}  // namespace rush::cuda
+}  // namespace rush::graphs

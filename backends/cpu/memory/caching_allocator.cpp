@@ -181,6 +181,4 @@ void CachingAllocator::reset_peak_stats() {
   blocks_.reset_peak();
 }
 
-void register_allocator() { set_allocator(kCPU, &CachingAllocator::instance()); }
-
 }  // namespace rush::cpu

@@ -8,7 +8,7 @@
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/device/guard.h"
 #include "core/ops/view/copy.h"
 

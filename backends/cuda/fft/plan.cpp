@@ -17,7 +17,7 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/device/guard.h"
 
 namespace rush::cuda {

@@ -12,11 +12,12 @@
 
 namespace rush {
 class GeneratorImpl;
+namespace graphs {
+struct ReplayHook;
+}
 }
 
 namespace rush::cuda {
-
-struct ReplayHook;
 
 class Capture {
  public:
@@ -28,7 +29,7 @@ class Capture {
   // The graph's copies use the memory of the host as long as it lives.
   virtual void keep(const StorageImpl& storage) = 0;
   // See core/graphs/graph.h.
-  virtual void add_hook(std::shared_ptr<ReplayHook> hook) = 0;
+  virtual void add_hook(std::shared_ptr<graphs::ReplayHook> hook) = 0;
   // Events mark a point of the graph, or one outside of it.
   virtual void recorded(void* event, cudaStream_t stream) = 0;
   virtual void destroyed(const void* event) = 0;

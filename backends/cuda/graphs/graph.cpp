@@ -43,7 +43,7 @@ GraphGenerator::GraphGenerator(GeneratorImpl& drawn)
 
 // ---- capture ----
 
-void Graph::capture_begin(MempoolId_t pool, CaptureMode mode) {
+void Graph::capture_begin(graphs::MempoolId_t pool, graphs::CaptureMode mode) {
   RUSH_CHECK(pool_ == 0, "CUDAGraph: capture_begin() of a graph that was captured; reset() it first");
   RUSH_CHECK(!current_capture, "CUDAGraph: this thread is capturing a graph already");
   const cudaStream_t stream = current_stream();
@@ -176,7 +176,7 @@ void Graph::reset() noexcept {
   }
 }
 
-MempoolId_t Graph::pool() const {
+graphs::MempoolId_t Graph::pool() const {
   RUSH_CHECK(pool_ != 0, "CUDAGraph: pool() of a graph that was not captured");
   return pool_;
 }
@@ -190,12 +190,12 @@ void Graph::debug_dump(const std::string& path) const {
 
 namespace {
 
-class Runtime final : public detail::GraphRuntime {
+class Runtime final : public graphs::GraphRuntime {
  public:
-  std::unique_ptr<detail::GraphImpl> make_graph() override { return std::make_unique<Graph>(); }
-  MempoolId_t make_pool_id() override { return cuda::make_pool_id(); }
+  std::unique_ptr<graphs::GraphImpl> make_graph() override { return std::make_unique<Graph>(); }
+  graphs::MempoolId_t make_pool_id() override { return cuda::make_pool_id(); }
   bool is_capturing() const override { return current_capture != nullptr; }
-  void before_replay(std::shared_ptr<ReplayHook> hook) override { current_capture->add_hook(std::move(hook)); }
+  void before_replay(std::shared_ptr<graphs::ReplayHook> hook) override { current_capture->add_hook(std::move(hook)); }
   Stream side_stream() override {
     static std::mutex& mutex = *new std::mutex;
     static auto& streams = *new std::array<std::optional<CUDAStream>, kMaxDevices>;
@@ -208,9 +208,9 @@ class Runtime final : public detail::GraphRuntime {
 
 }  // namespace
 
-void register_graphs() {
-  static auto* runtime = new Runtime;  // never destroyed: graphs in static variables are
-  detail::set_graph_runtime(runtime);
+graphs::GraphRuntime& graph_runtime() {
+  static auto& runtime = *new Runtime;  // never destroyed: graphs in static variables are
+  return runtime;
 }
 
 }  // namespace rush::cuda

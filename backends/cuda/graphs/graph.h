@@ -32,19 +32,19 @@ struct GraphGenerator {
   Scratch words;
 };
 
-class Graph final : public detail::GraphImpl, private Capture {
+class Graph final : public graphs::GraphImpl, private Capture {
  public:
   Graph() = default;
   ~Graph() override { reset(); }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  void capture_begin(MempoolId_t pool, CaptureMode mode) override;
+  void capture_begin(graphs::MempoolId_t pool, graphs::CaptureMode mode) override;
   void capture_end() override;
   void abandon() noexcept override;
   void replay() override;
   void reset() noexcept override;
-  MempoolId_t pool() const override;
+  graphs::MempoolId_t pool() const override;
   void debug_dump(const std::string& path) const override;
 
  private:
@@ -56,22 +56,25 @@ class Graph final : public detail::GraphImpl, private Capture {
   bool takes_part(cudaStream_t stream) const override;
   PhiloxState reserve(GeneratorImpl& generator, uint64_t increments) override;
   void keep(const StorageImpl& storage) override;
-  void add_hook(std::shared_ptr<ReplayHook> hook) override { hooks_.push_back(std::move(hook)); }
+  void add_hook(std::shared_ptr<graphs::ReplayHook> hook) override { hooks_.push_back(std::move(hook)); }
   void recorded(void* event, cudaStream_t stream) override;
   void destroyed(const void* event) override { events_.erase(event); }
   bool has_event(const void* event) const override { return events_.count(event) > 0; }
 
   int device_ = -1;
   cudaStream_t stream_ = nullptr;  // the captured one
-  MempoolId_t pool_ = 0;           // 0: nothing has been captured
+  graphs::MempoolId_t pool_ = 0;           // 0: nothing has been captured
   ActivePool outer_pool_;
   std::unordered_set<const void*> events_;  // recorded in the graph
   std::vector<std::unique_ptr<GraphGenerator>> generators_;
-  std::vector<std::shared_ptr<ReplayHook>> hooks_;
+  std::vector<std::shared_ptr<graphs::ReplayHook>> hooks_;
   std::vector<Storage> kept_;
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t exec_ = nullptr;
   std::optional<Stream> last_replay_;
 };
+
+// The backend's.
+graphs::GraphRuntime& graph_runtime();
 
 }  // namespace rush::cuda

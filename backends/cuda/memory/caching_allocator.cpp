@@ -11,7 +11,7 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 #include "core/dispatch/op.h"
 #include "core/error/error.h"
 
@@ -68,7 +68,7 @@ class CachingAllocator final : public Allocator {
   }
   void empty_cache() override {
     check_not_capturing("empty_cache");
-    for (int device = 0; device < device_runtime(kCUDA).device_count(); ++device)
+    for (int device = 0; device < backend_of(kCUDA).device_count(); ++device)
       device_allocator(device).empty_cache();
   }
 
@@ -108,6 +108,8 @@ class PassthroughAllocator final : public Allocator {
   }
 };
 
+}  // namespace
+
 Allocator& caching_allocator() {
   // Never destroyed: tensors in static variables are freed after everything else.
   static Allocator& instance = *[]() -> Allocator* {
@@ -116,8 +118,6 @@ Allocator& caching_allocator() {
   }();
   return instance;
 }
-
-}  // namespace
 
 DeviceAllocator& device_allocator(int device) {
   static auto& slots = *new std::array<std::atomic<DeviceAllocator*>, kMaxDevices>{};
@@ -160,10 +160,9 @@ void watch_streams() {
 
 }  // namespace
 
-void register_allocator() {
+void watch_streams_if_asked() {
   const AllocatorConfig& config = AllocatorConfig::of_process();
   if (config.debug && !config.passthrough) watch_streams();
-  set_allocator(kCUDA, &caching_allocator());
 }
 
 bool uses_caching_allocator() { return dynamic_cast<CachingAllocator*>(&allocator(kCUDA)) != nullptr; }

@@ -8,6 +8,9 @@
 
 namespace rush::cuda {
 
+// What serves all of them: by device, or straight from the driver where the process asked for that.
+Allocator& caching_allocator();
+
 // That of a device, made on first use and never destroyed.
 DeviceAllocator& device_allocator(int device);
 
@@ -16,5 +19,8 @@ void record_block_stream(const StorageImpl& storage, const Stream& stream);
 
 // Whether tensors get their memory from these, not from an allocator of one's own or straight from the driver.
 bool uses_caching_allocator();
+
+// Begins Note [Blocks that are reused too early] where the process asked for it.
+void watch_streams_if_asked();
 
 }  // namespace rush::cuda

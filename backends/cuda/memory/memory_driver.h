@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/device/device_runtime.h"
+#include "core/device/backend.h"
 
 namespace rush::cuda {
 

@@ -77,8 +77,8 @@ CUDAStream getStreamFromExternal(cudaStream_t stream, int device) { return {inde
 
 void setCurrentCUDAStream(CUDAStream stream) { thread_state.streams[index_of(stream.device_index())] = stream; }
 
-bool CUDAStream::query() const { return device_runtime(kCUDA).query(unwrap()); }
-void CUDAStream::synchronize() const { device_runtime(kCUDA).synchronize(unwrap()); }
+bool CUDAStream::query() const { return backend_of(kCUDA).query(unwrap()); }
+void CUDAStream::synchronize() const { backend_of(kCUDA).synchronize(unwrap()); }
 
 int CUDAStream::priority() const {
   const CUDAGuard guard(device_);

@@ -158,7 +158,7 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view triangl
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
                                               std::optional<std::string_view> driver) {
   check_matrices("linalg_svd", a);
-  RUSH_CHECK_VALUE(!driver || a.is_cuda(), "linalg_svd: a driver can be chosen on CUDA only");
+  RUSH_CHECK_VALUE(!driver || a.device().is_accelerator(), "linalg_svd: a driver can be chosen on a GPU only");
   const int64_t n = a.size(-2), m = a.size(-1), k = std::min(n, m);
   const Tensor batch = as_batch(a), info = new_info(batch);
   const Tensor u = empty_like_matrices(a, with(batch_of(a), {n, full_matrices ? n : k}));

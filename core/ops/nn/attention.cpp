@@ -51,7 +51,8 @@ struct AttentionCall {
   double scale;
   bool enable_gqa;
 
-  bool on_cuda() const { return query.is_cuda(); }
+  // By kernels of the query's device, which the CPU does not have.
+  bool by_device() const { return kernels::efficient_attention_refusal.has(query.device().type); }
   bool wants_gradient() const {
     return dispatch_state.grad_mode && (query.requires_grad() || key.requires_grad() || value.requires_grad());
   }
@@ -102,8 +103,8 @@ struct AttentionHeads {
 
 AttentionHeads as_heads(const AttentionCall& c) {
   const bool four = c.query.dim() == 4 && c.key.dim() == 4 && c.value.dim() == 4;
-  // The kernels of CUDA share heads themselves.
-  if (c.on_cuda() && c.enable_gqa && four && c.query.size(0) == c.key.size(0) && c.query.size(0) == c.value.size(0) &&
+  // Those kernels share heads themselves.
+  if (c.by_device() && c.enable_gqa && four && c.query.size(0) == c.key.size(0) && c.query.size(0) == c.value.size(0) &&
       c.key.size(1) == c.value.size(1) && c.key.size(1) > 0 && c.query.size(1) % c.key.size(1) == 0) {
     return {c.query, c.key, c.value, c.mask, DimVector(leading(c.query)), true};
   }
@@ -130,11 +131,11 @@ AttentionHeads as_heads(const AttentionCall& c) {
 
 // ---- the choice ----
 
-constexpr SDPBackend kOnCuda[] = {SDPBackend::cudnn_attention, SDPBackend::efficient_attention, SDPBackend::math};
+constexpr SDPBackend kByDevice[] = {SDPBackend::cudnn_attention, SDPBackend::efficient_attention, SDPBackend::math};
 constexpr SDPBackend kElsewhere[] = {SDPBackend::flash_attention, SDPBackend::math};
 
 ArrayRef<SDPBackend> backends_for(const AttentionCall& call) {
-  return call.on_cuda() ? ArrayRef<SDPBackend>(kOnCuda) : ArrayRef<SDPBackend>(kElsewhere);
+  return call.by_device() ? ArrayRef<SDPBackend>(kByDevice) : ArrayRef<SDPBackend>(kElsewhere);
 }
 
 const char* name_of(SDPBackend backend) {

@@ -11,9 +11,10 @@ namespace native {
 namespace {
 
 bool cudnn_is_acceptable(const Tensor& self) {
-  if (!self.is_cuda() || self.numel() == 0) return false;
+  const DeviceType device = self.device().type;
+  if (!kernels::cudnn_is_acceptable.has(device) || self.numel() == 0) return false;
   bool acceptable = false;
-  kernels::cudnn_is_acceptable(kCUDA, acceptable, self.scalar_type());
+  kernels::cudnn_is_acceptable(device, acceptable, self.scalar_type());
   return acceptable;
 }
 

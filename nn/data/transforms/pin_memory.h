@@ -1,6 +1,6 @@
 // PinMemory: batches in memory that a GPU copies from by itself, see Note [Prefetching to a GPU].
 #pragma once
-#include "core/device/cuda.h"
+#include "core/device/backend.h"
 #include "core/ops/factory/pinned.h"
 #include "nn/data/device_copies.h"
 #include "nn/data/example.h"
@@ -12,7 +12,7 @@ namespace rush::data::transforms {
 template <class Batch = Example<>>
 struct PinMemory : public BatchTransform<Batch, Batch> {
   Batch apply_batch(Batch batch) override {
-    if (cuda::is_available()) {
+    if (current_accelerator()) {
       detail::for_each_tensor(batch, [](Tensor& tensor) {
         if (tensor.is_cpu()) tensor = pin_memory(tensor);
       });
