@@ -85,3 +85,12 @@
 #include "nn/data/data.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
+
+// By the names that programs for CUDA know.
+namespace rush::cuda {
+using graphs::GraphedCallable;
+using graphs::GraphedCallableOptions;
+using graphs::GraphedStep;
+using graphs::GraphedStepOptions;
+using graphs::make_graphed_callables;
+}  // namespace rush::cuda

@@ -5,8 +5,8 @@
 
 #include "core/device/event.h"
 #include "core/device/guard.h"
-#include "core/graphs/graph.h"
 #include "core/dispatch/registry.h"
+#include "core/graphs/graph.h"
 
 namespace rush {
 
@@ -27,7 +27,9 @@ MemoryInfo Backend::memory_info(int /*device*/) { throw_lacks("memory_info"); }
 void Backend::copy_bytes(void*, Device, const void*, Device, size_t) { throw_lacks("copy_bytes"); }
 void* Backend::create_event(int /*device*/, bool /*timing*/) { throw_lacks("events"); }
 double Backend::elapsed_milliseconds(void*, void*) { throw_lacks("events"); }
-Generator Backend::make_generator(Device device, uint64_t seed) { return rush::make_generator<GeneratorImpl>(device, seed); }
+Generator Backend::make_generator(Device device, uint64_t seed) {
+  return rush::make_generator<GeneratorImpl>(device, seed);
+}
 
 Backend* backend_or_null(DeviceType type) {
   const std::atomic<Backend*>& slot = backends[static_cast<int>(type)];
@@ -50,12 +52,12 @@ bool is_available(DeviceType type) noexcept {
   return backend && backend->device_count() > 0;
 }
 
-std::optional<DeviceType> current_accelerator() noexcept {
+Backend* pinning_backend() noexcept {
   for (int i = 0; i < kNumDeviceTypes; ++i) {
-    const auto type = static_cast<DeviceType>(i);
-    if (Device(type).is_accelerator() && is_available(type)) return type;
+    Backend* backend = backend_or_null(static_cast<DeviceType>(i));
+    if (backend && backend->pinned_allocator() && backend->device_count() > 0) return backend;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 DeviceType register_backend(std::string_view name, Backend& backend) {
@@ -110,8 +112,8 @@ void Event::record(const Stream& stream) {
     device_ = stream.device.index;
     handle_ = backend.create_event(device_, timing_);
   }
-  RUSH_CHECK_VALUE(stream.device == Device(type_, device_), "Event: made on ", Device(type_, device_), ", recorded on a stream of ",
-                   stream.device);
+  RUSH_CHECK_VALUE(stream.device == Device(type_, device_), "Event: made on ", Device(type_, device_),
+                   ", recorded on a stream of ", stream.device);
   backend.record(handle_, stream);
 }
 

@@ -27,7 +27,7 @@ namespace rush {
 //   };
 //   static Sim sim;
 //   const rush::DeviceType kSim = rush::register_backend("sim", sim);
-//   rush::Tensor x = rush::ones({2, 3}, "sim:0");
+//   rush::Tensor x = rush::ones({2, 3}, rush::Device("sim:0"));
 
 namespace graphs {
 class GraphRuntime;
@@ -117,9 +117,8 @@ Backend* backend_or_null(DeviceType type);
 Backend& backend_of(DeviceType type);
 // Whether there is a device of the type. Never throws.
 bool is_available(DeviceType type) noexcept;
-// The type of the accelerator that pinned memory and prefetching are for: CUDA where there is a device, otherwise the
-// first type of a program's that has one; nullopt without any. torch.accelerator.
-std::optional<DeviceType> current_accelerator() noexcept;
+// That of the first type that has a device and memory of the host that the device reads by itself; null without any.
+Backend* pinning_backend() noexcept;
 
 // Both must outlive every tensor. The first adds a device type under `name`, which then parses, prints, is saved and
 // loaded: it must be a lower-case word that no type has. ValueError otherwise, or when there are kNumDeviceTypes.

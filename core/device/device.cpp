@@ -27,7 +27,7 @@ std::optional<DeviceType> find_device_type(std::string_view name) {
 std::string all_names() {
   std::string all;
   for (const std::atomic<const char*>& name : names) {
-    if (name) append(all, all.empty() ? "" : ", ", name.load());
+    if (name) all += str(all.empty() ? "" : ", ", name.load());
   }
   return all;
 }
@@ -40,7 +40,8 @@ const char* device_type_name(DeviceType type) {
 
 DeviceType detail::add_device_type(std::string_view name) {
   const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-  RUSH_CHECK_VALUE(is_word && !name.empty(), "register_backend: expected a name of lower-case letters, got '", name, "'");
+  RUSH_CHECK_VALUE(is_word && !name.empty(), "register_backend: expected a name of lower-case letters, got '", name,
+                   "'");
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   RUSH_CHECK_VALUE(!find_device_type(name), "register_backend: there is a device type '", name, "' already");
@@ -54,7 +55,7 @@ DeviceType detail::add_device_type(std::string_view name) {
 Device::Device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::optional<DeviceType> known = find_device_type(text.substr(0, colon));
-  RUSH_CHECK_VALUE(known, "Device: expected one of ", all_names(), ", some with an index as in cuda:0, got '", text, "'");
+  RUSH_CHECK_VALUE(known, "Device: expected ", all_names(), ", or one with an index as in cuda:0, got '", text, "'");
   type = *known;
   if (colon == std::string_view::npos) return;
   const std::string_view digits = text.substr(colon + 1);

@@ -58,7 +58,8 @@ Stream capture_stream() { return runtime().side_stream(); }
 
 Capture::Capture(Graph& captured, MempoolId_t pool, std::optional<Stream> stream, CaptureMode mode)
     : graph_(captured), on_stream_(stream ? *stream : capture_stream()), exceptions_(std::uncaught_exceptions()) {
-  backend_of(on_stream.device.type).synchronize(on_stream.device.index);
+  Backend& backend = backend_of(accelerator());
+  backend.synchronize(backend.current_device());
   graph_.capture_begin(pool, mode);
 }
 

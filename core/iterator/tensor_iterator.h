@@ -105,6 +105,14 @@ class TensorIterator {
   // Whether a single loop covers all, each operand at its element's stride or 0.
   bool is_flat() const { return shape_.size() <= 1; }
 
+  // Puts a tensor of the same strides, somewhere else, in an operand's place. See Note [Falling back to the CPU].
+  void move_operand(int i, Tensor tensor, char* data) {
+    Operand& operand = operands_[static_cast<size_t>(i)];
+    operand.own(std::move(tensor));
+    operand.data = data;
+  }
+  void set_device_type(DeviceType type) { device_type_ = type; }
+
   // Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
   // threads when there is much to do. `data` and `strides` have an entry for each operand.
   template <class Loop>

@@ -334,7 +334,7 @@ class Trainer {
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
-  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   LateNumbers losses_{1};  // of every tenth iteration
   int64_t iteration_ = 0;  // the next one
   double last_loss_ = 0, seconds_ = 0;

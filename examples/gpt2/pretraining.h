@@ -95,7 +95,7 @@ class Pretraining {
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
-  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   int64_t iteration_ = 0;
   double best_loss_;
 };

@@ -106,7 +106,7 @@ class Trainer {
   rush::optim::AdamW optimizer_;
   rush::optim::OneCycleLR schedule_;
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
-  std::optional<rush::cuda::GraphedStep<StepFunction>> graphed_step_;
+  std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   LateNumbers results_;  // loss and accuracy of each step
   History history_;
   int64_t epoch_ = 0;

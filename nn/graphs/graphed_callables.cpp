@@ -21,7 +21,7 @@ struct CallableGraphs {
   std::vector<size_t> with_grad;     // which of the outputs have gradients
   std::vector<Tensor> grad_outputs;  // what the backward graph reads: the gradients of those
   std::vector<Tensor> grad_inputs;   // what it writes: of the inputs that require a gradient, then of the parameters
-  Graph forward, backward;       // destroyed before the tensors
+  Graph forward, backward;           // destroyed before the tensors
   uint64_t calls = 0;
 
   // What gradients are asked for.
@@ -70,7 +70,7 @@ void capture_both(const GraphedCallable::Function& function, CallableGraphs& gra
                   const GraphedCallableOptions& options) {
   std::vector<Tensor> outputs;
   {
-    const graph capture(graphs.forward, options.pool);
+    const Capture capture(graphs.forward, options.pool);
     outputs = function(graphs.inputs);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -80,7 +80,7 @@ void capture_both(const GraphedCallable::Function& function, CallableGraphs& gra
   const std::vector<Tensor> differentiable = those_with_gradients(outputs), sources = graphs.sources();
   if (differentiable.empty() || sources.empty()) return;
   graphs.grad_outputs = ones_for(differentiable);
-  const graph capture(graphs.backward, graphs.forward.pool());
+  const Capture capture(graphs.backward, graphs.forward.pool());
   graphs.grad_inputs =
       autograd::grad(differentiable, sources, graphs.grad_outputs, std::nullopt, false, options.allow_unused_input);
 }
@@ -127,7 +127,8 @@ GraphedCallable::GraphedCallable(const Function& function, const std::vector<Ten
                    options.num_warmup_iters);
   RUSH_CHECK_VALUE(!sample_args.empty(), "make_graphed_callables: there are no sample arguments");
   for (const Tensor& sample : sample_args) {
-    RUSH_CHECK_VALUE(sample.defined() && sample.device().is_accelerator(), "make_graphed_callables: a sample is not on a GPU");
+    RUSH_CHECK_VALUE(sample.defined() && sample.device().is_accelerator(),
+                     "make_graphed_callables: a sample is not on a GPU");
     graphs_->inputs.push_back(sample.detach().requires_grad_(sample.requires_grad()));
   }
   graphs_->parameters = those_with_gradients(parameters);

@@ -1,4 +1,5 @@
 #include "core/device/generator.h"
+#include "core/device/backend.h"
 
 #include <doctest/doctest.h>
 
@@ -139,23 +140,32 @@ TEST_CASE("manual_seed does not wait for a lock while others wait for it") {
   CHECK(rush::default_generator().current_seed() == 18);
 }
 
-TEST_CASE("a backend provides its devices' generators, seeded before or after they are made") {
+// Two devices without memory, of which the second is current.
+class Twins final : public rush::Backend {
+ public:
+  int device_count() noexcept override { return 2; }
+  int current_device() override { return 1; }
+  rush::Allocator& allocator() override { return rush::allocator(rush::kCPU); }
+};
+
+TEST_CASE("a backend's devices have generators of their own, seeded before or after they are made") {
   const RestoreDefaultSeed restore;
-  // Meta draws nothing, so giving it generators disturbs no one.
   CHECK_THROWS_AS(rush::default_generator(rush::kMeta), rush::NotImplementedError);
-  rush::register_default_generator(
-      rush::kMeta, {[](rush::Device, uint64_t seed) { return rush::make_generator<CPUGeneratorImpl>(seed); },
-                    [] { return 2; }, [] { return 1; }});
+  static Twins twins;
+  const rush::DeviceType type = rush::register_backend("twins", twins);
   rush::manual_seed(21);
-  const Generator& current = rush::default_generator(rush::kMeta);
-  const Generator& first = rush::default_generator(rush::Device(rush::kMeta, 0));
-  CHECK(current == rush::default_generator(rush::Device(rush::kMeta, 1)));
+  const Generator& current = rush::default_generator(type);
+  const Generator& first = rush::default_generator(rush::Device(type, 0));
+  CHECK(current == rush::default_generator(rush::Device(type, 1)));
   CHECK_FALSE(current == first);
   CHECK(current.current_seed() == 21);
+  CHECK(current.clone().device() == rush::Device("twins:1"));
   rush::manual_seed(22);
   CHECK(first.current_seed() == 22);
-  CHECK_THROWS_AS(rush::default_generator(rush::Device(rush::kMeta, 2)), rush::ValueError);
+  CHECK_THROWS_AS(rush::default_generator(rush::Device(type, 2)), rush::ValueError);
   CHECK_THROWS_AS(rush::default_generator(rush::Device(rush::kCPU, 1)), rush::ValueError);
+  CHECK_THROWS_AS(rush::register_backend("twins", twins), rush::ValueError);
+  CHECK_THROWS_AS(rush::register_backend("Twin 2", twins), rush::ValueError);
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST_CASE("what PyTorch warns of is warned of, and what is right is not") {
   if (!cuda::is_available()) {
     const Warnings warnings;
     const autocast::Autocast guard(kCUDA);
-    CHECK(warnings.last().starts_with("Autocast: there is no CUDA device"));
+    CHECK(warnings.last().starts_with("Autocast: there is no cuda device"));
   }
   WarningUtils::set_warnAlways(false);
 }

@@ -8,20 +8,14 @@
 
 namespace rush {
 
-// That of the accelerator. Throws NotImplementedError where there is none.
-static Allocator* pinned_allocator() {
-  const std::optional<DeviceType> type = current_accelerator();
-  Allocator* allocator = type ? backend_of(*type).pinned_allocator() : nullptr;
-  RUSH_CHECK_NOT_IMPLEMENTED(allocator, "pin_memory: there is no accelerator that reads the memory of the host");
-  return allocator;
-}
-
 Tensor detail::empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   checked_numel(sizes);
   int64_t nbytes = 0;
   RUSH_CHECK_VALUE(!__builtin_mul_overflow(storage_extent(sizes, strides, 0), element_size(dtype), &nbytes),
                    "a tensor of sizes ", sizes, " is larger than the address space");
-  Allocator* source = pinned_allocator();
+  Backend* backend = pinning_backend();
+  RUSH_CHECK_NOT_IMPLEMENTED(backend, "pin_memory: there is no device that reads the memory of the host by itself");
+  Allocator* source = backend->pinned_allocator();
   auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(static_cast<size_t>(nbytes), Device(), source),
                                          dtype, Device());
   impl->set_geometry(sizes, strides, 0);
@@ -32,8 +26,8 @@ namespace native {
 
 static bool is_pinned(const Tensor& self, std::optional<Device> /*device*/) {
   if (!self.is_cpu() || self.numel() == 0) return false;
-  const std::optional<DeviceType> type = current_accelerator();
-  return type && backend_of(*type).is_pinned(self.data_ptr());
+  Backend* backend = pinning_backend();
+  return backend && backend->is_pinned(self.data_ptr());
 }
 
 static Tensor pin_memory(const Tensor& self, std::optional<Device> device) {
@@ -58,7 +52,8 @@ bool Tensor::is_pinned() const { return rush::is_pinned(*this); }
 Tensor Tensor::pin_memory() const { return rush::pin_memory(*this); }
 
 void Tensor::record_stream(const Stream& stream) const {
-  RUSH_CHECK_VALUE(device().is_accelerator(), "record_stream: expected a tensor on an accelerator, got one on ", device());
+  RUSH_CHECK_VALUE(device().is_accelerator(), "record_stream: expected a tensor on an accelerator, got one on ",
+                   device());
   RUSH_CHECK_VALUE(stream.device.type == device().type, "record_stream: the stream is not one of ", device());
   Backend& backend = backend_of(device().type);
   const auto record = [&](const Tensor& part) { backend.record_stream(*part.storage(), stream); };

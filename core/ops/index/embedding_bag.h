@@ -57,6 +57,11 @@ struct EmbeddingBags {
   Tensor weight, indices, offsets;             // (rows, d), (n), (at least bags)
   Tensor per_sample_weights;                   // (n), or undefined
   Tensor output, bag_of_index, sizes, maxima;  // (bags, d), (n), (bags), (bags, d)
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&weight, &indices, &offsets, &per_sample_weights, &output, &bag_of_index, &sizes, &maxima}) f(*t);
+  }
 };
 
 namespace kernels {

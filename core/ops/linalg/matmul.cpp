@@ -141,7 +141,8 @@ static Tensor& add_product_(Tensor& self, const Tensor& a, const Tensor& b, cons
 static Tensor& addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   check_factors("addmm_", mat1, 2, mat2, 2);
   const bool widens = self.scalar_type() == kFloat32 && mat1.is_floating_point() && mat1.element_size() == 2;
-  if (widens && runs_on_cpu) return addmm_(self, as_dtype(mat1, kFloat32), as_dtype(mat2, kFloat32), beta, alpha);
+  if (widens && kernels::gemm.runs_on_cpu(self.device().type))
+    return addmm_(self, as_dtype(mat1, kFloat32), as_dtype(mat2, kFloat32), beta, alpha);
   const DimVector sizes = {mat1.size(0), mat2.size(1)};
   const bool apart = !self.is_alias_of(mat1) && !self.is_alias_of(mat2) && !may_overlap(self.sizes(), self.strides());
   const bool fits = self.sizes() == IntArrayRef(sizes) && self.device() == mat1.device();

@@ -55,6 +55,9 @@ struct CtcBatch {
   IntArrayRef input_lengths, target_lengths;
   std::vector<int64_t> target_begin;
   int64_t blank = 0;
+
+  template <class F>
+  void each_tensor(const F&) {}  // it has none
 };
 // losses (N), log_alpha (N, T, 2 S + 1), log_probs (T, N, C); targets are int64. All are row-major.
 inline constinit Kernel<void(const Tensor& losses, const Tensor& log_alpha, const Tensor& log_probs,

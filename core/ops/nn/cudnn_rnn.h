@@ -39,11 +39,22 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>(
 struct RecurrentOutput {
   Tensor data, h, c;        // like the input's; data has directions * output size
   Tensor weights, reserve;  // for the backward pass; reserve is undefined unless training
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&data, &h, &c, &weights, &reserve}) f(*t);
+  }
 };
 
 struct RecurrentGradients {
   Tensor data, h, c;
   std::vector<Tensor> weights;  // in the order of the weights; empty where they are not asked for
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&data, &h, &c}) f(*t);
+    for (Tensor& t : weights) f(t);
+  }
 };
 
 namespace kernels {

@@ -79,6 +79,11 @@ struct AttentionProblem {
   double scale = 1;
   double dropout_p = 0;  // of the weights are dropped, the others divided by 1 - dropout_p
   Tensor seed, offset;   // int64 numbers on the device: where in the stream of random numbers
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&query, &key, &value, &bias, &seed, &offset}) f(*t);
+  }
 };
 
 namespace kernels {

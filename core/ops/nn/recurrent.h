@@ -141,6 +141,11 @@ struct RecurrentInput {
   Tensor h, c;              // (layers * directions, N, output size), (.., hidden size); c undefined unless LSTM
 
   int64_t batch() const { return batch_sizes.empty() ? data.size(1) : batch_sizes[0]; }
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&data, &h, &c}) f(*t);
+  }
 };
 
 namespace native {

@@ -108,6 +108,11 @@ struct SemiStructuredProduct {
 
   int64_t depth() const { return dense.size(dense_transposed ? 1 : 0); }
   int64_t columns() const { return dense.size(dense_transposed ? 0 : 1); }
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&packed, &dense, &bias, &alpha}) f(*t);
+  }
 };
 
 namespace kernels {

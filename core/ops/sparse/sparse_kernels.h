@@ -12,6 +12,11 @@ struct CsrMatrix {
   int64_t rows, columns;
 
   int64_t nnz() const { return col.numel(); }
+
+  template <class F>
+  void each_tensor(const F& f) {
+    for (Tensor* t : {&crow, &col, &values}) f(*t);
+  }
 };
 
 namespace kernels {

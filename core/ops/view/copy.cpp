@@ -1,5 +1,6 @@
 #include "core/ops/view/copy.h"
 
+#include "core/device/backend.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/pinned.h"
@@ -10,14 +11,33 @@ namespace rush {
 
 namespace native {
 
+// Between devices whose backend copies only bytes: what else there is to a copy happens on one side or the other.
+static Tensor& copy_bytes_between(Tensor& self, const Tensor& src, Backend& backend) {
+  const Tensor source = contiguous(as_dtype(src.expand(self.sizes()), self.scalar_type()));
+  Tensor target =
+      self.is_contiguous() ? self : detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+  const size_t nbytes = static_cast<size_t>(self.numel() * self.element_size());
+  if (nbytes > 0) backend.copy_bytes(target.data_ptr(), target.device(), source.data_ptr(), source.device(), nbytes);
+  return target.is_same(self) ? self : copy_(self, target, false);
+}
+
+static Tensor& copy_between(Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.device().type != src.device().type && !self.is_cpu() && !src.is_cpu()) {
+    return copy_(self, src.cpu(), non_blocking);  // no backend knows another's devices
+  }
+  const DeviceType type = self.is_cpu() ? src.device().type : self.device().type;
+  if (!kernels::copy_between.has(type)) return copy_bytes_between(self, src, backend_of(type));
+  kernels::copy_between(type, self, src, non_blocking);
+  return self;
+}
+
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
                    "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
   if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
   if (!(self.device() == src.device()) && !src.is_meta()) {
-    kernels::copy_between(self.is_cpu() ? src.device().type : self.device().type, self, src, non_blocking);
-    return self;
+    return copy_between(self, src, non_blocking);
   }
   const Tensor source = self.sizes() == src.sizes() ? src : expand_as_strided(src, self.sizes());
   auto it = TensorIterator::pointwise("copy_", self, source, Promotion::None, self.scalar_type());

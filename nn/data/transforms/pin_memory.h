@@ -12,7 +12,7 @@ namespace rush::data::transforms {
 template <class Batch = Example<>>
 struct PinMemory : public BatchTransform<Batch, Batch> {
   Batch apply_batch(Batch batch) override {
-    if (current_accelerator()) {
+    if (pinning_backend()) {
       detail::for_each_tensor(batch, [](Tensor& tensor) {
         if (tensor.is_cpu()) tensor = pin_memory(tensor);
       });
