@@ -61,6 +61,7 @@ std::vector<float> losses(const Digits& digits, Device device, const Options& op
   manual_seed(7);
   Net net;
   net->to(device);
+  manual_seed(8);  // dropout draws from the generator of its device
   Optimizer optimizer(net->parameters(), options);
   std::vector<float> losses;
   for (int64_t begin = 0; begin < digits.images.size(0); begin += 64) {
