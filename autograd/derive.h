@@ -150,7 +150,7 @@ struct Derive<op, NodeT> {
  private:
   static R below(Args... args) {
     const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
-    return op(std::forward<Args>(args)...);
+    return op.call_without(DispatchKey::Autograd, std::forward<Args>(args)...);
   }
 
   template <class... Rest>

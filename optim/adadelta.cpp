@@ -39,15 +39,9 @@ Tensor Adadelta::step(LossClosure closure) {
       return StepLists::StateTensors{{{"square_avg", &state.square_avg()}, {"acc_delta", &state.acc_delta()}}};
     });
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::adadelta_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const AdadeltaOptions&>(param_groups_[batch.group].options());
-    const AdadeltaStep step{o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize()};
-    const auto& states = batch.states;
-    if (o.capturable()) {
-      kernels::capturable_adadelta(device, batch.params, batch.grads, states[0], states[1], batch.on_device(), step);
-    } else {
-      kernels::fused_adadelta(device, batch.params, batch.grads, states[0], states[1], step);
-    }
+    return step_options(o.lr(), o.rho(), o.eps(), o.weight_decay(), o.maximize());
   });
   return loss;
 }

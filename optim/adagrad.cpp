@@ -40,14 +40,9 @@ Tensor Adagrad::step(LossClosure closure) {
     const auto tensors_of = [](AdagradParamState& state) { return StepLists::StateTensors{{{"sum", &state.sum()}}}; };
     lists.gather<AdagradParamState>(group, tensors_of, o.initial_accumulator_value());
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::adagrad_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const AdagradOptions&>(param_groups_[batch.group].options());
-    const AdagradStep step{o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize()};
-    if (o.capturable()) {
-      kernels::capturable_adagrad(device, batch.params, batch.grads, batch.states[0], batch.on_device(), step);
-    } else {
-      kernels::fused_adagrad(device, batch.params, batch.grads, batch.states[0], batch.steps, step);
-    }
+    return step_options(o.lr(), o.lr_decay(), o.eps(), o.weight_decay(), o.maximize());
   });
   return loss;
 }

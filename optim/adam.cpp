@@ -54,16 +54,10 @@ Tensor BasicAdam<decoupled>::step(LossClosure closure) {
                                       {"max_exp_avg_sq", amsgrad ? &state.max_exp_avg_sq() : nullptr}}};
     });
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::adam_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const Options&>(param_groups_[batch.group].options());
     const auto [beta1, beta2] = o.betas();
-    const AdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(), decoupled};
-    const auto& [means, squares, max_squares] = batch.states;
-    if (o.capturable()) {
-      kernels::capturable_adam(device, batch.params, batch.grads, means, squares, max_squares, batch.on_device(), step);
-    } else {
-      kernels::fused_adam(device, batch.params, batch.grads, means, squares, max_squares, batch.steps, step);
-    }
+    return step_options(o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.amsgrad(), o.maximize(), decoupled);
   });
   return loss;
 }

@@ -159,7 +159,7 @@ Tensor LBFGS::step(LossClosure closure) {
   for (const Tensor& param : params()) before.copy(param.detach());
   try {
     const Tensor loss = iterate(closure, state);
-    lists.run([](DeviceType, const StepLists::Batch&) {});
+    lists.run();
     return loss;
   } catch (...) {
     before.run();

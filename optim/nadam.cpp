@@ -39,23 +39,15 @@ void NAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState
   fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
 }
 
-namespace {
-
-NAdamStep step_with(const NAdamOptions& o) {
-  const auto [beta1, beta2] = o.betas();
-  return {o.lr(),      beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(),
-          o.maximize()};
-}
-
-}  // namespace
-
 Tensor NAdam::step(LossClosure closure) {
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
   StepLists lists("NAdam", *this);
   for (size_t group = 0; group < param_groups_.size(); ++group) {
     const auto& o = static_cast<const NAdamOptions&>(param_groups_[group].options());
-    const NAdamStep step = step_with(o);
+    NAdamStep step{};
+    step.beta1 = std::get<0>(o.betas());
+    step.momentum_decay = o.momentum_decay();
     const auto tensors_of = [](NAdamParamState& state) {
       return StepLists::StateTensors{{{"exp_avg", &state.exp_avg()}, {"exp_avg_sq", &state.exp_avg_sq()}}};
     };
@@ -65,16 +57,11 @@ Tensor NAdam::step(LossClosure closure) {
       lists.assign_later(state.mu_product(), batch.mu_products.back());
     });
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::nadam_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const NAdamOptions&>(param_groups_[batch.group].options());
-    const auto& states = batch.states;
-    if (o.capturable()) {
-      kernels::capturable_nadam(device, batch.params, batch.grads, states[0], states[1], batch.on_device(),
-                                step_with(o));
-    } else {
-      kernels::fused_nadam(device, batch.params, batch.grads, states[0], states[1], batch.steps, batch.mu_products,
-                           step_with(o));
-    }
+    const auto [beta1, beta2] = o.betas();
+    return step_options(o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.momentum_decay(), o.decoupled_weight_decay(),
+                        o.maximize());
   });
   return loss;
 }

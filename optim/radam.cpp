@@ -44,16 +44,10 @@ Tensor RAdam::step(LossClosure closure) {
       return StepLists::StateTensors{{{"exp_avg", &state.exp_avg()}, {"exp_avg_sq", &state.exp_avg_sq()}}};
     });
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::radam_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const RAdamOptions&>(param_groups_[batch.group].options());
     const auto [beta1, beta2] = o.betas();
-    const RAdamStep step{o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize()};
-    const auto& states = batch.states;
-    if (o.capturable()) {
-      kernels::capturable_radam(device, batch.params, batch.grads, states[0], states[1], batch.on_device(), step);
-    } else {
-      kernels::fused_radam(device, batch.params, batch.grads, states[0], states[1], batch.steps, step);
-    }
+    return step_options(o.lr(), beta1, beta2, o.eps(), o.weight_decay(), o.decoupled_weight_decay(), o.maximize());
   });
   return loss;
 }

@@ -47,15 +47,9 @@ Tensor RMSprop::step(LossClosure closure) {
                                       {"momentum_buffer", o.momentum() > 0 ? &state.momentum_buffer() : nullptr}}};
     });
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::rmsprop_step_, [&](const StepLists::Batch& batch) {
     const auto& o = static_cast<const RMSpropOptions&>(param_groups_[batch.group].options());
-    const RmsPropStep step{o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum(), o.centered(), o.maximize()};
-    const auto& [squares, means, buffers] = batch.states;
-    if (o.capturable()) {
-      kernels::capturable_rmsprop(device, batch.params, batch.grads, squares, means, buffers, batch.on_device(), step);
-    } else {
-      kernels::fused_rmsprop(device, batch.params, batch.grads, squares, means, buffers, step);
-    }
+    return step_options(o.lr(), o.alpha(), o.eps(), o.weight_decay(), o.momentum(), o.centered(), o.maximize());
   });
   return loss;
 }

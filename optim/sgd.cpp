@@ -44,16 +44,11 @@ Tensor SGD::step(LossClosure closure) {
     });
     gather_sparse(group, lists);
   }
-  lists.run([&](DeviceType device, const StepLists::Batch& batch) {
+  lists.run(ops::sgd_step_, [&](const StepLists::Batch& batch) {
     const SGDOptions& o = options(batch.group);
     // Whether a capturable step is a parameter's first is known to its counter.
     const bool first = batch.first && !o.capturable();
-    const SgdStep step{o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), first};
-    if (o.capturable()) {
-      kernels::capturable_sgd(device, batch.params, batch.grads, batch.states[0], batch.on_device(), step);
-    } else {
-      kernels::fused_sgd(device, batch.params, batch.grads, batch.states[0], step);
-    }
+    return step_options(o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), first);
   });
   return loss;
 }

@@ -79,7 +79,7 @@ Tensor SparseAdam::step(LossClosure closure) {
     const auto& options = static_cast<const SparseAdamOptions&>(param_groups_[group].options());
     lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) { gather_step(entry, options, lists); });
   }
-  lists.run([](DeviceType, const StepLists::Batch&) {});
+  lists.run();
   return loss;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -15,6 +16,12 @@
 #include "optim/optimizer.h"
 
 namespace rush::optim {
+
+// Options as StepOp takes them.
+template <class... Options>
+std::array<double, sizeof...(Options)> step_options(Options... options) {
+  return {static_cast<double>(options)...};
+}
 
 // Note [All of a step or nothing of it]
 // A step that throws changes neither a parameter nor a state, so that it can be repeated. It has two halves. The first
@@ -40,12 +47,11 @@ class StepLists {
     bool first;  // the states have just been made
     std::vector<Tensor> params, grads;
     std::array<std::vector<Tensor>, kMostStates> states;
-    std::vector<int64_t> steps;               // how many a parameter has taken, this one included
-    std::vector<double> mu_products;          // NAdam's, likewise
-    std::vector<Tensor> step_counters;        // on the device, of capturable optimisers
-    std::vector<Tensor> mu_product_counters;  // likewise
-    Tensor numbers, found_inf, functors;      // of capturable optimisers
-    DeviceStep on_device() const { return {step_counters, mu_product_counters, numbers, found_inf, functors}; }
+    std::vector<int64_t> steps;                          // how many a parameter has taken, this one included
+    std::vector<double> mu_products;                     // NAdam's, likewise
+    std::vector<Tensor> step_counters;                   // on the device, of capturable optimisers
+    std::vector<Tensor> mu_product_counters;             // likewise
+    std::optional<Tensor> numbers, found_inf, functors;  // of capturable optimisers
   };
 
   // A parameter, by the number of its group and its own there.
@@ -93,16 +99,23 @@ class StepLists {
   void assign_later(int64_t& number, int64_t next) { counts_.emplace_back(&number, next); }
   void assign_later(double& number, double next) { products_.emplace_back(&number, next); }
 
-  // Calls kernel(device type, batch) for every batch. Its device is current meanwhile: these kernels are not called
-  // through an operator, which would see to that.
-  template <class Kernel>
-  void run(const Kernel& kernel) {
+  // Takes the step of every batch, by an operator of Note [Steps as operators]. `options_of(batch)` is a list of
+  // numbers.
+  template <class OptionsOf>
+  void run(const ops::StepOp& step, const OptionsOf& options_of) {
     prepare();
     for (const Batch& batch : batches_) {
-      const Device device = batch.params[0].device();
-      const DeviceGuard guard(device);
-      kernel(device.type, batch);
+      const auto& [states0, states1, states2] = batch.states;
+      const auto options = options_of(batch);
+      step(batch.params, batch.grads, states0, states1, states2, batch.steps, batch.mu_products,
+           {options.data(), options.size()}, batch.step_counters, batch.mu_product_counters, batch.numbers,
+           batch.found_inf, batch.functors);
     }
+    finish();
+  }
+  // Where there is only what was to be assigned or added later.
+  void run() {
+    prepare();
     finish();
   }
 

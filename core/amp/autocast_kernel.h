@@ -114,7 +114,8 @@ struct Kernel<op, on_cpu, on_accelerator> {
       const bool sets = is_eligible(std::get<0>(std::tie(args...)), device);
       const SetDtype set{policy == Cast::Output32 ? kFloat32 : get_autocast_dtype(device)};
       const Off off;
-      return sets ? op(set(args)...) : op(args...);
+      return sets ? op.call_without(DispatchKey::Autocast, set(args)...)
+                  : op.call_without(DispatchKey::Autocast, args...);
     } else {
       ScalarType dtype = policy == Cast::Float32 ? kFloat32 : get_autocast_dtype(device);
       if constexpr (policy == Cast::Widest) {
@@ -124,7 +125,7 @@ struct Kernel<op, on_cpu, on_accelerator> {
       }
       const CastArguments cast{dtype, device};
       const Off off;
-      return op(cast(args)...);
+      return op.call_without(DispatchKey::Autocast, cast(args)...);
     }
   }
 };

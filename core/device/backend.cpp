@@ -63,6 +63,7 @@ Backend* pinning_backend() noexcept {
 DeviceType register_backend(std::string_view name, Backend& backend) {
   const DeviceType type = detail::add_device_type(name);
   register_backend(type, backend);
+  if (backend.device_count() > 1) devices_to_check |= type;  // Note [The device of a call]
   return type;
 }
 

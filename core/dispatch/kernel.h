@@ -59,7 +59,7 @@ class Kernel<void(Args...)> {
     RUSH_CHECK_NOT_IMPLEMENTED(has(kCPU) && detail::falls_back_to_cpu(device), name_,
                                ": not implemented for device type ", device_type_name(device));
     detail::HostCopies copies(device);
-    std::tuple<detail::HostArgument<Args>...> host(std::pair<detail::HostCopies&, Args>(copies, args)...);
+    std::tuple<detail::HostArgument<Args>...> host{std::pair<detail::HostCopies&, Args>(copies, args)...};
     std::apply([&](auto&... each) { table_[static_cast<int>(kCPU)](each.get()...); }, host);
     copies.write_back();
     std::apply([&](auto&... each) { (each.put_back(copies), ...); }, host);

@@ -49,6 +49,12 @@ class KeySet {
   constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
+  // The dispatch keys from the lowest of these on, but for UndefinedTensor.
+  constexpr KeySet and_above() const {
+    const uint32_t keys = bits_ >> kDeviceBits << kDeviceBits;
+    const uint32_t up = keys == 0 ? 0 : ~0u << __builtin_ctz(keys);
+    return from_bits(up & (bit(DispatchKey::UndefinedTensor) - 1));
+  }
   // Undefined where there is none.
   constexpr DispatchKey highest() const {
     return static_cast<DispatchKey>(31 - __builtin_clz(bits_ | bit(DispatchKey::Undefined)) - kDeviceBits);

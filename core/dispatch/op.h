@@ -95,8 +95,8 @@ class OpBase {
   // Where the kernel for `key`, or the fallback, was registered; line 0 when there is neither.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
   // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results. The
-  // call does not stop at the keys `without`: so a key's fallback passes it on. What the operator calls in turn stops
-  // at them again, but under a DispatchStateGuard of the key.
+  // call goes on below the keys `without`: so a key's fallback passes it on. What the operator calls in turn stops at
+  // them again, but under a DispatchStateGuard of the key.
   void call_boxed(Stack& stack, KeySet without = {}) const;
 
  protected:
@@ -272,14 +272,24 @@ class Op<R(Args...)> : public OpBase {
     }
   }
 
-  // The call as it would go if no kernel served the keys: how a key's kernel passes on what is not its business.
+  // The call on its way below the keys: how a key's kernel passes on what it has done its part of. Keys that are higher
+  // have had their turn. What the operator calls in turn stops at all of them again.
   R call_without(KeySet without, Args... args) const {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
-    keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(without);
-    const DispatchKey next = (keys & mask_).highest();
-    Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(next)]);
-    if (!fn) fn = reinterpret_cast<Fn>(resolve(keys));
-    return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
+    keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(without.and_above());
+    const DispatchKey key = (keys & mask_).highest();
+    Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
+    if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
+    if (RUSH_UNLIKELY(show_dispatch | needs_care(keys, key))) {
+      return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
+    }
+    if constexpr (is_inplace) {
+      R result = fn(std::forward<Args>(args)...);
+      if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
+      return result;
+    } else {
+      return fn(std::forward<Args>(args)...);
+    }
   }
 
  private:

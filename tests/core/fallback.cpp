@@ -87,6 +87,17 @@ TEST_CASE("a fallback sees composite operators whole, or what they are made of")
   CHECK(calls["aten::mm"] == 1);
 }
 
+TEST_CASE("a call that a fallback passes on does not come back to it from the kernels of other keys") {
+  registry().fallback(key(), count_each);
+  const Tensor x = ones({2, 3}).requires_grad_(), w = ones({4, 3});
+  const autocast::Autocast lower(kCPU);
+  const IncludeDispatchKeyGuard counting(key());
+  calls.clear();
+  mm(x, w.t()).sum().backward();
+  CHECK(calls["aten::mm"] == 2);  // forward, and the gradient by x
+  CHECK(calls["aten::sum"] == 1);
+}
+
 TEST_CASE("a fallback is a function, and only what it serves passes by it") {
   CHECK_THROWS_AS(registry().fallback(key(), nullptr), ValueError);
   CHECK_THROWS_AS(registry().fallthrough(ops::add, DispatchKey::Sparse), ValueError);

@@ -1,5 +1,10 @@
 #include "core/ops/optim/optim.h"
 
+#include <utility>
+
+#include "core/dispatch/registry.h"
+#include "core/ops/register.h"
+
 namespace rush::native {
 
 namespace {
@@ -40,4 +45,71 @@ void check_step_numbers(const char* op, TensorList params, size_t count) {
   RUSH_CHECK_VALUE(count == params.size(), op, ": got ", count, " numbers for ", params.size(), " parameters");
 }
 
+namespace {
+
+template <class Step, size_t... number, size_t... flag>
+Step step_from(ArrayRef<double> options, std::index_sequence<number...>, std::index_sequence<flag...>) {
+  return {options[number]..., (options[Step::kNumbers + flag] != 0)...};
+}
+
+// The lists of a step, of which a kernel takes as many states as it has.
+struct Lists {
+  TensorList params, grads, states0, states1, states2;
+
+  template <class Kernel, class... Rest>
+  static constexpr bool takes = std::is_invocable_v<const Kernel&, DeviceType, TensorList, TensorList, const Rest&...>;
+
+  // Whether the kernel could be called with the rest.
+  template <class Kernel, class... Rest>
+  bool run(const Kernel& kernel, const Rest&... rest) const {
+    const DeviceType device = params[0].device().type;
+    if constexpr (takes<Kernel, TensorList, TensorList, TensorList, Rest...>) {
+      return kernel(device, params, grads, states0, states1, states2, rest...), true;
+    } else if constexpr (takes<Kernel, TensorList, TensorList, Rest...>) {
+      return kernel(device, params, grads, states0, states1, rest...), true;
+    } else if constexpr (takes<Kernel, TensorList, Rest...>) {
+      return kernel(device, params, grads, states0, rest...), true;
+    } else {
+      return false;
+    }
+  }
+};
+
+template <class Step, auto& fused, auto& capturable>
+void take_step(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
+               ArrayRef<int64_t> steps, ArrayRef<double> mu_products, ArrayRef<double> options,
+               TensorList step_counters, TensorList mu_product_counters, const std::optional<Tensor>& numbers,
+               const std::optional<Tensor>& found_inf, const std::optional<Tensor>& functors) {
+  RUSH_CHECK_VALUE(options.size() == Step::kNumbers + Step::kFlags, fused.name(), ": expected ",
+                   Step::kNumbers + Step::kFlags, " options, got ", options.size());
+  if (params.empty()) return;
+  const Step step =
+      step_from<Step>(options, std::make_index_sequence<Step::kNumbers>(), std::make_index_sequence<Step::kFlags>());
+  const Lists lists{params, grads, states0, states1, states2};
+  if (!given(numbers)) {
+    lists.run(fused, step) || lists.run(fused, steps, step) || lists.run(fused, steps, mu_products, step);
+    return;
+  }
+  const Tensor found = found_inf.value_or(Tensor());
+  RUSH_CHECK_VALUE(given(functors), fused.name(), ": a capturable step needs memory for its functors");
+  lists.run(capturable, DeviceStep{step_counters, mu_product_counters, *numbers, found, *functors}, step);
+}
+
+}  // namespace
+
 }  // namespace rush::native
+
+namespace rush {
+
+void register_step_ops(Registry& r) {
+  using namespace native;
+  r.native(ops::sgd_step_, take_step<SgdStep, kernels::fused_sgd, kernels::capturable_sgd>);
+  r.native(ops::adam_step_, take_step<AdamStep, kernels::fused_adam, kernels::capturable_adam>);
+  r.native(ops::adadelta_step_, take_step<AdadeltaStep, kernels::fused_adadelta, kernels::capturable_adadelta>);
+  r.native(ops::rmsprop_step_, take_step<RmsPropStep, kernels::fused_rmsprop, kernels::capturable_rmsprop>);
+  r.native(ops::adagrad_step_, take_step<AdagradStep, kernels::fused_adagrad, kernels::capturable_adagrad>);
+  r.native(ops::nadam_step_, take_step<NAdamStep, kernels::fused_nadam, kernels::capturable_nadam>);
+  r.native(ops::radam_step_, take_step<RAdamStep, kernels::fused_radam, kernels::capturable_radam>);
+}
+
+}  // namespace rush

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dispatch/kernel.h"
+#include "core/dispatch/op.h"
 #include "core/macros.h"
 #include "core/tensor.h"
 
@@ -15,8 +16,10 @@ RUSH_HD void take_in_order(const double* numbers, Members&... members) {
 }
 }  // namespace detail
 
-// `take` takes the numbers from a list, in the order in which they are declared: Note [Capturable optimisers].
+// The options of each optimiser, numbers first. `take` takes the numbers from a list, in the order in which they are
+// declared: Note [Capturable optimisers].
 struct SgdStep {
+  static constexpr size_t kNumbers = 4, kFlags = 3;
   double lr, momentum, dampening, weight_decay;
   bool nesterov, maximize;
   bool first;  // the momentum buffers are uninitialised
@@ -24,6 +27,7 @@ struct SgdStep {
 };
 
 struct AdamStep {
+  static constexpr size_t kNumbers = 5, kFlags = 3;
   double lr, beta1, beta2, eps, weight_decay;
   bool amsgrad, maximize;
   bool decoupled;  // AdamW: the weights decay by themselves, not through the gradient
@@ -31,24 +35,28 @@ struct AdamStep {
 };
 
 struct AdadeltaStep {
+  static constexpr size_t kNumbers = 4, kFlags = 1;
   double lr, rho, eps, weight_decay;
   bool maximize;
   RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, rho, eps, weight_decay); }
 };
 
 struct RmsPropStep {
+  static constexpr size_t kNumbers = 5, kFlags = 2;
   double lr, alpha, eps, weight_decay, momentum;
   bool centered, maximize;
   RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, alpha, eps, weight_decay, momentum); }
 };
 
 struct AdagradStep {
+  static constexpr size_t kNumbers = 4, kFlags = 1;
   double lr, lr_decay, eps, weight_decay;
   bool maximize;
   RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, lr_decay, eps, weight_decay); }
 };
 
 struct NAdamStep {
+  static constexpr size_t kNumbers = 6, kFlags = 2;
   double lr, beta1, beta2, eps, weight_decay, momentum_decay;
   bool decoupled, maximize;
   RUSH_HD void take(const double* numbers) {
@@ -61,6 +69,7 @@ struct NAdamStep {
 };
 
 struct RAdamStep {
+  static constexpr size_t kNumbers = 5, kFlags = 2;
   double lr, beta1, beta2, eps, weight_decay;
   bool decoupled, maximize;
   RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
@@ -75,6 +84,35 @@ struct DeviceStep {
   const Tensor& functors;   // kFunctorBytes for each parameter, to be written
 };
 inline constexpr int64_t kFunctorBytes = 128;
+
+namespace ops {
+
+// Note [Steps as operators]
+// A step of an optimiser is one operator for all parameters that agree in options, device and dtype, so that keys, the
+// dispatch trace and call_operator see it like any other. The operators have one signature: lists that go together
+// element by element, an optional state's empty; `steps` and `mu_products` as the kernels below want them, empty for
+// those that do not; `options` as the optimiser's Step struct has them, flags as 0 or 1; and, of a capturable step,
+// what DeviceStep holds. They bump no versions: the optimiser does, when all of its step is done.
+using StepOp = Op<void(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
+                       ArrayRef<int64_t> steps, ArrayRef<double> mu_products, ArrayRef<double> options,
+                       TensorList step_counters, TensorList mu_product_counters, const std::optional<Tensor>& numbers,
+                       const std::optional<Tensor>& found_inf, const std::optional<Tensor>& functors)>;
+#define RUSH_DECLARE_STEP(name)                                                                               \
+  inline constinit StepOp name##_step_{                                                                       \
+      "rush::" #name                                                                                          \
+      "_step_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] states0, Tensor(c!)[] states1, Tensor(d!)[] " \
+      "states2, int[] steps, float[] mu_products, float[] options, Tensor(e!)[] step_counters, Tensor(f!)[] " \
+      "mu_product_counters, Tensor? numbers, Tensor? found_inf, Tensor(g!)? functors) -> ()"};
+RUSH_DECLARE_STEP(sgd)
+RUSH_DECLARE_STEP(adam)
+RUSH_DECLARE_STEP(adadelta)
+RUSH_DECLARE_STEP(rmsprop)
+RUSH_DECLARE_STEP(adagrad)
+RUSH_DECLARE_STEP(nadam)
+RUSH_DECLARE_STEP(radam)
+#undef RUSH_DECLARE_STEP
+
+}  // namespace ops
 
 namespace native {
 // What the kernels below require of the lists that they use. Throws ValueError or TypeError naming `op` and the

@@ -125,6 +125,13 @@ void check_fallbacks() {
   manual_seed(11);
   check(same(drawn, randn({100})), "the same random numbers");
   check(same(there.to("sim:1") + there.to("sim:1"), cpu + cpu), "the second device");
+  bool refused = false;
+  try {
+    there + there.to("sim:1");
+  } catch (const ValueError&) {
+    refused = true;
+  }
+  check(refused, "tensors of two devices");
 }
 
 sigjmp_buf after_fault;

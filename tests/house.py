@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Checks the layout that docs/design.md promises: which room includes which, how many files a folder has, and that CUDA is
+named where it belongs. usage: house.py ROOT"""
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+MOST_FILES = 45
+MAY_INCLUDE = {
+    "core": {"core"},
+    "backends": {"core", "backends"},
+    "autograd": {"core", "autograd"},
+    "nn": {"core", "backends", "autograd", "nn"},
+    "optim": {"core", "backends", "autograd", "nn", "optim"},
+}
+SOURCES = {".h", ".cpp", ".cu", ".inc"}
+# The facade, libtorch's public names (kCUDA, is_cuda, cuda(), CudaError), and what nvcc calls itself.
+MAY_NAME_CUDA = {"core/device/cuda.h", "core/device/cuda.cpp"}
+CUDA_NAMES = re.compile(
+    r"DeviceType::CUDA|\bkCUDA\b|\bCPU, CUDA, Meta\b|is_cuda\(\)|Tensor (Tensor::)?cuda\(\)|CudaError|\"cuda\"|cuda:0"
+    r"|__CUDACC__|__CUDA_ARCH__|<cuda_\w+\.h>|<cuda/std/complex>|::cuda::std::"
+)
+
+problems = []
+counts = collections.Counter()
+for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "compat"]:
+    for file in sorted((ROOT / room).rglob("*")):
+        if not file.is_file() or "__pycache__" in file.parts:
+            continue
+        name = file.relative_to(ROOT).as_posix()
+        counts[name.rpartition("/")[0]] += 1
+        if room not in MAY_INCLUDE or file.suffix not in SOURCES:
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            included = re.match(r'#include "(\w+)/', line)
+            if included and included[1] in MAY_INCLUDE and included[1] not in MAY_INCLUDE[room]:
+                problems.append(f"{name}:{number}: {room} may not include {included[1]}")
+            code = CUDA_NAMES.sub("", line.partition("//")[0])
+            if room != "backends" and name not in MAY_NAME_CUDA and re.search("cuda", code, re.IGNORECASE):
+                problems.append(f"{name}:{number}: CUDA is named outside of its facade: {line.strip()}")
+problems += [f"{folder}: {count} files, more than {MOST_FILES}" for folder, count in counts.items() if count > MOST_FILES]
+print("\n".join(problems) or f"{sum(counts.values())} files in {len(counts)} folders, at most {max(counts.values())} in one")
+sys.exit(bool(problems))
