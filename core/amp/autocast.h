@@ -92,7 +92,8 @@ inline bool is_autocast_enabled(DeviceType device, const AutocastState& state = 
 // A scope of the dispatch state, such as a NoGradGuard's, takes it back at its end. Throws ValueError on another device
 // type.
 void set_autocast_enabled(DeviceType device, bool enabled);
-// What operators are lowered to: bfloat16 on the CPU and float16 on accelerators until it is set. Throws as Autocast does.
+// What operators are lowered to: bfloat16 on the CPU and float16 on accelerators until it is set. Throws as Autocast
+// does.
 ScalarType get_autocast_dtype(DeviceType device);
 void set_autocast_dtype(DeviceType device, ScalarType dtype);
 inline bool is_autocast_cache_enabled() { return dispatch_state.autocast.cache; }

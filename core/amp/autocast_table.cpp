@@ -62,8 +62,8 @@ void list_losses(Registry& r) {
        ops::multi_margin_loss, ops::multilabel_margin_loss, ops::nll_loss, ops::nll_loss2d, ops::poisson_nll_loss,
        ops::smooth_l1_loss, ops::soft_margin_loss, ops::triplet_margin_loss>(r);
   list<Cast::Float32, Cast::Refuse, ops::binary_cross_entropy>(r);
-  // On an accelerator it is made of operators that are on the list: log_softmax and nll_loss, as in PyTorch, or the fused one,
-  // which computes in float32 whatever it is given, see Note [Fused cross entropy].
+  // On an accelerator it is made of operators that are on the list: log_softmax and nll_loss, as in PyTorch, or the
+  // fused one, which computes in float32 whatever it is given, see Note [Fused cross entropy].
   list<Cast::Float32, Cast::None, ops::cross_entropy_loss>(r);
   list<Cast::None, Cast::Output32, ops::cross_entropy_forward>(r);
   list<Cast::Float32, Cast::None, ops::ctc_loss, ops::ctc_loss_IntList>(r);

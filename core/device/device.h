@@ -20,7 +20,7 @@ const char* device_type_name(DeviceType type);
 namespace detail {
 // Throws ValueError as register_backend says.
 DeviceType add_device_type(std::string_view name);
-}
+}  // namespace detail
 
 // A device type and, of accelerators, which one; index -1 means the current one.
 struct Device {

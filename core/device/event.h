@@ -6,7 +6,8 @@
 
 namespace rush {
 
-// Made when it is first recorded, on the device of the stream, whatever `type` said. On the CPU it does nothing. Mirrors c10::Event.
+// Made when it is first recorded, on the device of the stream, whatever `type` said. On the CPU it does nothing.
+// Mirrors c10::Event.
 class Event {
  public:
   explicit Event(DeviceType type = kCPU, bool enable_timing = false) : type_(type), timing_(enable_timing) {}

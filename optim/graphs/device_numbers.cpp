@@ -46,8 +46,8 @@ void check_state_can_be_made() {
 namespace {
 
 Tensor make_on_device(const Tensor& param, const Scalar& value, ScalarType dtype) {
-  RUSH_CHECK_VALUE(param.device().is_accelerator(), "optimizer: the option capturable needs parameters on a GPU, one is on ",
-                   param.device());
+  RUSH_CHECK_VALUE(param.device().is_accelerator(),
+                   "optimizer: the option capturable needs parameters on a GPU, one is on ", param.device());
   check_state_can_be_made();
   return full({}, value, TensorOptions(dtype).device(param.device()));
 }

@@ -15,7 +15,7 @@ class GeneratorImpl;
 namespace graphs {
 struct ReplayHook;
 }
-}
+}  // namespace rush
 
 namespace rush::cuda {
 

@@ -63,7 +63,7 @@ class Graph final : public graphs::GraphImpl, private Capture {
 
   int device_ = -1;
   cudaStream_t stream_ = nullptr;  // the captured one
-  graphs::MempoolId_t pool_ = 0;           // 0: nothing has been captured
+  graphs::MempoolId_t pool_ = 0;   // 0: nothing has been captured
   ActivePool outer_pool_;
   std::unordered_set<const void*> events_;  // recorded in the graph
   std::vector<std::unique_ptr<GraphGenerator>> generators_;

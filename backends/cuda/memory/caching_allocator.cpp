@@ -68,8 +68,7 @@ class CachingAllocator final : public Allocator {
   }
   void empty_cache() override {
     check_not_capturing("empty_cache");
-    for (int device = 0; device < backend_of(kCUDA).device_count(); ++device)
-      device_allocator(device).empty_cache();
+    for (int device = 0; device < backend_of(kCUDA).device_count(); ++device) device_allocator(device).empty_cache();
   }
 
  private:
