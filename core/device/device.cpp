@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -12,13 +11,18 @@
 
 namespace rush {
 
+namespace detail {
+// Null from the first type on that nobody has added. tools/gdb reads it.
+std::atomic<const char*> device_type_names[kNumDeviceTypes] = {"cpu", "cuda", "meta"};
+}  // namespace detail
+
 namespace {
-// Null from the first type on that nobody has added.
-std::atomic<const char*> names[kNumDeviceTypes] = {"cpu", "cuda", "meta"};
+
+using detail::device_type_names;
 
 std::optional<DeviceType> find_device_type(std::string_view name) {
   for (int i = 0; i < kNumDeviceTypes; ++i) {
-    const char* known = names[i].load(std::memory_order_acquire);
+    const char* known = device_type_names[i].load(std::memory_order_acquire);
     if (known && name == known) return static_cast<DeviceType>(i);
   }
   return std::nullopt;
@@ -26,7 +30,7 @@ std::optional<DeviceType> find_device_type(std::string_view name) {
 
 std::string all_names() {
   std::string all;
-  for (const std::atomic<const char*>& name : names) {
+  for (const std::atomic<const char*>& name : device_type_names) {
     if (name) all += str(all.empty() ? "" : ", ", name.load());
   }
   return all;
@@ -34,7 +38,7 @@ std::string all_names() {
 }  // namespace
 
 const char* device_type_name(DeviceType type) {
-  const char* name = names[static_cast<int>(type)].load(std::memory_order_acquire);
+  const char* name = device_type_names[static_cast<int>(type)].load(std::memory_order_acquire);
   return name ? name : "unknown";
 }
 
@@ -46,9 +50,10 @@ DeviceType detail::add_device_type(std::string_view name) {
   const std::lock_guard lock(mutex);
   RUSH_CHECK_VALUE(!find_device_type(name), "register_backend: there is a device type '", name, "' already");
   int type = 0;
-  while (type < kNumDeviceTypes && names[type]) ++type;
+  while (type < kNumDeviceTypes && device_type_names[type]) ++type;
   RUSH_CHECK_VALUE(type < kNumDeviceTypes, "register_backend: there is no room for '", name, "' beside ", all_names());
-  names[type].store(strndup(name.data(), name.size()), std::memory_order_release);  // kept for ever
+  const std::string& kept = *new std::string(name);  // for ever
+  device_type_names[type].store(kept.c_str(), std::memory_order_release);
   return static_cast<DeviceType>(type);
 }
 

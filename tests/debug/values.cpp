@@ -1,8 +1,14 @@
 // The program whose values docs/debugging.md prints: one of each type that has a printer.
 #include "autograd/meta.h"
+#include "core/device/backend.h"
 #include "rushlight.h"
 
 namespace {
+
+// A type of device that the program adds.
+struct Drum : rush::Backend {
+  rush::Allocator& allocator() override { return rush::allocator(rush::kCPU); }
+} drum;
 
 struct Values {
   rush::Tensor undefined;
@@ -14,6 +20,8 @@ struct Values {
   rush::Tensor waves = rush::view_as_complex(rush::tensor({1.0, 2.0, 0.0, -1.0}, rush::kFloat32).view({2, 2}));
   rush::Tensor long_one = rush::arange(1000);
   rush::Tensor shapes_only = rush::empty({2, 3}, rush::TensorOptions(rush::kFloat32).device(rush::kMeta));
+  rush::DeviceType drums = rush::register_backend("drum", drum);
+  rush::Device elsewhere = "drum:0";
   rush::Tensor w = rush::ones({3}, rush::requires_grad());
   rush::Tensor y = w * rush::full({3}, 2);
   rush::Scalar half_scalar = 0.5;

@@ -97,7 +97,8 @@ def key_names(bits):
 
 
 def device_text(device):
-    name, index = enumerator(device["type"]).lower(), int(device["index"])
+    names = gdb.parse_and_eval("rush::detail::device_type_names")
+    name, index = names[int(device["type"])]["_M_b"]["_M_p"].string(), int(device["index"])
     return name if index < 0 else "%s:%d" % (name, index)
 
 

@@ -8,14 +8,22 @@
 
 namespace rush {
 
+// Throws what a backend without a device says of it, and NotImplementedError without such a backend.
+static Allocator* pinned_allocator() {
+  if (Backend* backend = pinning_backend()) return backend->pinned_allocator();
+  for (int type = 0; type < kNumDeviceTypes; ++type) {
+    Backend* backend = backend_or_null(static_cast<DeviceType>(type));
+    if (backend && backend->pinned_allocator()) backend->require_device();
+  }
+  RUSH_THROW(NotImplementedError, "pin_memory: there is no device that reads the memory of the host by itself");
+}
+
 Tensor detail::empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   checked_numel(sizes);
   int64_t nbytes = 0;
   RUSH_CHECK_VALUE(!__builtin_mul_overflow(storage_extent(sizes, strides, 0), element_size(dtype), &nbytes),
                    "a tensor of sizes ", sizes, " is larger than the address space");
-  Backend* backend = pinning_backend();
-  RUSH_CHECK_NOT_IMPLEMENTED(backend, "pin_memory: there is no device that reads the memory of the host by itself");
-  Allocator* source = backend->pinned_allocator();
+  Allocator* source = pinned_allocator();
   auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(static_cast<size_t>(nbytes), Device(), source),
                                          dtype, Device());
   impl->set_geometry(sizes, strides, 0);

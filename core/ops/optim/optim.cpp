@@ -52,6 +52,16 @@ Step step_from(ArrayRef<double> options, std::index_sequence<number...>, std::in
   return {options[number]..., (options[Step::kNumbers + flag] != 0)...};
 }
 
+// Throws ValueError unless what a capturable step reads there lies on the parameters' device, numbers too.
+void check_on_device(const char* op, TensorList params, std::initializer_list<TensorList> lists) {
+  for (const TensorList& list : lists) {
+    for (const Tensor& t : list) {
+      RUSH_CHECK_VALUE(t.defined() && t.device() == params[0].device(), op, ": a number is not on ",
+                       params[0].device());
+    }
+  }
+}
+
 // The lists of a step, of which a kernel takes as many states as it has.
 struct Lists {
   TensorList params, grads, states0, states1, states2;
@@ -91,7 +101,13 @@ void take_step(TensorList params, TensorList grads, TensorList states0, TensorLi
     return;
   }
   const Tensor found = found_inf.value_or(Tensor());
-  RUSH_CHECK_VALUE(given(functors), fused.name(), ": a capturable step needs memory for its functors");
+  check_on_device(fused.name(), params, {step_counters, mu_product_counters, {&*numbers, 1}});
+  RUSH_CHECK_VALUE(
+      given(functors) &&
+          static_cast<int64_t>(functors->nbytes()) >= static_cast<int64_t>(params.size()) * kFunctorBytes &&
+          numbers->numel() >= static_cast<int64_t>(Step::kNumbers),
+      fused.name(), ": a capturable step needs ", Step::kNumbers, " numbers and ", kFunctorBytes,
+      " bytes for each parameter's functor");
   lists.run(capturable, DeviceStep{step_counters, mu_product_counters, *numbers, found, *functors}, step);
 }
 
