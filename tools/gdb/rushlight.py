@@ -97,8 +97,11 @@ def key_names(bits):
 
 
 def device_text(device):
-    names = gdb.parse_and_eval("rush::detail::device_type_names")
-    name, index = names[int(device["type"])]["_M_b"]["_M_p"].string(), int(device["index"])
+    name, index = enumerator(device["type"]), int(device["index"])
+    if name is None:  # added at run time; by its address, since the library may have no debug information
+        names = gdb.parse_and_eval("(char **) &'rush::detail::device_type_names'")
+        name = names[int(device["type"])].string()
+    name = name.lower()
     return name if index < 0 else "%s:%d" % (name, index)
 
 
