@@ -1,6 +1,7 @@
 #include "optim/step_lists.h"
 
 #include "autograd/accumulate_grad.h"
+#include "core/device/guard.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/sparse/sparse_parts.h"

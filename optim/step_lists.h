@@ -1,4 +1,4 @@
-// StepLists: parameters, gradients and state gathered for the kernels of core/ops/optim/optim.h.
+// StepLists: parameters, gradients and state gathered for the operators of core/ops/optim/optim.h.
 #pragma once
 #include <array>
 #include <memory>
@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/guard.h"
 #include "core/ops/index/index_select.h"
 #include "core/ops/optim/optim.h"
 #include "core/ops/write_back.h"

@@ -16,8 +16,8 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 void register_cpu(Registry&) {
-  static auto& backend =
-      *new CpuBackend;  // never destroyed: tensors in static variables are freed after everything else
+  // Never destroyed: tensors in static variables are freed after everything else.
+  static auto& backend = *new CpuBackend;
   register_backend(kCPU, backend);
   cpu::register_amp();
   cpu::register_batch_norm();

@@ -15,9 +15,9 @@ namespace rush {
 // Note [Backends]
 // A backend is an object of a class that derives from Backend, and kernels. The object is given to register_backend;
 // the kernels are set one by one, `kernels::add.set(type, fn)`, see Note [Fronts and kernels]. Everything else asks
-// the object: factories for memory, the engine for streams, operators for generators, GradScaler and graphs for what
-// their device can do. Only the allocator and `copy_bytes` must be there. A device without streams does its work
-// before a call returns, as the CPU does; the kernels that it lacks may run on the CPU, Note [Falling back to the CPU].
+// the object: factories for memory, the engine for streams, operators for generators. Only the allocator and
+// `copy_bytes` must be there. A device without streams does its work before a call returns, as the CPU does; the
+// kernels that it lacks may run on the CPU, Note [Falling back to the CPU].
 //
 //   struct Sim final : rush::Backend {
 //     rush::Allocator& allocator() override { return memory; }
@@ -107,7 +107,7 @@ class Backend {
   virtual Generator make_generator(Device device, uint64_t seed);
   // Null where work cannot be recorded and replayed.
   virtual graphs::GraphRuntime* graph_runtime() { return nullptr; }
-  // Whether kernels that it has not run on the CPU.
+  // Whether the CPU's kernels stand in for those that it lacks.
   virtual bool falls_back_to_cpu() const { return false; }
 };
 

@@ -4,7 +4,6 @@
 
 #include "core/device/backend.h"
 #include "core/iterator/tensor_iterator.h"
-#include "core/ops/view/copy.h"
 
 namespace rush::detail {
 

@@ -40,11 +40,11 @@ class Kernel<void(Args...)> {
 
   void operator()(DeviceType device, Args... args) const {
     if (device == DeviceType::Meta) return;
-    const Fn fn = table_[static_cast<int>(device)];
-    if (RUSH_UNLIKELY(!fn)) return run_on_cpu(device, std::forward<Args>(args)...);
     // Every front would have to ask this; a kernel would read from the null pointer.
     RUSH_CHECK_VALUE(!(detail::is_meta_argument(args) || ...), name_,
                      ": a tensor on meta has no values, the others are on ", device_type_name(device));
+    const Fn fn = table_[static_cast<int>(device)];
+    if (RUSH_UNLIKELY(!fn)) return run_on_cpu(device, std::forward<Args>(args)...);
     fn(std::forward<Args>(args)...);
   }
   // Whether the device has a function of its own.

@@ -101,10 +101,10 @@ void CallDevice::enter(DeviceType type) {
     in_range_ = true;
   }
   if (!device) return;
-  Backend& runtime = backend_of(type);
-  const int current = runtime.current_device();
+  Backend& backend = backend_of(type);
+  const int current = backend.current_device();
   if (current == device->index) return;
-  runtime.set_device(concrete_device(*device).index);
+  backend.set_device(concrete_device(*device).index);
   previous_ = current;
 }
 

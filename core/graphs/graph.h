@@ -27,8 +27,8 @@ namespace rush::graphs {
 //     is not pinned, synchronize(), empty_cache()), and work on streams that have not waited for the captured one, is
 //     refused with a CudaError that names the last operator, before CUDA sees it: the capture goes on undisturbed.
 //
-// These classes are part of every build; without a backend that records graphs they throw NotImplementedError. Their
-// names of CUDA's, cuda::Graph and the like, are in core/device/cuda.h.
+// These classes are part of every build; without a backend that records graphs they throw NotImplementedError. CUDA's
+// names for them, cuda::CUDAGraph and the like, are in core/device/cuda.h.
 
 // Names a private pool, as MemPool::id(); 0 means one of the graph's own.
 using MempoolId_t = uint64_t;

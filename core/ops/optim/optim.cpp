@@ -69,7 +69,7 @@ struct Lists {
   template <class Kernel, class... Rest>
   static constexpr bool takes = std::is_invocable_v<const Kernel&, DeviceType, TensorList, TensorList, const Rest&...>;
 
-  // Whether the kernel could be called with the rest.
+  // Calls the kernel if its arguments after the lists are the rest, and says whether they were.
   template <class Kernel, class... Rest>
   bool run(const Kernel& kernel, const Rest&... rest) const {
     const DeviceType device = params[0].device().type;
@@ -101,7 +101,8 @@ void take_step(TensorList params, TensorList grads, TensorList states0, TensorLi
     return;
   }
   const Tensor found = found_inf.value_or(Tensor());
-  check_on_device(fused.name(), params, {step_counters, mu_product_counters, {&*numbers, 1}});
+  const TensorList found_list(&found, found.defined() ? 1 : 0);
+  check_on_device(fused.name(), params, {step_counters, mu_product_counters, {&*numbers, 1}, found_list});
   RUSH_CHECK_VALUE(
       given(functors) &&
           static_cast<int64_t>(functors->nbytes()) >= static_cast<int64_t>(params.size()) * kFunctorBytes &&
