@@ -7,11 +7,13 @@
 #include "core/amp/register.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/register.h"
+#include "optim/optim.h"
 
 namespace rush {
 
 void register_all(Registry& registry) {
   register_ops(registry);
+  optim::register_step_operators(registry);
   register_cpu(registry);
 #ifdef RUSH_HAS_CUDA
   register_cuda(registry);

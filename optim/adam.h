@@ -1,14 +1,15 @@
-// Adam and AdamW, which differ in how weights decay.
+// Adam and its kin: AdamW, which differs in how weights decay, Adamax, NAdam and RAdam.
 #pragma once
 #include <tuple>
 
-#include "nn/arg.h"
-#include "optim/optimizer.h"
+#include "backends/functors/optim.h"
+#include "optim/step_optimizer.h"
 
 namespace rush::optim {
 
 template <bool decoupled>
-struct BasicAdamOptions : public OptimizerCloneableOptions<BasicAdamOptions<decoupled>> {
+struct BasicAdamOptions : public DescribedOptions<BasicAdamOptions<decoupled>> {
+  static constexpr const char* kName = decoupled ? "AdamW" : "Adam";
   using betas_t = std::tuple<double, double>;
   BasicAdamOptions(double lr = 1e-3) : lr_(lr) {}
   RUSH_ARG(double, lr);
@@ -22,47 +23,168 @@ struct BasicAdamOptions : public OptimizerCloneableOptions<BasicAdamOptions<deco
   RUSH_ARG(bool, capturable) = false;
 
  public:
-  void check() const override;
-  double get_lr() const override { return lr(); }
-  void set_lr(double value) override { lr(value); }
-  std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
-  void set_momentum(double value) override { std::get<0>(betas()) = value; }
-  bool get_capturable() const override { return capturable(); }
-  std::vector<double> device_numbers() const override;
-  void visit(StateFields& fields) override;
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("betas", o.betas());
+    visit("eps", o.eps());
+    visit("weight_decay", o.weight_decay());
+    visit("amsgrad", o.amsgrad());
+    visit("maximize", o.maximize());
+    if constexpr (requires { visit.flag(decoupled); }) visit.flag(decoupled);
+  }
 };
 // Weight decay 0 by default.
 using AdamOptions = BasicAdamOptions<false>;
 // Weight decay 0.01 by default.
 using AdamWOptions = BasicAdamOptions<true>;
 
-struct AdamParamState : public OptimizerCloneableParamState<AdamParamState> {
-  RUSH_ARG(int64_t, step) = 0;
+struct AdamParamState : public DescribedParamState<AdamParamState> {
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);
   // With AMSGrad only.
   RUSH_ARG(Tensor, max_exp_avg_sq);
-  // Of a capturable optimiser only, and then the one that counts.
-  RUSH_ARG(Tensor, step_counter);
+
+ public:
+  StateTensors tensors() override {
+    return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}, {"max_exp_avg_sq", &max_exp_avg_sq()}}};
+  }
 };
 using AdamWParamState = AdamParamState;
 
 // torch.optim.Adam and AdamW; the formulas stand with functors::Adam.
 template <bool decoupled>
-class BasicAdam : public Optimizer {
+class BasicAdam : public DescribedOptimizer<BasicAdamOptions<decoupled>, AdamParamState, AdamStep> {
  public:
-  using Options = BasicAdamOptions<decoupled>;
-  BasicAdam(const std::vector<OptimizerParamGroup>& param_groups, Options defaults = {})
-      : Optimizer(param_groups, std::make_unique<Options>(std::move(defaults))) {}
-  BasicAdam(std::vector<Tensor> params, Options defaults = {})
-      : BasicAdam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
-  Tensor step(LossClosure closure = nullptr) override;
-
- private:
-  void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
-                   const OptimizerOptions& options) const override;
+  using DescribedOptimizer<BasicAdamOptions<decoupled>, AdamParamState, AdamStep>::DescribedOptimizer;
 };
 using Adam = BasicAdam<false>;
 using AdamW = BasicAdam<true>;
+
+struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
+  static constexpr const char* kName = "Adamax";
+  using betas_t = std::tuple<double, double>;
+  AdamaxOptions(double lr = 2e-3) : lr_(lr) {}
+  RUSH_ARG(double, lr);
+  RUSH_ARG(betas_t, betas) = {0.9, 0.999};
+  RUSH_ARG(double, eps) = 1e-8;
+  RUSH_ARG(double, weight_decay) = 0;
+  // Ascend instead.
+  RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
+
+ public:
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("betas", o.betas());
+    visit("eps", o.eps());
+    visit("weight_decay", o.weight_decay());
+    visit("maximize", o.maximize());
+  }
+};
+
+struct AdamaxParamState : public DescribedParamState<AdamaxParamState> {
+  RUSH_ARG(Tensor, exp_avg);
+  // The largest gradient so far, which decays.
+  RUSH_ARG(Tensor, exp_inf);
+
+ public:
+  StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_inf", &exp_inf()}}}; }
+};
+
+// torch.optim.Adamax; the formula stands with functors::Adamax.
+class Adamax : public DescribedOptimizer<AdamaxOptions, AdamaxParamState, AdamaxStep> {
+ public:
+  using DescribedOptimizer::DescribedOptimizer;
+};
+
+struct NAdamOptions : public DescribedOptions<NAdamOptions> {
+  static constexpr const char* kName = "NAdam";
+  using betas_t = std::tuple<double, double>;
+  NAdamOptions(double lr = 2e-3) : lr_(lr) {}
+  RUSH_ARG(double, lr);
+  RUSH_ARG(betas_t, betas) = {0.9, 0.999};
+  RUSH_ARG(double, eps) = 1e-8;
+  RUSH_ARG(double, weight_decay) = 0;
+  // How fast the momentum grows to its full size.
+  RUSH_ARG(double, momentum_decay) = 4e-3;
+  // The weights decay by themselves, as AdamW's do, not through the gradient.
+  RUSH_ARG(bool, decoupled_weight_decay) = false;
+  // Ascend instead.
+  RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
+
+ public:
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("betas", o.betas());
+    visit("eps", o.eps());
+    visit("weight_decay", o.weight_decay());
+    visit("momentum_decay", o.momentum_decay());
+    visit("decoupled_weight_decay", o.decoupled_weight_decay());
+    visit("maximize", o.maximize());
+  }
+};
+
+struct NAdamParamState : public DescribedParamState<NAdamParamState> {
+  // The product of all momenta so far.
+  RUSH_ARG(double, mu_product) = 1;
+  RUSH_ARG(Tensor, exp_avg);
+  RUSH_ARG(Tensor, exp_avg_sq);
+  // Of a capturable optimiser only, and then the one that counts.
+  RUSH_ARG(Tensor, mu_product_counter);
+
+ public:
+  StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}}}; }
+  MuProduct mu_product_slots() override { return {&mu_product(), &mu_product_counter()}; }
+};
+
+// torch.optim.NAdam, Adam with Nesterov's momentum; the formula stands with functors::NAdam.
+class NAdam : public DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep> {
+ public:
+  using DescribedOptimizer::DescribedOptimizer;
+};
+
+struct RAdamOptions : public DescribedOptions<RAdamOptions> {
+  static constexpr const char* kName = "RAdam";
+  using betas_t = std::tuple<double, double>;
+  RAdamOptions(double lr = 1e-3) : lr_(lr) {}
+  RUSH_ARG(double, lr);
+  RUSH_ARG(betas_t, betas) = {0.9, 0.999};
+  RUSH_ARG(double, eps) = 1e-8;
+  RUSH_ARG(double, weight_decay) = 0;
+  // The weights decay by themselves, as AdamW's do, not through the gradient.
+  RUSH_ARG(bool, decoupled_weight_decay) = false;
+  // Ascend instead.
+  RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
+
+ public:
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("betas", o.betas());
+    visit("eps", o.eps());
+    visit("weight_decay", o.weight_decay());
+    visit("decoupled_weight_decay", o.decoupled_weight_decay());
+    visit("maximize", o.maximize());
+  }
+};
+
+struct RAdamParamState : public DescribedParamState<RAdamParamState> {
+  RUSH_ARG(Tensor, exp_avg);
+  RUSH_ARG(Tensor, exp_avg_sq);
+
+ public:
+  StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}}}; }
+};
+
+// torch.optim.RAdam: Adam that trusts its second moment only once there are enough samples of it. The formula stands
+// with functors::RAdam.
+class RAdam : public DescribedOptimizer<RAdamOptions, RAdamParamState, RAdamStep> {
+ public:
+  using DescribedOptimizer::DescribedOptimizer;
+};
 
 }  // namespace rush::optim

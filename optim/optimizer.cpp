@@ -10,11 +10,11 @@
 
 namespace rush::optim {
 
-void OptimizerOptions::check_not_negative(const char* optimizer, const char* option, double value) {
+void check_not_negative(const char* optimizer, const char* option, double value) {
   RUSH_CHECK_VALUE(value >= 0, optimizer, ": ", option, " must be at least 0, got ", value);
 }
 
-void OptimizerOptions::check_betas(const char* optimizer, const std::tuple<double, double>& betas) {
+void check_betas(const char* optimizer, const std::tuple<double, double>& betas) {
   const auto [beta1, beta2] = betas;
   RUSH_CHECK_VALUE(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, optimizer, ": the betas must be in [0, 1), got ",
                    beta1, " and ", beta2);

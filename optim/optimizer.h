@@ -47,12 +47,11 @@ class OptimizerOptions {
   virtual std::vector<double> device_numbers() const { return {}; }
   // Names the options for a state dict, see Note [State dicts].
   virtual void visit(StateFields& fields);
-
- protected:
-  // Each throws ValueError, naming the optimiser and the option, unless the number is in its range. NaN never is.
-  static void check_not_negative(const char* optimizer, const char* option, double value);
-  static void check_betas(const char* optimizer, const std::tuple<double, double>& betas);
 };
+
+// Each throws ValueError, naming the optimiser and the option, unless the number is in its range. NaN never is.
+void check_not_negative(const char* optimizer, const char* option, double value);
+void check_betas(const char* optimizer, const std::tuple<double, double>& betas);
 
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {

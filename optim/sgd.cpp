@@ -1,6 +1,5 @@
 #include "optim/sgd.h"
 
-#include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/reduce.h"
@@ -11,55 +10,23 @@
 namespace rush::optim {
 
 void SGDOptions::check() const {
-  check_not_negative("SGD", "lr", lr());
-  check_not_negative("SGD", "momentum", momentum());
-  check_not_negative("SGD", "weight_decay", weight_decay());
+  DescribedOptions::check();
   RUSH_CHECK_VALUE(!nesterov() || (momentum() > 0 && dampening() == 0),
                    "SGD: Nesterov's momentum needs a momentum and no dampening");
 }
 
-void SGDOptions::visit(StateFields& fields) {
-  fields("lr", lr_);
-  fields("momentum", momentum_);
-  fields("dampening", dampening_);
-  fields("weight_decay", weight_decay_);
-  fields("nesterov", nesterov_);
-  fields("maximize", maximize_);
-}
-
-void SGD::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
-                      const OptimizerOptions&) const {
-  fields.tensor("momentum_buffer", state_in<SGDParamState>(slot).momentum_buffer(), param);
-}
-
-Tensor SGD::step(LossClosure closure) {
-  const Tensor loss = evaluate(closure);
-  const NoGradGuard no_grad;
-  StepLists lists("SGD", *this);
-  lists.sparse_apart();
-  for (size_t group = 0; group < param_groups_.size(); ++group) {
-    const bool momentum = options(group).momentum() != 0;
-    lists.gather<SGDParamState>(group, [&](SGDParamState& state) {
-      return StepLists::StateTensors{{{"momentum_buffer", momentum ? &state.momentum_buffer() : nullptr}}};
-    });
-    gather_sparse(group, lists);
+void SGDParamState::count_there(const Tensor& param, bool capturable) {
+  Tensor& counter = step_counter();
+  if (capturable && !counter.defined()) counter = make_device_counter(param, momentum_buffer().defined());
+  if (!capturable && counter.defined() && std::exchange(counter, Tensor()).item<int64_t>() == 0) {
+    momentum_buffer().reset();
   }
-  lists.run(ops::sgd_step_, [&](const StepLists::Batch& batch) {
-    const SGDOptions& o = options(batch.group);
-    // Whether a capturable step is a parameter's first is known to its counter.
-    const bool first = batch.first && !o.capturable();
-    return step_options(o.lr(), o.momentum(), o.dampening(), o.weight_decay(), o.nesterov(), o.maximize(), first);
-  });
-  return loss;
 }
 
-const SGDOptions& SGD::options(size_t group) const {
-  return static_cast<const SGDOptions&>(param_groups_[group].options());
-}
-
-// Only the rows, or elements, that the gradient has entries for are read and written.
-void SGD::gather_sparse(size_t group, StepLists& lists) const {
-  const SGDOptions& o = options(group);
+void SGD::gather(size_t group, StepLists& lists) const {
+  lists.sparse_apart();
+  StepOptimizer::gather(group, lists);
+  const auto& o = static_cast<const SGDOptions&>(param_groups_[group].options());
   lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) {
     RUSH_CHECK_VALUE(o.momentum() == 0 && o.weight_decay() == 0,
                      "SGD: a sparse gradient is not for a momentum or weight decay, which change every element; "

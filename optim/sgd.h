@@ -1,11 +1,12 @@
-// Stochastic gradient descent.
+// Stochastic gradient descent, plain and averaged.
 #pragma once
-#include "nn/arg.h"
-#include "optim/optimizer.h"
+#include "backends/functors/optim.h"
+#include "optim/step_optimizer.h"
 
 namespace rush::optim {
 
-struct SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
+struct SGDOptions : public DescribedOptions<SGDOptions> {
+  static constexpr const char* kName = "SGD";
   SGDOptions(double lr) : lr_(lr) {}
   RUSH_ARG(double, lr);
   RUSH_ARG(double, momentum) = 0;
@@ -19,36 +20,76 @@ struct SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
 
  public:
   void check() const override;
-  double get_lr() const override { return lr(); }
-  void set_lr(double value) override { lr(value); }
-  std::optional<double> get_momentum() const override { return momentum(); }
-  void set_momentum(double value) override { momentum(value); }
-  bool get_capturable() const override { return capturable(); }
-  std::vector<double> device_numbers() const override { return {lr(), momentum(), dampening(), weight_decay()}; }
-  void visit(StateFields& fields) override;
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("momentum", o.momentum());
+    visit("dampening", o.dampening(), Range::Any);
+    visit("weight_decay", o.weight_decay());
+    visit("nesterov", o.nesterov());
+    visit("maximize", o.maximize());
+  }
 };
 
-struct SGDParamState : public OptimizerCloneableParamState<SGDParamState> {
+struct SGDParamState : public DescribedParamState<SGDParamState> {
   // With a momentum only.
   RUSH_ARG(Tensor, momentum_buffer);
-  // How many steps were taken, of a capturable optimiser only.
-  RUSH_ARG(Tensor, step_counter);
+
+ public:
+  StateTensors tensors() override { return {{{"momentum_buffer", &momentum_buffer()}}}; }
+  // It counts on the device only, where the first step is one without a momentum yet.
+  static constexpr bool kCounts = false;
+  void count_there(const Tensor& param, bool capturable) override;
 };
 
-// torch.optim.SGD; the formula stands with functors::Sgd.
-class SGD : public Optimizer {
+// torch.optim.SGD; the formula stands with functors::Sgd. Sparse gradients change only the rows, or elements, that they
+// have entries for.
+class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
  public:
-  SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
-      : Optimizer(param_groups, std::make_unique<SGDOptions>(std::move(defaults))) {}
-  SGD(std::vector<Tensor> params, SGDOptions defaults)
-      : SGD(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
-  Tensor step(LossClosure closure = nullptr) override;
+  using DescribedOptimizer::DescribedOptimizer;
 
  private:
-  const SGDOptions& options(size_t group) const;
-  void gather_sparse(size_t group, StepLists& lists) const;
-  void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
-                   const OptimizerOptions& options) const override;
+  void gather(size_t group, StepLists& lists) const override;
+};
+
+struct ASGDOptions : public DescribedOptions<ASGDOptions> {
+  static constexpr const char* kName = "ASGD";
+  ASGDOptions(double lr = 1e-2) : lr_(lr) {}
+  RUSH_ARG(double, lr);
+  // How fast the weights decay, and how fast the rate does.
+  RUSH_ARG(double, lambd) = 1e-4;
+  RUSH_ARG(double, alpha) = 0.75;
+  // The step that averaging starts after.
+  RUSH_ARG(double, t0) = 1e6;
+  RUSH_ARG(double, weight_decay) = 0;
+  // Ascend instead.
+  RUSH_ARG(bool, maximize) = false;
+  // See Note [Capturable optimisers]. Not part of a state dict.
+  RUSH_ARG(bool, capturable) = false;
+
+ public:
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("lambd", o.lambd(), Range::Any);
+    visit("alpha", o.alpha(), Range::Any);
+    visit("t0", o.t0(), Range::Any);
+    visit("weight_decay", o.weight_decay());
+    visit("maximize", o.maximize());
+  }
+};
+
+struct ASGDParamState : public DescribedParamState<ASGDParamState> {
+  // The average of the parameter.
+  RUSH_ARG(Tensor, ax);
+
+ public:
+  StateTensors tensors() override { return {{{"ax", &ax()}}}; }
+};
+
+// torch.optim.ASGD; the formula stands with functors::Asgd. The rate of a step follows from its number and from the
+// present lr.
+class ASGD : public DescribedOptimizer<ASGDOptions, ASGDParamState, AsgdStep> {
+ public:
+  using DescribedOptimizer::DescribedOptimizer;
 };
 
 }  // namespace rush::optim

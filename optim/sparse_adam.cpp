@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "autograd/grad_mode.h"
 #include "core/ops/index/index_select.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/power.h"
@@ -10,27 +9,6 @@
 #include "optim/step_lists.h"
 
 namespace rush::optim {
-
-void SparseAdamOptions::check() const {
-  check_not_negative("SparseAdam", "lr", lr());
-  check_not_negative("SparseAdam", "eps", eps());
-  check_betas("SparseAdam", betas());
-}
-
-void SparseAdamOptions::visit(StateFields& fields) {
-  fields("lr", lr_);
-  fields("betas", betas_);
-  fields("eps", eps_);
-  fields("maximize", maximize_);
-}
-
-void SparseAdam::visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
-                             const OptimizerOptions&) const {
-  auto& state = state_in<SparseAdamParamState>(slot);
-  fields("step", state.step());
-  fields.tensor("exp_avg", state.exp_avg(), param);
-  fields.tensor("exp_avg_sq", state.exp_avg_sq(), param);
-}
 
 namespace {
 
@@ -42,13 +20,12 @@ Tensor next_moment(const Tensor& table, const Tensor& rows, const Tensor& target
 
 // m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) +
 // eps), for the rows of the gradient. https://pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html
-void gather_step(const StepLists::SparseEntry& entry, const SparseAdamOptions& o, StepLists& lists) {
+void gather_step(const StepLists::SparseEntry& entry, const SparseAdamOptions& o,
+                 const StepDescription& step_description, StepLists& lists) {
   const Tensor grad = entry.grad.coalesce();
   RUSH_CHECK_VALUE(grad.sparse_dim() == 1, "SparseAdam: expected a gradient of whole rows, with one sparse dimension, ",
                    "got ", grad.sparse_dim());
-  auto& state = lists.state_for<SparseAdamParamState>(entry, [](SparseAdamParamState& s) {
-    return StepLists::StateTensors{{{"exp_avg", &s.exp_avg()}, {"exp_avg_sq", &s.exp_avg_sq()}}};
-  });
+  auto& state = static_cast<SparseAdamParamState&>(lists.state_for(entry, step_description));
   const auto [beta1, beta2] = o.betas();
   const int64_t step = state.step() + 1;
   const auto t = static_cast<double>(step);
@@ -65,22 +42,16 @@ void gather_step(const StepLists::SparseEntry& entry, const SparseAdamOptions& o
 
 }  // namespace
 
-Tensor SparseAdam::step(LossClosure closure) {
-  const Tensor loss = evaluate(closure);
-  const NoGradGuard no_grad;
-  StepLists lists("SparseAdam", *this);
-  for (size_t group = 0; group < param_groups_.size(); ++group) {
-    const std::vector<Tensor>& params = param_groups_[group].params();
-    for (size_t i = 0; i < params.size(); ++i) {
-      RUSH_CHECK_VALUE(!params[i].defined() || !params[i].grad().defined() || params[i].grad().is_sparse(),
-                       "SparseAdam: the gradient of parameter ", i, " of group ", group,
-                       " is not sparse; use Adam for dense ones");
-    }
-    const auto& options = static_cast<const SparseAdamOptions&>(param_groups_[group].options());
-    lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) { gather_step(entry, options, lists); });
+void SparseAdam::gather(size_t group, StepLists& lists) const {
+  const std::vector<Tensor>& params = param_groups_[group].params();
+  for (size_t i = 0; i < params.size(); ++i) {
+    RUSH_CHECK_VALUE(!params[i].defined() || !params[i].grad().defined() || params[i].grad().is_sparse(),
+                     "SparseAdam: the gradient of parameter ", i, " of group ", group,
+                     " is not sparse; use Adam for dense ones");
   }
-  lists.run();
-  return loss;
+  const auto& options = static_cast<const SparseAdamOptions&>(param_groups_[group].options());
+  const StepDescription step = describe(options);
+  lists.gather_sparse(group, [&](const StepLists::SparseEntry& entry) { gather_step(entry, options, step, lists); });
 }
 
 }  // namespace rush::optim

@@ -2,12 +2,12 @@
 #pragma once
 #include <tuple>
 
-#include "nn/arg.h"
-#include "optim/optimizer.h"
+#include "optim/step_optimizer.h"
 
 namespace rush::optim {
 
-struct SparseAdamOptions : public OptimizerCloneableOptions<SparseAdamOptions> {
+struct SparseAdamOptions : public DescribedOptions<SparseAdamOptions> {
+  static constexpr const char* kName = "SparseAdam";
   using betas_t = std::tuple<double, double>;
   SparseAdamOptions(double lr = 1e-3) : lr_(lr) {}
   RUSH_ARG(double, lr);
@@ -17,33 +17,30 @@ struct SparseAdamOptions : public OptimizerCloneableOptions<SparseAdamOptions> {
   RUSH_ARG(bool, maximize) = false;
 
  public:
-  void check() const override;
-  double get_lr() const override { return lr(); }
-  void set_lr(double value) override { lr(value); }
-  std::optional<double> get_momentum() const override { return std::get<0>(betas()); }
-  void set_momentum(double value) override { std::get<0>(betas()) = value; }
-  void visit(StateFields& fields) override;
+  static void describe(auto& o, auto&& visit) {
+    visit("lr", o.lr());
+    visit("betas", o.betas());
+    visit("eps", o.eps());
+    visit("maximize", o.maximize());
+  }
 };
 
-struct SparseAdamParamState : public OptimizerCloneableParamState<SparseAdamParamState> {
-  RUSH_ARG(int64_t, step) = 0;
+struct SparseAdamParamState : public DescribedParamState<SparseAdamParamState> {
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);
+
+ public:
+  StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}}}; }
 };
 
 // torch.optim.SparseAdam: a step reads and writes only the rows, of parameter and state, that the gradient has entries
 // for. The moments of the others do not decay. Throws ValueError for a gradient that is not sparse.
-class SparseAdam : public Optimizer {
+class SparseAdam : public DescribedOptimizer<SparseAdamOptions, SparseAdamParamState> {
  public:
-  SparseAdam(const std::vector<OptimizerParamGroup>& param_groups, SparseAdamOptions defaults = {})
-      : Optimizer(param_groups, std::make_unique<SparseAdamOptions>(std::move(defaults))) {}
-  SparseAdam(std::vector<Tensor> params, SparseAdamOptions defaults = {})
-      : SparseAdam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
-  Tensor step(LossClosure closure = nullptr) override;
+  using DescribedOptimizer::DescribedOptimizer;
 
  private:
-  void visit_state(StateFields& fields, std::unique_ptr<OptimizerParamState>& slot, const Tensor& param,
-                   const OptimizerOptions& options) const override;
+  void gather(size_t group, StepLists& lists) const override;
 };
 
 }  // namespace rush::optim

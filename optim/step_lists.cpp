@@ -40,17 +40,46 @@ void StepLists::check(const Tensor& param, Place place) const {
   check_gradient(param.grad(), param, name_, ": the gradient of parameter ", place.index, group, place.group);
 }
 
-bool StepLists::are_ready(const StateTensors& tensors, const Tensor& like, Place place) const {
-  bool ready = true;
-  for (const auto& [name, tensor] : tensors) {
-    if (!tensor) continue;
-    if (!tensor->defined()) {
-      ready = false;
-      continue;
+// Calls each(name, tensor, like) for the tensors that the step updates; `like` has the sizes of each.
+template <class Each>
+void StepLists::for_each_tensor(StepParamState& state, const StepDescription& step, const Tensor& param,
+                                const Each& each) {
+  const StateTensors tensors = state.tensors();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].tensor || !step.uses[i]) continue;
+    if (!step.like) {
+      each(i, tensors[i], param);
+    } else if (const Tensor like = step.like(i, param); like.defined()) {
+      each(i, tensors[i], like);
     }
-    check_state(*tensor, like, name_, ": the state ", name, " of parameter ", place.index, " of group ", place.group);
-    ready = ready && tensor->strides() == like.strides();
   }
+}
+
+void StepLists::check_state_shapes(StepParamState& state, const StepDescription& step, const Tensor& param,
+                                   Place place) const {
+  const StateTensors tensors = state.tensors();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].tensor || !tensors[i].tensor->defined()) continue;
+    const Tensor like = step.like(i, param);
+    RUSH_CHECK_VALUE(like.defined() && tensors[i].tensor->sizes() == like.sizes(), name_, ": the state ",
+                     tensors[i].name, " of parameter ", place.index, " of group ", place.group, " has shape ",
+                     tensors[i].tensor->sizes(), ", which is not that of a parameter of shape ", param.sizes(),
+                     "; load a state that fits, or erase it");
+  }
+}
+
+bool StepLists::are_ready(StepParamState& state, const StepDescription& step, const Tensor& like, Place place) const {
+  if (step.like) check_state_shapes(state, step, like, place);
+  bool ready = !step.composed;
+  for_each_tensor(state, step, like, [&](size_t, const StateTensor& each, const Tensor& as) {
+    if (!each.tensor->defined()) {
+      ready = false;
+      return;
+    }
+    check_state(*each.tensor, as, name_, ": the state ", each.name, " of parameter ", place.index, " of group ",
+                place.group);
+    ready = ready && each.tensor->strides() == as.strides();
+  });
   return ready;
 }
 
@@ -61,11 +90,6 @@ void StepLists::check_counter(const Tensor& counter, ScalarType dtype, const Ten
                    param.device());
 }
 
-void StepLists::throw_other_state(Place place) const {
-  RUSH_THROW(TypeError, name_, ": the state of parameter ", place.index, " of group ", place.group,
-             " is that of another kind of optimiser");
-}
-
 void StepLists::check_is_new(const Tensor& param, Place place) const {
   RUSH_CHECK_VALUE(!made_.contains(param.impl()), name_, ": parameter ", place.index, " of group ", place.group,
                    " appears twice");
@@ -73,12 +97,14 @@ void StepLists::check_is_new(const Tensor& param, Place place) const {
 
 // ---- what the kernels take
 
-StepLists::Entry StepLists::entry_for(const Tensor& param, Place place) {
+StepLists::Entry StepLists::entry_for(const Tensor& param, Place place, const StepDescription& step) {
   check(param, place);
+  RUSH_CHECK_TYPE(!step.composed || !param.is_complex(), name_, ": parameter ", place.index, " of group ", place.group,
+                  " is of ", param.scalar_type(), "; real ones can be optimised");
   const Tensor& grad = param.grad();
   RUSH_CHECK_VALUE(grad.layout() == kStrided, name_, ": the gradient of parameter ", place.index, " of group ",
                    place.group, " is sparse; SGD and SparseAdam take sparse ones");
-  const Tensor target = copies_.dense(param);
+  const Tensor target = step.composed ? copies_.copy(param.detach()) : copies_.dense(param);
   const bool alike = grad.strides() == target.strides() && grad.scalar_type() == target.scalar_type();
   return {target, alike ? grad : laid_out_as(target, grad.detach())};
 }
@@ -90,10 +116,11 @@ StepLists::SparseEntry StepLists::sparse_entry_for(const Tensor& param, Place pl
   return {param, place, target, native::as_coo(param.grad().detach())};
 }
 
-StepLists::Batch& StepLists::batch_for(const Tensor& param, size_t group, bool first) {
+StepLists::Batch& StepLists::batch_for(const Tensor& param, size_t group, const StepDescription& step, bool first,
+                                       const std::array<bool, 3>& keeps) {
   for (Batch& batch : batches_) {
     const Tensor& other = batch.params[0];
-    if (batch.group == group && batch.first == first && other.device() == param.device() &&
+    if (batch.group == group && batch.first == first && batch.keeps == keeps && other.device() == param.device() &&
         other.scalar_type() == param.scalar_type()) {
       return batch;
     }
@@ -101,42 +128,99 @@ StepLists::Batch& StepLists::batch_for(const Tensor& param, size_t group, bool f
   Batch& batch = batches_.emplace_back();
   batch.group = group;
   batch.first = first;
+  batch.keeps = keeps;
+  batch.step = step;
   return batch;
 }
 
-StepLists::Batch& StepLists::add(const Entry& entry, const StateTensors& tensors, size_t group, bool first) {
+StepLists::Batch& StepLists::add(const Entry& entry, const Found& found, size_t group, const StepDescription& step) {
   const Tensor param = as_real(entry.param);
-  Batch& batch = batch_for(param, group, first);
+  std::array<Tensor*, 3> tensors{};
+  if (found.state) {
+    for_each_tensor(*found.state, step, entry.param,
+                    [&](size_t i, const StateTensor& each, const Tensor&) { tensors[i] = each.tensor; });
+  }
+  const std::array<bool, 3> keeps = {tensors[0] != nullptr, tensors[1] != nullptr, tensors[2] != nullptr};
+  Batch& batch = batch_for(param, group, step, found.first, keeps);
   batch.params.push_back(param);
   batch.grads.push_back(as_real(entry.grad));
-  for (size_t i = 0; i < kMostStates; ++i) {
-    if (tensors[i].tensor) batch.states[i].push_back(as_real(*tensors[i].tensor));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i]) batch.states[i].push_back(as_real(*tensors[i]));
   }
   return batch;
+}
+
+void StepLists::gather(size_t group, const StepDescription& step) {
+  const std::vector<Tensor>& params = optimizer_.param_groups()[group].params();
+  const bool capturable = optimizer_.param_groups()[group].options().get_capturable();
+  const bool keeps_state = step.counts || capturable || step.uses[0];
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Tensor& param = params[i];
+    const Place place{group, i};
+    if (!has_gradient(param, place) || (sparse_apart_ && param.grad().layout() != kStrided)) continue;
+    const Entry entry = entry_for(param, place, step);
+    const Found found = keeps_state ? state_for(param, entry.param, place, step, capturable) : Found{};
+    Batch& batch = add(entry, found, group, step);
+    if (!found.state) continue;
+    StepParamState& state = *found.state;
+    const StepParamState::MuProduct product = state.mu_product_slots();
+    if (capturable) {
+      check_counter(state.step_counter(), kInt64, param, place);
+      batch.step_counters.push_back(state.step_counter());
+      if (product.counter) batch.mu_product_counters.push_back(*product.counter);
+    } else if (step.counts) {
+      batch.steps.push_back(state.step() + 1);
+      assign_later(state.step(), batch.steps.back());
+      if (!product.on_host) continue;
+      const double momentum = step.momentum_at({step.options.data(), step.num_options}, batch.steps.back());
+      batch.mu_products.push_back(*product.on_host * momentum);
+      assign_later(*product.on_host, batch.mu_products.back());
+    }
+  }
 }
 
 // ---- states
 
-OptimizerParamState* StepLists::known_state(const Tensor& param) const {
+OptimizerParamState* StepLists::known_state(const Tensor& param, Place place, const std::type_info& type) const {
   const auto found = optimizer_.state().find(param.impl());
-  return found == optimizer_.state().end() ? nullptr : found->second.get();
+  if (found == optimizer_.state().end() || !found->second) return nullptr;
+  const OptimizerParamState& known = *found->second;
+  RUSH_CHECK_TYPE(typeid(known) == type, name_, ": the state of parameter ", place.index, " of group ", place.group,
+                  " is that of another kind of optimiser");
+  return found->second.get();
 }
 
-bool StepLists::make_ready(const StateTensors& tensors, const Tensor& like, double initial) {
+OptimizerParamState& StepLists::copy_of_state(const Tensor& param, Place place, const std::type_info& type,
+                                              std::unique_ptr<OptimizerParamState> (*make)()) {
+  const OptimizerParamState* known = known_state(param, place, type);
+  check_is_new(param, place);
+  return *(made_[param.impl()] = known ? known->clone() : make());
+}
+
+StepLists::Found StepLists::state_for(const Tensor& param, const Tensor& like, Place place, const StepDescription& step,
+                                      bool capturable) {
+  auto* known = static_cast<StepParamState*>(known_state(param, place, *step.state_type));
+  if (known && are_ready(*known, step, like, place) && known->counts_there(capturable)) return {known, false};
+  auto& copy = static_cast<StepParamState&>(copy_of_state(param, place, *step.state_type, step.make_state));
+  copy.count_there(param, capturable);
+  const bool first = make_ready(copy, step, like);
+  return {&copy, first};
+}
+
+bool StepLists::make_ready(StepParamState& state, const StepDescription& step, const Tensor& like) {
   bool missing = false;
-  for (const StateTensor& state : tensors) {
-    if (!state.tensor) continue;
-    Tensor& tensor = *state.tensor;
+  for_each_tensor(state, step, like, [&](size_t i, const StateTensor& each, const Tensor& as) {
+    Tensor& tensor = *each.tensor;
     if (!tensor.defined()) {
       check_state_can_be_made();
       missing = true;
-      tensor = zeros_like(like);
-      if (initial != 0) real_view(tensor).fill_(initial);
-    } else if (!(tensor.strides() == like.strides())) {
+      tensor = zeros_like(as);
+      if (step.initial[i] != 0) real_view(tensor).fill_(step.initial[i]);
+    } else if (step.composed || !(tensor.strides() == as.strides())) {
       check_state_can_be_made();
-      tensor = laid_out_as(like, tensor.detach());
+      tensor = laid_out_as(as, tensor.detach());
     }
-  }
+  });
   return missing;
 }
 
@@ -165,6 +249,27 @@ void StepLists::prepare() {
                                   {states[0], states[1], states[2], batch.step_counters, batch.mu_product_counters});
   }
   if (!made_.empty()) optimizer_.state_.reserve(optimizer_.state_.size() + made_.size());
+}
+
+void StepLists::take(Batch& batch) {
+  StepDescription& step = batch.step;
+  // Whether a capturable step is a parameter's first is known to its counter.
+  if (step.ends_with_first) step.options[step.num_options - 1] = batch.first && batch.step_counters.empty();
+  const auto& [states0, states1, states2] = batch.states;
+  (*step.op)(batch.params, batch.grads, states0, states1, states2, batch.steps, batch.mu_products,
+             {step.options.data(), step.num_options}, batch.step_counters, batch.mu_product_counters, batch.numbers,
+             batch.found_inf, batch.functors);
+}
+
+void StepLists::run() {
+  prepare();
+  for (Batch& batch : batches_) {
+    if (batch.step.composed) take(batch);
+  }
+  for (Batch& batch : batches_) {
+    if (!batch.step.composed) take(batch);
+  }
+  finish();
 }
 
 void StepLists::finish() {

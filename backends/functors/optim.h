@@ -1,11 +1,130 @@
-// One element's step of an optimiser. Math is the type that the computation is done in: float for the 16-bit ones.
+// The rules of optimisers: their options, and one element's step. Math is the type that the computation is done in:
+// float for the 16-bit ones.
 #pragma once
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "core/macros.h"
 #include "core/ops/optim/optim.h"
 
-namespace rush::functors {
+namespace rush {
+
+namespace detail {
+template <class... Members>
+RUSH_HD void take_in_order(const double* numbers, Members&... members) {
+  ((members = *numbers++), ...);
+}
+}  // namespace detail
+
+// Note [An optimiser from a description]
+// An optimiser whose step goes element by element is described in two places. Here stands its rule: a Step struct with
+// its options, numbers first, in the order in which the Options class names them; a functor that changes one element of
+// the parameter and of each state; and a row of `StepRules`. In optim/ stand its Options and its state, which name
+// their members once, and the class, a DescribedOptimizer (optim/step_optimizer.h). From these follow the operator, the
+// kernels of every backend, plain and capturable, the checks, the state dict and the parameter groups. A step that
+// needs reductions or products of matrices has no functor: its Step struct has a function `compose`, made of calls to
+// tensor operators, and stands in `ComposedSteps` (optim/optim.h).
+//
+// kStates is how many states a rule has; `uses` says which of them these options need, all where it is missing. The
+// functor is made from the Step struct, and from the number of the step, and from the product of NAdam's momenta, where
+// its constructor takes them. `take` takes the numbers from a list: Note [Capturable optimisers].
+struct SgdStep {
+  RUSH_STEP("SGD", "sgd")
+  static constexpr size_t kNumbers = 4, kFlags = 3, kStates = 1;
+  double lr, momentum, dampening, weight_decay;
+  bool nesterov, maximize;
+  bool first;  // the momentum buffers are uninitialised
+  constexpr bool uses(size_t) const { return momentum != 0; }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, momentum, dampening, weight_decay); }
+};
+
+struct AdamStep {
+  RUSH_STEP("Adam", "adam")
+  static constexpr size_t kNumbers = 5, kFlags = 3, kStates = 3;
+  double lr, beta1, beta2, eps, weight_decay;
+  bool amsgrad, maximize;
+  bool decoupled;  // AdamW: the weights decay by themselves, not through the gradient
+  constexpr bool uses(size_t state) const { return state < 2 || amsgrad; }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
+};
+
+struct AdadeltaStep {
+  RUSH_STEP("Adadelta", "adadelta")
+  static constexpr size_t kNumbers = 4, kFlags = 1, kStates = 2;
+  double lr, rho, eps, weight_decay;
+  bool maximize;
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, rho, eps, weight_decay); }
+};
+
+struct RmsPropStep {
+  RUSH_STEP("RMSprop", "rmsprop")
+  static constexpr size_t kNumbers = 5, kFlags = 2, kStates = 3;
+  double lr, alpha, eps, weight_decay, momentum;
+  bool centered, maximize;
+  constexpr bool uses(size_t state) const { return state == 0 || (state == 1 ? momentum > 0 : centered); }
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, alpha, eps, weight_decay, momentum); }
+};
+
+struct AdagradStep {
+  RUSH_STEP("Adagrad", "adagrad")
+  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 1;
+  double lr, lr_decay, weight_decay, initial_accumulator_value, eps;
+  bool maximize;
+  RUSH_HD void take(const double* numbers) {
+    detail::take_in_order(numbers, lr, lr_decay, weight_decay, initial_accumulator_value, eps);
+  }
+};
+
+struct NAdamStep {
+  RUSH_STEP("NAdam", "nadam")
+  static constexpr size_t kNumbers = 6, kFlags = 2, kStates = 2;
+  double lr, beta1, beta2, eps, weight_decay, momentum_decay;
+  bool decoupled, maximize;
+  RUSH_HD void take(const double* numbers) {
+    detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay, momentum_decay);
+  }
+  // mu: it grows from beta1 / 2 to beta1.
+  RUSH_HD double momentum_at(int64_t step) const {
+    return beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * momentum_decay));
+  }
+};
+
+struct RAdamStep {
+  RUSH_STEP("RAdam", "radam")
+  static constexpr size_t kNumbers = 5, kFlags = 2, kStates = 2;
+  double lr, beta1, beta2, eps, weight_decay;
+  bool decoupled, maximize;
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
+};
+
+struct AdamaxStep {
+  RUSH_STEP("Adamax", "adamax")
+  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 2;
+  double lr, beta1, beta2, eps, weight_decay;
+  bool maximize;
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
+};
+
+struct AsgdStep {
+  RUSH_STEP("ASGD", "asgd")
+  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 1;
+  double lr, lambd, alpha, t0, weight_decay;
+  bool maximize;
+  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, lambd, alpha, t0, weight_decay); }
+};
+
+struct RpropStep {
+  RUSH_STEP("Rprop", "rprop")
+  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 2;
+  double lr, eta_minus, eta_plus, step_size_min, step_size_max;
+  bool maximize;
+  RUSH_HD void take(const double* numbers) {
+    detail::take_in_order(numbers, lr, eta_minus, eta_plus, step_size_min, step_size_max);
+  }
+};
+
+namespace functors {
 
 // torch.optim.SGD:
 //   g <- +-g + weight_decay p
@@ -155,7 +274,7 @@ struct RmsProp {
     }
   }
   // Both.
-  RUSH_HD void operator()(Math& p, Math g, Math& v, Math& a, Math& buffer) const {
+  RUSH_HD void operator()(Math& p, Math g, Math& v, Math& buffer, Math& a) const {
     update_square(p, g, v);
     buffer = momentum * buffer + g / (deviation(g, v, a) + eps);
     p -= lr * buffer;
@@ -171,19 +290,6 @@ struct RmsProp {
     return std::sqrt(v - a * a);
   }
 };
-
-// Calls run with the lists of states that such a step keeps beside the squares.
-template <class Run>
-void with_states(const RmsPropStep& step, TensorList means, TensorList buffers, const Run& run) {
-  const bool momentum = step.momentum > 0;
-  if (step.centered && momentum) {
-    run(means, buffers);
-  } else if (step.centered || momentum) {
-    run(momentum ? buffers : means);
-  } else {
-    run();
-  }
-}
 
 // torch.optim.Adagrad (Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic
 // optimization", 2011), at step t:
@@ -259,4 +365,162 @@ struct RAdam {
   }
 };
 
-}  // namespace rush::functors
+// torch.optim.Adamax (Kingma and Ba, 2014, section 7.1), at step t; u is the infinity norm of the gradients:
+//   m <- m + (1 - beta1) (g - m)
+//   u <- max(beta2 u, |g| + eps)
+//   p <- p - lr / (1 - beta1^t) m / u
+template <class Math>
+struct Adamax {
+  Math step_size, mean_weight, keep, eps, weight_decay, sign;
+
+  RUSH_HD Adamax(const AdamaxStep& s, int64_t step)
+      : step_size(static_cast<Math>(s.lr / (1 - std::pow(s.beta1, static_cast<double>(step))))),
+        mean_weight(static_cast<Math>(1 - s.beta1)),
+        keep(static_cast<Math>(s.beta2)),
+        eps(static_cast<Math>(s.eps)),
+        weight_decay(static_cast<Math>(s.weight_decay)),
+        sign(s.maximize ? Math(-1) : Math(1)) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& u) const {
+    g = sign * g + weight_decay * p;
+    m += mean_weight * (g - m);
+    const Math decayed = keep * u, size = std::abs(g) + eps;
+    u = decayed > size ? decayed : size;
+    p -= step_size * m / u;
+  }
+};
+
+// torch.optim.ASGD (Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992), at step t,
+// with eta = lr / (1 + lambd lr (t - 1))^alpha and mu = 1 / max(1, t - 1 - t0):
+//   p <- p (1 - lambd eta) - eta (+-g + weight_decay p)
+//   a <- a + mu (p - a)
+template <class Math>
+struct Asgd {
+  Math eta, decay, mu, weight_decay, sign;
+
+  RUSH_HD Asgd(const AsgdStep& s, int64_t step)
+      : weight_decay(static_cast<Math>(s.weight_decay)), sign(s.maximize ? Math(-1) : Math(1)) {
+    const auto earlier = static_cast<double>(step - 1);
+    const double rate = s.lr / std::pow(1 + s.lambd * s.lr * earlier, s.alpha);
+    eta = static_cast<Math>(rate);
+    decay = static_cast<Math>(1 - s.lambd * rate);
+    mu = static_cast<Math>(earlier - s.t0 > 1 ? 1 / (earlier - s.t0) : 1);
+  }
+
+  RUSH_HD void operator()(Math& p, Math g, Math& average) const {
+    g = sign * g + weight_decay * p;
+    p = p * decay - eta * g;
+    average = mu == 1 ? p : average + mu * (p - average);
+  }
+};
+
+// torch.optim.Rprop (Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning: the RPROP
+// algorithm", 1993); each element has a step size, which grows while its gradient keeps its sign:
+//   size <- size eta_plus or eta_minus, as g and the last g have one sign or two, within its bounds
+//   g <- 0                            where they have two
+//   p <- p - size sign(g)
+template <class Math>
+struct Rprop {
+  Math eta_minus, eta_plus, smallest, largest, sign;
+
+  RUSH_HD explicit Rprop(const RpropStep& s)
+      : eta_minus(static_cast<Math>(s.eta_minus)),
+        eta_plus(static_cast<Math>(s.eta_plus)),
+        smallest(static_cast<Math>(s.step_size_min)),
+        largest(static_cast<Math>(s.step_size_max)),
+        sign(s.maximize ? Math(-1) : Math(1)) {}
+
+  RUSH_HD void operator()(Math& p, Math g, Math& last, Math& size) const {
+    g = sign * g;
+    const Math product = g * last;
+    size *= product > 0 ? eta_plus : product < 0 ? eta_minus : Math(1);
+    size = size < smallest ? smallest : size > largest ? largest : size;
+    g = product < 0 ? Math(0) : g;
+    p -= g > 0 ? size : g < 0 ? -size : Math(0);
+    last = g;
+  }
+};
+
+// ---- the table of rules
+
+template <class StepStruct, template <class> class FunctorTemplate>
+struct StepRule {
+  using Step = StepStruct;
+  template <class Math>
+  using Functor = FunctorTemplate<Math>;
+};
+
+// Calls f(rule) for each row.
+template <class F>
+void for_each_step_rule(const F& f) {
+  f(StepRule<SgdStep, Sgd>());
+  f(StepRule<AdamStep, Adam>());
+  f(StepRule<AdadeltaStep, Adadelta>());
+  f(StepRule<RmsPropStep, RmsProp>());
+  f(StepRule<AdagradStep, Adagrad>());
+  f(StepRule<NAdamStep, NAdam>());
+  f(StepRule<RAdamStep, RAdam>());
+  f(StepRule<AdamaxStep, Adamax>());
+  f(StepRule<AsgdStep, Asgd>());
+  f(StepRule<RpropStep, Rprop>());
+}
+
+template <class Functor, class Step>
+inline constexpr bool needs_product = std::is_constructible_v<Functor, const Step&, int64_t, double>;
+template <class Functor, class Step>
+inline constexpr bool needs_step =
+    needs_product<Functor, Step> || std::is_constructible_v<Functor, const Step&, int64_t>;
+
+// The functor of a parameter's step number t.
+template <class Functor, class Step>
+RUSH_HD Functor make_functor(const Step& step, int64_t t, double mu_product) {
+  if constexpr (needs_product<Functor, Step>) {
+    return Functor(step, t, mu_product);
+  } else if constexpr (needs_step<Functor, Step>) {
+    return Functor(step, t);
+  } else {
+    return Functor(step);
+  }
+}
+// That of parameter number i.
+template <class Functor, class Step>
+Functor make_functor(const Step& step, ArrayRef<int64_t> steps, ArrayRef<double> mu_products, size_t i) {
+  return make_functor<Functor>(step, needs_step<Functor, Step> ? steps[i] : 0,
+                               needs_product<Functor, Step> ? mu_products[i] : 0);
+}
+// Throws ValueError unless there are as many numbers as the functors need.
+template <class Functor, class Step>
+void check_numbers(TensorList params, size_t steps, size_t mu_products) {
+  if (needs_step<Functor, Step>) native::check_step_numbers(Step::kName, params, steps);
+  if (needs_product<Functor, Step>) native::check_step_numbers(Step::kName, params, mu_products);
+}
+
+template <class Functor, class Math, class... States>
+concept Takes = requires(const Functor& functor, Math& p, States&... states) {
+  functor(p, p, states...);
+};
+
+// Calls run with the lists of those states that the step uses.
+template <class Functor, class Math, class Step, class Run>
+void with_states(const Step& step, const std::array<TensorList, 3>& states, const Run& run) {
+  std::array<TensorList, 3> used;
+  size_t count = 0;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (uses_state(step, i)) used[count++] = states[i];
+  }
+  if constexpr (Takes<Functor, Math>) {
+    if (count == 0) return run();
+  }
+  if constexpr (Takes<Functor, Math, Math>) {
+    if (count == 1) return run(used[0]);
+  }
+  if constexpr (Takes<Functor, Math, Math, Math>) {
+    if (count == 2) return run(used[0], used[1]);
+  }
+  if constexpr (Takes<Functor, Math, Math, Math, Math>) {
+    if (count == 3) return run(used[0], used[1], used[2]);
+  }
+}
+
+}  // namespace functors
+}  // namespace rush

@@ -38,7 +38,6 @@ void register_ops(Registry& r) {
   register_histogram_ops(r);
   register_factory_ops(r);
   register_foreach_ops(r);
-  register_step_ops(r);
   register_loss_ops(r);
   register_fused_ops(r);
   register_gather_ops(r);

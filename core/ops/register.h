@@ -45,7 +45,6 @@ void register_extrema_ops(Registry& registry);
 void register_fft_composites(Registry& registry);
 void register_fft_ops(Registry& registry);
 void register_foreach_ops(Registry& registry);
-void register_step_ops(Registry& registry);
 void register_fractional_pool_ops(Registry& registry);
 void register_histogram_ops(Registry& registry);
 void register_factory_ops(Registry& registry);

@@ -1,7 +1,6 @@
 // DeviceNumbers: what a capturable optimiser keeps in device memory instead of the host's.
 #pragma once
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "core/graphs/graph.h"
@@ -65,48 +64,5 @@ void check_state_can_be_made();
 Tensor make_device_counter(const Tensor& param, int64_t steps);
 // The same for a float64.
 Tensor make_device_number(const Tensor& param, double value);
-
-// A state's `step()` counts on the host, and `step_counter()`, where it is defined, on the device instead; so do
-// NAdam's `mu_product()` and `mu_product_counter()`. Whether the state counts where a step does.
-template <class ParamState>
-bool counts_there(const ParamState& state, bool capturable) {
-  if constexpr (requires { state.mu_product_counter(); }) {
-    if (state.mu_product_counter().defined() != capturable) return false;
-  }
-  if constexpr (requires { state.step_counter(); }) {
-    return state.step_counter().defined() == capturable;
-  } else {
-    return true;
-  }
-}
-// Moves the numbers there. Those that come back from the device are waited for.
-template <class ParamState>
-void count_there(ParamState& state, const Tensor& param, bool capturable) {
-  if constexpr (requires { state.mu_product_counter(); }) {
-    Tensor& product = state.mu_product_counter();
-    if (capturable && !product.defined()) product = make_device_number(param, state.mu_product());
-    if (!capturable && product.defined()) state.mu_product(std::exchange(product, Tensor()).template item<double>());
-  }
-  if constexpr (requires {
-                  state.step();
-                  state.step_counter();
-                }) {
-    Tensor& counter = state.step_counter();
-    if (capturable && !counter.defined()) counter = make_device_counter(param, state.step());
-    if (!capturable && counter.defined()) state.step(std::exchange(counter, Tensor()).template item<int64_t>());
-  } else if constexpr (requires { state.step_counter(); }) {
-    // SGD counts on the device only, where the first step is one without a momentum yet.
-    Tensor& counter = state.step_counter();
-    if (capturable && !counter.defined()) counter = make_device_counter(param, state.momentum_buffer().defined());
-    if (!capturable && counter.defined() && std::exchange(counter, Tensor()).template item<int64_t>() == 0) {
-      state.momentum_buffer().reset();
-    }
-  }
-}
-// For a state dict: step() as the device has counted it. Waits for the device.
-template <class ParamState>
-void read_step_counter(ParamState& state) {
-  if (state.step_counter().defined()) state.step(state.step_counter().template item<int64_t>());
-}
 
 }  // namespace rush::optim

@@ -101,6 +101,9 @@ TEST_CASE("a hundred steps of capturable optimisers in a graph are those outside
   check_graphed<NAdam>(NAdamOptions(0.02).weight_decay(0.01), Corrections::Rounded);
   check_graphed<NAdam>(NAdamOptions(0.02).weight_decay(0.1).decoupled_weight_decay(true), Corrections::Rounded);
   check_graphed<RAdam>(RAdamOptions(0.02).weight_decay(0.01), Corrections::Rounded);  // rectified from step 6 on
+  check_graphed<Adamax>(AdamaxOptions(0.02).weight_decay(0.01), Corrections::Rounded);
+  check_graphed<ASGD>(ASGDOptions(0.05).lambd(0.01).t0(20), Corrections::Rounded);
+  check_graphed<Rprop>(RpropOptions(0.01), Corrections::None);
 }
 
 TEST_CASE("a learning rate that is set between replays counts" * doctest::skip(nothing_is_cached())) {

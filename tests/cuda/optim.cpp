@@ -1,5 +1,5 @@
 // The optimisers' fused steps on a GPU against the CPU's.
-#include "core/ops/optim/optim.h"
+#include "backends/functors/optim.h"
 
 #include "tests/cuda/same_as_cpu.h"
 
@@ -43,46 +43,64 @@ TEST_CASE("fused steps of many tensors are the CPU's" * doctest::skip(!cuda::is_
       for (size_t list = 0; list < 5; ++list) check_same_lists(lists[1][list], lists[0][list]);
     };
     run([](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_sgd(device, l[0], l[1], {}, SgdStep{0.1, 0, 0, 0.01, false, false, false});
+      kernels::fused_step<SgdStep>(device, l[0], l[1], {}, {}, {}, {}, {},
+                                   SgdStep{0.1, 0, 0, 0.01, false, false, false});
     });
     run([](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_sgd(device, l[0], l[1], l[2], SgdStep{0.1, 0.9, 0, 0.01, true, false, false});
+      kernels::fused_step<SgdStep>(device, l[0], l[1], l[2], {}, {}, {}, {},
+                                   SgdStep{0.1, 0.9, 0, 0.01, true, false, false});
     });
     const std::vector<int64_t> steps(150, 3);
     run([&](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_adam(device, l[0], l[1], l[2], l[3], {}, steps,
-                          AdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, false, false, true});
+      kernels::fused_step<AdamStep>(device, l[0], l[1], l[2], l[3], {}, steps, {},
+                                    AdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, false, false, true});
     });
     run([&](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_adam(device, l[0], l[1], l[2], l[3], l[4], steps,
-                          AdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, true, true, false});
+      kernels::fused_step<AdamStep>(device, l[0], l[1], l[2], l[3], l[4], steps, {},
+                                    AdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, true, true, false});
     });
     run([](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_adadelta(device, l[0], l[1], l[3], l[4], AdadeltaStep{1, 0.9, 1e-6, 0.01, false});
+      kernels::fused_step<AdadeltaStep>(device, l[0], l[1], l[3], l[4], {}, {}, {},
+                                        AdadeltaStep{1, 0.9, 1e-6, 0.01, false});
     });
     const std::vector<double> mu_products(150, 0.1);
     for (const bool decoupled : {false, true}) {
       run([&](DeviceType device, const std::vector<Tensors>& l) {
-        kernels::fused_nadam(device, l[0], l[1], l[2], l[3], steps, mu_products,
-                             NAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, 4e-3, decoupled, !decoupled});
+        kernels::fused_step<NAdamStep>(device, l[0], l[1], l[2], l[3], {}, steps, mu_products,
+                                       NAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, 4e-3, decoupled, !decoupled});
       });
     }
     for (const int64_t taken : {3, 30}) {  // before and after it rectifies
       run([&](DeviceType device, const std::vector<Tensors>& l) {
-        kernels::fused_radam(device, l[0], l[1], l[2], l[3], std::vector<int64_t>(150, taken),
-                             RAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, false, false});
+        kernels::fused_step<RAdamStep>(device, l[0], l[1], l[2], l[3], {}, std::vector<int64_t>(150, taken), {},
+                                       RAdamStep{1e-2, 0.9, 0.99, 1e-8, 0.1, false, false});
       });
     }
     for (const double momentum : {0.0, 0.9}) {
       for (const bool centered : {false, true}) {
         run([&](DeviceType device, const std::vector<Tensors>& l) {
-          kernels::fused_rmsprop(device, l[0], l[1], l[4], l[2], l[3],
-                                 RmsPropStep{1e-2, 0.9, 1e-8, 0.01, momentum, centered, false});
+          kernels::fused_step<RmsPropStep>(device, l[0], l[1], l[4], l[3], l[2], {}, {},
+                                           RmsPropStep{1e-2, 0.9, 1e-8, 0.01, momentum, centered, false});
         });
       }
     }
     run([&](DeviceType device, const std::vector<Tensors>& l) {
-      kernels::fused_adagrad(device, l[0], l[1], l[3], steps, AdagradStep{1e-2, 0.1, 1e-10, 0.01, true});
+      kernels::fused_step<AdagradStep>(device, l[0], l[1], l[3], {}, {}, steps, {},
+                                       AdagradStep{1e-2, 0.1, 0.01, 0, 1e-10, true});
+    });
+    run([&](DeviceType device, const std::vector<Tensors>& l) {
+      kernels::fused_step<AdamaxStep>(device, l[0], l[1], l[2], l[3], {}, steps, {},
+                                      AdamaxStep{1e-2, 0.9, 0.99, 1e-8, 0.1, true});
+    });
+    for (const double t0 : {0.0, 1e6}) {  // an average, and a copy
+      run([&](DeviceType device, const std::vector<Tensors>& l) {
+        kernels::fused_step<AsgdStep>(device, l[0], l[1], l[2], {}, {}, steps, {},
+                                      AsgdStep{1e-2, 1e-2, 0.75, t0, 0.1, false});
+      });
+    }
+    run([](DeviceType device, const std::vector<Tensors>& l) {
+      kernels::fused_step<RpropStep>(device, l[0], l[1], l[2], l[3], {}, {}, {},
+                                     RpropStep{1e-2, 0.5, 1.2, 1e-6, 0.15, false});
     });
   }
 }

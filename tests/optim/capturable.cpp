@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "core/ops/optim/optim.h"
+#include "backends/functors/optim.h"
 #include "optim/graphs/device_numbers.h"
 #include "rushlight.h"
 
@@ -98,6 +98,9 @@ TEST_CASE("capturable optimisers train on a GPU only") {
   CHECK_THROWS_AS(optim::Adagrad({w}, optim::AdagradOptions(0.5).capturable(true)).step(), ValueError);
   CHECK_THROWS_AS(optim::NAdam({w}, optim::NAdamOptions(0.5).capturable(true)).step(), ValueError);
   CHECK_THROWS_AS(optim::RAdam({w}, optim::RAdamOptions(0.5).capturable(true)).step(), ValueError);
+  CHECK_THROWS_AS(optim::Adamax({w}, optim::AdamaxOptions(0.5).capturable(true)).step(), ValueError);
+  CHECK_THROWS_AS(optim::ASGD({w}, optim::ASGDOptions(0.5).capturable(true)).step(), ValueError);
+  CHECK_THROWS_AS(optim::Rprop({w}, optim::RpropOptions(0.5).capturable(true)).step(), ValueError);
   CHECK_THROWS_AS(sgd.step(), ValueError);
   CHECK_THROWS_AS(adam.step(), ValueError);
   CHECK_THROWS_AS(adamw.step(), ValueError);

@@ -56,7 +56,35 @@ OPTIMIZERS = {
         {"lr": 0.05, "betas": [0.8, 0.99], "eps": 1e-6, "weight_decay": 0.1},
         {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
     ],
+    "Adamax": [
+        {},
+        {"lr": 0.05, "betas": [0.8, 0.99], "eps": 1e-6, "weight_decay": 0.1},
+        {"lr": 0.05, "maximize": True},
+    ],
+    "ASGD": [
+        {},
+        {"lr": 0.1, "lambd": 0.01, "alpha": 0.5, "t0": 20, "weight_decay": 0.1},
+        {"lr": 0.05, "t0": 0, "maximize": True},
+    ],
+    "Rprop": [
+        {},
+        {"lr": 0.05, "etas": [0.3, 1.5], "step_sizes": [1e-3, 0.2]},
+        {"lr": 0.05, "maximize": True},
+    ],
+    "Adafactor": [
+        {},
+        {"lr": 0.1, "beta2_decay": -0.5, "eps": [1e-4, 0.01], "d": 1.5, "weight_decay": 0.1},
+        {"lr": 0.1, "maximize": True},
+    ],
+    "Muon": [
+        {},
+        {"lr": 0.05, "weight_decay": 0.01, "momentum": 0.8, "nesterov": False, "ns_steps": 3},
+        {"lr": 0.05, "ns_coefficients": [3.0, -4.0, 2.0], "adjust_lr_fn": "match_rms_adamw"},
+    ],
 }
+VECTORS = [[7], [3]]
+MATRICES = [[3, 5], [4, 2]]
+SHAPES = {"Adafactor": [VECTORS, MATRICES], "Muon": [MATRICES]}
 
 LBFGS = [
     {"lr": 0.1, "history_size": 5, "max_iter": 1},
@@ -74,12 +102,14 @@ def start(number, count):
 def gradient(param, step, number):
     """Pulls towards zero, and waves; the test computes the same."""
     wave = [math.cos(0.3 * step + number + 0.5 * i) for i in range(param.numel())]
-    return 0.5 * param.detach() + torch.tensor(wave, dtype=torch.float64).to(param.dtype)
+    return 0.5 * param.detach() + torch.tensor(wave, dtype=torch.float64).to(param.dtype).reshape(param.shape)
 
 
-def run_optimizer(name, options, dtype):
-    params = [torch.tensor(start(n, count), dtype=torch.float64).to(dtype).requires_grad_() for n, count in ((0, 7), (1, 3))]
-    optimizer = getattr(torch.optim, name)(params, foreach=False, **options)
+def run_optimizer(name, options, shapes, dtype):
+    starts = [torch.tensor(start(n, math.prod(shape)), dtype=torch.float64) for n, shape in enumerate(shapes)]
+    params = [values.to(dtype).reshape(shape).requires_grad_() for values, shape in zip(starts, shapes)]
+    loops = {} if name == "Muon" else {"foreach": False}
+    optimizer = getattr(torch.optim, name)(params, **loops, **options)
     kept = {}
     for step in range(1, STEPS + 1):
         for n, param in enumerate(params):
@@ -87,8 +117,9 @@ def run_optimizer(name, options, dtype):
             param.grad = None if n == 1 and step % 3 == 0 else gradient(param, step, n)
         optimizer.step()
         if step in KEPT:
-            kept[step] = [value for param in params for value in param.double().tolist()]
-    return {"optimizer": name, "options": options, "dtype": str(dtype).removeprefix("torch."), "params": kept}
+            kept[step] = [value for param in params for value in param.double().flatten().tolist()]
+    dtype_name = str(dtype).removeprefix("torch.")
+    return {"optimizer": name, "options": options, "dtype": dtype_name, "shapes": shapes, "params": kept}
 
 
 def run_lbfgs(options):
@@ -197,9 +228,10 @@ def run_fractions():
 torch.set_default_dtype(torch.float64)
 fixtures = {
     "optimizers": [
-        run_optimizer(name, options, dtype)
+        run_optimizer(name, options, shapes, dtype)
         for name, cases in OPTIMIZERS.items()
         for options in cases
+        for shapes in SHAPES.get(name, [VECTORS])
         for dtype in (torch.float64, torch.float32)
     ],
     "lbfgs": [run_lbfgs(options) for options in LBFGS],

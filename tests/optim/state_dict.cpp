@@ -43,6 +43,16 @@ const std::pair<const char*, MakeOptimizer> kOptimizers[] = {
      [](const Params& p) {
        return two_groups<RAdam>(p, RAdamOptions(), RAdamOptions(0.1).betas({0.5, 0.9}));
      }},
+    {"Adamax", [](const Params& p) { return two_groups<Adamax>(p, AdamaxOptions(), AdamaxOptions(0.1).eps(0.01)); }},
+    {"ASGD", [](const Params& p) { return two_groups<ASGD>(p, ASGDOptions(), ASGDOptions(0.1).t0(1)); }},
+    {"Rprop",
+     [](const Params& p) {
+       return two_groups<Rprop>(p, RpropOptions(), RpropOptions(0.1).etas({0.2, 2}));
+     }},
+    {"Adafactor",
+     [](const Params& p) {
+       return two_groups<Adafactor>(p, AdafactorOptions(), AdafactorOptions(0.1).eps({{0.01}, 0.1}));
+     }},
     {"LBFGS",
      [](const Params& p) -> std::unique_ptr<Optimizer> {
        return std::make_unique<LBFGS>(p, LBFGSOptions().max_iter(2).history_size(3).line_search_fn("strong_wolfe"));

@@ -63,4 +63,8 @@ TEST_CASE("every optimiser with a kernel calls its operator once a step") {
   CHECK(name_of([](Tensors p) { return optim::Adagrad(p); }) == "rush::adagrad_step_ ");
   CHECK(name_of([](Tensors p) { return optim::NAdam(p); }) == "rush::nadam_step_ ");
   CHECK(name_of([](Tensors p) { return optim::RAdam(p); }) == "rush::radam_step_ ");
+  CHECK(name_of([](Tensors p) { return optim::Adamax(p); }) == "rush::adamax_step_ ");
+  CHECK(name_of([](Tensors p) { return optim::ASGD(p); }) == "rush::asgd_step_ ");
+  CHECK(name_of([](Tensors p) { return optim::Rprop(p); }) == "rush::rprop_step_ ");
+  CHECK(name_of([](Tensors p) { return optim::Adafactor(p); }) == "rush::adafactor_step_ ");
 }

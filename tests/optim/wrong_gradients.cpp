@@ -48,6 +48,11 @@ std::vector<Kind> kinds() {
       kind<Adadelta, AdadeltaParamState>("Adadelta", AdadeltaOptions(0.1), MEMBER(square_avg), MEMBER(acc_delta)),
       kind<NAdam, NAdamParamState>("NAdam", NAdamOptions(0.1), MEMBER(exp_avg), MEMBER(exp_avg_sq)),
       kind<RAdam, RAdamParamState>("RAdam", RAdamOptions(0.1), MEMBER(exp_avg), MEMBER(exp_avg_sq)),
+      kind<Adamax, AdamaxParamState>("Adamax", AdamaxOptions(0.1), MEMBER(exp_avg), MEMBER(exp_inf)),
+      kind<ASGD, ASGDParamState>("ASGD", ASGDOptions(0.1), MEMBER(ax)),
+      kind<Rprop, RpropParamState>("Rprop", RpropOptions(0.1), MEMBER(prev), MEMBER(step_size)),
+      kind<Adafactor, AdafactorParamState>("Adafactor", AdafactorOptions(0.1)),
+      kind<Muon, MuonParamState>("Muon", MuonOptions(0.1), MEMBER(momentum_buffer)),
       kind<SparseAdam, SparseAdamParamState>("SparseAdam", SparseAdamOptions(0.1), MEMBER(exp_avg), MEMBER(exp_avg_sq)),
   };
   if (get_default_device().is_cpu()) return all;

@@ -1,9 +1,9 @@
 // Operators and kernels on lists of tensors that do not go together: typed errors, and nothing changed.
 #include <functional>
 
+#include "backends/functors/optim.h"
 #include "core/ops/optim/amp.h"
 #include "core/ops/optim/foreach.h"
-#include "core/ops/optim/optim.h"
 #include "core/ops/pointwise/cast_all.h"
 #include "tests/optim/misfits.h"
 
@@ -143,36 +143,52 @@ TEST_CASE("the kernels of steps refuse lists that do not go together, and change
   const std::vector<std::pair<const char*, std::function<void(const List& g, const List& s)>>> kernels = {
       {"SGD",
        [&](const List& g, const List& s) {
-         kernels::fused_sgd(device, params, g, s, {0.1, 0.9, 0, 0, false, false, false});
+         kernels::fused_step<SgdStep>(device, params, g, s, {}, {}, {}, {}, {0.1, 0.9, 0, 0, false, false, false});
        }},
       {"Adam",
        [&](const List& g, const List& s) {
-         kernels::fused_adam(device, params, g, good, s, {}, steps, {0.1, 0.9, 0.99, 1e-8, 0, false, false, false});
+         kernels::fused_step<AdamStep>(device, params, g, good, s, {}, steps, {},
+                                       {0.1, 0.9, 0.99, 1e-8, 0, false, false, false});
        }},
       {"Adam",
        [&](const List& g, const List& s) {
-         kernels::fused_adam(device, params, g, good, good, s, steps, {0.1, 0.9, 0.99, 1e-8, 0, true, false, false});
+         kernels::fused_step<AdamStep>(device, params, g, good, good, s, steps, {},
+                                       {0.1, 0.9, 0.99, 1e-8, 0, true, false, false});
        }},
       {"Adadelta",
        [&](const List& g, const List& s) {
-         kernels::fused_adadelta(device, params, g, good, s, {0.1, 0.9, 1e-8, 0, false});
+         kernels::fused_step<AdadeltaStep>(device, params, g, good, s, {}, {}, {}, {0.1, 0.9, 1e-8, 0, false});
        }},
       {"RMSprop",
        [&](const List& g, const List& s) {
-         kernels::fused_rmsprop(device, params, g, good, s, good, {0.1, 0.9, 1e-8, 0, 0.9, true, false});
+         kernels::fused_step<RmsPropStep>(device, params, g, good, good, s, {}, {},
+                                          {0.1, 0.9, 1e-8, 0, 0.9, true, false});
        }},
       {"Adagrad",
        [&](const List& g, const List& s) {
-         kernels::fused_adagrad(device, params, g, s, steps, {0.1, 0, 1e-8, 0, false});
+         kernels::fused_step<AdagradStep>(device, params, g, s, {}, {}, steps, {}, {0.1, 0, 0, 0, 1e-8, false});
        }},
       {"NAdam",
        [&](const List& g, const List& s) {
-         kernels::fused_nadam(device, params, g, good, s, steps, products,
-                              {0.1, 0.9, 0.99, 1e-8, 0, 4e-3, false, false});
+         kernels::fused_step<NAdamStep>(device, params, g, good, s, {}, steps, products,
+                                        {0.1, 0.9, 0.99, 1e-8, 0, 4e-3, false, false});
        }},
       {"RAdam",
        [&](const List& g, const List& s) {
-         kernels::fused_radam(device, params, g, s, good, steps, {0.1, 0.9, 0.99, 1e-8, 0, false, false});
+         kernels::fused_step<RAdamStep>(device, params, g, s, good, {}, steps, {},
+                                        {0.1, 0.9, 0.99, 1e-8, 0, false, false});
+       }},
+      {"Adamax",
+       [&](const List& g, const List& s) {
+         kernels::fused_step<AdamaxStep>(device, params, g, good, s, {}, steps, {}, {0.1, 0.9, 0.99, 1e-8, 0, false});
+       }},
+      {"ASGD",
+       [&](const List& g, const List& s) {
+         kernels::fused_step<AsgdStep>(device, params, g, s, {}, {}, steps, {}, {0.1, 1e-4, 0.75, 1e6, 0, false});
+       }},
+      {"Rprop",
+       [&](const List& g, const List& s) {
+         kernels::fused_step<RpropStep>(device, params, g, s, good, {}, {}, {}, {0.1, 0.5, 1.2, 1e-6, 50, false});
        }},
   };
   for (const auto& [name, kernel] : kernels) {
@@ -196,13 +212,15 @@ TEST_CASE("the kernels of steps refuse lists that do not go together, and change
   check_refused(
       "too few steps", {"RAdam: got 1 numbers for 2 parameters"},
       [&] {
-        kernels::fused_radam(device, params, good, good, good, few, {0.1, 0.9, 0.99, 1e-8, 0, false, false});
+        kernels::fused_step<RAdamStep>(device, params, good, good, good, {}, few, {},
+                                       {0.1, 0.9, 0.99, 1e-8, 0, false, false});
       },
       unchanged);
   check_refused(
       "parameters of two dtypes", {"Adadelta: parameters are of float32 and float64"},
       [&] {
-        kernels::fused_adadelta(device, {p, waves({20, 25}, kFloat64)}, good, good, good, {0.1, 0.9, 1e-8, 0, false});
+        kernels::fused_step<AdadeltaStep>(device, {p, waves({20, 25}, kFloat64)}, good, good, good, {}, {}, {},
+                                          {0.1, 0.9, 1e-8, 0, false});
       },
       unchanged);
 }

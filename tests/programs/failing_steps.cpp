@@ -58,6 +58,17 @@ void set_dense_grads(Training& t, int step) {
   }
 }
 
+std::vector<Tensor> matrix_params() {
+  std::vector<Tensor> params = {waves({3, 5}, kFloat32, 0).t(), waves({5, 3}, kFloat32, 1), waves({2, 3}, kFloat64, 2),
+                                waves({4, 2}, kBFloat16, 3)};
+  for (const Tensor& param : params) param.requires_grad_();
+  return params;
+}
+
+void set_matrix_grads(Training& t, int step) {
+  for (const Tensor& p : t.params) p.mutable_grad() = waves(p.sizes(), p.scalar_type(), step);
+}
+
 void set_sparse_grads(Training& t, int step) {
   for (const Tensor& p : t.params) {
     const Tensor rows = tensor(std::vector<int64_t>{4, 1, 4, step}).reshape({1, 4});
@@ -95,6 +106,10 @@ Training in_two_groups(std::vector<Tensor> params, const Options& options) {
 template <class Optimizer, class Options>
 Case dense(std::string name, const Options& options) {
   return {std::move(name), [=] { return in_two_groups<Optimizer>(dense_params(), options); }};
+}
+template <class Optimizer, class Options>
+Case matrices(std::string name, const Options& options) {
+  return {std::move(name), [=] { return in_two_groups<Optimizer>(matrix_params(), options); }, set_matrix_grads};
 }
 template <class Optimizer, class Options>
 Case sparse(std::string name, const Options& options) {
@@ -158,6 +173,11 @@ std::vector<Case> cases() {
           dense<Adadelta>("Adadelta", AdadeltaOptions(0.5)),
           dense<NAdam>("NAdam", NAdamOptions(0.1)),
           dense<RAdam>("RAdam", RAdamOptions(0.1)),
+          dense<Adamax>("Adamax", AdamaxOptions(0.1)),
+          dense<ASGD>("ASGD", ASGDOptions(0.1)),
+          dense<Rprop>("Rprop", RpropOptions(0.1)),
+          matrices<Adafactor>("Adafactor", AdafactorOptions(0.1)),
+          matrices<Muon>("Muon", MuonOptions(0.1)),
           sparse<SGD>("SGD, sparse", SGDOptions(0.1)),
           sparse<SparseAdam>("SparseAdam", SparseAdamOptions(0.1)),
           lbfgs(false),

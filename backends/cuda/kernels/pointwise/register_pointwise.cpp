@@ -16,7 +16,6 @@ void register_pointwise() {
   register_im2col();
   register_masked();
   register_optim();
-  register_optim_adaptive();
   register_pad();
   register_pointwise_loss();
   register_power();

@@ -19,7 +19,6 @@ void register_fill();
 void register_im2col();
 void register_masked();
 void register_optim();
-void register_optim_adaptive();
 void register_pad();
 void register_pointwise_loss();
 void register_power();
