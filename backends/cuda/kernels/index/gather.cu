@@ -1,9 +1,9 @@
 // gather and scatter: every element has an offset of its own.
 #include "core/ops/index/gather.h"
 
+#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
-#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/functors/index.h"
 

@@ -3,9 +3,9 @@
 #include "core/ops/index/index.h"
 
 #include "backends/cuda/device_assert.h"
+#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
-#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::cuda {

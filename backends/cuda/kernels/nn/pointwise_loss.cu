@@ -1,9 +1,9 @@
 // Losses of one element against another.
-#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/loss.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/nn/loss.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 

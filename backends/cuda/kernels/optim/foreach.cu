@@ -1,8 +1,8 @@
 // Norms and products of many tensors in a few launches, see Note [Many tensors in one launch].
 #include "core/ops/optim/foreach.h"
 
-#include "backends/cuda/kernels/reduce/block_combine.h"
 #include "backends/cuda/kernels/optim/many_tensors.h"
+#include "backends/cuda/kernels/reduce/block_combine.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
 #include "backends/functors/reduce.h"

@@ -1,7 +1,7 @@
 #include "core/ops/pointwise/compare.h"
 
-#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/compare.h"
 
 namespace rush::cuda {

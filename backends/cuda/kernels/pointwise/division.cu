@@ -1,6 +1,6 @@
 // Division with a rounded quotient, and its remainder.
-#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/binary.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/copy.h"

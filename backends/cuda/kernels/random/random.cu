@@ -1,9 +1,9 @@
 // Random numbers on the GPU, by Note [One random stream] in core/philox.h.
 #include "core/ops/random/random.h"
 
-#include "backends/cuda/kernels/reduce/found_any.h"
-#include "backends/cuda/kernels/random/random_words.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/random/random_words.h"
+#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/random.h"
 #include "core/ops/nn/dropout.h"
 

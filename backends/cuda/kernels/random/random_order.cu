@@ -1,9 +1,9 @@
 // Random orders and samples: what sorts random numbers.
 #include <cub/device/device_radix_sort.cuh>
 
-#include "backends/cuda/kernels/reduce/found_any.h"
-#include "backends/cuda/kernels/random/random_words.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/random/random_words.h"
+#include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/random.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_factories.h"
@@ -119,7 +119,8 @@ struct LookUp {
   }
 };
 
-// The exponential race's scores, see backends/cpu/random/random.cpp, as keys that sort by row and then from the largest down.
+// The exponential race's scores, see backends/cpu/random/random.cpp, as keys that sort by row and then from the largest
+// down.
 template <class T>
 struct RaceKeys {
   const T* weights;

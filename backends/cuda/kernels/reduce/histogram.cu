@@ -1,8 +1,8 @@
 #include "core/ops/reduce/histogram.h"
 
+#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
-#include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/functors/histogram.h"
 

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "backends/cuda/kernels/launch.h"
-#include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/read_back.h"
+#include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/reduce/sort_pairs.h"
 #include "backends/functors/sort_key.h"

@@ -1,6 +1,6 @@
 // Copies between dtypes.
-#include "backends/cuda/kernels/view/copy.h"
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/view/copy.h"
 #include "backends/functors/convert.h"
 
 namespace rush::cuda {
