@@ -6,12 +6,15 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "backends/cuda/check.h"
 
 namespace rush::cuda {
+
+// How many plans of cuDNN and cuBLASLt are kept, as many as PyTorch keeps of cuDNN's.
+constexpr int64_t kMostPlans = 10000;
 
 // Some libraries launch in the thread's driver context, which a thread that has not called the runtime yet does not
 // have.
@@ -34,9 +37,9 @@ class WordHash {
   uint64_t hash_ = 14695981039346656037ull;
 };
 
-// The plans of a device, in the order of their last use; the one that was used least recently makes way for a new one.
-// A graph that a plan was captured in may read its memory whenever it is replayed, so such a plan lives as long as the
-// program. Whoever calls holds the mutex.
+// Plans in the order of their last use; the one that was used least recently makes way for a new one. A graph that a
+// plan was captured in may read its memory whenever it is replayed, so such a plan lives as long as the program. `of`
+// and `knows` take the mutex, all other functions want it held.
 template <class Problem, class Plan, class Hash>
 class LibraryPlans {
  public:
@@ -58,21 +61,46 @@ class LibraryPlans {
   // A new one is made of the problem and the rest of the arguments.
   template <class... Rest>
   std::shared_ptr<const Plan> find_or_make(const Problem& problem, const Rest&... rest) {
-    const auto found = by_problem_.find(problem);
-    if (found != by_problem_.end()) {
-      by_age_.splice(by_age_.begin(), by_age_, found->second);
-      return by_age_.front().plan;
+    if (auto known = find(problem)) return known;
+    return add(problem, std::make_shared<const Plan>(problem, rest...));
+  }
+  // The plan that is known, or make()'s, which runs without the mutex: it may take seconds. Where several threads make
+  // one for the same problem, all use the first that is done. In a graph that is being captured the plan is kept.
+  template <class Make>
+  std::shared_ptr<const Plan> of(const Problem& problem, bool is_captured, const Make& make) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    std::shared_ptr<const Plan> plan = find(problem);
+    if (!plan) {
+      lock.unlock();
+      auto made = std::make_shared<const Plan>(make());
+      lock.lock();
+      plan = find(problem);
+      if (!plan) plan = add(problem, std::move(made));
     }
-    auto plan = std::make_shared<const Plan>(problem, rest...);
+    if (is_captured) keep_for_graphs(plan);
+    return plan;
+  }
+  bool knows(const Problem& problem) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return by_problem_.contains(problem);
+  }
+  void keep_for_graphs(const std::shared_ptr<const Plan>& plan) { in_graphs_.insert(plan); }
+
+ private:
+  std::shared_ptr<const Plan> find(const Problem& problem) {
+    const auto found = by_problem_.find(problem);
+    if (found == by_problem_.end()) return nullptr;
+    by_age_.splice(by_age_.begin(), by_age_, found->second);
+    return by_age_.front().plan;
+  }
+  std::shared_ptr<const Plan> add(const Problem& problem, std::shared_ptr<const Plan> plan) {
     if (limit_ == 0) return plan;
     shrink_to(limit_ - 1);
     by_age_.push_front({problem, plan});
     by_problem_[problem] = by_age_.begin();
     return plan;
   }
-  void keep_for_graphs(std::shared_ptr<const Plan> plan) { in_graphs_.push_back(std::move(plan)); }
 
- private:
   struct Entry {
     Problem problem;
     std::shared_ptr<const Plan> plan;
@@ -82,7 +110,7 @@ class LibraryPlans {
   int64_t limit_;
   std::list<Entry> by_age_;  // the one used last in front
   std::unordered_map<Problem, typename std::list<Entry>::iterator, Hash> by_problem_;
-  std::vector<std::shared_ptr<const Plan>> in_graphs_;
+  std::unordered_set<std::shared_ptr<const Plan>> in_graphs_;
 };
 
 }  // namespace rush::cuda

@@ -3,11 +3,12 @@
 #include <cublasLt.h>
 
 #include <array>
-#include <unordered_map>
+#include <memory>
 
 #include "backends/cuda/blas/check.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
+#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/mark_written.h"
 
 namespace rush::cuda {
@@ -26,14 +27,12 @@ struct AlgorithmKey {
 
 struct AlgorithmKeyHash {
   size_t operator()(const AlgorithmKey& key) const {
-    // FNV-1a over the members, a word at a time.
-    uint64_t hash = 14695981039346656037ull;
-    const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 1099511628211ull; };
-    for (const int64_t size : {key.m, key.n, key.k, key.lda, key.ldb, key.ldc}) mix(static_cast<uint64_t>(size));
-    for (const int32_t choice : key.choices) mix(static_cast<uint32_t>(choice));
-    for (const int32_t alignment : key.alignments) mix(static_cast<uint32_t>(alignment));
-    mix(static_cast<uint32_t>(key.full_sums));
-    return hash ^ (hash >> 32);
+    WordHash hash;
+    for (const int64_t size : {key.m, key.n, key.k, key.lda, key.ldb, key.ldc}) hash.mix(size);
+    for (const int32_t choice : key.choices) hash.mix(choice);
+    for (const int32_t alignment : key.alignments) hash.mix(alignment);
+    hash.mix(key.full_sums);
+    return hash.value();
   }
 };
 
@@ -77,11 +76,11 @@ class LtCall {
 
   // False where there is no kernel.
   bool run() {
-    const Algorithm& algorithm = find_algorithm();
-    if (!algorithm.exists) return false;
+    const std::shared_ptr<const Algorithm> algorithm = find_algorithm();
+    if (!algorithm->exists) return false;
     const BlasScalar one(1, dtype_), zero(0, dtype_);
     RUSH_CUBLAS_CHECK(cublasLtMatmul(blas_.lt(), &matmul_, one.data(), a_.data, &a_layout_, b_.data, &b_layout_,
-                                     zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm.algo,
+                                     zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm->algo,
                                      blas_.workspace(), blas_.workspace_size(), blas_.stream()));
     mark_written(p_.c);
     mark_written(p_.aux);
@@ -134,13 +133,10 @@ class LtCall {
             sums_in_full(dtype_)};
   }
 
-  const Algorithm& find_algorithm() const {
-    static auto& known = *new std::unordered_map<AlgorithmKey, Algorithm, AlgorithmKeyHash>;
-    static auto& mutex = *new std::mutex;
+  std::shared_ptr<const Algorithm> find_algorithm() const {
+    static auto& known = *new LibraryPlans<AlgorithmKey, Algorithm, AlgorithmKeyHash>(kMostPlans);
     const AlgorithmKey key = this->key();
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto found = known.find(key);
-    return found != known.end() ? found->second : known.emplace(key, ask_for_algorithm(key)).first->second;
+    return known.of(key, /*is_captured=*/false, [&] { return ask_for_algorithm(key); });
   }
 
   Algorithm ask_for_algorithm(const AlgorithmKey& key) const {

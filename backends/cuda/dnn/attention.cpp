@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "backends/cuda/check.h"
@@ -13,6 +14,7 @@
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
 #include "backends/cuda/kernels/nn/hidden_rows.h"
+#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
@@ -119,17 +121,16 @@ struct AttentionPlanKey {
 
 struct AttentionPlanKeyHash {
   size_t operator()(const AttentionPlanKey& key) const {
-    uint64_t hash = 14695981039346656037ull;
-    const auto mix = [&](uint64_t word) { hash = (hash ^ word) * 1099511628211ull; };
+    WordHash hash;
     for (const HeadLayout& layout : {key.query, key.key, key.value, key.bias}) {
-      for (const int64_t size : layout.sizes) mix(static_cast<uint64_t>(size));
-      for (const int64_t stride : layout.strides) mix(static_cast<uint64_t>(stride));
+      for (const int64_t size : layout.sizes) hash.mix(size);
+      for (const int64_t stride : layout.strides) hash.mix(stride);
     }
-    mix(std::bit_cast<uint64_t>(key.scale));
-    mix(std::bit_cast<uint64_t>(key.dropout_p));
-    mix(static_cast<uint64_t>(key.backward | key.with_stats << 1 | key.causal << 2 | key.deterministic << 3 |
-                              key.device << 4 | static_cast<int>(key.dtype) << 12 | key.packed << 20));
-    return hash ^ (hash >> 32);
+    hash.mix(std::bit_cast<int64_t>(key.scale));
+    hash.mix(std::bit_cast<int64_t>(key.dropout_p));
+    hash.mix(key.backward | key.with_stats << 1 | key.causal << 2 | key.deterministic << 3 | key.device << 4 |
+             static_cast<int>(key.dtype) << 12 | key.packed << 20);
+    return hash.value();
   }
 };
 
@@ -152,6 +153,8 @@ AttentionPlanKey plan_key(const AttentionProblem& p, const Tensor& bias, bool ba
 struct AttentionPlan {
   std::unique_ptr<fe::graph::Graph> graph;  // null: there is none
   int64_t workspace = 0;
+  // cuDNN does not promise that two threads can run one plan at a time.
+  std::unique_ptr<std::mutex> running = std::make_unique<std::mutex>();
 };
 
 using GraphTensor = std::shared_ptr<fe::graph::Tensor_attributes>;
@@ -267,37 +270,20 @@ AttentionPlan build_attention_plan(const AttentionPlanKey& key, const Dnn& dnn) 
 }
 
 // The plans of all devices.
-struct AttentionPlans {
-  std::unordered_map<AttentionPlanKey, AttentionPlan, AttentionPlanKeyHash> kept;
-  std::mutex mutex;
-
-  // Call it with the mutex held.
-  const AttentionPlan& of(const AttentionPlanKey& key, const Dnn& dnn) {
-    auto found = kept.find(key);
-    if (found == kept.end()) found = kept.emplace(key, build_attention_plan(key, dnn)).first;
-    return found->second;
-  }
-};
-AttentionPlans& attention_plans() {
-  static auto& plans = *new AttentionPlans;
-  return plans;
+std::shared_ptr<const AttentionPlan> attention_plan(const AttentionPlanKey& key, const Dnn& dnn) {
+  static auto& plans = *new LibraryPlans<AttentionPlanKey, AttentionPlan, AttentionPlanKeyHash>(kMostPlans);
+  return plans.of(key, is_capturing(dnn.stream()), [&] { return build_attention_plan(key, dnn); });
 }
 
-bool has_plan(const AttentionPlanKey& key) {
-  const Dnn dnn;
-  AttentionPlans& plans = attention_plans();
-  const std::lock_guard<std::mutex> lock(plans.mutex);
-  return plans.of(key, dnn).graph != nullptr;
-}
+bool has_plan(const AttentionPlanKey& key) { return attention_plan(key, Dnn())->graph != nullptr; }
 
 void run_plan(const char* op, const AttentionPlanKey& key, AttentionPointers& pointers) {
   const Dnn dnn;
-  AttentionPlans& plans = attention_plans();
-  const std::lock_guard<std::mutex> lock(plans.mutex);
-  const AttentionPlan& plan = plans.of(key, dnn);
-  RUSH_CHECK_NOT_IMPLEMENTED(plan.graph, op, ": cuDNN has no plan for this attention");
-  const Scratch workspace(static_cast<size_t>(plan.workspace));
-  auto status = plan.graph->execute(dnn.handle(), pointers, workspace.data());
+  const std::shared_ptr<const AttentionPlan> plan = attention_plan(key, dnn);
+  RUSH_CHECK_NOT_IMPLEMENTED(plan->graph, op, ": cuDNN has no plan for this attention");
+  const Scratch workspace(static_cast<size_t>(plan->workspace));
+  const std::lock_guard<std::mutex> lock(*plan->running);
+  auto status = plan->graph->execute(dnn.handle(), pointers, workspace.data());
   RUSH_CHECK_AS(CudaError, status.is_good(), "cuDNN could not run a plan that it chose", in_operator(), ": ",
                 status.get_message());
 }

@@ -6,11 +6,13 @@
 
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/show_plans.h"
+#include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/device/context.h"
@@ -35,21 +37,20 @@ struct PlanKey {
 
 struct PlanKeyHash {
   size_t operator()(const PlanKey& key) const {
-    uint64_t hash = 14695981039346656037ull;
-    const auto mix = [&](int64_t word) { hash = (hash ^ static_cast<uint64_t>(word)) * 1099511628211ull; };
+    WordHash hash;
     const ConvProblem& p = key.problem;
     for (const auto& sizes : {p.input, p.weight, p.output}) {
-      for (const int64_t size : sizes) mix(size);
+      for (const int64_t size : sizes) hash.mix(size);
     }
     for (const auto& numbers : {p.stride, p.padding, p.dilation}) {
-      for (const int64_t number : numbers) mix(number);
+      for (const int64_t number : numbers) hash.mix(number);
     }
-    mix(static_cast<int64_t>(p.direction));
-    mix(static_cast<int64_t>(p.dtype));
-    mix(static_cast<int64_t>(p.result));
-    mix(p.channels_last | p.bias << 1 | key.deterministic << 2 | key.allow_tf32 << 3 | key.benchmark << 4 |
-        key.device << 5);
-    return hash ^ (hash >> 32);
+    hash.mix(static_cast<int64_t>(p.direction));
+    hash.mix(static_cast<int64_t>(p.dtype));
+    hash.mix(static_cast<int64_t>(p.result));
+    hash.mix(p.channels_last | p.bias << 1 | key.deterministic << 2 | key.allow_tf32 << 3 | key.benchmark << 4 |
+             key.device << 5);
+    return hash.value();
   }
 };
 
@@ -57,6 +58,8 @@ struct Plan {
   std::unique_ptr<fe::graph::Graph> graph;  // null: there is none
   int64_t index = 0;                        // of the candidate that is used
   int64_t workspace = 0;
+  // cuDNN does not promise that two threads can run one plan at a time.
+  std::unique_ptr<std::mutex> running = std::make_unique<std::mutex>();
 };
 
 fe::DataType_t frontend_type(ScalarType dtype) {
@@ -163,7 +166,7 @@ Plan heuristic_plan(const PlanKey& key, const Dnn& dnn) {
     if (!graph || graph->check_support().is_bad()) continue;
     if (graph->build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE).is_bad()) continue;
     const int64_t workspace = graph->get_workspace_size();
-    return {std::move(graph), -1, workspace};
+    return {.graph = std::move(graph), .index = -1, .workspace = workspace};
   }
   return {};
 }
@@ -244,7 +247,7 @@ Plan timed_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   }
   if (best < 0) return {};
   const int64_t workspace = graph->get_workspace_size_plan_at_index(best);
-  return {std::move(graph), best, workspace};
+  return {.graph = std::move(graph), .index = best, .workspace = workspace};
 }
 
 void show(const PlanKey& key, const Plan& plan) {
@@ -279,22 +282,17 @@ bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data) {
               globalContext().benchmarkCuDNN()};
   Pointers pointers = {{kInput, data.input}, {kWeight, data.weight}, {kOutput, data.output}};
   if (problem.bias) pointers.emplace(kBias, data.bias);
-  static auto& plans = *new std::unordered_map<PlanKey, Plan, PlanKeyHash>;
-  static auto& mutex = *new std::mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  auto found = plans.find(key);
-  if (found == plans.end() && key.benchmark && is_capturing(dnn.stream())) {
-    // Timing waits for the device, which a stream that is being captured in a graph cannot.
-    key.benchmark = false;
-    found = plans.find(key);
-  }
-  if (found == plans.end()) found = plans.emplace(key, choose_plan(key, dnn, pointers)).first;
-  const Plan& plan = found->second;
-  if (!plan.graph) return false;
-  const Scratch workspace(static_cast<size_t>(plan.workspace));
-  auto status = plan.index < 0
-                    ? plan.graph->execute(dnn.handle(), pointers, workspace.data())
-                    : plan.graph->execute_plan_at_index(dnn.handle(), pointers, workspace.data(), plan.index);
+  static auto& plans = *new LibraryPlans<PlanKey, Plan, PlanKeyHash>(kMostPlans);
+  const bool is_captured = is_capturing(dnn.stream());
+  // Timing waits for the device, which a stream that is being captured in a graph cannot.
+  if (is_captured && key.benchmark) key.benchmark = plans.knows(key);
+  const std::shared_ptr<const Plan> plan = plans.of(key, is_captured, [&] { return choose_plan(key, dnn, pointers); });
+  if (!plan->graph) return false;
+  const Scratch workspace(static_cast<size_t>(plan->workspace));
+  const std::lock_guard<std::mutex> lock(*plan->running);
+  auto status = plan->index < 0
+                    ? plan->graph->execute(dnn.handle(), pointers, workspace.data())
+                    : plan->graph->execute_plan_at_index(dnn.handle(), pointers, workspace.data(), plan->index);
   RUSH_CHECK_AS(CudaError, status.is_good(), "cuDNN could not run a plan that it chose", in_operator(), ": ",
                 status.get_message());
   return true;
