@@ -37,6 +37,7 @@ struct MuonStep {
   void compose(Tensor p, const Tensor& g, Tensor m, const Tensor&, const Tensor&, int64_t) const {
     RUSH_CHECK_VALUE(p.dim() == 2, "Muon: it optimises matrices, got a parameter of shape ", p.sizes(),
                      "; give the others to another optimiser");
+    RUSH_CHECK_VALUE(ns_steps >= 0 && ns_steps < 100, "Muon: ns_steps must be in [0, 100), got ", ns_steps);
     m.lerp_(g, 1 - momentum);
     const Tensor update = orthogonal(nesterov ? g.lerp(m, momentum) : m);
     const auto rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));

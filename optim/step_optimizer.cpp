@@ -18,14 +18,21 @@ void OptionChecks::operator()(const char*, const std::tuple<double, double>& val
   if (range == Range::NotNegative) check_betas(optimizer_, value);
 }
 
-void OptionNumbers::operator()(const char*, double value, Range) { numbers[num_numbers++] = value; }
+void OptionNumbers::operator()(const char* name, double value, Range) {
+  // Options can be changed after they were checked: a list among them may have grown.
+  RUSH_CHECK_VALUE(num_numbers < kMost, "optimizer options: more than ", kMost, " numbers at ", name);
+  numbers[num_numbers++] = value;
+}
 
 void OptionNumbers::operator()(const char* name, const std::tuple<double, double>& value, Range) {
   (*this)(name, std::get<0>(value));
   (*this)(name, std::get<1>(value));
 }
 
-void OptionNumbers::operator()(const char*, bool value) { flags[num_flags++] = value; }
+void OptionNumbers::operator()(const char* name, bool value) {
+  RUSH_CHECK_VALUE(num_flags < kMost, "optimizer options: more than ", kMost, " flags at ", name);
+  flags[num_flags++] = value;
+}
 
 void OptionNumbers::operator()(const char* name, const std::optional<double>& value, Range) {
   (*this)(name, value.value_or(std::numeric_limits<double>::quiet_NaN()));

@@ -482,12 +482,6 @@ RUSH_HD Functor make_functor(const Step& step, int64_t t, double mu_product) {
     return Functor(step);
   }
 }
-// That of parameter number i.
-template <class Functor, class Step>
-Functor make_functor(const Step& step, ArrayRef<int64_t> steps, ArrayRef<double> mu_products, size_t i) {
-  return make_functor<Functor>(step, needs_step<Functor, Step> ? steps[i] : 0,
-                               needs_product<Functor, Step> ? mu_products[i] : 0);
-}
 // Throws ValueError unless there are as many numbers as the functors need.
 template <class Functor, class Step>
 void check_numbers(TensorList params, size_t steps, size_t mu_products) {
@@ -520,6 +514,21 @@ void with_states(const Step& step, const std::array<TensorList, 3>& states, cons
   if constexpr (Takes<Functor, Math, Math, Math, Math>) {
     if (count == 3) return run(used[0], used[1], used[2]);
   }
+}
+
+// Calls run(step_of, states...) with the lists of those states that the step uses; step_of(i) makes the functor of
+// parameter number i. Throws as `check_numbers` does.
+template <class Rule, class Math, class Run>
+void with_step_functors(const typename Rule::Step& step, TensorList params, const std::array<TensorList, 3>& states,
+                        ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const Run& run) {
+  using Step = typename Rule::Step;
+  using Functor = typename Rule::template Functor<Math>;
+  check_numbers<Functor, Step>(params, steps.size(), mu_products.size());
+  const auto step_of = [&](size_t i) {
+    return make_functor<Functor>(step, needs_step<Functor, Step> ? steps[i] : 0,
+                                 needs_product<Functor, Step> ? mu_products[i] : 0);
+  };
+  with_states<Functor, Math>(step, states, [&](const auto&... used) { run(step_of, used...); });
 }
 
 }  // namespace functors

@@ -39,6 +39,24 @@ TEST_CASE("a step by name is refused whole when its lists or options do not fit"
   for (const Tensor& param : params) CHECK(equal(param, ones_like(param)));
 }
 
+TEST_CASE("Muon's numbers are checked where its step is taken, too") {
+  const Tensor w = ones({2, 3}).requires_grad_();
+  w.sum().backward();
+  optim::Muon muon({w}, optim::MuonOptions());
+  auto& options = static_cast<optim::MuonOptions&>(muon.param_groups()[0].options());
+  for (const std::vector<double>& wrong :
+       {std::vector<double>{}, std::vector<double>(4, 1.), std::vector<double>(1000, 1.)}) {
+    options.ns_coefficients(wrong);
+    CHECK_THROWS_AS(muon.step(), Error);
+  }
+  options.ns_coefficients({3, -4, 2}).ns_steps(int64_t{1} << 40);
+  CHECK_THROWS_AS(muon.step(), ValueError);
+  CHECK(equal(w, ones({2, 3})));
+  options.ns_steps(5);
+  muon.step();
+  CHECK(!equal(w, ones({2, 3})));
+}
+
 TEST_CASE("every optimiser with a kernel calls its operator once a step") {
   static std::string called;
   constexpr DispatchKey key = DispatchKey::Free4;  // not taken: other tests count how many are left

@@ -18,13 +18,10 @@ struct Steps {
   template <class T>
   static void run(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
                   ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const Step& step) {
-    using Math = opmath_t<T>;
-    using Functor = typename Rule::template Functor<Math>;
-    functors::check_numbers<Functor, Step>(params, steps.size(), mu_products.size());
-    const auto step_of = [&](size_t i) { return functors::make_functor<Functor>(step, steps, mu_products, i); };
-    functors::with_states<Functor, Math>(step, {states0, states1, states2}, [&](const auto&... states) {
-      launch_steps<T>(Step::kName, step_of, params, grads, states...);
-    });
+    functors::with_step_functors<Rule, opmath_t<T>>(step, params, {states0, states1, states2}, steps, mu_products,
+                                                    [&](const auto& step_of, const auto&... states) {
+                                                      launch_steps<T>(Step::kName, step_of, params, grads, states...);
+                                                    });
   }
   static void run_any(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
                       ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const Step& step) {
