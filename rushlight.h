@@ -60,6 +60,7 @@
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_factories.h"
+#include "core/ops/random/sobol.h"
 #include "core/ops/reduce/extrema.h"
 #include "core/ops/reduce/histogram.h"
 #include "core/ops/reduce/order_statistics.h"
