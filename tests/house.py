@@ -17,7 +17,7 @@ MAY_INCLUDE = {
 }
 SOURCES = {".h", ".cpp", ".cu", ".inc"}
 # The facade, libtorch's public names (kCUDA, is_cuda, cuda(), CudaError), and what nvcc calls itself.
-MAY_NAME_CUDA = {"core/device/cuda.h", "core/device/cuda.cpp"}
+MAY_NAME_CUDA = set()
 CUDA_NAMES = re.compile(
     r"DeviceType::CUDA|\bkCUDA\b|\bCPU, CUDA, Meta\b|is_cuda\(\)|Tensor (Tensor::)?cuda\(\)|CudaError|\"cuda\"|cuda:0"
     r"|__CUDACC__|__CUDA_ARCH__|<cuda_\w+\.h>|<cuda/std/complex>|::cuda::std::"
