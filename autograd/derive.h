@@ -3,7 +3,7 @@
 #include <array>
 #include <tuple>
 
-#include "autograd/anomaly.h"
+#include "autograd/debug/anomaly.h"
 #include "autograd/inplace.h"
 #include "autograd/saved.h"
 #include "core/dispatch/registry.h"

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "autograd/accumulate_grad.h"
-#include "autograd/anomaly.h"
 #include "autograd/backward_streams.h"
+#include "autograd/debug/anomaly.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/device/out_of_memory.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "autograd/anomaly.h"
+#include "autograd/debug/anomaly.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 #include "core/amp/autocast.h"

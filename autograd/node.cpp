@@ -6,7 +6,7 @@
 #include "autograd/inplace.h"
 #include "autograd/meta.h"
 #include "autograd/saved.h"
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 namespace rush {
 

@@ -92,7 +92,7 @@ class Node : public IntrusiveTarget {
   std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
   std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
 
-  // The operator call that made this node and its stack; null unless anomaly mode was on (autograd/anomaly.h).
+  // The operator call that made this node and its stack; null unless anomaly mode was on (autograd/debug/anomaly.h).
   const std::shared_ptr<const ForwardCall>& forward_call() const { return forward_call_; }
   void set_forward_call(std::shared_ptr<const ForwardCall> call) { forward_call_ = std::move(call); }
 

@@ -1,6 +1,6 @@
 #include "autograd/saved.h"
 
-#include "autograd/anomaly.h"
+#include "autograd/debug/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/saved_tensors_hooks.h"
 

@@ -6,7 +6,7 @@
 #include "core/device/backend.h"
 #include "core/dispatch/key.h"
 #include "core/iterator/tensor_iterator.h"
-#include "core/sparse_tensor_impl.h"
+#include "core/ops/sparse/sparse_tensor_impl.h"
 
 namespace rush {
 

@@ -1,5 +1,5 @@
 // What a Tensor points to: sizes, strides, dtype, the shared storage, and where autograd hangs its own data. Sparse
-// tensors add their parts, in core/sparse_tensor_impl.h.
+// tensors add their parts, in core/ops/sparse/sparse_tensor_impl.h.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/device/cuda.h"
+#include "backends/cuda/devices.h"
 #include "core/error/error.h"
 #ifdef RUSH_HAS_CUDA
 #include "tests/cuda/default_device.h"

@@ -16,7 +16,7 @@ void register_gelu_slope();
 void register_capturable_optim();
 void register_linear_epilogues();
 void register_matmul();
-void register_nvtx();
+void register_nvtx(Registry& registry);
 void register_conv();
 void register_ctc_loss();
 void register_fft();

@@ -22,8 +22,10 @@ enum class DispatchKey : uint8_t {
   Free3,
   Free4,
   UndefinedTensor,  // see Note [Undefined arguments]
+  Profiler,         // these two see every stop of a call, see Note [Watching calls]
+  Trace,
 };
-inline constexpr int kNumDispatchKeys = 10;
+inline constexpr int kNumDispatchKeys = 12;
 
 // A free key that a program took has the name that it was given.
 const char* name(DispatchKey key);
@@ -49,11 +51,12 @@ class KeySet {
   constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // The dispatch keys from the lowest of these on, but for UndefinedTensor.
+  // The dispatch keys from the lowest of these on; UndefinedTensor and above it only where the lowest is one of those.
   constexpr KeySet and_above() const {
     const uint32_t keys = bits_ >> kDeviceBits << kDeviceBits;
     const uint32_t up = keys == 0 ? 0 : ~0u << __builtin_ctz(keys);
-    return from_bits(up & (bit(DispatchKey::UndefinedTensor) - 1));
+    const uint32_t below = bit(DispatchKey::UndefinedTensor) - 1;
+    return from_bits((up & below) == 0 ? up : up & below);
   }
   // Undefined where there is none.
   constexpr DispatchKey highest() const {
@@ -116,7 +119,6 @@ struct DispatchState {
   bool grad_mode = true;
   bool inference_mode = false;
   Device default_device;              // of factories, see set_default_device
-  int depth = 0;                      // of nested calls, kept only while the dispatch trace is on
   AutocastState autocast;             // `included` has the Autocast key while it is on for any device
   const OpBase* device_op = nullptr;  // the last one called for an accelerator; errors name it
 };

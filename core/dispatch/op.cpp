@@ -1,10 +1,7 @@
 #include "core/dispatch/op.h"
 
-#include <cstdio>
-
 #include "core/device/backend.h"
 #include "core/dispatch/boxed.h"
-#include "core/dispatch/call_ranges.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
 #include "core/dispatch/value.h"
@@ -20,8 +17,10 @@ constinit thread_local BoxedFallback resolved_fallback = nullptr;
 }  // namespace
 
 OpBase::AnyFn OpBase::resolve(KeySet keys) const {
+  const bool is_first_call = mask_.empty();
   registry();
-  const DispatchKey key = (keys & mask_).highest();
+  if (is_first_call) keys |= watching;  // which was not known when they were gathered
+  const DispatchKey key = served_by(keys);
   resolved_op = this;
   resolved_keys = keys;
   if (key == DispatchKey::UndefinedTensor) return report_undefined_;
@@ -46,13 +45,6 @@ void OpBase::call_boxed(Stack& stack, KeySet without) const {
   registry();
   RUSH_INTERNAL_ASSERT(boxed_, name_, " is not registered");
   boxed_(*this, without, stack);
-}
-
-void OpBase::trace(KeySet keys, DispatchKey key) const {
-  const SourceLocation& where = registered_at_[static_cast<int>(key)];
-  std::fprintf(stderr, "%*s%.*s -> %s  (keys %s; registered at %s:%u)\n", 2 * (dispatch_state.depth - 1), "",
-               static_cast<int>(name_.size()), name_.data(), rush::name(key), str(keys).c_str(), where.file_name(),
-               static_cast<unsigned>(where.line()));
 }
 
 namespace detail {
@@ -90,17 +82,12 @@ void CallDevice::enter(DeviceType type) {
   entered_ = true;
   type_ = type;
   const std::optional<Device> device = asked_ ? asked_ : device_;
-  if (!device && !call_ranges.begin) return;  // a factory on the current device
-  if (device && (cpu_tensor_ || other_) && !is_factory_ && !op_.has_tag(Tag::AnyDevice)) {
+  if (!device) return;  // a factory on the current device
+  if ((cpu_tensor_ || other_) && !is_factory_ && !op_.has_tag(Tag::AnyDevice)) {
     RUSH_THROW(ValueError, op_.name(), ": its tensors are on different devices, ", *device_, " and ",
                other_.value_or(kCPU));
   }
   if (!devices_to_check.has(type)) return;  // there is but one
-  if (call_ranges.begin) {
-    call_ranges.begin(op_.name());
-    in_range_ = true;
-  }
-  if (!device) return;
   Backend& backend = backend_of(type);
   const int current = backend.current_device();
   if (current == device->index) return;
@@ -109,8 +96,6 @@ void CallDevice::enter(DeviceType type) {
 }
 
 void CallDevice::leave() noexcept {
-  if (in_range_) call_ranges.end();
-  if (previous_ < 0) return;
   try {
     backend_of(type_).set_device(previous_);
   } catch (const Error&) {

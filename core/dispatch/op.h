@@ -47,8 +47,13 @@ using Stack = std::vector<Value>;
 // nothing. Calls to look at more closely are those that `devices_to_check` has a device of: those with a CPU tensor
 // beside the others, which only 0-dimensional ones and a few operators may have, and all where there are several GPUs.
 
-// Set by RUSH_SHOW_DISPATCH=1: every call prints its operator and where it goes, indented by depth.
-inline constinit bool show_dispatch = false;
+// Note [Watching calls]
+// What watches a whole program is a fallback of the key Trace or Profiler, which every call of every thread carries
+// while it is in `watching`. These keys are above all others, and a call that goes on below autograd still carries them
+// (KeySet::and_above): so their fallback sees each stop of the call, and OpBase::served_by tells it which one is next.
+// RUSH_SHOW_DISPATCH=1 (core/dispatch/trace.h) prints the stops, RUSH_NVTX=1 shows a profiler those on a GPU.
+inline constinit KeySet watching;
+
 // See Note [The device of a call]. A backend adds its device type where there are several devices.
 inline constinit KeySet devices_to_check = kCPU;
 // Set by CUDA_LAUNCH_BLOCKING=1: every call waits for its kernels, so that what they report is thrown where they were
@@ -94,6 +99,8 @@ class OpBase {
   }
   // Where the kernel for `key`, or the fallback, was registered; line 0 when there is neither.
   SourceLocation registered_at(DispatchKey key) const { return registered_at_[static_cast<int>(key)]; }
+  // The key whose kernel or fallback serves a call with these keys; Undefined where none does.
+  DispatchKey served_by(KeySet keys) const { return (keys & mask_).highest(); }
   // Calls the operator on a stack: takes its arguments off the end, in the schema's order, and pushes its results. The
   // call goes on below the keys `without`: so a key's fallback passes it on. What the operator calls in turn stops at
   // them again, but under a DispatchStateGuard of the key.
@@ -105,13 +112,12 @@ class OpBase {
 
   // The slow end of a call: initialises the library once, finds a fallback, or throws. Returns the kernel.
   AnyFn resolve(KeySet keys) const;
-  void trace(KeySet keys, DispatchKey key) const;
   [[noreturn]] void throw_no_kernel(KeySet keys) const;
 
   // The keys of a call's arguments, completed.
   static KeySet as_the_thread_asks(KeySet keys) {
     if (keys.empty()) keys = keys_on(dispatch_state.default_device.type);
-    return (keys | dispatch_state.included).without(dispatch_state.excluded);
+    return (keys | watching | dispatch_state.included).without(dispatch_state.excluded);
   }
   bool needs_care(KeySet keys, DispatchKey key) const {
     if (RUSH_LIKELY(!keys.has_any(kAccelerators) || !is_backend_key(key))) return false;
@@ -192,7 +198,7 @@ class CallDevice {
  public:
   explicit CallDevice(const OpBase& op) : op_(op) {}
   ~CallDevice() {
-    if (previous_ >= 0 || in_range_) leave();
+    if (previous_ >= 0) leave();
   }
   CallDevice(const CallDevice&) = delete;
   CallDevice& operator=(const CallDevice&) = delete;
@@ -238,7 +244,6 @@ class CallDevice {
   bool is_factory_ = false;
   bool cpu_tensor_ = false;  // one with dimensions
   bool entered_ = false;
-  bool in_range_ = false;
 };
 
 }  // namespace detail
@@ -257,10 +262,10 @@ class Op<R(Args...)> : public OpBase {
   R operator()(Args... args) const {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
     keys = as_the_thread_asks((keys | ... | detail::device_key(args)));
-    const DispatchKey key = (keys & mask_).highest();
+    const DispatchKey key = served_by(keys);
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
     if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
-    if (RUSH_UNLIKELY(show_dispatch | needs_care(keys, key))) {
+    if (RUSH_UNLIKELY(needs_care(keys, key))) {
       return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
     }
     if constexpr (is_inplace) {
@@ -277,10 +282,10 @@ class Op<R(Args...)> : public OpBase {
   R call_without(KeySet without, Args... args) const {
     KeySet keys = (KeySet() | ... | detail::keys_of(args));
     keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(without.and_above());
-    const DispatchKey key = (keys & mask_).highest();
+    const DispatchKey key = served_by(keys);
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
     if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
-    if (RUSH_UNLIKELY(show_dispatch | needs_care(keys, key))) {
+    if (RUSH_UNLIKELY(needs_care(keys, key))) {
       return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
     }
     if constexpr (is_inplace) {
@@ -305,30 +310,19 @@ class Op<R(Args...)> : public OpBase {
     detail::throw_undefined(position);
   }
 
-  // The call with what is not always wanted: the right device, and the trace. Compiled where the operator is registered
-  // and called through `careful_`, not compiled wherever the operator is called.
+  // The call on the right device, see Note [The device of a call]. Compiled where the operator is registered and called
+  // through `careful_`, not compiled wherever the operator is called.
   static R call_with_care(const Op& op, KeySet keys, Fn fn, Args... args) {
-    const DispatchKey key = (keys & op.mask_).highest();
     detail::CallDevice device(op);
-    if (keys.has_any(kAccelerators) && is_backend_key(key)) {
-      dispatch_state.device_op = &op;
-      (device.see(args), ...);
-      device.enter((keys & kAccelerators).device());
-    }
-    struct Depth {
-      Depth() { ++dispatch_state.depth; }
-      ~Depth() { --dispatch_state.depth; }
-    } depth;
-    if (show_dispatch) op.trace(keys, key);
+    (device.see(args), ...);
+    device.enter((keys & kAccelerators).device());
     if constexpr (std::is_void_v<R>) {
       fn(std::forward<Args>(args)...);
       device.finish();
     } else {
       R result = fn(std::forward<Args>(args)...);
       device.finish();
-      if (is_inplace && key < DispatchKey::Autograd) {
-        (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
-      }
+      if (is_inplace) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
       return result;
     }
   }

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/dispatch/trace.h"
+
 namespace rush {
 
 void Registry::list(OpBase& op) {
@@ -11,6 +13,15 @@ void Registry::list(OpBase& op) {
   if (!op.has_tag(Tag::TakesUndefined)) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
+  for (int slot = 0; added && slot < kNumDispatchKeys; ++slot) {
+    if (fallbacks_[slot].fn) claim(op, slot);
+  }
+}
+
+void Registry::claim(OpBase& op, int slot) {
+  const auto key = static_cast<DispatchKey>(slot);
+  op.mask_ |= key;
+  if (!op.has_kernel(key)) op.registered_at_[slot] = fallbacks_[slot].where;
 }
 
 DispatchKey Registry::take_key(const char* name) {
@@ -27,11 +38,8 @@ DispatchKey Registry::take_key(const char* name) {
 void Registry::fallback(DispatchKey key, BoxedFallback fn, Where where) {
   RUSH_CHECK_VALUE(fn, "fallback: no function for ", name(key));
   const int slot = static_cast<int>(key);
-  fallbacks_[slot] = fn;
-  for (const auto& [op_name, op] : by_name_) {
-    op->mask_ |= key;
-    if (!op->has_kernel(key)) op->registered_at_[slot] = where;
-  }
+  fallbacks_[slot] = {fn, where};
+  for (const auto& [op_name, op] : by_name_) claim(*op, slot);
 }
 
 void Registry::fallthrough(OpBase& op, DispatchKey key) {
@@ -51,7 +59,8 @@ Registry& registry() {
   std::call_once(once, [] {
     register_all(instance);
     const char* show = std::getenv("RUSH_SHOW_DISPATCH");
-    show_dispatch = show && std::string_view(show) != "0" && *show;
+    instance.fallback(DispatchKey::Trace, print_call);
+    if (show && std::string_view(show) != "0" && *show) watching |= DispatchKey::Trace;
   });
   return instance;
 }

@@ -55,7 +55,7 @@ class Registry {
   // a kernel for it.
   void fallthrough(OpBase& op, DispatchKey key);
   // Null when the key has none.
-  BoxedFallback fallback_of(DispatchKey key) const { return fallbacks_[static_cast<int>(key)]; }
+  BoxedFallback fallback_of(DispatchKey key) const { return fallbacks_[static_cast<int>(key)].fn; }
 
   // Null when there is none of that name ("aten::add.Tensor").
   const OpBase* find(std::string_view name) const;
@@ -80,8 +80,15 @@ class Registry {
     op.mask_ |= key;
   }
 
+  // The operator claims the key of a fallback.
+  void claim(OpBase& op, int slot);
+
+  struct Fallback {
+    BoxedFallback fn = nullptr;
+    Where where;
+  };
   std::map<std::string_view, OpBase*> by_name_;
-  BoxedFallback fallbacks_[kNumDispatchKeys] = {};
+  Fallback fallbacks_[kNumDispatchKeys];
   std::mutex taking_;
   KeySet taken_;
 };

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/debug/stack_trace.h"
 #include "core/error/error_context.h"
-#include "core/error/stack_trace.h"
-#include "core/printable.h"
+#include "core/print/printable.h"
 
 namespace rush {
 

@@ -8,7 +8,7 @@
 
 #include "core/error/error.h"
 #include "core/error/error_context.h"
-#include "core/printable.h"
+#include "core/print/printable.h"
 
 namespace rush {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "core/debug/stack_trace.h"
 #include "core/error/source_location.h"
-#include "core/error/stack_trace.h"
 #include "core/str.h"
 
 namespace rush {

@@ -28,7 +28,7 @@ namespace rush::graphs {
 //     refused with a CudaError that names the last operator, before CUDA sees it: the capture goes on undisturbed.
 //
 // These classes are part of every build; without a backend that records graphs they throw NotImplementedError. CUDA's
-// names for them, cuda::CUDAGraph and the like, are in core/device/cuda.h.
+// names for them, cuda::CUDAGraph and the like, are in backends/cuda/devices.h.
 
 // Names a private pool, as MemPool::id(); 0 means one of the graph's own.
 using MempoolId_t = uint64_t;

@@ -1,4 +1,4 @@
-#include "autograd/gradcheck.h"
+#include "autograd/debug/gradcheck.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "autograd/graphviz.h"
+#include "autograd/debug/graphviz.h"
 
 #include <doctest/doctest.h>
 

@@ -147,9 +147,9 @@ TEST_CASE("schemas are taken apart") {
 TEST_CASE("the dispatch trace prints every call with its keys, indented by depth") {
   registry();
   const Tensor a = ones({2}, requires_grad()), b = ones({2});
-  show_dispatch = true;
+  watching |= DispatchKey::Trace;
   const std::string text = printed_by([&] { a.mul(b); });
-  show_dispatch = false;
+  watching = watching.without(DispatchKey::Trace);
   const size_t outer = text.find("aten::mul.Tensor -> Autograd  (keys [Autograd, Dense, cpu]");
   const size_t inner = text.find("  aten::mul.Tensor -> Dense  (keys [Dense, cpu]");
   CHECK(outer == 0);

@@ -1,4 +1,4 @@
-#include "core/stream_output.h"
+#include "core/print/stream_output.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Tests of what only the caching allocator does: counting memory, keeping it, giving it out during a capture.
 #pragma once
+#include "backends/cuda/devices.h"
 #include "backends/cuda/memory/allocator_config.h"
-#include "core/device/cuda.h"
 
 namespace rush::testing {
 

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/cuda/devices.h"
 #include "core/device/context.h"
-#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {

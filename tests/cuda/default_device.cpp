@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/memory/memory.h"
-#include "core/device/cuda.h"
 #include "core/device/device.h"
 #include "core/dispatch/op.h"
 #include "tests/compute_sanitizer.h"

@@ -1,8 +1,8 @@
 // The caching allocator's debug mode: memory that is handed out again while another stream may still be using it. The
 // device of all but the last test is only played.
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/memory/caching_allocator.h"
-#include "core/device/cuda.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "tests/cuda/fake_device.h"

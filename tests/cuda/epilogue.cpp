@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/device/cuda.h"
+#include "backends/cuda/devices.h"
 #include "rushlight.h"
 
 namespace {

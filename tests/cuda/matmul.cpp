@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "backends/cuda/blas/gemm.h"
+#include "backends/cuda/devices.h"
 #include "core/device/context.h"
-#include "core/device/cuda.h"
 #include "rushlight.h"
 
 namespace {

@@ -3,8 +3,8 @@
 
 #include <sstream>
 
+#include "backends/cuda/devices.h"
 #include "core/device/context.h"
-#include "core/device/cuda.h"
 #include "core/ops/nn/cudnn_rnn.h"
 #include "rushlight.h"
 

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <set>
 
-#include "autograd/anomaly.h"
-#include "autograd/gradcheck.h"
+#include "autograd/debug/anomaly.h"
+#include "autograd/debug/gradcheck.h"
 #include "core/str.h"
 
 using namespace rush;

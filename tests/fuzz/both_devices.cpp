@@ -7,8 +7,8 @@
 #include <typeinfo>
 #include <vector>
 
+#include "backends/cuda/devices.h"
 #include "core/device/context.h"
-#include "core/device/cuda.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/ternary.h"

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/device/cuda.h"
+#include "backends/cuda/devices.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/reduce.h"

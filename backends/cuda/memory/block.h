@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 namespace rush {
 class OpBase;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/stream/stream_order.h"
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 namespace rush::cuda {
 

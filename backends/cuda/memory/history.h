@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 namespace rush::cuda {
 

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
+#include "backends/cuda/devices.h"
 #include "backends/cuda/memory/caching_allocator.h"
-#include "core/device/cuda.h"
 
 namespace rush::cuda {
 

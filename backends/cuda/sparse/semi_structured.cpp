@@ -16,6 +16,7 @@
 
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/memory/scratch.h"
@@ -24,7 +25,6 @@
 #include "backends/cuda/sparse/handle.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/functors/semi_structured.h"
-#include "core/device/cuda.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/copy.h"

@@ -5,12 +5,12 @@
 #include <mutex>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/current_stream.h"
 #include "backends/cuda/stream/event.h"
 #include "backends/cuda/stream/stream_order.h"
 #include "backends/cuda/thread_state.h"
-#include "core/device/cuda.h"
 
 namespace rush::cuda {
 

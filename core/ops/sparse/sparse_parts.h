@@ -1,7 +1,7 @@
 // What the fronts of sparse operators share: the parts of a sparse tensor, and one made of parts.
 #pragma once
 #include "core/ops/sparse/sparse.h"
-#include "core/sparse_tensor_impl.h"
+#include "core/ops/sparse/sparse_tensor_impl.h"
 
 namespace rush {
 

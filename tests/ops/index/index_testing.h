@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "autograd/gradcheck.h"
+#include "autograd/debug/gradcheck.h"
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
 

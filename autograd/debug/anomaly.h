@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "autograd/node.h"
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 namespace rush {
 

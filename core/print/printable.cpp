@@ -1,4 +1,4 @@
-#include "core/printable.h"
+#include "core/print/printable.h"
 
 #include <cstdint>
 

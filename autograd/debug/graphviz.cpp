@@ -1,4 +1,4 @@
-#include "autograd/graphviz.h"
+#include "autograd/debug/graphviz.h"
 
 #include <unordered_map>
 

@@ -1,4 +1,4 @@
-#include "autograd/anomaly.h"
+#include "autograd/debug/anomaly.h"
 
 #include <algorithm>
 

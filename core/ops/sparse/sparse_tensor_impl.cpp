@@ -1,4 +1,4 @@
-#include "core/sparse_tensor_impl.h"
+#include "core/ops/sparse/sparse_tensor_impl.h"
 
 namespace rush {
 

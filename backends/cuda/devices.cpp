@@ -1,4 +1,4 @@
-#include "core/device/cuda.h"
+#include "backends/cuda/devices.h"
 
 #include "core/device/generator.h"
 

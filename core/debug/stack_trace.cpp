@@ -1,4 +1,4 @@
-#include "core/error/stack_trace.h"
+#include "core/debug/stack_trace.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
