@@ -112,6 +112,7 @@ endif()
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:rush_flags,INTERFACE_COMPILE_OPTIONS>>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-include;${PROJECT_SOURCE_DIR}/backends/cuda/device_code.h>"
     "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_WERROR}>>:--Werror=all-warnings;-Xcompiler=-Werror>"
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>"

@@ -1,16 +1,12 @@
 // Functions of complex numbers: exp, sqrt, pow, atanh and so on, found by argument-dependent lookup as for real
 // numbers. The CPU asks libm, out of line in complex_math.cpp, because <complex> would bring <sstream> here and no
-// caller would gain from inlining. The GPU asks libcu++. Branch cuts are those of C99 Annex G on both.
+// caller would gain from inlining. A GPU asks its own library. Branch cuts are those of C99 Annex G on both.
 #pragma once
 
 #include <cmath>
 
 #include "core/complex.h"
 #include "core/macros.h"
-
-#ifdef __CUDACC__
-#include <cuda/std/complex>
-#endif
 
 namespace rush {
 
@@ -44,52 +40,16 @@ complex<float> pow(const complex<float>& base, const complex<float>& exponent);
 complex<double> pow(const complex<double>& base, const complex<double>& exponent);
 }  // namespace detail::libm
 
-#ifdef __CUDACC__
-namespace detail::libcu {
-template <class T>
-__device__ ::cuda::std::complex<T> to_std(const complex<T>& z) {
-  return {z.real(), z.imag()};
-}
+}  // namespace rush
 
-template <class T>
-__device__ complex<T> from_std(const ::cuda::std::complex<T>& z) {
-  return {z.real(), z.imag()};
-}
-
-#define RUSH_DEFINE_FUNCTION(name)                  \
-  template <class T>                                \
-  __device__ complex<T> name(const complex<T>& z) { \
-    return from_std(::cuda::std::name(to_std(z)));  \
-  }
-RUSH_FORALL_COMPLEX_FUNCTIONS(RUSH_DEFINE_FUNCTION)
-#undef RUSH_DEFINE_FUNCTION
-
-// libcu++ divides by cosh 2x + cos 2y, of which near the poles no digit is left. This is W. Kahan's way ("Branch cuts
-// for complex elementary functions", 1987), which C libraries go.
-template <class T>
-__device__ complex<T> finite_tanh(const complex<T>& z) {
-  const T x = z.real(), y = z.imag();
-  if (!std::isfinite(x) || !std::isfinite(y)) return from_std(::cuda::std::tanh(to_std(z)));
-  if (std::abs(x) > T(sizeof(T) == 4 ? 11 : 22)) {  // the real part is 1 to the last digit
-    const T small = std::exp(-std::abs(x));
-    return {std::copysign(T(1), x), 4 * std::sin(y) * std::cos(y) * small * small};
-  }
-  const T t = std::tan(y), beta = 1 + t * t, s = std::sinh(x), divisor = 1 + beta * s * s;
-  return {beta * std::sqrt(1 + s * s) * s / divisor, t / divisor};
-}
-// Chosen before the template above.
-inline __device__ complex<float> tanh(const complex<float>& z) { return finite_tanh(z); }
-inline __device__ complex<double> tanh(const complex<double>& z) { return finite_tanh(z); }
-
-template <class T>
-__device__ complex<T> pow(const complex<T>& base, const complex<T>& exponent) {
-  return from_std(::cuda::std::pow(to_std(base), to_std(exponent)));
-}
-}  // namespace detail::libcu
+#ifdef RUSH_DEVICE_COMPLEX_MATH
+#include RUSH_DEVICE_COMPLEX_MATH
 #endif
 
-#ifdef __CUDA_ARCH__
-#define RUSH_COMPLEX_LIBRARY ::rush::detail::libcu
+namespace rush {
+
+#ifdef RUSH_DEVICE_CODE
+#define RUSH_COMPLEX_LIBRARY ::rush::device_code
 #else
 #define RUSH_COMPLEX_LIBRARY ::rush::detail::libm
 #endif

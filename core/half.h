@@ -11,11 +11,6 @@
 
 #include "core/macros.h"
 
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#endif
-
 namespace rush {
 
 namespace detail {
@@ -150,7 +145,7 @@ RUSH_HD constexpr uint16_t portable_bfloat16_from_float(float value) {
 }
 
 // F16C through the compiler's built-ins: <immintrin.h> takes longer to parse than all of this header's users' own code.
-#if defined(__F16C__) && !defined(__CUDACC__)
+#if defined(__F16C__) && !defined(RUSH_DEVICE_COMPILER)
 #define RUSH_HAS_F16C 1
 
 inline uint16_t f16c_half_from_float(float value) {
@@ -170,8 +165,8 @@ inline float f16c_float_from_half(uint16_t bits) {
 #endif
 
 RUSH_HD constexpr uint16_t half_from_float(float value) {
-#if defined(__CUDA_ARCH__)
-  if (!__builtin_is_constant_evaluated()) return __half_as_ushort(__float2half_rn(value));
+#if defined(RUSH_DEVICE_CODE)
+  if (!__builtin_is_constant_evaluated()) return device_code::half_from_float(value);
 #elif defined(RUSH_HAS_F16C)
   if (!__builtin_is_constant_evaluated()) return f16c_half_from_float(value);
 #endif
@@ -179,8 +174,8 @@ RUSH_HD constexpr uint16_t half_from_float(float value) {
 }
 
 RUSH_HD constexpr float float_from_half(uint16_t bits) {
-#if defined(__CUDA_ARCH__)
-  if (!__builtin_is_constant_evaluated()) return __half2float(__ushort_as_half(bits));
+#if defined(RUSH_DEVICE_CODE)
+  if (!__builtin_is_constant_evaluated()) return device_code::float_from_half(bits);
 #elif defined(RUSH_HAS_F16C)
   if (!__builtin_is_constant_evaluated()) return f16c_float_from_half(bits);
 #endif
@@ -188,8 +183,8 @@ RUSH_HD constexpr float float_from_half(uint16_t bits) {
 }
 
 RUSH_HD constexpr uint16_t bfloat16_from_float(float value) {
-#if defined(__CUDA_ARCH__)
-  if (!__builtin_is_constant_evaluated()) return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+#if defined(RUSH_DEVICE_CODE)
+  if (!__builtin_is_constant_evaluated()) return device_code::bfloat16_from_float(value);
 #endif
   return portable_bfloat16_from_float(value);
 }

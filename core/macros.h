@@ -1,10 +1,13 @@
-// Compiler attributes under one spelling for g++, clang and nvcc.
+// Compiler attributes under one spelling for all compilers.
 #pragma once
 
-// A function that both processors run. Functors are compiled by g++ for the CPU and by nvcc for the GPU.
-#ifdef __CUDACC__
-#define RUSH_HD __host__ __device__
-#else
+// RUSH_HD marks a function that the CPU and a GPU run. A backend whose compiler must be told has it read a header of
+// its own before each source (backends/cuda/device_code.h), which defines
+//   RUSH_HD, RUSH_DEVICE_COMPILER   the mark; that there is such a compiler
+//   RUSH_DEVICE_CODE                where it compiles for the GPU
+//   RUSH_DEVICE_COMPLEX_MATH        a header that has the functions of complex numbers for it
+//   namespace rush::device_code          what core's functions call there
+#ifndef RUSH_HD
 #define RUSH_HD
 #endif
 

@@ -52,14 +52,10 @@ struct WideProduct {
 };
 
 RUSH_HD constexpr WideProduct multiply_wide(uint32_t a, uint32_t b) {
-#ifdef __CUDA_ARCH__
-  // One instruction. From a product of 64 bits nvcc makes one with an addition of zeros to the upper half, from
-  // __umulhi two.
+#ifdef RUSH_DEVICE_CODE
   if (!std::is_constant_evaluated()) {
     WideProduct product{};
-    asm("{ .reg .b64 wide; mul.wide.u32 wide, %2, %3; mov.b64 {%1, %0}, wide; }"
-        : "=r"(product.upper), "=r"(product.lower)
-        : "r"(a), "r"(b));
+    device_code::multiply_wide(a, b, product.upper, product.lower);
     return product;
   }
 #endif
@@ -206,9 +202,9 @@ RUSH_HD inline NormalPair<float> box_muller(uint32_t x, uint32_t y) {
   const float u = std::fma(static_cast<float>(x), kScale, kScale / 2);
   const float v = std::fma(static_cast<float>(y), kTwoPiScale, kTwoPiScale / 2);
   const float s = std::sqrt(-2.0f * std::log(u));
-#ifdef __CUDA_ARCH__
+#ifdef RUSH_DEVICE_CODE
   float sine, cosine;
-  sincosf(v, &sine, &cosine);  // the same values, reduced to a quadrant once
+  device_code::sine_cosine(v, sine, cosine);
   return {sine * s, cosine * s};
 #else
   return {std::sin(v) * s, std::cos(v) * s};

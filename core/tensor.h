@@ -65,7 +65,7 @@ struct TensorIndex;
 template <class T, size_t N>
 class TensorAccessor;
 
-class Tensor {
+class Tensor : public DeviceCopies<Tensor> {
  public:
   // An undefined tensor: it holds nothing, and stands for "no tensor" where one is optional.
   Tensor() = default;
@@ -113,9 +113,7 @@ class Tensor {
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
   const Storage& storage() const { return checked().storage(); }
   bool has_storage() const { return defined() && layout() == kStrided; }
-  bool is_cpu() const { return device().is_cpu(); }
-  bool is_cuda() const { return device().is_cuda(); }
-  bool is_meta() const { return device().is_meta(); }
+  bool is_on(DeviceType type) const { return device().is_on(type); }
   bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }
   bool is_complex() const { return rush::is_complex(scalar_type()); }
   bool is_signed() const { return scalar_type() != kUInt8 && scalar_type() != kBool; }

@@ -15,7 +15,7 @@ namespace rush::nn::utils::rnn {
 // A sequence that has ended is simply not there any more, so batch_sizes (T), how many there are at each step, never
 // grows. sorted_indices says which of the caller's sequences is the i-th longest; unsorted_indices undoes that. Both
 // are undefined where the caller's sequences were sorted.
-class PackedSequence {
+class PackedSequence : public DeviceCopies<PackedSequence> {
  public:
   PackedSequence() = default;
   // Throws ValueError unless batch_sizes is one dimension of integers on the CPU.
@@ -28,8 +28,7 @@ class PackedSequence {
 
   // The same with the data (and, where the device changes, the indices) converted; the batch sizes stay on the CPU.
   PackedSequence to(const TensorOptions& options) const;
-  PackedSequence cpu() const { return to(TensorOptions(Device(DeviceType::CPU))); }
-  bool is_cuda() const { return data_.is_cuda(); }
+  bool is_on(DeviceType type) const { return data_.is_on(type); }
 
  private:
   Tensor data_, batch_sizes_, sorted_indices_, unsorted_indices_;

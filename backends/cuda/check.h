@@ -4,7 +4,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "core/error/error.h"
+#include "backends/cuda/error.h"
 
 namespace rush::cuda {
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "backends/cuda/error.h"
 #include "core/device/backend.h"
 #include "core/graphs/graph.h"
 

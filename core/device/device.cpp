@@ -13,7 +13,8 @@ namespace rush {
 
 namespace detail {
 // Null from the first type on that nobody has added. tools/gdb reads it.
-std::atomic<const char*> device_type_names[kNumDeviceTypes] = {"cpu", "cuda", "meta"};
+std::atomic<const char*> device_type_names[kNumDeviceTypes] = {kBuiltInDeviceNames[0], kBuiltInDeviceNames[1],
+                                                               kBuiltInDeviceNames[2]};
 }  // namespace detail
 
 namespace {
@@ -60,7 +61,8 @@ DeviceType detail::add_device_type(std::string_view name) {
 Device::Device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::optional<DeviceType> known = find_device_type(text.substr(0, colon));
-  RUSH_CHECK_VALUE(known, "Device: expected ", all_names(), ", or one with an index as in cuda:0, got '", text, "'");
+  RUSH_CHECK_VALUE(known, "Device: expected ", all_names(), ", or one with an index, as in ",
+                   detail::kBuiltInDeviceNames[1], ":0, got '", text, "'");
   type = *known;
   if (colon == std::string_view::npos) return;
   const std::string_view digits = text.substr(colon + 1);

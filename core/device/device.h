@@ -4,16 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/device/device_type.h"
 #include "core/error/error.h"
 
 namespace rush {
-
-// Further ones are added at run time, see Note [Backends] in core/device/backend.h.
-enum class DeviceType : int8_t { CPU, CUDA, Meta };
-inline constexpr int kNumDeviceTypes = 8;  // at most
-inline constexpr DeviceType kCPU = DeviceType::CPU;
-inline constexpr DeviceType kCUDA = DeviceType::CUDA;
-inline constexpr DeviceType kMeta = DeviceType::Meta;
 
 // "cpu", "cuda", "meta", or the name that it was added by.
 const char* device_type_name(DeviceType type);
@@ -23,7 +17,7 @@ DeviceType add_device_type(std::string_view name);
 }  // namespace detail
 
 // A device type and, of accelerators, which one; index -1 means the current one.
-struct Device {
+struct Device : DevicePredicates<Device> {
   DeviceType type = DeviceType::CPU;
   int8_t index = -1;
 
@@ -34,9 +28,7 @@ struct Device {
   Device(const char* text) : Device(std::string_view(text)) {}
   Device(std::nullptr_t) = delete;  // so that the literal 0 is no text: x.to(0) does not compile
 
-  bool is_cpu() const { return type == DeviceType::CPU; }
-  bool is_cuda() const { return type == DeviceType::CUDA; }
-  bool is_meta() const { return type == DeviceType::Meta; }
+  bool is_on(DeviceType asked) const { return type == asked; }
   // One that works by itself, at its own pace.
   bool is_accelerator() const { return !is_cpu() && !is_meta(); }
   std::string str() const;

@@ -78,12 +78,6 @@ class OutOfMemoryError : public Error {
   using Error::Error;
 };
 
-/// A CUDA call or a CUDA library's call failed. Mirrors c10::AcceleratorError, torch.AcceleratorError in Python.
-class CudaError : public Error {
- public:
-  using Error::Error;
-};
-
 /// A file cannot be read, written or parsed. Mirrors Python's OSError, formerly IOError.
 class IOError : public Error {
  public:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/error.h"
 #include "core/complex.h"
 #include "core/error/error_context.h"
 #include "core/half.h"

@@ -177,7 +177,5 @@ Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy, std::option
   return to(other.options(), non_blocking, copy, memory_format);
 }
 Tensor Tensor::type_as(const Tensor& other) const { return to(other.options()); }
-Tensor Tensor::cpu() const { return to(Device(kCPU)); }
-Tensor Tensor::cuda() const { return to(Device(kCUDA)); }
 
 }  // namespace rush
