@@ -37,7 +37,7 @@ std::vector<std::string> stops;
 // Writes down where a call stops next.
 void note_stop(const OpBase& op, KeySet keys, Stack& stack) {
   stops.push_back(str(op.name(), " -> ", name(op.served_by(keys.without(DispatchKey::Profiler)))));
-  op.call_boxed(stack, DispatchKey::Profiler);
+  op.call_boxed(stack, stops_behind(keys) | DispatchKey::Profiler);
 }
 
 }  // namespace
