@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/error/error.h"
+#include "backends/cuda/error.h"
 
 namespace rush::cuda {
 

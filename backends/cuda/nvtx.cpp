@@ -15,13 +15,14 @@ CallRanges call_ranges = {[](std::string_view op) { static_cast<void>(nvtxRangeP
                           []() noexcept { static_cast<void>(nvtxRangePop()); }};
 
 void mark_range(const OpBase& op, KeySet keys, Stack& stack) {
+  const KeySet behind = stops_behind(keys) | DispatchKey::Profiler;
   const DispatchKey next = op.served_by(keys.without(KeySet(DispatchKey::Trace) | DispatchKey::Profiler));
-  if (!keys.has(kCUDA) || !is_backend_key(next)) return op.call_boxed(stack, DispatchKey::Profiler);
+  if (!keys.has(kCUDA) || !is_backend_key(next)) return op.call_boxed(stack, behind);
   struct Range {
     explicit Range(std::string_view op) { call_ranges.begin(op); }
     ~Range() { call_ranges.end(); }
   } range(op.name());
-  op.call_boxed(stack, DispatchKey::Profiler);
+  op.call_boxed(stack, behind);
 }
 
 void register_nvtx(Registry& registry) {

@@ -51,12 +51,13 @@ class KeySet {
   constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // The dispatch keys from the lowest of these on; UndefinedTensor and above it only where the lowest is one of those.
+  // These, and the dispatch keys from the lowest of them on; UndefinedTensor and above it only where the lowest is one
+  // of those.
   constexpr KeySet and_above() const {
     const uint32_t keys = bits_ >> kDeviceBits << kDeviceBits;
     const uint32_t up = keys == 0 ? 0 : ~0u << __builtin_ctz(keys);
     const uint32_t below = bit(DispatchKey::UndefinedTensor) - 1;
-    return from_bits((up & below) == 0 ? up : up & below);
+    return from_bits((up & below) == 0 ? up : (up & below) | keys);
   }
   // Undefined where there is none.
   constexpr DispatchKey highest() const {
@@ -123,6 +124,12 @@ struct DispatchState {
   const OpBase* device_op = nullptr;  // the last one called for an accelerator; errors name it
 };
 inline thread_local constinit DispatchState dispatch_state;
+
+// The keys at which a call with `keys` has stopped before, but for those of tensors: what watches calls leaves them out
+// when it passes the call on, or the call would come back to them. See Note [Watching calls].
+inline KeySet stops_behind(KeySet keys) {
+  return dispatch_state.included.without(dispatch_state.excluded | keys) | DispatchKey::Trace;
+}
 
 // Restores the thread's dispatch state at the end of a scope.
 class DispatchStateGuard {

@@ -11,6 +11,7 @@ constinit thread_local int depth = 0;
 }
 
 void print_call(const OpBase& op, KeySet keys, Stack& stack) {
+  const KeySet behind = stops_behind(keys);
   keys = keys.without(KeySet(DispatchKey::Trace) | DispatchKey::Profiler);
   const DispatchKey next = op.served_by(keys);
   const SourceLocation where = op.registered_at(next);
@@ -21,7 +22,7 @@ void print_call(const OpBase& op, KeySet keys, Stack& stack) {
     Deeper() { ++depth; }
     ~Deeper() { --depth; }
   } deeper;
-  op.call_boxed(stack, DispatchKey::Trace);
+  op.call_boxed(stack, behind);
 }
 
 }  // namespace rush

@@ -32,6 +32,14 @@ void count_each(const OpBase& op, KeySet, Stack& stack) {
   op.call_boxed(stack, key());
 }
 
+std::vector<std::string> stops;
+
+// Writes down where a call stops next.
+void note_stop(const OpBase& op, KeySet keys, Stack& stack) {
+  stops.push_back(str(op.name(), " -> ", name(op.served_by(keys.without(DispatchKey::Profiler)))));
+  op.call_boxed(stack, stops_behind(keys) | DispatchKey::Profiler);
+}
+
 }  // namespace
 
 TEST_CASE("a fallback sees every operator that a program calls, with the same results") {
@@ -96,6 +104,25 @@ TEST_CASE("a call that a fallback passes on does not come back to it from the ke
   mm(x, w.t()).sum().backward();
   CHECK(calls["aten::mm"] == 2);  // forward, and the gradient by x
   CHECK(calls["aten::sum"] == 1);
+}
+
+TEST_CASE("the fallback of a watching key sees every stop of a call, also those at other fallbacks") {
+  const BoxedFallback before = registry().fallback_of(DispatchKey::Profiler);
+  registry().fallback(DispatchKey::Profiler, note_stop);
+  registry().fallback(key(), count_each);
+  const Tensor x = ones({2}).requires_grad_(), y = ones({2});
+  stops.clear();
+  watching |= DispatchKey::Profiler;
+  {
+    const IncludeDispatchKeyGuard counting(key());
+    x.mul(y);
+  }
+  watching = watching.without(DispatchKey::Profiler);
+  CHECK(stops == std::vector<std::string>{"aten::mul.Tensor -> Counter", "aten::mul.Tensor -> Autograd",
+                                          "aten::mul.Tensor -> Dense"});
+  x.mul(y);
+  CHECK(stops.size() == 3);
+  if (before) registry().fallback(DispatchKey::Profiler, before);
 }
 
 TEST_CASE("a fallback is a function, and only what it serves passes by it") {
