@@ -17,7 +17,8 @@ inline constinit Op<Tensor(const Tensor&, double, bool)> linalg_pinv{
     "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, bool)> linalg_pinv_rcond_tensor{
     "aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, double)> pinverse{"aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, double)> pinverse{
+    "aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor"};
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, std::optional<double>,
                                                                std::optional<std::string_view>)>
     linalg_lstsq{

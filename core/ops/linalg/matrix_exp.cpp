@@ -52,16 +52,19 @@ Tensor pade(const Tensor& a) {
   return rush::linalg_solve(even - odd, even + odd);
 }
 
-// exp(A) = exp(A / 2^s)^(2^s), where A / 2^s is small enough.
-Tensor linalg_matrix_exp(const Tensor& a) {
-  check_square("linalg_matrix_exp", a);
-  if (a.numel() == 0 || a.is_meta()) return empty_like_matrices(a, a.sizes());
+// exp(A) = exp(A / 2^s)^(2^s), where A / 2^s is small enough. Each of the s squarings doubles the relative error, and
+// the denominator has a condition of up to e^kNorm, so that single precision would lose digits: it is computed in
+// double.
+Tensor linalg_matrix_exp(const Tensor& input) {
+  check_square("linalg_matrix_exp", input);
+  if (input.numel() == 0 || input.is_meta()) return empty_like_matrices(input, input.sizes());
+  const Tensor a = input.to(input.is_complex() ? kComplex128 : kFloat64);
   const Tensor norms = a.abs().sum(-2, true).amax({-1}, true);  // (..., 1, 1)
   const Tensor squarings = (norms / kNorm).log2().ceil().clamp_min(0).nan_to_num(0, 0, 0);
   const auto most = static_cast<int64_t>(squarings.max().item<double>());
   Tensor out = pade(a * (-squarings).exp2());
   for (int64_t i = 0; i < most; ++i) out = where(squarings.gt(i), out.matmul(out), out);
-  return out;
+  return out.to(input.scalar_type());
 }
 
 Tensor matrix_exp(const Tensor& a) { return ops::linalg_matrix_exp(a); }
