@@ -55,6 +55,13 @@ struct Lu {
   }
   MatrixRef<T> factors() const { return {memory.data(), size, 1}; }
 
+  T determinant() const {
+    T product(info == 0 ? 1 : 0);
+    for (int64_t i = 0; i < size && info == 0; ++i) {
+      product = (pivots[i] != i ? -product : product) * memory[i * size + i];
+    }
+    return product;
+  }
   // x := A^-1 x, x (n, m).
   void solve(int64_t m, MatrixRef<T> x) const {
     for (int64_t i = 0; i < size; ++i) {
@@ -68,6 +75,15 @@ struct Lu {
   Scratch<T> memory;
   Scratch<int64_t> pivots;
   int32_t info;
+};
+
+struct DetLoop {
+  template <class T>
+  static void run(const Tensor& det, const Tensor& a) {
+    const int64_t n = a.size(1);
+    for_each_matrix(a.size(0), n * n * n,
+                    [&](int64_t i) { det.data_ptr<T>()[i] = Lu<T>(n, matrix_of<T>(a, i).data).determinant(); });
+  }
 };
 
 struct FactorLoop {
@@ -127,6 +143,7 @@ struct TriangularLoop {
   }
 };
 
+void det(const Tensor& out, const Tensor& a) { pick<DetLoop>(LinalgTypes(), a.scalar_type(), "linalg_det")(out, a); }
 void factor(const Tensor& lu, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
   pick<FactorLoop>(LinalgTypes(), a.scalar_type(), "linalg_lu_factor")(lu, pivots, a, pivoting, info);
 }
@@ -151,6 +168,7 @@ void triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, b
 }  // namespace
 
 void register_linalg_lu() {
+  kernels::linalg_det.set(kCPU, det);
   kernels::linalg_lu_factor.set(kCPU, factor);
   kernels::pivots_to_permutation.set(kCPU, permutation);
   kernels::linalg_inv.set(kCPU, inverse);

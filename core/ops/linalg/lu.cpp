@@ -58,6 +58,11 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
 
 Tensor linalg_det(const Tensor& a) {
   check_square("linalg_det", a);
+  if (kernels::linalg_det.has(a.device().type)) {
+    const Tensor out = empty_like_matrices(a, batch_of(a));
+    kernels::linalg_det(a.device().type, out.view({out.numel()}), as_batch(a));
+    return out;
+  }
   const auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, true, false);
   return (lu.diagonal(0, -2, -1).prod(-1) * sign_of(pivots)).masked_fill(info.ne(0), 0);
 }

@@ -79,6 +79,8 @@ namespace kernels {
 // Tensors as in core/ops/linalg/linalg.h: lu and a (B, n, m), pivots (B, k) of int32, written only when `pivot`.
 inline constinit Kernel<void(const Tensor& lu, const Tensor& pivots, const Tensor& a, bool pivot, const Tensor& info)>
     linalg_lu_factor{"linalg_lu_factor"};
+// The determinants (B), for devices that have it: of small matrices it takes less than the products of LU factors.
+inline constinit Kernel<void(const Tensor& det, const Tensor& a)> linalg_det{"linalg_det"};
 // order (B, n), int64: the row of A that each row of P^T A is. pivots (B, k), int32, are between 1 and n.
 inline constinit Kernel<void(const Tensor& order, const Tensor& pivots)> pivots_to_permutation{"pivots_to_permutation"};
 }  // namespace kernels
