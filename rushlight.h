@@ -31,6 +31,7 @@
 #include "core/ops/index/masked.h"
 #include "core/ops/linalg/distance.h"
 #include "core/ops/linalg/einsum.h"
+#include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"

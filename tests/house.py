@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the layout that docs/design.md promises: which room includes which, how many files a folder has, and that CUDA is
-named where it belongs. usage: house.py ROOT"""
+"""Checks the layout that docs/design.md promises: which room includes which, how many files a folder has, and that CUDA
+and Eigen are named where they belong. usage: house.py ROOT"""
 import collections
 import pathlib
 import re
@@ -32,6 +32,8 @@ for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "
             included = re.match(r'#include "(\w+)/', line)
             if included and included[1] in MAY_INCLUDE and included[1] not in MAY_INCLUDE[room]:
                 problems.append(f"{name}:{number}: {room} may not include {included[1]}")
+            if re.match(r"#include <(Eigen|unsupported)/", line) and not name.startswith("backends/cpu/linalg/"):
+                problems.append(f"{name}:{number}: Eigen belongs in backends/cpu/linalg")
             code = line.partition("//")[0]
             if room != "backends" and name not in MAY_NAME_CUDA and re.search("cuda", code, re.IGNORECASE):
                 problems.append(f"{name}:{number}: CUDA is named outside of its facade: {line.strip()}")

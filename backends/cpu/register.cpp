@@ -32,6 +32,7 @@ void register_cpu(Registry&) {
   cpu::register_sparse();
   cpu::register_im2col();
   cpu::register_linalg_cholesky();
+  cpu::register_linalg_eig();
   cpu::register_linalg_eigh();
   cpu::register_linalg_lu();
   cpu::register_linalg_qr();

@@ -19,6 +19,7 @@ void register_embedding_bag();
 void register_sparse();
 void register_im2col();
 void register_linalg_cholesky();
+void register_linalg_eig();
 void register_linalg_eigh();
 void register_linalg_lu();
 void register_linalg_qr();

@@ -7,6 +7,7 @@
 #include "core/ops/index/index_select.h"
 #include "core/ops/linalg/distance.h"
 #include "core/ops/linalg/einsum.h"
+#include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
@@ -76,8 +77,9 @@ void list_float32_on_cpu(Registry& r) {
        ops::max_pool3d, ops::max_unpool2d, ops::max_unpool3d, ops::nanquantile, ops::nanquantile_scalar, ops::polar,
        ops::quantile, ops::quantile_scalar, ops::reflection_pad1d, ops::reflection_pad2d, ops::replication_pad1d,
        ops::replication_pad2d, ops::replication_pad3d, ops::trace, ops::view_as_complex>(r);
-  list<Cast::Float32, Cast::None, ops::linalg_cholesky, ops::linalg_eigh, ops::linalg_eigvalsh, ops::linalg_inv,
-       ops::linalg_qr, ops::linalg_solve, ops::linalg_svd, ops::linalg_svdvals>(r);
+  list<Cast::Float32, Cast::None, ops::linalg_cholesky, ops::linalg_eig, ops::linalg_eigh, ops::linalg_eigvals,
+       ops::linalg_eigvalsh, ops::linalg_inv, ops::linalg_lstsq, ops::lu_solve, ops::pinverse, ops::linalg_qr,
+       ops::linalg_solve, ops::linalg_svd, ops::linalg_svdvals>(r);
 }
 
 void list_float32_on_accelerators(Registry& r) {

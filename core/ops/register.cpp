@@ -22,6 +22,9 @@ void register_ops(Registry& r) {
   register_distance_ops(r);
   register_einsum_ops(r);
   register_linalg_ops(r);
+  register_lu_ops(r);
+  register_least_squares_ops(r);
+  register_matrix_exp_ops(r);
   register_matrix_norm_ops(r);
   register_attention_ops(r);
   register_fused_attention_ops(r);

@@ -120,7 +120,7 @@ bool accepts(const Call& call) {
 constexpr std::string_view kOther[] = {
     "aten::normal.Tensor_Tensor", "aten::normal.Tensor_float", "aten::normal.float_Tensor",  // zero, as in PyTorch
     "aten::linalg_cholesky",      "aten::linalg_eigh",  // of a symmetric matrix, of which they read one half
-    "aten::linalg_svd",                                 // of what does not depend on the vectors' signs
+    "aten::linalg_svd",           "aten::linalg_eig",   // of what does not depend on the vectors' signs or phases
 };
 
 TEST_CASE("derivatives of everything that takes tensors and numbers, at several shapes") {

@@ -1,5 +1,5 @@
-// QR, eigenvalues and singular values. The factors are unique up to signs (phases), and a function of them has a
-// derivative where it does not depend on these. Sources as in linalg.cpp; for the SVD also J. Townsend,
+// LU, QR, eigenvalues and singular values. The latter's factors are unique up to signs (phases), and a function of them
+// has a derivative where it does not depend on these. Sources as in linalg.cpp; for the SVD also J. Townsend,
 // "Differentiating the singular value decomposition" (2016).
 #include "autograd/derivatives/register.h"
 #include "autograd/derive.h"
@@ -97,6 +97,63 @@ struct LinalgEighBackward final : Node {
   }
 };
 
+// d A = V^-H (diag(Gw) + (V^H GV - V^H V diag(Re(V^H GV))) / conj(gaps(w))) V^H, the quotient off the diagonal. The
+// second term keeps the lengths of the vectors at one.
+struct LinalgEigBackward final : Node {
+  Saved values, vectors;
+  bool real = false;
+  RUSH_SAVED(values, vectors)
+  void save(const Tensor& a) { real = !a.is_complex(); }
+  void save_output(const Tensor& w, const Tensor& v) {
+    values = Saved::output(w, this);
+    vectors = Saved::output(v, this);
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor v = vectors.get(), vh = adjoint(v);
+    Tensor inner;
+    if (g[1].defined()) {
+      const Tensor turned = vh.matmul(g[1]);
+      const Tensor lengths = rush::real(turned.diagonal(0, -2, -1)).unsqueeze(-2);
+      inner = off_diagonal((turned - vh.matmul(v * lengths)) / gaps(values.get()).conj());
+    }
+    if (g[0].defined()) inner = plus(inner, g[0].diag_embed());
+    const Tensor grad = ops::linalg_solve(vh, inner.matmul(vh), true);
+    return {real ? rush::real(grad) : grad};
+  }
+};
+
+// Of A = P L U, k = min(n, m), with L1 and U1 the square parts of L and U, L2 and U2 what is below and right of them:
+// with M = strict lower triangle of L1^H GL1 - GU2 U2^H plus upper triangle of GU1 U1^H - L2^H GL2,
+// P^T d A = L1^-H M U1^-H, right of it L1^-H GU2, below it GL2 U1^-H.
+struct LinalgLuFactorExBackward final : Node {
+  Saved lu, pivots;
+  static constexpr size_t kDifferentiable = 1;
+  RUSH_SAVED(lu, pivots)
+  void save_output(const Tensor& factors, const Tensor& places, const Tensor&) {
+    lu = Saved::output(factors, this);
+    pivots = places;
+  }
+  Tensors apply(const Tensors& g) override {
+    const Tensor factors = lu.get(), p = std::get<0>(ops::lu_unpack(factors, pivots.get(), false, true));
+    const int64_t n = factors.size(-2), m = factors.size(-1), k = std::min(n, m);
+    const auto block = [&](const Tensor& t, bool below, bool right) {
+      return t.narrow(-2, below ? k : 0, below ? n - k : k).narrow(-1, right ? k : 0, right ? m - k : k);
+    };
+    const Tensor square = block(factors, false, false), grad = block(g[0], false, false);
+    const Tensor one = eye(k, TensorOptions(factors.scalar_type()).device(factors.device()));
+    const Tensor l = adjoint(square.tril(-1) + one), u = adjoint(square.triu());
+    Tensor lower = l.matmul(grad.tril(-1)), upper = grad.triu().matmul(u);
+    if (m > k) lower = lower - block(g[0], false, true).matmul(adjoint(block(factors, false, true)));
+    if (n > k) upper = upper - adjoint(block(factors, true, false)).matmul(block(g[0], true, false));
+    const auto divide = [&](const Tensor& x) { return ops::linalg_solve_triangular(u, x, false, false, false); };
+    Tensor out = divide(lower.tril(-1) + upper.triu());
+    if (m > k) out = cat({out, block(g[0], false, true)}, -1);
+    out = ops::linalg_solve_triangular(l, out, true, true, true);
+    if (n > k) out = cat({out, divide(block(g[0], true, false))}, -2);
+    return {p.matmul(out)};
+  }
+};
+
 // For A = U S V^H with the thin factors: d A = U K V^H + (1 - U U^H) GU S^-1 V^H + U S^-1 GV^H (1 - V V^H), where
 // K = (skew(U^H GU) S + S skew(V^H GV)) / gaps(s^2) + diag(Gs), skew(X) = X - X^H.
 struct LinalgSvdBackward final : Node {
@@ -144,6 +201,8 @@ struct LinalgSvdBackward final : Node {
 void register_decomposition_derivatives(Registry& r) {
   derive<ops::linalg_qr, LinalgQrBackward>(r);
   derive<ops::linalg_eigh, LinalgEighBackward>(r);
+  derive<ops::linalg_eig, LinalgEigBackward>(r);
+  derive<ops::linalg_lu_factor_ex, LinalgLuFactorExBackward>(r);
   derive<ops::linalg_svd, LinalgSvdBackward>(r);
 }
 

@@ -1,5 +1,6 @@
-// Equations, determinants and Cholesky factors. Sources of the formulas: M. Giles, "An extended collection of matrix
-// derivative results for forward and reverse mode algorithmic differentiation" (2008), and PyTorch's FunctionsManual.
+// Equations, determinants, Cholesky factors, pseudoinverses and exponentials. Sources of the formulas: M. Giles, "An
+// extended collection of matrix derivative results for forward and reverse mode algorithmic differentiation" (2008),
+// and PyTorch's FunctionsManual.
 #include "core/ops/linalg/linalg.h"
 
 #include "autograd/derivatives/register.h"
@@ -7,12 +8,14 @@
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/masked.h"
+#include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/view/join.h"
 #include "core/ops/view/triangular.h"
 #include "core/ops/view/view.h"
 
@@ -117,6 +120,68 @@ struct LinalgCholeskyBackward final : Node {
   }
 };
 
+// For X = A^+ (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses", 1973):
+// d A = -(X K)^H + K X^H - A X K X^H + X^H X (G^H - K A), K = G^H X.
+Tensor pinv_gradient(const Tensor& g, const Tensor& a, const Tensor& x) {
+  const Tensor gh = adjoint(g), xh = adjoint(x), k = gh.matmul(x), kxh = k.matmul(xh);
+  return kxh - adjoint(x.matmul(k)) - a.matmul(x.matmul(kxh)) + xh.matmul(x.matmul(gh - k.matmul(a)));
+}
+
+struct LinalgPinvBackward final : Node {
+  Saved a, result;
+  RUSH_SAVED(a, result)
+  void save(const Tensor& matrix, const std::optional<Tensor>&, const std::optional<Tensor>&, bool) { a = matrix; }
+  void save_output(const Tensor& out) { result = Saved::output(out, this); }
+  Tensors apply(const Tensors& g) override { return {pinv_gradient(g[0], a.get(), result.get()), Tensor(), Tensor()}; }
+};
+
+// For X = A^+ B: d B = A^+H G, and A^+ has the gradient G B^H. The residuals |R|^2, R = B - A X, move with A and B
+// alone, as X is where they are least.
+struct LinalgLstsqBackward final : Node {
+  Saved a, b, solution;
+  static constexpr size_t kDifferentiable = 2;
+  RUSH_SAVED(a, b, solution)
+  void save(const Tensor& matrix, const Tensor& right, std::optional<double>, std::optional<std::string_view>) {
+    a = matrix;
+    b = right;
+  }
+  void save_output(const Tensor& x, const Tensor&, const Tensor&, const Tensor&) { solution = Saved::output(x, this); }
+  Tensors apply(const Tensors& g) override {
+    const Tensor A = a.get(), right = b.get();
+    const bool vector =
+        right.dim() == 1 || (right.dim() < A.dim() && right.sizes() == A.sizes().slice(0, A.sizes().size() - 1));
+    const auto columns = [&](const Tensor& t) { return vector ? t.unsqueeze(-1) : t; };
+    const Tensor B = columns(right);
+    Tensor a_grad, b_grad;
+    if (g[0].defined()) {
+      const Tensor pinv = ops::linalg_pinv_atol_rtol_tensor(A, std::nullopt, std::nullopt, false), G = columns(g[0]);
+      b_grad = adjoint(pinv).matmul(G);
+      if (needs(0)) a_grad = pinv_gradient(G.matmul(adjoint(B)), A, pinv);
+    }
+    if (g[1].defined() && g[1].numel() > 0) {
+      const Tensor X = columns(solution.get()), moved = (B - A.matmul(X)) * (g[1] * 2).unsqueeze(-2);
+      b_grad = b_grad.defined() ? b_grad + moved : moved;
+      const Tensor product = moved.matmul(adjoint(X));
+      a_grad = a_grad.defined() ? a_grad - product : -product;
+    }
+    return {a_grad, vector && b_grad.defined() ? b_grad.squeeze(-1) : b_grad};
+  }
+};
+
+// The upper right block of exp([[A^H, G], [0, A^H]]) (R. Mathias, "A chain rule for matrix functions and applications",
+// 1996).
+struct LinalgMatrixExpBackward final : Node {
+  Saved a;
+  RUSH_SAVED(a)
+  void save(const Tensor& matrix) { a = matrix; }
+  Tensors apply(const Tensors& g) override {
+    const Tensor matrix = adjoint(a.get());
+    const int64_t n = matrix.size(-1);
+    const Tensor blocks = cat({cat({matrix, g[0]}, -1), cat({zeros_like(matrix), matrix}, -1)}, -2);
+    return {ops::linalg_matrix_exp(blocks).narrow(-2, 0, n).narrow(-1, n, n)};
+  }
+};
+
 }  // namespace
 
 void register_linalg_derivatives(Registry& r) {
@@ -125,6 +190,9 @@ void register_linalg_derivatives(Registry& r) {
   derive<ops::linalg_solve, LinalgSolveBackward>(r);
   derive<ops::linalg_solve_triangular, LinalgSolveTriangularBackward>(r);
   derive<ops::linalg_cholesky, LinalgCholeskyBackward>(r);
+  derive<ops::linalg_pinv_atol_rtol_tensor, LinalgPinvBackward>(r);
+  derive<ops::linalg_lstsq, LinalgLstsqBackward>(r);
+  derive<ops::linalg_matrix_exp, LinalgMatrixExpBackward>(r);
 }
 
 }  // namespace rush

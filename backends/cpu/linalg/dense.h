@@ -1,4 +1,4 @@
-// Vectors, reflections and triangles: what the decompositions of dense matrices are made of.
+// Vectors and triangles: what the decompositions of dense matrices are made of.
 #pragma once
 #include <cmath>
 
@@ -14,14 +14,6 @@ using LinalgTypes = TypeList<float, double, complex<float>, complex<double>>;
 template <class T>
 using real_t = gemm_real_t<T>;
 
-template <class T>
-RUSH_ALWAYS_INLINE T conjugate(T value) {
-  if constexpr (is_complex_v<T>) {
-    return conj(value);
-  } else {
-    return value;
-  }
-}
 template <class T>
 RUSH_ALWAYS_INLINE real_t<T> real_part(T value) {
   if constexpr (is_complex_v<T>) {
@@ -55,19 +47,6 @@ T inner_product(const T* a, const T* b, int64_t n) {
 template <class T>
 void add_scaled(T* y, T scale, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += scale * x[i];
-}
-
-// The Euclidean norm, scaled so that squares neither overflow nor vanish.
-template <class T>
-real_t<T> norm_of(const T* x, int64_t n) {
-  real_t<T> largest = 0, total = 0;
-  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude(x[i]));
-  if (largest == 0 || !std::isfinite(largest)) return largest;
-  for (int64_t i = 0; i < n; ++i) {
-    const real_t<T> part = magnitude(x[i]) / largest;
-    total += part * part;
-  }
-  return largest * std::sqrt(total);
 }
 
 // Matrix `i` of a row-major tensor (B, n, m).
@@ -112,30 +91,6 @@ void solve_triangular(int64_t n, int64_t m, MatrixRef<T> a, bool upper, bool uni
       for (int64_t i = begin; i < end; ++i) solve_row(i, begin, i);
     }
   }
-}
-
-// Householder's reflection H = I - tau v v^H, v_0 = 1, with H^H x = (beta, 0, ...), beta real (LAPACK's larfg): writes
-// beta to x[0] and the rest of v over that of x, and returns tau.
-template <class T>
-T make_reflection(T* x, int64_t n) {
-  const real_t<T> tail = norm_of(x + 1, n - 1);
-  const T alpha = x[0];
-  if (tail == 0 && alpha == T(real_part(alpha))) return T(0);
-  const real_t<T> size = std::hypot(magnitude(alpha), tail);
-  const real_t<T> beta = real_part(alpha) >= 0 ? -size : size;
-  const T scale = T(1) / (alpha - T(beta));
-  for (int64_t i = 1; i < n; ++i) x[i] = x[i] * scale;
-  x[0] = T(beta);
-  return (T(beta) - alpha) / T(beta);
-}
-
-// y -= tau v (v^H y)
-template <class T>
-void reflect(T* y, const T* v, T tau, int64_t n) {
-  if (tau == T(0)) return;
-  const T along = y[0] + inner_product(v + 1, y + 1, n - 1);
-  y[0] -= tau * along;
-  add_scaled(y + 1, -(tau * along), v + 1, n - 1);
 }
 
 }  // namespace rush::cpu

@@ -8,8 +8,8 @@
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/check.h"
 #include "backends/cuda/memory/scratch.h"
-#include "backends/cuda/solver/determinant.h"
 #include "backends/cuda/solver/handle.h"
+#include "backends/cuda/solver/permutation.h"
 #include "backends/cuda/solver/typed.h"
 #include "backends/functors/pick.h"
 #include "core/ops/linalg/linalg.h"
@@ -21,8 +21,8 @@ namespace rush::cuda {
 namespace {
 
 // Note [Row-major matrices in column-major libraries]
-// The library reads the memory of a row-major matrix A as A^T. What is symmetric in that (determinants, inverses, a
-// Hermitian matrix, whose transpose is its conjugate) needs no copy; elsewhere a transposed copy is made.
+// The library reads the memory of a row-major matrix A as A^T. What is symmetric in that (inverses, a Hermitian matrix,
+// whose transpose is its conjugate) needs no copy; elsewhere a transposed copy is made.
 
 using SolverTypes = TypeList<float, double, complex<float>, complex<double>>;
 
@@ -86,23 +86,38 @@ struct Workspace {
 };
 
 struct LuFactors {
-  Tensor factors, pivots;  // (B, n, n) as the library has them, of A^T; (B, n)
+  Tensor factors, pivots;  // (B, m, n), the matrix (n, m) as the library has it; (B, min(n, m)), counted from one
 };
 
-LuFactors factor_lu(const Solver& solver, const Tensor& a, const Tensor& info) {
-  const int64_t n = a.size(1);
-  const LuFactors lu{row_major_copy(a), rush::detail::empty_contiguous({a.size(0), n}, kInt64, a.device())};
-  const cudaDataType type = data_type(a.scalar_type());
+// `columns` (B, m, n), which become the factors.
+LuFactors factor_lu(const Solver& solver, const Tensor& columns, const Tensor& info, bool pivoting = true) {
+  const int64_t n = columns.size(2), m = columns.size(1), k = std::min(n, m);
+  const LuFactors lu{columns, rush::detail::empty_contiguous({columns.size(0), k}, kInt64, columns.device())};
+  const cudaDataType type = data_type(columns.scalar_type());
   size_t on_device = 0, on_host = 0;
-  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, n, type, lu.factors.data_ptr(),
-                                                  n, type, &on_device, &on_host));
+  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
+                                                  type, &on_device, &on_host));
   Workspace work(on_device, on_host);
-  for (int64_t i = 0; i < a.size(0); ++i) {
-    RUSH_CUSOLVER_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, n, type, matrix_data(lu.factors, i), n,
-                                         lu.pivots.data_ptr<int64_t>() + i * n, type, work.device.data(), on_device,
-                                         work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+  for (int64_t i = 0; i < columns.size(0); ++i) {
+    // Without a place for pivots the library exchanges no rows.
+    int64_t* pivots = pivoting ? lu.pivots.data_ptr<int64_t>() + i * k : nullptr;
+    RUSH_CUSOLVER_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n,
+                                         pivots, type, work.device.data(), on_device, work.host.data(), on_host,
+                                         info.data_ptr<int32_t>() + i));
   }
   return lu;
+}
+
+void lu_factor(const Tensor& out, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  const Tensor columns = row_major_copy(transposed(a));
+  {
+    const Solver solver;
+    const LuFactors lu = factor_lu(solver, columns, info, pivoting);
+    if (pivoting) assign(pivots, lu.pivots);
+  }
+  assign(out, transposed(columns));
 }
 
 // x, (B, m, n) row-major, whose columns are the library's rows: x := A^-T x, or A^-1 x when `transpose`.
@@ -117,23 +132,12 @@ void solve_factored(const Solver& solver, const LuFactors& lu, const Tensor& x, 
   }
 }
 
-void det(const Tensor& out, const Tensor& a) {
-  if (is_empty(a)) {
-    out.fill_(1);
-    return;
-  }
-  const Tensor info = rush::detail::empty_contiguous(a.size(0), kInt32, a.device());
-  const Solver solver;
-  const LuFactors lu = factor_lu(solver, a, info);
-  determinants(out, lu.factors, lu.pivots, info);
-}
-
 void inverse(const Tensor& out, const Tensor& a, const Tensor& info) {
   info.zero_();
   if (is_empty(a)) return;
   set_identity(out);
   const Solver solver;
-  solve_factored(solver, factor_lu(solver, a, info), out, false);
+  solve_factored(solver, factor_lu(solver, row_major_copy(a), info), out, false);
 }
 
 void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
@@ -142,7 +146,7 @@ void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info
   const Tensor columns = row_major_copy(transposed(b));
   {
     const Solver solver;
-    const LuFactors lu = factor_lu(solver, a, info);
+    const LuFactors lu = factor_lu(solver, row_major_copy(a), info);
     if (!is_empty(b)) solve_factored(solver, lu, columns, true);
   }
   assign(x, transposed(columns));
@@ -270,6 +274,33 @@ void eigh(const Tensor& values, const Tensor& vectors, const Tensor& a, const Te
   assign(vectors, transposed(columns).conj());
 }
 
+// The library's eigenvectors of a real matrix would be pairs of real columns, so a real matrix is made complex.
+void eig(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info) {
+  info.zero_();
+  if (is_empty(a)) return;
+  const Tensor columns = rush::detail::empty_contiguous(a.sizes(), values.scalar_type(), a.device());
+  const Tensor right = rush::detail::empty_contiguous(a.sizes(), values.scalar_type(), a.device());
+  assign(columns, transposed(a));
+  const int64_t n = a.size(1);
+  const cudaDataType type = data_type(values.scalar_type());
+  const cusolverEigMode_t none = CUSOLVER_EIG_MODE_NOVECTOR, all = CUSOLVER_EIG_MODE_VECTOR;
+  {
+    const Solver solver;
+    size_t on_device = 0, on_host = 0;
+    RUSH_CUSOLVER_CHECK(cusolverDnXgeev_bufferSize(solver.handle(), solver.params(), none, all, n, type,
+                                                   columns.data_ptr(), n, type, values.data_ptr(), type, nullptr, n,
+                                                   type, right.data_ptr(), n, type, &on_device, &on_host));
+    Workspace work(on_device, on_host);
+    for (int64_t i = 0; i < a.size(0); ++i) {
+      RUSH_CUSOLVER_CHECK(cusolverDnXgeev(solver.handle(), solver.params(), none, all, n, type, matrix_data(columns, i),
+                                          n, type, matrix_data(values, i), type, nullptr, n, type,
+                                          matrix_data(right, i), n, type, work.device.data(), on_device,
+                                          work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+    }
+  }
+  assign(vectors, transposed(right));
+}
+
 // A^T = U' S V'^H, so A = conj(V') S U'^T.
 struct SvdLoop {
   template <class T>
@@ -320,13 +351,15 @@ void svd(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, co
 }  // namespace
 
 void register_linalg() {
-  kernels::linalg_det.set(kCUDA, det);
+  kernels::linalg_lu_factor.set(kCUDA, lu_factor);
+  kernels::pivots_to_permutation.set(kCUDA, permutation);
   kernels::linalg_inv.set(kCUDA, inverse);
   kernels::linalg_solve.set(kCUDA, solve);
   kernels::linalg_solve_triangular.set(kCUDA, triangular);
   kernels::linalg_cholesky.set(kCUDA, cholesky);
   kernels::linalg_qr.set(kCUDA, qr);
   kernels::linalg_eigh.set(kCUDA, eigh);
+  kernels::linalg_eig.set(kCUDA, eig);
   kernels::linalg_svd.set(kCUDA, svd);
 }
 

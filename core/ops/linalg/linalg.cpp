@@ -1,5 +1,9 @@
-// Equations, inverses and decompositions. Norms are in matrix_norm.cpp.
+// Equations, inverses and decompositions. LU decompositions and determinants are in lu.cpp, norms in matrix_norm.cpp.
 #include "core/ops/linalg/linalg.h"
+
+#include "core/ops/linalg/matrices.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/reduce/reduce.h"
 
 #include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
@@ -15,60 +19,6 @@ namespace native {
 
 namespace {
 
-void check_matrices(const char* op, const Tensor& a) {
-  RUSH_CHECK_VALUE(a.dim() >= 2, op, ": expected matrices (..., n, m), got shape ", a.sizes());
-  const ScalarType type = a.scalar_type();
-  const bool fits = type == kFloat32 || type == kFloat64 || type == kComplex64 || type == kComplex128;
-  RUSH_CHECK_TYPE(fits, op, ": expected float32, float64, complex64 or complex128, got ", type);
-}
-
-void check_square(const char* op, const Tensor& a) {
-  check_matrices(op, a);
-  RUSH_CHECK_VALUE(a.size(-1) == a.size(-2), op, ": expected square matrices, got shape ", a.sizes());
-}
-
-DimVector batch_of(const Tensor& a) { return a.sizes().slice(0, a.sizes().size() - 2); }
-
-DimVector with(DimVector sizes, std::initializer_list<int64_t> more) {
-  for (int64_t size : more) sizes.push_back(size);
-  return sizes;
-}
-
-// Row-major, with one batch dimension.
-Tensor as_batch(const Tensor& a) {
-  const Tensor straight = contiguous(a);
-  return detail::make_view(straight, {checked_numel(batch_of(a)), a.size(-2), a.size(-1)},
-                           {a.size(-2) * a.size(-1), a.size(-1), 1}, straight.storage_offset());
-}
-
-Tensor broadcast_batch(const Tensor& a, const DimVector& batch) {
-  return as_batch(expand_as_strided(a, with(batch, {a.size(-2), a.size(-1)})));
-}
-
-Tensor empty_like_matrices(const Tensor& a, DimVector sizes) {
-  return detail::empty_contiguous(sizes, a.scalar_type(), a.device());
-}
-
-Tensor new_info(const Tensor& batched) { return detail::empty_contiguous(batched.size(0), kInt32, batched.device()); }
-
-// Throws for the first matrix whose computation failed.
-void check_info(const char* op, const Tensor& info, bool batched, const char* what) {
-  if (info.is_meta()) return;
-  const Tensor host = info.cpu();
-  const int32_t* codes = host.data_ptr<int32_t>();
-  for (int64_t i = 0; i < host.numel(); ++i) {
-    RUSH_CHECK_LINALG(codes[i] == 0, op, ": ", batched ? str("matrix ", i, " of the batch") : std::string("the matrix"),
-                      " ", what);
-  }
-}
-
-Tensor linalg_det(const Tensor& a) {
-  check_square("linalg_det", a);
-  const Tensor out = empty_like_matrices(a, batch_of(a));
-  kernels::linalg_det(a.device().type, out.view({out.numel()}), as_batch(a));
-  return out;
-}
-
 Tensor linalg_inv(const Tensor& a) {
   check_square("linalg_inv", a);
   const Tensor out = empty_like_matrices(a, a.sizes()), batch = as_batch(a), info = new_info(batch);
@@ -77,16 +27,9 @@ Tensor linalg_inv(const Tensor& a) {
   return out;
 }
 
-// B as matrices: a vector, or a batch of as many vectors as there are matrices, gets one column, or one row.
-bool is_vector(const Tensor& a, const Tensor& b) {
-  return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.sizes() == a.sizes().slice(0, a.sizes().size() - 1));
-}
-
 Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
   check_square("linalg_solve", a);
-  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), "linalg_solve: dtypes differ: ", a.scalar_type(), " and ",
-                  b.scalar_type());
-  RUSH_CHECK_VALUE(a.device() == b.device(), "linalg_solve: devices differ: ", a.device(), " and ", b.device());
+  check_same_kind("linalg_solve", a, b);
   const bool vector = b.dim() >= 1 && is_vector(a, b);
   RUSH_CHECK_VALUE(vector || b.dim() >= 2, "linalg_solve: B of shape ", b.sizes(), " does not fit A of shape ",
                    a.sizes());
@@ -106,10 +49,7 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
 
 Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
   check_square("linalg_solve_triangular", a);
-  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), "linalg_solve_triangular: dtypes differ: ", a.scalar_type(),
-                  " and ", b.scalar_type());
-  RUSH_CHECK_VALUE(a.device() == b.device(), "linalg_solve_triangular: devices differ: ", a.device(), " and ",
-                   b.device());
+  check_same_kind("linalg_solve_triangular", a, b);
   RUSH_CHECK_VALUE(b.dim() >= 2 && b.size(left ? -2 : -1) == a.size(-1), "linalg_solve_triangular: B of shape ",
                    b.sizes(), " does not fit A of shape ", a.sizes());
   const DimVector batch = broadcast_shapes(batch_of(a), batch_of(b), "linalg_solve_triangular");
@@ -155,6 +95,18 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& a, std::string_view triangl
   return {values, vectors};
 }
 
+std::tuple<Tensor, Tensor> linalg_eig(const Tensor& a) {
+  check_square("linalg_eig", a);
+  RUSH_CHECK_VALUE(a.is_meta() || a.isfinite().all().item<bool>(), "linalg_eig: the input has infinities or NaNs");
+  const Tensor batch = as_batch(a), info = new_info(batch);
+  const ScalarType complex = to_complex(a.scalar_type());
+  const Tensor values = detail::empty_contiguous(with(batch_of(a), {a.size(-1)}), complex, a.device());
+  const Tensor vectors = detail::empty_contiguous(a.sizes(), complex, a.device());
+  kernels::linalg_eig(a.device().type, values.view({batch.size(0), a.size(-1)}), as_batch(vectors), batch, info);
+  check_info("linalg_eig", info, a.dim() > 2, "has eigenvalues that the iteration did not find");
+  return {values, vectors};
+}
+
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
                                               std::optional<std::string_view> driver) {
   check_matrices("linalg_svd", a);
@@ -173,6 +125,8 @@ Tensor linalg_eigvalsh(const Tensor& a, std::string_view triangle) {
   return std::get<0>(ops::linalg_eigh(a, triangle));
 }
 
+Tensor linalg_eigvals(const Tensor& a) { return std::get<0>(ops::linalg_eig(a)); }
+
 Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
   return std::get<1>(ops::linalg_svd(a, false, driver));
 }
@@ -181,7 +135,6 @@ Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
 }  // namespace native
 
 void register_linalg_ops(Registry& r) {
-  r.native(ops::linalg_det, native::linalg_det);
   r.native(ops::linalg_inv, native::linalg_inv);
   r.native(ops::linalg_solve, native::linalg_solve);
   r.native(ops::linalg_solve_triangular, native::linalg_solve_triangular);
@@ -189,6 +142,8 @@ void register_linalg_ops(Registry& r) {
   r.native(ops::linalg_qr, native::linalg_qr);
   r.native(ops::linalg_eigh, native::linalg_eigh);
   r.native(ops::linalg_svd, native::linalg_svd);
+  r.native(ops::linalg_eig, native::linalg_eig);
+  r.composite(ops::linalg_eigvals, native::linalg_eigvals);
   r.composite(ops::linalg_eigvalsh, native::linalg_eigvalsh);
   r.composite(ops::linalg_svdvals, native::linalg_svdvals);
 }

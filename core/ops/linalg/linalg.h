@@ -1,13 +1,13 @@
-// Linear algebra: equations, determinants, inverses and decompositions of matrices.
+// Linear algebra: equations, inverses and decompositions of matrices.
 // https://pytorch.org/docs/stable/linalg.html
 #pragma once
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
+#include "core/ops/linalg/lu.h"
 
 namespace rush {
 
 namespace ops {
-inline constinit Op<Tensor(const Tensor&)> linalg_det{"aten::linalg_det(Tensor A) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&)> linalg_inv{"aten::linalg_inv(Tensor A) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, bool)> linalg_solve{
     "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"};
@@ -22,6 +22,9 @@ inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, std::string_view)>
     "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)"};
 inline constinit Op<Tensor(const Tensor&, std::string_view)> linalg_eigvalsh{
     "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"};
+inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&)> linalg_eig{
+    "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"};
+inline constinit Op<Tensor(const Tensor&)> linalg_eigvals{"aten::linalg_eigvals(Tensor self) -> Tensor"};
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, bool, std::optional<std::string_view>)>
     linalg_svd{
         "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"};
@@ -50,9 +53,6 @@ inline constinit Op<Tensor(const Tensor&, std::string_view, OptionalIntArrayRef,
 // on shapes that do not fit, TypeError on other dtypes, and LinAlgError, naming the first such matrix of the batch,
 // where a matrix is singular, not positive definite, or an iteration does not converge.
 
-// (..., n, n) -> (...).
-inline Tensor linalg_det(const Tensor& A) { return ops::linalg_det(A); }
-inline Tensor det(const Tensor& self) { return ops::linalg_det(self); }
 // (..., n, n) -> (..., n, n).
 inline Tensor linalg_inv(const Tensor& A) { return ops::linalg_inv(A); }
 inline Tensor inverse(const Tensor& self) { return ops::linalg_inv(self); }
@@ -81,6 +81,12 @@ inline std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& self, std::string_vi
 inline Tensor linalg_eigvalsh(const Tensor& self, std::string_view UPLO = "L") {
   return ops::linalg_eigvalsh(self, UPLO);
 }
+/// A V = V diag(w) of any square matrix: complex w (..., n) in no particular order, V (..., n, n) of columns of length
+/// one, each unique up to a complex phase. A function of V has a derivative where it does not depend on the phases.
+/// Throws ValueError if an element is not finite. https://pytorch.org/docs/stable/generated/torch.linalg.eig.html
+inline std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) { return ops::linalg_eig(self); }
+/// The eigenvalues alone.
+inline Tensor linalg_eigvals(const Tensor& self) { return ops::linalg_eigvals(self); }
 // A = U diag(S) Vh, S descending. A (..., n, m), k = min(n, m): U (..., n, k), S (..., k), Vh (..., k, m), or with
 // full_matrices U (..., n, n) and Vh (..., m, m). A `driver` is for CUDA alone.
 inline std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices = true,
@@ -117,7 +123,6 @@ Tensor linalg_norm(const Tensor& self, const Name& ord, OptionalIntArrayRef dim 
 namespace kernels {
 // All tensors are row-major and start with one batch dimension. `info` (B), int32, is set to 0 for each matrix, or to
 // another number where the computation fails.
-inline constinit Kernel<void(const Tensor& det, const Tensor& a)> linalg_det{"linalg_det"};
 inline constinit Kernel<void(const Tensor& inverse, const Tensor& a, const Tensor& info)> linalg_inv{"linalg_inv"};
 inline constinit Kernel<void(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info)> linalg_solve{
     "linalg_solve"};
@@ -131,6 +136,9 @@ inline constinit Kernel<void(const Tensor& q, const Tensor& r, const Tensor& a)>
 // The lower triangle of `a` is read.
 inline constinit Kernel<void(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info)>
     linalg_eigh{"linalg_eigh"};
+// Both results are complex.
+inline constinit Kernel<void(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info)>
+    linalg_eig{"linalg_eig"};
 // u and vh as their shapes ask, thin or full.
 inline constinit Kernel<void(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info)>
     linalg_svd{"linalg_svd"};

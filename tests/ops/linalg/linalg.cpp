@@ -2,11 +2,12 @@
 
 #include <limits>
 
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/linalg/linalg_testing.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing::linalg;
 using rush::testing::check_gradients;
 using rush::testing::complex_leaf;
 using rush::testing::Doubles;
@@ -14,25 +15,7 @@ using rush::testing::largest;
 using rush::testing::values;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const ScalarType kTypes[] = {kFloat32, kFloat64, kComplex64, kComplex128};
 
-// Values between -1 and 1 with a gradient. Unlike a wave's, whose rows are combinations of two, theirs make matrices of
-// full rank.
-Tensor leaf(IntArrayRef sizes, double phase = 0) {
-  const Tensor t = zeros(sizes, kFloat64);
-  for (int64_t i = 0; i < t.numel(); ++i) {
-    const auto x = static_cast<double>(i);
-    t.data_ptr<double>()[i] = std::sin(1.7 * x + 0.3 * x * x + phase);
-  }
-  return t.requires_grad_();
-}
-
-// Some matrices with nothing special about them.
-Tensor matrices(DimVector sizes, ScalarType dtype, double phase = 0) {
-  if (!is_complex(dtype)) return leaf(sizes, phase).detach().to(dtype);
-  sizes.push_back(2);
-  return view_as_complex(leaf(sizes, phase).detach()).to(dtype);
-}
 Tensor hermitian(DimVector sizes, ScalarType dtype) {
   const Tensor a = matrices(sizes, dtype);
   return a + adjoint(a);
@@ -42,14 +25,6 @@ Tensor positive(DimVector sizes, ScalarType dtype) {
   return a.matmul(adjoint(a)) + eye(sizes.back(), dtype);
 }
 
-double tolerance(ScalarType dtype) { return to_real(dtype) == kFloat32 ? 2e-4 : 1e-11; }
-
-void check_close(const Tensor& a, const Tensor& b) {
-  CHECK(a.sizes() == b.sizes());
-  if (a.numel() == 0) return;
-  const double error = largest(a - b), scale = 1 + largest(b);
-  CHECK(error <= tolerance(a.scalar_type()) * scale);
-}
 void check_orthonormal(const Tensor& q) {
   const Tensor identity = eye(q.size(-1), q.scalar_type());
   check_close(adjoint(q).matmul(q), identity.expand(adjoint(q).matmul(q).sizes()));
@@ -135,6 +110,41 @@ TEST_CASE("linalg_eigh: orthonormal eigenvectors, ascending values") {
     }
   }
   check_close(linalg_eigvalsh(zeros({3, 3}, kFloat64)), zeros({3}, kFloat64));
+}
+
+TEST_CASE("linalg_eig: vectors that the matrix only stretches") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kSquares) {
+      const Tensor a = matrices(sizes, dtype);
+      for (const Tensor& each : {a, a.mT().contiguous().mT()}) {
+        const auto [w, v] = linalg_eig(each);
+        CHECK(w.scalar_type() == to_complex(dtype));
+        check_close(each.to(w.scalar_type()).matmul(v), v * w.unsqueeze(-2));
+        check_close(v.abs().square().sum(-2), ones(w.sizes(), to_real(dtype)));
+        check_close(linalg_eigvals(each), w);
+        check_close(w.sum(-1), each.diagonal(0, -2, -1).sum(-1).to(w.scalar_type()));
+      }
+    }
+  }
+  // A rotation's are i and -i.
+  const Tensor w = linalg_eigvals(tensor({0.0, -1.0, 1.0, 0.0}, kFloat64).view({2, 2}));
+  check_close(std::get<0>(imag(w).sort(-1)), tensor({-1.0, 1.0}, kFloat64));
+  check_close(real(w), zeros({2}, kFloat64));
+  CHECK_THROWS_AS(linalg_eig(full({2, 2}, kInfinity)), ValueError);
+  CHECK_THROWS_AS(linalg_eig(ones({2, 3})), ValueError);
+}
+
+TEST_CASE("linalg_eig: derivatives of what does not depend on phases") {
+  const auto invariant = [](const Tensors& t) {
+    const auto [w, v] = linalg_eig(t[0]);
+    const Tensor a = v * w.square().unsqueeze(-2);
+    return Tensors{w, v.abs(), a.matmul(linalg_inv(v))};
+  };
+  check_gradients(invariant, {leaf({3, 3}, 0.5)});
+  check_gradients(invariant, {leaf({2, 2, 2}, 1)});
+  check_gradients(invariant, {complex_leaf({3, 3})});
+  check_gradients([](const Tensors& t) { return Tensors{linalg_eigvals(t[0])}; }, {leaf({3, 3}, 0.5)});
 }
 
 TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
@@ -265,6 +275,7 @@ TEST_CASE("linalg: bad input") {
   CHECK_THROWS_AS(linalg_solve(eye(2), ones({2, 2}, kFloat64)), TypeError);
   CHECK_THROWS_AS(linalg_qr(oblong, "full"), ValueError);
   CHECK_THROWS_AS(linalg_eigh(square, "X"), ValueError);
+  CHECK_THROWS_AS(linalg_svd(square * kInfinity), LinAlgError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, 3), ValueError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, "max"), ValueError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, 1, {0, 0}), ValueError);
