@@ -1,5 +1,5 @@
-// What the C++ of README.md and docs/ takes as given. The pages' snippets are compiled against it and never run: some want
-// a GPU.
+// What the C++ of README.md and docs/ takes as given. The pages' snippets are compiled against it and never run: some
+// want a GPU.
 #pragma once
 
 #include <rushlight.h>
