@@ -62,9 +62,13 @@ class Checker:
         self.rush = subprocess.run([ROOT / "rush", "help"], capture_output=True, text=True, check=True).stdout
         self.commands = set(re.findall(r"^  ([a-z][\w-]*) ", self.rush, re.M))
         self.titles = {}
-        for room in ["core", "backends", "autograd", "nn", "optim", "compat", "examples", "tests", "benchmarks"]:
+        self.folders = {"/build/", "/data/", "/out/", "/include/", "/lib/"}  # made by builds and programs
+        for room in ["core", "backends", "autograd", "nn", "optim", "compat", "examples", "tests", "benchmarks", "docs", "tools"]:
+            self.folders.add(f"/{room}/")
             for file in (ROOT / room).rglob("*"):
-                if file.suffix in {".h", ".cpp", ".cu", ".inc", ".cuh"}:
+                if file.is_dir():
+                    self.folders.add(f"/{file.relative_to(ROOT)}/")
+                elif file.suffix in {".h", ".cpp", ".cu", ".inc", ".cuh"}:
                     for title in re.findall(r"^\s*// Note \[([^\]]+)\]$", file.read_text(), re.M):
                         self.titles.setdefault(title, []).append(file.relative_to(ROOT))
         for title, files in self.titles.items():
@@ -88,6 +92,8 @@ class Checker:
             self.check_command(code)
             if re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(h|cpp|cu|inc|py|sh|md|cmake)", code) and not (ROOT / code).is_file():
                 self.say(f"there is no file {code}")
+            if re.fullmatch(r"[\w.-]+(/[\w.-]+)*/", code) and not any(f.endswith("/" + code) for f in self.folders):
+                self.say(f"there is no folder {code}")
         for notes in re.findall(r"\bNotes? ((?:\[[^\]]+\](?!\()(?:, | and )?)+)", re.sub(r"\s+", " ", prose)):
             for title in re.findall(r"\[([^\]]+)\]", notes):
                 if title not in self.titles and title != "...":
