@@ -51,6 +51,12 @@ rush_header_library(rush::json
   PACKAGE nlohmann_json VERSION 3.9 TARGET nlohmann_json::nlohmann_json HEADER nlohmann/json.hpp
   REPOSITORY https://github.com/nlohmann/json.git TAG v3.11.3 INCLUDE single_include)
 
+if(RUSH_BUILD_EXAMPLES OR RUSH_BUILD_TESTS OR RUSH_BUILD_BENCHMARKS)  # for the programs' options
+  rush_header_library(rush::cli11
+    PACKAGE CLI11 VERSION 2.1 TARGET CLI11::CLI11 HEADER CLI/CLI.hpp
+    REPOSITORY https://github.com/CLIUtils/CLI11.git TAG v2.4.2 INCLUDE include)
+endif()
+
 if(RUSH_BUILD_TESTS)
   rush_header_library(rush::doctest
     PACKAGE doctest VERSION 2.4 TARGET doctest::doctest HEADER doctest/doctest.h

@@ -165,7 +165,7 @@ TEXT
 stand_in cmake <<<'exit 1'
 CXX=no-compiler rush demo
 expect_status 1
-[[ $err == *"installing g++ "*"libeigen3-dev zlib1g-dev libzip-dev nlohmann-json3-dev with apt-get"* ]] || fail "packages: $err"
+[[ $err == *"installing g++ "*"libeigen3-dev zlib1g-dev libzip-dev nlohmann-json3-dev libcli11-dev with apt-get"* ]] || fail "packages: $err"
 [[ $(wc -l <"$scratch/apt") == 3 ]] || fail "expected install, update, install; got: $(<"$scratch/apt")"
 [[ $(tail -n 1 "$scratch/apt") != *doctest* ]] || fail "the demo installs doctest"
 rm "$scratch/apt"

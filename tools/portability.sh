@@ -90,7 +90,7 @@ prepare_aarch64() {
     sed -i 's#/usr/aarch64-linux-gnu/lib/##g' "$script"
   done
   : >"$NOTHING"
-  unpack aarch64-libraries arm64 "$NOTHING" zlib1g-dev libzip-dev libeigen3-dev nlohmann-json3-dev doctest-dev
+  unpack aarch64-libraries arm64 "$NOTHING" zlib1g-dev libzip-dev libeigen3-dev nlohmann-json3-dev libcli11-dev doctest-dev
   compiler=$(wrap aarch64-g++ aarch64-tools usr/bin/aarch64-linux-gnu-g++)
   local found=$libraries/usr/lib/aarch64-linux-gnu
   arguments=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DRUSH_NATIVE=OFF

@@ -22,16 +22,14 @@ struct Settings {
   void parse(int argc, char** argv) {
     Options options("gcn", "Trains a graph convolutional net to tell the communities of a random graph apart.");
     options.add("--nodes", &graph.nodes, "of the graph, a multiple of the classes", 8, 1 << 24);
-    options.add("--num_classes", &graph.classes, "communities of nodes", 2, 1 << 10);
-    options.add_alias("--classes", "--num_classes");
+    options.add("--num_classes,--classes", &graph.classes, "communities of nodes", 2, 1 << 10);
     options.add("--features", &graph.features, "numbers that are known of a node", 1, 1 << 12);
     options.add("--degree", &graph.degree, "neighbours of a node, on average", 0.1, 1e4);
     options.add("--inside", &graph.inside, "share of them that are of its own community", 0, 1);
     options.add("--train_share", &graph.train_share, "of the nodes whose community is known", 0, 0.9);
     options.add("--hidden", &training.hidden, "width of the hidden layer", 2, 1 << 12);
     options.add("--epochs", &training.epochs, "steps, each on the whole graph", 1, 1 << 20);
-    options.add("--learning_rate", &training.learning_rate, "Adam's", 1e-9, 1e3);
-    options.add_alias("--lr", "--learning_rate");
+    options.add("--learning_rate,--lr", &training.learning_rate, "Adam's", 1e-9, 1e3);
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of the graph and of the weights", 0);
     options.add("--out_dir", &out_dir, "where the picture goes");

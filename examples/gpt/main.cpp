@@ -51,7 +51,7 @@ struct Settings {
     options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 1);
     options.add("--batch_size", &batch_size, "blocks in a batch", 1, 1 << 16);
     options.add("--max_iters", &max_iters, "batches to train on", 0, 1 << 30);
-    options.add("--learning_rate", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0, 1e3);
+    options.add("--learning_rate,--lr", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0, 1e3);
     options.add("--min_lr", &min_lr, "the learning rate at the end", 0, 1e3);
     options.add("--warmup_iters", &warmup_iters, "batches over which the learning rate rises", 0, 1 << 30);
     options.add("--weight_decay", &weight_decay, "AdamW's, for matrices", 0, 1e3);
@@ -74,7 +74,6 @@ struct Settings {
     options.add("--graph", &graph, "take the steps as a CUDA graph");
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
     options.add("--json", &json_file, "file for the results");
-    options.add_alias("--lr", "--learning_rate");
     options.parse_or_exit(argc, argv, [this] {
       beginning.resume = beginning.resume || init_from == "resume";
       check();

@@ -49,7 +49,7 @@ struct Settings {
     options.add("--total_batch_size", &training.total_batch_size,
                 "tokens in a step, a multiple of batch_size x block_size; 0: one micro-batch", 0, int64_t{1} << 40);
     options.add("--max_iters", &training.max_iters, "steps to train", 0, 1 << 30);
-    options.add("--learning_rate", &training.learning_rate, "the highest learning rate", 1e-12, 1e3);
+    options.add("--learning_rate,--lr", &training.learning_rate, "the highest learning rate", 1e-12, 1e3);
     options.add("--min_lr", &training.min_lr, "the learning rate at the end", 0, 1e3);
     options.add("--warmup_iters", &training.warmup_iters, "steps over which the learning rate rises", 0, 1 << 30);
     options.add("--weight_decay", &training.weight_decay, "AdamW's, for matrices", 0, 1e3);
@@ -70,7 +70,6 @@ struct Settings {
     options.add("--graph", &training.graph, "take the steps as a CUDA graph");
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
-    options.add_alias("--lr", "--learning_rate");
     options.parse_or_exit(argc, argv, [this] {
       beginning.resume = beginning.resume || init_from == "resume";
       check();

@@ -36,8 +36,7 @@ Settings parse(int argc, char** argv) {
               "folder with the MNIST files (default: data/mnist; without it the program draws digits)");
   options.add("--epochs", &settings.epochs, "how often every digit is shown", 1, 1000);
   options.add("--batch_size", &settings.batch_size, "digits per step", 2, 10000);
-  options.add("--learning_rate", &settings.lr, "the highest of the one cycle", 1e-9, 1e3);
-  options.add_alias("--lr", "--learning_rate");
+  options.add("--learning_rate,--lr", &settings.lr, "the highest of the one cycle", 1e-9, 1e3);
   options.add("--device", &settings.device, "cpu or cuda");
   options.add("--dtype", &settings.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
   options.add("--graph", &settings.graph, "take the steps as a CUDA graph");

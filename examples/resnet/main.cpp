@@ -25,12 +25,9 @@ struct Settings {
     options.add("--batch_size", &training.batch_size, "images in a step", 2, 1 << 20);
     options.add("--image_size", &training.image_size, "pixels to a side", 32, 1 << 12);
     options.add("--num_classes", &training.model.num_classes, "that the images are told apart into", 1, 1 << 20);
-    options.add("--max_iters", &steps, "steps to time", 1, 1 << 20);
-    options.add_alias("--steps", "--max_iters");
-    options.add("--untimed_iters", &warmup_steps, "steps before them", 1, 1 << 20);
-    options.add_alias("--warmup_steps", "--untimed_iters");
-    options.add("--learning_rate", &training.learning_rate, "SGD's", 0, 1e3);
-    options.add_alias("--lr", "--learning_rate");
+    options.add("--max_iters,--steps", &steps, "steps to time", 1, 1 << 20);
+    options.add("--untimed_iters,--warmup_steps", &warmup_steps, "steps before them", 1, 1 << 20);
+    options.add("--learning_rate,--lr", &training.learning_rate, "SGD's", 0, 1e3);
     options.add("--momentum", &training.momentum, "SGD's", 0, 1);
     options.add("--weight_decay", &training.weight_decay, "SGD's", 0, 1e3);
     options.add("--channels_last", &training.channels_last, "lay images and weights out with their channels innermost");

@@ -21,12 +21,10 @@ struct Settings {
 
   void parse(int argc, char** argv) {
     Options options("submanifold", "Learns to tell shapes in space apart by sparse convolutions, and draws some.");
-    options.add("--max_iters", &steps, "steps to train", 1, 1 << 20);
-    options.add_alias("--steps", "--max_iters");
+    options.add("--max_iters,--steps", &steps, "steps to train", 1, 1 << 20);
     options.add("--shapes", &shapes, "of each kind in a step", 1, 1 << 12);
     options.add("--test_shapes", &test_shapes, "of each kind to test with", 1, 1 << 12);
-    options.add("--learning_rate", &learning_rate, "the highest of the one cycle", 1e-9, 1e3);
-    options.add_alias("--lr", "--learning_rate");
+    options.add("--learning_rate,--lr", &learning_rate, "the highest of the one cycle", 1e-9, 1e3);
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights and shapes", 0);
     options.add("--out_dir", &out_dir, "folder for the picture; empty: none");

@@ -18,12 +18,10 @@ struct Config {
 
   Config() {
     options.add("--n_layer", &n_layer, "blocks", 1, 100);
-    options.add("--lr", &lr, "step size", 0);
+    options.add("--lr,--rate", &lr, "step size", 0);
     options.add("--device", &device, "where to run", {"cpu", "cuda"});
     options.add("--data", &data, "a folder");
-    options.add("--compile", &compile, "does nothing");
-    options.add_alias("--rate", "--lr");
-    options.add_alias("--jit-it", "--compile");
+    options.add("--compile,--jit_it", &compile, "does nothing");
   }
 };
 
@@ -62,7 +60,6 @@ TEST_CASE("Options: other names stand for an option") {
   CHECK_FALSE(config.compile);
   CHECK(failure({"--rate"}) == "--lr: its value is missing");
   CHECK(failure({"--rate", "-1"}) == "--lr: expected a number of at least 0, got '-1'");
-  CHECK_THROWS_AS(config.options.add_alias("--x", "--wibble"), rush::ValueError);
 }
 
 TEST_CASE("Options: what does not go together") {
@@ -104,6 +101,8 @@ TEST_CASE("Options: bad input is one line that names the option") {
         "--n_layer: expected a whole number from 1 to 100, got '99999999999999999999'");
   CHECK(failure({"--lr", "-1"}) == "--lr: expected a number of at least 0, got '-1'");
   CHECK(failure({"--lr", "nan"}) == "--lr: expected a number of at least 0, got 'nan'");
+  CHECK(failure({"--lr", "0x1"}) == "--lr: expected a number of at least 0, got '0x1'");
+  CHECK(failure({"--n_layer", "010"}) == "");  // 10
   CHECK(failure({"--lr", "1e999"}) == "--lr: expected a number of at least 0, got '1e999'");
   CHECK(failure({"--device", "tpu"}) == "--device: expected one of cpu, cuda, got 'tpu'");
   CHECK(failure({"--compile=maybe"}) == "--compile: expected true or false, got 'maybe'");
@@ -120,7 +119,7 @@ TEST_CASE("Options: arguments without a name stand anywhere and must be there") 
   CHECK(cases == "a.jsonl");
   CHECK(folder == "out");
   CHECK(verbose);
-  CHECK_THROWS_WITH_AS(options.parse({"a.jsonl"}), "FOLDER is missing", rush::ValueError);
+  CHECK_THROWS_WITH_AS(options.parse({"a.jsonl"}), "FOLDER is required", rush::ValueError);
   CHECK_THROWS_WITH_AS(options.parse({"a", "b", "c"}), "unexpected argument 'c'", rush::ValueError);
   CHECK(options.help().find("CASES      a file") != std::string::npos);
 }
@@ -131,14 +130,14 @@ TEST_CASE("Options: a refused value leaves its variable alone") {
   CHECK(config.n_layer == 4);
 }
 
-TEST_CASE("Options: the help lists every option with its default") {
+TEST_CASE("Options: the help lists every option with its range and its default") {
   Config config;
-  CHECK(config.options.help() ==
-        "Trains a GPT.\n\n"
-        "Options:\n"
-        "  --n_layer  blocks (default 4)\n"
-        "  --lr       step size (default 0.001; also --rate)\n"
-        "  --device   where to run: cpu, cuda (default cpu)\n"
-        "  --data     a folder\n"
-        "  --compile  does nothing (default false; also --jit-it)\n");
+  const std::string help = config.options.help();
+  CHECK(help.starts_with("Trains a GPT.\n"));
+  CHECK(help.find("\n"
+                  "  --n_layer  blocks (from 1 to 100; default 4)\n"
+                  "  --lr       step size (at least 0; default 0.001; also --rate)\n"
+                  "  --device   where to run: cpu, cuda (default cpu)\n"
+                  "  --data     a folder\n"
+                  "  --compile  does nothing (default false; also --jit_it)\n") != std::string::npos);
 }

@@ -1,0 +1,34 @@
+// What the C++ of README.md and docs/ takes as given. The pages' snippets are compiled against it and never run: some
+// want a GPU.
+#pragma once
+
+#include <rushlight.h>
+
+#include "backends/cuda/memory/memory.h"
+#include "core/device/cuda.h"
+#include "core/iterator/tensor_iterator.h"
+
+using namespace rush;
+namespace F = rush::nn::functional;
+using nn::functional::cross_entropy;
+
+// docs/add_a_backend.md
+Allocator& memory();
+extern Backend& backend;
+extern const DeviceType sim;
+bool all_float(const TensorIterator& it);
+
+// A training: a module, its data, what changes it.
+struct Numbers : data::datasets::Dataset<Numbers> {
+  data::Example<> get(size_t index) override;
+  std::optional<size_t> size() const override;
+};
+extern Numbers dataset;
+extern nn::Linear net, fc;
+extern Tensor x, input, sample, loss;
+extern optim::AdamW optimizer;
+extern optim::StepLR schedule;
+template <class... Inputs>
+void train(const Inputs&... inputs);
+inline auto make_loader() { return data::make_data_loader(dataset.map(data::transforms::Stack<>()), 64); }
+extern const decltype(make_loader()) loader;
