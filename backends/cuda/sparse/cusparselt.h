@@ -1,4 +1,5 @@
-// What there is of cuSPARSELt, as torch.backends.cusparselt shows it. This header needs none of CUDA's.
+// Whether cuSPARSELt is available, and its cache of plans, as in torch.backends.cusparselt. This header needs none of
+// CUDA's.
 #pragma once
 #include <cstdint>
 
