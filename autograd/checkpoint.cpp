@@ -97,7 +97,7 @@ class Frame : public std::enable_shared_from_this<Frame> {
     const DispatchStateGuard restore_dispatch;
     dispatch_state = dispatch_state_;
     const autocast::CacheScope casts;
-    // Whoever draws random numbers around the backward pass must not notice.
+    // Random numbers that are drawn after the backward pass must not change.
     struct RestoreRandom {
       std::optional<RandomStates> states;
       ~RestoreRandom() {

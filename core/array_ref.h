@@ -1,4 +1,4 @@
-// ArrayRef, a view of a contiguous array that somebody else owns, and InlineVector, a small vector without a heap
+// ArrayRef, a view of a contiguous array that it does not own, and InlineVector, a small vector without a heap
 // block.
 #pragma once
 #include <algorithm>

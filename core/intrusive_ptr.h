@@ -52,7 +52,7 @@ class intrusive_ptr {
     p.target_ = target;
     return p;
   }
-  // Adds a reference to an object that somebody else owns.
+  // Adds a reference to an object that has an owner.
   static intrusive_ptr share(T* target) {
     intrusive_ptr p;
     p.target_ = target;

@@ -1,4 +1,4 @@
-// How a tensor's elements are laid out in memory.
+// The layout of a tensor: strided or one of the sparse ones.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -22,8 +22,8 @@ namespace rush {
 
 class SparseTensorImpl final : public TensorImpl {
  public:
-  // The parts fit together; whoever makes one has checked them. `versions` is the storage that counts writes: a new
-  // one, or that of a tensor that this is an alias of.
+  // The parts fit together; the code that makes one has checked them. `versions` is the storage that counts writes: a
+  // new one, or that of a tensor that this is an alias of.
   SparseTensorImpl(IntArrayRef sizes, const Tensor& indices, const Tensor& values, bool coalesced,
                    Storage versions = nullptr);
 

@@ -25,7 +25,7 @@ class StorageImpl final : public IntrusiveTarget {
     data_ = block.data;
     context_ = block.context;
   }
-  // Memory of somebody else, who is told by `deleter(context)` when it is no longer needed.
+  // Memory with another owner, which `deleter(context)` tells when it is no longer needed.
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
   ~StorageImpl() override;
@@ -33,7 +33,7 @@ class StorageImpl final : public IntrusiveTarget {
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  // The allocator that the memory came from; null for memory of somebody else.
+  // The allocator that the memory came from; null for memory with another owner.
   Allocator* allocator() const { return allocator_; }
   // What the allocator, or the deleter, knows the memory by.
   void* context() const { return context_; }

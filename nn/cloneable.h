@@ -21,7 +21,7 @@ class CloneableBase : public Module {
   virtual bool assign(const Module& other) = 0;
 };
 
-// Derived writes `void reset() override`, which registers its parameters, buffers and submodules anew and initialises
+// Derived writes `void reset() override`, which registers its parameters, buffers and submodules again and initialises
 // them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
 // values.
 template <class Derived>

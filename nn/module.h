@@ -133,7 +133,7 @@ class Module : public std::enable_shared_from_this<Module> {
   friend class detail::ModuleWalk;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-  // Who registered a module last. A copy of the module is registered nowhere.
+  // The module that registered this one last. A copy of a module is registered nowhere.
   struct Parent {
     Parent() = default;
     Parent(const Parent&) {}

@@ -89,7 +89,7 @@ class StepLists {
   void run();
 
  private:
-  // A parameter and its gradient, dense and laid out alike.
+  // A parameter and its gradient, dense and with the same strides.
   struct Entry {
     Tensor param, grad;
   };
@@ -108,7 +108,7 @@ class StepLists {
                               const Each& each);
   // Throws ValueError unless the tensors of a state whose sizes are not the parameter's go with `param`.
   void check_state_shapes(StepParamState& state, const StepDescription& step, const Tensor& param, Place place) const;
-  // Whether all tensors of the state are there and laid out as `like`. Throws where one does not fit.
+  // Whether all tensors of the state are defined and have the strides of `like`. Throws if one does not fit.
   bool are_ready(StepParamState& state, const StepDescription& step, const Tensor& like, Place place) const;
   // Makes them so, or copies of a composed step's; returns whether one was missing.
   static bool make_ready(StepParamState& state, const StepDescription& step, const Tensor& like);

@@ -101,7 +101,7 @@ inline void set_autocast_cache_enabled(bool enabled) { dispatch_state.autocast.c
 void clear_cache();
 // How many casts are kept.
 size_t cache_size();
-// The depth of scopes after the call. Who leaves the outermost one clears the cache.
+// The depth of scopes after the call. Leaving the outermost scope clears the cache.
 int increment_nesting();
 int decrement_nesting();
 

@@ -92,7 +92,7 @@ class Backend {
   // The memory must not be handed out again before the work that `stream` has by the time it is freed is done.
   virtual void record_stream(const StorageImpl& /*storage*/, const Stream& /*stream*/) {}
 
-  // Events, by handles. One that is waited for before it was recorded does not delay anybody.
+  // Events, by handles. Waiting for an event that was not recorded returns at once.
   virtual void* create_event(int device, bool timing);
   virtual void destroy_event(void* /*event*/, int /*device*/) noexcept {}
   virtual void record(void* /*event*/, const Stream& /*stream*/) {}

@@ -1,4 +1,4 @@
-// Process-wide switches of how libraries compute, under libtorch's names. But for attention's, they do nothing
+// Process-wide switches of how libraries compute, under libtorch's names. Except for attention's, they do nothing
 // without the CUDA backend.
 #pragma once
 #include <string>

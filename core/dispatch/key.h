@@ -49,7 +49,7 @@ class KeySet {
   constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // The dispatch keys from the lowest of these on, but for UndefinedTensor.
+  // The dispatch keys from the lowest of these on, except UndefinedTensor.
   constexpr KeySet and_above() const {
     const uint32_t keys = bits_ >> kDeviceBits << kDeviceBits;
     const uint32_t up = keys == 0 ? 0 : ~0u << __builtin_ctz(keys);

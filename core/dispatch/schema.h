@@ -1,4 +1,4 @@
-// Schema: an operator's schema string taken apart, so that it can be called by name with defaults left out.
+// Schema: a parsed schema string, so that an operator can be called by name with defaults left out.
 #pragma once
 #include <optional>
 #include <string>

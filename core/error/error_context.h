@@ -5,7 +5,7 @@
 
 namespace rush {
 
-// For the time of a scope. Costs two words written; the text is made only when somebody asks. Scopes nest; of those
+// For the time of a scope. Costs two words written; the text is made only on demand. Scopes nest; of those
 // with the same `describe` the innermost one speaks.
 class ErrorContext {
  public:

@@ -1,4 +1,4 @@
-// StackTrace: the calls that a thread is in, cheap to take, put into words only when somebody reads them.
+// StackTrace: the calls that a thread is in, cheap to record, and symbolised only when they are printed.
 #pragma once
 #include <string>
 #include <vector>

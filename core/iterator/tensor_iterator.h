@@ -39,7 +39,7 @@ class TensorIterator {
     char* data = nullptr;
     DimVector strides;  // bytes
     ScalarType dtype = kFloat32;
-    bool borrowed = false;  // `tensor` is the caller's, who keeps it alive
+    bool borrowed = false;  // the caller owns `tensor` and keeps it alive
 
     Operand() = default;
     Operand(Operand&& other) = delete;

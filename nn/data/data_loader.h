@@ -27,8 +27,8 @@ namespace rush::data {
 // Workers run ahead of the caller, and the sampler ahead of them. So the state dict holds the sampler's place and the
 // requests that were drawn from it but whose batches the caller has not got: a loader that is given the dict asks for
 // these first. That holds also where batches come out of order. Within the loop's body the present batch counts as
-// handed out; who takes batches before they are wanted says how many these are (DevicePrefetcher). A stateful dataset
-// is itself the place, and then batches must not be on their way: its loader can be saved between epochs, and within
+// handed out; a DevicePrefetcher, which takes batches in advance, says how many it holds. A stateful dataset
+// is itself the place, and then no batches may be in flight: its loader can be saved between epochs, and within
 // one only if it has no workers.
 template <class Dataset, class Sampler>
 class DataLoader {

@@ -44,7 +44,7 @@ class SequentialSampler final : public Sampler<> {
   size_t index_ = 0;
 };
 
-// Each example once, in an order that every epoch draws anew: from `generator`, by default from the CPU's default one,
+// Each example once, in a new random order for every epoch: from `generator`, by default from the CPU's default one,
 // so that manual_seed fixes it. The state dict holds what the order is drawn from, and the generator's state if it is
 // not the default one.
 class RandomSampler final : public Sampler<> {

@@ -85,7 +85,7 @@ struct FractionalMaxPoolOptions {
   RUSH_ARG(ExpandingArray<D>, kernel_size);
   RUSH_ARG(std::optional<ExpandingArray<D>>, output_size) = std::nullopt;
   RUSH_ARG(std::optional<ExpandingArrayDouble>, output_ratio) = std::nullopt;
-  // (N, C, D) of numbers in [0, 1) that place the windows. Default: drawn anew at each call.
+  // (N, C, D) of numbers in [0, 1) that place the windows. Default: drawn at each call.
   RUSH_ARG(Tensor, _random_samples);
 };
 using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;

@@ -58,7 +58,7 @@ class CapturedStep final : public graphs::ReplayHook {
   std::vector<Tensor> params_, states_;
 };
 
-// Throws Error while a graph is captured: a replay would make the state anew each time.
+// Throws Error while a graph is captured: every replay would make a new state.
 void check_state_can_be_made();
 // A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
 Tensor make_device_counter(const Tensor& param, int64_t steps);

@@ -24,7 +24,7 @@ class LRScheduler {
   const std::vector<double>& get_last_lr() const { return last_lrs_; }
   int64_t last_epoch() const { return last_epoch_; }
 
-  // Where the schedule stands, and its options but for functions, see Note [State dicts]. The optimiser's state dict
+  // Where the schedule stands, and its options except functions, see Note [State dicts]. The optimiser's state dict
   // holds the rates of its groups; load both.
   StateDict state_dict() const;
   // Throws ValueError, and changes nothing, unless `dict` has the names and shapes of this schedule's state_dict() and

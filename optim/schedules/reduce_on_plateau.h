@@ -14,12 +14,12 @@ struct ReduceLROnPlateauOptions {
   RUSH_ARG(Mode, mode) = Mode::Min;
   // What the rates are multiplied by.
   RUSH_ARG(double, factor) = 0.1;
-  // So many steps without improvement are borne; the next one lowers the rates.
+  // How many steps without improvement are tolerated; the next one lowers the rates.
   RUSH_ARG(int64_t, patience) = 10;
   // By how much a metric has to be better than the best one.
   RUSH_ARG(double, threshold) = 1e-4;
   RUSH_ARG(ThresholdMode, threshold_mode) = ThresholdMode::Rel;
-  // So many steps after lowering the rates do not count.
+  // How many steps after lowering the rates do not count.
   RUSH_ARG(int64_t, cooldown) = 0;
   // No rate falls below; one number for all groups, or one each.
   RUSH_ARG(std::vector<double>, min_lr) = {0};

@@ -22,7 +22,7 @@ namespace rush::cpu {
 // integers to the accumulator's type, and gathers the window of a convolution from its image (conv_image.h). One
 // innermost loop therefore serves all.
 
-// The type that products of T are accumulated in. Integers wrap around, hence unsigned.
+// The accumulator's type for products of T. Integers wrap around, so it is unsigned.
 template <class T>
 struct GemmMath {
   using type = opmath_t<T>;

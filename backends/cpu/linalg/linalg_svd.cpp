@@ -46,7 +46,7 @@ bool orthogonalise(const Columns<T>& a, const Columns<T>& v, int64_t p, int64_t 
 }
 
 // The one-sided Jacobi iteration (Hestenes): A V = U S, A's columns being turned against each other until all are
-// orthogonal; what is left in them is U S. V starts as the identity. Accurate for small singular values too.
+// orthogonal; then they hold U S. V starts as the identity. Accurate for small singular values too.
 template <class T>
 bool iterate_jacobi(const Columns<T>& a, const Columns<T>& v) {
   for (int64_t j = 0; j < v.count; ++j) {

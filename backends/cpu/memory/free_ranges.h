@@ -53,7 +53,7 @@ class FreeRanges {
 
   const size_t page_;
   std::vector<Range> ranges_;  // by address, no two of them adjacent
-  size_t taken_ = 0;           // blocks: there is a place in ranges_ for each, as freeing must not need memory
+  size_t taken_ = 0;           // blocks: ranges_ has a free record for each, because freeing must not allocate
 };
 
 }  // namespace rush::cpu

@@ -1,4 +1,4 @@
-// Fused chains of operators, which on the CPU are their parts: its caches hold what lies between them.
+// Fused operators, which on the CPU call the kernels that they fuse: the caches hold the intermediate results.
 #include "core/ops/nn/fused.h"
 
 #include "backends/cpu/register.h"

@@ -74,7 +74,7 @@ RUSH_ALWAYS_INLINE Math sum_lanes(int64_t n, const F& f) {
   return total;
 }
 
-// Calls use(from, exp(x - max), count) for one stretch of the row after another, and returns the sum of them all.
+// Calls use(from, exp(x - max), count) for each chunk of the row, and returns the sum of all exponentials.
 template <class T, class Use>
 RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, const Use& use) {
   using Math = opmath_t<T>;

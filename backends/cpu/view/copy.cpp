@@ -34,7 +34,7 @@ struct Move {
 // Note [Transposed copies]
 // Where the output's elements lie side by side along one dimension and the input's along another, walking either one
 // touches a new cache line of the other at every step. So the plane of both dimensions is copied tile by tile: a tile
-// is read in rows of the input into a buffer that stays in the first-level cache, and written from there in rows of
+// is read in rows of the input into a buffer that stays in the L1 cache, and written from there in rows of
 // the output.
 template <class T>
 class Transpose {

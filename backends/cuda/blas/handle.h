@@ -41,7 +41,7 @@ class Blas {
   int device() const { return state_.device; }
   void* workspace() const { return space().data(); }
   size_t workspace_size() const { return space().size(); }
-  // Sets how the next calls compute; cuBLAS is told only of changes.
+  // Sets how the next calls compute; calls cuBLAS only if something changes.
   void set_math(cublasMath_t math);
 
  private:

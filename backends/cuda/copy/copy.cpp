@@ -26,7 +26,7 @@ bool is_pinned_storage(const Tensor& host) {
   return host.storage()->allocator() == &pinned_allocator() || is_pinned(host.data_ptr());
 }
 
-// ---- bytes from one place to another, both of one layout and dtype ----
+// ---- copies of bytes: both tensors have the same layout and dtype ----
 
 void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
   const DeviceGuard guard(to.device());

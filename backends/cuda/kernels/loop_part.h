@@ -87,7 +87,7 @@ struct Offsets {
         for (int t = 0; t < N; ++t) offset[e][t] += position * strides[d][t];
       }
     }
-    // Of the outermost dimension what is left is the position.
+    // The last quotient is the position in the outermost dimension.
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
 #pragma unroll

@@ -25,7 +25,7 @@ struct RowAccess {
   static constexpr int64_t kLongestOfWarp = int64_t{32} * kHeld;
 };
 
-// The calling thread's part of a row of n elements: vector v of it starts at column(v).
+// The calling thread's elements of a row of n: its vector v starts at column(v).
 template <class T, bool kWide, int kHold = 16>
 struct HeldRow {
   using Access = RowAccess<T, kWide, kHold>;
@@ -79,8 +79,8 @@ struct HeldRow {
   }
 };
 
-// The calling thread's part of a row that is read and not changed. 16-bit elements stay packed: twice as many of them
-// are in flight in the same registers, and more threads fit a multiprocessor.
+// The calling thread's elements of a row that is read and not changed. 16-bit elements stay packed: twice as many of
+// them are in flight in the same registers, and more threads fit a multiprocessor.
 template <class T, bool kWide>
 struct PackedRow {
   using Access = RowAccess<T, kWide, sizeof(T) == 2 ? 32 : 16>;

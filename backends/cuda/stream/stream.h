@@ -59,7 +59,7 @@ CUDAStream getDefaultCUDAStream(int device = -1);
 // mean the nearest.
 CUDAStream getStreamFromPool(int priority, int device = -1);
 CUDAStream getStreamFromPool(bool is_high_priority = false, int device = -1);
-// Somebody else's stream, who keeps it alive.
+// Wraps a stream that the caller owns and keeps alive.
 CUDAStream getStreamFromExternal(cudaStream_t stream, int device);
 // Makes it this thread's stream on its device; the current device stays.
 void setCurrentCUDAStream(CUDAStream stream);

@@ -1,4 +1,4 @@
-// The short-time Fourier transform: the spectra of overlapping pieces of a signal, and the signal put together again.
+// The short-time Fourier transform, the spectra of overlapping frames of a signal, and its inverse.
 // https://pytorch.org/docs/stable/generated/torch.stft.html
 #pragma once
 #include "core/dispatch/op.h"

@@ -1,4 +1,4 @@
-// Windows: weights that let the ends of a piece of a signal fade, so that its spectrum does not leak.
+// Window functions: weights that fade out both ends of a frame of a signal, to reduce spectral leakage.
 // https://pytorch.org/docs/stable/torch.html#spectral-ops
 #pragma once
 #include "core/ops/factory/factories.h"

@@ -69,7 +69,7 @@ inline Tensor inner(const Tensor& self, const Tensor& other) { return ops::inner
 // The product that the dimensions ask for: dot, mv, mm, or a batch of them whose leading dimensions broadcast.
 // https://pytorch.org/docs/stable/generated/torch.matmul.html
 inline Tensor matmul(const Tensor& self, const Tensor& other) { return ops::matmul(self, other); }
-// Sums products over the given dimensions, paired in order. What is left of self comes first.
+// Sums products over the given dimensions, paired in order. self's other dimensions come before those of `other`.
 inline Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
   return ops::tensordot(self, other, dims_self, dims_other);
 }

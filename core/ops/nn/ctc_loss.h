@@ -32,7 +32,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, IntArray
 
 // -log of the probability of each target sequence, summed over all its alignments: repeated labels and `blank`s may
 // stand between. log_probs is (T, N, C), or (T, C) without N, of log-probabilities; targets (N, S), or all sequences
-// one after the other in one dimension, of classes but for the blank. The lengths, one for each sample, say how much of
+// one after the other in one dimension, of classes except the blank. The lengths, one for each sample, say how much of
 // both counts. The mean divides each loss by its target's length first. A target that does not fit its input has an
 // infinite loss, and a gradient of NaN; `zero_infinity` makes both zero. Throws ValueError for shapes or lengths that
 // do not fit, TypeError for wrong dtypes and IndexError for a target outside [0, C). It can be differentiated once, and

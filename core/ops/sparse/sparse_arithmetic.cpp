@@ -39,7 +39,7 @@ IntArrayRef sparse_sizes(const Tensor& coo) {
 
 // ---- sums ----
 
-// dense += alpha * sparse, of the same sizes. Only the places of the entries are touched.
+// dense += alpha * sparse, of the same sizes. Only the elements that have an entry are touched.
 void add_entries(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
   const Tensor coo = as_coo(sparse);
   const SparseTensorImpl& parts = coo_parts(coo, "add_");

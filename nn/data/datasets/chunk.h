@@ -38,7 +38,7 @@ struct ChunkDatasetOptions {
   // Threads that read chunks.
   RUSH_ARG(size_t, preloader_count);
   RUSH_ARG(size_t, batch_size);
-  // No more chunks are added while so many examples wait.
+  // No more chunks are added while this many examples wait.
   RUSH_ARG(size_t, cache_size);
   // Chunks that are drawn together, and whose examples are shuffled with one another.
   RUSH_ARG(size_t, cross_chunk_shuffle_count);

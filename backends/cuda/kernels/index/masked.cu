@@ -44,7 +44,7 @@ struct CountChosen {
   }
 };
 
-// How many flags are set before each part of kPart elements, and in all.
+// How many flags are set before each chunk of kPart elements, and in all.
 class ChosenBefore {
  public:
   template <class T>

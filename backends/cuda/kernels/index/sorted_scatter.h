@@ -5,7 +5,7 @@
 
 namespace rush::cuda {
 
-// In place of an offset: an index that was out of range, whose element is left out.
+// Stands for the offset of an index that was out of range, whose element is skipped.
 inline constexpr int64_t kNoOffset = std::numeric_limits<int64_t>::min();
 
 // Slices of a tensor and the values for them. Value (o, j, i) of (outer, n, inner) goes to the element at

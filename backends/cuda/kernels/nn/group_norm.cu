@@ -75,7 +75,7 @@ struct StorePair {
   __device__ void operator()(int64_t at, const Pair<Math>& pair) const { out[at] = pair; }
 };
 
-// mean(g) rstd and the slope of x in the gradient, for each group.
+// mean(g) rstd and the factor of x in the gradient, for each group.
 template <class T>
 struct GroupMeans {
   using Math = opmath_t<T>;

@@ -18,7 +18,7 @@ struct Place {
 };
 
 // Note [Pooling of neighbours]
-// To find an element's place and its windows costs more instructions than to compare or to add. Where channels are
+// To find an element's indices and its windows costs more instructions than to compare or to add. Where channels are
 // innermost a thread of max pooling therefore has the kLanes channels of 16 bytes; in the gradient of rows it has the
 // kAcross positions of 16 bytes, and looks once at each window that may hold any of them. Elsewhere both are 1. Indices
 // have 32 bits, and sizes are divided by as in Note [Division by multiplication], where those hold all numbers.
@@ -71,7 +71,7 @@ struct IndexDivider<int32_t> : Divider {
   }
 };
 
-// Finds places from numbers.
+// Finds indices from linear indices.
 template <class Index>
 class Places {
  public:
@@ -289,7 +289,7 @@ struct AvgPoolBackward {
   }
 };
 
-// Whether numbers of 32 bits hold all places, and what is worked out on the way to them.
+// Whether 32 bits hold all linear indices and the intermediate results that they are computed from.
 bool is_narrow(const PoolGeometry& g) {
   const auto fits = [](std::initializer_list<int64_t> factors) {
     double product = 1;

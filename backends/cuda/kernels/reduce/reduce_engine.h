@@ -16,11 +16,11 @@ namespace rush::cuda {
 //   the innermost one is reduced: a row of threads takes an output, reading 16 bytes at a time;
 //   the innermost one is kept: neighbouring threads take neighbouring outputs, and rows of threads share out the
 //     elements of each.
-// Where that makes too few blocks to fill the device, every output is cut into pieces, whose accumulators go to scratch
+// Where that makes too few blocks to fill the device, every output is cut into chunks, whose accumulators go to scratch
 // memory, and a second kernel combines them. There are no atomics: which elements meet in which order follows from the
 // shape, the kernel and the device alone, so results repeat.
 //
-// A functor may have, in place of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
+// A functor may have, instead of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
 // start and is number i of those that its output is reduced from.
 
 // Marks a functor that is too rarely used or too slow for kernels of wide accesses.
@@ -117,7 +117,7 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
 // A thread row an output. Rows of fewer than kLanes threads would miss ends of a run, so blockDim.x >= kLanes.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
-                                                        int64_t piece, const __grid_constant__ ReduceShape g) {
+                                                        int64_t chunk, const __grid_constant__ ReduceShape g) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < g.kept.count; first += step) {
     const int64_t o = first + threadIdx.y;
@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink si
     int64_t base = 0, out = 0;
     if (o < g.kept.count) {
       g.kept.locate(o, base, out);
-      const int64_t begin = blockIdx.y * piece;
-      acc = along_run<T, kLanes>(f, x, base, g, begin, std::min<int64_t>(g.reduced.count, begin + piece));
+      const int64_t begin = blockIdx.y * chunk;
+      acc = along_run<T, kLanes>(f, x, base, g, begin, std::min<int64_t>(g.reduced.count, begin + chunk));
     }
     acc = combine_row(acc, f);
     if (threadIdx.x != 0 || o >= g.kept.count) continue;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink si
 // kLanes neighbouring outputs a thread; the thread rows share out the elements.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
-                                                           int64_t piece, const __grid_constant__ ReduceShape g) {
+                                                           int64_t chunk, const __grid_constant__ ReduceShape g) {
   using Acc = typename F::Acc;
   using Vector = Lanes<T, kLanes>;
   __shared__ alignas(16) unsigned char memory[kThreads * kLanes * sizeof(Acc)];
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) acc[l] = f.identity();
     if (column < g.columns) {
-      const int64_t begin = blockIdx.y * piece, end = std::min<int64_t>(g.reduced.count, begin + piece),
+      const int64_t begin = blockIdx.y * chunk, end = std::min<int64_t>(g.reduced.count, begin + chunk),
                     step = blockDim.y;
       int64_t i = begin + threadIdx.y;
       for (; i + (kUnroll - 1) * step < end; i += kUnroll * step) {
@@ -206,16 +206,16 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
   }
 }
 
-// Combines the `pieces` accumulators of each output.
+// Combines the `chunks` accumulators of each output.
 template <class F, class Sink>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const typename F::Acc* partials, F f, Sink sink,
-                                                          int64_t pieces, const __grid_constant__ ReduceShape g) {
+                                                          int64_t chunks, const __grid_constant__ ReduceShape g) {
   const int64_t outputs = g.kept.count * g.columns, step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < outputs; first += step) {
     const int64_t o = first + threadIdx.y;
     typename F::Acc acc = f.identity();
     if (o < outputs) {
-      for (int64_t p = threadIdx.x; p < pieces; p += blockDim.x) acc = f.combine(acc, partials[o * pieces + p]);
+      for (int64_t p = threadIdx.x; p < chunks; p += blockDim.x) acc = f.combine(acc, partials[o * chunks + p]);
     }
     acc = combine_row(acc, f);
     if (threadIdx.x != 0 || o >= outputs) continue;
@@ -254,11 +254,11 @@ void launch(const char* op, const T* x, const F& f, const Sink& sink, const Redu
   ReduceLaunch l(g, x, sizeof(T), kReduceLanes<T, F>);
   const auto kernel = Kernel<T, F, Sink>::pick(g.by_columns, l.lanes > 1);
   l.cut(g, kernel.resident, kUnroll);
-  const Scratch scratch(l.pieces > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.pieces) * sizeof(Acc) : 0);
-  Acc* partials = l.pieces > 1 ? scratch.as<Acc>() : nullptr;
-  launch_kernel(op, kernel.function, {l.grid, l.block}, x, f, sink, partials, l.piece, g);
+  const Scratch scratch(l.chunks > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.chunks) * sizeof(Acc) : 0);
+  Acc* partials = l.chunks > 1 ? scratch.as<Acc>() : nullptr;
+  launch_kernel(op, kernel.function, {l.grid, l.block}, x, f, sink, partials, l.chunk, g);
   if (!partials) return;
-  launch_kernel(op, finish_kernel<F, Sink>, {l.finish_grid, l.finish_block}, partials, f, sink, l.pieces, g);
+  launch_kernel(op, finish_kernel<F, Sink>, {l.finish_grid, l.finish_block}, partials, f, sink, l.chunks, g);
 }
 
 }  // namespace reduce

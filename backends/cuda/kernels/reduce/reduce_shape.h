@@ -27,16 +27,16 @@ struct ReduceShape {
 struct ReduceLaunch {
   // `lanes`: how many elements a 16-byte access has, or 1 for no wide accesses. Fixes how threads lie in a block.
   ReduceLaunch(const ReduceShape& shape, const void* data, int64_t element_size, int lanes);
-  // Cuts the outputs into pieces, and fixes the grids, for a kernel of which the device runs `resident` blocks at a
+  // Cuts the outputs into chunks, and fixes the grids, for a kernel of which the device runs `resident` blocks at a
   // time, and whose threads have `unroll` accesses in flight.
   void cut(const ReduceShape& shape, int64_t resident, int unroll);
 
   dim3 grid, block, finish_grid, finish_block;
   int lanes;
-  int64_t pieces = 1, piece;  // how many pieces an output is cut into, and their elements
+  int64_t chunks = 1, chunk;  // how many chunks an output is cut into, and their elements
 
  private:
-  int64_t blocks = 1;  // for all outputs in one piece each
+  int64_t blocks = 1;  // for all outputs in one chunk each
 };
 
 }  // namespace rush::cuda

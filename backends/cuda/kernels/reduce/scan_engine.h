@@ -15,7 +15,7 @@ namespace rush::cuda {
 // follow from the shape and the device, so results repeat.
 enum class ScanPhase { Totals, Prefixes, Elements };
 
-// F, besides what a reduction's functor has, may take(acc, x, i) with the element's place in the line; combine(a, b) is
+// F, besides what a reduction's functor has, may take(acc, x, i) with the element's index in the line; combine(a, b) is
 // told the earlier elements first. sink(offset, acc) stores.
 template <class T, class F, class Sink>
 struct Scan {
