@@ -75,7 +75,7 @@ class Generator {
   bool defined() const { return static_cast<bool>(impl_); }
   friend bool operator==(const Generator& a, const Generator& b) { return a.impl_ == b.impl_; }
 
-  // All below throw Error on an undefined generator.
+  /// All below throw Error on an undefined generator.
   void set_current_seed(uint64_t seed) { impl().set_current_seed(seed); }
   uint64_t current_seed() const { return impl().current_seed(); }
   uint64_t seed() { return impl().seed(); }

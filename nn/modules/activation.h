@@ -68,7 +68,7 @@ RUSH_ACTIVATION(RReLU, rrelu)
 #undef RUSH_ACTIVATION
 #undef RUSH_DIMENSION_ACTIVATION
 
-// torch.nn.Threshold.
+/// torch.nn.Threshold.
 class ThresholdImpl : public Cloneable<ThresholdImpl> {
  public:
   ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
@@ -81,7 +81,7 @@ class ThresholdImpl : public Cloneable<ThresholdImpl> {
 };
 RUSH_MODULE(Threshold);
 
-// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
+/// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
 class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
  public:
   void reset() override {}
@@ -90,8 +90,8 @@ class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
 };
 RUSH_MODULE(Softmax2d);
 
-// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
-// torch.nn.PReLU.
+/// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
+/// torch.nn.PReLU.
 class PReLUImpl : public Cloneable<PReLUImpl> {
  public:
   explicit PReLUImpl(const PReLUOptions& options = {}) : options(options) { PReLUImpl::reset(); }

@@ -62,7 +62,7 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
 RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
-// torch.nn.CTCLoss: see functional::ctc_loss.
+/// torch.nn.CTCLoss: see functional::ctc_loss.
 class CTCLossImpl : public Cloneable<CTCLossImpl> {
  public:
   explicit CTCLossImpl(const CTCLossOptions& options = {}) : options(options) {}

@@ -59,7 +59,7 @@ struct LayerNormOptions {
   RUSH_ARG(bool, bias) = true;
 };
 
-// torch.nn.RMSNorm, which libtorch does not have.
+/// torch.nn.RMSNorm, which libtorch does not have.
 struct RMSNormOptions {
   RMSNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);

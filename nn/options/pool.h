@@ -76,7 +76,7 @@ using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
 using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
 using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
 
-// Either the output's size is given, or its ratio to the input's, between 0 and 1.
+/// Either the output's size is given, or its ratio to the input's, between 0 and 1.
 template <size_t D>
 struct FractionalMaxPoolOptions {
   FractionalMaxPoolOptions(int64_t kernel_size) : kernel_size_(kernel_size) {}

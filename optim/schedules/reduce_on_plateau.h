@@ -7,9 +7,9 @@ namespace rush::optim {
 
 struct ReduceLROnPlateauOptions {
   ReduceLROnPlateauOptions() = default;
-  // Whether a smaller or a larger metric is better.
+  /// Whether a smaller or a larger metric is better.
   enum class Mode { Min, Max };
-  // Whether `threshold` counts relative to the best metric so far.
+  /// Whether `threshold` counts relative to the best metric so far.
   enum class ThresholdMode { Rel, Abs };
   RUSH_ARG(Mode, mode) = Mode::Min;
   // What the rates are multiplied by.
@@ -27,15 +27,15 @@ struct ReduceLROnPlateauOptions {
   RUSH_ARG(double, eps) = 1e-8;
 };
 
-// torch.optim.lr_scheduler.ReduceLROnPlateau. It changes nothing until its first step.
+/// torch.optim.lr_scheduler.ReduceLROnPlateau. It changes nothing until its first step.
 class ReduceLROnPlateau final : public LRScheduler {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
-  // Takes the metric of an epoch into account. NaN is no improvement.
+  /// Takes the metric of an epoch into account. NaN is no improvement.
   void step(double metric);
-  // Throws ValueError: there is no metric.
+  /// Throws ValueError: there is no metric.
   void step() override;
-  // Forgets the best metric and all counts.
+  /// Forgets the best metric and all counts.
   void reset();
 
  private:

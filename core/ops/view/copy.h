@@ -41,7 +41,7 @@ inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::option
         {Tag::AnyDevice}};
 }  // namespace ops
 
-// A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.
+/// A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.
 inline Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return ops::clone(self, memory_format);
 }

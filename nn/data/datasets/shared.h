@@ -7,7 +7,7 @@
 
 namespace rush::data::datasets {
 
-// The workers call get_batch at the same time: the dataset has to allow it.
+/// The workers call get_batch at the same time: the dataset has to allow it.
 template <class UnderlyingDataset>
 class SharedBatchDataset final
     : public BatchDataset<SharedBatchDataset<UnderlyingDataset>, typename UnderlyingDataset::BatchType,
