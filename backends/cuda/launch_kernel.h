@@ -1,4 +1,4 @@
-// The one way in which our kernels are launched.
+// launch_kernel, which launches all our kernels.
 #pragma once
 #include <cuda_runtime.h>
 

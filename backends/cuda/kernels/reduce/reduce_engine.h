@@ -12,16 +12,16 @@
 namespace rush::cuda {
 
 // Note [How a reduction runs on the GPU]
-// Dimensions are sorted by stride and merged where they are one run. Then
-//   the innermost one is reduced: a row of threads takes an output, reading 16 bytes at a time;
-//   the innermost one is kept: neighbouring threads take neighbouring outputs, and rows of threads share out the
+// Dimensions are sorted by stride, and neighbours that are contiguous with each other are coalesced. Then
+//   if the innermost one is reduced, a row of threads computes an output, with accesses of 16 bytes;
+//   if the innermost one is kept, neighbouring threads compute neighbouring outputs, and rows of threads share the
 //     elements of each.
-// Where that makes too few blocks to fill the device, every output is cut into chunks, whose accumulators go to scratch
-// memory, and a second kernel combines them. There are no atomics: which elements meet in which order follows from the
-// shape, the kernel and the device alone, so results repeat.
+// If that makes too few thread blocks to fill the device, the elements of every output are split into chunks, whose
+// accumulators go to scratch memory, and a second kernel combines them. There are no atomics: the order of summation
+// depends on the shape, the kernel and the device alone, so results repeat.
 //
-// A functor may have, instead of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
-// start and is number i of those that its output is reduced from.
+// A functor may have, instead of take(acc, x), take_at(acc, x, offset, i): x is element `offset` of the input and the
+// i-th of the elements that its output is reduced from.
 
 // Marks a functor that is too rarely used or too slow for kernels of wide accesses.
 template <class F>
@@ -51,7 +51,7 @@ __device__ void take(const F& f, typename F::Acc& acc, const T& x, int64_t offse
   }
 }
 
-// Elements [begin, end) of the output whose first element is x[base], by the threads of one row.
+// Accumulates elements [begin, end) of the output whose first element is x[base], with one row of threads.
 template <class T, int kLanes, class F>
 __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const ReduceShape& g, int64_t begin,
                                      int64_t end) {
@@ -75,7 +75,8 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
       take(f, acc, x[at], at, i);
     }
   } else {
-    // One run may start anywhere, so its ends are taken one by one. Several runs are all made of whole vectors.
+    // A single contiguous range may be unaligned, so its ends are read one by one. Several ranges consist of whole
+    // vectors.
     const bool one_run = g.reduced.dims <= 1;
     int64_t first = begin, last = end;
     if (one_run) {
@@ -114,7 +115,8 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
   return acc;
 }
 
-// A thread row an output. Rows of fewer than kLanes threads would miss ends of a run, so blockDim.x >= kLanes.
+// One row of threads for each output. A row of fewer than kLanes threads would miss the unaligned ends, so blockDim.x
+// >= kLanes.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
                                                         int64_t chunk, const __grid_constant__ ReduceShape g) {
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink si
   }
 }
 
-// kLanes neighbouring outputs a thread; the thread rows share out the elements.
+// kLanes neighbouring outputs for each thread; the rows of threads share the elements.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
                                                            int64_t chunk, const __grid_constant__ ReduceShape g) {
@@ -288,7 +290,7 @@ void reduce_with(const char* op, const F& f, const Tensor& output, const Tensor&
   reduce_dims(op, static_cast<const T*>(input.data_ptr()), f, sink, reduce_dims_of(output, input, dims));
 }
 
-// Likewise; the functor's result is the output.
+// As above; the functor's result is the output.
 template <class T, class Out, class F>
 void reduce_to(const char* op, const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims) {
   reduce_with<T>(op, f, output, input, dims, StoreResult<Out, F>{output.data_ptr<Out>(), f});

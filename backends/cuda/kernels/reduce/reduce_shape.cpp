@@ -30,7 +30,7 @@ bool divides_all(int64_t lanes, const Positions& positions, int first) {
   return true;
 }
 
-// Whether 16-byte accesses meet the elements. A single run that is reduced may start and end anywhere.
+// Whether 16-byte accesses are possible. A single contiguous range that is reduced need not be aligned.
 bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size, int64_t lanes) {
   if (lanes == 1) return false;
   const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(lanes * element_size) == 0;
@@ -60,7 +60,7 @@ ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
   for (const ReduceDim& d : dims) {
     if (d.size != 1) sorted.push_back(d);
   }
-  // A dimension of stride 0 repeats what lies inside it.
+  // A dimension of stride 0 repeats the dimensions inside it.
   const auto extent = [](const ReduceDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
   std::reverse(sorted.begin(), sorted.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -104,9 +104,9 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
   block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
 }
 
-// The fewest chunks that fill three quarters of the waves which they make: of a number of blocks a little beyond a
-// multiple of those that run at a time, the last would run alone; and every chunk costs its start and its end. Chunks
-// of rows cost little, and several waves of them even out how fast multiprocessors are.
+// The fewest chunks whose thread blocks fill at least three quarters of their waves. (If there are slightly more blocks
+// than run at a time, the last ones run alone; and every chunk has a cost of its own.) Chunks of rows cost little, and
+// several waves of them balance the load.
 void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
   // Below this many elements a chunk is not worth its threads.
   const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
@@ -120,7 +120,7 @@ void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
     chunks = fitting;
   }
   chunk = (g.reduced.count + chunks - 1) / chunks;
-  // Chunks of whole rounds of a block, which has `unroll` accesses of each thread in flight.
+  // A chunk is a multiple of what a block loads at once, with `unroll` accesses of each thread in flight.
   const int64_t round = unroll * (g.by_columns ? block.y : int64_t{block.x} * lanes);
   chunk = (chunk + round - 1) / round * round;
   chunks = chunk == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + chunk - 1) / chunk);
