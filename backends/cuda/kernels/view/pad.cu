@@ -19,7 +19,7 @@ struct PadAxis {
   }
 };
 
-// The padded dimensions as depth x height x width, and all before them as planes.
+// The padded dimensions as depth x height x width, and all dimensions before them as planes.
 struct PadPlan {
   PadAxis axis[3];
   PadMode mode;
@@ -30,7 +30,7 @@ struct PadPlan {
       axis[2 - i] = {size, size + pad[2 * i] + pad[2 * i + 1], pad[2 * i]};
     }
   }
-  // The input element that output element `o` shows.
+  // The input element that output element `o` reads.
   __device__ int64_t source(int64_t o) const {
     const int64_t x = o % axis[2].padded, y = o / axis[2].padded % axis[1].padded;
     const int64_t plane_and_z = o / axis[2].padded / axis[1].padded;
