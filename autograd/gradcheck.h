@@ -28,7 +28,7 @@ using TensorFunction = std::function<Tensors(const Tensors&)>;
 /// number (where it is not in fast mode) and both values. torch.autograd.gradcheck.
 bool gradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
 
-/// Likewise for the gradients' own gradients: gradcheck of (inputs, grad_outputs) -> gradients of the inputs, at random
+/// The same for the gradients' own gradients: gradcheck of (inputs, grad_outputs) -> gradients of the inputs, at random
 /// grad_outputs. torch.autograd.gradgradcheck.
 bool gradgradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
 

@@ -60,8 +60,7 @@ class intrusive_ptr {
     return p;
   }
 
-  /// As `share`, for an object that may be on its way out; null when its last reference is gone. T::revivable says that
-  /// T is used so.
+  /// As `share`, for an object whose last reference may be gone: then it returns null. T must have T::revivable.
   static intrusive_ptr try_share(T* target) {
     static_assert(revivable);
     // acquire: who finds no owner left, and puts something in its place, sees what the last one did

@@ -81,7 +81,7 @@ class StepLists {
   /// distinct rows.
   void assign_later(const Tensor& table, const Tensor& rows, const Tensor& values);
   void add_later(const Tensor& table, const Tensor& rows, const Tensor& values);
-  /// Likewise, `number` becomes `next`.
+  /// As above, `number` becomes `next`.
   void assign_later(int64_t& number, int64_t next) { counts_.emplace_back(&number, next); }
   void assign_later(double& number, double next) { products_.emplace_back(&number, next); }
 

@@ -25,10 +25,10 @@ ScalarType result_type(const Tensor& tensor, const Scalar& number);
 DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
 
 // Note [How an element-wise loop is prepared]
-// From operands of any shape, dtype and strides the iterator makes a loop over raw pointers: it broadcasts the shapes,
-// casts inputs to the dtype of the computation, allocates an output whose dimensions lie in memory in the inputs'
-// order, sorts the dimensions by stride and merges neighbours that are one run. What is left is usually one dimension:
-// a contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
+// The iterator makes a loop over raw pointers from operands of any shape, dtype and strides. It broadcasts the shapes,
+// casts inputs to the dtype of the computation, allocates an output whose dimensions have the order of the inputs'
+// strides, sorts the dimensions by stride, and coalesces neighbours that are contiguous with each other. Usually one
+// dimension remains: a contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
 class TensorIterator {
  public:
   static constexpr int kMaxOperands = 5;

@@ -13,7 +13,7 @@ namespace rush::nn {
   X(Softsign, softsign)                  \
   X(Tanhshrink, tanhshrink)
 
-// Likewise, with options NameOptions that have defaults.
+// As above, with options NameOptions that have defaults.
 #define RUSH_FORALL_ACTIVATIONS(X) \
   X(ReLU, relu)                    \
   X(ReLU6, relu6)                  \
@@ -32,7 +32,7 @@ namespace rush::nn {
   X(Softplus, softplus)            \
   X(GLU, glu)
 
-// Likewise, with options that must be given, of which the function takes the dimension.
+// As above, with options that must be given, of which the function takes the dimension.
 #define RUSH_FORALL_DIMENSION_ACTIVATIONS(X) \
   X(Softmax, softmax)                        \
   X(Softmin, softmin)                        \

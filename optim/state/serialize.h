@@ -71,7 +71,7 @@ optim::StateDict load_state(const std::string& path);
 [[noreturn]] void rethrow_misfit(const std::string& path, const ValueError& error);
 }  // namespace detail
 
-/// Likewise for an optimiser, a schedule or a DataLoader.
+/// The same for an optimiser, a schedule or a DataLoader.
 template <class T>
 requires optim::Stateful<std::remove_const_t<T>>
 void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }

@@ -21,7 +21,7 @@ struct ChannelParameters {
   Math shift(int64_t c) const { return bias ? bias[c] : Math(0); }
 };
 
-// Rows of channels: each channel's numbers lie side by side, as the elements do.
+// Rows of channels: channels have stride 1, in the parameters and in the elements.
 template <class T>
 void affine_rows(const T* in, T* out, const ChannelParameters<T>& p, const ChannelLayout& l) {
   using Math = opmath_t<T>;
@@ -55,8 +55,8 @@ void affine_channel(const T* in, T* out, const ChannelParameters<T>& p, const Ch
   }
 }
 
-// Calls body(c) for every channel; channels are shared out to threads, so that one that was just read for its
-// statistics is still in the cache when it is read again.
+// Calls body(c) for every channel, in parallel over channels, so that a channel that was read for its statistics is
+// still in the cache when it is read again.
 template <class Body>
 void for_each_channel(const ChannelLayout& l, const Body& body) {
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(4 * l.count(), 1));

@@ -1,4 +1,4 @@
-// What the convolution kernels share: batches of volumes, their padded copies, and the sizes of a convolution.
+// Batches of volumes, their padded copies, and the sizes of a convolution, for the convolution kernels.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ struct Volumes {
   std::array<int64_t, 5> size, stride;
 };
 
-// One row of a padded volume: zeros, what is there of the source, zeros.
+// One row of a padded volume: zeros, the elements of the source's row that are inside, zeros.
 template <class T>
 void pad_row(T* to, int64_t width, const T* from, int64_t from_width, int64_t stride, int64_t before) {
   const int64_t begin = std::clamp<int64_t>(before, 0, width);

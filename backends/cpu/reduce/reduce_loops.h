@@ -7,13 +7,15 @@
 namespace rush::cpu {
 
 // Note [How a reduction walks its input]
-// Dimensions are sorted by stride and merged where they are one run, so that memory is read in its order. Then
-//   the innermost one is reduced: each output is the sum of runs, accumulated in lanes that the compiler keeps in
-//     vector registers;
-//   the innermost one is kept: whole rows are added into a tile of accumulators, one per column.
-// Blocks of a fixed size are accumulated plainly, and their results pairwise, so that the rounding error of a sum of n
-// numbers grows with log n. Where there are few outputs, each is cut into chunks of a fixed size that are reduced in
-// parallel. No cut depends on the number of threads, so neither does the result.
+// Dimensions are sorted by stride, and neighbours that are contiguous with each other are coalesced, so that memory is
+// read in order. Then
+//   if the innermost one is reduced, each output is the sum of contiguous ranges, accumulated in lanes that the
+//   compiler
+//     keeps in vector registers;
+//   if the innermost one is kept, whole rows are added to a tile of accumulators, one for each column.
+// Blocks of a fixed size are accumulated in order, and their results pairwise, so that the rounding error of a sum of n
+// numbers grows with log n. If there are few outputs, each is split into chunks of a fixed size that are reduced in
+// parallel. The chunks do not depend on the number of threads, so neither does the result.
 
 // The loops of a functor with its types erased, so that the walk over a tensor is compiled once. Accumulators are
 // arrays of `acc_size` bytes each; `f` is the functor.

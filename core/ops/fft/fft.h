@@ -97,7 +97,7 @@ inline Tensor ifftshift(const Tensor& self, OptionalIntArrayRef dim = std::nullo
 /// -1, each over (d n). In the default dtype, or the options' floating or complex one. Throw ValueError for n below 1.
 Tensor fftfreq(int64_t n, double d = 1.0, const TensorOptions& options = {});
 inline Tensor fftfreq(int64_t n, const TensorOptions& options) { return fftfreq(n, 1.0, options); }
-/// Likewise of rfft's: 0, 1, ..., n/2, each over (d n).
+/// The same of rfft's: 0, 1, ..., n/2, each over (d n).
 Tensor rfftfreq(int64_t n, double d = 1.0, const TensorOptions& options = {});
 inline Tensor rfftfreq(int64_t n, const TensorOptions& options) { return rfftfreq(n, 1.0, options); }
 

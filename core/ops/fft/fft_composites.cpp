@@ -133,7 +133,7 @@ FftPlaces fft_half_places(const char* op, const Tensor& self, const OptionalIntA
   return places;
 }
 
-// Likewise where the last dimension of `self` holds half of the frequencies: how many points these make.
+// The same if the last dimension of `self` holds half of the frequencies: how many points these make.
 int64_t points_of_half(const char* op, const FftPlaces& places, const OptionalIntArrayRef& s) {
   const bool as_it_is = !s || s->back() == -1;
   const int64_t points = as_it_is ? multiply_sizes(op, 2, places.points.back() - 1) : places.points.back();

@@ -43,7 +43,7 @@ inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop
   return ops::stft_center(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
                           return_complex, align_to_window);
 }
-/// Likewise, not centred.
+/// As above, not centred.
 inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length,
                    std::optional<int64_t> win_length, const std::optional<Tensor>& window, bool normalized,
                    std::optional<bool> onesided = std::nullopt, std::optional<bool> return_complex = std::nullopt,

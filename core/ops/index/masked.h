@@ -31,7 +31,7 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&, const Tensor&)> masked_scatt
 /// Throws NotImplementedError on the meta device, where nothing has a value.
 inline Tensor nonzero(const Tensor& self) { return ops::nonzero(self); }
 inline Tensor argwhere(const Tensor& self) { return ops::argwhere(self); }
-/// Likewise, one tensor a dimension, as `index` takes them.
+/// As above, one tensor a dimension, as `index` takes them.
 inline std::vector<Tensor> nonzero_numpy(const Tensor& self) { return ops::nonzero_numpy(self); }
 inline std::vector<Tensor> where(const Tensor& condition) { return ops::where_nonzero(condition); }
 /// `self` with `value` where the bool `mask` is true; they broadcast. Throws TypeError for another mask, ValueError for

@@ -111,12 +111,12 @@ inline constinit Kernel<void(const Tensor& seed, const Tensor& offset, const Phi
 
 namespace native {
 // Note [Gradients of a packed projection]
-// Query, key and value are often parts of one product, (B, L, 3 H E): split along its last dimension, and read where
-// they lie. The product's gradient is then what theirs are when they lie side by side in the same way; put together
-// afterwards they would be read and written once more. So of such parts the backward kernels write the gradients into
-// parts of one tensor, and the derivative of split, which finds its gradients side by side, returns that tensor.
+// Query, key and value are often views of one product (B, L, 3 H E), which split made. The gradient of the product has
+// their gradients in the same order; concatenating them would read and write each once more. The backward kernels
+// therefore write the three gradients into views of one tensor. The derivative of split sees that its gradients are
+// contiguous with each other, and returns that tensor.
 
-// Whether query, key and value are, in this order, the parts of rows of 3 H E numbers: (B, H, L, E) each.
+// Whether query, key and value (B, H, L, E) are, in this order, the views of rows of 3 H E numbers.
 bool are_packed(const AttentionProblem& problem);
 // Throws unless the tensors can be those of an attention of any shape: what all its operators ask.
 void check_attention(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,

@@ -268,7 +268,7 @@ inline constinit Kernel<void(const Tensor& grad_input, const Tensor& grad_output
                              const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
                              const Tensor& total_weight, const CrossEntropyOptions&)>
     cross_entropy_backward{"cross_entropy_loss_backward"};
-// Likewise: `output` is the sum of the losses, and the scores become its gradient.
+// As above: `output` is the sum of the losses, and the scores become its gradient.
 inline constinit Kernel<void(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index)>
     cross_entropy_gradient{"cross_entropy_gradient_"};
 }  // namespace kernels

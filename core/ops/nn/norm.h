@@ -116,7 +116,7 @@ inline Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, cons
                          const OptionalTensor& bias = {}, double eps = 1e-5, bool cudnn_enable = true) {
   return ops::layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable);
 }
-/// Likewise, with the mean and 1 / sqrt(var + eps) of each row: the leading dimensions of the input, then ones. They
+/// As above, with the mean and 1 / sqrt(var + eps) of each row: the leading dimensions of the input, then ones. They
 /// are float32 for 16-bit inputs, and carry no gradient.
 inline NormResult native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight,
                                     const OptionalTensor& bias, double eps) {
@@ -138,7 +138,7 @@ inline Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, cons
                          double momentum, double eps, bool cudnn_enabled = true) {
   return ops::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled);
 }
-/// Likewise, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training. They have
+/// As above, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training. They have
 /// the parameters' dtype: float32 for a 16-bit input with float32 parameters, else the input's.
 inline NormResult native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                                     const OptionalTensor& running_mean, const OptionalTensor& running_var,

@@ -114,7 +114,7 @@ inline Tensor max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRe
                          IntArrayRef dilation = 1, bool ceil_mode = false) {
   return ops::max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
-/// Likewise, with the position of each maximum: int64, row-major within its plane of the last 1, 2 or 3 dimensions.
+/// As above, with the position of each maximum: int64, row-major within its plane of the last 1, 2 or 3 dimensions.
 inline PoolResult max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
                                           IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) {
   return ops::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);

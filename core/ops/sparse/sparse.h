@@ -138,7 +138,7 @@ Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const Tens
                          std::optional<bool> is_coalesced = std::nullopt);
 /// One without entries.
 Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options);
-/// Likewise without the checks, which read the indices: for parts that are known to be right.
+/// As above, without the checks, which read the indices: for parts that are known to be right.
 Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                  const TensorOptions& options = {}, std::optional<bool> is_coalesced = std::nullopt);
 
@@ -167,7 +167,7 @@ Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, 
                          const TensorOptions& options = {});
 Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values,
                          const TensorOptions& options = {});
-/// Likewise without the checks.
+/// As above, without the checks.
 Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const Tensor& plain_indices,
                                         const Tensor& values, IntArrayRef size, const TensorOptions& options);
 
