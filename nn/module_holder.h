@@ -71,7 +71,7 @@ class ModuleHolder : detail::ModuleHolderBase {
     const ModuleScope scope(module);
     return module.forward(std::forward<Args>(args)...);
   }
-  /// That of a container.
+  /// The iterator of a container.
   template <class Index>
   decltype(auto) operator[](Index&& index) const {
     return (*get())[std::forward<Index>(index)];

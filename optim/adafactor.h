@@ -104,7 +104,7 @@ struct AdafactorOptions : public DescribedOptions<AdafactorOptions> {
 struct AdafactorParamState : public DescribedParamState<AdafactorParamState> {
   RUSH_ARG(Tensor, row_var);
   RUSH_ARG(Tensor, col_var);
-  // Of vectors only.
+  // For vectors only.
   RUSH_ARG(Tensor, variance);
 
  public:

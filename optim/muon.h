@@ -55,7 +55,7 @@ struct MuonOptions : public DescribedOptions<MuonOptions> {
   RUSH_ARG(double, weight_decay) = 0.1;
   RUSH_ARG(double, momentum) = 0.95;
   RUSH_ARG(bool, nesterov) = true;
-  // Of the Newton-Schulz iteration: a, b and c.
+  // The coefficients a, b and c of the Newton-Schulz iteration.
   RUSH_ARG(std::vector<double>, ns_coefficients) = {3.4445, -4.7750, 2.0315};
   RUSH_ARG(double, eps) = 1e-7;
   RUSH_ARG(int64_t, ns_steps) = 5;

@@ -24,7 +24,7 @@ namespace rush::optim {
 
 // Note [Composed steps]
 // A step that is made of calls to tensor operators takes memory while it runs. So it runs in the first half, on copies
-// of the parameters and of their states: the copied states are made to become the optimiser's, and the parameters are
+// of the parameters and of their states: the copied states become the optimiser's, and the parameters are
 // written back. The states of such a step may have other sizes than their parameters.
 class StepLists {
  public:

@@ -18,7 +18,7 @@ class Sampler {
   virtual void reset(std::optional<size_t> new_size = std::nullopt) = 0;
   /// The indices of at most batch_size examples; nothing at the end of the epoch.
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
-  /// Names what makes up the sampler's place in its epoch, see Note [State dicts].
+  /// Names the values that make up the sampler's position in its epoch, see Note [State dicts].
   virtual void visit(StateFields&) {
     RUSH_THROW(NotImplementedError, "Sampler: this sampler has no state dict, because it does not override visit");
   }

@@ -23,7 +23,7 @@ namespace rush::nn {
   X(MultiLabelMarginLoss, multilabel_margin_loss)        \
   X(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss)
 
-// Those of three tensors.
+// Losses of three tensors.
 #define RUSH_FORALL_TRIPLE_LOSSES(X)            \
   X(GaussianNLLLoss, gaussian_nll_loss)         \
   X(MarginRankingLoss, margin_ranking_loss)     \

@@ -55,7 +55,7 @@ struct LayerNormOptions {
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
   RUSH_ARG(double, eps) = 1e-5;
   RUSH_ARG(bool, elementwise_affine) = true;
-  // As in Python; libtorch has it not.
+  // As in Python; libtorch lacks it.
   RUSH_ARG(bool, bias) = true;
 };
 

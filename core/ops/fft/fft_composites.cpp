@@ -62,7 +62,7 @@ Tensor with_points(const Tensor& self, IntArrayRef dims, IntArrayRef points) {
 
 // ---- one dimension --------------------------------------------------------------------------------------------------
 
-// Of a complex signal, or a real one whose frequencies are wanted in full.
+// The transform of a complex signal, or of a real one with all its frequencies.
 template <bool forward>
 Tensor fft_full(const Tensor& self, std::optional<int64_t> n, int64_t dim, FftNormName norm_name) {
   constexpr const char* op = forward ? "fft_fft" : "fft_ifft";

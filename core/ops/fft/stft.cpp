@@ -35,7 +35,7 @@ struct Frames {
   }
   int64_t left() const { return (n_fft - window_length) / 2; }
   int64_t right() const { return n_fft - window_length - left(); }
-  // Of n_fft values: the given window, or ones like `self`, between zeros.
+  // The window of n_fft values: the given one, or ones with options `like`, padded with zeros on both sides.
   Tensor window(const std::optional<Tensor>& window, const TensorOptions& like) const {
     const Tensor weights = given(window) ? *window : ones(window_length, like);
     return window_length == n_fft ? weights : constant_pad_nd(weights, {left(), right()});

@@ -130,7 +130,7 @@ struct RecurrentLayers {
   int64_t gates() const { return mode == RecurrentMode::Lstm ? 4 : mode == RecurrentMode::Gru ? 3 : 1; }
   /// The size of h.
   int64_t output_size() const { return projection > 0 ? projection : hidden_size; }
-  /// Of each layer and direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr.
+  /// The parameters of each layer and direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr.
   int64_t weights_per_cell() const { return 2 + (biases ? 2 : 0) + (projection > 0 ? 1 : 0); }
 };
 

@@ -63,7 +63,7 @@ Tensor randint(int64_t low, int64_t high, IntArrayRef size, const OptionalGenera
 /// The integers 0, ..., n - 1 in random order; int64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {});
 Tensor randperm(int64_t n, const OptionalGenerator& generator, const TensorOptions& options = {});
-/// Of self's sizes, dtype and device unless the options say otherwise.
+/// These have self's sizes, dtype and device unless the options say otherwise.
 Tensor rand_like(const Tensor& self, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& self, const TensorOptions& options = {});
 Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options = {});

@@ -181,7 +181,7 @@ static Tensor& in_place_of(Tensor& self, const Tensor& other) {
   return self;
 }
 
-// Of functions for which f(a + b) = f(a) + f(b): the entries need not be coalesced.
+// For functions with f(a + b) = f(a) + f(b): the entries need not be coalesced.
 template <auto& op>
 static Tensor on_values(const Tensor& self) {
   return with_values(self, op(stored_values(self)));

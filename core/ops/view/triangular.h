@@ -33,7 +33,7 @@ inline Tensor triu(const Tensor& self, int64_t diagonal = 0) { return ops::triu(
 /// The positions (2, n) of a triangle's elements in a (row, col) matrix, row by row.
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0, const TensorOptions& options = kInt64);
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0, const TensorOptions& options = kInt64);
-/// Of a vector: the square matrix with it on a diagonal. Of a matrix: a copy of its diagonal.
+/// For a vector, the square matrix with it on a diagonal; for a matrix, a copy of its diagonal.
 inline Tensor diag(const Tensor& self, int64_t diagonal = 0) { return ops::diag(self, diagonal); }
 /// All elements of `self` on a diagonal.
 inline Tensor diagflat(const Tensor& self, int64_t offset = 0) { return ops::diagflat(self, offset); }

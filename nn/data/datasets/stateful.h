@@ -18,8 +18,8 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
  public:
   /// Starts an epoch. The loader calls it while no worker is in the dataset.
   virtual void reset() = 0;
-  /// Names what makes up the dataset's place in its epoch, see Note [State dicts]. What is read takes effect at once: a
-  /// loader that resumes an epoch goes on with get_batch, without a reset.
+  /// Names the values that make up the dataset's position in its epoch, see Note [State dicts]. What is read takes
+  /// effect at once: a loader that resumes an epoch goes on with get_batch, without a reset.
   virtual void visit(StateFields&) {
     RUSH_THROW(NotImplementedError,
                "StatefulDataset: this dataset has no state dict, because it does not override "
