@@ -137,7 +137,6 @@ class ExpectedPart final : public Checkpoint::Part {
   bool noted_ = false;                 // by this load
 };
 
-// What StateFields reads and writes.
 template <class T>
 class FieldPart final : public Checkpoint::Part {
  public:

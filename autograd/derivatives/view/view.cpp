@@ -13,7 +13,6 @@ namespace {
 
 // ---- shapes ----
 
-// Views of the same elements in the same order.
 struct SameElementsBackward : Node {
   DimVector sizes;
   Tensors apply(const Tensors& g) override { return {g[0].reshape(sizes)}; }

@@ -18,12 +18,10 @@ struct LineBlock {
   int count;
   int64_t step;  // elements from one point to the next
 
-  // Line j begins at first + j * distance.
   LineBlock(E* first, int64_t distance, int64_t step, int64_t count_left)
       : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
     for (int j = 0; j < kWidth; ++j) line[j] = first + (j < count ? j : 0) * distance;
   }
-  // Line j begins at at(j).
   template <class At>
   LineBlock(const At& at, int64_t step, int64_t count_left)
       : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {

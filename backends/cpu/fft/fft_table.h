@@ -103,7 +103,6 @@ class FftTable {
   explicit FftTable(int64_t n);
 
   int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : n_); }
-  // How many points `work` must have.
   int64_t work_points() const { return chirp_ ? 2 * padded_->n_ + FftWorkspace<T>::kApart : n_; }
   // Transforms `data` forward. Returns the planes that hold the result, which are `data` or `work`.
   FftPlanes<T> operator()(const FftPlanes<T>& data, const FftPlanes<T>& work) const;

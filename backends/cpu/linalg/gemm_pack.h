@@ -17,7 +17,6 @@ struct MatrixSource : LaneSource<gemm_math_t<T>> {
 
 namespace detail {
 
-// Writes a number to its one or two planes.
 template <class T, class Real>
 RUSH_ALWAYS_INLINE void store_number(T value, Real* to, int64_t width) {
   if constexpr (is_complex_v<T>) {

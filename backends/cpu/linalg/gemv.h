@@ -34,7 +34,6 @@ Math dot(const Math* a, const Math* b, int64_t n) {
   return total;
 }
 
-// The dot product of x and a lane of any stride.
 template <class T, class Math>
 Math lane_dot(const T* lane, int64_t stride, const Math* x, int64_t depth) {
   if constexpr (std::is_same_v<T, Math>) {

@@ -44,7 +44,6 @@ int32_t factor_lu(int64_t n, MatrixRef<T> a, int64_t* pivots) {
   return info;
 }
 
-// A copy of a matrix, decomposed.
 template <class T>
 struct Lu {
   Lu(int64_t n, const T* matrix) : size(n), memory(n * n), pivots(n) {

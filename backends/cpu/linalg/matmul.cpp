@@ -12,7 +12,6 @@ namespace rush::cpu {
 
 namespace {
 
-// A product of two matrices, or a block of one.
 template <class T>
 struct Product {
   int64_t rows, columns, depth;

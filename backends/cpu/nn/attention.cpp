@@ -106,7 +106,6 @@ class Forward {
         weights_(kQueries * kKeys),
         sums_(kQueries * value.width) {}
 
-  // Queries [q, q + queries) of a head.
   void run(int64_t head, int64_t q, int64_t queries) {
     std::fill_n(largest_, queries, kNone);
     std::fill_n(total_, queries, Math(0));
@@ -138,7 +137,6 @@ class Forward {
     largest_[i] = largest;
   }
 
-  // A row whose keys are all hidden becomes zero.
   void store_row(int64_t head, int64_t row, int64_t i) {
     const Math factor = total_[i] == Math(0) ? Math(0) : 1 / total_[i];
     T* to = out_.row(head, row);

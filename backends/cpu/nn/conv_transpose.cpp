@@ -124,7 +124,6 @@ class ScatteredConvolution {
     }
   }
 
-  // Cuts the padding off.
   void store(int64_t n, int64_t group, const Math* image) const {
     for (int64_t c = 0; c < s_.in_channels; ++c) {
       const int64_t channel = group * s_.in_channels + c;

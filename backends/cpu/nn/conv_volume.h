@@ -22,7 +22,6 @@ struct Volumes {
     std::copy_n(t.sizes().begin(), 5, size.begin());
     std::copy_n(t.strides().begin(), 5, stride.begin());
   }
-  // Row (z, y) of volume (n, c).
   T* row(int64_t n, int64_t c, int64_t z, int64_t y) const {
     return data + n * stride[0] + c * stride[1] + z * stride[2] + y * stride[3];
   }

@@ -36,7 +36,6 @@ void run_steps(const char* op, const StepOf& step_of, TensorList params, TensorL
   });
 }
 
-// The steps of one rule.
 template <class Rule>
 struct Steps {
   using Step = typename Rule::Step;

@@ -29,7 +29,6 @@ namespace fe = cudnn_frontend;
 enum AttentionUid : int64_t { kQ = 1, kK, kV, kO, kStats, kBiasMask, kSeed, kOffset, kGradO, kGradQ, kGradK, kGradV };
 using AttentionPointers = std::unordered_map<int64_t, void*>;
 
-// The sizes and strides of a tensor (B, H, L, E).
 struct HeadLayout {
   std::array<int64_t, 4> sizes = {}, strides = {};
   friend bool operator==(const HeadLayout&, const HeadLayout&) = default;
@@ -103,7 +102,6 @@ HeadLayout bias_layout(const Tensor& bias) {
   return layout;
 }
 
-// Everything about an attention that its plan depends on.
 struct AttentionPlanKey {
   bool backward, with_stats, causal, deterministic, packed;
   ScalarType dtype;
@@ -269,7 +267,6 @@ AttentionPlan build_attention_plan(const AttentionPlanKey& key, const Dnn& dnn) 
   return plan;
 }
 
-// The plans of all devices.
 std::shared_ptr<const AttentionPlan> attention_plan(const AttentionPlanKey& key, const Dnn& dnn) {
   static auto& plans = *new LibraryPlans<AttentionPlanKey, AttentionPlan, AttentionPlanKeyHash>(kMostPlans);
   return plans.of(key, is_capturing(dnn.stream()), [&] { return build_attention_plan(key, dnn); });

@@ -27,7 +27,6 @@ namespace fe = cudnn_frontend;
 enum Uid : int64_t { kInput = 1, kWeight, kOutput, kBias };
 using Pointers = std::unordered_map<int64_t, void*>;
 
-// Everything that a plan depends on.
 struct PlanKey {
   ConvProblem problem;
   int device;

@@ -89,7 +89,6 @@ class RnnCall {
   }
 
   Tensor zeros(IntArrayRef sizes) const { return detail::empty_contiguous(sizes, dtype_, device_).zero_(); }
-  // A buffer for the weights.
   Tensor weight_buffer() const {
     return zeros(static_cast<int64_t>(weight_bytes()) / static_cast<int64_t>(element_size(dtype_)));
   }

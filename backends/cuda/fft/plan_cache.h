@@ -6,7 +6,6 @@
 // device.
 namespace rush::cuda::cufft_plan_cache {
 
-// How many plans there are.
 int64_t size(int device = -1);
 // How many there may be, 4096 unless set. A new one evicts the least recently used one.
 int64_t max_size(int device = -1);

@@ -20,7 +20,6 @@ __device__ inline uint32_t pack(float low, float high) {
   return word;
 }
 
-/// Two numbers as elements of type T.
 template <class T, class M>
 __device__ Lanes<T, 2> rounded_pair(M a, M b) {
   if constexpr (sizeof(T) == 2) {

@@ -21,7 +21,6 @@ struct Positions {
   Divider divider[kMax];
 
   Positions() = default;
-  // The dimensions [first, last) of a view.
   Positions(const char* op, const Tensor& view, int64_t first, int64_t last) {
     for (int64_t d = last; d-- > first;) append(op, {view.size(d), view.stride(d), 0});
     prepare();

@@ -174,7 +174,6 @@ struct RowLaunch {
     block = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
     grid = dim3(static_cast<unsigned>(std::clamp<int64_t>((rows + height - 1) / height, 1, most)));
   }
-  // One warp for each row.
   static RowLaunch of_warps(int64_t rows, int64_t most = int64_t{1} << 30) { return {rows, 32, 1, most}; }
 };
 

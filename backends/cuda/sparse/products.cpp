@@ -50,7 +50,6 @@ void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
                                    CUSPARSE_SPMV_CSR_ALG2, buffer.data()));
 }
 
-// The dtype that products are summed in.
 ScalarType sum_type(const Tensor& t) {
   const bool is_16_bit = t.scalar_type() == kHalf || t.scalar_type() == kBFloat16;
   return is_16_bit ? kFloat32 : t.scalar_type();

@@ -109,7 +109,6 @@ CompressedSize compressed_size(const cusparseLtHandle_t& handle, const LtMatrix&
 
 // ---- plans ----
 
-// Everything that a plan depends on.
 struct PlanKey {
   int64_t m, n, k;
   ScalarType dtype;

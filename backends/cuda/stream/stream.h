@@ -33,7 +33,6 @@ class CUDAStream {
   operator Stream() const { return unwrap(); }
   int64_t id() const { return unwrap().id(); }
 
-  // Whether all work is done.
   bool query() const;
   // Waits on the host; throws what kernels had to report.
   void synchronize() const;

@@ -42,7 +42,6 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-// The arguments of a call.
 struct AttentionCall {
   const Tensor &query, &key, &value;
   const std::optional<Tensor>& mask;

@@ -81,7 +81,6 @@ Tensor as_coo(const Tensor& tensor) {
                   tensor.layout() == kSparseCsr);
 }
 
-// Product of sizes [begin, end).
 static int64_t count_of(IntArrayRef sizes, int64_t begin, int64_t end) {
   return checked_numel(sizes.slice(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }

@@ -58,7 +58,6 @@ class ImageChunk {
     gemm(rows_matrix(), output_matrix(false), weight_matrix(false), 0, 1);
     fold(input_, rows_, layout_);
   }
-  // Adds to weight unless this is the first chunk.
   void compute_weight(bool first) const {
     unfold(rows_, input_, layout_);
     assign(output_as_image(), output_);

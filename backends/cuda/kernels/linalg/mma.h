@@ -21,7 +21,6 @@ namespace rush::cuda {
 // bits and the remainder, and three products of these give float32's result within about 2^-22, as in CUTLASS
 // (OpMultiplyAddFastF32).
 
-// The K of one instruction.
 template <class T>
 inline constexpr int kMmaK = 32 / sizeof(T);
 
@@ -40,7 +39,6 @@ __device__ inline void split_tf32(uint32_t x, uint32_t& upper, uint32_t& lower) 
   lower = __float_as_uint(__uint_as_float(x) - __uint_as_float(upper));
 }
 
-// The A fragment of the words that a lane holds.
 template <class T>
 __device__ inline FragmentA<T> fragment_a(const uint32_t (&words)[4]) {
   FragmentA<T> a;

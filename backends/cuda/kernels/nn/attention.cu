@@ -10,7 +10,6 @@ namespace rush::cuda {
 
 namespace {
 
-// Reductions over the four lanes that share a row.
 __device__ float largest_of_four(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));

@@ -48,7 +48,6 @@ struct HeadRows {
   }
 };
 
-// The parameters of all kernels.
 template <class T>
 struct TiledAttention {
   static constexpr float kLog2E = 1.44269504f;
@@ -89,7 +88,6 @@ struct TiledAttention {
   __host__ __device__ int64_t key_items() const { return batches * shared_heads() * ((keys + kTile - 1) / kTile); }
   __host__ __device__ int64_t shared_heads() const { return heads / sharing; }
 
-  // How many keys query i attends to.
   __device__ int64_t visible(int64_t i) const { return causal && i + 1 < keys ? i + 1 : keys; }
   // Whether queries [i, i + kTile) and keys [k, k + kTile) exist, no pair of them is masked, and there is no bias.
   __device__ bool all_visible(int64_t i, int64_t k) const {
@@ -123,7 +121,6 @@ struct TileOf {
     first = (late_first ? tiles - 1 - tile : tile) * kTile;
   }
 };
-// A tile of queries.
 struct QueryTile : TileOf {
   int64_t shared_head;  // of keys and values
   int64_t every_head;   // the head, counted over batches
@@ -161,7 +158,6 @@ void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int6
   launch_kernel(op, kernel, {tile_grid(items), kTileThreads, static_cast<size_t>(bytes)}, arguments...);
 }
 
-// The further parameters of the backward kernels.
 template <class T>
 struct TiledGradient {
   HeadRows<const T> grad;  // of out

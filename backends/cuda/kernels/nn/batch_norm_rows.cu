@@ -80,7 +80,6 @@ struct Walk {
 template <class T>
 using Vector = Lanes<T, kColumns<T>>;
 
-// The first `count` of some vectors.
 template <class T>
 __device__ void load(Vector<T> (&vectors)[kRowsInFlight], const T* data, const int64_t (&offsets)[kRowsInFlight],
                      int count) {
@@ -90,7 +89,6 @@ __device__ void load(Vector<T> (&vectors)[kRowsInFlight], const T* data, const i
   }
 }
 
-// Numbers of the thread's columns.
 template <class T>
 struct Numbers {
   float of[kColumns<T>];

@@ -23,7 +23,6 @@ struct AddSums {
   __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
 };
 
-// G is the type of dy.
 template <class T, class G = T>
 struct Backward {
   using Math = opmath_t<T>;

@@ -71,7 +71,6 @@ struct IndexDivider<int32_t> : Divider {
   }
 };
 
-// Converts linear indices to indices.
 template <class Index>
 class Places {
  public:

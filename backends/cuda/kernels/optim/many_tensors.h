@@ -38,7 +38,6 @@ struct ManyTensors {
   int64_t earlier_blocks;  // of other launches for the same lists
   Common common;
 
-  // The calling thread block's chunk.
   __device__ OwnChunk own_chunk() const {
     const int block = static_cast<int>(blockIdx.x);
     int tensor = 0;

@@ -208,7 +208,6 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
   }
 }
 
-// Combines the `chunks` accumulators of each output.
 template <class F, class Sink>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const typename F::Acc* partials, F f, Sink sink,
                                                           int64_t chunks, const __grid_constant__ ReduceShape g) {
@@ -265,7 +264,6 @@ void launch(const char* op, const T* x, const F& f, const Sink& sink, const Redu
 
 }  // namespace reduce
 
-// Stores a functor's result.
 template <class Out, class F>
 struct StoreResult {
   Out* out;

@@ -7,7 +7,6 @@ namespace rush::cuda {
 
 namespace {
 
-// One padded dimension.
 struct PadAxis {
   int64_t size = 1, padded = 1, before = 0;
 
