@@ -7,7 +7,7 @@
 
 namespace rush::cuda {
 
-/// Both rounded to T, Half or BFloat16, the first in the lower half of the word.
+// Both rounded to T, Half or BFloat16, the first in the lower half of the word.
 template <class T>
 __device__ inline uint32_t pack(float low, float high) {
   static_assert(std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>);
