@@ -72,7 +72,7 @@ bool is_current(const Node& accumulator, const Tensor& leaf) {
 intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
   AutogradMeta& meta = need_meta(leaf);
   const std::lock_guard lock(meta.accumulator_mutex);
-  // One that is about to be deleted has no owner left and cannot be brought back.
+  // A node that is about to be deleted has no owner, and cannot be revived.
   if (meta.accumulator && is_current(*meta.accumulator, leaf)) {
     if (auto alive = intrusive_ptr<Node>::try_share(meta.accumulator)) return alive;
   }

@@ -17,7 +17,7 @@ struct AccumulateGrad final : Node {
   std::mutex mutex_;  // several threads may run backward passes that end here
 };
 
-// The leaf's accumulator, made when there is none alive.
+/// The leaf's accumulator, made when there is none alive.
 intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 
 /// Whether a gradient in one dtype can be converted to that of its leaf: both are floating or complex, and no imaginary
@@ -41,8 +41,8 @@ void check_gradient(const Tensor& grad, const Tensor& leaf, Who... who) {
                    leaf.device());
 }
 
-// The gradient of a leaf as a dense tensor whose elements are the gradient's: itself, or the values of a sparse one,
-// which is coalesced first. What is written to it is written to the gradient.
+/// The gradient of a leaf as a dense tensor whose elements are the gradient's: itself, or the values of a sparse one,
+/// which is coalesced first. What is written to it is written to the gradient.
 Tensor gradient_values(const Tensor& leaf);
 
 }  // namespace rush

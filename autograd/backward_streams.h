@@ -15,17 +15,17 @@ namespace rush {
 // no node has a stream and nothing of this happens.
 class BackwardStreams {
  public:
-  // The stream that a gradient given by the caller was made on.
+  /// The stream that a gradient given by the caller was made on.
   static Stream of_caller(const Tensor& grad) { return grad.defined() ? current_stream(grad.device()) : Stream(); }
 
-  // Makes `grad`, made on `producer`, usable on `consumer`.
+  /// Makes `grad`, made on `producer`, usable on `consumer`.
   static void hand_over(const Tensor& grad, const Stream& producer, const Stream& consumer) {
     if (!producer.is_queue() || !consumer.is_queue() || producer == consumer) return;
     wait_stream(consumer, producer);
     if (grad.device() == consumer.device) grad.record_stream(consumer);
   }
 
-  // `stream` holds results that the caller will look at.
+  /// `stream` holds results that the caller will look at.
   void ends_on(const Stream& stream) {
     if (!stream.is_queue()) return;
     for (const Stream& known : ends_) {
@@ -34,7 +34,7 @@ class BackwardStreams {
     ends_.push_back(stream);
   }
 
-  // Call it outside of any node's StreamGuard.
+  /// Call it outside of any node's StreamGuard.
   void join_caller() const {
     for (const Stream& stream : ends_) wait_stream(current_stream(stream.device), stream);
   }

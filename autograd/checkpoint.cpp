@@ -23,7 +23,6 @@ class RandomStates {
   void restore() const {
     for (const auto& [generator, state] : states_) set(generator, state);
   }
-  // The same generators as they are now.
   RandomStates now() const {
     RandomStates current(*this);
     for (auto& [generator, state] : current.states_) state = get(generator);
@@ -59,7 +58,6 @@ struct Slot {
   int64_t version = 0;
 };
 
-// One call of checkpoint.
 class Frame : public std::enable_shared_from_this<Frame> {
  public:
   Frame(std::function<Tensors(const Tensors&)> fn, const Tensors& inputs, const CheckpointOptions& options)
@@ -97,7 +95,7 @@ class Frame : public std::enable_shared_from_this<Frame> {
     const DispatchStateGuard restore_dispatch;
     dispatch_state = dispatch_state_;
     const autocast::CacheScope casts;
-    // Whoever draws random numbers around the backward pass must not notice.
+    // Random numbers that are drawn after the backward pass must not change.
     struct RestoreRandom {
       std::optional<RandomStates> states;
       ~RestoreRandom() {

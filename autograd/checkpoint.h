@@ -18,12 +18,12 @@ struct CheckpointOptions {
 // checkpointing works with it: tensors that `fn` takes from elsewhere, such as weights, grad(), double backward,
 // checkpoints inside.
 
-// Returns fn(inputs), keeping of what it computes only the inputs. `fn` must do the same each time it runs, and is kept
-// until the graph is freed. The backward pass throws Error when the second run saves other tensors than the first, or
-// when an input was written in place since. torch.utils.checkpoint.checkpoint with use_reentrant=False.
+/// Returns fn(inputs), keeping of what it computes only the inputs. `fn` must do the same each time it runs, and is
+/// kept until the graph is freed. The backward pass throws Error when the second run saves other tensors than the
+/// first, or when an input was written in place since. torch.utils.checkpoint.checkpoint with use_reentrant=False.
 Tensors checkpoint(std::function<Tensors(const Tensors&)> fn, const Tensors& inputs,
                    const CheckpointOptions& options = {});
-// The same for one tensor in and one out.
+/// The same for one tensor in and one out.
 Tensor checkpoint(std::function<Tensor(const Tensor&)> fn, const Tensor& input, const CheckpointOptions& options = {});
 
 }  // namespace rush::autograd

@@ -19,20 +19,20 @@ struct BackwardOptions {
   bool accumulate = true;     // into the leaves' `grad`; otherwise gradients are only returned
 };
 
-// Runs from `roots` with their gradients and returns the gradients at `inputs` (undefined where none arrives). With
-// inputs given, only what leads to them is computed.
+/// Runs from `roots` with their gradients and returns the gradients at `inputs` (undefined where none arrives). With
+/// inputs given, only what leads to them is computed.
 Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, const std::vector<Edge>& inputs,
                      const BackwardOptions& options);
 
 namespace autograd {
 
-// Adds the gradients of `tensors` to the leaves' `grad`; with `inputs` only to those. A missing gradient means one, for
-// tensors of one element. `retain_graph` defaults to `create_graph`. torch::autograd::backward.
+/// Adds the gradients of `tensors` to the leaves' `grad`; with `inputs` only to those. A missing gradient means one,
+/// for tensors of one element. `retain_graph` defaults to `create_graph`. torch::autograd::backward.
 void backward(TensorList tensors, TensorList grad_tensors = {}, std::optional<bool> retain_graph = std::nullopt,
               bool create_graph = false, TensorList inputs = {});
 
-// Returns the gradients of the sum of `outputs` with respect to `inputs`, and changes no `grad`. Throws Error when an
-// input was not used, unless `allow_unused`: then its gradient is undefined. torch::autograd::grad.
+/// Returns the gradients of the sum of `outputs` with respect to `inputs`, and changes no `grad`. Throws Error when an
+/// input was not used, unless `allow_unused`: then its gradient is undefined. torch::autograd::grad.
 Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs = {},
              std::optional<bool> retain_graph = std::nullopt, bool create_graph = false, bool allow_unused = false);
 

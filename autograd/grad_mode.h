@@ -9,7 +9,7 @@ struct GradMode {
   static void set_enabled(bool enabled);
 };
 
-// Sets grad mode for a scope.
+/// Sets grad mode for a scope.
 class AutoGradMode {
  public:
   explicit AutoGradMode(bool enabled) { GradMode::set_enabled(enabled); }
@@ -18,19 +18,19 @@ class AutoGradMode {
   DispatchStateGuard restore_;
 };
 
-// Nothing in the scope is recorded; results do not require a gradient. torch::NoGradGuard.
+/// Nothing in the scope is recorded; results do not require a gradient. torch::NoGradGuard.
 class NoGradGuard : public AutoGradMode {
  public:
   NoGradGuard() : AutoGradMode(false) {}
 };
 
-// Undoes an enclosing NoGradGuard.
+/// Undoes an enclosing NoGradGuard.
 class EnableGradGuard : public AutoGradMode {
  public:
   EnableGradGuard() : AutoGradMode(true) {}
 };
 
-// As NoGradGuard, and tensors made in the scope can never take part in a recorded computation. c10::InferenceMode.
+/// As NoGradGuard, and tensors made in the scope can never take part in a recorded computation. c10::InferenceMode.
 class InferenceMode : public AutoGradMode {
  public:
   explicit InferenceMode(bool enabled = true) : AutoGradMode(!enabled) { dispatch_state.inference_mode = enabled; }

@@ -48,8 +48,8 @@ unsigned add_tensor_hook(const Tensor& tensor, std::unique_ptr<NodeHook> hook);
 
 }  // namespace detail
 
-// A gradient that the hook returns, or that it has changed in place, has the shape, dtype and device of the one that it
-// was given: the backward pass throws ValueError or TypeError otherwise.
+/// A gradient that the hook returns, or that it has changed in place, has the shape, dtype and device of the one that
+/// it was given: the backward pass throws ValueError or TypeError otherwise.
 template <class Hook>
 unsigned Tensor::register_hook(Hook&& hook) const {
   const uint32_t slot = is_leaf() ? 0 : static_cast<uint32_t>(output_nr());

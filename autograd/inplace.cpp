@@ -14,7 +14,7 @@ namespace rush {
 // Writing a view changes its base, and so every other view. The base's history is rebased on a CopySlices node, which
 // routes the part of the gradient under the view through the in-place operator's node. The histories of views are
 // brought up to date only when they are asked for: a view remembers the storage's version at which its grad_fn was
-// made, and when that is no longer current, the view's function is made anew, as a strided view of the base as it is
+// made, and when that is no longer current, a new function of the view is made, as a strided view of the base as it is
 // now.
 
 namespace {
@@ -114,7 +114,7 @@ void rebase_history(Tensor& tensor, const intrusive_ptr<Node>& node) {
   // `node` is driven by CopySlices; the engine never sees it.
   node->add_output(tensor);
   set_history(base, make_intrusive<CopySlices>(base, tensor, node));
-  // Its version is behind the base's now, so the view's own function is made anew when it is asked for.
+  // Its version is behind the base's now, so a new function of the view is made when it is needed.
   AutogradMeta& meta = need_meta(tensor);
   meta.grad_fn.reset();
   tensor.impl()->set_requires_autograd(true);

@@ -4,12 +4,12 @@
 
 namespace rush {
 
-// Throws Error when `tensor` may not be written in place while gradients are recorded: a leaf that requires a gradient
-// or a view of one, one of several views, a view made without recording. `op` names the operator.
+/// Throws Error when `tensor` may not be written in place while gradients are recorded: a leaf that requires a gradient
+/// or a view of one, one of several views, a view made without recording. `op` names the operator.
 void check_inplace(const Tensor& tensor, std::string_view op);
-// After an in-place operator wrote `tensor`: makes `node` its history, and its base's if it is a view.
+/// After an in-place operator wrote `tensor`: makes `node` its history, and its base's if it is a view.
 void rebase_history(Tensor& tensor, const intrusive_ptr<Node>& node);
-// Brings the grad_fn of a view up to date when its base was written since.
+/// Brings the grad_fn of a view up to date when its base was written since.
 void refresh_view(const Tensor& tensor);
 
 // Note [In-place operators save a copy]

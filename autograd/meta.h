@@ -11,22 +11,22 @@ struct AutogradMeta final : AutogradMetaBase {
   intrusive_ptr<Node> grad_fn;
   uint32_t output_nr = 0;
   bool requires_grad = false;  // of a leaf
-  // The gradient of a tensor that is not a leaf, when it is kept: shared with the hook that fills it, which must not
-  // keep its own output alive.
+  /// The gradient of a tensor that is not a leaf, when it is kept: shared with the hook that fills it, which must not
+  /// keep its own output alive.
   std::shared_ptr<Tensor> retained;
-  // The storage's version when grad_fn was set, for views: see Note [Views and in-place writes].
+  /// The storage's version when grad_fn was set, for views: see Note [Views and in-place writes].
   uint32_t version = 0;
-  // The leaf's AccumulateGrad while one is alive. It holds the leaf, so the leaf only points at it.
+  /// The leaf's AccumulateGrad while one is alive. It holds the leaf, so the leaf only points at it.
   Node* accumulator = nullptr;
   std::mutex accumulator_mutex;
-  // A leaf's hooks; those of other tensors go to their grad_fn at once.
+  /// A leaf's hooks; those of other tensors go to their grad_fn at once.
   std::vector<std::unique_ptr<NodeHook>> hooks;
 };
 
 inline AutogradMeta* get_meta(const Tensor& tensor) {
   return static_cast<AutogradMeta*>(tensor.impl()->autograd_meta());
 }
-// Makes it when there is none.
+/// Makes it when there is none.
 AutogradMeta& need_meta(const Tensor& tensor);
 
 }  // namespace rush

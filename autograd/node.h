@@ -55,7 +55,7 @@ struct NodeHook {
 //
 // Nodes are numbered as they are made. A node has a higher number than those that its edges lead to, so descending
 // numbers are an order in which every consumer comes before its producers: the engine needs no other. It is made after
-// them, but for the function of a view whose base was written since, which is made when the edge to it is; the node
+// them, except for the function of a view whose base was written since, which is made when the edge to it is; the node
 // takes a new number then.
 class Node : public IntrusiveTarget {
  public:

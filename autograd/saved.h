@@ -18,18 +18,18 @@ struct PackedTensor;  // autograd/saved_tensors_hooks.h
 class Saved {
  public:
   Saved() = default;
-  // Saves an input of the operator; an undefined tensor stays undefined.
+  /// Saves an input of the operator; an undefined tensor stays undefined.
   Saved(const Tensor& input);
   Saved(const std::optional<Tensor>& input) : Saved(input ? *input : Tensor()) {}
-  // Saves an output of the operator that `node` differentiates.
+  /// Saves an output of the operator that `node` differentiates.
   static Saved output(const Tensor& output, Node* node);
 
-  // Throws Error when it was freed by an earlier backward pass, or written to since it was saved.
+  /// Throws Error when it was freed by an earlier backward pass, or written to since it was saved.
   Tensor get() const;
   bool defined() const { return tensor_.defined() || packed_; }
   void release();
 
-  // For inspection: no checks; undefined when it is packed.
+  /// For inspection: no checks; undefined when it is packed.
   const Tensor& peek() const { return tensor_; }
   bool is_packed() const { return static_cast<bool>(packed_); }
   uint32_t saved_version() const { return version_; }
@@ -43,7 +43,7 @@ class Saved {
   bool released_ = false;
 };
 
-// Several, for operators on lists of tensors.
+/// Several, for operators on lists of tensors.
 class SavedList {
  public:
   SavedList() = default;

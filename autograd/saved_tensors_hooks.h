@@ -13,13 +13,13 @@ namespace autograd {
 using PackHook = std::function<std::any(const Tensor&)>;
 using UnpackHook = std::function<Tensor(const std::any&)>;
 
-// While it lives, every tensor that this thread saves for the backward pass goes through `pack`, which returns whatever
-// should be kept in its place: a copy on another device, the name of a file, the number of a slot. `unpack` makes the
-// tensor from it again, once for each time that the backward pass asks. The innermost of nested ones counts. Both run
-// without recording; `pack` gets a tensor outside the graph. torch.autograd.graph.saved_tensors_hooks.
-//
-// What `pack` kept is its own affair: later in-place writes to memory that it still shares are not noticed. Saving
-// throws Error when `pack` writes its argument, and the backward pass does when `unpack` returns no tensor.
+/// While it lives, every tensor that this thread saves for the backward pass goes through `pack`, which returns
+/// whatever should be kept in its place: a copy on another device, the name of a file, the number of a slot. `unpack`
+/// makes the tensor from it again, once for each time that the backward pass asks. The innermost of nested ones counts.
+/// Both run without recording; `pack` gets a tensor outside the graph. torch.autograd.graph.saved_tensors_hooks.
+///
+/// What `pack` kept is its own affair: later in-place writes to memory that it still shares are not noticed. Saving
+/// throws Error when `pack` writes its argument, and the backward pass does when `unpack` returns no tensor.
 class SavedTensorsHooks {
  public:
   SavedTensorsHooks(PackHook pack, UnpackHook unpack);
@@ -27,7 +27,7 @@ class SavedTensorsHooks {
   SavedTensorsHooks(const SavedTensorsHooks&) = delete;
   SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
 
-  // The innermost of this thread; null outside all of them.
+  /// The innermost of this thread; null outside all of them.
   static const SavedTensorsHooks* current() { return current_; }
   std::any pack(const Tensor& tensor) const;
   const std::shared_ptr<const UnpackHook>& unpack_hook() const { return unpack_; }
@@ -41,7 +41,7 @@ class SavedTensorsHooks {
 
 }  // namespace autograd
 
-// What stands for a saved tensor that went through hooks.
+/// What stands for a saved tensor that went through hooks.
 struct PackedTensor {
   std::any kept;
   std::shared_ptr<const autograd::UnpackHook> unpack_hook;
@@ -49,7 +49,7 @@ struct PackedTensor {
 
   PackedTensor(const autograd::SavedTensorsHooks& hooks, const Tensor& tensor, Edge edge)
       : kept(hooks.pack(tensor)), unpack_hook(hooks.unpack_hook()), edge(std::move(edge)) {}
-  // The tensor, outside the graph.
+  /// The tensor, outside the graph.
   Tensor unpack() const;
 };
 

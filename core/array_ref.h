@@ -1,4 +1,4 @@
-// ArrayRef, a view of a contiguous array that somebody else owns, and InlineVector, a small vector without a heap
+// ArrayRef, a view of a contiguous array that it does not own, and InlineVector, a small vector without a heap
 // block.
 #pragma once
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace rush {
 template <class T, size_t N>
 class InlineVector;
 
-// As std::span<const T>, but built from braces too. It owns nothing: it must not outlive what it was made from.
+/// As std::span<const T>, but built from braces too. It owns nothing: it must not outlive what it was made from.
 template <class T>
 class ArrayRef {
  public:
@@ -34,7 +34,7 @@ class ArrayRef {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
-  // The list lives until the end of the full expression, which is as long as an argument is used.
+  /// The list lives until the end of the full expression, which is as long as an argument is used.
   constexpr ArrayRef(const std::initializer_list<T>& list) : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
 
@@ -46,7 +46,7 @@ class ArrayRef {
   constexpr const T& operator[](size_t i) const { return data_[i]; }
   constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
-  // The part of `n` elements from `start`; the caller keeps it in range.
+  /// The part of `n` elements from `start`; the caller keeps it in range.
   constexpr ArrayRef slice(size_t start, size_t n) const { return ArrayRef(data_ + start, n); }
   constexpr ArrayRef slice(size_t start) const { return ArrayRef(data_ + start, size_ - start); }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
@@ -65,8 +65,8 @@ using IntArrayRef = ArrayRef<int64_t>;
 /// Appends (2, 3): sizes are in so many messages that their text is made in one place. See core/str.h.
 void append(std::string& out, IntArrayRef sizes);
 
-// A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor
-// fit.
+/// A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor
+/// fit.
 template <class T, size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -178,7 +178,7 @@ class InlineVector {
   T inline_[N];
 };
 
-// Sizes, strides, dimension numbers.
+/// Sizes, strides, dimension numbers.
 using DimVector = InlineVector<int64_t, 5>;
 
 }  // namespace rush

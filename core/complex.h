@@ -100,7 +100,7 @@ RUSH_HD constexpr T norm(const complex<T>& z) {
 
 }  // namespace rush
 
-// Equal values hash equally, and -0 equals 0 in either part: std::hash of a floating type sees to that.
+/// Equal values have equal hashes; -0 equals 0, and std::hash of a floating type gives both the same.
 template <class T>
 struct std::hash<rush::complex<T>> {
   std::size_t operator()(const rush::complex<T>& z) const noexcept {

@@ -97,8 +97,8 @@ namespace detail {
 RUSH_HD constexpr uint32_t float_bits(float value) { return __builtin_bit_cast(uint32_t, value); }
 RUSH_HD constexpr float bits_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-// In integers only, hence the same under every rounding mode and with flush-to-zero on. A NaN keeps its sign and the
-// upper bits of its payload and becomes quiet, as F16C does it.
+// In integers only, and therefore the same under every rounding mode and with flush-to-zero on. A NaN keeps its sign
+// and the upper bits of its payload and becomes quiet, as F16C does it.
 RUSH_HD constexpr uint16_t portable_half_from_float(float value) {
   constexpr uint32_t kInfinity = 0x7f800000;
   constexpr uint32_t kOverflow = 0x477ff000;        // 65520 = 65504 + half of its last place: rounds to infinity

@@ -7,12 +7,12 @@
 namespace rush::indexing {
 
 enum class EllipsisIndexType { Ellipsis };
-// All dimensions that the other indices leave.
+/// All dimensions that the other indices leave.
 inline constexpr EllipsisIndexType Ellipsis = EllipsisIndexType::Ellipsis;
-// A new dimension of size one; in a Slice, an end that is left out.
+/// A new dimension of size one; in a Slice, an end that is left out.
 inline constexpr std::nullopt_t None = std::nullopt;
 
-// Elements start, start + step, ... before `stop` of one dimension. Negative ends count from its end.
+/// Elements start, start + step, ... before `stop` of one dimension. Negative ends count from its end.
 struct Slice {
   std::optional<int64_t> start, stop;
   int64_t step;
@@ -22,16 +22,16 @@ struct Slice {
       : start(start), stop(stop), step(step.value_or(1)) {}
 };
 
-// One index: an integer drops its dimension; a Slice keeps it; None adds one; Ellipsis or "..." fills up; a tensor of
-// integers or a mask gathers (see `index` in core/ops/index/index.h); true and false add a dimension of size one and
-// zero.
+/// One index: an integer drops its dimension; a Slice keeps it; None adds one; Ellipsis or "..." fills up; a tensor of
+/// integers or a mask gathers (see `index` in core/ops/index/index.h); true and false add a dimension of size one and
+/// zero.
 struct TensorIndex {
   using Data = std::variant<std::nullopt_t, EllipsisIndexType, int64_t, bool, Slice, Tensor>;
   Data data;
 
   TensorIndex(std::nullopt_t) : data(std::nullopt) {}
   TensorIndex(EllipsisIndexType) : data(Ellipsis) {}
-  // Throws ValueError for any text but "...".
+  /// Throws ValueError for any text but "...".
   TensorIndex(const char* text);
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) TensorIndex(T index)

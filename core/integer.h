@@ -10,7 +10,7 @@ namespace rush {
 template <class T>
 inline constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// Unsigned, and at least as wide as int, to which narrower ones would be promoted.
+/// Unsigned, and at least as wide as int, to which narrower ones would be promoted.
 template <class T>
 using Unsigned = std::conditional_t<sizeof(T) < 8, unsigned, unsigned long long>;
 

@@ -6,7 +6,7 @@
 
 namespace rush {
 
-// Base of everything held by an intrusive_ptr. An object starts with one reference, owned by make_intrusive.
+/// Base of everything held by an intrusive_ptr. An object starts with one reference, owned by make_intrusive.
 class IntrusiveTarget {
  public:
   IntrusiveTarget() = default;
@@ -16,7 +16,7 @@ class IntrusiveTarget {
 
   uint32_t use_count() const { return count_.load(std::memory_order_acquire); }
 
-  // Called when the last reference goes. Nodes override it, so that freeing a long graph does not recurse.
+  /// Called when the last reference goes. Nodes override it, so that freeing a long graph does not recurse.
   virtual void destroy() { delete this; }
 
  private:
@@ -46,13 +46,13 @@ class intrusive_ptr {
   }
   ~intrusive_ptr() { reset(); }
 
-  // Takes over a reference that the caller owns (from `release`, or the one that a new object starts with).
+  /// Takes over a reference that the caller owns (from `release`, or the one that a new object starts with).
   static intrusive_ptr take(T* target) {
     intrusive_ptr p;
     p.target_ = target;
     return p;
   }
-  // Adds a reference to an object that somebody else owns.
+  /// Adds a reference to an object that has an owner.
   static intrusive_ptr share(T* target) {
     intrusive_ptr p;
     p.target_ = target;
@@ -60,8 +60,7 @@ class intrusive_ptr {
     return p;
   }
 
-  // As `share`, for an object that may be on its way out; null when its last reference is gone. T::revivable says that
-  // T is used so.
+  /// As `share`, for an object whose last reference may be gone: then it returns null. T must have T::revivable.
   static intrusive_ptr try_share(T* target) {
     static_assert(revivable);
     // acquire: who finds no owner left, and puts something in its place, sees what the last one did
@@ -72,7 +71,7 @@ class intrusive_ptr {
     return {};
   }
 
-  // Gives up the reference without dropping it.
+  /// Gives up the reference without dropping it.
   T* release() noexcept { return std::exchange(target_, nullptr); }
   void reset() noexcept {
     T* target = std::exchange(target_, nullptr);

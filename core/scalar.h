@@ -26,15 +26,15 @@ class Scalar {
   Scalar(complex<double> value) : type_(kComplex128), real_(value.real()), imag_(value.imag()) {}
   Scalar(complex<float> value) : type_(kComplex128), real_(value.real()), imag_(value.imag()) {}
 
-  // kBool, kInt64, kFloat64 or kComplex128.
+  /// kBool, kInt64, kFloat64 or kComplex128.
   ScalarType type() const { return type_; }
   bool is_boolean() const { return type_ == kBool; }
   bool is_integral(bool include_bool) const { return type_ == kInt64 || (include_bool && is_boolean()); }
   bool is_floating_point() const { return type_ == kFloat64; }
   bool is_complex() const { return type_ == kComplex128; }
 
-  // The value as T. Throws ValueError when a complex with an imaginary part is asked for as a real number, and when an
-  // integer type does not hold it; negative integers wrap around in an unsigned one, down to -max, as in PyTorch.
+  /// The value as T. Throws ValueError when a complex with an imaginary part is asked for as a real number, and when an
+  /// integer type does not hold it; negative integers wrap around in an unsigned one, down to -max, as in PyTorch.
   template <class T>
   T to() const {
     if constexpr (is_complex_v<T>) {
@@ -58,7 +58,7 @@ class Scalar {
 
   Scalar conj() const { return is_complex() ? Scalar(complex<double>(real_, -imag_)) : *this; }
 
-  // Whether the value equals `other` exactly; cheap tests such as alpha == 1.
+  /// Whether the value equals `other` exactly; cheap tests such as alpha == 1.
   bool equal(double other) const { return !is_complex() && toDouble() == other; }
   Scalar operator-() const {
     if (is_complex()) return Scalar(complex<double>(-real_, -imag_));

@@ -26,11 +26,11 @@ inline int64_t multiply_sizes(const char* op, int64_t a, int64_t b) {
   return product;
 }
 
-// From the first element of a window to its last: dilation (kernel - 1).
+/// From the first element of a window to its last: dilation (kernel - 1).
 inline int64_t window_reach(const char* op, int64_t kernel, int64_t dilation) {
   return multiply_sizes(op, dilation, kernel - 1);
 }
-// A size with padding on both sides.
+/// A size with padding on both sides.
 inline int64_t padded_size(const char* op, int64_t size, int64_t padding) {
   return add_sizes(op, size, multiply_sizes(op, padding, 2));
 }

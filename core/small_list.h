@@ -7,7 +7,7 @@
 
 namespace rush {
 
-// For the handful of objects that nearly every owner has exactly one or two of, such as a node's edges. Grows only.
+/// For the handful of objects that nearly every owner has exactly one or two of, such as a node's edges. Grows only.
 template <class T, size_t N>
 class SmallList {
  public:

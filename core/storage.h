@@ -18,14 +18,14 @@ class StorageImpl final : public IntrusiveTarget {
  public:
   using Deleter = void (*)(void* context);
 
-  // Memory from `source`; null data when `source` is null (the meta device).
+  /// Memory from `source`; null data when `source` is null (the meta device).
   StorageImpl(size_t nbytes, Device device, Allocator* source) : nbytes_(nbytes), device_(device), allocator_(source) {
     if (!source) return;
     const Allocation block = source->allocate_on(device, nbytes);
     data_ = block.data;
     context_ = block.context;
   }
-  // Memory of somebody else, who is told by `deleter(context)` when it is no longer needed.
+  /// Memory with another owner, which `deleter(context)` tells when it is no longer needed.
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
   ~StorageImpl() override;
@@ -33,13 +33,13 @@ class StorageImpl final : public IntrusiveTarget {
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  // The allocator that the memory came from; null for memory of somebody else.
+  /// The allocator that the memory came from; null for memory with another owner.
   Allocator* allocator() const { return allocator_; }
-  // What the allocator, or the deleter, knows the memory by.
+  /// What the allocator, or the deleter, knows the memory by.
   void* context() const { return context_; }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
-  // For a copy that stands in for another storage, see Note [In-place operators save a copy].
+  /// For a copy that stands in for another storage, see Note [In-place operators save a copy].
   void set_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
 
  private:

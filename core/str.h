@@ -31,13 +31,13 @@ concept Range = requires(const R& range) {
 &&!std::convertible_to<const R&, std::string_view>;
 }  // namespace detail
 
-// Out of line, like all of these: a message is put together once, and code that can fail is everywhere.
+/// Out of line, like all of these: a message is put together once, and code that can fail is everywhere.
 void append(std::string& out, std::string_view text);
 
 /// A null pointer, which some C libraries return for an unknown status, prints as "(null)".
 void append(std::string& out, const char* text);
 
-// Constrained to the exact type, so that nothing (a pointer, a class with a conversion) converts to it silently.
+/// Constrained to the exact type, so that nothing (a pointer, a class with a conversion) converts to it silently.
 template <std::same_as<bool> T>
 void append(std::string& out, T value) {
   out.append(value ? "true" : "false");

@@ -73,7 +73,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
   ~Tensor() = default;
-  // A variable that is assigned to becomes another handle. What has no name is a view that somebody means to write:
+  // A variable that is assigned to becomes another handle. A temporary is a view that the program means to write:
   // x[0] = y and x[0] = 1 change x.
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;

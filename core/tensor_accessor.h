@@ -4,14 +4,14 @@
 
 namespace rush {
 
-// A view with N dimensions of type T. It owns nothing: the tensor must outlive it. at::TensorAccessor.
+/// A view with N dimensions of type T. It owns nothing: the tensor must outlive it. at::TensorAccessor.
 template <class T, size_t N>
 class TensorAccessor {
  public:
   TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
 
-  // Along the first dimension, unchecked: the element itself if there is no other.
+  /// Along the first dimension, unchecked: the element itself if there is no other.
   decltype(auto) operator[](int64_t i) const {
     if constexpr (N == 1) {
       return (data_[i * strides_[0]]);

@@ -11,7 +11,7 @@ namespace rush {
 class TensorOptions {
  public:
   TensorOptions() = default;
-  // Implicit, so that factories take `kFloat64` or `kCUDA` where options are expected.
+  /// Implicit, so that factories take `kFloat64` or `kCUDA` where options are expected.
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
@@ -25,14 +25,14 @@ class TensorOptions {
     return with(&TensorOptions::memory_format_, value);
   }
 
-  // What was given, else the default.
+  /// What was given, else the default.
   ScalarType dtype() const { return dtype_.given ? dtype_.value : get_default_dtype(); }
   Device device() const { return device_.given ? device_.value : get_default_device(); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_memory_.value_or(false); }
 
-  // Exactly what was given.
+  /// Exactly what was given.
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }

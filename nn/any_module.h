@@ -36,12 +36,12 @@ class AnyModule {
   explicit AnyModule(const ModuleHolder<M>& holder) : AnyModule(holder.ptr()) {}
 
   bool is_empty() const noexcept { return !module_; }
-  // The module. Throws Error when empty.
+  /// The module. Throws Error when empty.
   const std::shared_ptr<Module>& ptr() const {
     RUSH_CHECK(module_, "AnyModule: it is empty");
     return module_;
   }
-  // The module as the class that it was made with. Throws TypeError for any other.
+  /// The module as the class that it was made with. Throws TypeError for any other.
   template <class T>
   detail::contained_t<T>& get() const {
     using M = detail::contained_t<T>;
@@ -55,7 +55,7 @@ class AnyModule {
     return copy;
   }
 
-  // Calls the module's forward. Throws TypeError when the arguments or the result are of other types.
+  /// Calls the module's forward. Throws TypeError when the arguments or the result are of other types.
   template <class Return = Tensor, class... Args>
   Return forward(Args&&... args) const {
     std::vector<std::any> packed;
@@ -68,7 +68,7 @@ class AnyModule {
       return std::move(*value);
     }
   }
-  // The same on packed arguments, which may be moved from.
+  /// The same on packed arguments, which may be moved from.
   std::any any_forward(std::vector<std::any>& args) const {
     const ModuleScope scope(*ptr());
     return call_(*module_, args);
@@ -148,7 +148,7 @@ class AnyModule {
   const std::type_info* class_ = nullptr;
 };
 
-// A module with the name that it is to have in a Sequential: {"conv1", Conv2d(1, 32, 3)}.
+/// A module with the name that it is to have in a Sequential: {"conv1", Conv2d(1, 32, 3)}.
 class NamedAnyModule {
  public:
   template <class M>

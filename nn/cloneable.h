@@ -4,7 +4,7 @@
 
 namespace rush::nn {
 
-// What is the same for every Derived, so that a program pays for it once and not for each class that it sees.
+/// What is the same for every Derived, so that a program pays for it once and not for each class that it sees.
 class CloneableBase : public Module {
  public:
   using Module::Module;
@@ -21,9 +21,9 @@ class CloneableBase : public Module {
   virtual bool assign(const Module& other) = 0;
 };
 
-// Derived writes `void reset() override`, which registers its parameters, buffers and submodules anew and initialises
-// them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
-// values.
+/// Derived writes `void reset() override`, which registers its parameters, buffers and submodules again and initialises
+/// them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
+/// values.
 template <class Derived>
 class Cloneable : public CloneableBase {
  public:

@@ -6,14 +6,14 @@
 namespace rush::nn::utils {
 
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
-  std::vector<Tensor> stretches;
+  std::vector<Tensor> flat;
   for (const Tensor& parameter : parameters) {
     RUSH_CHECK_VALUE(parameter.defined(), "parameters_to_vector: a parameter is undefined");
     RUSH_CHECK_VALUE(parameter.device() == parameters[0].device(), "parameters_to_vector: found parameters on ",
                      parameters[0].device(), " and on ", parameter.device());
-    stretches.push_back(parameter.reshape(-1));
+    flat.push_back(parameter.reshape(-1));
   }
-  return cat(stretches);
+  return cat(flat);
 }
 
 void vector_to_parameters(const Tensor& vec, const std::vector<Tensor>& parameters) {

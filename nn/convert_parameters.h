@@ -6,9 +6,10 @@
 
 namespace rush::nn::utils {
 
-// Their elements, one after another: (sum of numel). Throws ValueError when they lie on different devices.
+/// Their elements, one after another: (sum of numel). Throws ValueError when they lie on different devices.
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters);
-// Gives each parameter its stretch of `vec`. Throws ValueError, changing nothing, when the numbers of elements differ.
+/// Copies to each parameter its elements of `vec`. Throws ValueError, changing nothing, if the numbers of elements
+/// differ.
 void vector_to_parameters(const Tensor& vec, const std::vector<Tensor>& parameters);
 
 }  // namespace rush::nn::utils

@@ -35,19 +35,19 @@ RUSH_FORALL_CHOICES(RUSH_CHOICE)
 
 namespace enumtype {
 
-// "kMean", as the program spells it.
+/// "kMean", as the program spells it.
 template <class... Choices>
 std::string get_enum_name(const std::variant<Choices...>& choice) {
   return std::visit([](auto chosen) { return std::string("k") + chosen.name; }, choice);
 }
 
-// Whether an option holds this choice: holds<kSame>(options.padding()).
+/// Whether an option holds this choice: holds<kSame>(options.padding()).
 template <class Choice, class... Choices>
 bool holds(const std::variant<Choices...>& choice) {
   return std::holds_alternative<Choice>(choice);
 }
 
-// The number by which ATen's operators know a reduction. kBatchMean sums; its caller divides.
+/// The number by which ATen's operators know a reduction. kBatchMean sums; its caller divides.
 template <class... Choices>
 int64_t reduction_get_enum(const std::variant<Choices...>& choice) {
   return std::visit(

@@ -16,7 +16,7 @@ class ExpandingArray {
   ExpandingArray(std::initializer_list<T> values) : ExpandingArray(ArrayRef<T>(values)) {}
   ExpandingArray(const std::vector<T>& values) : ExpandingArray(ArrayRef<T>(values)) {}
   ExpandingArray(const std::array<T, D>& values) : values_(values) {}
-  // Throws ValueError unless there is one number, for all dimensions, or D of them.
+  /// Throws ValueError unless there is one number, for all dimensions, or D of them.
   ExpandingArray(ArrayRef<T> values) {
     RUSH_CHECK_VALUE(values.size() == D || values.size() == 1, "expected one number or ", D, ", got ", values.size());
     for (size_t i = 0; i < D; ++i) values_[i] = values[values.size() == 1 ? 0 : i];
@@ -34,7 +34,7 @@ class ExpandingArray {
   std::array<T, D> values_;
 };
 
-// The same where a dimension may be left as it is: {7, std::nullopt}.
+/// The same where a dimension may be left as it is: {7, std::nullopt}.
 template <size_t D>
 class ExpandingArrayWithOptionalElem {
  public:

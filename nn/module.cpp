@@ -74,7 +74,7 @@ void copy_values(const std::string& name, const OrderedDict<std::string, Tensor>
   }
 }
 
-// Guards who is whose parent, which modules that threads share may learn at the same time.
+// Guards the links from modules to parents: threads that share modules may set them at the same time.
 std::mutex& parents_mutex() {
   static std::mutex& mutex = *new std::mutex;
   return mutex;

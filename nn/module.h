@@ -29,7 +29,7 @@ class ModuleWalk;
 // Derive from Module, register what you own in the constructor, and write a `forward` of any signature.
 class Module : public std::enable_shared_from_this<Module> {
  public:
-  // Without a name, it is taken from the class.
+  /// Without a name, it is taken from the class.
   explicit Module(std::string name);
   Module();
   Module(const Module&);
@@ -38,54 +38,54 @@ class Module : public std::enable_shared_from_this<Module> {
   Module& operator=(Module&&) noexcept;
   virtual ~Module();
 
-  // "rush::nn::LinearImpl", or what the constructor was given.
+  /// "rush::nn::LinearImpl", or what the constructor was given.
   const std::string& name() const;
-  // "Net.encoder.fc1": the names under which this module and its parents are registered, after the class of the
-  // outermost one. Of several parents, the one that registered it last.
+  /// "Net.encoder.fc1": the names under which this module and its parents are registered, after the class of the
+  /// outermost one. Of several parents, the one that registered it last.
   std::string path() const;
 
-  // A module of the same class with parameters, buffers and submodules of its own, equal to this one's, on `device` if
-  // one is given. Throws NotImplementedError unless the class derives from Cloneable.
+  /// A module of the same class with parameters, buffers and submodules of its own, equal to this one's, on `device` if
+  /// one is given. Throws NotImplementedError unless the class derives from Cloneable.
   virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
 
-  // Calls fn on this module, then on all below it. `fn` takes one of (Module&), (const Module&), (const
-  // std::shared_ptr<Module>&), each optionally with the module's full name, a const std::string&, before it.
+  /// Calls fn on this module, then on all below it. `fn` takes one of (Module&), (const Module&), (const
+  /// std::shared_ptr<Module>&), each optionally with the module's full name, a const std::string&, before it.
   template <class Fn>
   void apply(const Fn& fn, const std::string& name_prefix = "");
   template <class Fn>
   void apply(const Fn& fn, const std::string& name_prefix = "") const;
 
-  // Parameters and buffers: own ones first, then the submodules', named "conv1.weight". What is registered in two
-  // places (a tied weight) is listed once, under the first name, so that no optimiser updates it twice; undefined
-  // tensors are left out.
+  /// Parameters and buffers: own ones first, then the submodules', named "conv1.weight". What is registered in two
+  /// places (a tied weight) is listed once, under the first name, so that no optimiser updates it twice; undefined
+  /// tensors are left out.
   std::vector<Tensor> parameters(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
   std::vector<Tensor> buffers(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
 
-  // This module (under the name `name_prefix`) and all below it, each once.
+  /// This module (under the name `name_prefix`) and all below it, each once.
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = "",
                                                                   bool include_self = true) const;
-  // Direct submodules.
+  /// Direct submodules.
   std::vector<std::shared_ptr<Module>> children() const { return children_.values(); }
   OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return children_; }
 
-  // Training mode, for this module and all below it: dropout and batch normalisation behave differently.
+  /// Training mode, for this module and all below it: dropout and batch normalisation behave differently.
   virtual void train(bool on = true);
   void eval() { train(false); }
   virtual bool is_training() const noexcept { return is_training_; }
 
-  // Moves parameters, buffers and gradients, in place: optimisers keep pointing at them. A dtype applies to floating
-  // point and complex tensors only, as in Python; libtorch converts integer buffers too.
+  /// Moves parameters, buffers and gradients, in place: optimisers keep pointing at them. A dtype applies to floating
+  /// point and complex tensors only, as in Python; libtorch converts integer buffers too.
   virtual void to(Device device, ScalarType dtype, bool non_blocking = false);
   virtual void to(ScalarType dtype, bool non_blocking = false);
   virtual void to(Device device, bool non_blocking = false);
 
-  // Drops the gradients of all parameters, or fills them with zero.
+  /// Drops the gradients of all parameters, or fills them with zero.
   virtual void zero_grad(bool set_to_none = true);
 
-  // This module as the given class (LinearImpl or Linear); null when it is another.
+  /// This module as the given class (LinearImpl or Linear); null when it is another.
   template <class ModuleType>
   auto* as() noexcept {
     return dynamic_cast<detail::contained_t<ModuleType>*>(this);
@@ -95,14 +95,14 @@ class Module : public std::enable_shared_from_this<Module> {
     return dynamic_cast<const detail::contained_t<ModuleType>*>(this);
   }
 
-  // Writes what stands for this module when it is printed: "rush::nn::Linear(in_features=2, out_features=3,
-  // bias=true)".
+  /// Writes what stands for this module when it is printed: "rush::nn::Linear(in_features=2, out_features=3,
+  /// bias=true)".
   virtual void pretty_print(std::ostream& stream) const;
 
-  // Takes ownership under a name, and returns what was registered. Throws ValueError when the name is empty, has a dot
-  // or is taken. A parameter may be undefined, for one that an option turned off.
+  /// Takes ownership under a name, and returns what was registered. Throws ValueError when the name is empty, has a dot
+  /// or is taken. A parameter may be undefined, for one that an option turned off.
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
-  // State that is not trained: running statistics, masks.
+  /// State that is not trained: running statistics, masks.
   Tensor& register_buffer(std::string name, Tensor tensor);
   template <class ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
@@ -113,7 +113,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
     return register_module(std::move(name), holder.ptr());
   }
-  // As register_module, in place of the submodule that has the name. Throws ValueError when there is none.
+  /// As register_module, in place of the submodule that has the name. Throws ValueError when there is none.
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
     replace_child(name, module);
@@ -133,7 +133,7 @@ class Module : public std::enable_shared_from_this<Module> {
   friend class detail::ModuleWalk;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-  // Who registered a module last. A copy of the module is registered nowhere.
+  // The module that registered this one last. A copy of a module is registered nowhere.
   struct Parent {
     Parent() = default;
     Parent(const Parent&) {}
@@ -162,7 +162,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<Module> next_destroyed_;  // in the list of those that wait for ~Module
 };
 
-// The module and all below it, indented.
+/// The module and all below it, indented.
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
 namespace detail {

@@ -31,8 +31,8 @@ using contained_t = typename Contained<T>::type;
 
 }  // namespace detail
 
-// A shared pointer to a module that constructs it: Linear(2, 3) makes a LinearImpl(2, 3). A holder made from nullptr is
-// empty, for members that a constructor fills later.
+/// A shared pointer to a module that constructs it: Linear(2, 3) makes a LinearImpl(2, 3). A holder made from nullptr
+/// is empty, for members that a constructor fills later.
 template <class ContainedModule>
 class ModuleHolder : detail::ModuleHolderBase {
  public:
@@ -54,7 +54,7 @@ class ModuleHolder : detail::ModuleHolderBase {
 
   explicit operator bool() const noexcept { return static_cast<bool>(impl_); }
   bool is_empty() const noexcept { return !impl_; }
-  // All throw Error on an empty holder.
+  /// All throw Error on an empty holder.
   ContainedModule* operator->() const { return get(); }
   ContainedModule& operator*() const { return *get(); }
   ContainedModule* get() const { return ptr().get(); }
@@ -64,14 +64,14 @@ class ModuleHolder : detail::ModuleHolderBase {
   }
   operator std::shared_ptr<ContainedModule>() const { return ptr(); }
 
-  // Calls forward.
+  /// Calls forward.
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
     ContainedModule& module = *get();
     const ModuleScope scope(module);
     return module.forward(std::forward<Args>(args)...);
   }
-  // That of a container.
+  /// The iterator of a container.
   template <class Index>
   decltype(auto) operator[](Index&& index) const {
     return (*get())[std::forward<Index>(index)];
@@ -81,7 +81,7 @@ class ModuleHolder : detail::ModuleHolderBase {
   std::shared_ptr<ContainedModule> impl_;
 };
 
-// Prints the module that it holds.
+/// Prints the module that it holds.
 template <class Stream, class ContainedModule>
 Stream& operator<<(Stream& stream, const ModuleHolder<ContainedModule>& holder) {
   stream << *holder;

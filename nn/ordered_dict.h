@@ -31,7 +31,7 @@ class OrderedDict {
   using Iterator = typename std::vector<Item>::iterator;
   using ConstIterator = typename std::vector<Item>::const_iterator;
 
-  // `key_description` names a key in errors.
+  /// `key_description` names a key in errors.
   explicit OrderedDict(std::string key_description = "Key") : key_description_(std::move(key_description)) {}
   OrderedDict(std::initializer_list<Item> items) : OrderedDict() {
     for (const Item& item : items) insert(item.key(), item.value());
@@ -46,7 +46,7 @@ class OrderedDict {
   ConstIterator begin() const { return items_.begin(); }
   ConstIterator end() const { return items_.end(); }
   const std::vector<Item>& items() const noexcept { return items_; }
-  // The first and the last item, and that at a position. Throw IndexError when there is none.
+  /// The first and the last item, and that at a position. Throw IndexError when there is none.
   Item& front() { return (*this)[size_t{0}]; }
   Item& back() { return (*this)[items_.size() - 1]; }
   Item& operator[](size_t index) {
@@ -56,7 +56,7 @@ class OrderedDict {
   }
   const Item& operator[](size_t index) const { return const_cast<OrderedDict&>(*this)[index]; }
 
-  // The value of a key. Throws ValueError when there is none.
+  /// The value of a key. Throws ValueError when there is none.
   Value& operator[](const Key& key) {
     Value* value = find(key);
     RUSH_CHECK_VALUE(value, key_description_, " '", key, "' is not defined");
@@ -64,14 +64,14 @@ class OrderedDict {
   }
   const Value& operator[](const Key& key) const { return const_cast<OrderedDict&>(*this)[key]; }
 
-  // Null when there is none.
+  /// Null when there is none.
   Value* find(const Key& key) noexcept {
     const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &items_[found->second].value();
   }
   const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict*>(this)->find(key); }
 
-  // Throws ValueError when the key is there already; whatever it throws, nothing was changed.
+  /// Throws ValueError when the key is there already; whatever it throws, nothing was changed.
   template <class K, class V>
   Value& insert(K&& key, V&& value) {
     const auto [place, added] = index_.emplace(key, items_.size());
@@ -84,11 +84,11 @@ class OrderedDict {
     }
     return items_.back().value();
   }
-  // Inserts all of `other`.
+  /// Inserts all of `other`.
   void update(const OrderedDict& other) {
     for (const Item& item : other) insert(item.key(), item.value());
   }
-  // Throws ValueError when there is no such key.
+  /// Throws ValueError when there is no such key.
   void erase(const Key& key) {
     const auto found = index_.find(key);
     RUSH_CHECK_VALUE(found != index_.end(), key_description_, " '", key, "' is not defined");

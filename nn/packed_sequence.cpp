@@ -27,8 +27,8 @@ Tensor pad_along(const Tensor& input, int64_t dim, int64_t before, int64_t after
   return constant_pad_nd(input, amounts, value);
 }
 
-// Stretches of equal numbers: (number, how often).
-std::vector<std::pair<int64_t, int64_t>> stretches(const std::vector<int64_t>& values) {
+// Run-length encoding: (number, how often) for each run of equal numbers.
+std::vector<std::pair<int64_t, int64_t>> run_lengths(const std::vector<int64_t>& values) {
   std::vector<std::pair<int64_t, int64_t>> result;
   for (const int64_t value : values) {
     if (result.empty() || result.back().first != value) result.emplace_back(value, 0);
@@ -111,7 +111,7 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
   }
   std::vector<Tensor> parts;
   int64_t step = 0;
-  for (const auto& [batch, steps] : stretches(batch_sizes)) {
+  for (const auto& [batch, steps] : run_lengths(batch_sizes)) {
     const Tensor part = padded.narrow(0, step, steps).narrow(1, 0, batch);
     parts.push_back(part.reshape(with_head({steps * batch}, part, 2)));
     step += steps;
@@ -129,7 +129,7 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, b
   const int64_t batch = batch_sizes[0];
   std::vector<Tensor> parts;
   int64_t start = 0;
-  for (const auto& [present, steps] : stretches(batch_sizes)) {
+  for (const auto& [present, steps] : run_lengths(batch_sizes)) {
     const Tensor part = sequence.data().narrow(0, start, steps * present);
     const Tensor steps_first = part.reshape(with_head({steps, present}, part, 1));
     parts.push_back(pad_along(steps_first, 1, 0, batch - present, padding_value));

@@ -17,8 +17,8 @@ struct AdafactorStep {
   double eps2, d, weight_decay;
   bool maximize;
 
-  // Of (..., R, C): the mean squares of rows (..., R, 1), those of columns (..., 1, C). Of vectors those of all
-  // elements.
+  /// Of (..., R, C): the mean squares of rows (..., R, 1), those of columns (..., 1, C). Of vectors those of all
+  /// elements.
   static Tensor like(size_t state, const Tensor& param) {
     const bool factored = param.dim() > 1;
     if (factored == (state == 2)) return {};
@@ -28,7 +28,7 @@ struct AdafactorStep {
     return empty(sizes, param.options());
   }
 
-  // The distance from 1 to the dtype's next number.
+  /// The distance from 1 to the dtype's next number.
   static double epsilon(ScalarType dtype) {
     const int bits = dtype == kFloat64 ? 52 : dtype == kFloat32 ? 23 : dtype == kFloat16 ? 10 : 7;
     return std::ldexp(1.0, -bits);
@@ -40,12 +40,12 @@ struct AdafactorStep {
     mean.lerp_(g.norm(2, {dim}, /*keepdim=*/true).square_().div_(g.size(dim)), weight);
   }
 
-  // At step t, with w = t^beta2_decay and rho = min(lr, 1 / sqrt(t)):
-  //   p <- p (1 - lr weight_decay)
-  //   r <- r + w (mean of g^2 over columns - r), c <- c + w (mean of g^2 over rows - c), v = r c / max(mean(r), eps1)
-  //   v <- v + w (g^2 - v)                          for vectors
-  //   u = g / sqrt(max(v, eps1^2))
-  //   p <- p - max(eps2, rms(p)) rho u / max(1, rms(u) / d)
+  /// At step t, with w = t^beta2_decay and rho = min(lr, 1 / sqrt(t)):
+  ///   p <- p (1 - lr weight_decay)
+  ///   r <- r + w (mean of g^2 over columns - r), c <- c + w (mean of g^2 over rows - c), v = r c / max(mean(r), eps1)
+  ///   v <- v + w (g^2 - v)                          for vectors
+  ///   u = g / sqrt(max(v, eps1^2))
+  ///   p <- p - max(eps2, rms(p)) rho u / max(1, rms(u) / d)
   void compose(Tensor p, const Tensor& grad, const Tensor& row, const Tensor& column, const Tensor& square,
                int64_t t) const {
     if (p.numel() == 0) return;
@@ -104,7 +104,7 @@ struct AdafactorOptions : public DescribedOptions<AdafactorOptions> {
 struct AdafactorParamState : public DescribedParamState<AdafactorParamState> {
   RUSH_ARG(Tensor, row_var);
   RUSH_ARG(Tensor, col_var);
-  // Of vectors only.
+  // For vectors only.
   RUSH_ARG(Tensor, variance);
 
  public:
@@ -113,7 +113,7 @@ struct AdafactorParamState : public DescribedParamState<AdafactorParamState> {
   }
 };
 
-// torch.optim.Adafactor. Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost" (2018).
+/// torch.optim.Adafactor. Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost" (2018).
 class Adafactor : public DescribedOptimizer<AdafactorOptions, AdafactorParamState, AdafactorStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

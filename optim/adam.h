@@ -33,9 +33,9 @@ struct BasicAdamOptions : public DescribedOptions<BasicAdamOptions<decoupled>> {
     if constexpr (requires { visit.flag(decoupled); }) visit.flag(decoupled);
   }
 };
-// Weight decay 0 by default.
+/// Weight decay 0 by default.
 using AdamOptions = BasicAdamOptions<false>;
-// Weight decay 0.01 by default.
+/// Weight decay 0.01 by default.
 using AdamWOptions = BasicAdamOptions<true>;
 
 struct AdamParamState : public DescribedParamState<AdamParamState> {
@@ -51,7 +51,7 @@ struct AdamParamState : public DescribedParamState<AdamParamState> {
 };
 using AdamWParamState = AdamParamState;
 
-// torch.optim.Adam and AdamW; the formulas stand with functors::Adam.
+/// torch.optim.Adam and AdamW; the formulas stand with functors::Adam.
 template <bool decoupled>
 class BasicAdam : public DescribedOptimizer<BasicAdamOptions<decoupled>, AdamParamState, AdamStep> {
  public:
@@ -92,7 +92,7 @@ struct AdamaxParamState : public DescribedParamState<AdamaxParamState> {
   StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_inf", &exp_inf()}}}; }
 };
 
-// torch.optim.Adamax; the formula stands with functors::Adamax.
+/// torch.optim.Adamax; the formula stands with functors::Adamax.
 class Adamax : public DescribedOptimizer<AdamaxOptions, AdamaxParamState, AdamaxStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -140,7 +140,7 @@ struct NAdamParamState : public DescribedParamState<NAdamParamState> {
   MuProduct mu_product_slots() override { return {&mu_product(), &mu_product_counter()}; }
 };
 
-// torch.optim.NAdam, Adam with Nesterov's momentum; the formula stands with functors::NAdam.
+/// torch.optim.NAdam, Adam with Nesterov's momentum; the formula stands with functors::NAdam.
 class NAdam : public DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -180,8 +180,8 @@ struct RAdamParamState : public DescribedParamState<RAdamParamState> {
   StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}}}; }
 };
 
-// torch.optim.RAdam: Adam that trusts its second moment only once there are enough samples of it. The formula stands
-// with functors::RAdam.
+/// torch.optim.RAdam: Adam that trusts its second moment only once there are enough samples of it. The formula stands
+/// with functors::RAdam.
 class RAdam : public DescribedOptimizer<RAdamOptions, RAdamParamState, RAdamStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

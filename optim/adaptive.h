@@ -40,7 +40,7 @@ struct AdagradParamState : public DescribedParamState<AdagradParamState> {
   StateTensors tensors() override { return {{{"sum", &sum()}}}; }
 };
 
-// torch.optim.Adagrad; the formula stands with functors::Adagrad.
+/// torch.optim.Adagrad; the formula stands with functors::Adagrad.
 class Adagrad : public DescribedOptimizer<AdagradOptions, AdagradParamState, AdagradStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -82,7 +82,7 @@ struct AdadeltaParamState : public DescribedParamState<AdadeltaParamState> {
   StateTensors tensors() override { return {{{"square_avg", &square_avg()}, {"acc_delta", &acc_delta()}}}; }
 };
 
-// torch.optim.Adadelta; the formula stands with functors::Adadelta.
+/// torch.optim.Adadelta; the formula stands with functors::Adadelta.
 class Adadelta : public DescribedOptimizer<AdadeltaOptions, AdadeltaParamState, AdadeltaStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -129,7 +129,7 @@ struct RMSpropParamState : public DescribedParamState<RMSpropParamState> {
   }
 };
 
-// torch.optim.RMSprop; the formula stands with functors::RmsProp.
+/// torch.optim.RMSprop; the formula stands with functors::RmsProp.
 class RMSprop : public DescribedOptimizer<RMSpropOptions, RMSpropParamState, RmsPropStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -138,7 +138,7 @@ class RMSprop : public DescribedOptimizer<RMSpropOptions, RMSpropParamState, Rms
 struct RpropOptions : public DescribedOptions<RpropOptions> {
   static constexpr const char* kName = "Rprop";
   using range_t = std::tuple<double, double>;
-  // What the step sizes start from.
+  /// What the step sizes start from.
   RpropOptions(double lr = 1e-2) : lr_(lr) {}
   RUSH_ARG(double, lr);
   // What step sizes are multiplied by where the gradient's sign changes, and where it does not.
@@ -175,7 +175,7 @@ struct RpropParamState : public DescribedParamState<RpropParamState> {
   StateTensors tensors() override { return {{{"prev", &prev()}, {"step_size", &step_size()}}}; }
 };
 
-// torch.optim.Rprop, for gradients of whole data sets; the formula stands with functors::Rprop.
+/// torch.optim.Rprop, for gradients of whole data sets; the formula stands with functors::Rprop.
 class Rprop : public DescribedOptimizer<RpropOptions, RpropParamState, RpropStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

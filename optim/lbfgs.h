@@ -29,7 +29,7 @@ struct LBFGSOptions : public OptimizerCloneableOptions<LBFGSOptions> {
   void visit(StateFields& fields) override;
 };
 
-// The state of all parameters as one vector; it stands with the first one.
+/// The state of all parameters as one vector; it stands with the first one.
 struct LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
   RUSH_ARG(int64_t, func_evals) = 0;
   RUSH_ARG(int64_t, n_iter) = 0;
@@ -44,16 +44,16 @@ struct LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
   RUSH_ARG(std::vector<double>, ro);
 };
 
-// torch.optim.LBFGS. Nocedal and Wright, "Numerical Optimization" (2006), algorithm 7.5. It has one parameter group.
+/// torch.optim.LBFGS. Nocedal and Wright, "Numerical Optimization" (2006), algorithm 7.5. It has one parameter group.
 class LBFGS : public Optimizer {
  public:
-  // Throws ValueError unless there is one group, with a parameter in it.
+  /// Throws ValueError unless there is one group, with a parameter in it.
   LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults = {});
   LBFGS(std::vector<Tensor> params, LBFGSOptions defaults = {})
       : LBFGS(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
-  // Several iterations. The closure drops the gradients, computes the loss and calls backward() on it; it is called
-  // once an iteration or more often. Returns the loss at the start. Throws ValueError without a closure. When it
-  // throws, or the closure does, parameters and state are as before the step.
+  /// Several iterations. The closure drops the gradients, computes the loss and calls backward() on it; it is called
+  /// once an iteration or more often. Returns the loss at the start. Throws ValueError without a closure. When it
+  /// throws, or the closure does, parameters and state are as before the step.
   Tensor step(LossClosure closure) override;
 
  private:

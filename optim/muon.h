@@ -17,8 +17,8 @@ struct MuonStep {
 
   static Tensor like(size_t, const Tensor& param) { return param; }
 
-  // The Newton-Schulz iteration towards the nearest orthogonal matrix, in bfloat16: with X = G / |G|, k times
-  //   X <- a X + (b A + c A A) X, A = X X^T       where X has not more rows than columns
+  /// The Newton-Schulz iteration towards the nearest orthogonal matrix, in bfloat16: with X = G / |G|, k times
+  ///   X <- a X + (b A + c A A) X, A = X X^T       where X has not more rows than columns
   Tensor orthogonal(const Tensor& g) const {
     const bool tall = g.size(0) > g.size(1);
     Tensor x = (tall ? g.t() : g).to(kBFloat16);
@@ -30,10 +30,10 @@ struct MuonStep {
     return tall ? x.t() : x;
   }
 
-  //   m <- m + (1 - momentum) (g - m)
-  //   u = g + momentum (m - g)                    with Nesterov's momentum; u = m otherwise
-  //   p <- p (1 - lr weight_decay) - lr r orthogonal(u)
-  // with r = sqrt(max(1, rows / columns)), or 0.2 sqrt(max(rows, columns)) to match AdamW's root mean square.
+  ///   m <- m + (1 - momentum) (g - m)
+  ///   u = g + momentum (m - g)                    with Nesterov's momentum; u = m otherwise
+  ///   p <- p (1 - lr weight_decay) - lr r orthogonal(u)
+  /// with r = sqrt(max(1, rows / columns)), or 0.2 sqrt(max(rows, columns)) to match AdamW's root mean square.
   void compose(Tensor p, const Tensor& g, Tensor m, const Tensor&, const Tensor&, int64_t) const {
     RUSH_CHECK_VALUE(p.dim() == 2, "Muon: it optimises matrices, got a parameter of shape ", p.sizes(),
                      "; give the others to another optimiser");
@@ -55,7 +55,7 @@ struct MuonOptions : public DescribedOptions<MuonOptions> {
   RUSH_ARG(double, weight_decay) = 0.1;
   RUSH_ARG(double, momentum) = 0.95;
   RUSH_ARG(bool, nesterov) = true;
-  // Of the Newton-Schulz iteration: a, b and c.
+  // The coefficients a, b and c of the Newton-Schulz iteration.
   RUSH_ARG(std::vector<double>, ns_coefficients) = {3.4445, -4.7750, 2.0315};
   RUSH_ARG(double, eps) = 1e-7;
   RUSH_ARG(int64_t, ns_steps) = 5;
@@ -95,8 +95,8 @@ struct MuonParamState : public DescribedParamState<MuonParamState> {
   StateTensors tensors() override { return {{{"momentum_buffer", &momentum_buffer()}}}; }
 };
 
-// torch.optim.Muon. K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). Throws
-// ValueError for parameters that are no matrices.
+/// torch.optim.Muon. K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). Throws
+/// ValueError for parameters that are no matrices.
 class Muon : public DescribedOptimizer<MuonOptions, MuonParamState, MuonStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

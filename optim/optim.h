@@ -23,14 +23,14 @@ class Registry;
 
 namespace rush::optim {
 
-// Calls f(Step()) for each step that is made of calls to tensor operators: Note [An optimiser from a description].
+/// Calls f(Step()) for each step that is made of calls to tensor operators: Note [An optimiser from a description].
 template <class F>
 void for_each_composed_step(const F& f) {
   f(AdafactorStep());
   f(MuonStep());
 }
 
-// Lists the operators of all steps.
+/// Lists the operators of all steps.
 void register_step_operators(Registry& registry);
 
 }  // namespace rush::optim

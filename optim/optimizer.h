@@ -15,7 +15,7 @@ namespace rush::optim {
 class DeviceNumbers;
 class StepLists;
 
-// What an optimiser remembers of a parameter from step to step.
+/// What an optimiser remembers of a parameter from step to step.
 class OptimizerParamState {
  public:
   virtual ~OptimizerParamState() = default;
@@ -29,27 +29,27 @@ class OptimizerCloneableParamState : public OptimizerParamState {
   }
 };
 
-// The numbers that a group is trained with. Schedulers reach them without knowing the optimiser.
+/// The numbers that a group is trained with. Schedulers reach them without knowing the optimiser.
 class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  // Throws ValueError on a number outside its range.
+  /// Throws ValueError on a number outside its range.
   virtual void check() const = 0;
   virtual double get_lr() const = 0;
   virtual void set_lr(double lr) = 0;
-  // SGD's momentum, Adam's beta1; nothing where there is neither.
+  /// SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
   virtual void set_momentum(double) {}
-  // Whether a step can be captured in a CUDA graph: Note [Capturable optimisers].
+  /// Whether a step can be captured in a CUDA graph: Note [Capturable optimisers].
   virtual bool get_capturable() const { return false; }
-  // The numbers that such a step reads from device memory, in its kernel's order.
+  /// The numbers that such a step reads from device memory, in its kernel's order.
   virtual std::vector<double> device_numbers() const { return {}; }
-  // Names the options for a state dict, see Note [State dicts].
+  /// Names the options for a state dict, see Note [State dicts].
   virtual void visit(StateFields& fields);
 };
 
-// Each throws ValueError, naming the optimiser and the option, unless the number is in its range. NaN never is.
+/// Each throws ValueError, naming the optimiser and the option, unless the number is in its range. NaN never is.
 void check_not_negative(const char* optimizer, const char* option, double value);
 void check_betas(const char* optimizer, const std::tuple<double, double>& betas);
 
@@ -60,7 +60,7 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   }
 };
 
-// Parameters that share options; without options of its own, a group takes the optimiser's.
+/// Parameters that share options; without options of its own, a group takes the optimiser's.
 class OptimizerParamGroup {
  public:
   OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
@@ -76,7 +76,7 @@ class OptimizerParamGroup {
   ~OptimizerParamGroup() = default;
 
   bool has_options() const { return static_cast<bool>(options_); }
-  // Throws Error when there are none.
+  /// Throws Error when there are none.
   OptimizerOptions& options() { return const_cast<OptimizerOptions&>(std::as_const(*this).options()); }
   const OptimizerOptions& options() const {
     RUSH_CHECK(options_, "optimizer: the parameter group has no options yet");
@@ -85,7 +85,7 @@ class OptimizerParamGroup {
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
-  // The learning rate that schedules start from: the group's when its first scheduler was made.
+  /// The learning rate that schedules start from: the group's when its first scheduler was made.
   std::optional<double>& initial_lr() { return initial_lr_; }
 
  private:
@@ -99,7 +99,7 @@ class Optimizer {
   using LossClosure = std::function<Tensor()>;
   using State = std::unordered_map<const TensorImpl*, std::unique_ptr<OptimizerParamState>>;
 
-  // Throws ValueError when no group has a parameter, and as add_param_group.
+  /// Throws ValueError when no group has a parameter, and as add_param_group.
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -107,25 +107,25 @@ class Optimizer {
   Optimizer& operator=(Optimizer&& other) noexcept;
   virtual ~Optimizer();
 
-  // Updates every parameter that has a gradient. A closure computes the loss and its gradients again; its result is
-  // returned, otherwise an undefined tensor. Throws ValueError or TypeError, naming the parameter, where a gradient or
-  // a state has not its shape, dtype or device; only a gradient's floating dtype is converted. A step that throws has
-  // changed nothing: Note [All of a step or nothing of it].
+  /// Updates every parameter that has a gradient. A closure computes the loss and its gradients again; its result is
+  /// returned, otherwise an undefined tensor. Throws ValueError or TypeError, naming the parameter, where a gradient or
+  /// a state has not its shape, dtype or device; only a gradient's floating dtype is converted. A step that throws has
+  /// changed nothing: Note [All of a step or nothing of it].
   virtual Tensor step(LossClosure closure = nullptr) = 0;
-  // Drops all gradients, or fills them with zero.
+  /// Drops all gradients, or fills them with zero.
   void zero_grad(bool set_to_none = true);
 
-  // Whether a step can leave it to the device to skip it: all groups are capturable.
+  /// Whether a step can leave it to the device to skip it: all groups are capturable.
   bool step_supports_amp_scaling() const;
-  // While `found_inf`, a float32, is defined, steps change nothing where it is not 0. For such optimisers;
-  // amp::GradScaler sets it around its step.
+  /// While `found_inf`, a float32, is defined, steps change nothing where it is not 0. For such optimisers;
+  /// amp::GradScaler sets it around its step.
   void set_found_inf(Tensor found_inf) { found_inf_ = std::move(found_inf); }
 
-  // Whether step() was called, or amp::GradScaler called skip_step() instead: schedules are to be stepped afterwards.
+  /// Whether step() was called, or amp::GradScaler called skip_step() instead: schedules are to be stepped afterwards.
   bool was_stepped() const noexcept { return was_stepped_; }
   void skip_step() noexcept { was_stepped_ = true; }
 
-  // Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
+  /// Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }
@@ -134,12 +134,12 @@ class Optimizer {
   State& state() noexcept { return state_; }
   const State& state() const noexcept { return state_; }
 
-  // The state of every parameter, numbered by its place among all groups' as PyTorch does, and the options of every
-  // group, see Note [State dicts]. The state's tensors are the optimiser's own: clone them to keep them over a step.
+  /// The state of every parameter, numbered by its place among all groups' as PyTorch does, and the options of every
+  /// group, see Note [State dicts]. The state's tensors are the optimiser's own: clone them to keep them over a step.
   StateDict state_dict() const;
-  // Takes copies of all that `dict` holds. Throws ValueError, and changes nothing, unless `dict` has exactly the names
-  // and shapes that state_dict() of an optimiser of this kind with the same groups has; the message lists all that are
-  // missing, unexpected or of a wrong shape.
+  /// Takes copies of all that `dict` holds. Throws ValueError, and changes nothing, unless `dict` has exactly the names
+  /// and shapes that state_dict() of an optimiser of this kind with the same groups has; the message lists all that are
+  /// missing, unexpected or of a wrong shape.
   void load_state_dict(const StateDict& dict);
 
  protected:

@@ -36,13 +36,13 @@ struct SGDParamState : public DescribedParamState<SGDParamState> {
 
  public:
   StateTensors tensors() override { return {{{"momentum_buffer", &momentum_buffer()}}}; }
-  // It counts on the device only, where the first step is one without a momentum yet.
+  /// It counts on the device only, where the first step is one without a momentum yet.
   static constexpr bool kCounts = false;
   void count_there(const Tensor& param, bool capturable) override;
 };
 
-// torch.optim.SGD; the formula stands with functors::Sgd. Sparse gradients change only the rows, or elements, that they
-// have entries for.
+/// torch.optim.SGD; the formula stands with functors::Sgd. Sparse gradients change only the rows, or elements, that
+/// they have entries for.
 class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -85,8 +85,8 @@ struct ASGDParamState : public DescribedParamState<ASGDParamState> {
   StateTensors tensors() override { return {{{"ax", &ax()}}}; }
 };
 
-// torch.optim.ASGD; the formula stands with functors::Asgd. The rate of a step follows from its number and from the
-// present lr.
+/// torch.optim.ASGD; the formula stands with functors::Asgd. The rate of a step follows from its number and from the
+/// present lr.
 class ASGD : public DescribedOptimizer<ASGDOptions, ASGDParamState, AsgdStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

@@ -33,8 +33,8 @@ struct SparseAdamParamState : public DescribedParamState<SparseAdamParamState> {
   StateTensors tensors() override { return {{{"exp_avg", &exp_avg()}, {"exp_avg_sq", &exp_avg_sq()}}}; }
 };
 
-// torch.optim.SparseAdam: a step reads and writes only the rows, of parameter and state, that the gradient has entries
-// for. The moments of the others do not decay. Throws ValueError for a gradient that is not sparse.
+/// torch.optim.SparseAdam: a step reads and writes only the rows, of parameter and state, that the gradient has entries
+/// for. The moments of the others do not decay. Throws ValueError for a gradient that is not sparse.
 class SparseAdam : public DescribedOptimizer<SparseAdamOptions, SparseAdamParamState> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

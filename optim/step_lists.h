@@ -24,12 +24,12 @@ namespace rush::optim {
 
 // Note [Composed steps]
 // A step that is made of calls to tensor operators takes memory while it runs. So it runs in the first half, on copies
-// of the parameters and of their states: the copied states are made to become the optimiser's, and the parameters are
+// of the parameters and of their states: the copied states become the optimiser's, and the parameters are
 // written back. The states of such a step may have other sizes than their parameters.
 class StepLists {
  public:
-  // The kernels take lists of tensors that agree in group, device and dtype, and in layout with their parameter.
-  // Tensors that do not are replaced by copies that do, and such parameters are written back in the end.
+  /// The kernels take lists of tensors that agree in group, device and dtype, and in layout with their parameter.
+  /// Tensors that do not are replaced by copies that do, and such parameters are written back in the end.
   struct Batch {
     size_t group;
     bool first;                 // the states have just been made
@@ -44,7 +44,7 @@ class StepLists {
     std::optional<Tensor> numbers, found_inf, functors;  // of capturable optimisers
   };
 
-  // A parameter, by the number of its group and its own there.
+  /// A parameter, by the number of its group and its own there.
   struct Place {
     size_t group, index;
   };
@@ -55,41 +55,41 @@ class StepLists {
     Tensor grad;    // COO
   };
 
-  // `name` is the optimiser's, for errors.
+  /// `name` is the optimiser's, for errors.
   StepLists(const char* name, Optimizer& optimizer) : name_(name), optimizer_(optimizer) {}
 
-  // Takes in the parameters of a group that have a gradient; states that are missing are made. Throws ValueError or
-  // TypeError, naming the parameter, where a gradient or a state does not fit.
+  /// Takes in the parameters of a group that have a gradient; states that are missing are made. Throws ValueError or
+  /// TypeError, naming the parameter, where a gradient or a state does not fit.
   void gather(size_t group, const StepDescription& step);
-  // The parameters of a group with a sparse gradient, which `gather` leaves out after `sparse_apart`: calls each(entry)
-  // for those. Throws as `gather` does.
+  /// The parameters of a group with a sparse gradient, which `gather` leaves out after `sparse_apart`: calls
+  /// each(entry) for those. Throws as `gather` does.
   void sparse_apart() { sparse_apart_ = true; }
   template <class Each>
   void gather_sparse(size_t group, const Each& each);
-  // The state of such a parameter.
+  /// The state of such a parameter.
   StepParamState& state_for(const SparseEntry& entry, const StepDescription& step) {
     return *state_for(entry.param, entry.target, entry.place, step, false).state;
   }
-  // A copy of the parameter's state, which takes its place when the step is taken.
+  /// A copy of the parameter's state, which takes its place when the step is taken.
   template <class ParamState>
   ParamState& copy_of_state(const Tensor& param, Place place) {
     const auto make = [] { return std::unique_ptr<OptimizerParamState>(std::make_unique<ParamState>()); };
     return static_cast<ParamState&>(copy_of_state(param, place, typeid(ParamState), make));
   }
 
-  // When the steps are taken, rows of a table become `values`, or `values` are added to them; on a GPU they must be
-  // distinct rows.
+  /// When the steps are taken, rows of a table become `values`, or `values` are added to them; on a GPU they must be
+  /// distinct rows.
   void assign_later(const Tensor& table, const Tensor& rows, const Tensor& values);
   void add_later(const Tensor& table, const Tensor& rows, const Tensor& values);
-  // Likewise, `number` becomes `next`.
+  /// As above, `number` becomes `next`.
   void assign_later(int64_t& number, int64_t next) { counts_.emplace_back(&number, next); }
   void assign_later(double& number, double next) { products_.emplace_back(&number, next); }
 
-  // Takes the step of every batch, by its operator, and does what was to be done later.
+  /// Takes the step of every batch, by its operator, and does what was to be done later.
   void run();
 
  private:
-  // A parameter and its gradient, dense and laid out alike.
+  // A parameter and its gradient, dense and with the same strides.
   struct Entry {
     Tensor param, grad;
   };
@@ -108,7 +108,7 @@ class StepLists {
                               const Each& each);
   // Throws ValueError unless the tensors of a state whose sizes are not the parameter's go with `param`.
   void check_state_shapes(StepParamState& state, const StepDescription& step, const Tensor& param, Place place) const;
-  // Whether all tensors of the state are there and laid out as `like`. Throws where one does not fit.
+  // Whether all tensors of the state are defined and have the strides of `like`. Throws if one does not fit.
   bool are_ready(StepParamState& state, const StepDescription& step, const Tensor& like, Place place) const;
   // Makes them so, or copies of a composed step's; returns whether one was missing.
   static bool make_ready(StepParamState& state, const StepDescription& step, const Tensor& like);

@@ -31,7 +31,6 @@ std::vector<std::string> callers(std::vector<std::string> frames) {
   return frames;
 }
 
-// The end of a message about `node`.
 std::string origin_of(const Node& node) {
   if (!node.forward_call()) {
     return "; its forward call is not known: anomaly mode must be on in the forward pass too";

@@ -10,22 +10,22 @@
 
 namespace rush {
 
-// What made a node, kept by the node while anomaly mode is on.
+/// What made a node, kept by the node while anomaly mode is on.
 struct ForwardCall {
   std::string what;  // "aten::sqrt"
   StackTrace stack;
   std::shared_ptr<const ForwardCall> cause;  // the forward call in whose derivative this one happened: double backward
 
-  // One line, from the caller of the operator outwards: "aten::sqrt called by loss(...) (program+0x...) < main ...".
+  /// One line, from the caller of the operator outwards: "aten::sqrt called by loss(...) (program+0x...) < main ...".
   std::string describe() const;
 };
 
 namespace autograd {
 
-// While it is on, every recorded call remembers its stack, and a backward pass throws Error as soon as a derivative
-// returns a NaN, or fails: the message names the derivative, the operator and the stack of its forward call, which is
-// what PyTorch's detect_anomaly prints. One switch for all threads. It costs a stack walk for each recorded call and a
-// scan of each gradient, so it is for looking for the fault, not for training.
+/// While it is on, every recorded call remembers its stack, and a backward pass throws Error as soon as a derivative
+/// returns a NaN, or fails: the message names the derivative, the operator and the stack of its forward call, which is
+/// what PyTorch's detect_anomaly prints. One switch for all threads. It costs a stack walk for each recorded call and a
+/// scan of each gradient, so it is for looking for the fault, not for training.
 class AnomalyMode {
  public:
   static bool is_enabled() { return enabled_.load(std::memory_order_relaxed); }
@@ -40,7 +40,7 @@ class AnomalyMode {
   static inline std::atomic<bool> check_nan_{true};
 };
 
-// Anomaly mode for a scope. torch::autograd::DetectAnomalyGuard.
+/// Anomaly mode for a scope. torch::autograd::DetectAnomalyGuard.
 class DetectAnomalyGuard {
  public:
   explicit DetectAnomalyGuard(bool check_nan = true) { AnomalyMode::set_enabled(true, check_nan); }
@@ -59,7 +59,7 @@ inline void remember_forward_call(Node& node, std::string_view what) {
   if (AnomalyMode::is_enabled()) node.set_forward_call(capture_forward_call(what));
 }
 
-// node.apply(grads), looking for NaNs in the result and telling errors where the node comes from.
+/// node.apply(grads), looking for NaNs in the result and telling errors where the node comes from.
 Tensors apply_watched(Node& node, const Tensors& grads);
 
 }  // namespace autograd

@@ -37,7 +37,7 @@ class WordHash {
   uint64_t hash_ = 14695981039346656037ull;
 };
 
-// Plans in the order of their last use; the one that was used least recently makes way for a new one. A graph that a
+// Plans in the order of their last use: a new one evicts the least recently used one. A graph that a
 // plan was captured in may read its memory whenever it is replayed, so such a plan lives as long as the program. `of`
 // and `knows` take the mutex, all other functions want it held.
 template <class Problem, class Plan, class Hash>

@@ -9,7 +9,7 @@ void register_cuda(Registry& registry) {
   cuda::register_runtime();
   cuda::register_copy();
   cuda::register_foreach();
-  cuda::register_gelu_slope();
+  cuda::register_gelu_bias_backward();
   cuda::register_capturable_optim();
   cuda::register_linear_epilogues();
   cuda::register_matmul();

@@ -12,7 +12,7 @@ namespace cuda {
 void register_runtime();
 void register_copy();
 void register_foreach();
-void register_gelu_slope();
+void register_gelu_bias_backward();
 void register_capturable_optim();
 void register_linear_epilogues();
 void register_matmul();

@@ -18,17 +18,17 @@ RUSH_HD void take_in_order(const double* numbers, Members&... members) {
 }  // namespace detail
 
 // Note [An optimiser from a description]
-// An optimiser whose step goes element by element is described in two places. Here stands its rule: a Step struct with
-// its options, numbers first, in the order in which the Options class names them; a functor that changes one element of
-// the parameter and of each state; and a row of `StepRules`. In optim/ stand its Options and its state, which name
-// their members once, and the class, a DescribedOptimizer (optim/step_optimizer.h). From these follow the operator, the
-// kernels of every backend, plain and capturable, the checks, the state dict and the parameter groups. A step that
-// needs reductions or products of matrices has no functor: its Step struct has a function `compose`, made of calls to
-// tensor operators, and stands in `ComposedSteps` (optim/optim.h).
+// The description of an optimiser with an element-wise step has two halves. This file has its rule: a Step struct with
+// its options, numbers first, in the order of the Options class; a functor that changes one element of the parameter
+// and of each state; and a row of `StepRules`. optim/ has its Options and its state, which name their members once, and
+// the class, a DescribedOptimizer (optim/step_optimizer.h). The operator, the kernels of every backend, plain and
+// capturable, the checks, the state dict and the parameter groups follow from these. A step that needs reductions or
+// products of matrices has no functor: its Step struct has a function `compose`, which calls tensor operators, and it
+// is listed in `ComposedSteps` (optim/optim.h).
 //
-// kStates is how many states a rule has; `uses` says which of them these options need, all where it is missing. The
-// functor is made from the Step struct, and from the number of the step, and from the product of NAdam's momenta, where
-// its constructor takes them. `take` takes the numbers from a list: Note [Capturable optimisers].
+// kStates is the number of states. `uses` says which of them the options need; without it, all are needed. The
+// functor's constructor takes the Step struct and, if it has such parameters, the number of the step and the product of
+// NAdam's momenta. `take` reads the numbers from a list: Note [Capturable optimisers].
 struct SgdStep {
   RUSH_STEP("SGD", "sgd")
   static constexpr size_t kNumbers = 4, kFlags = 3, kStates = 1;

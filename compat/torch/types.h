@@ -18,10 +18,10 @@ using namespace rush;
 namespace c10 {
 using namespace rush;
 using std::string_view;
-// libtorch has element types under two names, where we have ScalarType for both.
+/// libtorch has element types under two names, where we have ScalarType for both.
 inline ScalarType scalarTypeToTypeMeta(ScalarType type) { return type; }
 inline ScalarType typeMetaToScalarType(ScalarType type) { return type; }
-// "Float", "Long". In namespace rush, doctest and others would take it for their own.
+/// "Float", "Long". In namespace rush, doctest and others would take it for their own.
 constexpr const char* toString(ScalarType type) { return rush::detail::enumerator_name(type); }
 }  // namespace c10
 

@@ -37,7 +37,7 @@ namespace rush::autocast {
 // end of the outermost scope. A cast is not used again after its weight was written, nor where a gradient is recorded
 // if it was made where none was.
 
-// Restores this thread's autocast at the end of a scope.
+/// Restores this thread's autocast at the end of a scope.
 class StateGuard {
  public:
   StateGuard() : outer_(dispatch_state.autocast) {}
@@ -50,7 +50,7 @@ class StateGuard {
   AutocastState outer_;
 };
 
-// Clears the cache at the end of the outermost scope; see Note [The cache of casts].
+/// Clears the cache at the end of the outermost scope; see Note [The cache of casts].
 class CacheScope {
  public:
   CacheScope();
@@ -59,12 +59,12 @@ class CacheScope {
   CacheScope& operator=(const CacheScope&) = delete;
 };
 
-// Sets autocast for a scope, as torch.autocast. Scopes nest; with `enabled` false, what is inside computes in the
-// dtypes of its inputs.
+/// Sets autocast for a scope, as torch.autocast. Scopes nest; with `enabled` false, what is inside computes in the
+/// dtypes of its inputs.
 class Autocast {
  public:
-  // `dtype`: float16 or bfloat16; by default what get_autocast_dtype says. `cache`: whether to keep the casts of
-  // weights; by default as outside. Throws ValueError on another dtype or device type.
+  /// `dtype`: float16 or bfloat16; by default what get_autocast_dtype says. `cache`: whether to keep the casts of
+  /// weights; by default as outside. Throws ValueError on another dtype or device type.
   explicit Autocast(DeviceType device, std::optional<ScalarType> dtype = std::nullopt, bool enabled = true,
                     std::optional<bool> cache = std::nullopt);
 
@@ -73,7 +73,7 @@ class Autocast {
   CacheScope scope_;
 };
 
-// Switches autocast off for all devices until the end of a scope.
+/// Switches autocast off for all devices until the end of a scope.
 class Off {
  public:
   Off();
@@ -84,30 +84,30 @@ class Off {
 
 // ---- libtorch's functions, of which the scopes are made. All are about this thread.
 
-// All device types but meta.
+/// All device types but meta.
 bool is_autocast_available(DeviceType device);
 inline bool is_autocast_enabled(DeviceType device, const AutocastState& state = dispatch_state.autocast) {
   return (state.devices >> static_cast<int>(device) & 1) != 0;
 }
-// A scope of the dispatch state, such as a NoGradGuard's, takes it back at its end. Throws ValueError on another device
-// type.
+/// A scope of the dispatch state, such as a NoGradGuard's, takes it back at its end. Throws ValueError on another
+/// device type.
 void set_autocast_enabled(DeviceType device, bool enabled);
-// What operators are lowered to: bfloat16 on the CPU and float16 on accelerators until it is set. Throws as Autocast
-// does.
+/// What operators are lowered to: bfloat16 on the CPU and float16 on accelerators until it is set. Throws as Autocast
+/// does.
 ScalarType get_autocast_dtype(DeviceType device);
 void set_autocast_dtype(DeviceType device, ScalarType dtype);
 inline bool is_autocast_cache_enabled() { return dispatch_state.autocast.cache; }
 inline void set_autocast_cache_enabled(bool enabled) { dispatch_state.autocast.cache = enabled; }
 void clear_cache();
-// How many casts are kept.
+/// How many casts are kept.
 size_t cache_size();
-// The depth of scopes after the call. Who leaves the outermost one clears the cache.
+/// The depth of scopes after the call. Leaving the outermost scope clears the cache.
 int increment_nesting();
 int decrement_nesting();
 
-// Whether autocast for `device` may cast `t`: a tensor there in float16, bfloat16 or float32.
+/// Whether autocast for `device` may cast `t`: a tensor there in float16, bfloat16 or float32.
 bool is_eligible(const Tensor& t, DeviceType device);
-// `t` in `dtype` if it is eligible, otherwise `t` itself. From the cache where it may.
+/// `t` in `dtype` if it is eligible, otherwise `t` itself. From the cache where it may.
 Tensor cached_cast(ScalarType dtype, const Tensor& t, DeviceType device);
 
 }  // namespace rush::autocast

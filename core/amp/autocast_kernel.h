@@ -8,7 +8,7 @@
 
 namespace rush::autocast {
 
-// What becomes of a call's tensors. Those that are not eligible stay as they are.
+/// What becomes of a call's tensors. Those that are not eligible stay as they are.
 enum class Cast : uint8_t {
   None,         // nothing: the operator takes what it is given
   Lower,        // cast to the 16-bit dtype
@@ -19,7 +19,7 @@ enum class Cast : uint8_t {
   Refuse,       // Error: the operator is not safe on 16-bit inputs, and its callers need to know
 };
 
-// Casts tensors and lists of them; passes on all other arguments.
+/// Casts tensors and lists of them; passes on all other arguments.
 struct CastArguments {
   ScalarType dtype;
   DeviceType device;
@@ -47,7 +47,7 @@ struct CastArguments {
   }
 };
 
-// Sets a `dtype` argument that was not given.
+/// Sets a `dtype` argument that was not given.
 struct SetDtype {
   ScalarType value;
 
@@ -58,7 +58,7 @@ struct SetDtype {
   }
 };
 
-// The widest dtype of what it has seen: the 16-bit one unless a tensor is in another.
+/// The widest dtype of what it has seen: the 16-bit one unless a tensor is in another.
 struct WidestDtype {
   ScalarType dtype;
   DeviceType device;
@@ -79,7 +79,7 @@ struct WidestDtype {
   void see(const T&) {}
 };
 
-// The device whose list a call goes by: an accelerator's if a tensor is there.
+/// The device whose list a call goes by: an accelerator's if a tensor is there.
 template <class... Args>
 DeviceType device_of_call(const Args&... args) {
   const KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
@@ -130,7 +130,7 @@ struct Kernel<op, on_cpu, on_accelerator> {
   }
 };
 
-// Gives all of `operators` the Autocast kernel.
+/// Gives all of `operators` the Autocast kernel.
 template <Cast on_cpu, Cast on_accelerator, auto&... operators>
 void list(Registry& registry, SourceLocation where = SourceLocation::current()) {
   (registry.kernel(operators, DispatchKey::Autocast, &Kernel<operators, on_cpu, on_accelerator>::call, where), ...);

@@ -1,29 +1,29 @@
-// Process-wide switches of how libraries compute, under libtorch's names. But for attention's, they do nothing
+// Process-wide switches of how libraries compute, under libtorch's names. Except for attention's, they do nothing
 // without the CUDA backend.
 #pragma once
 #include <string>
 
 namespace rush {
 
-// How float32 products of matrices may be computed: Highest in float32; High and Medium in TensorFloat-32 too, which
-// keeps 10 bits of the mantissa. torch.set_float32_matmul_precision.
+/// How float32 products of matrices may be computed: Highest in float32; High and Medium in TensorFloat-32 too, which
+/// keeps 10 bits of the mantissa. torch.set_float32_matmul_precision.
 enum class Float32MatmulPrecision { Highest, High, Medium };
 
-// Reading a switch while another thread sets it is not synchronised, as in PyTorch: set them before starting threads.
+/// Reading a switch while another thread sets it is not synchronised, as in PyTorch: set them before starting threads.
 class Context {
  public:
   // ---- cuBLAS ----
   Float32MatmulPrecision float32MatmulPrecision() const { return float32_matmul_precision_; }
   void setFloat32MatmulPrecision(Float32MatmulPrecision precision) { float32_matmul_precision_ = precision; }
-  // "highest", "high" or "medium". Throws ValueError on anything else.
+  /// "highest", "high" or "medium". Throws ValueError on anything else.
   void setFloat32MatmulPrecision(const std::string& precision);
-  // TensorFloat-32 in float32 products; off by default. torch.backends.cuda.matmul.allow_tf32.
+  /// TensorFloat-32 in float32 products; off by default. torch.backends.cuda.matmul.allow_tf32.
   bool allowTF32CuBLAS() const { return float32_matmul_precision_ != Float32MatmulPrecision::Highest; }
   void setAllowTF32CuBLAS(bool allow) {
     float32_matmul_precision_ = allow ? Float32MatmulPrecision::High : Float32MatmulPrecision::Highest;
   }
-  // Whether partial sums of float16 (bfloat16) products may be rounded to 16 bits before they are added; on by default.
-  // torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction.
+  /// Whether partial sums of float16 (bfloat16) products may be rounded to 16 bits before they are added; on by
+  /// default. torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction.
   bool allowFP16ReductionCuBLAS() const { return allow_fp16_reduction_; }
   void setAllowFP16ReductionCuBLAS(bool allow) { allow_fp16_reduction_ = allow; }
   bool allowBF16ReductionCuBLAS() const { return allow_bf16_reduction_; }
@@ -34,16 +34,16 @@ class Context {
   // torch.backends.cudnn.enabled.
   bool userEnabledCuDNN() const { return cudnn_enabled_; }
   void setUserEnabledCuDNN(bool enabled) { cudnn_enabled_ = enabled; }
-  // Whether the first convolution of each shape tries cuDNN's algorithms and keeps the fastest, at most
-  // benchmarkLimitCuDNN of them (0: all). torch.backends.cudnn.benchmark, benchmark_limit.
+  /// Whether the first convolution of each shape tries cuDNN's algorithms and keeps the fastest, at most
+  /// benchmarkLimitCuDNN of them (0: all). torch.backends.cudnn.benchmark, benchmark_limit.
   bool benchmarkCuDNN() const { return cudnn_benchmark_; }
   void setBenchmarkCuDNN(bool benchmark) { cudnn_benchmark_ = benchmark; }
   int benchmarkLimitCuDNN() const { return cudnn_benchmark_limit_; }
   void setBenchmarkLimitCuDNN(int limit) { cudnn_benchmark_limit_ = limit; }
-  // Only algorithms that give the same bits every time. torch.backends.cudnn.deterministic.
+  /// Only algorithms that give the same bits every time. torch.backends.cudnn.deterministic.
   bool deterministicCuDNN() const { return cudnn_deterministic_; }
   void setDeterministicCuDNN(bool deterministic) { cudnn_deterministic_ = deterministic; }
-  // TensorFloat-32 in float32 convolutions; on by default. torch.backends.cudnn.allow_tf32.
+  /// TensorFloat-32 in float32 convolutions; on by default. torch.backends.cudnn.allow_tf32.
   bool allowTF32CuDNN() const { return cudnn_allow_tf32_; }
   void setAllowTF32CuDNN(bool allow) { cudnn_allow_tf32_ = allow; }
 
@@ -74,7 +74,7 @@ class Context {
   int cudnn_benchmark_limit_ = 10;
 };
 
-// at::globalContext.
+/// at::globalContext.
 Context& globalContext();
 
 }  // namespace rush

@@ -6,8 +6,8 @@
 
 namespace rush {
 
-// Made when it is first recorded, on the device of the stream, whatever `type` said. On the CPU it does nothing.
-// Mirrors c10::Event.
+/// Made when it is first recorded, on the device of the stream, whatever `type` said. On the CPU it does nothing.
+/// Mirrors c10::Event.
 class Event {
  public:
   explicit Event(DeviceType type = kCPU, bool enable_timing = false) : type_(type), timing_(enable_timing) {}
@@ -25,20 +25,20 @@ class Event {
     return *this;
   }
 
-  // Marks the end of what `stream` has been given until now.
+  /// Marks the end of what `stream` has been given until now.
   void record(const Stream& stream);
-  // Makes what `stream` is given from now on wait for this point.
+  /// Makes what `stream` is given from now on wait for this point.
   void block(const Stream& stream) const;
-  // Whether the point has been reached; true for an event that was never recorded.
+  /// Whether the point has been reached; true for an event that was never recorded.
   bool query() const;
-  // Waits on the host.
+  /// Waits on the host.
   void synchronize() const;
-  // Milliseconds from this event to `end`, which both were made with enable_timing and have been reached.
+  /// Milliseconds from this event to `end`, which both were made with enable_timing and have been reached.
   double elapsed_time(const Event& end) const;
 
   bool recorded() const { return handle_ != nullptr; }
   int device_index() const { return device_; }
-  // The backend's handle: a cudaEvent_t.
+  /// The backend's handle: a cudaEvent_t.
   void* handle() const { return handle_; }
 
  private:

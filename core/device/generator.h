@@ -16,7 +16,7 @@ namespace rush {
 /// What every generator starts from unless it is seeded; PyTorch's number.
 inline constexpr uint64_t kDefaultSeed = 67280421310721;
 
-/// The state (seed, offset). Its functions take no lock: whoever shares a generator between threads holds `mutex_`
+/// The state (seed, offset). Its functions take no lock: threads that share a generator must hold `mutex_`
 /// around them, as in ATen. Operators call Generator::reserve, which does. A backend derives from it where drawing
 /// means more than advancing a counter: under CUDA graph capture, the state lives in device memory.
 class GeneratorImpl : public IntrusiveTarget {
@@ -75,7 +75,7 @@ class Generator {
   bool defined() const { return static_cast<bool>(impl_); }
   friend bool operator==(const Generator& a, const Generator& b) { return a.impl_ == b.impl_; }
 
-  // All below throw Error on an undefined generator.
+  /// All below throw Error on an undefined generator.
   void set_current_seed(uint64_t seed) { impl().set_current_seed(seed); }
   uint64_t current_seed() const { return impl().current_seed(); }
   uint64_t seed() { return impl().seed(); }

@@ -9,7 +9,7 @@ namespace rush {
 
 class Backend;
 
-// Makes `device` the current one; nothing for the CPU and for a device without an index. Mirrors c10::DeviceGuard.
+/// Makes `device` the current one; nothing for the CPU and for a device without an index. Mirrors c10::DeviceGuard.
 class DeviceGuard {
  public:
   explicit DeviceGuard(Device device) {
@@ -30,7 +30,7 @@ class DeviceGuard {
 };
 using OptionalDeviceGuard = DeviceGuard;
 
-// Makes the stream's device and the stream current. Mirrors c10::StreamGuard.
+/// Makes the stream's device and the stream current. Mirrors c10::StreamGuard.
 class StreamGuard {
  public:
   explicit StreamGuard(const Stream& stream) : device_(stream.device) {

@@ -10,7 +10,7 @@
 
 namespace rush {
 
-// Calls an operator by name, as Schema::bind describes the arguments. Throws NotImplementedError for an unknown name.
+/// Calls an operator by name, as Schema::bind describes the arguments. Throws NotImplementedError for an unknown name.
 Stack call_operator(std::string_view name, std::vector<Value> positional,
                     std::vector<std::pair<std::string, Value>> named = {});
 

@@ -189,7 +189,7 @@ KeySet device_key(const T&) {
 }
 
 // Set by a debug mode of a backend, which also adds its device type to devices_to_check: called for each tensor on an
-// accelerator that an operator is given, but for views, which do not touch its memory.
+// accelerator that an operator is given, except views, which do not touch its memory.
 using TensorUse = void (*)(const TensorImpl& tensor, const OpBase& op);
 inline constinit TensorUse note_tensor_use = nullptr;
 

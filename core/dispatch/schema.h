@@ -1,4 +1,4 @@
-// Schema: an operator's schema string taken apart, so that it can be called by name with defaults left out.
+// Schema: a parsed schema string, so that an operator can be called by name with defaults left out.
 #pragma once
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct Argument {
   bool optional() const { return type.ends_with('?'); }
 };
 
-// "add" of "aten::add.Tensor": what errors call an operator.
+/// "add" of "aten::add.Tensor": what errors call an operator.
 std::string_view short_name(std::string_view name);
 
 struct Schema {
@@ -27,12 +27,12 @@ struct Schema {
   std::vector<Argument> arguments;
   int num_returns = 1;
 
-  // Throws ValueError when the text is not of the ATen form `name(type arg=default, *, ...) -> returns`.
+  /// Throws ValueError when the text is not of the ATen form `name(type arg=default, *, ...) -> returns`.
   static Schema parse(std::string_view text);
 
-  // A stack of all arguments in order, from positional ones and named ones; what is left out takes its default. Numbers
-  // are fitted to the argument's type (2 for a float, 3 for an int[2], 4 for a Tensor). Throws TypeError naming the
-  // argument.
+  /// A stack of all arguments in order, from positional ones and named ones; what is left out takes its default.
+  /// Numbers are fitted to the argument's type (2 for a float, 3 for an int[2], 4 for a Tensor). Throws TypeError
+  /// naming the argument.
   std::vector<Value> bind(std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named) const;
 };
 

@@ -27,14 +27,14 @@ class Value {
   bool is() const {
     return std::holds_alternative<T>(data_);
   }
-  // The value as exactly T. Throws TypeError naming what it holds.
+  /// The value as exactly T. Throws TypeError naming what it holds.
   template <class T>
   const T& as() const {
     const T* value = std::get_if<T>(&data_);
     RUSH_CHECK_TYPE(value, "expected ", type_name(Data(std::in_place_type<T>).index()), ", got ", kind());
     return *value;
   }
-  // "Tensor", "int", "int[]", ...
+  /// "Tensor", "int", "int[]", ...
   const char* kind() const { return type_name(data_.index()); }
 
  private:

@@ -5,11 +5,11 @@
 
 namespace rush {
 
-// For the time of a scope. Costs two words written; the text is made only when somebody asks. Scopes nest; of those
-// with the same `describe` the innermost one speaks.
+/// For the time of a scope. Costs two words written; the text is made only on demand. Scopes nest; of those
+/// with the same `describe` the innermost one speaks.
 class ErrorContext {
  public:
-  // The text about `subject`, which outlives the scope: "in Net.encoder.fc1". Empty: nothing to say.
+  /// The text about `subject`, which outlives the scope: "in Net.encoder.fc1". Empty: nothing to say.
   using Describe = std::string (*)(const void* subject);
 
   ErrorContext(Describe describe, const void* subject) : describe_(describe), subject_(subject), outer_(innermost) {
@@ -19,7 +19,7 @@ class ErrorContext {
   ErrorContext(const ErrorContext&) = delete;
   ErrorContext& operator=(const ErrorContext&) = delete;
 
-  // That of this thread, innermost first.
+  /// That of this thread, innermost first.
   static std::vector<std::string> describe();
 
  private:

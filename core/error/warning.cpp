@@ -79,7 +79,7 @@ void detail::warn_once_per_caller(const Warning& warning) {
   }
   try {
     warn(warning);
-  } catch (...) {  // whoever makes errors of warnings wants each
+  } catch (...) {  // a handler that turns warnings into errors wants each
     const std::lock_guard lock(mutex);
     given.erase(place);
     throw;

@@ -12,8 +12,8 @@ namespace rush {
 // Note [Warnings]
 // An operator warns where PyTorch does: of what runs and seldom means what was written, such as mse_loss of shapes that
 // broadcast. RUSH_WARN_ONCE_PER_CALLER warns once for each place in the program that calls into the library, as Python
-// does for each line; it walks the stack to find it, so it belongs on paths that a program takes by mistake. Whoever
-// wants errors instead sets a handler that throws: warnings are given before anything is changed.
+// does for each line; it walks the stack to find it, so it belongs on paths that a program takes by mistake. A
+// program that wants errors sets a handler that throws: warnings are given before anything is changed.
 
 /// One warning. Mirrors c10::Warning.
 class Warning {

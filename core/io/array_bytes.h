@@ -12,7 +12,7 @@ namespace rush::io {
 /// in which an empty dimension counts as one.
 std::optional<uint64_t> array_bytes(IntArrayRef sizes, ScalarType dtype);
 
-/// Is every value one of its dtype? All bytes are, but for a bool other than 0 and 1.
+/// Whether every value is valid for its dtype. Only a bool may be invalid: it must be 0 or 1.
 bool values_valid(const void* bytes, size_t size, ScalarType dtype);
 
 }  // namespace rush::io

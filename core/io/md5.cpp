@@ -68,7 +68,7 @@ std::string md5_hex(std::span<const uint8_t> bytes) {
   size_t whole = bytes.size() / kBlock * kBlock;
   for (size_t at = 0; at < whole; at += kBlock) state.add_block(bytes.data() + at);
 
-  // The tail: what is left, one set bit, zeros, and the length in bits as the last eight bytes of a block.
+  // The tail: the remaining bytes, one set bit, zeros, and the length in bits as the last eight bytes of a block.
   uint8_t tail[2 * kBlock] = {};
   size_t rest = bytes.size() - whole;
   if (rest > 0) std::memcpy(tail, bytes.data() + whole, rest);

@@ -62,7 +62,7 @@ std::string_view name_of(ScalarType dtype) {
 // ---- reading
 // ---------------------------------------------------------------------------------------------------------
 
-// Receives the header's pieces as the parser meets them. Only one form is accepted,
+// Receives the header's tokens from the parser. Only one form is accepted,
 //   {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"KEY": "TEXT", ...}},
 // so no tree is built, which hostile input could make deep, and a key that comes twice is noticed.
 class HeaderHandler final : public nlohmann::json_sax<Json> {

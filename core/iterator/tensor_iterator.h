@@ -7,7 +7,7 @@
 
 namespace rush {
 
-// How the dtypes of inputs decide what is computed and what comes out.
+/// How the dtypes of inputs decide what is computed and what comes out.
 enum class Promotion {
   None,     // inputs as they are; the output has the first input's dtype
   Common,   // inputs in their common dtype, which is the output's
@@ -15,20 +15,20 @@ enum class Promotion {
   Compare,  // inputs in their common dtype, the output is bool
 };
 
-// The dtype that a set of tensors promotes to: tensors with dimensions decide first, then 0-dimensional ones, then
-// numbers; a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
+/// The dtype that a set of tensors promotes to: tensors with dimensions decide first, then 0-dimensional ones, then
+/// numbers; a lower rank counts only when its category (bool < integer < float < complex) is higher. torch.result_type.
 ScalarType result_type(TensorList tensors);
 inline ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({a, b}); }
 ScalarType result_type(const Tensor& tensor, const Scalar& number);
 
-// The shape that two shapes broadcast to. Throws ValueError naming `op` and both.
+/// The shape that two shapes broadcast to. Throws ValueError naming `op` and both.
 DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
 
 // Note [How an element-wise loop is prepared]
-// From operands of any shape, dtype and strides the iterator makes a loop over raw pointers: it broadcasts the shapes,
-// casts inputs to the dtype of the computation, allocates an output whose dimensions lie in memory in the inputs'
-// order, sorts the dimensions by stride and merges neighbours that are one run. What is left is usually one dimension:
-// a contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
+// The iterator makes a loop over raw pointers from operands of any shape, dtype and strides. It broadcasts the shapes,
+// casts inputs to the dtype of the computation, allocates an output whose dimensions have the order of the inputs'
+// strides, sorts the dimensions by stride, and coalesces neighbours that are contiguous with each other. Usually one
+// dimension remains: a contiguous loop. Strides are in bytes, dimension 0 is the innermost, operand 0 is the output.
 class TensorIterator {
  public:
   static constexpr int kMaxOperands = 5;
@@ -39,7 +39,7 @@ class TensorIterator {
     char* data = nullptr;
     DimVector strides;  // bytes
     ScalarType dtype = kFloat32;
-    bool borrowed = false;  // `tensor` is the caller's, who keeps it alive
+    bool borrowed = false;  // the caller owns `tensor` and keeps it alive
 
     Operand() = default;
     Operand(Operand&& other) = delete;
@@ -53,7 +53,7 @@ class TensorIterator {
     }
   };
 
-  // Input tensors: owned by the iterator, or, given as pointers, borrowed from a caller that outlives it.
+  /// Input tensors: owned by the iterator, or, given as pointers, borrowed from a caller that outlives it.
   class Inputs {
    public:
     Inputs(const Tensor& one) : owned_(one) {}
@@ -70,8 +70,8 @@ class TensorIterator {
     ArrayRef<const Tensor*> borrowed_;
   };
 
-  // out = f(inputs...). `op` names the operator in errors. An undefined `out` is allocated; a defined one (in place)
-  // must have the broadcast shape and a dtype that the result can be cast to. Throws ValueError and TypeError.
+  /// out = f(inputs...). `op` names the operator in errors. An undefined `out` is allocated; a defined one (in place)
+  /// must have the broadcast shape and a dtype that the result can be cast to. Throws ValueError and TypeError.
   TensorIterator(const char* op, const Tensor& out, const Inputs& inputs, Promotion promotion,
                  std::optional<ScalarType> output_dtype = std::nullopt);
   ~TensorIterator() {
@@ -83,13 +83,13 @@ class TensorIterator {
                                   std::optional<ScalarType> output_dtype = std::nullopt) {
     return TensorIterator(op, out, inputs, promotion, output_dtype);
   }
-  // out = f(): fills `out`.
+  /// out = f(): fills `out`.
   static TensorIterator nullary(const char* op, const Tensor& out);
 
   const Tensor& output() const { return operands_[0].tensor; }
-  // The same, given away: the iterator is not used again.
+  /// The same, given away: the iterator is not used again.
   Tensor take_output() { return std::move(operands_[0].tensor); }
-  // The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
+  /// The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
   Tensor& finish();
 
   const char* op() const { return op_; }
@@ -97,15 +97,15 @@ class TensorIterator {
   int ntensors() const { return count_; }
   const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }
   ScalarType dtype(int i = 0) const { return operand(i).dtype; }
-  // The dtype of the inputs; of the output when there are none.
+  /// The dtype of the inputs; of the output when there are none.
   ScalarType common_dtype() const { return operand(count_ > 1 ? 1 : 0).dtype; }
   int64_t numel() const { return numel_; }
   int dim() const { return static_cast<int>(shape_.size()); }
   IntArrayRef shape() const { return shape_; }
-  // Whether a single loop covers all, each operand at its element's stride or 0.
+  /// Whether a single loop covers all, each operand at its element's stride or 0.
   bool is_flat() const { return shape_.size() <= 1; }
 
-  // Puts a tensor of the same strides, somewhere else, in an operand's place. See Note [Falling back to the CPU].
+  /// Puts a tensor of the same strides, somewhere else, in an operand's place. See Note [Falling back to the CPU].
   void move_operand(int i, Tensor tensor, char* data) {
     Operand& operand = operands_[static_cast<size_t>(i)];
     operand.own(std::move(tensor));
@@ -113,8 +113,8 @@ class TensorIterator {
   }
   void set_device_type(DeviceType type) { device_type_ = type; }
 
-  // Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
-  // threads when there is much to do. `data` and `strides` have an entry for each operand.
+  /// Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
+  /// threads when there is much to do. `data` and `strides` have an entry for each operand.
   template <class Loop>
   void for_each(const Loop& loop, int64_t grain = kGrain) const {
     for_each_run([](const void* context, char** data, const int64_t* strides,

@@ -35,7 +35,7 @@ Stream& operator<<(Stream& stream, const T& value) {
   return stream;
 }
 
-// [2, 3]
+/// [2, 3]
 template <class Stream, class T>
 requires requires(Stream& s, const T& t) { s << std::string() << t; }
 Stream& operator<<(Stream& stream, ArrayRef<T> values) {

@@ -35,7 +35,7 @@ class Loop {
     for (int member = 0; member < members; ++member) shares_[member].next.store(0, std::memory_order_relaxed);
   }
 
-  // A member's own share first, then what is left of the others'. Returns false if it left some for later.
+  // Runs the member's own share first, then the remaining chunks of others. Returns false if it left some for later.
   bool work(int member, bool takes_turns) noexcept {
     const SerialLoopsGuard nested;
     const DispatchStateGuard guard;

@@ -85,8 +85,8 @@ class ThreadPool::Core {
 
   void begin_turn() { turn_began_ = Clock::now(); }
 
-  // Whether the thread should leave its core to others before it begins something that somebody waits for. Where no
-  // others want the core, a new turn begins at once.
+  // Whether the thread should leave its core to others before it begins something that another thread waits for. Where
+  // no others want the core, a new turn begins at once.
   bool turn_is_over() {
     const auto now = Clock::now();
     if (now - turn_began_ < kTurn) return false;

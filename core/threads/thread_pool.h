@@ -27,7 +27,8 @@ namespace rush::detail {
 // woke where it slept. So:
 // - A helper that finds itself on its caller's core moves to another one. Each would have half of that core only.
 // - A helper that shares its core gives it up by itself, between two chunks and after 1 ms: a tick would take it away
-//   in the middle of a chunk, for which the caller waits. The caller, and the helper once it is back, do what is left.
+//   in the middle of a chunk, for which the caller waits. The caller, and the helper once it is back, do the remaining
+//   chunks.
 // - If the caller shares its own core, a helper does not do that: both lose their cores at the same tick, and get them
 //   back at the same tick.
 // - A thread that shares its core and has no work yields instead of sleeping, for some milliseconds: the scheduler
@@ -51,7 +52,7 @@ class ThreadPool {
  private:
   static constexpr int kMostHelpers = 1023;
 
-  // Who may change it: the caller that reserved the helper, unless it runs.
+  // Only the caller that reserved the helper may change it, and only while the helper does not run.
   enum State : uint32_t { kIdle, kReserved, kAssigned, kRunning, kDone };
 
   // Lies on a cache line of its own, which helper and caller pass to and fro.

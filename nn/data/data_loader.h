@@ -27,8 +27,8 @@ namespace rush::data {
 // Workers run ahead of the caller, and the sampler ahead of them. So the state dict holds the sampler's place and the
 // requests that were drawn from it but whose batches the caller has not got: a loader that is given the dict asks for
 // these first. That holds also where batches come out of order. Within the loop's body the present batch counts as
-// handed out; who takes batches before they are wanted says how many these are (DevicePrefetcher). A stateful dataset
-// is itself the place, and then batches must not be on their way: its loader can be saved between epochs, and within
+// handed out; a DevicePrefetcher, which takes batches in advance, says how many it holds. A stateful dataset
+// is itself the place, and then no batches may be in flight: its loader can be saved between epochs, and within
 // one only if it has no workers.
 template <class Dataset, class Sampler>
 class DataLoader {
@@ -97,12 +97,12 @@ class DataLoader {
   const DataLoaderOptions& options() const noexcept { return options_; }
   const Dataset& dataset() const noexcept { return *dataset_; }
   static constexpr size_t kMostUnused = 8;
-  // Ends the threads. The loader cannot be used afterwards unless it has none.
+  /// Ends the threads. The loader cannot be used afterwards unless it has none.
   void join() { pool_.reset(); }
 
-  // The position, see Note [The loader's position], as if the last `unused` batches, at most kMostUnused, had not been
-  // handed out. Throws NotImplementedError if the sampler or the dataset has no state dict, Error where the note says
-  // so.
+  /// The position, see Note [The loader's position], as if the last `unused` batches, at most kMostUnused, had not been
+  /// handed out. Throws NotImplementedError if the sampler or the dataset has no state dict, Error where the note says
+  /// so.
   StateDict state_dict(size_t unused = 0) {
     RUSH_CHECK_VALUE(unused <= handed_out_.size(), "DataLoader::state_dict: ", unused,
                      " batches cannot be taken back, ", handed_out_.size(), " can");
@@ -121,8 +121,8 @@ class DataLoader {
     return dict;
   }
 
-  // The next `begin` goes on with the epoch of the dict, if that is in one. Throws ValueError, and changes nothing, if
-  // the dict is not one of such a loader.
+  /// The next `begin` goes on with the epoch of the dict, if that is in one. Throws ValueError, and changes nothing, if
+  /// the dict is not one of such a loader.
   void load_state_dict(const StateDict& dict) {
     if (kStateful && pool_) pool_->wait_until_idle();
     Position position;
@@ -294,18 +294,18 @@ class DataLoader {
 
 template <class Dataset, class Sampler>
 using StatelessDataLoader = DataLoader<Dataset, Sampler>;
-// All workers share the dataset, which decides itself what comes next and when the epoch ends.
+/// All workers share the dataset, which decides itself what comes next and when the epoch ends.
 template <class Dataset>
 using StatefulDataLoader = DataLoader<Dataset, detail::EndlessSampler<typename Dataset::BatchRequestType>>;
 
-// A loader with a sampler of its own.
+/// A loader with a sampler of its own.
 template <class Dataset, class Sampler>
 requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
     Dataset dataset, Sampler sampler, DataLoaderOptions options) {
   return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));
 }
 
-// A loader with a sampler over the whole dataset: make_data_loader<samplers::SequentialSampler>(dataset, 64).
+/// A loader with a sampler over the whole dataset: make_data_loader<samplers::SequentialSampler>(dataset, 64).
 template <class Sampler = samplers::RandomSampler, class Dataset>
 requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
     Dataset dataset, DataLoaderOptions options = {}) {
@@ -315,7 +315,7 @@ requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset, Sampler>> ma
   return make_data_loader(std::move(dataset), Sampler(*size), std::move(options));
 }
 
-// A loader of a stateful dataset.
+/// A loader of a stateful dataset.
 template <class Dataset>
 requires(Dataset::is_stateful) std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(
     Dataset dataset, DataLoaderOptions options = {}) {

@@ -25,7 +25,7 @@ namespace rush::data {
 // memory is not used again before the stream that was current then is done with it: call record_stream on what goes to
 // further streams. On the CPU batches are handed out as the loader gives them, none ahead.
 //
-// The position within an epoch that the prefetcher's state dict holds is the caller's: batches that are on their way
+// The position within an epoch that the prefetcher's state dict holds is the caller's: batches that are in flight
 // count as not handed out. Name the prefetcher in checkpoints, not its loader.
 template <class Loader>
 class DevicePrefetcher {
@@ -55,7 +55,7 @@ class DevicePrefetcher {
     DevicePrefetcher* all_;
   };
 
-  /// `ahead`: how many batches are on their way while the caller has one. The loader must outlive the prefetcher.
+  /// `ahead`: how many batches are in flight while the caller has one. The loader must outlive the prefetcher.
   /// Throws ValueError unless `ahead` is from 1 to Loader::kMostUnused, CudaError where there is no such device.
   DevicePrefetcher(Loader& loader, Device device, size_t ahead = 1) : loader_(loader), copies_(device), ahead_(ahead) {
     RUSH_CHECK_VALUE(ahead >= 1 && ahead <= Loader::kMostUnused, "DevicePrefetcher: ahead must be from 1 to ",

@@ -6,19 +6,19 @@
 
 namespace rush::data::samplers {
 
-// Of `num_replicas` programs, this is number `rank`. All take equally many examples: with `allow_duplicates`, the first
-// examples serve again to make up the number, otherwise the last are left out.
+/// Of `num_replicas` programs, this is number `rank`. All take equally many examples: with `allow_duplicates`, the
+/// first examples serve again to make up the number, otherwise the last are left out.
 template <class BatchRequest = std::vector<size_t>>
 class DistributedSampler : public Sampler<BatchRequest> {
  public:
-  // Throws ValueError unless rank < num_replicas.
+  /// Throws ValueError unless rank < num_replicas.
   DistributedSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true)
       : size_(size), num_replicas_(num_replicas), rank_(rank), allow_duplicates_(allow_duplicates) {
     RUSH_CHECK_VALUE(rank < num_replicas, "DistributedSampler: expected a rank below the number of replicas, got rank ",
                      rank, " of ", num_replicas);
   }
 
-  // The epoch that the next reset starts. The same on every replica.
+  /// The epoch that the next reset starts. The same on every replica.
   void set_epoch(size_t epoch) { epoch_ = epoch; }
   size_t epoch() const { return epoch_; }
 
@@ -55,8 +55,8 @@ class BlockSampler : public DistributedSampler<> {
 
 }  // namespace detail
 
-// In an order drawn for each epoch: set_epoch before each reset, or the order is the same again. It depends on nothing
-// but the epoch and the number of examples, so that all replicas draw the same.
+/// In an order drawn for each epoch: set_epoch before each reset, or the order is the same again. It depends on nothing
+/// but the epoch and the number of examples, so that all replicas draw the same.
 class DistributedRandomSampler final : public detail::BlockSampler {
  public:
   explicit DistributedRandomSampler(size_t size, size_t num_replicas = 1, size_t rank = 0,
@@ -66,7 +66,7 @@ class DistributedRandomSampler final : public detail::BlockSampler {
   std::vector<size_t> order(size_t epoch, size_t count) const override;
 };
 
-// In order: replica 0 takes the first block.
+/// In order: replica 0 takes the first block.
 class DistributedSequentialSampler final : public detail::BlockSampler {
  public:
   explicit DistributedSequentialSampler(size_t size, size_t num_replicas = 1, size_t rank = 0,

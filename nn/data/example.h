@@ -20,7 +20,7 @@ namespace example {
 struct NoTarget {};
 }  // namespace example
 
-// Data alone.
+/// Data alone.
 template <class Data>
 struct Example<Data, example::NoTarget> {
   using DataType = Data;

@@ -14,29 +14,29 @@ class Sampler {
  public:
   using BatchRequestType = BatchRequest;
   virtual ~Sampler() = default;
-  // Starts a new epoch, over `new_size` examples if that is given.
+  /// Starts a new epoch, over `new_size` examples if that is given.
   virtual void reset(std::optional<size_t> new_size = std::nullopt) = 0;
-  // The indices of at most batch_size examples; nothing at the end of the epoch.
+  /// The indices of at most batch_size examples; nothing at the end of the epoch.
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
-  // Names what makes up the sampler's place in its epoch, see Note [State dicts].
+  /// Names the values that make up the sampler's position in its epoch, see Note [State dicts].
   virtual void visit(StateFields&) {
     RUSH_THROW(NotImplementedError, "Sampler: this sampler has no state dict, because it does not override visit");
   }
 
-  // The place in the epoch.
+  /// The place in the epoch.
   StateDict state_dict() { return saved_state(*this); }
-  // Goes on from that place. Throws ValueError, and changes nothing, if the dict does not fit this sampler.
+  /// Goes on from that place. Throws ValueError, and changes nothing, if the dict does not fit this sampler.
   void load_state_dict(const StateDict& dict) { load_state(*this, dict, "Sampler::load_state_dict"); }
 };
 
-// Each example once, in order.
+/// Each example once, in order.
 class SequentialSampler final : public Sampler<> {
  public:
   explicit SequentialSampler(size_t size) : size_(size) {}
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   void visit(StateFields& fields) override;
-  // How many examples of this epoch were given out.
+  /// How many examples of this epoch were given out.
   size_t index() const noexcept { return index_; }
 
  private:
@@ -44,9 +44,9 @@ class SequentialSampler final : public Sampler<> {
   size_t index_ = 0;
 };
 
-// Each example once, in an order that every epoch draws anew: from `generator`, by default from the CPU's default one,
-// so that manual_seed fixes it. The state dict holds what the order is drawn from, and the generator's state if it is
-// not the default one.
+/// Each example once, in a new random order for every epoch: from `generator`, by default from the CPU's default one,
+/// so that manual_seed fixes it. The state dict holds what the order is drawn from, and the generator's state if it is
+/// not the default one.
 class RandomSampler final : public Sampler<> {
  public:
   explicit RandomSampler(size_t size, Generator generator = {});
@@ -62,7 +62,7 @@ class RandomSampler final : public Sampler<> {
   size_t index_ = 0;
 };
 
-// What is asked of a dataset that is not asked for particular examples.
+/// What is asked of a dataset that is not asked for particular examples.
 struct CustomBatchRequest {
   CustomBatchRequest() = default;
   CustomBatchRequest(const CustomBatchRequest&) = default;
@@ -70,11 +70,11 @@ struct CustomBatchRequest {
   CustomBatchRequest& operator=(const CustomBatchRequest&) = default;
   CustomBatchRequest& operator=(CustomBatchRequest&&) noexcept = default;
   virtual ~CustomBatchRequest() = default;
-  // How many examples it asks for.
+  /// How many examples it asks for.
   virtual size_t size() const = 0;
 };
 
-// So many examples, whichever.
+/// So many examples, whichever.
 struct BatchSize final : CustomBatchRequest {
   explicit BatchSize(size_t size = 0) : size_(size) {}
   size_t size() const noexcept override { return size_; }
@@ -82,7 +82,7 @@ struct BatchSize final : CustomBatchRequest {
   size_t size_;
 };
 
-// For streams: says only how many examples the next batch has, until an epoch's number of them is reached.
+/// For streams: says only how many examples the next batch has, until an epoch's number of them is reached.
 class StreamSampler final : public Sampler<BatchSize> {
  public:
   explicit StreamSampler(size_t epoch_size) : epoch_size_(epoch_size) {}

@@ -12,7 +12,7 @@ namespace rush::data {
 /// torch::data::WorkerException.
 class WorkerException : public Error {
  public:
-  // `place`, if there is one, says what the worker was doing: "worker 2, batch 5".
+  /// `place`, if there is one, says what the worker was doing: "worker 2, batch 5".
   explicit WorkerException(std::exception_ptr original, const std::string& place = "");
 
   /// What was thrown: std::rethrow_exception brings its type back.

@@ -19,7 +19,7 @@ struct WorkerInfo {
 /// The worker that the calling thread is, while it loads a batch; null in any other thread.
 const WorkerInfo* get_worker_info();
 
-/// The generator to draw from while a batch is loaded. Each batch has a stretch of its own in the stream of the epoch's
+/// The generator to draw from while a batch is loaded. Each batch has a range of its own in the stream of the epoch's
 /// seed, so that what is drawn depends neither on the number of workers nor on which of them loads the batch. Outside
 /// of a DataLoader, the CPU's default generator.
 const Generator& batch_generator();

@@ -22,7 +22,7 @@ class WorkerPool {
  public:
   using Work = std::function<Result(Job)>;
 
-  // Starts a thread for each function.
+  /// Starts a thread for each function.
   explicit WorkerPool(std::vector<Work> works) {
     try {
       for (Work& work : works) {
@@ -37,14 +37,14 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // What became of a job: a result, or what it threw.
+  /// What became of a job: a result, or what it threw.
   struct Outcome {
     uint64_t number = 0;
     std::optional<Result> result;
     std::exception_ptr failure;
   };
 
-  // Hands out a job. Returns its number, higher than all before.
+  /// Hands out a job. Returns its number, higher than all before.
   uint64_t push(Job job) {
     std::list<Entry> entry;
     entry.push_back({std::move(job), {}});
@@ -58,10 +58,10 @@ class WorkerPool {
     jobs_changed_.notify_one();
     return number;
   }
-  // Jobs that were pushed and whose results were not taken.
+  /// Jobs that were pushed and whose results were not taken.
   size_t outstanding() const { return outstanding_; }
 
-  // Waits for the outcome of the oldest job, or of any. Returns nothing after `timeout`.
+  /// Waits for the outcome of the oldest job, or of any. Returns nothing after `timeout`.
   std::optional<Outcome> pop(bool in_order, const std::optional<std::chrono::milliseconds>& timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto ready = [&] {
@@ -80,7 +80,7 @@ class WorkerPool {
     return outcome;
   }
 
-  // Forgets all jobs and results. A job that is being carried out is finished, and its result dropped.
+  /// Forgets all jobs and results. A job that is being carried out is finished, and its result dropped.
   void clear() {
     const std::lock_guard<std::mutex> lock(mutex_);
     jobs_.clear();
@@ -89,7 +89,7 @@ class WorkerPool {
     outstanding_ = 0;
   }
 
-  // Waits until no job is waiting or being carried out.
+  /// Waits until no job is waiting or being carried out.
   void wait_until_idle() {
     std::unique_lock<std::mutex> lock(mutex_);
     results_changed_.wait(lock, [&] { return jobs_.empty() && running_ == 0; });

@@ -115,7 +115,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                          const GaussianNLLLossFuncOptions& o) {
   Tensor variance = checked_variance(input, var).clone();
   {
-    // As in PyTorch the gradient does not notice that small variances are lifted.
+    // As in PyTorch, clamping small variances does not change the gradient.
     const NoGradGuard no_grad;
     variance.clamp_min_(o.eps());
   }

@@ -85,7 +85,6 @@ void capture_both(const GraphedCallable::Function& function, CallableGraphs& gra
       autograd::grad(differentiable, sources, graphs.grad_outputs, std::nullopt, false, options.allow_unused_input);
 }
 
-// Replays the backward graph.
 struct GraphedBackward final : Node {
   std::shared_ptr<CallableGraphs> graphs;
   uint64_t call = 0;

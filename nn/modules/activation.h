@@ -13,7 +13,7 @@ namespace rush::nn {
   X(Softsign, softsign)                  \
   X(Tanhshrink, tanhshrink)
 
-// Likewise, with options NameOptions that have defaults.
+// As above, with options NameOptions that have defaults.
 #define RUSH_FORALL_ACTIVATIONS(X) \
   X(ReLU, relu)                    \
   X(ReLU6, relu6)                  \
@@ -32,7 +32,7 @@ namespace rush::nn {
   X(Softplus, softplus)            \
   X(GLU, glu)
 
-// Likewise, with options that must be given, of which the function takes the dimension.
+// As above, with options that must be given, of which the function takes the dimension.
 #define RUSH_FORALL_DIMENSION_ACTIVATIONS(X) \
   X(Softmax, softmax)                        \
   X(Softmin, softmin)                        \
@@ -68,7 +68,7 @@ RUSH_ACTIVATION(RReLU, rrelu)
 #undef RUSH_ACTIVATION
 #undef RUSH_DIMENSION_ACTIVATION
 
-// torch.nn.Threshold.
+/// torch.nn.Threshold.
 class ThresholdImpl : public Cloneable<ThresholdImpl> {
  public:
   ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
@@ -81,7 +81,7 @@ class ThresholdImpl : public Cloneable<ThresholdImpl> {
 };
 RUSH_MODULE(Threshold);
 
-// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
+/// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
 class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
  public:
   void reset() override {}
@@ -90,8 +90,8 @@ class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
 };
 RUSH_MODULE(Softmax2d);
 
-// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
-// torch.nn.PReLU.
+/// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
+/// torch.nn.PReLU.
 class PReLUImpl : public Cloneable<PReLUImpl> {
  public:
   explicit PReLUImpl(const PReLUOptions& options = {}) : options(options) { PReLUImpl::reset(); }

@@ -8,8 +8,8 @@
 
 namespace rush::nn {
 
-// Calls its modules in a row, each with what the one before returned. They are named "0", "1", ... unless given names:
-// Sequential({{"fc", Linear(4, 2)}, {"act", ReLU()}}). torch.nn.Sequential.
+/// Calls its modules in a row, each with what the one before returned. They are named "0", "1", ... unless given names:
+/// Sequential({{"fc", Linear(4, 2)}, {"act", ReLU()}}). torch.nn.Sequential.
 class SequentialImpl : public Cloneable<SequentialImpl> {
  public:
   using Iterator = std::vector<AnyModule>::iterator;
@@ -65,7 +65,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   requires std::is_base_of_v<Module, std::decay_t<M>> || detail::is_module_holder<M>
   void push_back(std::string name, M&& module) { push_back(std::move(name), AnyModule(std::forward<M>(module))); }
 
-  // Appends all modules of another container.
+  /// Appends all modules of another container.
   template <class Container>
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
@@ -78,7 +78,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   size_t size() const noexcept { return modules_.size(); }
   bool is_empty() const noexcept { return modules_.empty(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
-  // Throws IndexError when there is no such position.
+  /// Throws IndexError when there is no such position.
   std::shared_ptr<Module> ptr(size_t index) const {
     check_index(index);
     return modules_[index].ptr();
@@ -105,7 +105,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
   Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
 };
 
-// A list of modules, which its owner calls as it likes. They are named "0", "1", ... torch.nn.ModuleList.
+/// A list of modules, which its owner calls as it likes. They are named "0", "1", ... torch.nn.ModuleList.
 class ModuleListImpl : public Cloneable<ModuleListImpl> {
  public:
   using Iterator = std::vector<std::shared_ptr<Module>>::iterator;
@@ -132,7 +132,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void push_back(M&& module) {
     push_back(std::static_pointer_cast<Module>(std::make_shared<std::decay_t<M>>(std::forward<M>(module))));
   }
-  // Puts a module before position `index`; those behind move on, names included.
+  /// Puts a module before position `index`; those behind move on, names included.
   void insert(size_t index, std::shared_ptr<Module> module);
   template <class M>
   void insert(size_t index, const ModuleHolder<M>& holder) {
@@ -150,9 +150,9 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   size_t size() const noexcept { return modules_.size(); }
   bool is_empty() const noexcept { return modules_.empty(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
-  // Throws IndexError when there is no such position.
+  /// Throws IndexError when there is no such position.
   std::shared_ptr<Module> ptr(size_t index) const;
-  // The module at `index` as its class. Throws TypeError when it is another.
+  /// The module at `index` as its class. Throws TypeError when it is another.
   template <class T>
   auto& at(size_t index) const {
     auto* module = ptr(index)->template as<T>();
@@ -165,7 +165,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
 };
 RUSH_MODULE(ModuleList);
 
-// Modules by name. torch.nn.ModuleDict.
+/// Modules by name. torch.nn.ModuleDict.
 class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
  public:
   using Items = OrderedDict<std::string, std::shared_ptr<Module>>;
@@ -180,7 +180,7 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 
-  // Adds a module, or replaces the one of that name.
+  /// Adds a module, or replaces the one of that name.
   void insert(const std::string& key, std::shared_ptr<Module> module);
   void update(const Items& modules) {
     for (const auto& each : modules) insert(each.key(), each.value());
@@ -194,7 +194,7 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   size_t size() const { return items().size(); }
   bool empty() const { return items().is_empty(); }
   bool contains(const std::string& key) const { return items().contains(key); }
-  // Throws ValueError when there is no such key.
+  /// Throws ValueError when there is no such key.
   std::shared_ptr<Module> operator[](const std::string& key) const { return items()[key]; }
   template <class T>
   auto& at(const std::string& key) const {
@@ -205,7 +205,7 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
 };
 RUSH_MODULE(ModuleDict);
 
-// Parameters named "0", "1", ... torch.nn.ParameterList.
+/// Parameters named "0", "1", ... torch.nn.ParameterList.
 class ParameterListImpl : public Cloneable<ParameterListImpl> {
  public:
   ParameterListImpl() = default;
@@ -224,12 +224,12 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
   auto begin() { return parameters_.begin(); }
   auto end() { return parameters_.end(); }
   Tensor& operator[](size_t index) { return at(index); }
-  // Throws IndexError when there is no such position.
+  /// Throws IndexError when there is no such position.
   Tensor& at(size_t index);
 };
 RUSH_MODULE(ParameterList);
 
-// Parameters by name. torch.nn.ParameterDict.
+/// Parameters by name. torch.nn.ParameterDict.
 class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
   ParameterDictImpl() = default;
@@ -250,7 +250,7 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   size_t size() const noexcept { return parameters_.size(); }
   bool empty() const noexcept { return parameters_.is_empty(); }
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
-  // Throws ValueError when there is no such key.
+  /// Throws ValueError when there is no such key.
   Tensor& operator[](const std::string& key) { return parameters_[key]; }
 };
 RUSH_MODULE(ParameterDict);

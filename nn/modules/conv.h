@@ -5,8 +5,8 @@
 
 namespace rush::nn {
 
-// What the convolutions of one, two and three dimensions share. Parameters weight (out, in / groups, kernel...) and
-// bias (out), both uniform within 1 / sqrt(in / groups * kernel...) at first.
+/// What the convolutions of one, two and three dimensions share. Parameters weight (out, in / groups, kernel...) and
+/// bias (out), both uniform within 1 / sqrt(in / groups * kernel...) at first.
 template <size_t D, class Derived>
 class ConvNdImpl : public Cloneable<Derived> {
  public:
@@ -14,7 +14,7 @@ class ConvNdImpl : public Cloneable<Derived> {
   void reset() override;
   void reset_parameters();
   void pretty_print(std::ostream& stream) const override;
-  // (N, C, spatial...) -> (N, O, spatial'...), also without N.
+  /// (N, C, spatial...) -> (N, O, spatial'...), also without N.
   Tensor forward(const Tensor& input);
 
   ConvOptions<D> options;

@@ -5,8 +5,8 @@
 
 namespace rush::nn {
 
-// What the transposed convolutions of one, two and three dimensions share. Parameters weight (in, out / groups,
-// kernel...) and bias (out), both uniform within 1 / sqrt(out / groups * kernel...) at first.
+/// What the transposed convolutions of one, two and three dimensions share. Parameters weight (in, out / groups,
+/// kernel...) and bias (out), both uniform within 1 / sqrt(out / groups * kernel...) at first.
 template <size_t D, class Derived>
 class ConvTransposeNdImpl : public Cloneable<Derived> {
  public:
@@ -14,9 +14,9 @@ class ConvTransposeNdImpl : public Cloneable<Derived> {
   void reset() override;
   void reset_parameters();
   void pretty_print(std::ostream& stream) const override;
-  // (N, C, spatial...) -> (N, O, spatial'...), also without N. Several sizes are possible where the stride is more than
-  // 1: output_size, the last D or all sizes, chooses instead of the option output_padding. Throws ValueError for one
-  // that is not possible.
+  /// (N, C, spatial...) -> (N, O, spatial'...), also without N. Several sizes are possible where the stride is more
+  /// than 1: output_size, the last D or all sizes, chooses instead of the option output_padding. Throws ValueError for
+  /// one that is not possible.
   Tensor forward(const Tensor& input, const std::optional<IntArrayRef>& output_size = std::nullopt);
 
   ConvTransposeOptions<D> options;

@@ -5,8 +5,8 @@
 
 namespace rush::nn {
 
-// A table of vectors looked up by number: (...) -> (..., embedding_dim). Parameter weight (num_embeddings,
-// embedding_dim), normal at first. torch.nn.Embedding.
+/// A table of vectors looked up by number: (...) -> (..., embedding_dim). Parameter weight (num_embeddings,
+/// embedding_dim), normal at first. torch.nn.Embedding.
 class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
  public:
   EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)
@@ -25,12 +25,12 @@ class Embedding : public ModuleHolder<EmbeddingImpl> {
  public:
   using ModuleHolder<EmbeddingImpl>::ModuleHolder;
   using Impl = EmbeddingImpl;
-  // Over a table (rows, embedding_dim) that exists; frozen, it is not trained.
+  /// Over a table (rows, embedding_dim) that exists; frozen, it is not trained.
   static Embedding from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& options = {});
 };
 
-// Sums, means or maxima of bags of vectors: see functional::embedding_bag. Parameter weight as Embedding's.
-// torch.nn.EmbeddingBag.
+/// Sums, means or maxima of bags of vectors: see functional::embedding_bag. Parameter weight as Embedding's.
+/// torch.nn.EmbeddingBag.
 class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
  public:
   EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)

@@ -6,9 +6,9 @@
 
 namespace rush::nn {
 
-// forward(x) is function(x), or function(x, arguments...) with the arguments that it was made with:
-// Functional(relu), Functional(leaky_relu, 0.1). A function with overloads or defaults comes in a lambda. As in
-// libtorch; Python has none.
+/// forward(x) is function(x), or function(x, arguments...) with the arguments that it was made with:
+/// Functional(relu), Functional(leaky_relu, 0.1). A function with overloads or defaults comes in a lambda. As in
+/// libtorch; Python has none.
 class FunctionalImpl : public Cloneable<FunctionalImpl> {
  public:
   using Function = std::function<Tensor(Tensor)>;
@@ -24,7 +24,7 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
   Tensor forward(const Tensor& input) { return function_(input); }
   Tensor operator()(const Tensor& input) { return forward(input); }
 
-  // Never: a function does not know whether its owner trains.
+  /// Never: a function does not know whether its owner trains.
   bool is_training() const noexcept override { return false; }
 
  private:

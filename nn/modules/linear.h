@@ -5,8 +5,8 @@
 
 namespace rush::nn {
 
-// y = x weight^T + bias: (..., in) -> (..., out). Parameters weight (out, in) and bias (out), both uniform within
-// 1 / sqrt(in) at first. torch.nn.Linear.
+/// y = x weight^T + bias: (..., in) -> (..., out). Parameters weight (out, in) and bias (out), both uniform within
+/// 1 / sqrt(in) at first. torch.nn.Linear.
 class LinearImpl : public Cloneable<LinearImpl> {
  public:
   LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
@@ -21,7 +21,7 @@ class LinearImpl : public Cloneable<LinearImpl> {
 };
 RUSH_MODULE(Linear);
 
-// y_k = x1^T weight_k x2 + bias_k. Parameters weight (out, in1, in2) and bias (out). torch.nn.Bilinear.
+/// y_k = x1^T weight_k x2 + bias_k. Parameters weight (out, in1, in2) and bias (out). torch.nn.Bilinear.
 class BilinearImpl : public Cloneable<BilinearImpl> {
  public:
   BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
@@ -37,7 +37,7 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
 };
 RUSH_MODULE(Bilinear);
 
-// Returns its input. torch.nn.Identity.
+/// Returns its input. torch.nn.Identity.
 class IdentityImpl : public Cloneable<IdentityImpl> {
  public:
   void reset() override {}
@@ -46,7 +46,7 @@ class IdentityImpl : public Cloneable<IdentityImpl> {
 };
 RUSH_MODULE(Identity);
 
-// Makes one dimension of start_dim to end_dim: (N, C, H, W) -> (N, C H W). torch.nn.Flatten.
+/// Makes one dimension of start_dim to end_dim: (N, C, H, W) -> (N, C H W). torch.nn.Flatten.
 class FlattenImpl : public Cloneable<FlattenImpl> {
  public:
   explicit FlattenImpl(const FlattenOptions& options = {}) : options(options) {}
@@ -58,7 +58,7 @@ class FlattenImpl : public Cloneable<FlattenImpl> {
 };
 RUSH_MODULE(Flatten);
 
-// Makes several dimensions of one. torch.nn.Unflatten.
+/// Makes several dimensions of one. torch.nn.Unflatten.
 class UnflattenImpl : public Cloneable<UnflattenImpl> {
  public:
   UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}

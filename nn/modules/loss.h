@@ -23,7 +23,7 @@ namespace rush::nn {
   X(MultiLabelMarginLoss, multilabel_margin_loss)        \
   X(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss)
 
-// Those of three tensors.
+// Losses of three tensors.
 #define RUSH_FORALL_TRIPLE_LOSSES(X)            \
   X(GaussianNLLLoss, gaussian_nll_loss)         \
   X(MarginRankingLoss, margin_ranking_loss)     \
@@ -62,7 +62,7 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
 RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
-// torch.nn.CTCLoss: see functional::ctc_loss.
+/// torch.nn.CTCLoss: see functional::ctc_loss.
 class CTCLossImpl : public Cloneable<CTCLossImpl> {
  public:
   explicit CTCLossImpl(const CTCLossOptions& options = {}) : options(options) {}

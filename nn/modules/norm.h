@@ -24,16 +24,16 @@ class NormImplBase : public Cloneable<Derived> {
 
 }  // namespace detail
 
-// The batch normalisations of one, two and three dimensions. Ioffe and Szegedy, "Batch normalization" (2015).
+/// The batch normalisations of one, two and three dimensions. Ioffe and Szegedy, "Batch normalization" (2015).
 template <size_t D, class Derived>
 class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
  public:
   using detail::NormImplBase<Derived, BatchNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
-  // (N, C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
+  /// (N, C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
-  // relu(forward(input) + residual) in fewer passes, without the sum where `residual` is undefined. Throws as `forward`
-  // does, ValueError for a residual of another shape than the input's, TypeError for one of another dtype.
+  /// relu(forward(input) + residual) in fewer passes, without the sum where `residual` is undefined. Throws as
+  /// `forward` does, ValueError for a residual of another shape than the input's, TypeError for one of another dtype.
   Tensor forward_relu(const Tensor& input, const Tensor& residual = {});
 
  private:
@@ -47,13 +47,13 @@ class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
   double next_momentum();
 };
 
-// The instance normalisations: each channel of each sample for itself. Ulyanov et al. (2016).
+/// The instance normalisations: each channel of each sample for itself. Ulyanov et al. (2016).
 template <size_t D, class Derived>
 class InstanceNormNdImpl : public detail::NormImplBase<Derived, InstanceNormOptions> {
  public:
   using detail::NormImplBase<Derived, InstanceNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
-  // (N, C, spatial...) or (C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
+  /// (N, C, spatial...) or (C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
 };
 
@@ -73,7 +73,7 @@ RUSH_NORM_MODULE(InstanceNorm, 2);
 RUSH_NORM_MODULE(InstanceNorm, 3);
 #undef RUSH_NORM_MODULE
 
-// torch.nn.LocalResponseNorm, on (N, C, spatial...).
+/// torch.nn.LocalResponseNorm, on (N, C, spatial...).
 class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
  public:
   explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : options(options) {}
@@ -85,9 +85,9 @@ class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
 };
 RUSH_MODULE(LocalResponseNorm);
 
-// What LocalResponseNorm computes, on (N, C, H, W), with PyTorch's deviations: channel 0 stays in the sum of all
-// channels from (size + 1) / 2 on, where it has left their window; an even size counts as the odd one below, but in the
-// mean. The gradient is that of these values; PyTorch's, of a window moved aside, is not. torch.nn.CrossMapLRN2d.
+/// What LocalResponseNorm computes, on (N, C, H, W), with PyTorch's deviations: channel 0 stays in the sum of all
+/// channels from (size + 1) / 2 on, where it has left their window; an even size counts as the odd one below, but in
+/// the mean. The gradient is that of these values; PyTorch's, of a window moved aside, is not. torch.nn.CrossMapLRN2d.
 class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
  public:
   explicit CrossMapLRN2dImpl(const CrossMapLRN2dOptions& options) : options(options) { CrossMapLRN2dImpl::reset(); }
@@ -99,7 +99,7 @@ class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
 };
 RUSH_MODULE(CrossMapLRN2d);
 
-// Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
+/// Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
   explicit LayerNormImpl(std::vector<int64_t> normalized_shape)
@@ -115,7 +115,7 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
 };
 RUSH_MODULE(LayerNorm);
 
-// Parameter weight of the normalized shape. torch.nn.RMSNorm.
+/// Parameter weight of the normalized shape. torch.nn.RMSNorm.
 class RMSNormImpl : public Cloneable<RMSNormImpl> {
  public:
   explicit RMSNormImpl(std::vector<int64_t> normalized_shape)
@@ -131,7 +131,7 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
 };
 RUSH_MODULE(RMSNorm);
 
-// Parameters weight and bias (C). Wu and He, "Group normalization" (2018). torch.nn.GroupNorm.
+/// Parameters weight and bias (C). Wu and He, "Group normalization" (2018). torch.nn.GroupNorm.
 class GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
   GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}

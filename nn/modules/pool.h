@@ -12,7 +12,7 @@ namespace rush::nn {
   X(AdaptiveAvgPool1d, adaptive_avg_pool1d) X(AdaptiveAvgPool2d, adaptive_avg_pool2d) \
   X(AdaptiveAvgPool3d, adaptive_avg_pool3d)                                           \
   X(LPPool1d, lp_pool1d) X(LPPool2d, lp_pool2d) X(LPPool3d, lp_pool3d)
-// Likewise, with function_with_indices.
+// As above, with function_with_indices.
 #define RUSH_FORALL_MAX_POOLS(X)                                                      \
   X(MaxPool1d, max_pool1d) X(MaxPool2d, max_pool2d) X(MaxPool3d, max_pool3d)          \
   X(AdaptiveMaxPool1d, adaptive_max_pool1d) X(AdaptiveMaxPool2d, adaptive_max_pool2d) \

@@ -41,7 +41,7 @@ RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)
 #undef RUSH_RESAMPLER_MODULE
 
-// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
+/// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
 class UpsampleImpl : public Cloneable<UpsampleImpl> {
  public:
   explicit UpsampleImpl(UpsampleOptions options = {}) : options(std::move(options)) {}

@@ -43,24 +43,24 @@ class RNNImplBase : public Cloneable<Derived> {
 
 }  // namespace detail
 
-// Elman's network, torch.nn.RNN: rush::rnn_tanh or rush::rnn_relu (core/ops/nn/recurrent.h) with this module's
-// parameters.
+/// Elman's network, torch.nn.RNN: rush::rnn_tanh or rush::rnn_relu (core/ops/nn/recurrent.h) with this module's
+/// parameters.
 class RNNImpl : public detail::RNNImplBase<RNNImpl, RNNOptions> {
  public:
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
   explicit RNNImpl(const RNNOptions& options) : RNNImplBase(options) {}
 
-  // (T, N, in), or (N, T, in) with batch_first, or (T, in) -> the last layer's h at every step (T, N, directions * H),
-  // and h after the last step (layers * directions, N, H). Without hx it starts at zero. Throws ValueError on other
-  // shapes.
+  /// (T, N, in), or (N, T, in) with batch_first, or (T, in) -> the last layer's h at every step (T, N, directions * H),
+  /// and h after the last step (layers * directions, N, H). Without hx it starts at zero. Throws ValueError on other
+  /// shapes.
   std::tuple<Tensor, Tensor> forward(const Tensor& input, std::optional<Tensor> hx = std::nullopt);
-  // The same with sequences of different lengths; h is each one's at its own end.
+  /// The same with sequences of different lengths; h is each one's at its own end.
   std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input,
                                                                std::optional<Tensor> hx = std::nullopt);
 };
 RUSH_MODULE(RNN);
 
-// torch.nn.LSTM: rush::lstm (core/ops/nn/recurrent.h) with this module's parameters.
+/// torch.nn.LSTM: rush::lstm (core/ops/nn/recurrent.h) with this module's parameters.
 class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
  public:
   using State = std::tuple<Tensor, Tensor>;  // h and c, each (layers * directions, N, H)
@@ -68,20 +68,20 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl, LSTMOptions> {
   LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
   explicit LSTMImpl(const LSTMOptions& options) : RNNImplBase(options) {}
 
-  // As RNN's, with h and c.
+  /// As RNN's, with h and c.
   std::tuple<Tensor, State> forward(const Tensor& input, std::optional<State> hx = std::nullopt);
   std::tuple<PackedSequence, State> forward_with_packed_input(const PackedSequence& input,
                                                               std::optional<State> hx = std::nullopt);
 };
 RUSH_MODULE(LSTM);
 
-// torch.nn.GRU: rush::gru (core/ops/nn/recurrent.h) with this module's parameters.
+/// torch.nn.GRU: rush::gru (core/ops/nn/recurrent.h) with this module's parameters.
 class GRUImpl : public detail::RNNImplBase<GRUImpl, GRUOptions> {
  public:
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
   explicit GRUImpl(const GRUOptions& options) : RNNImplBase(options) {}
 
-  // As RNN's.
+  /// As RNN's.
   std::tuple<Tensor, Tensor> forward(const Tensor& input, std::optional<Tensor> hx = std::nullopt);
   std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input,
                                                                std::optional<Tensor> hx = std::nullopt);
@@ -108,8 +108,8 @@ class RNNCellImplBase : public Cloneable<Derived> {
 
 }  // namespace detail
 
-// torch.nn.RNNCell, LSTMCell, GRUCell: (N, in) and the state (N, H) -> the next state; also without N. Without hx it is
-// zero. Throws ValueError on other shapes.
+/// torch.nn.RNNCell, LSTMCell, GRUCell: (N, in) and the state (N, H) -> the next state; also without N. Without hx it
+/// is zero. Throws ValueError on other shapes.
 class RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl, RNNCellOptions> {
  public:
   RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}

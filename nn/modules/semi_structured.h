@@ -17,18 +17,18 @@ namespace rush::nn {
 // back, nor converted; `forward` or load_state_dict says so.
 class SemiStructuredLinearImpl : public Cloneable<SemiStructuredLinearImpl> {
  public:
-  // Shares the memory of its bias with `linear`. Throws ValueError unless its weight is 2:4 and in and out are
-  // multiples of 16, and TypeError or NotImplementedError where its dtype or device is not served.
+  /// Shares the memory of its bias with `linear`. Throws ValueError unless its weight is 2:4 and in and out are
+  /// multiples of 16, and TypeError or NotImplementedError where its dtype or device is not served.
   explicit SemiStructuredLinearImpl(const LinearImpl& linear);
   explicit SemiStructuredLinearImpl(const Linear& linear) : SemiStructuredLinearImpl(*linear) {}
   void reset() override;
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
-  // The weight as it was: (out, in).
+  /// The weight as it was: (out, in).
   Tensor dense_weight() const { return weight().to_dense(); }
 
   LinearOptions options;
-  // The compressed weight's bits as integers, which no conversion of the module's dtype touches.
+  /// The compressed weight's bits as integers, which no conversion of the module's dtype touches.
   Tensor packed;
   Tensor bias;
 

@@ -27,7 +27,7 @@ struct TransformerDecoderOptions {
   RUSH_ARG(AnyModule, norm);
 };
 
-// Layers in a row, then perhaps a normalisation. torch.nn.TransformerEncoder.
+/// Layers in a row, then perhaps a normalisation. torch.nn.TransformerEncoder.
 class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
  public:
   TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
@@ -35,7 +35,7 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
   explicit TransformerEncoderImpl(TransformerEncoderOptions options);
   void reset() override;
   void reset_parameters();
-  // As the layer's.
+  /// As the layer's.
   Tensor forward(const Tensor& src, const std::optional<Tensor>& src_mask = std::nullopt,
                  const std::optional<Tensor>& src_key_padding_mask = std::nullopt);
 
@@ -45,7 +45,7 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
 };
 RUSH_MODULE(TransformerEncoder);
 
-// torch.nn.TransformerDecoder.
+/// torch.nn.TransformerDecoder.
 class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
  public:
   TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers)
@@ -53,7 +53,7 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
   explicit TransformerDecoderImpl(TransformerDecoderOptions options);
   void reset() override;
   void reset_parameters();
-  // As the layer's.
+  /// As the layer's.
   Tensor forward(const Tensor& tgt, const Tensor& memory, const std::optional<Tensor>& tgt_mask = std::nullopt,
                  const std::optional<Tensor>& memory_mask = std::nullopt,
                  const std::optional<Tensor>& tgt_key_padding_mask = std::nullopt,
@@ -65,15 +65,15 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
 };
 RUSH_MODULE(TransformerDecoder);
 
-// Encoder and decoder: Vaswani et al., "Attention is all you need" (2017). Matrices are Glorot-uniform at first.
-// torch.nn.Transformer.
+/// Encoder and decoder: Vaswani et al., "Attention is all you need" (2017). Matrices are Glorot-uniform at first.
+/// torch.nn.Transformer.
 class TransformerImpl : public Cloneable<TransformerImpl> {
  public:
   explicit TransformerImpl(TransformerOptions options = {});
   void reset() override;
   void reset_parameters();
 
-  // src (S, N, E) and tgt (T, N, E), or batch first, or without N -> (T, N, E). Throws ValueError on other shapes.
+  /// src (S, N, E) and tgt (T, N, E), or batch first, or without N -> (T, N, E). Throws ValueError on other shapes.
   Tensor forward(const Tensor& src, const Tensor& tgt, const std::optional<Tensor>& src_mask = std::nullopt,
                  const std::optional<Tensor>& tgt_mask = std::nullopt,
                  const std::optional<Tensor>& memory_mask = std::nullopt,
@@ -81,7 +81,7 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
                  const std::optional<Tensor>& tgt_key_padding_mask = std::nullopt,
                  const std::optional<Tensor>& memory_key_padding_mask = std::nullopt);
 
-  // (size, size): minus infinity where the key comes later than the query, else 0.
+  /// (size, size): minus infinity where the key comes later than the query, else 0.
   static Tensor generate_square_subsequent_mask(int64_t size);
 
   TransformerOptions options;

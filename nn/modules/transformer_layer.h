@@ -6,8 +6,8 @@
 
 namespace rush::nn {
 
-// Self-attention and a feed-forward network, each added to its input and normalised (or, with norm_first, applied to
-// the normalised input): Vaswani et al., "Attention is all you need" (2017), as torch.nn.TransformerEncoderLayer.
+/// Self-attention and a feed-forward network, each added to its input and normalised (or, with norm_first, applied to
+/// the normalised input): Vaswani et al., "Attention is all you need" (2017), as torch.nn.TransformerEncoderLayer.
 class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
   TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
@@ -16,8 +16,8 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
   void reset() override;
   void reset_parameters();
 
-  // (S, N, E), or (N, S, E) with batch_first, or (S, E) -> the same shape. Masks: (S, S) or (N * heads, S, S), and
-  // (N, S); true where a position is not looked at, or numbers to add to its score.
+  /// (S, N, E), or (N, S, E) with batch_first, or (S, E) -> the same shape. Masks: (S, S) or (N * heads, S, S), and
+  /// (N, S); true where a position is not looked at, or numbers to add to its score.
   Tensor forward(const Tensor& src, const std::optional<Tensor>& src_mask = std::nullopt,
                  const std::optional<Tensor>& src_key_padding_mask = std::nullopt);
 
@@ -29,7 +29,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
 };
 RUSH_MODULE(TransformerEncoderLayer);
 
-// The same with attention to an encoder's output between the two. torch.nn.TransformerDecoderLayer.
+/// The same with attention to an encoder's output between the two. torch.nn.TransformerDecoderLayer.
 class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl> {
  public:
   TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
@@ -38,7 +38,7 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
   void reset() override;
   void reset_parameters();
 
-  // tgt (T, N, E) and memory (S, N, E) -> (T, N, E); masks as the encoder layer's, (T, T), (T, S), (N, T), (N, S).
+  /// tgt (T, N, E) and memory (S, N, E) -> (T, N, E); masks as the encoder layer's, (T, T), (T, S), (N, T), (N, S).
   Tensor forward(const Tensor& tgt, const Tensor& memory, const std::optional<Tensor>& tgt_mask = std::nullopt,
                  const std::optional<Tensor>& memory_mask = std::nullopt,
                  const std::optional<Tensor>& tgt_key_padding_mask = std::nullopt,

@@ -14,7 +14,7 @@ struct ReLUOptions {
 };
 using ReLU6Options = ReLUOptions;
 using SELUOptions = ReLUOptions;
-// As in Python; libtorch has no options here.
+/// As in Python; libtorch has no options here.
 using SiLUOptions = ReLUOptions;
 using MishOptions = ReLUOptions;
 using HardswishOptions = ReLUOptions;

@@ -25,7 +25,7 @@ using Dropout1dFuncOptions = DropoutFuncOptions;
 using Dropout2dFuncOptions = DropoutFuncOptions;
 using Dropout3dFuncOptions = DropoutFuncOptions;
 
-// Not training by default, as in PyTorch.
+/// Not training by default, as in PyTorch.
 struct AlphaDropoutFuncOptions {
   RUSH_ARG(double, p) = 0.5;
   RUSH_ARG(bool, training) = false;

@@ -10,7 +10,7 @@ namespace rush::nn {
 
 using reduction_t = std::variant<enumtype::kNone, enumtype::kMean, enumtype::kSum>;
 
-// Options with nothing but the reduction; made from it as well: MSELossOptions(kSum).
+/// Options with nothing but the reduction; made from it as well: MSELossOptions(kSum).
 struct ReductionOptions {
   ReductionOptions(reduction_t reduction = kMean) : reduction_(reduction) {}
   ReductionOptions(enumtype::kNone) : reduction_(kNone) {}
@@ -76,7 +76,7 @@ struct PoissonNLLLossOptions {
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
-// torch.nn.GaussianNLLLoss, which libtorch does not have.
+/// torch.nn.GaussianNLLLoss, which libtorch does not have.
 struct GaussianNLLLossOptions {
   // Whether the constant log(2 pi) / 2 is added.
   RUSH_ARG(bool, full) = false;

@@ -55,11 +55,11 @@ struct LayerNormOptions {
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
   RUSH_ARG(double, eps) = 1e-5;
   RUSH_ARG(bool, elementwise_affine) = true;
-  // As in Python; libtorch has it not.
+  // As in Python; libtorch lacks it.
   RUSH_ARG(bool, bias) = true;
 };
 
-// torch.nn.RMSNorm, which libtorch does not have.
+/// torch.nn.RMSNorm, which libtorch does not have.
 struct RMSNormOptions {
   RMSNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);

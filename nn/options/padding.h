@@ -4,7 +4,7 @@
 
 namespace rush::nn {
 
-// Before and after the last dimension, then before and after the one in front of it, and so on.
+/// Before and after the last dimension, then before and after the one in front of it, and so on.
 template <size_t D>
 struct PaddingOptions {
   PaddingOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}

@@ -76,7 +76,7 @@ using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
 using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
 using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
 
-// Either the output's size is given, or its ratio to the input's, between 0 and 1.
+/// Either the output's size is given, or its ratio to the input's, between 0 and 1.
 template <size_t D>
 struct FractionalMaxPoolOptions {
   FractionalMaxPoolOptions(int64_t kernel_size) : kernel_size_(kernel_size) {}
@@ -85,7 +85,7 @@ struct FractionalMaxPoolOptions {
   RUSH_ARG(ExpandingArray<D>, kernel_size);
   RUSH_ARG(std::optional<ExpandingArray<D>>, output_size) = std::nullopt;
   RUSH_ARG(std::optional<ExpandingArrayDouble>, output_ratio) = std::nullopt;
-  // (N, C, D) of numbers in [0, 1) that place the windows. Default: drawn anew at each call.
+  // (N, C, D) of numbers in [0, 1) that place the windows. Default: drawn at each call.
   RUSH_ARG(Tensor, _random_samples);
 };
 using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;

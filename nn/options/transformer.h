@@ -13,7 +13,7 @@ struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads) {}
   RUSH_ARG(int64_t, embed_dim);
   RUSH_ARG(int64_t, num_heads);
-  // Of the attention weights, while training.
+  // The dropout of the attention weights, while training.
   RUSH_ARG(double, dropout) = 0.0;
   RUSH_ARG(bool, bias) = true;
   // Whether a learned key and value stand after the given ones.
@@ -23,7 +23,7 @@ struct MultiheadAttentionOptions {
   // Sizes of keys and values; default: embed_dim.
   RUSH_ARG(std::optional<int64_t>, kdim) = std::nullopt;
   RUSH_ARG(std::optional<int64_t>, vdim) = std::nullopt;
-  // As in Python; libtorch has it not. (N, L, E) instead of (L, N, E).
+  // As in Python; libtorch lacks it. (N, L, E) instead of (L, N, E).
   RUSH_ARG(bool, batch_first) = false;
 };
 

@@ -7,7 +7,7 @@
 
 namespace rush::nn {
 
-// Either the size or the scale factor is given, one number for each spatial dimension.
+/// Either the size or the scale factor is given, one number for each spatial dimension.
 struct UpsampleOptions {
   using mode_t = std::variant<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic,
                               enumtype::kTrilinear>;
@@ -18,7 +18,7 @@ struct UpsampleOptions {
   RUSH_ARG(std::optional<bool>, align_corners) = std::nullopt;
 };
 
-// The modules of one mode, which libtorch does not have.
+/// The modules of one mode, which libtorch does not have.
 struct UpsamplingOptions {
   RUSH_ARG(std::optional<std::vector<int64_t>>, size) = std::nullopt;
   RUSH_ARG(std::optional<std::vector<double>>, scale_factor) = std::nullopt;
@@ -26,7 +26,7 @@ struct UpsamplingOptions {
 using UpsamplingNearest2dOptions = UpsamplingOptions;
 using UpsamplingBilinear2dOptions = UpsamplingOptions;
 
-// torch.nn.ChannelShuffle, which libtorch does not have.
+/// torch.nn.ChannelShuffle, which libtorch does not have.
 struct ChannelShuffleOptions {
   ChannelShuffleOptions(int64_t groups) : groups_(groups) {}
   RUSH_ARG(int64_t, groups);

@@ -66,7 +66,6 @@ Tensor sum_on_one_device(const std::vector<Tensor>& found_inf) {
   return sum;
 }
 
-// What a state dict holds.
 struct SavedNumbers {
   double scale, growth_factor, backoff_factor;
   int64_t growth_interval, growth_tracker;

@@ -8,7 +8,7 @@
 
 namespace rush::amp {
 
-// Throws ValueError on a number outside its range when a scaler is made of it.
+/// Throws ValueError on a number outside its range when a scaler is made of it.
 struct GradScalerOptions {
   RUSH_ARG(double, init_scale) = 65536;       // above 0
   RUSH_ARG(double, growth_factor) = 2;        // above 1
@@ -29,25 +29,25 @@ class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
 
-  // `outputs` times the scale.
+  /// `outputs` times the scale.
   Tensor scale(const Tensor& outputs);
   std::vector<Tensor> scale(TensorList outputs);
-  // Divides the gradients of the optimiser's parameters by the scale and notes whether all are finite. step() does it
-  // unless it was done: call it to clip gradients, for example. Throws Error when nothing was scaled yet, or when it is
-  // called again before update(); ValueError for a parameter in float16: weights stay in float32.
+  /// Divides the gradients of the optimiser's parameters by the scale and notes whether all are finite. step() does it
+  /// unless it was done: call it to clip gradients, for example. Throws Error when nothing was scaled yet, or when it
+  /// is called again before update(); ValueError for a parameter in float16: weights stay in float32.
   void unscale_(optim::Optimizer& optimizer);
-  // The optimiser's step, unless a gradient is not finite; returns what it returns. Throws as unscale_ does, when it is
-  // called twice before update(), when no parameter has a gradient, and for a closure.
+  /// The optimiser's step, unless a gradient is not finite; returns what it returns. Throws as unscale_ does, when it
+  /// is called twice before update(), when no parameter has a gradient, and for a closure.
   Tensor step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure = nullptr);
-  // Whether the last step() with the optimiser, or the last replay of one, left its parameters as they were. Waits for
-  // the device where the optimiser is capturable.
+  /// Whether the last step() with the optimiser, or the last replay of one, left its parameters as they were. Waits for
+  /// the device where the optimiser is capturable.
   bool step_was_skipped(const optim::Optimizer& optimizer) const;
-  // Adjusts the scale; after the steps of all optimisers. Throws Error when there was none.
+  /// Adjusts the scale; after the steps of all optimisers. Throws Error when there was none.
   void update();
-  // Sets the scale instead.
+  /// Sets the scale instead.
   void update(double new_scale);
 
-  // Waits for the device.
+  /// Waits for the device.
   double get_scale() const;
   double get_growth_factor() const { return options_.growth_factor(); }
   void set_growth_factor(double factor);
@@ -57,10 +57,10 @@ class GradScaler {
   void set_growth_interval(int64_t interval);
   bool is_enabled() const { return options_.enabled(); }
 
-  // The scale, the three options above and how many steps have gone well in a row, under PyTorch's names; empty if the
-  // scaler is disabled. Take it after update().
+  /// The scale, the three options above and how many steps have gone well in a row, under PyTorch's names; empty if the
+  /// scaler is disabled. Take it after update().
   optim::StateDict state_dict() const;
-  // Throws ValueError, and changes nothing, on another one. Does nothing if the scaler is disabled.
+  /// Throws ValueError, and changes nothing, on another one. Does nothing if the scaler is disabled.
   void load_state_dict(const optim::StateDict& dict);
 
  private:

@@ -25,13 +25,13 @@ class Optimizer;
 class DeviceNumbers {
  public:
   explicit DeviceNumbers(const Optimizer* owner) : owner_(owner) {}
-  // Graphs may outlive the optimiser, which may be moved.
+  /// Graphs may outlive the optimiser, which may be moved.
   void set_owner(const Optimizer* owner) { owner_ = owner; }
 
-  // The numbers of a group, float64, on `device`. Up to date, unless a graph is captured: then they will be when it is
-  // replayed. Throws Error when they would have to be made during a capture.
+  /// The numbers of a group, float64, on `device`. Up to date, unless a graph is captured: then they will be when it is
+  /// replayed. Throws Error when they would have to be made during a capture.
   const Tensor& of_group(size_t group, Device device);
-  // Brings all up to date.
+  /// Brings all up to date.
   void update();
 
  private:
@@ -46,7 +46,7 @@ class DeviceNumbers {
   std::vector<Entry> entries_;
 };
 
-// What a graph does before it takes a captured step again. It owns the memory that the step uses.
+/// What a graph does before it takes a captured step again. It owns the memory that the step uses.
 class CapturedStep final : public graphs::ReplayHook {
  public:
   CapturedStep(std::shared_ptr<DeviceNumbers> numbers, std::vector<Tensor> params, std::vector<Tensor> states)
@@ -58,11 +58,11 @@ class CapturedStep final : public graphs::ReplayHook {
   std::vector<Tensor> params_, states_;
 };
 
-// Throws Error while a graph is captured: a replay would make the state anew each time.
+/// Throws Error while a graph is captured: every replay would make a new state.
 void check_state_can_be_made();
-// A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
+/// A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
 Tensor make_device_counter(const Tensor& param, int64_t steps);
-// The same for a float64.
+/// The same for a float64.
 Tensor make_device_number(const Tensor& param, double value);
 
 }  // namespace rush::optim

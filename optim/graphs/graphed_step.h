@@ -12,8 +12,8 @@
 namespace rush::graphs {
 
 struct GraphedStepOptions {
-  // How many calls with inputs of new shapes run as they are before the step is captured; at least 1. The first one
-  // makes what lives longer than a step: gradients, optimiser states, the plans of libraries.
+  /// How many calls with inputs of new shapes run as they are before the step is captured; at least 1. The first one
+  /// makes what lives longer than a step: gradients, optimiser states, the plans of libraries.
   int warmup = 3;
 };
 
@@ -83,16 +83,16 @@ class GraphedStep {
  public:
   explicit GraphedStep(F step, const GraphedStepOptions& options = {}) : step_(std::move(step)), graphs_(options) {}
 
-  // Takes a step on copies of `inputs`, which may be on the CPU: pinned memory is copied without waiting for it. Throws
-  // what the function throws; in a capture, CudaError where it does something that cannot be captured, and no step was
-  // taken then.
+  /// Takes a step on copies of `inputs`, which may be on the CPU: pinned memory is copied without waiting for it.
+  /// Throws what the function throws; in a capture, CudaError where it does something that cannot be captured, and no
+  /// step was taken then.
   template <class... Inputs>
   requires(std::is_convertible_v<const Inputs&, const Tensor&>&&...) Tensor operator()(const Inputs&... inputs) {
     return call({static_cast<const Tensor&>(inputs)...}, std::index_sequence_for<Inputs...>());
   }
-  // Forgets all graphs; the next call warms up again.
+  /// Forgets all graphs; the next call warms up again.
   void reset() { graphs_.reset(); }
-  // How many graphs there are.
+  /// How many graphs there are.
   size_t captured() const { return graphs_.captured(); }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace rush::optim {
 
-// eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2. Loshchilov and Hutter, "SGDR: stochastic gradient descent
-// with warm restarts" (2016), without the restarts.
+/// eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2. Loshchilov and Hutter, "SGDR: stochastic gradient
+/// descent with warm restarts" (2016), without the restarts.
 class CosineAnnealingLR final : public LRScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0);
@@ -20,12 +20,12 @@ class CosineAnnealingLR final : public LRScheduler {
   double eta_min_;
 };
 
-// The same with restarts: it starts over after T_0 epochs, then after T_0 T_mult, T_0 T_mult^2 and so on.
+/// The same with restarts: it starts over after T_0 epochs, then after T_0 T_mult, T_0 T_mult^2 and so on.
 class CosineAnnealingWarmRestarts final : public LRScheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult = 1, double eta_min = 0);
   void step() override;
-  // Goes to an epoch, of which there may be fractions: epoch + batch / batches. Throws ValueError if it is negative.
+  /// Goes to an epoch, of which there may be fractions: epoch + batch / batches. Throws ValueError if it is negative.
   void step(double epoch);
 
  private:
@@ -60,8 +60,8 @@ struct OneCycleLROptions {
   RUSH_ARG(bool, three_phase) = false;
 };
 
-// Smith and Topin, "Super-convergence: very fast training of neural networks using large learning rates" (2017). For
-// steps of one batch.
+/// Smith and Topin, "Super-convergence: very fast training of neural networks using large learning rates" (2017). For
+/// steps of one batch.
 class OneCycleLR final : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);

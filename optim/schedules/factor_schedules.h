@@ -6,7 +6,7 @@
 
 namespace rush::optim {
 
-// Multiplies the rate by gamma every step_size epochs.
+/// Multiplies the rate by gamma every step_size epochs.
 class StepLR final : public LRScheduler {
  public:
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
@@ -20,7 +20,7 @@ class StepLR final : public LRScheduler {
   double gamma_;
 };
 
-// Multiplies the rate by gamma at each milestone.
+/// Multiplies the rate by gamma at each milestone.
 class MultiStepLR final : public LRScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
@@ -34,7 +34,7 @@ class MultiStepLR final : public LRScheduler {
   double gamma_;
 };
 
-// Multiplies the rate by gamma every epoch.
+/// Multiplies the rate by gamma every epoch.
 class ExponentialLR final : public LRScheduler {
  public:
   ExponentialLR(Optimizer& optimizer, double gamma);
@@ -47,7 +47,7 @@ class ExponentialLR final : public LRScheduler {
   double gamma_;
 };
 
-// Multiplies the rate by `factor` for the first total_iters epochs.
+/// Multiplies the rate by `factor` for the first total_iters epochs.
 class ConstantLR final : public LRScheduler {
  public:
   ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
@@ -61,7 +61,7 @@ class ConstantLR final : public LRScheduler {
   int64_t total_iters_;
 };
 
-// Goes from start_factor to end_factor times the rate in total_iters epochs, then stays: a warm-up.
+/// Goes from start_factor to end_factor times the rate in total_iters epochs, then stays: a warm-up.
 class LinearLR final : public LRScheduler {
  public:
   LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0, int64_t total_iters = 5);
@@ -75,7 +75,7 @@ class LinearLR final : public LRScheduler {
   int64_t total_iters_;
 };
 
-// base (1 - epoch / total_iters)^power, and 0 from then on.
+/// base (1 - epoch / total_iters)^power, and 0 from then on.
 class PolynomialLR final : public LRScheduler {
  public:
   PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0);
@@ -89,7 +89,7 @@ class PolynomialLR final : public LRScheduler {
   double power_;
 };
 
-// The rate at the start times lambda(epoch); one function for all groups, or one each.
+/// The rate at the start times lambda(epoch); one function for all groups, or one each.
 class LambdaLR final : public LRScheduler {
  public:
   using Lambda = std::function<double(int64_t epoch)>;

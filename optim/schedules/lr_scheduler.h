@@ -13,22 +13,22 @@ namespace rush::optim {
 // schedule that is entered in the middle (SequentialLR).
 class LRScheduler {
  public:
-  // A schedule that `starts_over` computes its rates from those that the groups had when their first one was made.
+  /// A schedule that `starts_over` computes its rates from those that the groups had when their first one was made.
   explicit LRScheduler(Optimizer& optimizer, bool starts_over = true);
   virtual ~LRScheduler() = default;
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
   virtual void step();
-  // The rates that were set last, one for each group.
+  /// The rates that were set last, one for each group.
   const std::vector<double>& get_last_lr() const { return last_lrs_; }
   int64_t last_epoch() const { return last_epoch_; }
 
-  // Where the schedule stands, and its options but for functions, see Note [State dicts]. The optimiser's state dict
-  // holds the rates of its groups; load both.
+  /// Where the schedule stands, and its options except functions, see Note [State dicts]. The optimiser's state dict
+  /// holds the rates of its groups; load both.
   StateDict state_dict() const;
-  // Throws ValueError, and changes nothing, unless `dict` has the names and shapes of this schedule's state_dict() and
-  // numbers that it allows; the message lists all that are missing, unexpected or of a wrong shape.
+  /// Throws ValueError, and changes nothing, unless `dict` has the names and shapes of this schedule's state_dict() and
+  /// numbers that it allows; the message lists all that are missing, unexpected or of a wrong shape.
   void load_state_dict(const StateDict& dict);
 
  protected:

@@ -7,19 +7,19 @@ namespace rush::optim {
 
 struct ReduceLROnPlateauOptions {
   ReduceLROnPlateauOptions() = default;
-  // Whether a smaller or a larger metric is better.
+  /// Whether a smaller or a larger metric is better.
   enum class Mode { Min, Max };
-  // Whether `threshold` counts relative to the best metric so far.
+  /// Whether `threshold` counts relative to the best metric so far.
   enum class ThresholdMode { Rel, Abs };
   RUSH_ARG(Mode, mode) = Mode::Min;
   // What the rates are multiplied by.
   RUSH_ARG(double, factor) = 0.1;
-  // So many steps without improvement are borne; the next one lowers the rates.
+  // How many steps without improvement are tolerated; the next one lowers the rates.
   RUSH_ARG(int64_t, patience) = 10;
   // By how much a metric has to be better than the best one.
   RUSH_ARG(double, threshold) = 1e-4;
   RUSH_ARG(ThresholdMode, threshold_mode) = ThresholdMode::Rel;
-  // So many steps after lowering the rates do not count.
+  // How many steps after lowering the rates do not count.
   RUSH_ARG(int64_t, cooldown) = 0;
   // No rate falls below; one number for all groups, or one each.
   RUSH_ARG(std::vector<double>, min_lr) = {0};
@@ -27,15 +27,15 @@ struct ReduceLROnPlateauOptions {
   RUSH_ARG(double, eps) = 1e-8;
 };
 
-// torch.optim.lr_scheduler.ReduceLROnPlateau. It changes nothing until its first step.
+/// torch.optim.lr_scheduler.ReduceLROnPlateau. It changes nothing until its first step.
 class ReduceLROnPlateau final : public LRScheduler {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
-  // Takes the metric of an epoch into account. NaN is no improvement.
+  /// Takes the metric of an epoch into account. NaN is no improvement.
   void step(double metric);
-  // Throws ValueError: there is no metric.
+  /// Throws ValueError: there is no metric.
   void step() override;
-  // Forgets the best metric and all counts.
+  /// Forgets the best metric and all counts.
   void reset();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace rush::optim {
 
-// One schedule after another, each from its beginning when its milestone comes: milestones.size() + 1 schedules of the
-// same optimiser, which this one owns from now on.
+/// One schedule after another, each from its beginning when its milestone comes: milestones.size() + 1 schedules of the
+/// same optimiser, which this one owns from now on.
 class SequentialLR final : public LRScheduler {
  public:
   SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,

@@ -137,7 +137,6 @@ class ExpectedPart final : public Checkpoint::Part {
   bool noted_ = false;                 // by this load
 };
 
-// What StateFields reads and writes.
 template <class T>
 class FieldPart final : public Checkpoint::Part {
  public:
@@ -264,7 +263,7 @@ void Checkpoint::load(const std::string& path) {
     std::vector<Part*> loaded;
     loaded.reserve(parts_.size());
     try {
-      // Those that change something come last: where there is only one of them, nothing has to be undone.
+      // The loads that change something come last: if there is only one, nothing has to be undone.
       for (const bool prepares : {true, false}) {
         for (size_t i = 0; i < parts_.size(); ++i) {
           Part& part = *parts_[i].part;

@@ -27,18 +27,18 @@ namespace rush {
 // all parts or none.
 class Checkpoint {
  public:
-  // A part of a kind of your own: derive from it, and pass it to add.
+  /// A part of a kind of your own: derive from it, and pass it to add.
   class Part {
    public:
     virtual ~Part() = default;
     virtual optim::StateDict state() const = 0;
-    // Takes over `dict`, or gets ready to. Throws ValueError, and changes nothing, if it does not fit.
+    /// Takes over `dict`, or gets ready to. Throws ValueError, and changes nothing, if it does not fit.
     virtual void load(const optim::StateDict& dict) = 0;
-    // Whether `load` changes nothing that others see before `commit`.
+    /// Whether `load` changes nothing that others see before `commit`.
     virtual bool only_prepares() const { return false; }
-    // After all parts were loaded; must not throw.
+    /// After all parts were loaded; must not throw.
     virtual void commit() {}
-    // Takes back what `load` did, because another part's failed.
+    /// Takes back what `load` did, because another part's failed.
     virtual void undo() {}
   };
 
@@ -47,7 +47,7 @@ class Checkpoint {
   Checkpoint& operator=(Checkpoint&&) noexcept;
   ~Checkpoint();
 
-  // All throw ValueError for a name that is empty, has a dot or is taken.
+  /// All throw ValueError for a name that is empty, has a dot or is taken.
   Checkpoint& add(const std::string& name, std::unique_ptr<Part> part);
   Checkpoint& add(const std::string& name, nn::Module& module);
   template <class M>
@@ -66,19 +66,19 @@ class Checkpoint {
   Checkpoint& add(const std::string& name, std::string& value);
   Checkpoint& add(const std::string& name, std::vector<int64_t>& values);
   Checkpoint& add(const std::string& name, std::vector<double>& values);
-  // A setting of the run: loading a checkpoint that was saved with another text does not fit. With `changes` it does,
-  // and a line that names both texts is added there: for what may change when a run goes on, and not in silence.
+  /// A setting of the run: loading a checkpoint that was saved with another text does not fit. With `changes` it does,
+  /// and a line that names both texts is added there: for what may change when a run goes on, and not in silence.
   Checkpoint& expect(const std::string& name, std::string text, std::vector<std::string>* changes = nullptr);
-  // An optimiser, a schedule, or a DataLoader: where in its epoch it stands, see Note [The loader's position].
+  /// An optimiser, a schedule, or a DataLoader: where in its epoch it stands, see Note [The loader's position].
   template <optim::Stateful T>
   Checkpoint& add(const std::string& name, T& part);
 
-  // Throws IOError if the file cannot be written (the old one then is there still). A symbolic link is followed, as
-  // by torch.save: what it leads to is replaced.
+  /// Throws IOError if the file cannot be written (the old one then is there still). A symbolic link is followed, as
+  /// by torch.save: what it leads to is replaced.
   void save(const std::string& path) const;
-  // Throws IOError, in one line that starts with `path`, if the file cannot be read or is damaged, and ValueError if it
-  // does not fit the parts; the message lists all that is missing, unexpected or of a wrong shape. No part is changed
-  // then.
+  /// Throws IOError, in one line that starts with `path`, if the file cannot be read or is damaged, and ValueError if
+  /// it does not fit the parts; the message lists all that is missing, unexpected or of a wrong shape. No part is
+  /// changed then.
   void load(const std::string& path);
 
  private:

@@ -12,7 +12,8 @@
 namespace rush {
 
 namespace optim {
-// An optimiser, a schedule, a DataLoader: whatever gives a state dict and takes it back, or throws and stays as it was.
+/// An optimiser, a schedule, a DataLoader: whatever gives a state dict and takes it back, or throws and stays as it
+/// was.
 template <class T>
 concept Stateful = requires(T& part, const StateDict& dict) {
   StateDict(part.state_dict());
@@ -20,17 +21,17 @@ concept Stateful = requires(T& part, const StateDict& dict) {
 };
 }  // namespace optim
 
-// The parameters and buffers of a module by name ("conv1.weight"), detached. They are the module's own memory: clone
-// them to keep them over a step.
+/// The parameters and buffers of a module by name ("conv1.weight"), detached. They are the module's own memory: clone
+/// them to keep them over a step.
 optim::StateDict state_dict(const nn::Module& module);
 
-// Copies the values of `dict` into the module's parameters and buffers, converting between floating-point types. Throws
-// ValueError, and changes nothing, unless `dict` has exactly the module's names with the module's shapes; the message
-// lists all that are missing, unexpected or of a wrong shape.
+/// Copies the values of `dict` into the module's parameters and buffers, converting between floating-point types.
+/// Throws ValueError, and changes nothing, unless `dict` has exactly the module's names with the module's shapes; the
+/// message lists all that are missing, unexpected or of a wrong shape.
 void load_state_dict(nn::Module& module, const optim::StateDict& dict);
 
-// Writes a value to `path`: the old file or the whole new one is there, never a part. Throws IOError if it cannot be
-// written, ValueError for an undefined tensor or one without data.
+/// Writes a value to `path`: the old file or the whole new one is there, never a part. Throws IOError if it cannot be
+/// written, ValueError for an undefined tensor or one without data.
 void save(const Tensor& value, const std::string& path);
 void save(const std::vector<Tensor>& values, const std::string& path);
 void save(const nn::Module& module, const std::string& path);
@@ -45,11 +46,11 @@ void save(const nn::ModuleHolder<M>& module, const std::string& path) {
   save(module.ptr(), path);
 }
 
-// Reads what save wrote. Throws IOError, in one line that starts with `path`, if the file cannot be read, is damaged or
-// holds something else; ValueError, as load_state_dict, if it does not fit. The value then is as it was.
-// A defined tensor keeps its place in modules and optimisers and gets other data; a module or optimiser keeps its
-// tensors and gets their values. `device` is where the value goes; by default tensors go to the CPU and a module stays
-// where it is.
+/// Reads what save wrote. Throws IOError, in one line that starts with `path`, if the file cannot be read, is damaged
+/// or holds something else; ValueError, as load_state_dict, if it does not fit. The value then is as it was. A defined
+/// tensor keeps its place in modules and optimisers and gets other data; a module or optimiser keeps its tensors and
+/// gets their values. `device` is where the value goes; by default tensors go to the CPU and a module stays where it
+/// is.
 void load(Tensor& value, const std::string& path, std::optional<Device> device = std::nullopt);
 void load(std::vector<Tensor>& values, const std::string& path, std::optional<Device> device = std::nullopt);
 void load(nn::Module& module, const std::string& path, std::optional<Device> device = std::nullopt);
@@ -70,7 +71,7 @@ optim::StateDict load_state(const std::string& path);
 [[noreturn]] void rethrow_misfit(const std::string& path, const ValueError& error);
 }  // namespace detail
 
-// Likewise for an optimiser, a schedule or a DataLoader.
+/// The same for an optimiser, a schedule or a DataLoader.
 template <class T>
 requires optim::Stateful<std::remove_const_t<T>>
 void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }

@@ -75,7 +75,7 @@ TEST_CASE("gelu_perceptron on a GPU" * doctest::skip(!cuda::is_available())) {
   }
 }
 
-TEST_CASE("GELU's slope and the sums of its columns on a GPU" * doctest::skip(!cuda::is_available())) {
+TEST_CASE("GELU's derivative and the sums of its columns on a GPU" * doctest::skip(!cuda::is_available())) {
   // Columns of whole tiles, of a part of one, of no whole vectors; rows in one piece and several, which end anywhere.
   for (const int64_t rows : {1, 67, 1000, 20011}) {
     for (const int64_t columns : {8, 264, 13, 768}) {
@@ -89,7 +89,7 @@ TEST_CASE("GELU's slope and the sums of its columns on a GPU" * doctest::skip(!c
           const Tensor on_gpu = storage.narrow(0, aligned ? 0 : 1, rows * columns).view({rows, columns});
           on_gpu.copy_(grad);
           const Tensor sums = empty({columns}, TensorOptions(dtype).device(kGpu));
-          kernels::gelu_slope(kCUDA, on_gpu, pre.to(kGpu), sums);
+          kernels::gelu_bias_backward(kCUDA, on_gpu, pre.to(kGpu), sums);
           const bool narrow = pre.element_size() == 2;
           const double most = dtype == kFloat64 ? 1e-11 : narrow ? 1e-2 : 2e-5;
           CHECK(allclose(on_gpu.cpu().to(kFloat64), expected, most, most * 0.1));

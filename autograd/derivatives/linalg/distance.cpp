@@ -47,7 +47,7 @@ struct CdistBackward final : Node {
     const Tensor sign = difference.sign(), size = difference.abs();
     if (p == 1) return sign;
     if (std::isinf(p)) return sign * size.eq(distance);
-    // A difference of 0 has no slope, also where p < 1 gives it an infinite one.
+    // The subgradient at a difference of 0 is 0, even if the derivative is infinite there (p < 1).
     const double absent = p < 1 ? std::numeric_limits<double>::infinity() : 0;
     const Tensor ratio = size.masked_fill(size.eq(0), absent) / distance.masked_fill(distance.eq(0), 1);
     return sign * ratio.pow(p - 1);

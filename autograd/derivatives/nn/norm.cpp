@@ -43,14 +43,12 @@ Tensor normalize_backward(const Tensor& g, const Normalized& n, bool centred = t
   return (centred ? g - mean_over(g, n.dims) - along : g - along) * n.rstd;
 }
 
-// The last `count` of `dims` dimensions.
 DimVector last_dims(int64_t dims, size_t count) {
   DimVector last;
   for (int64_t d = dims - static_cast<int64_t>(count); d < dims; ++d) last.push_back(d);
   return last;
 }
 
-// All dimensions but the channels'.
 DimVector all_but_channels(int64_t dims) {
   DimVector others{0};
   for (int64_t d = 2; d < dims; ++d) others.push_back(d);

@@ -70,7 +70,6 @@ struct SmoothBackwardNode : Node {
   }
 };
 
-// UpsampleNearest1dBackward and so on.
 #define RUSH_UPSAMPLE_NODES(kind, Name, op, ...)                                \
   struct Name##Backward final : kind##Node<ops::op##_backward, __VA_ARGS__> {}; \
   struct Name##BackwardBackward final : kind##BackwardNode<ops::op, __VA_ARGS__> {};

@@ -157,8 +157,8 @@ struct EluBackward final : Node {
     return {ops::elu_backward(g[0], alpha, scale, input_scale, false, self.get())};
   }
 };
-// Below 0 the slope is k alpha scale e^(k x), k = input_scale, or k (y + alpha scale) of the result y: it changes with
-// x by k times itself, with y by k.
+// Below 0 the derivative is k alpha scale e^(k x), k = input_scale, or k (y + alpha scale) of the result y: it changes
+// with x by k times itself, with y by k.
 struct EluBackwardBackward final : Node {
   Saved grad, self;
   Scalar alpha, scale, input_scale;

@@ -56,7 +56,7 @@ struct DivBackward final : DivNode {
   void save(const Tensor& a, const Tensor& b) { keep(a, b); }
   Tensors apply(const Tensors& g) override { return quotient_rule(g[0]); }
 };
-struct DivModeBackward final : DivNode {  // constant but for its jumps when it rounds
+struct DivModeBackward final : DivNode {  // piecewise constant if it rounds
   bool rounds = false;
   void save(const Tensor& a, const Tensor& b, std::optional<std::string_view> mode) {
     rounds = mode.has_value();

@@ -31,7 +31,7 @@ struct FromInputs : Node {
   }
 };
 
-// A function that is constant but for its jumps: ceil, sign, ... Its gradients are zero.
+// A piecewise constant function: ceil, sign, ... Its gradients are zero.
 struct StepBackward final : Node {
   Tensors apply(const Tensors& g) override { return Tensors(next_edges().size(), zeros_like(g[0])); }
 };

@@ -1,6 +1,6 @@
-// Sparse tensors are made, taken apart and converted. What else they do is made of operators on their values, or shares
-// the derivative of the dense operator. The gradient of a sparse tensor is sparse where it can be, and need not have
-// the tensor's entries: every derivative takes it as any tensor of the same sizes.
+// Derivatives of the construction, the values and the conversion of sparse tensors. Other operators are made of
+// operators on values, or share the derivative of the dense operator. The gradient of a sparse tensor is sparse where
+// it can be, and need not have the tensor's entries: every derivative takes it as any tensor of the same sizes.
 #include "autograd/derivatives/sparse/sparse.h"
 
 #include "autograd/derivatives/register.h"
@@ -45,7 +45,7 @@ struct SparseCompressedTensorUnsafeBackward final : Node {
   Tensors apply(const Tensors& g) override { return {Tensor(), Tensor(), g[0].sparse_mask(result.get())._values()}; }
 };
 
-// Zero but for the entries, in the layout of a tensor that these are the values of.
+// Zero except at the entries, in the layout of a tensor that these are the values of.
 struct SparseValuesBackward final : Node {
   Saved self;
   RUSH_SAVED(self)

@@ -13,7 +13,6 @@ namespace {
 
 // ---- shapes ----
 
-// Views of the same elements in the same order.
 struct SameElementsBackward : Node {
   DimVector sizes;
   Tensors apply(const Tensors& g) override { return {g[0].reshape(sizes)}; }
@@ -51,7 +50,7 @@ struct ViewAsComplexBackward final : Node {
 };
 
 // Note [The derivative of as_strided]
-// Input and output are two strided windows on one stretch of storage. The output's gradient is summed into the storage
+// Input and output are two strided views of one range of a storage. The output's gradient is summed into the storage
 // at the output's places, and the input's gradient is read from there at the input's places. An element of the storage
 // that the input shows n times gives each of them an nth.
 struct AsStridedBackward final : Node {

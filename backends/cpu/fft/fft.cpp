@@ -1,4 +1,5 @@
-// Transforms of any strides, dimension by dimension: short lines side by side, long ones one by one.
+// Fourier transforms of tensors of any strides, dimension by dimension: blocks of short lines, and long lines one by
+// one.
 #include "core/ops/fft/fft.h"
 
 #include "backends/cpu/fft/fft_block.h"
@@ -11,14 +12,14 @@ namespace rush::cpu {
 
 namespace {
 
-// The lines of a tensor along one dimension, in the row-major order of the others.
+// The lines of a tensor in one dimension, numbered in the row-major order of the other dimensions.
 class Lines {
  public:
   Lines(const Tensor& t, int64_t dim) : data_(static_cast<char*>(t.data_ptr())), bytes_(t.element_size()) {
     for (int64_t d = 0; d < t.dim(); ++d) {
       if (d == dim || t.size(d) == 1) continue;
       count_ *= t.size(d);
-      if (!sizes_.empty() && strides_.back() == t.size(d) * t.stride(d)) {  // one with the dimension before
+      if (!sizes_.empty() && strides_.back() == t.size(d) * t.stride(d)) {  // coalesces with the previous dimension
         sizes_.back() *= t.size(d);
         strides_.back() = t.stride(d);
         continue;
@@ -34,7 +35,7 @@ class Lines {
   int64_t points() const { return points_; }
   // Elements from one point to the next.
   int64_t step() const { return step_; }
-  // Of the points start, start + 2, ...
+  // The lines of points start, start + 2, ...
   Lines every_second(int64_t start) const {
     Lines result = *this;
     result.data_ += start * step_ * bytes_;
@@ -61,9 +62,9 @@ class Lines {
 
 enum class FftKind : uint8_t {
   Forward,     // n complex numbers to n
-  Backward,    // likewise with the other sign
+  Backward,    // n complex numbers to n, with the opposite sign of the exponent
   RealToHalf,  // n real numbers to the first n/2 + 1 of their n complex frequencies, forward
-  HalfToReal,  // and back
+  HalfToReal,  // its inverse, backward
 };
 
 template <class T, class E>
@@ -71,7 +72,7 @@ LineBlock<T, E> block_of(const Lines& lines, int64_t first) {
   return {[&](int j) { return lines.line<E>(first + j); }, lines.step(), lines.count() - first};
 }
 
-// Real numbers two by two, as real and imaginary parts of `pairs` points.
+// Loads pairs of real numbers as the real and imaginary parts of `pairs` points.
 template <class T>
 void load_pairs(const Lines& in, int64_t first, int64_t pairs, const FftPlanes<T>& to) {
   if (in.step() == 1) return load_lines(block_of<T, const complex<T>>(in, first), pairs, {to.re, to.im});
@@ -92,7 +93,7 @@ bool makes_pairs(int64_t n) {
   return (kind == FftKind::RealToHalf || kind == FftKind::HalfToReal) && n % 2 == 0;
 }
 
-// The block of lines from `first` on.
+// Transforms the block of lines that begins with line `first`.
 template <class T, FftKind kind>
 void transform_block(const FftTable<T>& table, int64_t n, const Lines& in, const Lines& out, int64_t first,
                      const FftWorkspace<T>& space, T scale) {
@@ -129,13 +130,13 @@ void transform_block(const FftTable<T>& table, int64_t n, const Lines& in, const
   }
 }
 
-// Whether numbers that stand side by side can be read two by two.
+// Whether the line is contiguous and aligned, so that pairs of its numbers can be read as complex numbers.
 bool stands_in_pairs(const Lines& lines, int64_t number, int64_t bytes) {
   return lines.step() == 1 &&
          reinterpret_cast<uintptr_t>(lines.line<char>(number)) % static_cast<uintptr_t>(2 * bytes) == 0;
 }
 
-// One real line of n points, of which n/2 complex ones are made where n is even.
+// Transforms one real line of n points: as n/2 complex numbers if n is even, and otherwise as n.
 template <class T>
 void real_to_half(const Lines& in, const Lines& out, int64_t number, T scale) {
   const int64_t n = in.points();
@@ -187,22 +188,22 @@ void transform_line(const Lines& in, const Lines& out, int64_t number, T scale) 
   }
 }
 
-// Whether lines of n points are transformed one by one: they are longer than what caches hold of a block of them, or
-// too few to be worth one.
+// Whether lines of n points are transformed one by one: the cache does not hold a block of them, or there are too few
+// of them to fill its lanes.
 template <class T>
 bool is_long(int64_t n, int64_t lines) {
   constexpr int64_t kLongest = 16384, kShortest = 256;
   return n > kLongest || (n >= kShortest && lines <= kFftLanes<T> / (n < 1024 ? 8 : 4));
 }
 
-// Along one dimension.
+// Transforms one dimension. `to` and `from` may be the same memory.
 template <class T, FftKind kind>
 void transform_dim(const Tensor& to, const Tensor& from, int64_t dim, double scale) {
   const Lines in(from, dim), out(to, dim);
   const int64_t n = std::max(in.points(), out.points());
   const T factor = static_cast<T>(scale);
   if (is_long<T>(n, in.count())) {
-    // The threads share each line, or the lines where there are many that are short.
+    // Either all threads work on one line, or each works on lines of its own.
     constexpr int64_t kShared = int64_t{1} << 16;
     const int64_t grain = n >= kShared || in.count() < get_num_threads() ? in.count() : 1;
     return parallel_for(0, in.count(), grain, [&](int64_t begin, int64_t end) {
@@ -212,7 +213,6 @@ void transform_dim(const Tensor& to, const Tensor& from, int64_t dim, double sca
   constexpr int64_t width = kFftLanes<T>;
   const int64_t points = makes_pairs<kind>(n) ? n / 2 : n;
   const auto table = FftTable<T>::of(points);
-  // `out` = factor * the transforms of `in`, which may be the same memory.
   parallel_for(0, (in.count() + width - 1) / width, std::max<int64_t>(1, kGrain / (8 * width * n)),
                [&](int64_t begin, int64_t end) {
                  const FftWorkspace<T> space(points + 1, std::max(table->work_points(), points + 1));
@@ -222,7 +222,7 @@ void transform_dim(const Tensor& to, const Tensor& from, int64_t dim, double sca
                });
 }
 
-// Complex to complex over several dimensions, the last of them first: only that one reads `in`.
+// Transforms several dimensions of complex numbers, the last one first: it alone reads `in`.
 template <class T, FftKind kind>
 void transform_dims(const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
   for (size_t i = dims.size(); i-- > 0;) {

@@ -1,4 +1,4 @@
-// Lines of a tensor into the planes of Note [Lines side by side], and back.
+// Moves lines of a tensor into the planes of Note [Lines side by side], and back.
 #pragma once
 #include <algorithm>
 
@@ -8,29 +8,27 @@
 
 namespace rush::cpu {
 
-// Up to kFftLanes<T> lines of complex numbers (E = complex<T>) or of real ones (T), of which one goes to each lane.
+// Up to kFftLanes<T> lines of complex (E = complex<T>) or real (E = T) numbers, one for each lane.
 template <class T, class E>
 struct LineBlock {
   static constexpr int kWidth = kFftLanes<T>;
-  static constexpr int kParts = sizeof(E) / sizeof(T);
+  static constexpr int kPlanes = sizeof(E) / sizeof(T);
 
-  E* line[kWidth];  // beyond `count`, a line that may be read
+  E* line[kWidth];  // from index `count` on, the address of line 0, which is safe to read
   int count;
   int64_t step;  // elements from one point to the next
 
-  // Lines that each begin `distance` after the one before it.
   LineBlock(E* first, int64_t distance, int64_t step, int64_t count_left)
       : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
     for (int j = 0; j < kWidth; ++j) line[j] = first + (j < count ? j : 0) * distance;
   }
-  // Those of which at(j) is the address.
   template <class At>
   LineBlock(const At& at, int64_t step, int64_t count_left)
       : count(static_cast<int>(std::min<int64_t>(count_left, kWidth))), step(step) {
     for (int j = 0; j < kWidth; ++j) line[j] = at(j < count ? j : 0);
   }
 
-  // Whether the lanes lie side by side in memory, and all of them count.
+  // Whether neighbouring lines have stride 1, and there are kWidth of them.
   bool is_row() const {
     bool row = count == kWidth;
     for (int j = 1; j < kWidth; ++j) row = row && line[j] == line[0] + j;
@@ -40,9 +38,9 @@ struct LineBlock {
 
 namespace detail {
 
-// What follows a row of so many vectors is the next block's, most likely: no prefetcher of the CPU sees that.
+// Prefetches the vectors behind a row, which the next block probably reads. The CPU's prefetchers do not predict that.
 template <bool to_write, class Vector>
-RUSH_ALWAYS_INLINE void fetch_ahead(const Vector* row, int vectors) {
+RUSH_ALWAYS_INLINE void prefetch_next(const Vector* row, int vectors) {
   const auto* next = reinterpret_cast<const char*>(row + vectors);
   for (int byte = 0; byte < vectors * kVectorBytes; byte += 64) __builtin_prefetch(next + byte, to_write, 2);
 }
@@ -78,16 +76,16 @@ RUSH_ALWAYS_INLINE void join_pairs(const Lanes<T>& z, FftVector<T>& low, FftVect
 
 }  // namespace detail
 
-// Points [0, points) of the lines into the first plane and, of complex lines, the second.
+// Loads points [0, points) of the lines into one plane, or into two if they are complex.
 template <class T, class E>
-void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts]) {
+void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kPlanes]) {
   using V = FftVector<T>;
   using Anywhere = typename VectorOf<T, kVectorBytes>::type;
-  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr int width = kFftLanes<T>, count = LineBlock<T, E>::kPlanes;
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<const T*>(block.line[j] + k * block.step); };
   int64_t k = 0;
-  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+  if (constexpr int at_once = width / count; block.step == 1 && points >= at_once) {
     for (; k < points; k += at_once) {
       const int64_t first = std::min(k, points - at_once);  // the last square begins within the one before
       V rows[width];
@@ -95,13 +93,13 @@ void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* cons
       for (int j = 0; j < width; ++j) rows[j] = *reinterpret_cast<const Anywhere*>(number(j, first));
       transpose_square(rows);
 #pragma GCC unroll 16
-      for (int i = 0; i < width; ++i) planes[i % parts][first + i / parts] = rows[i];
+      for (int i = 0; i < width; ++i) planes[i % count][first + i / count] = rows[i];
     }
   } else if (block.is_row()) {
     for (; k < points; ++k) {
       const auto* row = reinterpret_cast<const Anywhere*>(number(0, k));
-      detail::fetch_ahead<false>(row, parts);
-      if constexpr (parts == 1) {
+      detail::prefetch_next<false>(row, count);
+      if constexpr (count == 1) {
         planes[0][k] = row[0];
       } else {
         const V low = row[0], high = row[1];
@@ -112,28 +110,28 @@ void load_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* cons
     }
   }
   for (; k < points; ++k) {
-    for (int part = 0; part < parts; ++part) {
-      for (int j = 0; j < width; ++j) planes[part][k][j] = number(j, k)[part];
+    for (int p = 0; p < count; ++p) {
+      for (int j = 0; j < width; ++j) planes[p][k][j] = number(j, k)[p];
     }
   }
 }
 
-// And back, times `scale`.
+// Stores `scale` times the points [0, points) of one or two planes to the lines.
 template <class T, class E>
-void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kParts],
+void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* const (&planes)[LineBlock<T, E>::kPlanes],
                  T scale) {
   using V = FftVector<T>;
   using Anywhere = typename VectorOf<T, kVectorBytes>::type;
-  constexpr int width = kFftLanes<T>, parts = LineBlock<T, E>::kParts;
+  constexpr int width = kFftLanes<T>, count = LineBlock<T, E>::kPlanes;
   constexpr auto lanes = std::make_index_sequence<static_cast<size_t>(width)>();
   const auto number = [&](int j, int64_t k) { return reinterpret_cast<T*>(block.line[j] + k * block.step); };
   int64_t k = 0;
-  if (constexpr int at_once = width / parts; block.step == 1 && points >= at_once) {
+  if (constexpr int at_once = width / count; block.step == 1 && points >= at_once) {
     for (; k < points; k += at_once) {
       const int64_t first = std::min(k, points - at_once);
       V rows[width];
 #pragma GCC unroll 16
-      for (int i = 0; i < width; ++i) rows[i] = planes[i % parts][first + i / parts] * scale;
+      for (int i = 0; i < width; ++i) rows[i] = planes[i % count][first + i / count] * scale;
       transpose_square(rows);
 #pragma GCC unroll 16
       for (int j = 0; j < width; ++j) {
@@ -143,8 +141,8 @@ void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* con
   } else if (block.is_row()) {
     for (; k < points; ++k) {
       auto* row = reinterpret_cast<Anywhere*>(number(0, k));
-      detail::fetch_ahead<true>(row, parts);
-      if constexpr (parts == 1) {
+      detail::prefetch_next<true>(row, count);
+      if constexpr (count == 1) {
         row[0] = planes[0][k] * scale;
       } else {
         V low, high;
@@ -155,8 +153,8 @@ void store_lines(const LineBlock<T, E>& block, int64_t points, FftVector<T>* con
     }
   }
   for (; k < points; ++k) {
-    for (int part = 0; part < parts; ++part) {
-      for (int j = 0; j < block.count; ++j) number(j, k)[part] = planes[part][k][j] * scale;
+    for (int p = 0; p < count; ++p) {
+      for (int j = 0; j < block.count; ++j) number(j, k)[p] = planes[p][k][j] * scale;
     }
   }
 }

@@ -1,4 +1,4 @@
-// Complex numbers of several lines in vector registers, and the smallest Fourier transforms of them.
+// Complex numbers of several lines in vector registers, and the butterflies (transforms of a few points) of them.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +9,10 @@ namespace rush::cpu {
 
 // Note [Lines side by side]
 // A vector register holds one point of as many lines as it has lanes. Every step of a transform is then the same for
-// all lanes: whatever its factors, the code is that of one line, without a shuffle. Real and imaginary parts stand in
-// two planes, [points][lanes] each, so that a product with a root of unity needs no shuffle either, and that a
-// transform backward is one forward with the planes exchanged. Lines go in and out of planes by transposing squares of
-// them.
+// all lanes, so that the code is that of one line, without shuffles, for any factors of n. The real and the imaginary
+// parts are stored in two planes, [points][lanes] each: a product with a twiddle needs no shuffle, and the backward
+// transform is the forward transform with the planes exchanged. load_lines and store_lines (fft_block.h) transpose
+// squares in registers to move lines into planes and back.
 template <class T>
 inline constexpr int kFftLanes = kVectorBytes / sizeof(T);
 template <class T>
@@ -47,11 +47,11 @@ RUSH_ALWAYS_INLINE Lanes<T> times(const Lanes<T>& a, T re, T im) {
 }
 // -i a
 template <class T>
-RUSH_ALWAYS_INLINE Lanes<T> turned(const Lanes<T>& a) {
+RUSH_ALWAYS_INLINE Lanes<T> times_minus_i(const Lanes<T>& a) {
   return {a.im, -a.re};
 }
 
-// In all of these, x_k becomes the sum over j of x_j e^(-2 pi i jk/r) for the r points of x.
+// Each butterfly replaces x_k by the sum over j of x_j e^(-2 pi i jk/r), for the r points of x.
 template <class T>
 RUSH_ALWAYS_INLINE void butterfly2(Lanes<T>* x) {
   const Lanes<T> difference = x[0] - x[1];
@@ -61,7 +61,7 @@ RUSH_ALWAYS_INLINE void butterfly2(Lanes<T>* x) {
 
 template <class T>
 RUSH_ALWAYS_INLINE void butterfly4(Lanes<T>& x0, Lanes<T>& x1, Lanes<T>& x2, Lanes<T>& x3) {
-  const Lanes<T> a = x0 + x2, b = x0 - x2, c = x1 + x3, d = turned(x1 - x3);
+  const Lanes<T> a = x0 + x2, b = x0 - x2, c = x1 + x3, d = times_minus_i(x1 - x3);
   x0 = a + c;
   x1 = b + d;
   x2 = a - c;
@@ -76,7 +76,7 @@ RUSH_ALWAYS_INLINE void butterfly8(Lanes<T>* x, T cos45) {
   const Lanes<T> even[4] = {x[0], x[2], x[4], x[6]};
   const Lanes<T> odd[4] = {x[1],
                            {(x[3].re + x[3].im) * cos45, (x[3].im - x[3].re) * cos45},
-                           turned(x[5]),
+                           times_minus_i(x[5]),
                            {(x[7].im - x[7].re) * cos45, (x[7].re + x[7].im) * -cos45}};
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
@@ -85,8 +85,8 @@ RUSH_ALWAYS_INLINE void butterfly8(Lanes<T>* x, T cos45) {
   }
 }
 
-// r is odd. Points j and r - j share their cosines, and but for the sign their sines; roots[2 j], roots[2 j + 1] are
-// the cosine and the sine of 2 pi j/r. `folded` is room for r points.
+// r is odd. Points j and r - j have the same cosine, and sines of opposite sign. roots[2 j] and roots[2 j + 1] are the
+// cosine and the sine of 2 pi j/r. `folded` is scratch memory for r points.
 template <class T>
 RUSH_ALWAYS_INLINE void butterfly_odd(Lanes<T>* x, int r, const T* roots, Lanes<T>* folded) {
   const int half = (r - 1) / 2;
@@ -110,8 +110,8 @@ RUSH_ALWAYS_INLINE void butterfly_odd(Lanes<T>* x, int r, const T* roots, Lanes<
       cosines = {cosines.re + sums[j].re * cosine, cosines.im + sums[j].im * cosine};
       sines = {sines.re + differences[j].re * sine, sines.im + differences[j].im * sine};
     }
-    x[k] = cosines + turned(sines);
-    x[r - k] = cosines - turned(sines);
+    x[k] = cosines + times_minus_i(sines);
+    x[r - k] = cosines - times_minus_i(sines);
   }
 }
 

@@ -1,4 +1,4 @@
-// The Fourier transform of one long line, in which threads share.
+// The Fourier transform of one long line, by several threads.
 #pragma once
 #include <memory>
 
@@ -14,31 +14,30 @@ class LongFft {
   explicit LongFft(int64_t n);
   int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : columns_); }  // columns_: about its roots
 
-  // out[k * out_step] = scale * the sum over j of in[j * in_step] e^(-+2 pi i jk/n); `out` may be `in`. Points are
-  // shared between threads, unless this is called from one of several.
+  // out[k * out_step] = scale * the sum over j of in[j * in_step] e^(-+2 pi i jk/n); `out` may be `in`. It runs
+  // parallel_for over points, which is serial inside of another parallel_for.
   void operator()(const complex<T>* in, int64_t in_step, complex<T>* out, int64_t out_step, bool forward,
                   T scale) const;
-  // out[0], ..., out[n] = scale * the first half of the frequencies of 2 n real numbers, which stand two by two in
-  // `in`.
+  // out[0], ..., out[n] = scale * the first half of the frequencies of 2 n real numbers, of which `in` holds pairs.
   void real_to_half(const complex<T>* in, complex<T>* out, int64_t out_step, T scale) const;
-  // And back, without dividing by 2 n.
+  // The inverse of real_to_half, without dividing by 2 n.
   void half_to_real(const complex<T>* in, int64_t in_step, complex<T>* out, T scale) const;
 
  private:
   // Note [Long transforms]
-  // Of n = rows * columns points, x_j with j = columns * a + b has the frequencies k = c + rows * d: the columns are
+  // n = rows * columns points x_j with j = columns * a + b have the frequencies k = c + rows * d: the columns are
   // transformed over a, each result (c, b) times e^(-2 pi i bc/n), then the rows over b (D. H. Bailey, "FFTs in
-  // external or hierarchical memory", Journal of Supercomputing 4, 1990). Lines of about sqrt(n) points side by side
-  // stay in the cache; memory is read and written twice, whole cache lines at a time.
+  // external or hierarchical memory", Journal of Supercomputing 4, 1990). A block of lines of about sqrt(n) points
+  // stays in the cache, and memory is read and written twice, in whole cache lines.
   void columns_then_rows(const complex<T>* in, int64_t in_step, complex<T>* out, int64_t out_step, bool forward,
                          T scale) const;
   void convolve(const complex<T>* in, int64_t in_step, complex<T>* out, int64_t out_step, bool forward, T scale) const;
-  void twist(const FftPlanes<T>& block, int64_t column) const;
+  void multiply_twiddles(const FftPlanes<T>& block, int64_t column) const;
 
   int64_t n_, rows_ = 1, columns_ = 1;
-  std::shared_ptr<const FftTable<T>> of_rows_, of_columns_;  // of lines as long as there are rows, columns
+  std::shared_ptr<const FftTable<T>> of_rows_, of_columns_;  // of rows_ points, and of columns_ points
   RootsOfUnity roots_;                                       // of 2 n
-  // Where n has a large prime factor: see Note [Transforms of prime length].
+  // If n has a large prime factor: see Note [Transforms of prime length].
   std::unique_ptr<Chirp<T>> chirp_;
   std::shared_ptr<const LongFft> padded_;
 };

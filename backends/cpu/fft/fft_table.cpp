@@ -16,7 +16,7 @@ complex<double> root_of_unity(int64_t k, int64_t n) {
   return {std::cos(angle), -std::sin(angle)};
 }
 
-// Of n that has_small_factors. Eights first: each pass reads and writes everything.
+// The factors of n, for which has_small_factors(n) holds. Large factors come first, for fewer passes over memory.
 std::vector<int> factors_of(int64_t n) {
   std::vector<int> factors;
   for (; n % 8 == 0; n /= 8) factors.push_back(8);
@@ -78,7 +78,7 @@ FftTable<T>::FftTable(int64_t n) : n_(n), roots_(2 * n) {
     chirp_ = std::make_unique<Chirp<T>>(n);
     const int64_t m = Chirp<T>::padded(n);
     padded_ = of(m);
-    // The kernel is transformed as one line of many that nobody looks at.
+    // All lanes hold the kernel; the result is read from lane 0.
     const FftWorkspace<T> space(m, m);
     const FftPlanes<T>& data = space.data;
     for (int64_t k = 0; k < m; ++k) {
@@ -172,7 +172,7 @@ FftPlanes<T> FftTable<T>::real_to_half(const FftPlanes<T>& data, const FftPlanes
     const int64_t at = k == n_ ? 0 : k, mirror = k == 0 ? 0 : n_ - k;
     const Lanes<T> a{z.re[at], z.im[at]}, b{z.re[mirror], -z.im[mirror]};
     const complex<T> root(roots_[k]);
-    const Lanes<T> x = a + b + times(turned(a - b), root.real(), root.imag());
+    const Lanes<T> x = a + b + times(times_minus_i(a - b), root.real(), root.imag());
     to.re[k] = x.re;
     to.im[k] = x.im;
   }
@@ -185,7 +185,7 @@ FftPlanes<T> FftTable<T>::half_to_real(const FftPlanes<T>& data, const FftPlanes
   for (int64_t k = 0; k < n_; ++k) {
     const Lanes<T> a{work.re[k], work.im[k]}, b{work.re[n_ - k], -work.im[n_ - k]};
     const complex<T> root(roots_[k]);
-    const Lanes<T> z = a + b - turned(times(a - b, root.real(), -root.imag()));
+    const Lanes<T> z = a + b - times_minus_i(times(a - b, root.real(), -root.imag()));
     data.re[k] = z.re;
     data.im[k] = z.im;
   }

@@ -1,4 +1,4 @@
-// Fourier transforms of lines side by side in vector registers, and the tables that they need.
+// Fourier transforms of several lines in vector registers, and the tables that they need.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace rush::cpu {
 
-// Transform(n), which is kept for the next time. Those kept have tables of at most 2^24 numbers together; one that has
-// more is kept alone.
+// Transform(n), from a cache. The tables in the cache have at most 2^24 numbers together; a larger table is cached
+// alone.
 template <class Transform>
 std::shared_ptr<const Transform> kept_transform(int64_t n) {
   constexpr int64_t kMostNumbers = int64_t{1} << 24;
@@ -28,9 +28,9 @@ std::shared_ptr<const Transform> kept_transform(int64_t n) {
     const auto found = kept.transforms.find(n);
     if (found != kept.transforms.end()) return found->second;
   }
-  const auto made = std::make_shared<const Transform>(n);  // unlocked: it may ask for others
+  const auto made = std::make_shared<const Transform>(n);  // without the lock: it may call kept_transform
   const std::lock_guard<std::mutex> lock(kept.mutex);
-  if (kept.numbers + made->table_numbers() > kMostNumbers) {  // those in use live on
+  if (kept.numbers + made->table_numbers() > kMostNumbers) {  // their users keep cleared transforms alive
     kept.transforms.clear();
     kept.numbers = 0;
   }
@@ -38,10 +38,10 @@ std::shared_ptr<const Transform> kept_transform(int64_t n) {
   return made;
 }
 
-// Whether n has no prime factor so large that its transforms take a convolution.
+// Whether all prime factors of n are small enough to do without the convolution of Note [Transforms of prime length].
 bool has_small_factors(int64_t n);
 
-// The roots of unity e^(-2 pi i k/n), 0 <= k < n, each from two of some 2 sqrt(n) that are kept.
+// The roots of unity e^(-2 pi i k/n), 0 <= k < n. Each is the product of two from tables of about sqrt(n) each.
 class RootsOfUnity {
  public:
   explicit RootsOfUnity(int64_t n);
@@ -55,10 +55,11 @@ class RootsOfUnity {
 };
 
 // Note [Transforms of real lines]
-// Of 2 n real numbers x, z_j = x_2j + i x_2j+1 has the frequencies Z_k = E_k + i O_k, E and O being those of the even
-// and of the odd numbers, which are real: E_k = (Z_k + conj Z_n-k) / 2, O_k = (Z_k - conj Z_n-k) / 2i. Those of x are
-// X_k = E_k + w^k O_k with w = e^(-2 pi i/2n), for k from 0 to n. (Two lines as real and imaginary part would be as
-// fast, but a line's rounding errors, infinities and NaN would reach the other.)
+// Let x be 2 n real numbers and z_j = x_2j + i x_2j+1. The frequencies of z are Z_k = E_k + i O_k, where E and O are
+// the frequencies of the even and of the odd numbers: E_k = (Z_k + conj Z_n-k) / 2 and O_k = (Z_k - conj Z_n-k) / 2i.
+// The frequencies of x are X_k = E_k + w^k O_k with w = e^(-2 pi i/2n), for k from 0 to n. (A line as the real and
+// another as the imaginary part would be as fast, but rounding errors, infinities and NaN of one would reach the
+// other.)
 
 // Note [Transforms of prime length]
 // With jk = (j^2 + k^2 - (k - j)^2) / 2 and w = e^(-2 pi i/n), X_k = w^(k^2/2) sum over j of (x_j w^(j^2/2))
@@ -67,9 +68,9 @@ class RootsOfUnity {
 // period 2 n in k^2, so that its angle is exact for every k.
 template <class T>
 struct Chirp {
-  // w^(k^2/2); its n numbers are to be multiplied with, before and after.
+  // w^(k^2/2) for 0 <= k < n: the factors before and after the convolution.
   Scratch<complex<T>> factors;
-  // Of the m numbers w^(-k^2/2), divided by m: what is to be transformed, and then is to be multiplied with.
+  // The m numbers w^(-k^2/2) / m. The user of a Chirp replaces them by their transform.
   Scratch<complex<T>> kernel;
 
   explicit Chirp(int64_t n);
@@ -77,8 +78,8 @@ struct Chirp {
   static int64_t padded(int64_t n);
 };
 
-// Memory for the planes of a transform. They begin apart by more than the power of two that their length may be:
-// numbers that a pass reads and writes together would else stand in one set of the cache.
+// Memory for the planes of a transform. kApart vectors separate the planes: with a power of two between them, the
+// numbers that a pass reads and writes together would be in the same set of the cache.
 template <class T>
 struct FftWorkspace {
   static constexpr int64_t kApart = 8;
@@ -102,22 +103,21 @@ class FftTable {
   explicit FftTable(int64_t n);
 
   int64_t table_numbers() const { return 2 * (chirp_ ? n_ + padded_->n_ : n_); }
-  // So many points of `work` are used.
   int64_t work_points() const { return chirp_ ? 2 * padded_->n_ + FftWorkspace<T>::kApart : n_; }
-  // Transforms `data` forward; returns the planes where the result is: those of `data` or of `work`.
+  // Transforms `data` forward. Returns the planes that hold the result, which are `data` or `work`.
   FftPlanes<T> operator()(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
-  // Twice the frequencies 0 to n of 2 n real numbers, which stand two by two in `data`; n + 1 points of either are
-  // used.
+  // Twice the frequencies 0 to n of 2 n real numbers, of which `data` holds pairs. `data` and `work` must have n + 1
+  // points.
   FftPlanes<T> real_to_half(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
-  // And back, from n + 1 points in `work`.
+  // The inverse of real_to_half, from n + 1 frequencies in `work`, without dividing by 2 n.
   FftPlanes<T> half_to_real(const FftPlanes<T>& data, const FftPlanes<T>& work) const;
 
  private:
   // Note [Passes of a transform]
-  // For n = r m a transform is m transforms of r points, products with roots of unity and r transforms of m points.
-  // Pass by pass what is left to do shrinks from n points to 1 and what is done grows: `length` = r `rest` points are
-  // left in each of `done` sequences that are interleaved. Writing goes to other memory, in the order that leaves the
-  // frequencies sorted (Stockham's; C. Van Loan, "Computational frameworks for the fast Fourier transform", 1992).
+  // For n = r m, a transform is m transforms of r points, products with twiddles, and r transforms of m points. Each
+  // pass does the first two for one factor r (radix). Before it there are `done` interleaved sequences of length r *
+  // rest; afterwards there are r * done of length `rest`. A pass writes to other memory in the order that sorts the
+  // frequencies (Stockham; C. Van Loan, "Computational frameworks for the fast Fourier transform", 1992).
   struct Pass {
     int radix;
     int64_t rest, done;
@@ -131,7 +131,7 @@ class FftTable {
   int64_t n_;
   RootsOfUnity roots_;  // of 2 n
   std::vector<Pass> passes_;
-  // Where n has a large prime factor.
+  // If n has a large prime factor.
   std::unique_ptr<Chirp<T>> chirp_;
   std::shared_ptr<const FftTable> padded_;
 };

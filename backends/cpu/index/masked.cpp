@@ -32,10 +32,10 @@ struct MaskedFillLoop {
 
 void masked_fill(TensorIterator& it) { pick_bytes<MaskedFillLoop>(element_size(it.dtype()))(it); }
 
-// Elements are counted in parts, so that every part knows where in the result its own begin.
+// The elements are counted in chunks, so that every chunk knows where its elements begin in the result.
 constexpr int64_t kPart = kGrain;
 
-// visit(part's number, begin, end) for all parts of `numel` elements, in parallel.
+// Calls visit(chunk, begin, end) for all chunks of `numel` elements, in parallel.
 template <class Visit>
 void for_each_part(int64_t numel, const Visit& visit) {
   const int64_t parts = (numel + kPart - 1) / kPart;
@@ -44,7 +44,7 @@ void for_each_part(int64_t numel, const Visit& visit) {
   });
 }
 
-// The number of true flags before each part, and of all at the end.
+// The number of true flags before each chunk, and in all at the end.
 template <class T>
 std::vector<int64_t> count_before(const T* flags, int64_t numel) {
   std::vector<int64_t> counts(static_cast<size_t>((numel + kPart - 1) / kPart) + 1, 0);

@@ -1,4 +1,4 @@
-// The definitions behind gemm.h, instantiated in gemm_*.cpp. See Note [How a product is computed].
+// The definitions of the templates of gemm.h, which gemm_*.cpp instantiate. See Note [How a product is computed].
 #pragma once
 #include <algorithm>
 #include <array>
@@ -22,8 +22,8 @@ Math blend(Math product, const TileResult<Math>& out, const Math& old) {
   return out.beta == Math(0) ? out.alpha * product : out.beta * old + out.alpha * product;
 }
 
-// The element-wise end of a tile whose sums stand in memory, a plane after another: partial tiles, complex numbers and
-// columns that do not lie side by side.
+// C = alpha sums + beta C, number by number, for sums [plane][row][width] in memory. It serves partial tiles, complex
+// numbers, and C whose columns do not have stride 1.
 template <class Math>
 void store_tile(const gemm_real_t<Math>* sums, int64_t rows, int64_t width, const TileResult<Math>& out) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -39,15 +39,15 @@ void store_tile(const gemm_real_t<Math>* sums, int64_t rows, int64_t width, cons
   }
 }
 
-// The innermost loop: the sums of a tile stay in registers over the whole depth. All counts being constants, the
-// compiler unrolls everything but the depth.
+// The innermost loop: the accumulators of a tile stay in registers for all depths. The other counts are constants, so
+// that the compiler unrolls their loops.
 template <class Math, int rows, int vectors>
 void multiply_tile(int64_t depth, const gemm_real_t<Math>* a, const gemm_real_t<Math>* b, const TileResult<Math>& out) {
   using Real = gemm_real_t<Math>;
   using Vector = typename VectorOf<Real, kVectorBytes>::type;
   constexpr int planes = TileShape<Math>::planes;
   constexpr int width = TileShape<Math>::width;
-  // The rows of C are far apart, and would otherwise be waited for one after another at the end.
+  // The rows of C are in different cache lines; without prefetching, the end would wait for one after the other.
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
     __builtin_prefetch(out.c.data + i * out.c.row_stride, 1);
@@ -115,13 +115,13 @@ constexpr std::array<TileFn<Math>, sizeof...(rows)> tile_functions(std::integer_
   return {multiply_tile<Math, rows + 1, vectors>...};
 }
 
-// Tiles of every height, so that no row is computed in vain, and of every width in vectors.
+// There is a function for every height up to MR, so that no row is wasted, and for every width in vectors.
 template <class Math>
 TileFn<Math> tile_function(int64_t rows, int64_t vectors) {
   using Shape = TileShape<Math>;
-  constexpr auto heights = std::make_integer_sequence<int, Shape::rows>();
+  constexpr auto heights = std::make_integer_sequence<int, Shape::MR>();
   static constexpr auto one = tile_functions<Math, 1>(heights);
-  if constexpr (Shape::columns > Shape::width) {
+  if constexpr (Shape::NR > Shape::width) {
     static constexpr auto two = tile_functions<Math, 2>(heights);
     if (vectors == 2) return two[static_cast<size_t>(rows - 1)];
   }
@@ -144,7 +144,7 @@ class RowTiles {
 template <class Math>
 void pack_rows(const LaneSource<Math>& a, int64_t row, int64_t rows, int64_t depth_begin, int64_t depth,
                gemm_real_t<Math>* to) {
-  const RowTiles tiles(rows, TileShape<Math>::rows);
+  const RowTiles tiles(rows, TileShape<Math>::MR);
   for (int64_t t = 0; t < tiles.count(); ++t) {
     const int64_t height = tiles.height(t);
     a.pack(a, row + tiles.first_row(t), height, depth_begin, depth, height, to);
@@ -152,26 +152,25 @@ void pack_rows(const LaneSource<Math>& a, int64_t row, int64_t rows, int64_t dep
   }
 }
 
-// Vectors that a panel of at most the tile's columns takes.
+// How many vectors a panel of `columns` <= NR columns takes.
 template <class Math>
 int64_t panel_vectors(int64_t columns) {
   return (columns + TileShape<Math>::width - 1) / TileShape<Math>::width;
 }
 
-// Where depths lie far apart, a few of them at a time, across all panels: so a row-major B is read along its rows. A
-// panel at a time, it would be read in leaps of a row, which no hardware prefetcher follows.
+// A row-major B is packed 16 depths at a time for all panels, so that its rows are read contiguously. Panel by panel,
+// it would be read with the stride of a row, which no hardware prefetcher follows.
 template <class Math>
 void pack_columns(const LaneSource<Math>& b, int64_t column, int64_t columns, int64_t depth_begin, int64_t depth,
                   gemm_real_t<Math>* to) {
   using Shape = TileShape<Math>;
-  const int64_t stretch = b.depths_are_far ? 16 : depth;
-  for (int64_t d = 0; d < depth; d += stretch) {
+  const int64_t chunk = b.lanes_are_contiguous ? 16 : depth;
+  for (int64_t d = 0; d < depth; d += chunk) {
     gemm_real_t<Math>* panel = to;
-    for (int64_t j = 0; j < columns; j += Shape::columns) {
-      const int64_t lanes = std::min(Shape::columns, columns - j);
+    for (int64_t j = 0; j < columns; j += Shape::NR) {
+      const int64_t lanes = std::min(Shape::NR, columns - j);
       const int64_t step = panel_vectors<Math>(lanes) * Shape::width * Shape::planes;
-      b.pack(b, column + j, lanes, depth_begin + d, std::min(stretch, depth - d), step / Shape::planes,
-             panel + d * step);
+      b.pack(b, column + j, lanes, depth_begin + d, std::min(chunk, depth - d), step / Shape::planes, panel + d * step);
       panel += depth * step;
     }
   }
@@ -181,9 +180,9 @@ template <class Math>
 void multiply_packed(int64_t rows, int64_t columns, int64_t depth, const gemm_real_t<Math>* a,
                      const gemm_real_t<Math>* b, Math alpha, Math beta, MatrixRef<Math> c) {
   using Shape = TileShape<Math>;
-  const RowTiles tiles(rows, Shape::rows);
-  for (int64_t j = 0; j < columns; j += Shape::columns) {
-    const int64_t lanes = std::min(Shape::columns, columns - j);
+  const RowTiles tiles(rows, Shape::MR);
+  for (int64_t j = 0; j < columns; j += Shape::NR) {
+    const int64_t lanes = std::min(Shape::NR, columns - j);
     const int64_t vectors = panel_vectors<Math>(lanes);
     const gemm_real_t<Math>* row_panel = a;
     for (int64_t t = 0; t < tiles.count(); ++t) {
@@ -202,9 +201,9 @@ void multiply(int64_t rows, int64_t columns, int64_t depth, const LaneSource<Mat
   using Real = gemm_real_t<Math>;
   if (rows == 0 || columns == 0) return;
   if (depth == 0) return multiply_packed<Math>(rows, columns, 0, nullptr, nullptr, alpha, beta, c);
-  const int64_t row_step = even_step(rows, Shape::block_rows, 1);
-  const int64_t column_step = even_step(columns, Shape::block_columns, Shape::columns);
-  const int64_t depth_step = even_step(depth, Shape::depth, 1);
+  const int64_t row_step = even_step(rows, Shape::MC, 1);
+  const int64_t column_step = even_step(columns, Shape::NC, Shape::NR);
+  const int64_t depth_step = even_step(depth, Shape::KC, 1);
   const int64_t rows_size = (packed_rows_size<Math>(row_step, depth_step) + 15) / 16 * 16;  // keeps B's panels aligned
   const Scratch<Real> memory(rows_size + packed_columns_size<Math>(column_step, depth_step));
   Real *packed_a = memory.data(), *packed_b = packed_a + rows_size;

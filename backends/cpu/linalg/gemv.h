@@ -1,4 +1,4 @@
-// Matrix times vector on one thread: bound by memory, so nothing is packed.
+// Matrix times vector on one thread. Memory bounds it, so nothing is packed.
 #pragma once
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace rush::cpu {
 
 namespace detail {
 
-inline constexpr int64_t kGemvRun = 256;  // numbers that are converted, or lanes that are summed, at a time
+inline constexpr int64_t kGemvChunk = 256;  // numbers that are converted, or lanes that are summed, at a time
 
 template <class Math>
 Math dot(const Math* a, const Math* b, int64_t n) {
@@ -34,17 +34,16 @@ Math dot(const Math* a, const Math* b, int64_t n) {
   return total;
 }
 
-// The dot product of one lane, wherever its numbers lie, with x.
 template <class T, class Math>
 Math lane_dot(const T* lane, int64_t stride, const Math* x, int64_t depth) {
   if constexpr (std::is_same_v<T, Math>) {
     if (stride == 1) return dot(lane, x, depth);
   }
-  Math total(0), run[kGemvRun];
-  for (int64_t d = 0; d < depth; d += kGemvRun) {
-    const int64_t n = std::min(kGemvRun, depth - d);
-    for (int64_t i = 0; i < n; ++i) run[i] = static_cast<Math>(lane[(d + i) * stride]);
-    total += dot(run, x + d, n);
+  Math total(0), chunk[kGemvChunk];
+  for (int64_t d = 0; d < depth; d += kGemvChunk) {
+    const int64_t n = std::min(kGemvChunk, depth - d);
+    for (int64_t i = 0; i < n; ++i) chunk[i] = static_cast<Math>(lane[(d + i) * stride]);
+    total += dot(chunk, x + d, n);
   }
   return total;
 }
@@ -57,25 +56,25 @@ template <class T>
 void gemv(int64_t lanes, int64_t depth, const T* a, int64_t lane_stride, int64_t depth_stride, const T* x,
           int64_t x_stride, gemm_math_t<T> alpha, gemm_math_t<T> beta, T* y, int64_t y_stride) {
   using Math = gemm_math_t<T>;
-  const Scratch<Math> straight(depth);
-  for (int64_t d = 0; d < depth; ++d) straight[d] = static_cast<Math>(x[d * x_stride]);
+  const Scratch<Math> contiguous_x(depth);
+  for (int64_t d = 0; d < depth; ++d) contiguous_x[d] = static_cast<Math>(x[d * x_stride]);
   const auto store = [&](int64_t lane, Math sum) {
     T& out = y[lane * y_stride];
     out = static_cast<T>(beta == Math(0) ? alpha * sum : beta * static_cast<Math>(out) + alpha * sum);
   };
   if (lane_stride != 1 || depth_stride == 1) {
     for (int64_t l = 0; l < lanes; ++l) {
-      store(l, detail::lane_dot(a + l * lane_stride, depth_stride, straight.data(), depth));
+      store(l, detail::lane_dot(a + l * lane_stride, depth_stride, contiguous_x.data(), depth));
     }
     return;
   }
-  // Lanes side by side: sum many at once.
-  for (int64_t l = 0; l < lanes; l += detail::kGemvRun) {
-    const int64_t n = std::min(detail::kGemvRun, lanes - l);
-    Math sums[detail::kGemvRun] = {};
+  // Neighbouring lanes have stride 1, so many are summed at once.
+  for (int64_t l = 0; l < lanes; l += detail::kGemvChunk) {
+    const int64_t n = std::min(detail::kGemvChunk, lanes - l);
+    Math sums[detail::kGemvChunk] = {};
     for (int64_t d = 0; d < depth; ++d) {
       const T* from = a + l + d * depth_stride;
-      const Math factor = straight[d];
+      const Math factor = contiguous_x[d];
       for (int64_t i = 0; i < n; ++i) sums[i] += factor * static_cast<Math>(from[i]);
     }
     for (int64_t i = 0; i < n; ++i) store(l + i, sums[i]);

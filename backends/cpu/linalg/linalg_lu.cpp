@@ -46,7 +46,6 @@ int32_t factor_lu(int64_t n, int64_t m, MatrixRef<T> a, int64_t* pivots, bool pi
   return info;
 }
 
-// A copy of a matrix, decomposed.
 template <class T>
 struct Lu {
   Lu(int64_t n, const T* matrix) : size(n), memory(n * n), pivots(n) {

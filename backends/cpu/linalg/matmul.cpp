@@ -12,7 +12,6 @@ namespace rush::cpu {
 
 namespace {
 
-// A product of two matrices, or a part of one.
 template <class T>
 struct Product {
   int64_t rows, columns, depth;
@@ -24,7 +23,7 @@ struct Product {
   Product transposed() const {
     return {columns, rows, depth, b.transposed(), a.transposed(), c.transposed(), alpha, beta};
   }
-  Product part(int64_t row, int64_t some_rows, int64_t column, int64_t some_columns) const {
+  Product block(int64_t row, int64_t some_rows, int64_t column, int64_t some_columns) const {
     return {some_rows, some_columns, depth, a.at(row, 0), b.at(0, column), c.at(row, column), alpha, beta};
   }
 };
@@ -35,8 +34,8 @@ int64_t padded_work(int64_t rows, int64_t columns) {
   return rows * ((columns + width - 1) / width * width);
 }
 
-// Whether to compute C^T instead: a vector is the second factor; the columns of a tile are stored as vectors, and fill
-// vectors.
+// Whether to compute C^T instead. gemv expects the vector as the second operand, and multiply is fastest if the columns
+// of C have stride 1 and are a multiple of a vector's width.
 template <class T>
 bool better_transposed(const Product<T>& p) {
   if (p.rows == 1 || p.columns == 1) return p.columns != 1;
@@ -44,11 +43,11 @@ bool better_transposed(const Product<T>& p) {
   return padded_work<T>(p.rows, p.columns) * 2 > padded_work<T>(p.columns, p.rows) * 3;
 }
 
-// Where results of one type are summed up in another, they are summed in a strip beside C.
+// Computes blocks of columns of C in scratch memory of the accumulator's type, and converts them to C's.
 template <class T>
 void multiply_by_strips(const Product<T>& p, const MatrixSource<T>& a, const MatrixSource<T>& b) {
   using Math = gemm_math_t<T>;
-  const int64_t most = std::min(p.columns, TileShape<Math>::block_columns);
+  const int64_t most = std::min(p.columns, TileShape<Math>::NC);
   const Scratch<Math> strip(p.rows * most);
   for (int64_t j = 0; j < p.columns; j += most) {
     const int64_t columns = std::min(most, p.columns - j);
@@ -64,8 +63,8 @@ void multiply_by_strips(const Product<T>& p, const MatrixSource<T>& a, const Mat
   }
 }
 
-// `by_vector`: p is a matrix times a vector, or some rows of one. A single column of a wider product is not: it is
-// summed in the order of its neighbours, wherever the product is cut.
+// `by_vector` says that the whole product is a matrix times a vector. A single column of a wider product must not take
+// gemv, whose order of summation differs: results would depend on how the product is split over threads.
 template <class T>
 void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
   using Math = gemm_math_t<T>;
@@ -76,7 +75,7 @@ void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
   const MatrixSource<T> a(p.a.data, p.a.row_stride, p.a.column_stride);
   const MatrixSource<T> b(p.b.data, p.b.column_stride, p.b.row_stride);
   if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(Math)) {
-    // Signed and unsigned numbers of one size may stand for each other.
+    // C++ allows access to a signed integer through the unsigned type of the same size.
     const MatrixRef<Math> c{reinterpret_cast<Math*>(p.c.data), p.c.row_stride, p.c.column_stride};
     multiply<Math>(p.rows, p.columns, p.depth, a, b, p.alpha, p.beta, c);
   } else if constexpr (std::is_same_v<T, Math>) {
@@ -86,24 +85,24 @@ void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
   }
 }
 
-// How many parts the rows and the columns of one product are cut into.
+// How many blocks of rows and of columns a product is split into.
 struct Grid {
-  int64_t row_parts = 1, column_parts = 1;
-  int64_t parts() const { return row_parts * column_parts; }
+  int64_t row_blocks = 1, column_blocks = 1;
+  int64_t blocks() const { return row_blocks * column_blocks; }
 };
 
-// `parts` parts with the shortest cuts: every part packs its own rows and columns.
+// The grid of `blocks` blocks that packs least: every block packs its own rows and columns.
 template <class T>
-Grid make_grid(const Product<T>& p, int64_t parts) {
+Grid make_grid(const Product<T>& p, int64_t blocks) {
   Grid best;
   int64_t least = -1;
-  for (int64_t row_parts = 1; row_parts <= parts; ++row_parts) {
-    if (parts % row_parts) continue;
-    const int64_t column_parts = parts / row_parts;
-    if (p.columns == 1 && column_parts > 1) continue;
-    const int64_t packed = p.rows * column_parts + p.columns * row_parts;
+  for (int64_t row_blocks = 1; row_blocks <= blocks; ++row_blocks) {
+    if (blocks % row_blocks) continue;
+    const int64_t column_blocks = blocks / row_blocks;
+    if (p.columns == 1 && column_blocks > 1) continue;
+    const int64_t packed = p.rows * column_blocks + p.columns * row_blocks;
     if (least < 0 || packed < least) {
-      best = {row_parts, column_parts};
+      best = {row_blocks, column_blocks};
       least = packed;
     }
   }
@@ -111,13 +110,13 @@ Grid make_grid(const Product<T>& p, int64_t parts) {
 }
 
 template <class T>
-void multiply_part(const Product<T>& p, const Grid& grid, int64_t part) {
-  constexpr int64_t tile = TileShape<gemm_math_t<T>>::columns;
-  const int64_t row_step = (p.rows + grid.row_parts - 1) / grid.row_parts;
-  const int64_t column_step = ((p.columns + grid.column_parts - 1) / grid.column_parts + tile - 1) / tile * tile;
-  const int64_t row = part / grid.column_parts * row_step, column = part % grid.column_parts * column_step;
+void multiply_block(const Product<T>& p, const Grid& grid, int64_t block) {
+  constexpr int64_t tile = TileShape<gemm_math_t<T>>::NR;
+  const int64_t row_step = (p.rows + grid.row_blocks - 1) / grid.row_blocks;
+  const int64_t column_step = ((p.columns + grid.column_blocks - 1) / grid.column_blocks + tile - 1) / tile * tile;
+  const int64_t row = block / grid.column_blocks * row_step, column = block % grid.column_blocks * column_step;
   const int64_t rows = std::min(row_step, p.rows - row), columns = std::min(column_step, p.columns - column);
-  if (rows > 0 && columns > 0) multiply_on_this_thread(p.part(row, rows, column, columns), p.columns == 1);
+  if (rows > 0 && columns > 0) multiply_on_this_thread(p.block(row, rows, column, columns), p.columns == 1);
 }
 
 template <class T>
@@ -149,20 +148,20 @@ struct GemmLoop {
     }
     const int64_t batch = c.size(0);
     const int64_t work = std::max<int64_t>(1, first.rows * first.columns * first.depth);
-    // Enough parts for every thread; a large batch is cut between its matrices alone.
-    constexpr int64_t kPartWork = int64_t(1) << 20;
+    // There are enough blocks for every thread; a large batch is split into whole matrices.
+    constexpr int64_t kBlockWork = int64_t(1) << 20;
     const int64_t threads = get_num_threads();
     const int64_t wanted = batch >= 4 * threads ? 1 : threads / std::gcd(batch, threads);
-    const Grid grid = make_grid(first, std::max<int64_t>(1, std::min(wanted, work / kPartWork + 1)));
-    const int64_t grain = std::max<int64_t>(1, kPartWork / (work / grid.parts() + 1));
-    parallel_for(0, batch * grid.parts(), grain, [&](int64_t begin, int64_t end) {
+    const Grid grid = make_grid(first, std::max<int64_t>(1, std::min(wanted, work / kBlockWork + 1)));
+    const int64_t grain = std::max<int64_t>(1, kBlockWork / (work / grid.blocks() + 1));
+    parallel_for(0, batch * grid.blocks(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t matrix = i / grid.parts();
+        const int64_t matrix = i / grid.blocks();
         Product<T> product = first;
         product.a.data += matrix * a_step;
         product.b.data += matrix * b_step;
         product.c.data += matrix * batch_step(c);
-        multiply_part(product, grid, i % grid.parts());
+        multiply_block(product, grid, i % grid.blocks());
       }
     });
   }

@@ -1,4 +1,4 @@
-// The blocks that all threads share: which memory serves a request, and what is kept of what is freed.
+// The cache of freed blocks that all threads share.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rush::cpu {
 
-// Kept blocks of one class; the links lie in their first bytes.
+// A list of the free blocks of one size class, which is linked through their first bytes.
 class FreeList {
  public:
   bool empty() const { return !head_; }
@@ -54,7 +54,7 @@ class BlockCache {
   // A block of `size` bytes. Throws OutOfMemoryError.
   void* take(size_t size);
   void give(void* data, size_t size) noexcept;
-  // As give, for a small block that shall go back to the system.
+  // As give, for a small block that must go back to the system.
   void discard(void* data, size_t size) noexcept;
   // Gives all kept blocks back to the system.
   void empty() noexcept;
@@ -65,7 +65,7 @@ class BlockCache {
   void set_memory_fraction(double fraction);
   double memory_fraction() const;
 
-  // Held while the process forks, so that the child finds everything whole.
+  // Held while the process forks, so that the child's copy is consistent.
   std::mutex& mutex() const { return mutex_; }
 
  private:

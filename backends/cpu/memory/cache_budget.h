@@ -7,14 +7,14 @@
 namespace rush::cpu {
 
 // Note [What the CPU cache keeps]
-// A training step needs at its peak what the steps before needed at theirs, so the memory that was in use at once is
-// worth keeping, and no more than that: the cache may hold, together with what is in use, an eighth (and 32 MiB) more
-// than the highest use of late. "Of late" is counted in bytes handed out, not in seconds: a peak is forgotten once 32
-// to 64 times its bytes were handed out without reaching it again. Getting pages anew costs about as much as writing
-// them twice, so what is lost by forgetting is a few hundredths of the time in which that memory was written.
+// The peak of a training step is that of earlier steps, so memory up to the peak is worth keeping, but no more. The
+// cache and the memory in use together may take an eighth (and 32 MiB) more than the recent peak. "Recent" is counted
+// in bytes handed out, not in seconds: a peak is forgotten once 32 to 64 times its bytes were handed out without
+// reaching it again. Getting new pages costs about as much as writing them twice, so forgetting a peak costs a few
+// hundredths of the time in which that memory was written.
 //
-// Apart from that, the cache never makes the whole exceed four fifths of what the process may use, see memory_limit: at
-// the limit of a container the process is killed and not told.
+// Moreover, the cache never lets the total exceed four fifths of what the process may use, see memory_limit: a
+// container kills a process at its limit without warning.
 class CacheBudget {
  public:
   static constexpr size_t kSlack = size_t{32} << 20;
@@ -43,7 +43,7 @@ class CacheBudget {
   void set_memory_limit(size_t limit) { most_ = limit / 5 * 4; }
 
   size_t in_use() const { return in_use_; }
-  // All bytes ever handed out: the clock by which the age of kept memory is told.
+  // All bytes ever handed out: the clock that measures the age of kept memory.
   uint64_t volume() const { return volume_; }
 
  private:

@@ -18,7 +18,7 @@ char* map(size_t size) noexcept {
 
 bool unmap(char* data, size_t size) noexcept {
   if (size == 0) return true;
-  RUSH_UNPOISON(data, size);  // whoever is given these addresses next
+  RUSH_UNPOISON(data, size);  // the next owner may write here
   return ::munmap(data, size) == 0;
 }
 
@@ -51,7 +51,7 @@ void FreeRanges::Range::merge(const Range& next) {
   used_at = std::max(used_at, next.used_at);
 }
 
-// Whether there is a place for each block in use and for two more ranges.
+// Whether there is a record for each block in use and for two more ranges.
 bool FreeRanges::make_places() noexcept {
   const size_t needed = ranges_.size() + taken_ + 2;
   if (ranges_.capacity() >= needed) return true;
@@ -145,7 +145,7 @@ std::optional<uint64_t> FreeRanges::oldest() const noexcept {
 
 size_t FreeRanges::release_oldest(size_t wanted) noexcept {
   const auto range = find_oldest();
-  // What is left at both ends may need one place more.
+  // The remainders at both ends may need one more record.
   if (range == ranges_.end() || !make_places()) return 0;
   char* begin = first_page(*range);
   char* end = end_of_pages(*range);

@@ -7,13 +7,13 @@
 
 namespace rush::cpu {
 
-// Mappings are whole huge pages where the system has some: a product of matrices walks over more pages of 4 KiB than
-// the processor keeps addresses of, and each costs a fault when it is first written.
+// Mappings consist of huge pages if the system has them: a matrix product reads more pages of 4 KiB than the TLB holds,
+// and each page costs a fault when it is first written.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
 // Free memory as ranges of addresses, whatever mapping they come from: a block is cut from the smallest range that is
-// large enough, and a freed one merges with its neighbours. The ranges stand in a vector and are looked through one by
-// one: they are few, as each is larger than kSmall and is followed by a block in use.
+// large enough, and a freed one merges with its neighbours. A search looks at all ranges in a vector: there are few,
+// since each is larger than kSmall and is followed by a block in use.
 class FreeRanges {
  public:
   // `page` is the system's: what is given back is whole pages.
@@ -53,7 +53,7 @@ class FreeRanges {
 
   const size_t page_;
   std::vector<Range> ranges_;  // by address, no two of them adjacent
-  size_t taken_ = 0;           // blocks: there is a place in ranges_ for each, as freeing must not need memory
+  size_t taken_ = 0;           // blocks: ranges_ has a free record for each, because freeing must not allocate
 };
 
 }  // namespace rush::cpu

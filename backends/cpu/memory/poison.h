@@ -1,4 +1,4 @@
-// What AddressSanitizer is told of memory that the allocator keeps; nothing in other builds.
+// Tells AddressSanitizer which memory the allocator keeps; does nothing in other builds.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -13,10 +13,10 @@ namespace rush::cpu {
 namespace {
 
 // Note [Attention by blocks]
-// softmax(Q K^T) V for a block of queries is summed up over blocks of keys: the largest score seen so far of each row
-// is subtracted before the exponential, and when a block brings a larger one, what was summed before is scaled down
-// (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022). The
-// weights exist for one block at a time. The gradient computes them again from the rows' log-sum-exp.
+// O = softmax(S) V, S = scale Q K^T + mask, is accumulated over blocks of keys for a block of queries. The largest
+// score of each row so far is subtracted before the exponential; when a block brings a larger one, earlier sums are
+// scaled down (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
+// 2022). Memory holds P = softmax(S) for one block at a time. The backward pass recomputes P = exp(S - LSE).
 constexpr int64_t kQueries = 64, kKeys = 256;
 
 template <class T>
@@ -26,7 +26,7 @@ struct Heads {  // (B, H, length, width), any strides
   T* row(int64_t head, int64_t i) const {
     return data + head / heads * strides[0] + head % heads * strides[1] + i * strides[2];
   }
-  // Rows from `i` on as lanes, their numbers as depth; and the other way round.
+  // Operands of a product whose lanes are rows, from row `i` on, or columns.
   MatrixSource<T> rows(int64_t head, int64_t i) const { return {row(head, i), strides[2], strides[3]}; }
   MatrixSource<T> columns(int64_t head, int64_t i) const { return {row(head, i), strides[3], strides[2]}; }
 
@@ -66,7 +66,7 @@ Math exponentials(Math* x, int64_t n, Math shift) {
   return total;
 }
 
-// What forward and backward share: the scores of a block.
+// The scores S of a block, for the forward and the backward pass.
 template <class T>
 struct Scores {
   using Math = opmath_t<T>;
@@ -76,7 +76,7 @@ struct Scores {
   bool causal;
   Math scale;
 
-  // Keys of [first, first + count) that query i sees.
+  // How many of the keys [first, first + count) query i attends to.
   int64_t visible(int64_t i, int64_t first, int64_t count) const {
     return causal ? std::clamp<int64_t>(i + 1 - first, 0, count) : count;
   }
@@ -106,7 +106,6 @@ class Forward {
         weights_(kQueries * kKeys),
         sums_(kQueries * value.width) {}
 
-  // Queries [q, q + queries) of a head.
   void run(int64_t head, int64_t q, int64_t queries) {
     std::fill_n(largest_, queries, kNone);
     std::fill_n(total_, queries, Math(0));
@@ -124,7 +123,7 @@ class Forward {
   }
 
  private:
-  // Scores become weights relative to the row's largest score, which may rise.
+  // Replaces row i of S by exp(S - largest), after raising largest_[i] to the row's maximum so far.
   void take_row(int64_t i, int64_t visible, int64_t keys) {
     Math* row = weights_.data() + i * keys;
     const Math largest = largest_of(row, visible, largest_[i]);
@@ -138,7 +137,6 @@ class Forward {
     largest_[i] = largest;
   }
 
-  // A row that sees no key is zero.
   void store_row(int64_t head, int64_t row, int64_t i) {
     const Math factor = total_[i] == Math(0) ? Math(0) : 1 / total_[i];
     T* to = out_.row(head, row);
@@ -175,8 +173,7 @@ struct ForwardLoop {
   }
 };
 
-// With weights P, dV = P^T G; and with D the row sums of G * out, the scores' gradient is S = P * (G V^T - D), so dQ =
-// scale S K and dK = scale S^T Q.
+// dV = P^T dO, dP = dO V^T, delta = rowsum(dO * O), dS = P * (dP - delta), dQ = scale dS K, dK = scale dS^T Q.
 template <class T>
 class Backward {
  public:
@@ -191,20 +188,20 @@ class Backward {
         logsumexp_(logsumexp),
         grads_(grads),
         weights_(kQueries * kKeys),
-        slopes_(kQueries * kKeys),
-        along_(s.query.length),
+        ds_(kQueries * kKeys),
+        delta_(s.query.length),
         grad_query_(s.query.length * s.query.width),
         grad_key_(kKeys * s.key.width),
         grad_value_(kKeys * value.width) {}
 
   void run(int64_t head) {
     std::fill_n(grad_query_.data(), s_.query.length * s_.query.width, Math(0));
-    for (int64_t i = 0; i < s_.query.length; ++i) along_[i] = along_output(head, i);
+    for (int64_t i = 0; i < s_.query.length; ++i) delta_[i] = row_delta(head, i);
     for (int64_t k = 0; k < s_.key.length; k += kKeys) {
       const int64_t keys = std::min(kKeys, s_.key.length - k);
       std::fill_n(grad_key_.data(), keys * s_.key.width, Math(0));
       std::fill_n(grad_value_.data(), keys * value_.width, Math(0));
-      // Queries before the first of these keys see none of them.
+      // Under a causal mask, queries before the block's first key attend to none of its keys.
       for (int64_t q = s_.causal ? k / kQueries * kQueries : 0; q < s_.query.length; q += kQueries) {
         add_block(head, q, std::min(kQueries, s_.query.length - q), k, keys);
       }
@@ -215,7 +212,7 @@ class Backward {
   }
 
  private:
-  Math along_output(int64_t head, int64_t i) const {
+  Math row_delta(int64_t head, int64_t i) const {
     const T *g = grad_.row(head, i), *o = out_.row(head, i);
     Math sum(0);
     for (int64_t c = 0; c < value_.width; ++c) {
@@ -237,17 +234,17 @@ class Backward {
     multiply<Math>(keys, value_.width, queries, weights_by_key, grad_.columns(head, q), Math(1), Math(1),
                    {grad_value_.data(), value_.width, 1});
     multiply<Math>(queries, keys, value_.width, grad_.rows(head, q), value_.rows(head, k), Math(1), Math(0),
-                   {slopes_.data(), keys, 1});
+                   {ds_.data(), keys, 1});
     for (int64_t i = 0; i < queries; ++i) {
-      Math* slope = slopes_.data() + i * keys;
-      const Math *weight = weights_.data() + i * keys, along = along_[q + i];
-      for (int64_t j = 0; j < keys; ++j) slope[j] = weight[j] * (slope[j] - along);
+      Math* ds_row = ds_.data() + i * keys;
+      const Math *weight = weights_.data() + i * keys, delta = delta_[q + i];
+      for (int64_t j = 0; j < keys; ++j) ds_row[j] = weight[j] * (ds_row[j] - delta);
     }
-    const MatrixSource<Math> slopes(slopes_.data(), keys, 1), slopes_by_key(slopes_.data(), 1, keys);
+    const MatrixSource<Math> ds(ds_.data(), keys, 1), ds_by_key(ds_.data(), 1, keys);
     const int64_t width = s_.query.width;
-    multiply<Math>(queries, width, keys, slopes, s_.key.columns(head, k), s_.scale, Math(1),
+    multiply<Math>(queries, width, keys, ds, s_.key.columns(head, k), s_.scale, Math(1),
                    {grad_query_.data() + q * width, width, 1});
-    multiply<Math>(keys, width, queries, slopes_by_key, s_.query.columns(head, q), s_.scale, Math(1),
+    multiply<Math>(keys, width, queries, ds_by_key, s_.query.columns(head, q), s_.scale, Math(1),
                    {grad_key_.data(), width, 1});
   }
 
@@ -262,7 +259,7 @@ class Backward {
   Heads<T> value_, out_, grad_;
   const Math* logsumexp_;
   const std::array<Heads<T>, 3>& grads_;  // of query, key, value
-  Scratch<Math> weights_, slopes_, along_, grad_query_, grad_key_, grad_value_;
+  Scratch<Math> weights_, ds_, delta_, grad_query_, grad_key_, grad_value_;
 };
 
 struct BackwardLoop {

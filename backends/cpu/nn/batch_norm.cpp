@@ -21,7 +21,7 @@ struct ChannelParameters {
   Math shift(int64_t c) const { return bias ? bias[c] : Math(0); }
 };
 
-// Rows of channels: each channel's numbers lie side by side, as the elements do.
+// Rows of channels: channels have stride 1, in the parameters and in the elements.
 template <class T>
 void affine_rows(const T* in, T* out, const ChannelParameters<T>& p, const ChannelLayout& l) {
   using Math = opmath_t<T>;
@@ -55,8 +55,8 @@ void affine_channel(const T* in, T* out, const ChannelParameters<T>& p, const Ch
   }
 }
 
-// Calls body(c) for every channel; channels are shared out to threads, so that one that was just read for its
-// statistics is still in the cache when it is read again.
+// Calls body(c) for every channel, in parallel over channels, so that a channel that was read for its statistics is
+// still in the cache when it is read again.
 template <class Body>
 void for_each_channel(const ChannelLayout& l, const Body& body) {
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(4 * l.count(), 1));
@@ -152,16 +152,16 @@ struct BatchNormLoop {
 template <class T>
 struct InputGradient {
   using Math = opmath_t<T>;
-  Math mean, scale, mean_dy, slope;
+  Math mean, scale, mean_dy, proj_scale;
 
   InputGradient(const ChannelParameters<T>& p, int64_t c, double sum, double dot, double count, bool training)
       : mean(p.mean[c]), scale(p.scale(c)) {
     const double invstd = p.invstd[c];
     mean_dy = training ? static_cast<Math>(sum / count) : Math(0);
-    slope = training ? static_cast<Math>(dot * invstd * invstd / count) : Math(0);
+    proj_scale = training ? static_cast<Math>(dot * invstd * invstd / count) : Math(0);
   }
   Math operator()(T dy, T x) const {
-    return (static_cast<Math>(dy) - mean_dy - (static_cast<Math>(x) - mean) * slope) * scale;
+    return (static_cast<Math>(dy) - mean_dy - (static_cast<Math>(x) - mean) * proj_scale) * scale;
   }
 };
 
@@ -221,12 +221,12 @@ struct BatchNormBackwardLoop {
     for (int64_t c = 0; c < channels; ++c) keep(c, sums[c], sums[channels + c]);
     if (!dx) return;
     // A row of each number, so that the loop over channels vectorises.
-    std::vector<Math> scale(static_cast<size_t>(channels)), mean_dy(scale.size()), slope(scale.size());
+    std::vector<Math> scale(static_cast<size_t>(channels)), mean_dy(scale.size()), proj_scale(scale.size());
     for (int64_t c = 0; c < channels; ++c) {
       const InputGradient<T> g(p, c, sums[c], sums[channels + c], static_cast<double>(l.outer), training);
       scale[c] = g.scale;
       mean_dy[c] = g.mean_dy;
-      slope[c] = g.slope;
+      proj_scale[c] = g.proj_scale;
     }
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(channels, 1));
     parallel_for(0, l.outer, grain, [&](int64_t begin, int64_t end) {
@@ -234,7 +234,8 @@ struct BatchNormBackwardLoop {
 #pragma GCC ivdep
         for (int64_t c = 0; c < channels; ++c) {
           const Math deviation = static_cast<Math>(in[at + c]) - p.mean[c];
-          dx[at + c] = static_cast<T>((static_cast<Math>(grad[at + c]) - mean_dy[c] - deviation * slope[c]) * scale[c]);
+          dx[at + c] =
+              static_cast<T>((static_cast<Math>(grad[at + c]) - mean_dy[c] - deviation * proj_scale[c]) * scale[c]);
         }
       }
     });

@@ -23,7 +23,7 @@ class Convolution {
         output_(output),
         bias_(bias),
         lanes_(sizes, image.extent()),
-        depth_step_(even_step(sizes.depth(), Shape::depth, 1)),
+        depth_step_(even_step(sizes.depth(), Shape::KC, 1)),
         rows_step_(std::clamp<int64_t>(kConvLanes / lanes_.pitch, 1, sizes.output[1])),
         taps_(sizes.depth()),
         positions_(lanes_.dense ? 0 : rows_step_ * lanes_.width),

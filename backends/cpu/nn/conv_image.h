@@ -1,4 +1,4 @@
-// The lanes and the depth of a convolution seen as a product of matrices.
+// The image of a convolution as an operand of a matrix product.
 #pragma once
 #include <array>
 #include <vector>
@@ -9,16 +9,16 @@ namespace rush::cpu {
 
 // Note [Convolution as a product]
 // out[o, p] = sum over k of weight[o, k] image[position(p) + tap(k)], where p counts output pixels, k counts channels
-// and kernel taps, and the image is padded with zeros. So the second factor of the product need not be written down
-// (im2col): its lane p at depth k is found by adding two offsets.
+// and kernel taps, and the image is padded with zeros. The second operand (im2col) is therefore never stored: the
+// address of its lane p at depth k is the sum of two offsets.
 //
-// With stride 1 neighbouring pixels of a row are neighbours in the image, and packing copies runs. To make the runs
-// long, lanes count positions of the image's rows rather than of the output's, which are shorter: the few sums at the
-// ends of rows, where the kernel hangs over into the next one, are computed and thrown away.
+// With stride 1, neighbouring pixels of a row are neighbours in the image, and packing copies contiguous chunks. To
+// make the chunks long, lanes count positions of the image's rows, which are longer than the output's rows. The few
+// sums at the ends of rows, where the kernel reaches into the next row, are computed and discarded.
 //
-// The gradient by the weight is the product of the output's gradient with the same factor transposed, lanes being k.
+// The gradient by the weight is the product of the output's gradient with the same operand transposed: its lanes are k.
 
-// The number of lane l at depth d is image[lanes[l] + depths[d]]; a null table counts in steps of one.
+// The number of lane l at depth d is image[lanes[l] + depths[d]]. A null table stands for offsets 0, 1, 2, ...
 template <class T>
 struct ImageSource : LaneSource<gemm_math_t<T>> {
   ImageSource(const T* first, const int64_t* lane_offsets, const int64_t* depth_offsets);
@@ -36,14 +36,14 @@ void pack_image(const LaneSource<gemm_math_t<T>>& source, int64_t lane, int64_t 
   zero_panel<gemm_math_t<T>>(panel, lanes, depth, width);
   if (!s.lanes) {
     const int64_t* depths = s.depths + depth_begin;
-    pack_across<T>([&](int64_t d) { return s.image + lane + depths[d]; }, lanes, depth, width, panel);
+    pack_contiguous_lanes<T>([&](int64_t d) { return s.image + lane + depths[d]; }, lanes, depth, width, panel);
   } else if (!s.depths) {
     const int64_t* offsets = s.lanes + lane;
-    pack_along<T>([&](int64_t l) { return s.image + offsets[l] + depth_begin; }, lanes, depth, width, panel);
+    pack_contiguous_depths<T>([&](int64_t l) { return s.image + offsets[l] + depth_begin; }, lanes, depth, width,
+                              panel);
   } else {
     const int64_t *offsets = s.lanes + lane, *depths = s.depths + depth_begin;
-    pack_scattered<T>([&](int64_t l, int64_t d) { return s.image[offsets[l] + depths[d]]; }, lanes, depth, width,
-                      panel);
+    pack_strided<T>([&](int64_t l, int64_t d) { return s.image[offsets[l] + depths[d]]; }, lanes, depth, width, panel);
   }
 }
 
@@ -56,7 +56,7 @@ ImageSource<T>::ImageSource(const T* first, const int64_t* lane_offsets, const i
       lanes(lane_offsets),
       depths(depth_offsets) {}
 
-// Compiled once, in gemm_pack.cpp.
+// gemm_pack.cpp instantiates these.
 extern template struct ImageSource<float>;
 extern template struct ImageSource<double>;
 

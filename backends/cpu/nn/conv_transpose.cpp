@@ -52,7 +52,7 @@ class ScatteredConvolution {
         bias_(bias),
         padding_(padding),
         extent_(sizes.padded()),
-        depth_step_(even_step(sizes.out_channels, Shape::depth, 1)),
+        depth_step_(even_step(sizes.out_channels, Shape::KC, 1)),
         packed_weight_(packed_rows_size<Math>(sizes.groups * sizes.depth(), sizes.out_channels)) {
     // The image must also hold positions that no tap reaches.
     for (size_t d = 0; d < 3; ++d) extent_[d] = std::max(extent_[d], input_.size[d + 2] + padding[d]);
@@ -67,7 +67,7 @@ class ScatteredConvolution {
   // With `rounded`, columns and their sums have T's precision.
   void run(bool rounded) const {
     parallel_for(0, s_.batch * s_.groups, 1, [&](int64_t begin, int64_t end) {
-      const int64_t lanes = std::max<int64_t>(Shape::columns, kConvLanes * 256 / s_.depth());
+      const int64_t lanes = std::max<int64_t>(Shape::NR, kConvLanes * 256 / s_.depth());
       const Scratch<Real> columns(packed_columns_size<Math>(lanes, depth_step_));
       const Scratch<Math> sums(s_.depth() * lanes), image(s_.in_channels * volume_of(extent_));
       for (int64_t t = begin; t < end; ++t) {
@@ -124,7 +124,6 @@ class ScatteredConvolution {
     }
   }
 
-  // Cuts the padding off.
   void store(int64_t n, int64_t group, const Math* image) const {
     for (int64_t c = 0; c < s_.in_channels; ++c) {
       const int64_t channel = group * s_.in_channels + c;

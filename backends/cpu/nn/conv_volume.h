@@ -1,4 +1,4 @@
-// What the convolution kernels share: batches of volumes, their padded copies, and the sizes of a convolution.
+// Batches of volumes, their padded copies, and the sizes of a convolution, for the convolution kernels.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -22,7 +22,6 @@ struct Volumes {
     std::copy_n(t.sizes().begin(), 5, size.begin());
     std::copy_n(t.strides().begin(), 5, stride.begin());
   }
-  // Row (z, y) of volume (n, c).
   T* row(int64_t n, int64_t c, int64_t z, int64_t y) const {
     return data + n * stride[0] + c * stride[1] + z * stride[2] + y * stride[3];
   }
@@ -32,7 +31,7 @@ struct Volumes {
   std::array<int64_t, 5> size, stride;
 };
 
-// One row of a padded volume: zeros, what is there of the source, zeros.
+// One row of a padded volume: zeros, the elements of the source's row that are inside, zeros.
 template <class T>
 void pad_row(T* to, int64_t width, const T* from, int64_t from_width, int64_t stride, int64_t before) {
   const int64_t begin = std::clamp<int64_t>(before, 0, width);

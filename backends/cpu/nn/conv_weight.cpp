@@ -81,8 +81,8 @@ struct WeightLoop {
     const PaddedVolumes<T> grad(output, {}, output_extent);
     const WeightGradient<T> gradient(s, image, grad);
 
-    // Each part adds up some of the images, then the parts are added. What they hold stays within 64 MB, and a part
-    // has far more pixels to add up than parts to be added to. The number of threads does not matter: it would show in
+    // Each chunk of images has its own sum, and then these are added. They take at most 64 MB, and a chunk
+    // has far more pixels to add than there are sums. The number of threads does not matter: it would show in
     // the last bits of the sums.
     constexpr int64_t kMostParts = 16, kLeastPixels = 512;
     const int64_t size = s.out_channels * s.depth();
@@ -115,7 +115,7 @@ struct WeightLoop {
     });
   }
 
-  // The parts of an element lie `size` apart, the elements of a row `step`.
+  // The sums of an element are `size` apart, and the elements of a row `step`.
   template <class T, class Math = gemm_math_t<T>>
   static void store_row(const ConvSizes& s, const Volumes<T>& to, int64_t row, const Math* from, int64_t step,
                         int64_t parts, int64_t size) {

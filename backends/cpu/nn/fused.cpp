@@ -1,4 +1,4 @@
-// Fused chains of operators, which on the CPU are their parts: its caches hold what lies between them.
+// Fused operators, which on the CPU call the kernels that they fuse: the caches hold the intermediate results.
 #include "core/ops/nn/fused.h"
 
 #include "backends/cpu/register.h"
@@ -10,7 +10,7 @@ void register_fused() {
   kernels::add_layer_norm.set(kCPU, native::add_layer_norm_by_parts);
   kernels::add_layer_norm_backward.set(kCPU, native::add_layer_norm_backward_by_parts);
   kernels::linear_gelu.set(kCPU, native::linear_gelu_by_parts);
-  kernels::gelu_slope.set(kCPU, native::gelu_slope_by_parts);
+  kernels::gelu_bias_backward.set(kCPU, native::gelu_bias_backward_by_parts);
   kernels::foreach_norm.set(kCPU, native::foreach_norm_by_parts);
   kernels::foreach_mul.set(kCPU, native::foreach_mul_by_parts);
   kernels::linear_parameter_gradients.set(kCPU, native::linear_parameter_gradients_by_parts);

@@ -185,14 +185,14 @@ struct GroupNormBackwardLoop {
         if (!dx) continue;
         const double r = rstds[group];
         const Math mean_g = static_cast<Math>(sum_g * r / static_cast<double>(size));
-        const Math slope = static_cast<Math>(dot_g * r * r * r / static_cast<double>(size));
+        const Math proj_scale = static_cast<Math>(dot_g * r * r * r / static_cast<double>(size));
         for (int64_t c = 0; c < l.channels; ++c) {
           const int64_t at = group * size + c * l.positions;
           const Math scale = w ? w[group % l.groups * l.channels + c] * rstds[group] : rstds[group];
 #pragma GCC ivdep
           for (int64_t i = 0; i < l.positions; ++i) {
             dx[at + i] = static_cast<T>(static_cast<Math>(grad[at + i]) * scale - mean_g -
-                                        (static_cast<Math>(in[at + i]) - centre) * slope);
+                                        (static_cast<Math>(in[at + i]) - centre) * proj_scale);
           }
         }
       }

@@ -1,5 +1,5 @@
-// softmax, log_softmax and logsumexp: along the last dimension row by row, along another one a tile of columns at a
-// time. 16-bit inputs are computed in float; their exponentials are computed twice rather than rounded in between.
+// softmax, log_softmax and logsumexp: row by row in the last dimension, and by tiles of columns in other dimensions.
+// 16-bit inputs are computed in float; their exponentials are computed twice rather than rounded in between.
 #include "core/ops/nn/softmax.h"
 
 #include "backends/cpu/loops.h"
@@ -13,7 +13,7 @@ namespace rush::cpu {
 namespace {
 
 constexpr int64_t kTile = 256;       // columns
-constexpr int64_t kExpGrain = 4096;  // elements; an exponential is dear
+constexpr int64_t kExpGrain = 4096;  // elements; an exponential is expensive
 using reduce::kLanes;
 
 // Calls row(r) for every row, or tile(first element, columns, first column's number) for every tile of columns.
@@ -74,7 +74,7 @@ RUSH_ALWAYS_INLINE Math sum_lanes(int64_t n, const F& f) {
   return total;
 }
 
-// Calls use(from, exp(x - max), count) for one stretch of the row after another, and returns the sum of them all.
+// Calls use(from, exp(x - max), count) for each chunk of the row, and returns the sum of all exponentials.
 template <class T, class Use>
 RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, const Use& use) {
   using Math = opmath_t<T>;
@@ -224,7 +224,7 @@ struct SoftmaxBackwardLoop {
   }
 };
 
-// One line of complex numbers: the largest real part is taken out.
+// One line of complex numbers, minus the largest real part.
 template <class T>
 complex<T> complex_logsumexp(const complex<T>* x, int64_t n, int64_t stride) {
   T max = functors::lowest_of<T>();

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "backends/cpu/optim/stretches.h"
+#include "backends/cpu/optim/chunks.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/amp.h"
 #include "core/ops/pointwise/cast_all.h"
@@ -28,7 +28,7 @@ struct UnscaleLoop {
   static void run(TensorList grads, float& found_inf, float inv_scale) {
     const functors::Unscale<opmath_t<T>> functor{static_cast<opmath_t<T>>(inv_scale)};
     std::atomic<bool> finite = true;
-    for_each_stretch(grads, [&](size_t i, int64_t begin, int64_t n) {
+    for_each_chunk(grads, [&](size_t i, int64_t begin, int64_t n) {
       if (!unscale_stretch(functor, grads[i].data_ptr<T>() + begin, n)) finite.store(false, std::memory_order_relaxed);
     });
     if (!finite) found_inf = 1;

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "backends/cpu/optim/stretches.h"
+#include "backends/cpu/optim/chunks.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/optim.h"
 
@@ -10,11 +10,11 @@ namespace rush::cpu {
 
 namespace {
 
-// step(p[k], g[k], states[k]...) for one stretch, written back but for the gradient. The functor comes by value and the
-// pointers restricted: so the loop vectorises.
+// Calls step(p[k], g[k], states[k]...) for one chunk, and stores p and the states. The functor is passed by value and
+// the pointers are __restrict, so that the loop vectorises.
 template <class T, class Step, class... State>
-RUSH_NOINLINE void run_stretch(Step step, int64_t n, T* __restrict p, const T* __restrict g,
-                               State* __restrict... states) {
+RUSH_NOINLINE void run_chunk(Step step, int64_t n, T* __restrict p, const T* __restrict g,
+                             State* __restrict... states) {
   using Math = opmath_t<T>;
 #pragma GCC ivdep
   for (int64_t k = 0; k < n; ++k) {
@@ -30,13 +30,12 @@ RUSH_NOINLINE void run_stretch(Step step, int64_t n, T* __restrict p, const T* _
 template <class T, class StepOf, class... States>
 void run_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
   native::check_step_lists(op, params, {grads, states...});
-  for_each_stretch(params, [&](size_t i, int64_t begin, int64_t n) {
-    run_stretch(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
-                (states[i].template data_ptr<T>() + begin)...);
+  for_each_chunk(params, [&](size_t i, int64_t begin, int64_t n) {
+    run_chunk(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
+              (states[i].template data_ptr<T>() + begin)...);
   });
 }
 
-// The steps of one rule.
 template <class Rule>
 struct Steps {
   using Step = typename Rule::Step;

@@ -61,7 +61,7 @@ struct LogReduced {
     const Vec tiny(std::numeric_limits<float>::min());
     const Vec::Mask subnormal = x < tiny;
     const Vec normal = select(subnormal, x * Vec(8388608.0f), x);
-    // Less the bits of sqrt(1/2); unsigned, because those of negative numbers wrap (log_special sees to them).
+    // Less the bits of sqrt(1/2); unsigned, because those of negative numbers wrap (log_special handles them).
     const auto shifted = std::bit_cast<Vec::Ints>(std::bit_cast<UInts>(normal.bits()) - 0x3f3504f3u);
     const Vec::Ints exponent = shifted >> 23;
     f = Vec::from_bits((shifted & 0x007fffff) + 0x3f3504f3) - Vec(1.0f);

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kBlocksAtOnce = 64;
 
 // body(first element, count, words) over [0, n), where a block of four words makes kPerBlock elements, in parallel and
-// in pieces of whole blocks, so that who computes a piece does not matter.
+// in chunks of whole blocks, so that the result does not depend on which thread computes a chunk.
 template <int kPerBlock, class Body>
 void for_words(const PhiloxState& reserved, int64_t n, const Body& body) {
   const PhiloxState state = reserved.resolved();

@@ -29,7 +29,7 @@ struct Found {
   int64_t index;
 };
 
-// The first extreme element of a run. The extreme value of a block is found with vectors, its place only where the
+// The first extreme element of a run. The extreme value of a block is found with vectors, its index only where the
 // block improves on what was there before.
 template <class T, template <class> class F, class Better>
 Found<T> search_run(const T* x, int64_t n) {

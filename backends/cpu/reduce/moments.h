@@ -10,7 +10,7 @@ namespace rush::cpu {
 
 // Note [Sums in blocks]
 // A sum of n floats, added one by one, is off by up to n roundings. Here four vectors of partial sums run over a block
-// that fits the first-level cache, and blocks are added in double. The order depends on nothing but n (and, across
+// that fits the L1 cache, and blocks are added in double. The order depends on nothing but n (and, across
 // rows, on the number of threads), so results repeat.
 inline constexpr int64_t kBlock = 4096;
 

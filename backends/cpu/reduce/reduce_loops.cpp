@@ -14,8 +14,8 @@ using reduce::kLongRun;
 
 constexpr int64_t kBlockRows = 32;    // rows, likewise
 constexpr int64_t kTile = 512;        // columns
-constexpr int64_t kPiece = kLongRun;  // elements of one output that a task of its own reduces
-constexpr int64_t kFewTasks = 64;     // below which outputs are cut into pieces
+constexpr int64_t kChunk = kLongRun;  // elements of one output that a task of its own reduces
+constexpr int64_t kFewTasks = 64;     // below which outputs are cut into chunks
 constexpr int64_t kNarrow = 32;       // columns below which several rows are taken as one
 
 struct Dim {
@@ -112,20 +112,20 @@ class Odometer {
 
 // A functor with its data, working on whole arrays of accumulators.
 struct Reducer {
-  const Stretches& stretches;
+  const ErasedFunctor& functor;
   const void* f;
   const void* sink;
 
-  int64_t acc_bytes(int64_t n) const { return n * stretches.acc_size; }
-  const char* element(const char* x, int64_t i) const { return x + i * stretches.element_size; }
-  void identity(char* acc, int64_t n) const { stretches.identity(f, acc, n); }
-  void combine(const char* left, char* acc, int64_t n) const { stretches.combine(f, left, acc, n); }
+  int64_t acc_bytes(int64_t n) const { return n * functor.acc_size; }
+  const char* element(const char* x, int64_t i) const { return x + i * functor.element_size; }
+  void identity(char* acc, int64_t n) const { functor.identity(f, acc, n); }
+  void combine(const char* left, char* acc, int64_t n) const { functor.combine(f, left, acc, n); }
   void write(int64_t offset, int64_t stride, const char* acc, int64_t n) const {
-    stretches.write(sink, offset, stride, acc, n);
+    functor.write(sink, offset, stride, acc, n);
   }
 };
 
-// Accumulators of blocks, `width` side by side, combined pairwise: level k holds 2^k blocks, like the bits of a binary
+// Accumulators of blocks, `width` side by side, combined pairwise: slot k holds 2^k blocks, like the bits of a binary
 // counter.
 class Cascade {
  public:
@@ -178,22 +178,22 @@ struct Walk : Reducer, Geometry {
   void along_runs(const char* base, int64_t begin, int64_t end, char* acc) const {
     const int64_t n = run.size, stride = run.stride;
     if (reduced.empty() && end - begin <= kBlock) {
-      return stretches.block(f, element(base, begin * stride), stride, end - begin, acc);
+      return functor.block(f, element(base, begin * stride), stride, end - begin, acc);
     }
     Cascade cascade(*this, 1, (end - begin) / std::min(n, kBlock) * 2 + 4);
     Odometer outer(reduced, begin / n);
     for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
       const int64_t stop = std::min(n, i + end - begin);
       begin += stop - i;
-      for (; stretches.stream_block && stride == 1 && stop - i >= kLongRun; i += kLongRun) {
+      for (; functor.stream_block && stride == 1 && stop - i >= kLongRun; i += kLongRun) {
         for (int64_t done = 0; done < reduce::kStreamLength; done += reduce::kStreamBlock) {
-          stretches.stream_block(f, element(base, outer.offset + i + done), acc);
+          functor.stream_block(f, element(base, outer.offset + i + done), acc);
           cascade.push(acc);
         }
       }
       while (i < stop) {
         const int64_t some = std::min(kBlock, stop - i);
-        stretches.block(f, element(base, outer.offset + i * stride), stride, some, acc);
+        functor.block(f, element(base, outer.offset + i * stride), stride, some, acc);
         cascade.push(acc);
         i += some;
       }
@@ -216,10 +216,10 @@ struct Walk : Reducer, Geometry {
       while (i < stop) {
         const int64_t rows = std::min(block_rows - pending, stop - i), rest = rows % group;
         const char* at = element(base, outer.offset + i * run.stride);
-        stretches.add_rows(f, at, group * run.stride, rows / group, column.stride, width, acc);
+        functor.add_rows(f, at, group * run.stride, rows / group, column.stride, width, acc);
         if (rest) {
           at = element(at, (rows - rest) * run.stride);
-          stretches.add_rows(f, at, 0, 1, column.stride, rest * columns, acc);
+          functor.add_rows(f, at, 0, 1, column.stride, rest * columns, acc);
         }
         i += rows;
         pending += rows;
@@ -238,8 +238,8 @@ struct Walk : Reducer, Geometry {
   }
 
   void by_runs() const {
-    const int64_t pieces = outputs < kFewTasks ? (each + kPiece - 1) / kPiece : 1;
-    if (pieces == 1) {
+    const int64_t chunks = outputs < kFewTasks ? (each + kChunk - 1) / kChunk : 1;
+    if (chunks == 1) {
       return parallel_for(0, outputs, std::max<int64_t>(1, kGrain / each), [&](int64_t begin, int64_t end) {
         alignas(16) char acc[reduce::kMaxAccSize];
         Odometer at(kept, begin);
@@ -249,17 +249,17 @@ struct Walk : Reducer, Geometry {
         }
       });
     }
-    const auto partial = std::make_unique<char[]>(static_cast<size_t>(acc_bytes(outputs * pieces)));
-    parallel_for(0, outputs * pieces, 1, [&](int64_t begin, int64_t end) {
+    const auto partial = std::make_unique<char[]>(static_cast<size_t>(acc_bytes(outputs * chunks)));
+    parallel_for(0, outputs * chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t from = task % pieces * kPiece;
-        along_runs(element(x, Odometer(kept, task / pieces).offset), from, std::min(from + kPiece, each),
+        const int64_t from = task % chunks * kChunk;
+        along_runs(element(x, Odometer(kept, task / chunks).offset), from, std::min(from + kChunk, each),
                    partial.get() + acc_bytes(task));
       }
     });
     Odometer at(kept, 0);
     for (int64_t o = 0; o < outputs; ++o, at.step()) {
-      write_combined(partial.get() + acc_bytes(o * pieces), pieces, 1, 1, at.out_offset, 0);
+      write_combined(partial.get() + acc_bytes(o * chunks), chunks, 1, 1, at.out_offset, 0);
     }
   }
 
@@ -268,37 +268,37 @@ struct Walk : Reducer, Geometry {
     const int64_t group = foldable ? std::min(2 * kNarrow / column.size, run.size) : 1;
     const int64_t tile = std::min(column.size, kTile), tiles = (column.size + tile - 1) / tile;
     const int64_t units = outputs * tiles;
-    const int64_t piece = units < kFewTasks ? std::min(std::max(kPiece / tile, 4 * kBlockRows), each) : each;
-    const int64_t pieces = (each + piece - 1) / piece, tile_bytes = acc_bytes(tile);
+    const int64_t chunk = units < kFewTasks ? std::min(std::max(kChunk / tile, 4 * kBlockRows), each) : each;
+    const int64_t chunks = (each + chunk - 1) / chunk, tile_bytes = acc_bytes(tile);
     const auto partial =
-        pieces > 1 ? std::make_unique<char[]>(static_cast<size_t>(units * pieces * tile_bytes)) : nullptr;
-    parallel_for(0, units * pieces, std::max<int64_t>(1, kGrain / (piece * tile)), [&](int64_t begin, int64_t end) {
+        chunks > 1 ? std::make_unique<char[]>(static_cast<size_t>(units * chunks * tile_bytes)) : nullptr;
+    parallel_for(0, units * chunks, std::max<int64_t>(1, kGrain / (chunk * tile)), [&](int64_t begin, int64_t end) {
       alignas(64) char acc[kTile * reduce::kMaxAccSize];
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t unit = task / pieces, first = unit % tiles * tile, columns = std::min(tile, column.size - first);
-        const int64_t from = task % pieces * piece;
+        const int64_t unit = task / chunks, first = unit % tiles * tile, columns = std::min(tile, column.size - first);
+        const int64_t from = task % chunks * chunk;
         const Odometer at(kept, unit / tiles);
-        along_columns(element(x, at.offset + first * column.stride), from, std::min(from + piece, each), columns, group,
+        along_columns(element(x, at.offset + first * column.stride), from, std::min(from + chunk, each), columns, group,
                       acc);
-        if (pieces > 1) {
+        if (chunks > 1) {
           std::copy_n(acc, acc_bytes(columns), partial.get() + task * tile_bytes);
         } else {
           write(at.out_offset + first * column.out_stride, column.out_stride, acc, columns);
         }
       }
     });
-    for (int64_t unit = 0; pieces > 1 && unit < units; ++unit) {
+    for (int64_t unit = 0; chunks > 1 && unit < units; ++unit) {
       const int64_t first = unit % tiles * tile;
-      write_combined(partial.get() + unit * pieces * tile_bytes, pieces, tile, std::min(tile, column.size - first),
+      write_combined(partial.get() + unit * chunks * tile_bytes, chunks, tile, std::min(tile, column.size - first),
                      Odometer(kept, unit / tiles).out_offset + first * column.out_stride, column.out_stride);
     }
   }
 
-  // Combines the pieces of a tile, `tile` accumulators apart, and writes its columns.
-  void write_combined(char* partial, int64_t pieces, int64_t tile, int64_t columns, int64_t offset,
+  // Combines the chunks of a tile, `tile` accumulators apart, and writes its columns.
+  void write_combined(char* partial, int64_t chunks, int64_t tile, int64_t columns, int64_t offset,
                       int64_t stride) const {
-    Cascade cascade(*this, columns, pieces);
-    for (int64_t p = 0; p < pieces; ++p) cascade.push(partial + p * acc_bytes(tile));
+    Cascade cascade(*this, columns, chunks);
+    for (int64_t p = 0; p < chunks; ++p) cascade.push(partial + p * acc_bytes(tile));
     cascade.finish(partial);
     write(offset, stride, partial, columns);
   }
@@ -306,9 +306,9 @@ struct Walk : Reducer, Geometry {
 
 }  // namespace
 
-void reduce::run(const Stretches& stretches, const void* f, const void* sink, const Tensor& output, const Tensor& input,
-                 IntArrayRef dims) {
-  const Reducer reducer{stretches, f, sink};
+void reduce::run(const ErasedFunctor& functor, const void* f, const void* sink, const Tensor& output,
+                 const Tensor& input, IntArrayRef dims) {
+  const Reducer reducer{functor, f, sink};
   if (output.numel() == 0) return;
   if (input.numel() == 0) {
     alignas(16) char acc[kMaxAccSize];

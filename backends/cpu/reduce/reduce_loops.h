@@ -7,17 +7,19 @@
 namespace rush::cpu {
 
 // Note [How a reduction walks its input]
-// Dimensions are sorted by stride and merged where they are one run, so that memory is read in its order. Then
-//   the innermost one is reduced: each output is the sum of runs, accumulated in lanes that the compiler keeps in
-//     vector registers;
-//   the innermost one is kept: whole rows are added into a tile of accumulators, one per column.
-// Blocks of a fixed size are accumulated plainly, and their results pairwise, so that the rounding error of a sum of n
-// numbers grows with log n. Where there are few outputs, each is cut into pieces of a fixed size that are reduced in
-// parallel. No cut depends on the number of threads, so neither does the result.
+// Dimensions are sorted by stride, and neighbours that are contiguous with each other are coalesced, so that memory is
+// read in order. Then
+//   if the innermost one is reduced, each output is the sum of contiguous ranges, accumulated in lanes that the
+//   compiler
+//     keeps in vector registers;
+//   if the innermost one is kept, whole rows are added to a tile of accumulators, one for each column.
+// Blocks of a fixed size are accumulated in order, and their results pairwise, so that the rounding error of a sum of n
+// numbers grows with log n. If there are few outputs, each is split into chunks of a fixed size that are reduced in
+// parallel. The chunks do not depend on the number of threads, so neither does the result.
 
-// A functor's work on stretches of elements, with its types erased so that the walk is compiled once. Accumulators are
+// The loops of a functor with its types erased, so that the walk over a tensor is compiled once. Accumulators are
 // arrays of `acc_size` bytes each; `f` is the functor.
-struct Stretches {
+struct ErasedFunctor {
   int64_t element_size, acc_size;
   void (*identity)(const void* f, void* acc, int64_t n);
   // acc = n elements, `stride` apart.
@@ -38,7 +40,7 @@ namespace reduce {
 // Note [Many lanes]
 // A contiguous block is summed in as many lanes as fill several vector registers, so that additions need not wait for
 // each other. A long run is read as four streams side by side, since the hardware fetches ahead within a page only and
-// starts anew in the next. The streams must be long ones: several of a page or two each are slower than one.
+// starts again in the next. The streams must be long ones: several of a page or two each are slower than one.
 inline constexpr int kLanes = 32;
 inline constexpr int64_t kBlock = 1024;  // elements that are accumulated plainly
 inline constexpr int kStreams = 4;
@@ -129,7 +131,7 @@ void write(const void* sink, int64_t offset, int64_t stride, const void* acc, in
 }
 
 // Reduces `dims` of `input`; the results go to `sink`.
-void run(const Stretches& stretches, const void* f, const void* sink, const Tensor& output, const Tensor& input,
+void run(const ErasedFunctor& functor, const void* f, const void* sink, const Tensor& output, const Tensor& input,
          IntArrayRef dims);
 
 }  // namespace reduce
@@ -140,13 +142,13 @@ template <class T, class F, class Write>
 void reduce_with(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims, const Write& write) {
   using namespace reduce;
   static_assert(sizeof(typename F::Acc) <= kMaxAccSize);
-  static constexpr Stretches stretches{
+  static constexpr ErasedFunctor functor{
       sizeof(T),  sizeof(typename F::Acc), identity<F>,       block<F, T>, add_rows<F, T>,
       combine<F>, reduce::write<F, Write>, stream_block<F, T>};
-  reduce::run(stretches, &f, &write, output, input, dims);
+  reduce::run(functor, &f, &write, output, input, dims);
 }
 
-// Likewise; the functor's result is the output.
+// As above; the functor's result is the output.
 template <class T, class Out, class F>
 void reduce_to(const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims) {
   Out* out = output.data_ptr<Out>();

@@ -1,5 +1,5 @@
-// Mean and variance. A stretch of elements is read twice while it is in the cache, first for its mean; the moments of
-// stretches are combined in double.
+// Mean and variance. A chunk of elements is read twice while it is in the cache, first for its mean; the moments of
+// chunks are combined in double.
 #include "core/ops/reduce/statistics.h"
 
 #include "backends/cpu/loops.h"
@@ -96,11 +96,11 @@ struct MomentsLoop {
       if (mean_out) mean_out[at] = static_cast<T>(static_cast<opmath_t<T>>(average));
     };
     using Write = decltype(write);
-    static constexpr Stretches stretches{
+    static constexpr ErasedFunctor functor{
         sizeof(T),          sizeof(typename F::Acc), reduce::identity<F>,    moments_block<F, T>,
         moments_rows<F, T>, reduce::combine<F>,      reduce::write<F, Write>};
     const F f;
-    reduce::run(stretches, &f, &write, variance, input, dims);
+    reduce::run(functor, &f, &write, variance, input, dims);
   }
 };
 

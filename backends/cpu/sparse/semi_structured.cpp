@@ -86,7 +86,7 @@ void cslt_decompress(const Tensor& dense, const Tensor& packed) {
   pick<DecompressLoop>(RealFloatTypes(), dense.scalar_type(), "_cslt_decompress")(dense, packed);
 }
 
-// A dense product: loops over the places would be slower than the dense ones' blocks.
+// A dense product: loops over the indices would be slower than the blocks of a dense product.
 void cslt_sparse_mm(const Tensor& out, const SemiStructuredProduct& p) {
   check_shape("_cslt_sparse_mm", p.packed, p.depth());
   const ScalarType sum_type = out.scalar_type() == kFloat64 ? kFloat64 : kFloat32;

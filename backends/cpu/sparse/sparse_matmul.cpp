@@ -215,7 +215,7 @@ struct GustavsonLoop {
     });
   }
 
-  // Every part allocates and clears arrays of all columns: not for a few rows.
+  // Every chunk of rows allocates and clears arrays of all columns, so it must not be small.
   static constexpr int64_t kRowsGrain = 4096;
 };
 

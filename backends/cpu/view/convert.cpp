@@ -62,8 +62,8 @@ bool convert_halves(const TensorIterator& it) {
 
 // Note [Conversions]
 // A loop for every pair of dtypes would be 132 loops, of which few ever run. The common ones, between float and another
-// dtype, have one each. Any other goes by way of the widest type of its source's kind, which holds all its values: a
-// block is widened into a buffer in the first-level cache, and narrowed from there.
+// dtype, have one each. Any other is converted through the widest type of its source's kind, which holds all its
+// values: a block is widened into a buffer in the L1 cache, and narrowed from there.
 template <class T>
 using Wide =
     std::conditional_t<is_complex_v<T>, complex<double>, std::conditional_t<is_floating_v<T>, double, int64_t>>;

@@ -32,14 +32,13 @@ struct Move {
 };
 
 // Note [Transposed copies]
-// Where the output's elements lie side by side along one dimension and the input's along another, walking either one
-// touches a new cache line of the other at every step. So the plane of both dimensions is copied tile by tile: a tile
-// is read in rows of the input into a buffer that stays in the first-level cache, and written from there in rows of
-// the output.
+// If the output has stride 1 in one dimension and the input in another, a loop over either one touches a new cache line
+// of the other at every step. These two dimensions are therefore copied tile by tile: a tile is read in rows of the
+// input into a buffer that stays in the L1 cache, and written from there in rows of the output.
 template <class T>
 class Transpose {
  public:
-  // Whether the iterator's operands are such; `across` becomes the input's innermost dimension.
+  // Whether the iterator's operands have such strides; `across` becomes the input's innermost dimension.
   static bool fits(const TensorIterator& it, int& across) {
     constexpr auto size = static_cast<int64_t>(sizeof(T));
     if (it.dim() < 2 || it.operand(0).strides[0] != size || it.operand(1).strides[0] == size) return false;

@@ -9,11 +9,11 @@ namespace rush::cpu {
 
 namespace {
 
-// For each place of a padded dimension the place that it shows.
+// For each index of a padded dimension, the input index that it reads.
 std::vector<int64_t> shown_places(int64_t size, int64_t before, int64_t after, PadMode mode) {
   std::vector<int64_t> shown(static_cast<size_t>(size + before + after));
   for (size_t o = 0; o < shown.size(); ++o) {
-    // A crop of more than there is may wrap around: clamped, it shows some place all the same.
+    // A crop of more than the size may give an index out of range; clamping keeps it valid.
     const auto i = static_cast<int64_t>(o - static_cast<size_t>(before));
     if (mode == PadMode::Replicate) {
       shown[o] = std::clamp<int64_t>(i, 0, size - 1);

@@ -31,7 +31,7 @@ struct TriangleLoop {
     if (in.numel() == 0) return;
     T* const target = out.data_ptr<T>();
     const T* const source = in.data_ptr<T>();
-    // One step a row; its place in both tensors comes from the leading dimensions.
+    // One step for each row, whose offsets in both tensors come from the leading dimensions.
     parallel_for(0, in.numel() / columns, std::max<int64_t>(1, kGrain / columns), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         int64_t to = 0, from = 0, rest = row;

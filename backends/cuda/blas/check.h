@@ -12,7 +12,7 @@ namespace rush::cuda {
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cublasStatus_t, succeeds.
+// Throws CudaError unless `call`, an expression of type cublasStatus_t, succeeds.
 #define RUSH_CUBLAS_CHECK(call)                                     \
   do {                                                              \
     const cublasStatus_t rush_blas_status = (call);                 \

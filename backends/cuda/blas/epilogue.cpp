@@ -74,7 +74,6 @@ class LtCall {
     describe_matrices();
   }
 
-  // False where there is no kernel.
   bool run() {
     const std::shared_ptr<const Algorithm> algorithm = find_algorithm();
     if (!algorithm->exists) return false;

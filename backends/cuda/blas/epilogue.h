@@ -1,4 +1,4 @@
-// Products of matrices through cuBLASLt, with what follows them done by the same kernel.
+// Matrix products by cuBLASLt with an epilogue: the same kernel adds a bias and applies GELU.
 // https://docs.nvidia.com/cuda/cublas/#cublasltepilogue-t
 #pragma once
 #include "core/tensor.h"
@@ -20,11 +20,11 @@ struct EpilogueProduct {
   const Tensor& aux;     // (n, m), row-major
 };
 
-// False, with nothing done, where cuBLASLt has no kernel for these dtypes, strides and addresses; the answer is
-// remembered. None of the sizes is 0.
+// Returns false and does nothing if cuBLASLt has no kernel for these dtypes, strides and addresses; it caches the
+// answer. No size may be 0.
 bool multiply_with_epilogue(const EpilogueProduct& product);
 
-// kernels::linear_gelu: with one kernel where it can, else with several.
+// kernels::linear_gelu: one kernel if cuBLASLt has it, otherwise several.
 void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight, const Tensor& bias);
 
 }  // namespace rush::cuda

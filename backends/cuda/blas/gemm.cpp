@@ -1,4 +1,4 @@
-// Products of matrices through cuBLAS.
+// Matrix products by cuBLAS.
 #include "backends/cuda/blas/gemm.h"
 
 #include "backends/cuda/blas/check.h"
@@ -57,7 +57,7 @@ void multiply(const Product& p, int64_t batch, Blas& blas) {
                              static_cast<const type*>(p.b.data), step_x, static_cast<const type*>(p.beta.data()), \
                              static_cast<type*>(p.c.data), step_y))
 
-// c (n, 1) = beta c + alpha a (n, k) b (k, 1). False for 16-bit numbers, which cuBLAS has no such function for.
+// c (n, 1) = beta c + alpha a (n, k) b (k, 1). Returns false for 16-bit numbers: cuBLAS has no such function for them.
 bool multiply_vector(const Product& p, Blas& blas) {
   const Operand a(p.a);
   const bool straight = a.op == CUBLAS_OP_N;
@@ -74,7 +74,7 @@ bool multiply_vector(const Product& p, Blas& blas) {
 }
 #undef RUSH_GEMV
 
-// c (1, 1) = a (1, k) b (k, 1), the sum left on the device.
+// c (1, 1) = a (1, k) b (k, 1). cuBLAS leaves the sum on the device.
 void multiply_vectors(const Product& p, Blas& blas) {
   const cudaDataType type = library_type(p.dtype, "dot");
   const cudaDataType sum = type == CUDA_R_16F || type == CUDA_R_16BF ? CUDA_R_32F : type;
@@ -86,7 +86,7 @@ void multiply_vectors(const Product& p, Blas& blas) {
   if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasDotEx_64");
 }
 
-// c = beta c, which is all there is to do without a depth.
+// c = beta c, the product with K = 0.
 void scale(const Tensor& c, const Scalar& beta) {
   if (beta.equal(0)) {
     c.zero_();
@@ -95,7 +95,7 @@ void scale(const Tensor& c, const Scalar& beta) {
   }
 }
 
-// A factor as it is when cuBLAS can read it, else row-major.
+// The operand itself if cuBLAS can read its strides, otherwise a row-major copy.
 Tensor readable(const Tensor& t) { return Matrices(t).readable() ? t : native::clone_contiguous(t); }
 
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -138,7 +138,7 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
 
 namespace {
 
-// c = a b + bias: the bias is added in the same kernel where cuBLASLt has one, else written first.
+// c = a b + bias. If cuBLASLt has a kernel, it adds the bias; otherwise c is set to the bias first.
 void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
   if (c.numel() == 0) return;
   if (multiply_with_epilogue({c, a, b, Epilogue::Bias, bias, Tensor()})) return;

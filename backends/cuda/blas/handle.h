@@ -16,8 +16,8 @@ namespace rush::cuda {
 // A library's handle belongs to one stream of one device: it is made when that stream first needs it, together with a
 // workspace, and kept as long as the process lives. The table is never destroyed: at exit the driver may be gone
 // before a static destructor would run, and it frees everything anyway. Two threads that work on one stream share its
-// handle, so whoever calls the library holds the handle's lock meanwhile. A call that is captured in a graph has a
-// workspace of the graph's own: the graph may run on another stream than the handle's.
+// handle, so a caller of the library must hold the handle's lock. A call that a graph captures gets a workspace that
+// the graph owns, since the graph may run on another stream than the handle's.
 struct BlasState {
   cublasHandle_t handle = nullptr;
   cublasLtHandle_t lt = nullptr;
@@ -41,7 +41,7 @@ class Blas {
   int device() const { return state_.device; }
   void* workspace() const { return space().data(); }
   size_t workspace_size() const { return space().size(); }
-  // Sets how the next calls compute; cuBLAS is told only of changes.
+  // Sets how the next calls compute; calls cuBLAS only if something changes.
   void set_math(cublasMath_t math);
 
  private:

@@ -1,4 +1,4 @@
-// The affine map with GELU, and gradients of affine maps.
+// linear with GELU, and the gradients of linear's parameters.
 #include "backends/cuda/blas/epilogue.h"
 #include "backends/cuda/blas/gemm.h"
 #include "backends/cuda/register.h"
@@ -33,7 +33,7 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
 
 void register_linear_epilogues() {
   kernels::linear_gelu.set(kCUDA, linear_gelu);
-  // A product and a sum: cuBLASLt's epilogue for the sum of rows is a pass of its own as well.
+  // A product and a sum: cuBLASLt's epilogue for the sum of rows runs a separate kernel, too.
   kernels::linear_parameter_gradients.set(kCUDA, native::linear_parameter_gradients_by_parts);
 }
 

@@ -10,7 +10,7 @@
 
 namespace rush::cuda {
 
-// A batch of matrices (B, rows, columns) as strides say.
+// A strided batch of matrices (B, rows, columns).
 struct Matrices {
   void* data;
   int64_t rows, columns;
@@ -30,7 +30,7 @@ struct Matrices {
     std::swap(t.row_stride, t.column_stride);
     return t;
   }
-  // The leading dimension of the matrix read as column-major; nothing when its strides do not fit.
+  // The leading dimension of the matrix, read as column-major; nothing if its strides do not fit.
   std::optional<int64_t> leading() const {
     if (rows > 1 && row_stride != 1) return std::nullopt;
     if (columns == 1) return std::max<int64_t>(rows, 1);
@@ -40,13 +40,13 @@ struct Matrices {
   bool readable() const { return leading() || transposed().leading(); }
 };
 
-// A factor as an argument of a call: op(data) with leading dimension ld is the matrix.
+// An operand of a call: the matrix is op(data) with leading dimension ld.
 struct Operand {
   const void* data;
   cublasOperation_t op;
   int64_t ld, batch_stride;
 
-  // `m` is readable.
+  // cuBLAS must be able to read `m`.
   explicit Operand(const Matrices& m) : data(m.data), batch_stride(m.batch_stride) {
     const auto straight = m.leading();
     op = straight ? CUBLAS_OP_N : CUBLAS_OP_T;
@@ -57,8 +57,8 @@ struct Operand {
 // The dtype's name in NVIDIA's libraries. Throws NotImplementedError naming `op` for integers.
 cudaDataType library_type(ScalarType dtype, const char* op);
 
-// A factor alpha or beta in the type that cuBLAS reads for products of `dtype`: float for 16-bit numbers. Aligned as
-// cuDoubleComplex, because cuBLAS loads it by instructions that fault at other addresses.
+// alpha or beta in the type that cuBLAS reads for products of `dtype`: float for 16-bit numbers. It has the alignment
+// of cuDoubleComplex, because cuBLAS loads it by instructions that fault at other addresses.
 class BlasScalar {
  public:
   BlasScalar(const Scalar& value, ScalarType dtype);
@@ -73,7 +73,7 @@ class BlasScalar {
   } value_;
 };
 
-// The type that products of `dtype` are summed in, as the switches of globalContext() say.
+// The accumulator's type for products of `dtype`, as the switches of globalContext() say.
 cublasComputeType_t compute_type(ScalarType dtype);
 // Whether the switches forbid that 16-bit partial sums of `dtype` are rounded.
 bool sums_in_full(ScalarType dtype);

@@ -16,7 +16,7 @@ namespace rush::cuda {
 
 namespace {
 
-// Both hold the same elements in the same order of memory, without gaps.
+// Whether both have the same sizes, no gaps, and the same order of elements in memory.
 bool have_one_layout(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && a.is_non_overlapping_and_dense() && b.is_non_overlapping_and_dense() &&
          (a.strides() == b.strides() || (a.is_contiguous() && b.is_contiguous()));
@@ -26,7 +26,7 @@ bool is_pinned_storage(const Tensor& host) {
   return host.storage()->allocator() == &pinned_allocator() || is_pinned(host.data_ptr());
 }
 
-// ---- bytes from one place to another, both of one layout and dtype ----
+// ---- copies of bytes: both tensors have the same layout and dtype ----
 
 void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
   const DeviceGuard guard(to.device());
@@ -36,7 +36,7 @@ void host_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
   check_takes_part(to.device().index, stream, "a copy");
   RUSH_CUDA_CHECK(cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), static_cast<size_t>(from.nbytes()),
                                   cudaMemcpyHostToDevice, stream));
-  // From pageable memory the call returns when the bytes lie in the driver's own buffer: the source may change.
+  // From pageable memory, the call returns when the driver has copied the bytes to its buffer: the source may change.
   if (!is_pinned_storage(from)) return;
   if (non_blocking) {
     record_pinned_use(*from.storage(), {to.device(), stream});
@@ -62,7 +62,8 @@ void device_to_host(const Tensor& to, const Tensor& from, bool non_blocking) {
   throw_device_errors(from.device().index);
 }
 
-// The copy runs on the source's stream, between what the destination's stream has and what it will be given.
+// The copy runs on the source's stream, after the work that is queued on the destination's stream and before its next
+// work.
 void device_to_device(const Tensor& to, const Tensor& from) {
   const Stream source{from.device(), current_stream(from.device().index)};
   const Stream destination{to.device(), current_stream(to.device().index)};
@@ -95,7 +96,8 @@ Tensor prepared(const Tensor& from, ScalarType dtype) {
   return from.scalar_type() == dtype ? native::contiguous(from) : native::contiguous(native::to_dtype(from, dtype));
 }
 
-// `from` broadcasts to `to`. What crosses is the narrower of both dtypes, row-major; the rest is done where it arrives.
+// `from` broadcasts to `to`. The numbers that cross between the devices have the narrower dtype and are row-major; the
+// destination's device broadcasts them, and widens them if necessary.
 void copy_between(const Tensor& to, const Tensor& from, bool non_blocking) {
   if (to.scalar_type() == from.scalar_type() && have_one_layout(to, from)) return transfer(to, from, non_blocking);
   const bool narrows = to.element_size() < from.element_size();

@@ -1,4 +1,4 @@
-// The one file that includes cuDNN's frontend for attention: its headers take ten seconds to compile.
+// Attention by cuDNN. Only this file includes the graphs of cuDNN's frontend: its headers take ten seconds to compile.
 #include "backends/cuda/dnn/attention.h"
 
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -29,7 +29,6 @@ namespace fe = cudnn_frontend;
 enum AttentionUid : int64_t { kQ = 1, kK, kV, kO, kStats, kBiasMask, kSeed, kOffset, kGradO, kGradQ, kGradK, kGradV };
 using AttentionPointers = std::unordered_map<int64_t, void*>;
 
-// How a tensor (B, H, L, E) lies in memory.
 struct HeadLayout {
   std::array<int64_t, 4> sizes = {}, strides = {};
   friend bool operator==(const HeadLayout&, const HeadLayout&) = default;
@@ -40,13 +39,13 @@ struct HeadLayout {
   std::vector<int64_t> stride_list() const { return {strides.begin(), strides.end()}; }
 };
 
-// (B, H, L, E) as (B, L, H, E) in memory: what cuDNN writes.
+// Empty (B, H, L, E), in memory (B, L, H, E): the layout that cuDNN writes.
 HeadLayout heads_inside(IntArrayRef sizes) {
   const int64_t heads = sizes[1], length = sizes[2], width = sizes[3];
   return {{sizes[0], heads, length, width}, {length * heads * width, width, heads * width, 1}};
 }
 
-// As parts of (B, L, 3, H, E): Note [Gradients of a packed projection].
+// Views of (B, L, 3, H, E): Note [Gradients of a packed projection].
 HeadLayout packed_heads(IntArrayRef sizes) {
   HeadLayout layout = heads_inside(sizes);
   layout.strides[0] *= 3;
@@ -54,8 +53,8 @@ HeadLayout packed_heads(IntArrayRef sizes) {
   return layout;
 }
 
-// The tensor's own layout where cuDNN reads it: rows without gaps, everything at multiples of 16 bytes, no number
-// twice.
+// The tensor's layout if cuDNN can read it: the last dimension has stride 1, rows are aligned to 16 bytes, and no
+// element is expanded.
 bool is_readable(const Tensor& t) {
   if (reinterpret_cast<uintptr_t>(t.data_ptr()) % 16 != 0) return false;
   if (t.size(3) != 1 && t.stride(3) != 1) return false;
@@ -65,8 +64,8 @@ bool is_readable(const Tensor& t) {
   return true;
 }
 
-// How cuDNN will see the tensor: where it lies, or as a copy. The strides of a single element do not matter and are
-// made those of the copy, so that a plan serves more tensors.
+// The layout that cuDNN gets: the tensor's own or that of a copy. The strides of dimensions of size 1 do not matter,
+// and are those of the copy, so that a plan serves more tensors.
 HeadLayout layout_of(const Tensor& t) {
   HeadLayout layout = heads_inside(t.sizes());
   if (!is_readable(t)) return layout;
@@ -84,7 +83,7 @@ Tensor as_laid_out(const Tensor& t, const HeadLayout& layout) {
   return copy;
 }
 
-// The bias with one batch and one head where all are the same, and the rest as it lies: cuDNN broadcasts those itself.
+// The bias with size 1 in the batch and head dimensions that are expanded: cuDNN broadcasts these itself.
 Tensor without_repeats(const Tensor& bias) {
   if (!bias.defined()) return bias;
   DimVector sizes(bias.sizes()), strides(bias.strides());
@@ -103,7 +102,6 @@ HeadLayout bias_layout(const Tensor& bias) {
   return layout;
 }
 
-// An attention as far as its plan depends on it.
 struct AttentionPlanKey {
   bool backward, with_stats, causal, deterministic, packed;
   ScalarType dtype;
@@ -151,9 +149,9 @@ AttentionPlanKey plan_key(const AttentionProblem& p, const Tensor& bias, bool ba
 }
 
 struct AttentionPlan {
-  std::unique_ptr<fe::graph::Graph> graph;  // null: there is none
+  std::unique_ptr<fe::graph::Graph> graph;  // null: cuDNN has no plan
   int64_t workspace = 0;
-  // cuDNN does not promise that two threads can run one plan at a time.
+  // cuDNN does not promise that two threads may run one plan at the same time.
   std::unique_ptr<std::mutex> running = std::make_unique<std::mutex>();
 };
 
@@ -253,7 +251,7 @@ void show_attention_plan(const AttentionPlanKey& key, const AttentionPlan& plan,
 }
 
 AttentionPlan build_attention_plan(const AttentionPlanKey& key, const Dnn& dnn) {
-  const OutsideCapture relaxed;  // a kernel that is compiled now is loaded now
+  const OutsideCapture relaxed;  // cuDNN may compile and load a kernel
   auto graph = AttentionGraph(key).take();
   AttentionPlan plan;
   auto status = graph->validate();
@@ -269,7 +267,6 @@ AttentionPlan build_attention_plan(const AttentionPlanKey& key, const Dnn& dnn) 
   return plan;
 }
 
-// The plans of all devices.
 std::shared_ptr<const AttentionPlan> attention_plan(const AttentionPlanKey& key, const Dnn& dnn) {
   static auto& plans = *new LibraryPlans<AttentionPlanKey, AttentionPlan, AttentionPlanKeyHash>(kMostPlans);
   return plans.of(key, is_capturing(dnn.stream()), [&] { return build_attention_plan(key, dnn); });
@@ -288,7 +285,7 @@ void run_plan(const char* op, const AttentionPlanKey& key, AttentionPointers& po
                 status.get_message());
 }
 
-// What is refused without asking cuDNN.
+// The refusals that need no plan.
 const char* plain_refusal(const AttentionProblem& p) {
   const int64_t queries = p.query.size(2), keys = p.key.size(2), width = p.query.size(3), values = p.value.size(3);
   if (!dnn_enabled_for(p.query.scalar_type())) return "cuDNN is switched off";
@@ -299,7 +296,7 @@ const char* plain_refusal(const AttentionProblem& p) {
   if (width % 8 != 0 || values % 8 != 0) return "has heads of a multiple of 8 numbers only";
   if (width > 256 || values > 256) return "has heads of at most 256 numbers";
   if (current_properties().major < 8) return "needs a GPU of compute capability 8.0 or above";
-  // cuDNN accepts these, and PyTorch does not trust it with them.
+  // cuDNN accepts these, but PyTorch does not pass them to it.
   if (keys == 1) return "has no attention to a single key";
   if (queries == 1 && p.dropout_p > 0) return "has no dropout with a single query";
   return nullptr;
@@ -317,7 +314,7 @@ void dnn_attention_refusal(const char*& why, const AttentionProblem& p, bool wit
   why = plain_refusal(p);
   if (why) return;
   const Tensor bias = without_repeats(p.bias);
-  // A mask may hide all keys of a row, which logsumexp shows. A gradient that cuDNN would refuse later is refused now.
+  // A mask may hide all keys of a row, which LSE shows. The forward pass refuses what the backward pass would refuse.
   if (!has_plan(plan_key(p, bias, false, with_gradient || bias.defined())) ||
       (with_gradient && !has_plan(plan_key(p, bias, true, true)))) {
     why = "cuDNN has no plan for it (RUSH_SHOW_PLANS=1 says why)";

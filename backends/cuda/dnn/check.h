@@ -11,7 +11,7 @@ namespace rush::cuda {
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cudnnStatus_t, succeeds.
+// Throws CudaError unless `call`, an expression of type cudnnStatus_t, succeeds.
 #define RUSH_CUDNN_CHECK(call)                                    \
   do {                                                            \
     const cudnnStatus_t rush_dnn_status = (call);                 \

@@ -1,4 +1,5 @@
-// The one file that includes cuDNN's frontend for convolutions: its headers take ten seconds to compile.
+// Plans of cuDNN's convolutions. Of the files for convolutions, only this one includes cuDNN's frontend: its headers
+// take ten seconds to compile.
 #include "backends/cuda/dnn/conv_plan.h"
 
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -26,7 +27,6 @@ namespace fe = cudnn_frontend;
 enum Uid : int64_t { kInput = 1, kWeight, kOutput, kBias };
 using Pointers = std::unordered_map<int64_t, void*>;
 
-// What a plan is kept for.
 struct PlanKey {
   ConvProblem problem;
   int device;
@@ -55,10 +55,10 @@ struct PlanKeyHash {
 };
 
 struct Plan {
-  std::unique_ptr<fe::graph::Graph> graph;  // null: there is none
+  std::unique_ptr<fe::graph::Graph> graph;  // null: cuDNN has no plan
   int64_t index = 0;                        // of the candidate that is used
   int64_t workspace = 0;
-  // cuDNN does not promise that two threads can run one plan at a time.
+  // cuDNN does not promise that two threads may run one plan at the same time.
   std::unique_ptr<std::mutex> running = std::make_unique<std::mutex>();
 };
 
@@ -143,7 +143,7 @@ std::unique_ptr<fe::graph::Graph> make_graph(const ConvProblem& p) {
   return graph;
 }
 
-// Which candidates are out, as PyTorch decides it.
+// Which candidates PyTorch rules out.
 std::vector<fe::NumericalNote_t> unwanted_notes(const PlanKey& key) {
   std::vector<fe::NumericalNote_t> notes = {fe::NumericalNote_t::DOWN_CONVERT_INPUTS};
   if (key.deterministic) notes.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
@@ -196,8 +196,8 @@ class Timer {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-// Milliseconds of a run; negative when the candidate cannot run. Short runs are timed as many in a row behind one that
-// is not: a single one would be as long as the host takes to launch its kernels.
+// Milliseconds of a run; negative if the candidate cannot run. Short runs are timed in a batch after an untimed one:
+// the time of a single one would be what the host takes to launch its kernels.
 float time_candidate(fe::graph::Graph& graph, int64_t index, Pointers& pointers, const Dnn& dnn, Timer& timer) {
   constexpr float kShort = 0.25f;  // milliseconds of a batch
   constexpr int kBatches = 3, kMostRuns = 10;
@@ -266,7 +266,7 @@ void show(const PlanKey& key, const Plan& plan) {
 }
 
 Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
-  const OutsideCapture relaxed;  // a kernel that is compiled now is loaded now
+  const OutsideCapture relaxed;  // cuDNN may compile and load a kernel
   Plan plan;
   if (key.benchmark) plan = timed_plan(key, dnn, pointers);
   if (!plan.graph) plan = heuristic_plan(key, dnn);

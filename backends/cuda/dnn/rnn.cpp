@@ -43,7 +43,7 @@ cudnnMathType_t math_type(ScalarType dtype) {
   return dtype == kFloat32 && !globalContext().allowTF32CuDNN() ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
 }
 
-// What all calls on one problem need.
+// The descriptors that all calls on one problem share.
 class RnnCall {
  public:
   RnnCall(const RecurrentLayers& layers, const RecurrentInput& input)
@@ -72,7 +72,8 @@ class RnnCall {
     std::vector<Tensor> views;
     const int64_t gates = layers_.gates();
     for (int64_t cell = 0; cell < layers_.layers * layers_.directions(); ++cell) {
-      // The matrices of a kind's gates lie side by side, and so do their biases: the first stands for all.
+      // The matrices of all gates of a kind are contiguous, and so are their biases: the first one's address serves
+      // all.
       const Address by_input = address_of(buffer, cell, 0), by_hidden = address_of(buffer, cell, gates);
       views.push_back(view_at(buffer, by_input.matrix, weights[views.size()]));
       views.push_back(view_at(buffer, by_hidden.matrix, weights[views.size()]));
@@ -88,7 +89,6 @@ class RnnCall {
   }
 
   Tensor zeros(IntArrayRef sizes) const { return detail::empty_contiguous(sizes, dtype_, device_).zero_(); }
-  // A buffer for the weights.
   Tensor weight_buffer() const {
     return zeros(static_cast<int64_t>(weight_bytes()) / static_cast<int64_t>(element_size(dtype_)));
   }
@@ -125,7 +125,7 @@ class RnnCall {
     const IntArrayRef sizes = input.batch_sizes;
     const bool packed = !sizes.empty();
     const int64_t steps = packed ? static_cast<int64_t>(sizes.size()) : input.data.sizes()[0];
-    // Sequence n is as long as there are steps with more than n of them.
+    // The length of sequence n is the number of steps whose batch is larger than n.
     std::vector<int> lengths(static_cast<size_t>(batch_), packed ? 0 : as_int(steps));
     for (const int64_t running : sizes) {
       for (int64_t n = 0; n < running; ++n) ++lengths[static_cast<size_t>(n)];
@@ -218,7 +218,7 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
                    " and ", reserve_bytes);
   const Scratch workspace(workspace_bytes);
   mark_written(workspace);
-  // cuDNN writes to it, and the graph may be gone through again.
+  // cuDNN writes to it, but the graph may need it again.
   const Tensor reserve = native::clone_contiguous(output.reserve), weight_buf = row_major(output.weights);
   const Tensor y = row_major(output.data), dhy = row_major(grad.h), dcy = row_major(grad.c);
   const Tensor dy = grad.data.defined() ? row_major(grad.data) : call.zeros(y.sizes());

@@ -12,7 +12,7 @@ namespace rush::cuda {
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cufftResult, succeeds.
+// Throws CudaError unless `call`, an expression of type cufftResult, succeeds.
 #define RUSH_CUFFT_CHECK(call)                               \
   do {                                                       \
     const cufftResult rush_fft_status = (call);              \

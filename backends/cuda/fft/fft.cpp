@@ -1,4 +1,4 @@
-// Fourier transforms through cuFFT. Without the library they are not implemented.
+// Fourier transforms by cuFFT. A build without the library does not implement them.
 #include "core/ops/fft/fft.h"
 
 #include "backends/cuda/register.h"
@@ -13,11 +13,11 @@ namespace rush::cuda {
 
 namespace {
 
-constexpr size_t kMostDims = 3;  // that cuFFT transforms at once
+constexpr size_t kMostDims = 3;  // of a cuFFT plan
 
 bool contains(const DimVector& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
-// The signals' part of a layout: how their dimensions lie in each other. Nothing where they do not as cuFFT wants them.
+// The layout of one signal over `dims`, or nothing if its strides do not fit cuFFT's "advanced data layout".
 std::optional<FftLayout> signal_layout(const Tensor& t, const DimVector& dims) {
   FftLayout layout;
   const size_t rank = dims.size();
@@ -40,8 +40,8 @@ std::optional<FftLayout> signal_layout(const Tensor& t, const DimVector& dims) {
   return layout;
 }
 
-// The signals along `dims` of a tensor, numbered in the row-major order of the other dimensions; nothing where these
-// are not one run with one distance.
+// The layout of the signals over `dims` of a tensor, numbered in the row-major order of the other dimensions; nothing
+// if no single distance leads from each signal to the next one.
 std::optional<FftLayout> layout_of(const Tensor& t, const DimVector& dims) {
   std::optional<FftLayout> layout = signal_layout(t, dims);
   if (!layout) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<FftLayout> layout_of(const Tensor& t, const DimVector& dims) {
   return layout;
 }
 
-// The order of dimensions in which those of the signals come last.
+// The permutation of `dim` dimensions in which `dims` come last.
 DimVector signals_last(int64_t dim, const DimVector& dims) {
   DimVector order;
   for (int64_t d = 0; d < dim; ++d) {
@@ -76,16 +76,16 @@ struct Signals {
   FftLayout layout;
 };
 
-// Row-major memory of these signals, one behind the other; `tensor` is of the order signals_last.
+// The signals of a contiguous tensor whose last `rank` dimensions are theirs (signals_last).
 Signals dense_signals(const Tensor& tensor, size_t rank) {
   DimVector dims;
   for (size_t i = 0; i < rank; ++i) dims.push_back(tensor.dim() - static_cast<int64_t>(rank - i));
   return {tensor, *layout_of(tensor, dims)};
 }
 
-// `in` where the transform can read it as it lies, and may overwrite it if it does; else a copy.
+// `in` itself if the transform can read its layout and, as `owned` says, may overwrite it; otherwise a copy.
 Signals readable(const Tensor& in, const DimVector& dims, bool owned) {
-  // Real numbers are read two at a time.
+  // cuFFT reads pairs of real numbers, which must be aligned like complex ones.
   const auto unit = static_cast<uintptr_t>(element_size(to_complex(in.scalar_type())));
   if (owned && reinterpret_cast<uintptr_t>(in.data_ptr()) % unit == 0) {
     if (const std::optional<FftLayout> layout = layout_of(in, dims)) return {in, *layout};
@@ -93,17 +93,17 @@ Signals readable(const Tensor& in, const DimVector& dims, bool owned) {
   return dense_signals(in.permute(signals_last(in.dim(), dims)).clone(MemoryFormat::Contiguous), dims.size());
 }
 
-// `out` where the transform can write it as it lies, else memory to be copied from.
+// `out` itself if the transform can write its layout, otherwise memory that the caller copies to `out`.
 Signals writable(const Tensor& out, const DimVector& dims) {
   if (const std::optional<FftLayout> layout = layout_of(out, dims)) return {out, *layout};
   const Tensor ordered = out.permute(signals_last(out.dim(), dims));
   return dense_signals(rush::detail::empty_contiguous(ordered.sizes(), out.scalar_type(), out.device()), dims.size());
 }
 
-// Over at most three dimensions, unscaled. `may_overwrite`: `in` is not needed any more.
+// Transforms at most three dimensions, without scaling. `may_overwrite`: the caller no longer needs `in`.
 void transform(FftType type, const Tensor& out, const Tensor& in, IntArrayRef dim, bool forward, bool may_overwrite) {
   DimVector dims(dim);
-  // All but the last one, which is halved, may come in any order.
+  // The dimensions may have any order, except that the halved one of r2c and c2r is the last.
   std::sort(dims.begin(), dims.end() - (type == FftType::C2c ? 0 : 1));
   const Signals from = readable(in, dims, may_overwrite || type != FftType::C2r), to = writable(out, dims);
   FftProblem problem{
@@ -118,7 +118,7 @@ void transform(FftType type, const Tensor& out, const Tensor& in, IntArrayRef di
   if (!to.tensor.is_same(out)) out.permute(signals_last(out.dim(), dims)).copy_(to.tensor);
 }
 
-// Complex to complex over any number of dimensions, the last ones first: only those read `in`.
+// Transforms any number of dimensions of complex numbers, the last ones first: these alone read `in`.
 void transform_all(const Tensor& out, const Tensor& in, IntArrayRef dims, bool forward) {
   for (size_t end = dims.size(); end > 0;) {
     const size_t begin = end > kMostDims ? end - kMostDims : 0;
@@ -131,7 +131,7 @@ void scale_by(const Tensor& out, double scale) {
   if (scale != 1) out.mul_(scale);
 }
 
-// Those of `dims` that are transformed together with the last one, and those that are not.
+// How many of `dims` do not fit the plan that transforms the last one.
 size_t count_of_others(IntArrayRef dims) { return dims.size() > kMostDims ? dims.size() - kMostDims : 0; }
 
 void c2c(const Tensor& out, const Tensor& in, IntArrayRef dims, bool forward, double scale) {

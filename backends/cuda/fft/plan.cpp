@@ -71,7 +71,7 @@ ElementTypes element_types(const FftProblem& p) {
 class FftPlan {
  public:
   explicit FftPlan(const FftProblem& p) {
-    const OutsideCapture relaxed;  // its tables are allocated and filled
+    const OutsideCapture relaxed;  // cuFFT allocates and fills tables
     RUSH_CUFFT_CHECK(cufftCreate(&handle_));
     try {
       RUSH_CUFFT_CHECK(cufftSetAutoAllocation(handle_, 0));
@@ -82,7 +82,7 @@ class FftPlan {
     }
   }
   ~FftPlan() {
-    const RelaxedCapture relaxed;  // its tables are freed
+    const RelaxedCapture relaxed;  // cuFFT frees its tables
     static_cast<void>(cufftDestroy(handle_));
   }
   FftPlan(const FftPlan&) = delete;
@@ -101,7 +101,7 @@ class FftPlan {
   void make(const FftProblem& p) {
     LongLongs points = as_long_long(p.points);
     LongLongs in_embed = as_long_long(p.in.embed), out_embed = as_long_long(p.out.embed);
-    const bool simple = p.in.dense && p.out.dense;  // what cuFFT takes null for
+    const bool simple = p.in.dense && p.out.dense;  // null stands for contiguous signals
     const ElementTypes types = element_types(p);
     RUSH_CUFFT_CHECK(cufftXtMakePlanMany(handle_, p.rank, points.data(), simple ? nullptr : in_embed.data(),
                                          p.in.stride, p.in.dist, types.in, simple ? nullptr : out_embed.data(),
@@ -128,12 +128,12 @@ struct ProblemHash {
 };
 
 // Note [cuFFT's plans]
-// A plan holds tables in device memory, which cuFFT allocates, but no work area: that comes from the caching allocator
-// for each transform. The tables are what a captured graph reads again.
+// A plan holds tables in device memory, which cuFFT allocates, but no work area, which each transform takes from the
+// caching allocator. A captured graph reads the tables at every replay, so its plan must be kept.
 using PlanCache = LibraryPlans<FftProblem, FftPlan, ProblemHash>;
 constexpr int64_t kDefaultLimit = 4096;  // PyTorch's
 
-// Never destroyed, as the handles of libraries are.
+// The caches are never destroyed: Note [Handles of libraries].
 PlanCache& cache_of(int device) {
   static auto& caches = *new std::unordered_map<int, std::unique_ptr<PlanCache>>;
   static auto& mutex = *new std::mutex;
@@ -160,7 +160,7 @@ namespace cufft_plan_cache {
 
 namespace {
 
-// A device's cache, locked, the device being the current one: a plan is destroyed where it was made.
+// The cache of a device, with its lock held and the device current, since a plan is destroyed on its device.
 class Locked {
  public:
   explicit Locked(int device)

@@ -6,11 +6,10 @@
 // device.
 namespace rush::cuda::cufft_plan_cache {
 
-// How many plans there are.
 int64_t size(int device = -1);
-// How many there may be; the one that was used least recently makes way for a new one. 4096 unless set.
+// How many there may be, 4096 unless set. A new one evicts the least recently used one.
 int64_t max_size(int device = -1);
-// With 0 every transform makes its plan anew. Throws ValueError when negative.
+// With 0, every transform makes a new plan. Throws ValueError if negative.
 void set_max_size(int64_t plans, int device = -1);
 // Frees the plans and their tables in device memory, apart from those that a stream was captured with: graphs replay
 // them.

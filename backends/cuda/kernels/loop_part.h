@@ -1,4 +1,4 @@
-// Loops over any strides, cut into parts that 32-bit arithmetic can address, and where an element lies in such a part.
+// Loops over any strides, split into parts that 32-bit arithmetic can address, and the offsets of an element of a part.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -8,11 +8,11 @@
 
 namespace rush::cuda {
 
-// Dimensions that one launch walks over, after coalescing. More are looped over by the host.
+// The most dimensions of one launch, after coalescing. The host loops over further dimensions.
 inline constexpr int kMaxDims = 8;
 
-// A box of a strided loop: at most kMaxDims dimensions, below 2^31 elements, and below 2^31 bytes from each operand's
-// first element to its last. Dimension 0 is the innermost; strides are in bytes.
+// A part of a strided loop: at most kMaxDims dimensions, fewer than 2^31 elements, and fewer than 2^31 bytes from each
+// operand's first element to its last. Dimension 0 is the innermost; strides are in bytes.
 struct LoopPart {
   DimVector shape;
   DimVector strides[TensorIterator::kMaxOperands];
@@ -27,7 +27,7 @@ struct LoopPart {
 using PartFn = void (*)(void* context, const LoopPart& part);
 void split_loop(const LoopPart& whole, PartFn fn, void* context);
 
-// Calls body(part) for parts that together are the whole loop; for one only, unless it is huge.
+// Calls body(part) for all parts of the loop. Only a huge loop has several.
 template <class Body>
 void for_each_part(const LoopPart& whole, const Body& body) {
   split_loop(
@@ -52,7 +52,7 @@ struct Divider {
 #endif
 };
 
-// Where element i of a part lies in each of N operands, in bytes.
+// The offsets in bytes of element i of a part in each of N operands.
 template <int N>
 struct Offsets {
   int dims;
@@ -67,7 +67,7 @@ struct Offsets {
     }
   }
 #ifdef __CUDACC__
-  // Of kEach elements at once, so that what is read of a dimension serves them all. Uses `index` up.
+  // The offsets of kEach elements at once, so that each dimension's members are read once for all. Overwrites `index`.
   template <int kEach>
   __device__ void of(uint32_t (&index)[kEach], uint32_t (&offset)[kEach][N]) const {
 #pragma unroll
@@ -87,7 +87,7 @@ struct Offsets {
         for (int t = 0; t < N; ++t) offset[e][t] += position * strides[d][t];
       }
     }
-    // Of the outermost dimension what is left is the position.
+    // The last quotient is the position in the outermost dimension.
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
 #pragma unroll

@@ -7,7 +7,7 @@
 
 namespace rush::cuda {
 
-/// Both rounded to T, Half or BFloat16, the first in the lower half of the word.
+// Both rounded to T, Half or BFloat16, the first in the lower half of the word.
 template <class T>
 __device__ inline uint32_t pack(float low, float high) {
   static_assert(std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>);
@@ -20,7 +20,6 @@ __device__ inline uint32_t pack(float low, float high) {
   return word;
 }
 
-/// Two numbers as elements of type T.
 template <class T, class M>
 __device__ Lanes<T, 2> rounded_pair(M a, M b) {
   if constexpr (sizeof(T) == 2) {

@@ -10,8 +10,8 @@ struct WalkDim {
   int64_t size, stride, other_stride;
 };
 
-// Neighbouring dimensions, innermost first, merged where they are one run. Division is by multiplication (see Note
-// [Division by multiplication]) while there are fewer than 2^31 elements.
+// Neighbouring dimensions, innermost first, coalesced where they are contiguous with each other. It divides by
+// multiplication (Note [Division by multiplication]) while there are fewer than 2^31 elements.
 struct Positions {
   static constexpr int kMax = 12;
 
@@ -21,7 +21,6 @@ struct Positions {
   Divider divider[kMax];
 
   Positions() = default;
-  // The dimensions [first, last) of a view.
   Positions(const char* op, const Tensor& view, int64_t first, int64_t last) {
     for (int64_t d = last; d-- > first;) append(op, {view.size(d), view.stride(d), 0});
     prepare();

@@ -14,8 +14,9 @@ namespace rush::cuda {
 // up to 1024 for a long one, kHold elements each (half as many of 8 bytes). Rows whose length is no multiple of the
 // access, or that start elsewhere, are read element by element.
 //
-// Kernels that move several rows for each have variants for rows of up to 32 elements a thread of a single warp: a warp
-// that waits for no other computes while others read, and what it needs of a row twice it keeps as it was read.
+// Kernels that move several rows for each row have a variant in which a single warp holds a row, of up to 32 elements
+// for each thread: warps that need no barrier compute while others load. Values that are used twice stay in registers
+// in the dtype in which they were read.
 template <class T, bool kWide, int kHold = 16>
 struct RowAccess {
   static constexpr int kLanes = kWide ? 16 / sizeof(T) : 1;
@@ -25,7 +26,7 @@ struct RowAccess {
   static constexpr int64_t kLongestOfWarp = int64_t{32} * kHeld;
 };
 
-// The calling thread's part of a row of n elements: vector v of it starts at column(v).
+// The calling thread's elements of a row of n: its vector v starts at column(v).
 template <class T, bool kWide, int kHold = 16>
 struct HeldRow {
   using Access = RowAccess<T, kWide, kHold>;
@@ -79,8 +80,8 @@ struct HeldRow {
   }
 };
 
-// The calling thread's part of a row that is read and not changed. 16-bit elements stay packed: twice as many of them
-// are in flight in the same registers, and more threads fit a multiprocessor.
+// The calling thread's elements of a row that is read and not changed. 16-bit elements stay packed: twice as many of
+// them are in flight in the same registers, and more threads fit a multiprocessor.
 template <class T, bool kWide>
 struct PackedRow {
   using Access = RowAccess<T, kWide, sizeof(T) == 2 ? 32 : 16>;
@@ -147,8 +148,8 @@ __device__ void for_each_vector(int n, const Body& body) {
   }
 }
 
-// Calls body(std::integral_constant<int, kHold>()) with the fewest elements a thread with which a warp can hold a row
-// of n, read as vectors. False, with nothing called, where that would be too many.
+// Calls body(std::integral_constant<int, kHold>()) with the fewest elements for each thread with which a warp can hold
+// a row of n, read as vectors. Returns false and calls nothing if that would be too many.
 template <class T, class Body>
 bool for_rows_of_warps(int64_t n, const Body& body) {
   bool done = false;
@@ -165,7 +166,7 @@ bool for_rows_of_warps(int64_t n, const Body& body) {
 
 struct RowLaunch {
   dim3 grid, block;
-  // `most`: how many blocks at most; rows are shared out to them.
+  // `most`: the largest number of blocks, which loop over the rows.
   RowLaunch(int64_t rows, int64_t columns, int held, int64_t most = int64_t{1} << 30) {
     int64_t width = 32;
     while (width < 1024 && width * held < columns) width *= 2;
@@ -173,7 +174,6 @@ struct RowLaunch {
     block = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
     grid = dim3(static_cast<unsigned>(std::clamp<int64_t>((rows + height - 1) / height, 1, most)));
   }
-  // A warp a row.
   static RowLaunch of_warps(int64_t rows, int64_t most = int64_t{1} << 30) { return {rows, 32, 1, most}; }
 };
 

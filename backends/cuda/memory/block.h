@@ -19,7 +19,7 @@ namespace rush::cuda {
 class StreamPool;
 class DeviceAllocator;
 
-// A piece of a segment (what the driver gave in one call, or a range of addresses that grows). The blocks of a segment
+// A range of a segment (memory of one call of the driver, or an expandable range of addresses). The blocks of a segment
 // cover it without gaps.
 struct Block {
   char* data = nullptr;

@@ -134,7 +134,7 @@ void DeviceAllocator::give_back(Block* block) {
     note(TraceEntry::Action::FreeCompleted, *block, block->size);
     block->trace.reset();
   }
-  // A graph would poison it again with each replay, whoever has it then.
+  // A graph would poison it again at each replay, even if another tensor owns it then.
   if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(*block);
   block->requested = 0;
   block->last_used = clock_;
@@ -263,7 +263,7 @@ Block* DeviceAllocator::new_block() {
 }
 
 void DeviceAllocator::recycle(Block* block) {
-  // A free block's list of streams and its trace are empty; the rest is set by whoever takes the record.
+  // A free block's list of streams and its trace are empty; the next owner of the record sets the rest.
   block->before = block->after = nullptr;
   block->requested = 0;
   block->expandable = false;

@@ -22,8 +22,8 @@ namespace rush::cuda {
 //   - sizes are rounded up to 512 bytes; requests up to 1 MiB are cut from 2 MiB segments, those below 10 MiB from
 //     20 MiB segments, larger ones get a segment of their own in multiples of 2 MiB;
 //   - a block belongs to the stream that it was first allocated on and serves that stream's requests only. The host may
-//     then free a block while kernels still use it: whoever gets it next is queued behind them;
-//   - the smallest free block that is large enough is taken, and cut when what is left is worth keeping; a freed block
+//     then free a block while kernels still use it: kernels of its next owner are queued behind them;
+//   - the smallest free block that is large enough is taken, and split if the remainder is large enough; a freed block
 //     merges with its free neighbours;
 //   - a block that other streams used (record_stream) is free again when events at the ends of their work are reached;
 //   - when the driver has no more, free segments are returned to it and the request is tried again; then comes an

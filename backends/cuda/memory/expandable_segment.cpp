@@ -99,7 +99,7 @@ void DeviceAllocator::unmap_free_chunks(StreamPool& pool) {
     ++stats_.num_device_free;
 
     take_off_list(block);
-    if (begin > offset) {  // keeps a free piece before the hole
+    if (begin > offset) {  // keeps a free block before the hole
       split(block, begin - offset);
       pool.free.insert(block);
       block = block->after;

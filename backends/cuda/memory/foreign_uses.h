@@ -1,4 +1,4 @@
-// What streams did with blocks that are not theirs, for the allocator's debug mode.
+// The uses of blocks by streams other than their own, for the allocator's debug mode.
 #pragma once
 #include <algorithm>
 #include <memory>

@@ -42,9 +42,9 @@ struct StatByPool {
   }
 };
 
-// Those in bytes, then those in numbers. "Allocated" is what tensors hold, rounded; "requested" what they asked for;
-// "active" adds blocks that wait for another stream; "reserved" is what the driver gave; "inactive split" are free
-// pieces of segments that are partly in use and so cannot be returned to the driver.
+// Those in bytes, then those in numbers. "Allocated" is what tensors hold, rounded up; "requested" is what they asked
+// for; "active" adds blocks that wait for another stream; "reserved" is what the driver gave; "inactive split" are free
+// blocks of segments that are partly in use and therefore cannot be returned to the driver.
 struct MemoryStats {
   StatByPool allocated_bytes, requested_bytes, active_bytes, reserved_bytes, inactive_split_bytes;
   StatByPool allocation, active, segment, inactive_split;

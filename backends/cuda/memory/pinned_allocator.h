@@ -13,7 +13,7 @@ namespace rush::cuda {
 Allocator& pinned_allocator();
 // The work that `stream` has now reads or writes the memory. Memory that is not the allocator's is left to its owner.
 void record_pinned_use(const StorageImpl& storage, const Stream& stream);
-// Whether the driver knows `data` as pinned memory, whoever pinned it.
+// Whether the driver knows `data` as pinned memory, by this allocator or by other code.
 bool is_pinned(const void* data);
 
 }  // namespace rush::cuda

@@ -5,8 +5,8 @@
 namespace rush::cuda {
 
 // Memory of the current device from the caching allocator, ordered with the current stream: the destructor may run
-// while kernels that use it are still queued there, because whoever gets the block next is queued behind them. At least
-// 512-byte aligned; null for zero bytes. Throws OutOfMemoryError.
+// while kernels that use it are still queued there, because kernels of the block's next owner are queued behind them.
+// At least 512-byte aligned; null for zero bytes. Throws OutOfMemoryError.
 class Scratch {
  public:
   explicit Scratch(size_t nbytes);

@@ -35,7 +35,7 @@ class Solver {
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cusolverStatus_t, succeeds.
+// Throws CudaError unless `call`, an expression of type cusolverStatus_t, succeeds.
 #define RUSH_CUSOLVER_CHECK(call)                                       \
   do {                                                                  \
     const cusolverStatus_t rush_solver_status = (call);                 \

@@ -1,4 +1,5 @@
-// How cuSPARSE is told of matrices and vectors. A descriptor points at memory of others and lives for one call.
+// cuSPARSE's descriptors of matrices and vectors. A descriptor does not own the memory it points at, and lives for one
+// call.
 #pragma once
 #include <atomic>
 
@@ -7,10 +8,10 @@
 
 namespace rush::cuda {
 
-// Descriptors that exist now, of all threads: tests see by it that none is left.
+// How many descriptors exist in all threads. Tests check that none leaks.
 inline constinit std::atomic<int> live_sparse_descriptors{0};
 
-// Owns a descriptor that `create(&descriptor)` makes; throws where that fails.
+// Owns a descriptor that `create(&descriptor)` makes; throws if that fails.
 template <class Handle, auto destroy>
 class SparseDescriptor {
  public:
@@ -20,7 +21,7 @@ class SparseDescriptor {
     ++live_sparse_descriptors;
   }
   ~SparseDescriptor() {
-    // Fails for nothing that was created.
+    // This cannot fail for a descriptor that was created.
     static_cast<void>(destroy(handle_));
     --live_sparse_descriptors;
   }
@@ -38,7 +39,7 @@ using DenseMatrixDescriptor = SparseDescriptor<cusparseDnMatDescr_t, cusparseDes
 using DenseVectorDescriptor = SparseDescriptor<cusparseDnVecDescr_t, cusparseDestroyDnVec>;
 using SparseProductDescriptor = SparseDescriptor<cusparseSpGEMMDescr_t, cusparseSpGEMM_destroyDescr>;
 
-// All parts are row-major, of `type`, and on the current device.
+// All tensors must be row-major, of `type`, and on the current device.
 inline SparseMatrixDescriptor describe(const CsrMatrix& m, const Tensor& values, cudaDataType type) {
   const cusparseIndexType_t index = m.crow.scalar_type() == kInt32 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
   return SparseMatrixDescriptor([&](cusparseSpMatDescr_t* made) {
@@ -53,7 +54,7 @@ inline DenseMatrixDescriptor describe_matrix(const Tensor& m, cudaDataType type)
     return cusparseCreateDnMat(made, m.size(0), m.size(1), m.size(1), m.data_ptr(), type, CUSPARSE_ORDER_ROW);
   });
 }
-// The transposed of `m`, where it lies.
+// The transpose of `m`, a view of the same memory.
 inline DenseMatrixDescriptor describe_transposed(const Tensor& m, cudaDataType type) {
   return DenseMatrixDescriptor([&](cusparseDnMatDescr_t* made) {
     return cusparseCreateDnMat(made, m.size(1), m.size(0), m.size(1), m.data_ptr(), type, CUSPARSE_ORDER_COL);

@@ -36,7 +36,7 @@ class SparseHandle {
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cusparseStatus_t, succeeds.
+// Throws CudaError unless `call`, an expression of type cusparseStatus_t, succeeds.
 #define RUSH_CUSPARSE_CHECK(call)                                       \
   do {                                                                  \
     const cusparseStatus_t rush_sparse_status = (call);                 \

@@ -1,11 +1,11 @@
-// Products with sparse matrices through cuSPARSE's generic functions.
+// Products with sparse matrices by cuSPARSE's generic functions.
 //
 // Note [cuSPARSE's algorithms]
-// Dense factors are row-major, for which CSR_ALG2 of SpMM is made; its sums may differ in the last bit from run to run.
-// Under globalContext().setDeterministicAlgorithms(true) it is CSR_ALG3, which always gives the same. SpMV is always
-// CSR_ALG2, which does too. Buffers come from the caching allocator for each call, as its blocks are kept by size
-// anyway; descriptors are a few words of the host's. Products of 16-bit numbers are summed in float32 and rounded once,
-// as on the CPU.
+// Dense operands are row-major, for which SpMM has CSR_ALG2; its sums may differ in the last bit between calls. With
+// globalContext().setDeterministicAlgorithms(true), SpMM uses CSR_ALG3, which always gives the same bits. SpMV always
+// uses CSR_ALG2, which gives the same bits, too. Each call takes its buffer from the caching allocator, which is cheap,
+// and makes descriptors, which are a few words on the host. Products of 16-bit numbers are summed in float32 and
+// rounded once, as on the CPU.
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/scratch.h"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr cusparseOperation_t kAsItIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-// What is left of c = beta c + alpha a b where the product has no terms.
+// c = beta c: c = beta c + alpha a b if the product has no terms.
 void scale(const Tensor& c, const Scalar& beta) {
   if (beta.equal(0)) {
     c.zero_();
@@ -50,16 +50,15 @@ void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
                                    CUSPARSE_SPMV_CSR_ALG2, buffer.data()));
 }
 
-// The dtype that products are summed in.
 ScalarType sum_type(const Tensor& t) {
   const bool is_16_bit = t.scalar_type() == kHalf || t.scalar_type() == kBFloat16;
   return is_16_bit ? kFloat32 : t.scalar_type();
 }
 
-// Calls multiply(sums) with what shall be multiplied by beta and added to, in the dtype that products are summed in.
+// Calls multiply(sums) with the tensor that cuSPARSE multiplies by beta and adds to, in the accumulator's dtype.
 template <class Multiply>
 void add_to(const Tensor& c, const Scalar& beta, const Multiply& multiply) {
-  // Some of cuSPARSE's kernels multiply by beta what they add to, and NaN times 0 is NaN.
+  // Some of cuSPARSE's kernels multiply uninitialised memory by beta = 0, and NaN times 0 is NaN.
   if (beta.equal(0)) c.zero_();
   const Tensor sums = c.to(sum_type(c));
   multiply(sums);
@@ -132,7 +131,7 @@ CsrMatrix narrow(const CsrMatrix& m) {
   return {narrow(m.crow), narrow(m.col), m.values, m.rows, m.columns};
 }
 
-// c = a b, by the three steps of cuSPARSE's documentation: how much work, the product, its copy to where it belongs.
+// c = a b by the three steps of cuSPARSE's SpGEMM: estimate the work, compute the product, copy it.
 void multiply_sparse(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
   const ScalarType dtype = a.values.scalar_type();
   const cudaDataType type = library_type(dtype, "mm");
@@ -165,7 +164,7 @@ void multiply_sparse(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
                                           type, CUSPARSE_SPGEMM_DEFAULT, plan));
 }
 
-// Columns in ascending order in each row, which cuSPARSE does not promise.
+// Sorts the columns of each row in ascending order, which cuSPARSE does not promise.
 void sort_columns(CsrMatrix& c) {
   if (c.nnz() < 2) return;
   const Tensor places = native::expand_rows(c.crow, c.nnz()) * c.columns + c.col;
@@ -198,7 +197,7 @@ void sparse_matmul(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
   c.values = c.values.to(dtype);
 }
 
-// A stable sort by columns: entries of a column stay in the order of their rows.
+// A stable sort by columns: the entries of a column keep the order of their rows.
 void sparse_transpose(const Tensor& ccol, const Tensor& row, const Tensor& order, const CsrMatrix& a) {
   const auto [columns, by_column] = ops::sort_stable(a.col, true, 0, false);
   order.copy_(by_column);

@@ -1,11 +1,11 @@
 // Products with 2:4 matrices through cuSPARSELt. https://docs.nvidia.com/cuda/cusparselt
 //
 // Note [cuSPARSELt's plans]
-// What a product needs is described once and kept as a plan. A bias is part of it by its address, because the
-// documentation does not say whether a plan sees an address that is set later; a layer's bias stays where it is. The
-// descriptors that a plan was made of live as long as it does, at one address, because it may point at them.
-// Workspaces come from the caching allocator for each call. Releases from 0.7 on are served. Factors of the rows are
-// ours to multiply with, which costs one rounding more: cuSPARSELt has them for integers only, or not on all GPUs.
+// A plan describes a product once and is cached. The bias's address belongs to it, because the documentation does not
+// say whether an address that is set later takes effect; a layer's bias keeps its address. The descriptors that a plan
+// was made of live as long as it does, at one address, because it may point at them. Each call takes its workspace from
+// the caching allocator. Releases from 0.7 on are supported. A factor for each row is multiplied by our own kernel, at
+// the cost of one rounding: cuSPARSELt has it for integers only, or not on all GPUs.
 //
 // cusparseLtMatmulSearch, which would find the fastest algorithm, ends in an illegal instruction on an H100 (0.8.0).
 #include "backends/cuda/sparse/semi_structured.h"
@@ -51,7 +51,7 @@ class LtObject {
   ~LtObject() {
     if constexpr (!std::is_null_pointer_v<decltype(destroy)>) {
       const RelaxedCapture relaxed;
-      static_cast<void>(destroy(&object_));  // fails for nothing that was made
+      static_cast<void>(destroy(&object_));  // cannot fail for an object that was made
     }
     --live_cusparselt_objects;
   }
@@ -79,7 +79,7 @@ LtMatrix describe_sparse(const cusparseLtHandle_t& handle, int64_t rows, int64_t
                                                            CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT));
   });
 }
-// Without gaps between rows, or between columns where `order` says so.
+// A dense matrix without gaps between rows, or between columns, as `order` says.
 LtMatrix describe_dense(const cusparseLtHandle_t& handle, int64_t rows, int64_t columns, cudaDataType type,
                         cusparseOrder_t order = CUSPARSE_ORDER_ROW) {
   return LtMatrix([&](cusparseLtMatDescriptor_t* made) {
@@ -88,8 +88,8 @@ LtMatrix describe_dense(const cusparseLtHandle_t& handle, int64_t rows, int64_t 
   });
 }
 
-// Kernels read the places of the values, 2 bits each, in pieces of up to 1 KiB, also where cuSPARSELt counts fewer
-// bytes to the end (0.8.0; memcheck saw it of 16 x 16 and of 96 x 160).
+// Kernels read the indices of the values, 2 bits each, in chunks of up to 1 KiB, even if fewer bytes remain in the size
+// that cuSPARSELt reports (0.8.0; memcheck showed it for 16 x 16 and for 96 x 160).
 constexpr size_t kRoomAtTheEnd = 1024;
 
 struct CompressedSize {
@@ -109,7 +109,6 @@ CompressedSize compressed_size(const cusparseLtHandle_t& handle, const LtMatrix&
 
 // ---- plans ----
 
-// Everything that a plan depends on.
 struct PlanKey {
   int64_t m, n, k;
   ScalarType dtype;
@@ -171,14 +170,14 @@ class SemiStructuredPlan {
         plan_([&](cusparseLtMatmulPlan_t* made) {
           RUSH_CUSPARSE_CHECK(cusparseLtMatmulPlanInit(&handle, made, product_.get(), selection_.get()));
         }),
-        // Not of a_: a product's matrix is described as smaller than when it was compressed.
+        // a_ does not tell: it describes the matrix as smaller than it was when it was compressed.
         words_(
             compressed_size(handle, describe_sparse(handle, key.m, key.k, type_), key.m, key.k, element_size(key.dtype))
                 .words) {
     RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle, plan_.get(), &workspace_));
   }
 
-  // D = alpha A op(B) + bias, where C, of which there is 0, lies as D does.
+  // D = alpha A op(B) + bias; C has the factor 0 and D's layout.
   void describe(cusparseLtMatmulDescriptor_t* made, const PlanKey& key) const {
     RUSH_CUSPARSE_CHECK(cusparseLtMatmulDescriptorInit(
         &handle_, made, CUSPARSE_OPERATION_NON_TRANSPOSE,
@@ -216,8 +215,8 @@ class SemiStructuredPlan {
 
 // ---- devices ----
 
-// A handle belongs to a device, and unlike those of other libraries to no stream. Never destroyed, see Note [Handles of
-// libraries].
+// A handle belongs to a device and, unlike those of other libraries, to no stream. It is never destroyed, see Note
+// [Handles of libraries].
 struct SparseLt {
   alignas(kAlignment) cusparseLtHandle_t handle = {};
   LibraryPlans<PlanKey, SemiStructuredPlan, PlanKeyHash> plans{kMostPlans};
@@ -252,7 +251,7 @@ cudaDataType checked_type(ScalarType dtype, const char* op) {
   return library_type(dtype, op);
 }
 
-// The contiguous tensor itself, unless it begins at an odd place of its storage.
+// A contiguous tensor itself if it is aligned, otherwise a copy.
 Tensor aligned(const Tensor& t) {
   return t.defined() && reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment != 0 ? t.clone() : t;
 }
@@ -311,7 +310,7 @@ void cslt_sparse_mm(const Tensor& out, const SemiStructuredProduct& product) {
   if (is_capturing(stream)) lt.plans.keep_for_graphs(plan);
 }
 
-// By a product with the identity: only cuSPARSELt knows how it compressed.
+// Multiplies by the identity, because only cuSPARSELt knows the compressed format.
 void cslt_decompress(const Tensor& dense, const Tensor& packed) {
   SemiStructuredProduct product;
   product.packed = packed;

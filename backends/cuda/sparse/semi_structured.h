@@ -6,7 +6,7 @@
 
 namespace rush::cuda {
 
-// Descriptors and plans of cuSPARSELt that exist now, of all threads: tests see by it that none is left.
+// How many descriptors and plans of cuSPARSELt exist in all threads. Tests check that none leaks.
 inline constinit std::atomic<int> live_cusparselt_objects{0};
 
 // What kernels::cslt_compress, cslt_decompress and cslt_sparse_mm are here. They throw NotImplementedError for other

@@ -1,4 +1,4 @@
-// What stands for semi_structured.cpp where cuSPARSELt is not built in.
+// Replaces semi_structured.cpp in a build without cuSPARSELt.
 #include "backends/cuda/sparse/cusparselt.h"
 #include "backends/cuda/sparse/semi_structured.h"
 

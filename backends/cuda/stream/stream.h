@@ -33,7 +33,6 @@ class CUDAStream {
   operator Stream() const { return unwrap(); }
   int64_t id() const { return unwrap().id(); }
 
-  // Whether all work is done.
   bool query() const;
   // Waits on the host; throws what kernels had to report.
   void synchronize() const;
@@ -59,7 +58,7 @@ CUDAStream getDefaultCUDAStream(int device = -1);
 // mean the nearest.
 CUDAStream getStreamFromPool(int priority, int device = -1);
 CUDAStream getStreamFromPool(bool is_high_priority = false, int device = -1);
-// Somebody else's stream, who keeps it alive.
+// Wraps a stream that the caller owns and keeps alive.
 CUDAStream getStreamFromExternal(cudaStream_t stream, int device);
 // Makes it this thread's stream on its device; the current device stays.
 void setCurrentCUDAStream(CUDAStream stream);

@@ -11,11 +11,11 @@
 namespace rush::cuda {
 
 // Note [Which stream has waited for which]
-// Every stream counts its moments: one ends when an event is recorded or somebody waits for the stream. Each stream
-// keeps, for every other, the last moment that its own further work comes after (a vector clock: Fidge, "Timestamps in
-// message-passing systems", 1988); so does the host. An event carries what its stream knew when it was recorded, and a
-// stream that waits for it learns that. What the host has waited for is behind everybody, since all work is given by
-// the host: with several threads that may hold back a report, and never makes a false one.
+// Every stream counts its moments: one ends when an event is recorded or another stream or the host waits for the
+// stream. Each stream keeps, for every other, the last moment that its own further work comes after (a vector clock:
+// Fidge, "Timestamps in message-passing systems", 1988); so does the host. An event carries what its stream knew when
+// it was recorded, and a stream that waits for it learns that. What the host has waited for is over for all streams,
+// since the host queues all work: with several threads this may hide a report, but never makes a false one.
 //
 // It is kept in the debug mode of the caching allocator only, and sees what goes through Rushlight's streams and
 // events. Waiting with calls of CUDA's own is not seen.

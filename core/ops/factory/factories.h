@@ -56,22 +56,22 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&)> fill_Tensor_{
 inline constinit Op<Tensor&(Tensor&)> zero_{"aten::zero_(Tensor(a!) self) -> Tensor(a!)"};
 }  // namespace ops
 
-// Uninitialised. Throws ValueError on negative or too large sizes.
+/// Uninitialised. Throws ValueError on negative or too large sizes.
 Tensor empty(IntArrayRef size, const TensorOptions& options = {});
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
 Tensor zeros(IntArrayRef size, const TensorOptions& options = {});
 Tensor ones(IntArrayRef size, const TensorOptions& options = {});
-// Every element `fill_value`; without a dtype in the options, that of the value.
+/// Every element `fill_value`; without a dtype in the options, that of the value.
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options = {});
-// Sizes, dtype, device and memory layout of `self`, unless the options say otherwise.
+/// Sizes, dtype, device and memory layout of `self`, unless the options say otherwise.
 Tensor empty_like(const Tensor& self, const TensorOptions& options = {});
 Tensor zeros_like(const Tensor& self, const TensorOptions& options = {});
 Tensor ones_like(const Tensor& self, const TensorOptions& options = {});
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options = {});
-// A 0-dimensional tensor of the default dtype unless the options say otherwise.
+/// A 0-dimensional tensor of the default dtype unless the options say otherwise.
 Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
 
-// A tensor over the caller's memory, row-major or with strides; `deleter(data)` runs when it is no longer needed.
+/// A tensor over the caller's memory, row-major or with strides; `deleter(data)` runs when it is no longer needed.
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const TensorOptions& options = {});
@@ -81,12 +81,12 @@ namespace detail {
 Tensor finish_factory(Tensor tensor, const TensorOptions& options);
 }  // namespace detail
 
-// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Integers make int64,
-// floating point numbers the default dtype, unless the options say otherwise. Throws ValueError when the lists on one
-// level differ in length.
+/// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Integers make int64,
+/// floating point numbers the default dtype, unless the options say otherwise. Throws ValueError when the lists on one
+/// level differ in length.
 Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 
-// A new tensor like `self` with every element `value`.
+/// A new tensor like `self` with every element `value`.
 inline Tensor fill(const Tensor& self, const Scalar& value) { return ops::fill(self, value); }
 inline Tensor fill(const Tensor& self, const Tensor& value) { return ops::fill_Tensor(self, value); }
 

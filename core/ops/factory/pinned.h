@@ -12,10 +12,10 @@ inline constinit Op<Tensor(const Tensor&, std::optional<Device>)> pin_memory{
     "aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)"};
 }  // namespace ops
 
-// Whether a CPU tensor's memory is pinned; false without a GPU.
+/// Whether a CPU tensor's memory is pinned; false without a GPU.
 bool is_pinned(const Tensor& self);
-// The tensor itself when it is pinned, else a copy that is. Throws ValueError unless it lies on the CPU, and
-// NotImplementedError or CudaError without a GPU.
+/// The tensor itself when it is pinned, else a copy that is. Throws ValueError unless it lies on the CPU, and
+/// NotImplementedError or CudaError without a GPU.
 Tensor pin_memory(const Tensor& self);
 
 namespace detail {

@@ -41,17 +41,17 @@ inline constinit Op<Tensor(int64_t, int64_t, RUSH_FACTORY_ARGS)> eye_m{
     "aten::eye.m(SymInt n, SymInt m, *, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 }  // namespace ops
 
-// start, start + step, ... before `end`: int64 when all are integers, otherwise the default dtype, unless the options
-// say otherwise. Throws ValueError when the step is zero or leads away from `end`.
+/// start, start + step, ... before `end`: int64 when all are integers, otherwise the default dtype, unless the options
+/// say otherwise. Throws ValueError when the step is zero or leads away from `end`.
 Tensor arange(const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {});
-// `steps` numbers from `start` to `end`, both included, at equal distances.
+/// `steps` numbers from `start` to `end`, both included, at equal distances.
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options = {});
-// base ^ x for the x of linspace.
+/// base ^ x for the x of linspace.
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base = 10.0,
                 const TensorOptions& options = {});
-// The (n, m) matrix with ones on its diagonal; square when m is left out.
+/// The (n, m) matrix with ones on its diagonal; square when m is left out.
 Tensor eye(int64_t n, const TensorOptions& options = {});
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});
 

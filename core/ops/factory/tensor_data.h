@@ -7,10 +7,10 @@
 
 namespace rush {
 
-// A number, a list of further data, or an array of numbers of one type. Implicit from each of them.
+/// A number, a list of further data, or an array of numbers of one type. Implicit from each of them.
 class TensorData {
  public:
-  // The empty list.
+  /// The empty list.
   TensorData() = default;
   template <class T>
   requires std::is_constructible_v<Scalar, T> TensorData(T number) : kind_(Kind::Number), number_(number) {}
@@ -27,7 +27,7 @@ class TensorData {
   TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
   TensorData(const std::vector<bool>& values);
 
-  // A CPU tensor of the elements, in the type that they are written in.
+  /// A CPU tensor of the elements, in the type that they are written in.
   Tensor to_tensor() const;
 
  private:

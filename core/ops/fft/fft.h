@@ -11,17 +11,17 @@ using FftnOp = Op<Tensor(const Tensor&, OptionalIntArrayRef, OptionalIntArrayRef
 using FftshiftOp = Op<Tensor(const Tensor&, OptionalIntArrayRef)>;
 using FftfreqOp = Op<Tensor(int64_t, double, RUSH_FACTORY_ARGS)>;
 
-// What a sum over n points is divided by, in the numbers that ATen passes.
+/// What a sum over n points is divided by, in the numbers that ATen passes.
 enum class FftNorm : int64_t { None = 0, RootN = 1, N = 2 };
 
 namespace ops {
-// The three transforms that all others are made of; `normalization` is an FftNorm.
+/// The three transforms that all others are made of; `normalization` is an FftNorm.
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, bool)> _fft_c2c{
     "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"};
-// The last of `dim` has n/2 + 1 results, or all n where not `onesided`.
+/// The last of `dim` has n/2 + 1 results, or all n where not `onesided`.
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, bool)> _fft_r2c{
     "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"};
-// The inverse of a one-sided _fft_r2c whose input had `last_dim_size` points along the last of `dim`.
+/// The inverse of a one-sided _fft_r2c whose input had `last_dim_size` points along the last of `dim`.
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, int64_t)> _fft_c2r{
     "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"};
 
@@ -86,18 +86,18 @@ RUSH_FFT_FUNCTIONS(hfft)
 RUSH_FFT_FUNCTIONS(ihfft)
 #undef RUSH_FFT_FUNCTIONS
 
-// Frequency zero moved to the middle, index n/2, of each of `dim`, by default of all dimensions; and back.
+/// Frequency zero moved to the middle, index n/2, of each of `dim`, by default of all dimensions; and back.
 inline Tensor fftshift(const Tensor& self, OptionalIntArrayRef dim = std::nullopt) {
   return ops::fft_fftshift(self, dim);
 }
 inline Tensor ifftshift(const Tensor& self, OptionalIntArrayRef dim = std::nullopt) {
   return ops::fft_ifftshift(self, dim);
 }
-// The frequencies of fft's n results, in cycles per unit, where `d` units lie between two points: 0, 1, ..., ..., -2,
-// -1, each over (d n). In the default dtype, or the options' floating or complex one. Throw ValueError for n below 1.
+/// The frequencies of fft's n results, in cycles per unit, where `d` units lie between two points: 0, 1, ..., ..., -2,
+/// -1, each over (d n). In the default dtype, or the options' floating or complex one. Throw ValueError for n below 1.
 Tensor fftfreq(int64_t n, double d = 1.0, const TensorOptions& options = {});
 inline Tensor fftfreq(int64_t n, const TensorOptions& options) { return fftfreq(n, 1.0, options); }
-// Likewise of rfft's: 0, 1, ..., n/2, each over (d n).
+/// The same of rfft's: 0, 1, ..., n/2, each over (d n).
 Tensor rfftfreq(int64_t n, double d = 1.0, const TensorOptions& options = {});
 inline Tensor rfftfreq(int64_t n, const TensorOptions& options) { return rfftfreq(n, 1.0, options); }
 

@@ -62,7 +62,7 @@ Tensor with_points(const Tensor& self, IntArrayRef dims, IntArrayRef points) {
 
 // ---- one dimension --------------------------------------------------------------------------------------------------
 
-// Of a complex signal, or a real one whose frequencies are wanted in full.
+// The transform of a complex signal, or of a real one with all its frequencies.
 template <bool forward>
 Tensor fft_full(const Tensor& self, std::optional<int64_t> n, int64_t dim, FftNormName norm_name) {
   constexpr const char* op = forward ? "fft_fft" : "fft_ifft";
@@ -133,7 +133,7 @@ FftPlaces fft_half_places(const char* op, const Tensor& self, const OptionalIntA
   return places;
 }
 
-// Likewise where the last dimension of `self` holds half of the frequencies: how many points these make.
+// The same if the last dimension of `self` holds half of the frequencies: how many points these make.
 int64_t points_of_half(const char* op, const FftPlaces& places, const OptionalIntArrayRef& s) {
   const bool as_it_is = !s || s->back() == -1;
   const int64_t points = as_it_is ? multiply_sizes(op, 2, places.points.back() - 1) : places.points.back();

@@ -16,7 +16,7 @@ namespace native {
 
 namespace {
 
-// What stft and istft are told about frames.
+// The arguments of stft and istft that describe frames.
 struct Frames {
   int64_t n_fft, hop, window_length;
 
@@ -35,7 +35,7 @@ struct Frames {
   }
   int64_t left() const { return (n_fft - window_length) / 2; }
   int64_t right() const { return n_fft - window_length - left(); }
-  // Of n_fft values: the given window, or ones like `self`, between zeros.
+  // The window of n_fft values: the given one, or ones with options `like`, padded with zeros on both sides.
   Tensor window(const std::optional<Tensor>& window, const TensorOptions& like) const {
     const Tensor weights = given(window) ? *window : ones(window_length, like);
     return window_length == n_fft ? weights : constant_pad_nd(weights, {left(), right()});
@@ -84,7 +84,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
                              return_complex, align_to_window);
 }
 
-// Pieces (B, frames, n_fft), each `hop` behind the one before, added up: (B, n_fft + hop (frames - 1)).
+// Overlap-add of frames (B, frames, n_fft), frame i at i * hop: (B, n_fft + hop (frames - 1)).
 Tensor overlap_added(const Tensor& pieces, int64_t hop) {
   const int64_t length = add_sizes("istft", pieces.size(2), multiply_sizes("istft", hop, pieces.size(1) - 1));
   return ops::unfold_backward(pieces, {pieces.size(0), length}, 1, pieces.size(2), hop);

@@ -1,4 +1,4 @@
-// Windows: weights that let the ends of a piece of a signal fade, so that its spectrum does not leak.
+// Window functions: weights that fade out both ends of a frame of a signal, to reduce spectral leakage.
 // https://pytorch.org/docs/stable/torch.html#spectral-ops
 #pragma once
 #include "core/ops/factory/factories.h"
@@ -34,22 +34,23 @@ inline constinit Op<Tensor(int64_t, bool, double, RUSH_FACTORY_ARGS)> kaiser_win
 // the default dtype, or the options' floating one. They throw ValueError for a negative length, TypeError for a dtype
 // that is not floating.
 
-// 1/2 - 1/2 cos(2 pi k/N)
+/// 1/2 - 1/2 cos(2 pi k/N)
 Tensor hann_window(int64_t window_length, const TensorOptions& options = {});
 Tensor hann_window(int64_t window_length, TruthValue auto periodic, const TensorOptions& options = {});
-// alpha - beta cos(2 pi k/N)
+/// alpha - beta cos(2 pi k/N)
 Tensor hamming_window(int64_t window_length, const TensorOptions& options = {});
 Tensor hamming_window(int64_t window_length, TruthValue auto periodic, const TensorOptions& options = {});
 Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, const TensorOptions& options = {});
 Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, double beta,
                       const TensorOptions& options = {});
-// 0.42 - 0.5 cos(2 pi k/N) + 0.08 cos(4 pi k/N)
+/// 0.42 - 0.5 cos(2 pi k/N) + 0.08 cos(4 pi k/N)
 Tensor blackman_window(int64_t window_length, const TensorOptions& options = {});
 Tensor blackman_window(int64_t window_length, TruthValue auto periodic, const TensorOptions& options = {});
-// 1 - |2 k/N - 1|
+/// 1 - |2 k/N - 1|
 Tensor bartlett_window(int64_t window_length, const TensorOptions& options = {});
 Tensor bartlett_window(int64_t window_length, TruthValue auto periodic, const TensorOptions& options = {});
-// I0(beta sqrt(1 - (2 k/N - 1)^2)) / I0(beta), I0 being the modified Bessel function of order 0; beta is 12 by default.
+/// I0(beta sqrt(1 - (2 k/N - 1)^2)) / I0(beta), I0 being the modified Bessel function of order 0; beta is 12 by
+/// default.
 Tensor kaiser_window(int64_t window_length, const TensorOptions& options = {});
 Tensor kaiser_window(int64_t window_length, TruthValue auto periodic, const TensorOptions& options = {});
 Tensor kaiser_window(int64_t window_length, TruthValue auto periodic, double beta, const TensorOptions& options = {});

@@ -17,21 +17,21 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t, int64_t, bool)
     "scale_grad_by_freq) -> Tensor"};
 }  // namespace ops
 
-// The rows of `weight` (n, d) at `indices`: the indices' shape with d behind it. The row `padding_idx` gets no
-// gradient; with `scale_grad_by_freq` a row's gradient is divided by how often the row was looked up. With
-// `sparse` the table's gradient is a COO tensor of the rows that were looked up. Throws IndexError for an index outside
-// [0, n).
+/// The rows of `weight` (n, d) at `indices`: the indices' shape with d behind it. The row `padding_idx` gets no
+/// gradient; with `scale_grad_by_freq` a row's gradient is divided by how often the row was looked up. With
+/// `sparse` the table's gradient is a COO tensor of the rows that were looked up. Throws IndexError for an index
+/// outside [0, n).
 inline Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1,
                         bool scale_grad_by_freq = false, bool sparse = false) {
   return ops::embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse);
 }
-// The gradient of embedding's table of `num_weights` rows: each row the sum of the gradients of its look-ups.
+/// The gradient of embedding's table of `num_weights` rows: each row the sum of the gradients of its look-ups.
 inline Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t num_weights,
                                        int64_t padding_idx, bool scale_grad_by_freq) {
   return ops::embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq);
 }
-// The same as a COO tensor with an entry for each look-up, not coalesced: no memory for the other rows. Throws
-// NotImplementedError with `scale_grad_by_freq`, as PyTorch does.
+/// The same as a COO tensor with an entry for each look-up, not coalesced: no memory for the other rows. Throws
+/// NotImplementedError with `scale_grad_by_freq`, as PyTorch does.
 inline Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights,
                                         int64_t padding_idx, bool scale_grad_by_freq) {
   return ops::embedding_sparse_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq);

@@ -25,14 +25,14 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, co
 
 enum class BagMode : int64_t { Sum, Mean, Max };
 
-// Bag b holds indices[offsets[b]], ..., up to the next bag's; the last one reaches to the end. `indices` (n) and
-// `offsets` (bags) are int32 or int64; with `include_last_offset` the last offset is the end and begins no bag. `mode`
-// is a BagMode's number: the sum, weighted by `per_sample_weights` (n) where they are given, the mean or the maximum of
-// a bag's rows of `weight` (rows, d). The row `padding_idx` is left out everywhere; a bag without rows gives zeros.
-// `scale_grad_by_freq` and `sparse` are as in embedding; of maxima the gradient is always dense.
-// Returns the result (bags, d), and what PyTorch returns beside it: the bag of each index (empty for a plain sum, where
-// nobody needs it), the bags' sizes without padding (zeros for sums), and for maxima the rows that they come from
-// (bags, d). Throws IndexError for an index out of range, ValueError for offsets that do not ascend from 0 to n.
+/// Bag b holds indices[offsets[b]], ..., up to the next bag's; the last one reaches to the end. `indices` (n) and
+/// `offsets` (bags) are int32 or int64; with `include_last_offset` the last offset is the end and begins no bag. `mode`
+/// is a BagMode's number: the sum, weighted by `per_sample_weights` (n) where they are given, the mean or the maximum
+/// of a bag's rows of `weight` (rows, d). The row `padding_idx` is left out everywhere; a bag without rows gives zeros.
+/// `scale_grad_by_freq` and `sparse` are as in embedding; of maxima the gradient is always dense.
+/// Returns the result (bags, d), and what PyTorch returns beside it: the bag of each index (empty for a plain sum,
+/// where nobody needs it), the bags' sizes without padding (zeros for sums), and for maxima the rows that they come
+/// from (bags, d). Throws IndexError for an index out of range, ValueError for offsets that do not ascend from 0 to n.
 inline std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
                                                                 const Tensor& offsets, bool scale_grad_by_freq,
                                                                 int64_t mode, bool sparse,
@@ -50,7 +50,7 @@ inline std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
                             include_last_offset);
 }
 
-// All row-major; integers are int64.
+/// All row-major; integers are int64.
 struct EmbeddingBags {
   BagMode mode;
   int64_t padding;                             // -1 for none

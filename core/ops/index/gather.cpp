@@ -19,7 +19,6 @@ namespace native {
 
 namespace {
 
-// What the kernels take.
 struct Target {
   Tensor view, offsets;
   int64_t dim;

@@ -43,26 +43,26 @@ inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&, std:
 inline constinit Op<Tensor(const Tensor&, int64_t)> one_hot{"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"};
 }  // namespace ops
 
-// out[i][j][k] = self[i][index[i][j][k]][k] for dim 1, and so on: the shape of `index`, which has self's dimensions and
-// nowhere but along `dim` is longer. All operators of this family throw IndexError for an index out of range, negative
-// ones included, ValueError for shapes that do not fit.
+/// out[i][j][k] = self[i][index[i][j][k]][k] for dim 1, and so on: the shape of `index`, which has self's dimensions
+/// and nowhere but along `dim` is longer. All operators of this family throw IndexError for an index out of range,
+/// negative ones included, ValueError for shapes that do not fit.
 inline Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_grad = false) {
   return ops::gather(self, dim, index, sparse_grad);
 }
-// gather after self and `indices` were broadcast to each other outside `dim`; without one, self is seen as one
-// dimension.
+/// gather after self and `indices` were broadcast to each other outside `dim`; without one, self is seen as one
+/// dimension.
 inline Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim = std::nullopt) {
   return ops::take_along_dim(self, indices, dim);
 }
-// `self` with self[i][index[i][j][k]][k] = src[i][j][k] for dim 1, and so on. Of several values for one element the
-// last stays. `src` is nowhere shorter than `index`.
+/// `self` with self[i][index[i][j][k]][k] = src[i][j][k] for dim 1, and so on. Of several values for one element the
+/// last stays. `src` is nowhere shorter than `index`.
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   return ops::scatter(self, dim, index, src);
 }
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   return ops::scatter_value(self, dim, index, value);
 }
-// `reduce` is "add" or "multiply": combined with what is there.
+/// `reduce` is "add" or "multiply": combined with what is there.
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce) {
   return ops::scatter_with_reduce(self, dim, index, src, reduce);
@@ -71,19 +71,19 @@ inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, cons
                       std::string_view reduce) {
   return ops::scatter_value_reduce(self, dim, index, value, reduce);
 }
-// As scatter, adding.
+/// As scatter, adding.
 inline Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   return ops::scatter_add(self, dim, index, src);
 }
-// As scatter, with `reduce` one of "sum", "prod", "mean", "amax" and "amin" over all values for an element, and its old
-// value too when `include_self`.
+/// As scatter, with `reduce` one of "sum", "prod", "mean", "amax" and "amin" over all values for an element, and its
+/// old value too when `include_self`.
 inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                              std::string_view reduce, bool include_self = true) {
   return ops::scatter_reduce(self, dim, index, src, reduce, include_self);
 }
 
-// For each class number of `self` (int64) a row of zeros with a one at that number: self's shape with `num_classes`
-// behind it; by default one more than the largest number. Throws IndexError for a number outside [0, num_classes).
+/// For each class number of `self` (int64) a row of zeros with a one at that number: self's shape with `num_classes`
+/// behind it; by default one more than the largest number. Throws IndexError for a number outside [0, num_classes).
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1) { return ops::one_hot(self, num_classes); }
 
 namespace kernels {

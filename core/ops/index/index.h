@@ -21,36 +21,36 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&, const Tensor&, bool)> put_{
     "aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)"};
 }  // namespace ops
 
-// The elements of `self` at `indices`, one entry a dimension from the first on: integers (int8 to int64, negative ones
-// count from the end), a bool mask, which stands for as many dimensions as it has, or nothing for the whole dimension.
-// The integer tensors broadcast with each other, and their shape takes the place of the dimensions that they index: at
-// the first of them when they are neighbours, otherwise at the front. Throws IndexError for an index out of range, too
-// many indices or a mask of another shape. https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
+/// The elements of `self` at `indices`, one entry a dimension from the first on: integers (int8 to int64, negative ones
+/// count from the end), a bool mask, which stands for as many dimensions as it has, or nothing for the whole dimension.
+/// The integer tensors broadcast with each other, and their shape takes the place of the dimensions that they index: at
+/// the first of them when they are neighbours, otherwise at the front. Throws IndexError for an index out of range, too
+/// many indices or a mask of another shape. https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
 inline Tensor index(const Tensor& self, OptionalTensorList indices) { return ops::index(self, indices); }
-// Writes `values`, broadcast to the shape of index(self, indices), at the indexed elements; adds them when
-// `accumulate`, also where an element is indexed twice (otherwise the last one stays). Throws as `index`, and TypeError
-// when the dtypes differ.
+/// Writes `values`, broadcast to the shape of index(self, indices), at the indexed elements; adds them when
+/// `accumulate`, also where an element is indexed twice (otherwise the last one stays). Throws as `index`, and
+/// TypeError when the dtypes differ.
 inline Tensor index_put(const Tensor& self, OptionalTensorList indices, const Tensor& values, bool accumulate = false) {
   return ops::index_put(self, indices, values, accumulate);
 }
 inline Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& values, bool accumulate = false) {
   return ops::index_put_(self, indices, values, accumulate);
 }
-// The elements at `index` of self seen as one dimension, in the shape of `index`.
+/// The elements at `index` of self seen as one dimension, in the shape of `index`.
 inline Tensor take(const Tensor& self, const Tensor& index) { return ops::take(self, index); }
-// Writes, or adds, `source` at `index` of self seen as one dimension. They have as many elements.
+/// Writes, or adds, `source` at `index` of self seen as one dimension. They have as many elements.
 inline Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate = false) {
   return ops::put(self, index, source, accumulate);
 }
 
-// One dimension that a tensor of indices addresses, for `kernels::index_offsets`.
+/// One dimension that a tensor of indices addresses, for `kernels::index_offsets`.
 struct IndexedDim {
   const char* op;  // named in errors
   int64_t dim, size, stride;
   bool wraps;  // negative indices count from the end
 };
 
-// What is done with a value that is written at an index.
+/// What is done with a value that is written at an index.
 enum class IndexWrite : uint8_t { Assign, Add, Multiply, Minimum, Maximum };
 
 namespace kernels {

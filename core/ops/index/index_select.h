@@ -37,33 +37,33 @@ inline constinit Op<Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::
         "Tensor"};
 }  // namespace ops
 
-// The slices of `self` at `index` (n) along `dim`: self's shape with n at `dim`. All operators of this family throw
-// IndexError for an index out of range, ValueError for shapes that do not match.
+/// The slices of `self` at `index` (n) along `dim`: self's shape with n at `dim`. All operators of this family throw
+/// IndexError for an index out of range, ValueError for shapes that do not match.
 inline Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   return ops::index_select(self, dim, index);
 }
-// `self` with alpha times slice i of `source` added to its slice index[i], for all i.
+/// `self` with alpha times slice i of `source` added to its slice index[i], for all i.
 inline Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                         const Scalar& alpha = 1) {
   return ops::index_add(self, dim, index, source, alpha);
 }
-// `self` with its slice index[i] replaced by slice i of `source`.
+/// `self` with its slice index[i] replaced by slice i of `source`.
 inline Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   return ops::index_copy(self, dim, index, source);
 }
-// `self` with the slices at `index` filled with `value`; negative indices count from the end.
+/// `self` with the slices at `index` filled with `value`; negative indices count from the end.
 inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   return ops::index_fill_int_Scalar(self, dim, index, value);
 }
 inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   return ops::index_fill_int_Tensor(self, dim, index, value);
 }
-// 0 repeats[0] times, then 1 repeats[1] times, and so on.
+/// 0 repeats[0] times, then 1 repeats[1] times, and so on.
 inline Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size = std::nullopt) {
   return ops::repeat_interleave_Tensor(repeats, output_size);
 }
-// Each slice of `self` along `dim` repeated, slice i repeats[i] times; without a dimension, each element of self as one
-// dimension. One number of repeats serves all. `output_size`, the sum of the repeats, saves computing it.
+/// Each slice of `self` along `dim` repeated, slice i repeats[i] times; without a dimension, each element of self as
+/// one dimension. One number of repeats serves all. `output_size`, the sum of the repeats, saves computing it.
 inline Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim = std::nullopt,
                                 std::optional<int64_t> output_size = std::nullopt) {
   return ops::repeat_interleave(self, repeats, dim, output_size);

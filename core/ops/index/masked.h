@@ -27,24 +27,24 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&, const Tensor&)> masked_scatt
     "aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)"};
 }  // namespace ops
 
-// The positions of all elements that are not zero, in row-major order, one a row: (n, dimensions), int64.
-// Throws NotImplementedError on the meta device, where nothing has a value.
+/// The positions of all elements that are not zero, in row-major order, one a row: (n, dimensions), int64.
+/// Throws NotImplementedError on the meta device, where nothing has a value.
 inline Tensor nonzero(const Tensor& self) { return ops::nonzero(self); }
 inline Tensor argwhere(const Tensor& self) { return ops::argwhere(self); }
-// Likewise, one tensor a dimension, as `index` takes them.
+/// As above, one tensor a dimension, as `index` takes them.
 inline std::vector<Tensor> nonzero_numpy(const Tensor& self) { return ops::nonzero_numpy(self); }
 inline std::vector<Tensor> where(const Tensor& condition) { return ops::where_nonzero(condition); }
-// `self` with `value` where the bool `mask` is true; they broadcast. Throws TypeError for another mask, ValueError for
-// a value with dimensions.
+/// `self` with `value` where the bool `mask` is true; they broadcast. Throws TypeError for another mask, ValueError for
+/// a value with dimensions.
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   return ops::masked_fill_Scalar(self, mask, value);
 }
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   return ops::masked_fill(self, mask, value);
 }
-// The elements of `self` under the bool `mask`, in row-major order, in one dimension; they broadcast.
+/// The elements of `self` under the bool `mask`, in row-major order, in one dimension; they broadcast.
 inline Tensor masked_select(const Tensor& self, const Tensor& mask) { return ops::masked_select(self, mask); }
-// `self` with its elements under `mask` replaced by those of `source` in order. Throws ValueError when it has too few.
+/// `self` with its elements under `mask` replaced by those of `source` in order. Throws ValueError when it has too few.
 inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
   return ops::masked_scatter(self, mask, source);
 }

@@ -59,7 +59,7 @@ inline Tensor inverse(const Tensor& self) { return ops::linalg_inv(self); }
 // X of A X = B, or X A = B unless `left`. B is (..., n, k), or a vector (n) or a batch of vectors (..., n) for A (...,
 // n, n); batches broadcast.
 inline Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true) { return ops::linalg_solve(A, B, left); }
-// Likewise for a triangular A, of which only the `upper` or lower triangle is read; `unitriangular` takes its diagonal
+// The same for a triangular A, of which only the `upper` or lower triangle is read; `unitriangular` takes its diagonal
 // for ones. Never singular: a zero on the diagonal gives infinities.
 inline Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left = true,
                                       bool unitriangular = false) {

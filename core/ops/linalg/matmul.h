@@ -51,31 +51,31 @@ inline constinit AddProductInplaceOp addr_{
 
 // Every product here throws ValueError on shapes that do not fit and TypeError when the dtypes differ.
 
-// (n, k) x (k, m) -> (n, m).
+/// (n, k) x (k, m) -> (n, m).
 inline Tensor mm(const Tensor& self, const Tensor& mat2) { return ops::mm(self, mat2); }
-// A product for each matrix of a batch: (B, n, k) x (B, k, m) -> (B, n, m).
+/// A product for each matrix of a batch: (B, n, k) x (B, k, m) -> (B, n, m).
 inline Tensor bmm(const Tensor& self, const Tensor& mat2) { return ops::bmm(self, mat2); }
-// (n, k) x (k) -> (n).
+/// (n, k) x (k) -> (n).
 inline Tensor mv(const Tensor& self, const Tensor& vec) { return ops::mv(self, vec); }
-// The sum of products of two vectors: (k), (k) -> ().
+/// The sum of products of two vectors: (k), (k) -> ().
 inline Tensor dot(const Tensor& self, const Tensor& tensor) { return ops::dot(self, tensor); }
-// dot(conj(self), other).
+/// dot(conj(self), other).
 inline Tensor vdot(const Tensor& self, const Tensor& other) { return ops::vdot(self, other); }
-// self_i vec2_j: (n), (m) -> (n, m). Promotes.
+/// self_i vec2_j: (n), (m) -> (n, m). Promotes.
 inline Tensor outer(const Tensor& self, const Tensor& vec2) { return ops::outer(self, vec2); }
 inline Tensor ger(const Tensor& self, const Tensor& vec2) { return ops::ger(self, vec2); }
-// Sums products over the last dimension of both: (..., k), (*, k) -> (..., *); a number multiplies.
+/// Sums products over the last dimension of both: (..., k), (*, k) -> (..., *); a number multiplies.
 inline Tensor inner(const Tensor& self, const Tensor& other) { return ops::inner(self, other); }
-// The product that the dimensions ask for: dot, mv, mm, or a batch of them whose leading dimensions broadcast.
-// https://pytorch.org/docs/stable/generated/torch.matmul.html
+/// The product that the dimensions ask for: dot, mv, mm, or a batch of them whose leading dimensions broadcast.
+/// https://pytorch.org/docs/stable/generated/torch.matmul.html
 inline Tensor matmul(const Tensor& self, const Tensor& other) { return ops::matmul(self, other); }
-// Sums products over the given dimensions, paired in order. What is left of self comes first.
+/// Sums products over the given dimensions, paired in order. self's other dimensions come before those of `other`.
 inline Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
   return ops::tensordot(self, other, dims_self, dims_other);
 }
 
-// The vectors at right angles to those that lie along `dim`, whose size is 3; all other dimensions broadcast. In
-// `cross` a missing `dim` is the first of size 3. https://pytorch.org/docs/stable/generated/torch.linalg.cross.html
+/// The vectors at right angles to those that lie along `dim`, whose size is 3; all other dimensions broadcast. In
+/// `cross` a missing `dim` is the first of size 3. https://pytorch.org/docs/stable/generated/torch.linalg.cross.html
 inline Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim = -1) {
   return ops::linalg_cross(self, other, dim);
 }
@@ -86,27 +86,27 @@ inline Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64
 // In the following, with beta 0 self is not read: its NaN and infinities do not matter. For integers, beta and alpha
 // are cut to integers.
 
-// beta self + alpha mat1 mat2; self broadcasts to (n, m).
+/// beta self + alpha mat1 mat2; self broadcasts to (n, m).
 inline Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
                     const Scalar& alpha = 1) {
   return ops::addmm(self, mat1, mat2, beta, alpha);
 }
-// beta self + alpha mat vec; self broadcasts to (n).
+/// beta self + alpha mat vec; self broadcasts to (n).
 inline Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,
                     const Scalar& alpha = 1) {
   return ops::addmv(self, mat, vec, beta, alpha);
 }
-// beta self + alpha batch1 batch2, for each matrix; self broadcasts to (B, n, m).
+/// beta self + alpha batch1 batch2, for each matrix; self broadcasts to (B, n, m).
 inline Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
                       const Scalar& alpha = 1) {
   return ops::baddbmm(self, batch1, batch2, beta, alpha);
 }
-// beta self + alpha times the sum of the batch's products; self broadcasts to (n, m).
+/// beta self + alpha times the sum of the batch's products; self broadcasts to (n, m).
 inline Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
                      const Scalar& alpha = 1) {
   return ops::addbmm(self, batch1, batch2, beta, alpha);
 }
-// beta self + alpha outer(vec1, vec2); self broadcasts to (n, m).
+/// beta self + alpha outer(vec1, vec2); self broadcasts to (n, m).
 inline Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1,
                    const Scalar& alpha = 1) {
   return ops::addr(self, vec1, vec2, beta, alpha);

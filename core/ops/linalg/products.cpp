@@ -45,7 +45,7 @@ static Tensor outer(const Tensor& self, const Tensor& vec2) {
   return self.unsqueeze(1).mul(vec2);
 }
 
-// As the dtype that the result has takes it: a bool is true or false, an integer has no fraction, a 16-bit number few
+// The number converted to the result's dtype: a bool is true or false, an integer has no fraction, a 16-bit number few
 // digits.
 static Scalar scalar_of(const Scalar& scalar, ScalarType dtype) {
   if (dtype == kBool) return Scalar(scalar.toBool());

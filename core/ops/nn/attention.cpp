@@ -42,7 +42,6 @@ namespace {
 
 constexpr const char* kOp = "scaled_dot_product_attention";
 
-// The arguments of a call.
 struct AttentionCall {
   const Tensor &query, &key, &value;
   const std::optional<Tensor>& mask;
@@ -103,7 +102,7 @@ struct AttentionHeads {
 
 AttentionHeads as_heads(const AttentionCall& c) {
   const bool four = c.query.dim() == 4 && c.key.dim() == 4 && c.value.dim() == 4;
-  // Those kernels share heads themselves.
+  // These kernels share heads themselves.
   if (c.by_device() && c.enable_gqa && four && c.query.size(0) == c.key.size(0) && c.query.size(0) == c.value.size(0) &&
       c.key.size(1) == c.value.size(1) && c.key.size(1) > 0 && c.query.size(1) % c.key.size(1) == 0) {
     return {c.query, c.key, c.value, c.mask, DimVector(leading(c.query)), true};

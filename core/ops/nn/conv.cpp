@@ -190,7 +190,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   if (output_mask[1]) {
     grad_weight =
         detail::empty_format(weight.sizes(), weight.scalar_type(), weight.device(), weight.suggest_memory_format());
-    // Of a transposed convolution the input is the smaller side, as the output is of an ordinary one.
+    // In a transposed convolution the input is the smaller side, as the output is in an ordinary one.
     if (empty) {
       grad_weight.zero_();
     } else {

@@ -63,8 +63,8 @@ inline constinit ConvTransposeOp conv_transpose3d{
 // arguments is one number per spatial dimension, or one for all. `groups` divides the channels into parts that do not
 // meet. They throw ValueError on shapes that do not fit and TypeError when the dtypes differ.
 
-// out[n, o] = bias[o] + sum over channels c and offsets k of weight[o, c, k] input[n, c, stride * position + dilation *
-// k - padding], where the input is zero outside. weight (out, C / groups, kernel...), bias (out).
+/// out[n, o] = bias[o] + sum over channels c and offsets k of weight[o, c, k] input[n, c, stride * position + dilation
+/// * k - padding], where the input is zero outside. weight (out, C / groups, kernel...), bias (out).
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
                      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv1d(input, weight, bias, stride, padding, dilation, groups);
@@ -77,8 +77,8 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optio
                      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv3d(input, weight, bias, stride, padding, dilation, groups);
 }
-// Padding by name: "valid" is none; "same" gives the output the input's size and needs stride 1. Its type is deduced,
-// so that a padding of 0 or in braces {0, 0} is not taken for one.
+/// Padding by name: "valid" is none; "same" gives the output the input's size and needs stride 1. Its type is deduced,
+/// so that a padding of 0 or in braces {0, 0} is not taken for one.
 template <Text Name>
 Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
               const Name& padding, IntArrayRef dilation = 1, int64_t groups = 1) {
@@ -94,8 +94,8 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Ten
               const Name& padding, IntArrayRef dilation = 1, int64_t groups = 1) {
   return ops::conv3d_padding(input, weight, bias, stride, padding, dilation, groups);
 }
-// The transpose of a convolution as a linear map: its gradient by the input. weight (C, out / groups, kernel...).
-// `output_padding` adds to one side of the output's size, which stride leaves open.
+/// The transpose of a convolution as a linear map: its gradient by the input. weight (C, out / groups, kernel...).
+/// `output_padding` adds to one side of the output's size, which stride leaves open.
 inline Tensor conv_transpose1d(const Tensor& input, const Tensor& weight,
                                const std::optional<Tensor>& bias = std::nullopt, IntArrayRef stride = 1,
                                IntArrayRef padding = 0, IntArrayRef output_padding = 0, int64_t groups = 1,
@@ -114,14 +114,14 @@ inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight,
                                IntArrayRef dilation = 1) {
   return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
-// All of them: batched, any number of spatial dimensions up to three, transposed or not.
+/// All of them: batched, any number of spatial dimensions up to three, transposed or not.
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                           IntArrayRef output_padding, int64_t groups) {
   return ops::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
-// Where a kernel's taps fall, in (depth, height, width): those of a convolution of fewer dimensions are 1, 0, 1 first.
+/// Where a kernel's taps fall, in (depth, height, width): those of a convolution of fewer dimensions are 1, 0, 1 first.
 struct ConvGeometry {
   std::array<int64_t, 3> stride, padding, dilation;
   int64_t groups;

@@ -30,14 +30,14 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, IntArray
         {Tag::AnyDevice}};
 }  // namespace ops
 
-// -log of the probability of each target sequence, summed over all its alignments: repeated labels and `blank`s may
-// stand between. log_probs is (T, N, C), or (T, C) without N, of log-probabilities; targets (N, S), or all sequences
-// one after the other in one dimension, of classes but for the blank. The lengths, one for each sample, say how much of
-// both counts. The mean divides each loss by its target's length first. A target that does not fit its input has an
-// infinite loss, and a gradient of NaN; `zero_infinity` makes both zero. Throws ValueError for shapes or lengths that
-// do not fit, TypeError for wrong dtypes and IndexError for a target outside [0, C). It can be differentiated once, and
-// as in PyTorch its gradient is right for log_probs that come from log_softmax. Graves et al., "Connectionist temporal
-// classification" (2006). torch.nn.functional.ctc_loss.
+/// -log of the probability of each target sequence, summed over all its alignments: repeated labels and `blank`s may
+/// stand between. log_probs is (T, N, C), or (T, C) without N, of log-probabilities; targets (N, S), or all sequences
+/// one after the other in one dimension, of classes except the blank. The lengths, one for each sample, say how much of
+/// both counts. The mean divides each loss by its target's length first. A target that does not fit its input has an
+/// infinite loss, and a gradient of NaN; `zero_infinity` makes both zero. Throws ValueError for shapes or lengths that
+/// do not fit, TypeError for wrong dtypes and IndexError for a target outside [0, C). It can be differentiated once,
+/// and as in PyTorch its gradient is right for log_probs that come from log_softmax. Graves et al., "Connectionist
+/// temporal classification" (2006). torch.nn.functional.ctc_loss.
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank = 0, int64_t reduction = Reduction::Mean,
                        bool zero_infinity = false) {

@@ -9,11 +9,11 @@
 namespace rush {
 
 namespace ops {
-// Whether cuDNN is built in, switched on, and computes with the tensor's dtype; false where there are no elements.
+/// Whether cuDNN is built in, switched on, and computes with the tensor's dtype; false where there are no elements.
 inline constinit Op<bool(const Tensor&)> cudnn_is_acceptable{"aten::cudnn_is_acceptable(Tensor self) -> bool"};
-// The layers without dropout between them: (output, h, c, reserve, weight_buf). `train` keeps what the gradient needs,
-// in reserve and weight_buf, cuDNN's copy of the weights. `mode` is a RecurrentMode; cx and c are none unless it is
-// Lstm. Throws NotImplementedError where cuDNN is not acceptable, for batch_first, dropout, and a given weight_buf.
+/// The layers without dropout between them: (output, h, c, reserve, weight_buf). `train` keeps what the gradient needs,
+/// in reserve and weight_buf, cuDNN's copy of the weights. `mode` is a RecurrentMode; cx and c are none unless it is
+/// Lstm. Throws NotImplementedError where cuDNN is not acceptable, for batch_first, dropout, and a given weight_buf.
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(
     const Tensor&, TensorList, int64_t, const std::optional<Tensor>&, const Tensor&, const std::optional<Tensor>&,
     int64_t, int64_t, int64_t, int64_t, bool, double, bool, bool, IntArrayRef, const std::optional<Tensor>&)>
@@ -22,8 +22,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(
         "cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, float dropout, bool "
         "train, bool bidirectional, SymInt[] batch_sizes, Tensor? dropout_state) -> (Tensor, Tensor, Tensor, Tensor, "
         "Tensor)"};
-// The gradients of input, hx, cx and weight that output_mask asks for; the others are undefined. It cannot be
-// differentiated.
+/// The gradients of input, hx, cx and weight that output_mask asks for; the others are undefined. It cannot be
+/// differentiated.
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>(
     const Tensor&, TensorList, int64_t, const Tensor&, const Tensor&, const std::optional<Tensor>&, const Tensor&,
     const std::optional<Tensor>&, const std::optional<Tensor>&, const std::optional<Tensor>&, int64_t, int64_t, int64_t,

@@ -31,26 +31,26 @@ inline constinit DropoutInplaceOp feature_alpha_dropout_{
     "aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"};
 }  // namespace ops
 
-// Each element zero with probability `p`, otherwise divided by 1 - p; `input` itself unless `train`. Throws ValueError
-// for a probability outside [0, 1]. Srivastava et al., "Dropout" (2014).
+/// Each element zero with probability `p`, otherwise divided by 1 - p; `input` itself unless `train`. Throws ValueError
+/// for a probability outside [0, 1]. Srivastava et al., "Dropout" (2014).
 inline Tensor dropout(const Tensor& input, double p, bool train) { return ops::dropout(input, p, train); }
 inline Tensor& dropout_(Tensor& input, double p, bool train) { return ops::dropout_(input, p, train); }
-// As dropout, also returning the bool mask of what was kept.
+/// As dropout, also returning the bool mask of what was kept.
 inline std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   return ops::native_dropout(input, p, train);
 }
-// Its gradient: grad_output * mask * scale, with 1 / (1 - p) for the scale. Throws TypeError on a mask that is not
-// bool.
+/// Its gradient: grad_output * mask * scale, with 1 / (1 - p) for the scale. Throws TypeError on a mask that is not
+/// bool.
 inline Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   return ops::native_dropout_backward(grad_output, mask, scale);
 }
-// Whole channels of (N, C, ...) at a time.
+/// Whole channels of (N, C, ...) at a time.
 inline Tensor feature_dropout(const Tensor& input, double p, bool train) {
   return ops::feature_dropout(input, p, train);
 }
 inline Tensor& feature_dropout_(Tensor& input, double p, bool train) { return ops::feature_dropout_(input, p, train); }
-// Dropped elements take SELU's negative limit, and all are mapped so that mean 0 and deviation 1 are kept. Klambauer et
-// al., "Self-normalizing neural networks" (2017).
+/// Dropped elements take SELU's negative limit, and all are mapped so that mean 0 and deviation 1 are kept. Klambauer
+/// et al., "Self-normalizing neural networks" (2017).
 inline Tensor alpha_dropout(const Tensor& input, double p, bool train) { return ops::alpha_dropout(input, p, train); }
 inline Tensor& alpha_dropout_(Tensor& input, double p, bool train) { return ops::alpha_dropout_(input, p, train); }
 inline Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {

@@ -18,7 +18,6 @@ namespace native {
 
 namespace {
 
-// One of the pooled dimensions.
 struct Axis {
   int64_t input, output, kernel;
 };

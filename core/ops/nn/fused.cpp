@@ -132,7 +132,7 @@ void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& in
   assign(out, gelu(pre, "tanh"));
 }
 
-void gelu_slope_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
+void gelu_bias_backward_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
   Tensor product = grad;
   binary_<kernels::gelu_tanh_backward, Promotion::Common>(product, pre);
   store_column_sums(sums, product);
@@ -214,10 +214,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gelu_perceptron_backward(cons
                     input.scalar_type());
     RUSH_CHECK_VALUE(t->device() == input.device(), op, ": devices differ: ", t->device(), " and ", input.device());
   }
-  // A pass of its own for GELU's slope: cuBLASLt's epilogue for it is one too, and takes three times as long.
+  // GELU's derivative has a pass of its own: so has cuBLASLt's epilogue for it, which takes three times as long.
   const Tensor grad_pre = g.mm(weight2);
   const Tensor grad_bias1 = detail::empty_contiguous({weight1.size(0)}, input.scalar_type(), input.device());
-  kernels::gelu_slope(input.device().type, grad_pre, pre, grad_bias1);
+  kernels::gelu_bias_backward(input.device().type, grad_pre, pre, grad_bias1);
   const Tensor grad_weight1 = grad_pre.t().mm(rows);
   const auto [grad_weight2, grad_bias2] = linear_parameter_gradients(g, hidden);
   return {grad_pre.mm(weight1).view(input.sizes()), grad_weight1, grad_bias1, grad_weight2, grad_bias2};

@@ -41,10 +41,10 @@ inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&)> li
     "rush::linear_parameter_gradients(Tensor grad_output, Tensor input) -> (Tensor grad_weight, Tensor grad_bias)"};
 }  // namespace ops
 
-// The residual stream of a transformer and its normalisation: sum = self + other and layer_norm(sum), of tensors of one
-// shape; returns (layer_norm(sum), sum). The result is in `dtype`, by default that of the sum. Under autocast on CUDA
-// it is in the 16-bit dtype, which the matrix product that follows would round it to, and the sum keeps the dtype of
-// `self`. Throws as layer_norm does, and ValueError when the shapes differ.
+/// The residual stream of a transformer and its normalisation: sum = self + other and layer_norm(sum), of tensors of
+/// one shape; returns (layer_norm(sum), sum). The result is in `dtype`, by default that of the sum. Under autocast on
+/// CUDA it is in the 16-bit dtype, which the matrix product that follows would round it to, and the sum keeps the dtype
+/// of `self`. Throws as layer_norm does, and ValueError when the shapes differ.
 inline std::tuple<Tensor, Tensor> add_layer_norm(const Tensor& self, const Tensor& other, IntArrayRef normalized_shape,
                                                  const OptionalTensor& weight = std::nullopt,
                                                  const OptionalTensor& bias = std::nullopt, double eps = 1e-5,
@@ -53,10 +53,10 @@ inline std::tuple<Tensor, Tensor> add_layer_norm(const Tensor& self, const Tenso
   return {output, sum};
 }
 
-// linear(gelu(linear(input, weight1, bias1)), weight2, bias2), GELU being its tanh approximation: (..., in) x (hidden,
-// in), (hidden), (out, hidden), (out) -> (..., out). On CUDA, GELU belongs to the call of the matrix product, and the
-// gradient of the first bias to the pass that multiplies by GELU's slope. Throws as linear does, and ValueError unless
-// the weights have 2 dimensions.
+/// linear(gelu(linear(input, weight1, bias1)), weight2, bias2), GELU being its tanh approximation: (..., in) x (hidden,
+/// in), (hidden), (out, hidden), (out) -> (..., out). On CUDA, GELU belongs to the call of the matrix product, and the
+/// gradient of the first bias to the pass that multiplies by GELU's derivative. Throws as linear does, and ValueError
+/// unless the weights have 2 dimensions.
 inline Tensor gelu_perceptron(const Tensor& input, const Tensor& weight1, const Tensor& bias1, const Tensor& weight2,
                               const Tensor& bias2) {
   return std::get<0>(ops::gelu_perceptron(input, weight1, bias1, weight2, bias2));
@@ -82,8 +82,8 @@ inline constinit Kernel<void(const Tensor& grad_self, const Tensor& grad_other, 
 inline constinit Kernel<void(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight,
                              const Tensor& bias)>
     linear_gelu{"gelu_perceptron"};
-// In place, grad becomes grad gelu'(pre), and sums (columns) the sum of its rows.
-inline constinit Kernel<void(const Tensor& grad, const Tensor& pre, const Tensor& sums)> gelu_slope{
+// grad *= gelu'(pre) in place, and sums (columns) = the sum of the rows of grad.
+inline constinit Kernel<void(const Tensor& grad, const Tensor& pre, const Tensor& sums)> gelu_bias_backward{
     "gelu_perceptron_backward"};
 // grad_weight (out, in) = grad^T input, grad_bias (out) = the sum of the rows of grad.
 inline constinit Kernel<void(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
@@ -102,7 +102,7 @@ void add_layer_norm_backward_by_parts(const Tensor& grad_self, const Tensor& gra
                                       int64_t columns);
 void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight,
                           const Tensor& bias);
-void gelu_slope_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums);
+void gelu_bias_backward_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums);
 void linear_parameter_gradients_by_parts(const Tensor& grad_weight, const Tensor& grad_bias, const Tensor& grad,
                                          const Tensor& input);
 // A matrix (n, m), or its transpose, as the kernels of matrix products take it: (1, n, m). A view.

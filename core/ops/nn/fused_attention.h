@@ -10,10 +10,10 @@
 namespace rush {
 
 namespace ops {
-// All take query (B, H, L, E), key (B, K, S, E) and value (B, K, S, V), where K divides H (K = H on the CPU): so many
-// neighbouring heads of the queries share one of the others. `attn_bias` or `attn_mask`, which expands to (B, H, L, S),
-// is added when it is floating point, and keeps where it is true when it is bool. logsumexp (B, H, L) is that of each
-// row of scores, in float32, or float64 where the query is.
+/// All take query (B, H, L, E), key (B, K, S, E) and value (B, K, S, V), where K divides H (K = H on the CPU): so many
+/// neighbouring heads of the queries share one of the others. `attn_bias` or `attn_mask`, which expands to (B, H, L,
+/// S), is added when it is floating point, and keeps where it is true when it is bool. logsumexp (B, H, L) is that of
+/// each row of scores, in float32, or float64 where the query is.
 inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, double, bool,
                                                const std::optional<Tensor>&, std::optional<double>)>
     _scaled_dot_product_flash_attention_for_cpu{
@@ -27,9 +27,9 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tens
         "value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? "
         "scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)"};
 
-// By our own kernel on CUDA. logsumexp is undefined unless `compute_log_sumexp`, which the gradient needs; seed and
-// offset, int64 numbers on the device, name what was dropped, and are undefined unless `dropout_p` > 0. A seed drops
-// what it drops of the weights in ops::dropout.
+/// By our own kernel on CUDA. logsumexp is undefined unless `compute_log_sumexp`, which the gradient needs; seed and
+/// offset, int64 numbers on the device, name what was dropped, and are undefined unless `dropout_p` > 0. A seed drops
+/// what it drops of the weights in ops::dropout.
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                                                const std::optional<Tensor>&, bool, double, bool,
                                                                std::optional<double>)>
@@ -37,8 +37,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, co
         "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool "
         "compute_log_sumexp, float dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor "
         "log_sumexp, Tensor philox_seed, Tensor philox_offset)"};
-// `attn_bias`, `philox_seed` and `philox_offset` may be undefined. Gradients that are not asked for are undefined;
-// there is none by attn_bias, which throws NotImplementedError.
+/// `attn_bias`, `philox_seed` and `philox_offset` may be undefined. Gradients that are not asked for are undefined;
+/// there is none by attn_bias, which throws NotImplementedError.
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
     const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
     const Tensor&, const Tensor&, double, std::array<bool, 4>, bool, std::optional<double>)>
@@ -49,8 +49,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
         "Tensor)",
         {Tag::TakesUndefined}};
 
-// By cuDNN on CUDA, as above. cum_seq_q, cum_seq_k and debug_attn_mask are always undefined; max_q and max_k are L and
-// S. Throws NotImplementedError for what cuDNN does not compute, and with `return_debug_mask`.
+/// By cuDNN on CUDA, as above. cum_seq_q, cum_seq_k and debug_attn_mask are always undefined; max_q and max_k are L and
+/// S. Throws NotImplementedError for what cuDNN does not compute, and with `return_debug_mask`.
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor, Tensor, Tensor>(
     const Tensor&, const Tensor&, const Tensor&, const std::optional<Tensor>&, bool, double, bool, bool,
     std::optional<double>)>
@@ -70,8 +70,8 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(
         {Tag::TakesUndefined}};
 }  // namespace ops
 
-// What a kernel computes: dropout(softmax(scale query key^T + bias)) value. Tensors have any strides; undefined where
-// there is nothing.
+/// What a kernel computes: dropout(softmax(scale query key^T + bias)) value. Tensors have any strides; undefined where
+/// there is nothing.
 struct AttentionProblem {
   Tensor query, key, value;  // (B, H, L, E), (B, K, S, E), (B, K, S, V)
   Tensor bias;               // (B, H, L, S), the query's dtype
@@ -111,12 +111,12 @@ inline constinit Kernel<void(const Tensor& seed, const Tensor& offset, const Phi
 
 namespace native {
 // Note [Gradients of a packed projection]
-// Query, key and value are often parts of one product, (B, L, 3 H E): split along its last dimension, and read where
-// they lie. The product's gradient is then what theirs are when they lie side by side in the same way; put together
-// afterwards they would be read and written once more. So of such parts the backward kernels write the gradients into
-// parts of one tensor, and the derivative of split, which finds its gradients side by side, returns that tensor.
+// Query, key and value are often views of one product (B, L, 3 H E), which split made. The gradient of the product has
+// their gradients in the same order; concatenating them would read and write each once more. The backward kernels
+// therefore write the three gradients into views of one tensor. The derivative of split sees that its gradients are
+// contiguous with each other, and returns that tensor.
 
-// Whether query, key and value are, in this order, the parts of rows of 3 H E numbers: (B, H, L, E) each.
+// Whether query, key and value (B, H, L, E) are, in this order, the views of rows of 3 H E numbers.
 bool are_packed(const AttentionProblem& problem);
 // Throws unless the tensors can be those of an attention of any shape: what all its operators ask.
 void check_attention(const char* op, const Tensor& query, const Tensor& key, const Tensor& value,

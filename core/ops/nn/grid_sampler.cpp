@@ -193,7 +193,7 @@ Tensor grid_sampler_of(const Tensor& input, const Tensor& grid, int64_t interpol
   return sample(input, grid, interpolation, padding, align, op);
 }
 
-// The places of `count` pixels from -1 to 1.
+// The coordinates of `count` pixels from -1 to 1.
 Tensor pixel_places(int64_t count, bool align_corners, const TensorOptions& options) {
   if (count == 1) return zeros({1}, options);
   const Tensor places = linspace(-1, 1, count, options);

@@ -20,20 +20,20 @@ inline constinit Op<Tensor(const Tensor&, IntArrayRef, bool)> affine_grid_genera
 enum class GridInterpolation : int64_t { Bilinear, Nearest, Bicubic };
 enum class GridPadding : int64_t { Zeros, Border, Reflection };
 
-// (N, C, H, W) at the points `grid` (N, h, w, 2) -> (N, C, h, w), or with one more spatial dimension each. A point is
-// (x, y) or (x, y, z), from -1 at one edge to 1 at the other: the centres of the outermost pixels with
-// `align_corners`, otherwise their outer sides. `interpolation_mode` and `padding_mode`, what lies outside the image,
-// are the enumerators' numbers; bicubic needs images of two dimensions. Throws ValueError for shapes that do not match
-// and unknown modes.
+/// (N, C, H, W) at the points `grid` (N, h, w, 2) -> (N, C, h, w), or with one more spatial dimension each. A point is
+/// (x, y) or (x, y, z), from -1 at one edge to 1 at the other: the centres of the outermost pixels with
+/// `align_corners`, otherwise their outer sides. `interpolation_mode` and `padding_mode`, what lies outside the image,
+/// are the enumerators' numbers; bicubic needs images of two dimensions. Throws ValueError for shapes that do not match
+/// and unknown modes.
 inline Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
                            bool align_corners) {
   return ops::grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners);
 }
 
-// The grid for grid_sampler that gives images of `size`, (N, C, H, W) or (N, C, D, H, W), mapped by the affine maps
-// theta, (N, 2, 3) or (N, 3, 4): at each pixel, theta times its own place and 1. (N, H, W, 2) or (N, D, H, W, 3).
-// Throws ValueError for other shapes or sizes that are not positive, TypeError for a theta that is not of floating
-// point.
+/// The grid for grid_sampler that gives images of `size`, (N, C, H, W) or (N, C, D, H, W), mapped by the affine maps
+/// theta, (N, 2, 3) or (N, 3, 4): at each pixel, theta times its own place and 1. (N, H, W, 2) or (N, D, H, W, 3).
+/// Throws ValueError for other shapes or sizes that are not positive, TypeError for a theta that is not of floating
+/// point.
 inline Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_corners) {
   return ops::affine_grid_generator(theta, size, align_corners);
 }

@@ -29,7 +29,7 @@ static Tensor elementwise_loss(const Tensor& self, const Tensor& target, double 
   return it.output();
 }
 
-// As PyTorch's functional forms warn. A column against a row makes every pair, whose loss falls and means nothing.
+// PyTorch's functional forms warn, too: a column against a row broadcasts to all pairs, whose loss is meaningless.
 static Tensor warn_if_broadcast(const char* op, const Tensor& self, const Tensor& target, const Tensor& loss) {
   if (RUSH_UNLIKELY(self.sizes() != target.sizes())) {
     RUSH_WARN_ONCE_PER_CALLER(op, ": the target's shape ", target.sizes(), " is not the input's, ", self.sizes(),

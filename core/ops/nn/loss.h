@@ -82,7 +82,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const OptionalTensor&, 
     cross_entropy_loss{
         "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
         "ignore_index=-100, float label_smoothing=0.) -> Tensor"};
-// Not ATen's: cross entropy of one row a sample in one pass, see Note [Fused cross entropy].
+/// Not ATen's: cross entropy of one row a sample in one pass, see Note [Fused cross entropy].
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const OptionalTensor&, int64_t,
                                                        int64_t, double, std::optional<ScalarType>)>
     cross_entropy_forward{
@@ -120,53 +120,54 @@ inline constinit LossOp multilabel_margin_loss{
 // The formulas stand with each function, for an element x of the input and y of the target. All throw ValueError on
 // shapes that do not fit or an unknown reduction. https://pytorch.org/docs/stable/nn.functional.html#loss-functions
 
-// (x - y)^2
+/// (x - y)^2
 inline Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::mse_loss(self, target, reduction);
 }
-// |x - y|
+/// |x - y|
 inline Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::l1_loss(self, target, reduction);
 }
-// |x - y| - beta / 2, and (x - y)^2 / (2 beta) where |x - y| < beta.
+/// |x - y| - beta / 2, and (x - y)^2 / (2 beta) where |x - y| < beta.
 inline Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean,
                              double beta = 1) {
   return ops::smooth_l1_loss(self, target, reduction, beta);
 }
-// delta (|x - y| - delta / 2), and (x - y)^2 / 2 where |x - y| <= delta.
+/// delta (|x - y| - delta / 2), and (x - y)^2 / 2 where |x - y| <= delta.
 inline Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean,
                          double delta = 1) {
   return ops::huber_loss(self, target, reduction, delta);
 }
-// log(1 + e^(-x y)), y being 1 or -1.
+/// log(1 + e^(-x y)), y being 1 or -1.
 inline Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::soft_margin_loss(self, target, reduction);
 }
-// -w (y log x + (1 - y) log(1 - x)), logarithms not below -100. Throws ValueError when x is outside [0, 1].
+/// -w (y log x + (1 - y) log(1 - x)), logarithms not below -100. Throws ValueError when x is outside [0, 1].
 inline Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
                                    int64_t reduction = Reduction::Mean) {
   return ops::binary_cross_entropy(self, target, weight, reduction);
 }
-// Binary cross entropy of sigmoid(x), computed without overflow; the terms with y count `pos_weight` times.
+/// Binary cross entropy of sigmoid(x), computed without overflow; the terms with y count `pos_weight` times.
 inline Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                                const OptionalTensor& weight = {}, const OptionalTensor& pos_weight = {},
                                                int64_t reduction = Reduction::Mean) {
   return ops::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction);
 }
-// y (log y - x), or e^y (y - x) with `log_target`. x is a log-probability.
+/// y (log y - x), or e^y (y - x) with `log_target`. x is a log-probability.
 inline Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean,
                      bool log_target = false) {
   return ops::kl_div(self, target, reduction, log_target);
 }
-// e^x - y x, or with `log_input` false x - y log(x + eps); `full` adds Stirling's approximation of log(y!) where y > 1.
+/// e^x - y x, or with `log_input` false x - y log(x + eps); `full` adds Stirling's approximation of log(y!) where y
+/// > 1.
 inline Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
                                int64_t reduction) {
   return ops::poisson_nll_loss(input, target, log_input, full, eps, reduction);
 }
 
-// -w[y] x[y]: x (N, C) or (C) or (N, C, ...) holds log-probabilities, y (N), () or (N, ...) int64 classes, w (C). Where
-// y is `ignore_index` nothing is counted. The mean is weighted: the sum over the sum of w[y]. Throws IndexError for a
-// class outside [0, C).
+/// -w[y] x[y]: x (N, C) or (C) or (N, C, ...) holds log-probabilities, y (N), () or (N, ...) int64 classes, w (C).
+/// Where y is `ignore_index` nothing is counted. The mean is weighted: the sum over the sum of w[y]. Throws IndexError
+/// for a class outside [0, C).
 inline Tensor nll_loss(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
                        int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
   return ops::nll_loss(self, target, weight, reduction, ignore_index);
@@ -179,50 +180,50 @@ inline Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
                           int64_t reduction = Reduction::Mean, int64_t ignore_index = -100) {
   return ops::nll_loss_nd(self, target, weight, reduction, ignore_index);
 }
-// nll_loss of log_softmax(x) over the classes. A floating-point target of x's shape holds a probability for each class.
-// With label smoothing e, a share e of each target is spread evenly over all classes.
+/// nll_loss of log_softmax(x) over the classes. A floating-point target of x's shape holds a probability for each
+/// class. With label smoothing e, a share e of each target is spread evenly over all classes.
 inline Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
                                  int64_t reduction = Reduction::Mean, int64_t ignore_index = -100,
                                  double label_smoothing = 0) {
   return ops::cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing);
 }
-// The sum of the cross entropies of the rows of self (N, C) with classes `target` (N), in float32 for 16-bit scores;
-// and in place, self becomes its own gradient of that sum. For losses that are differentiated as they are computed: a
-// row is read and written once. Not differentiable. Throws as cross_entropy_loss does, and ValueError where elements of
-// self share memory.
+/// The sum of the cross entropies of the rows of self (N, C) with classes `target` (N), in float32 for 16-bit scores;
+/// and in place, self becomes its own gradient of that sum. For losses that are differentiated as they are computed: a
+/// row is read and written once. Not differentiable. Throws as cross_entropy_loss does, and ValueError where elements
+/// of self share memory.
 inline Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index = -100) {
   return ops::cross_entropy_gradient_(self, target, ignore_index);
 }
 
-// max(0, -y (x1 - x2) + margin), y being 1 or -1.
+/// max(0, -y (x1 - x2) + margin), y being 1 or -1.
 inline Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,
                                   int64_t reduction = Reduction::Mean) {
   return ops::margin_ranking_loss(input1, input2, target, margin, reduction);
 }
-// For pairs of vectors, (N, D) or (D): 1 - cos where y is 1, max(0, cos - margin) where it is -1.
+/// For pairs of vectors, (N, D) or (D): 1 - cos where y is 1, max(0, cos - margin) where it is -1.
 inline Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0,
                                     int64_t reduction = Reduction::Mean) {
   return ops::cosine_embedding_loss(input1, input2, target, margin, reduction);
 }
-// x where y is 1, max(0, margin - x) where it is -1.
+/// x where y is 1, max(0, margin - x) where it is -1.
 inline Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin = 1,
                                    int64_t reduction = Reduction::Mean) {
   return ops::hinge_embedding_loss(self, target, margin, reduction);
 }
-// max(0, d(anchor, positive) - d(anchor, negative) + margin), d being pairwise_distance; with `swap` the distance to
-// the negative is that from the positive, where it is less.
+/// max(0, d(anchor, positive) - d(anchor, negative) + margin), d being pairwise_distance; with `swap` the distance to
+/// the negative is that from the positive, where it is less.
 inline Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                   double margin = 1, double p = 2, double eps = 1e-6, bool swap = false,
                                   int64_t reduction = Reduction::Mean) {
   return ops::triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction);
 }
-// For each sample of x (N, C), with class y: w[y] sum over c != y of max(0, margin - x[y] + x[c])^p / C. p is 1 or 2.
+/// For each sample of x (N, C), with class y: w[y] sum over c != y of max(0, margin - x[y] + x[c])^p / C. p is 1 or 2.
 inline Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p = 1, const Scalar& margin = 1,
                                 const OptionalTensor& weight = {}, int64_t reduction = Reduction::Mean) {
   return ops::multi_margin_loss(self, target, p, margin, weight, reduction);
 }
-// For each sample of x (N, C), whose classes y (N, C) lists up to the first -1: the sum over listed classes j and
-// others i of max(0, 1 - x[j] + x[i]) / C.
+/// For each sample of x (N, C), whose classes y (N, C) lists up to the first -1: the sum over listed classes j and
+/// others i of max(0, 1 - x[j] + x[i]) / C.
 inline Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::multilabel_margin_loss(self, target, reduction);
 }
@@ -267,7 +268,7 @@ inline constinit Kernel<void(const Tensor& grad_input, const Tensor& grad_output
                              const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
                              const Tensor& total_weight, const CrossEntropyOptions&)>
     cross_entropy_backward{"cross_entropy_loss_backward"};
-// Likewise: `output` is the sum of the losses, and the scores become its gradient.
+// As above: `output` is the sum of the losses, and the scores become its gradient.
 inline constinit Kernel<void(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index)>
     cross_entropy_gradient{"cross_entropy_gradient_"};
 }  // namespace kernels

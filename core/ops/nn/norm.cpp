@@ -118,7 +118,7 @@ static kernels::GroupLayout group_layout(const char* op, const Tensor& input, in
                        checked_numel({C, HxW}) >= 0,  // throws where a sample's size overflows
                    op, ": an input of shape ", input.sizes(), " does not hold ", N, " samples of ", C, " channels of ",
                    HxW, " elements");
-  // Of channels that hold nothing there may be any number.
+  // Channels without elements may be any number.
   return {N, groups, HxW == 0 ? 0 : C / groups, HxW};
 }
 

@@ -109,62 +109,62 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, double, double, bool)> 
     "Tensor"};
 }  // namespace ops
 
-// (x - mean) / sqrt(var + eps) * weight + bias, with mean and biased variance over the last dimensions, which must be
-// `normalized_shape`; weight and bias have that shape. Throws ValueError on other shapes. Ba, Kiros and Hinton 2016,
-// https://arxiv.org/abs/1607.06450.
+/// (x - mean) / sqrt(var + eps) * weight + bias, with mean and biased variance over the last dimensions, which must be
+/// `normalized_shape`; weight and bias have that shape. Throws ValueError on other shapes. Ba, Kiros and Hinton 2016,
+/// https://arxiv.org/abs/1607.06450.
 inline Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight = {},
                          const OptionalTensor& bias = {}, double eps = 1e-5, bool cudnn_enable = true) {
   return ops::layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable);
 }
-// Likewise, with the mean and 1 / sqrt(var + eps) of each row: the leading dimensions of the input, then ones. They are
-// float32 for 16-bit inputs, and carry no gradient.
+/// As above, with the mean and 1 / sqrt(var + eps) of each row: the leading dimensions of the input, then ones. They
+/// are float32 for 16-bit inputs, and carry no gradient.
 inline NormResult native_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight,
                                     const OptionalTensor& bias, double eps) {
   return ops::native_layer_norm(input, normalized_shape, weight, bias, eps);
 }
-// x / sqrt(mean(x^2) + eps) * weight over the last dimensions. `eps` defaults to the machine epsilon of the dtype that
-// is computed in. Zhang and Sennrich 2019, https://arxiv.org/abs/1910.07467.
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimensions. `eps` defaults to the machine epsilon of the dtype that
+/// is computed in. Zhang and Sennrich 2019, https://arxiv.org/abs/1910.07467.
 inline Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight = {},
                        std::optional<double> eps = std::nullopt) {
   return ops::rms_norm(input, normalized_shape, weight, eps);
 }
 
-// Normalises each channel of a (N, C, ...) tensor, by the mean and biased variance of the batch when `training`, else
-// by the running ones; then scales by weight and adds bias, both (C). Training moves the running statistics, where
-// given, by `momentum` towards the batch's mean and unbiased variance. Throws ValueError on wrong shapes, or when there
-// are no running statistics outside training. Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167.
+/// Normalises each channel of a (N, C, ...) tensor, by the mean and biased variance of the batch when `training`, else
+/// by the running ones; then scales by weight and adds bias, both (C). Training moves the running statistics, where
+/// given, by `momentum` towards the batch's mean and unbiased variance. Throws ValueError on wrong shapes, or when
+/// there are no running statistics outside training. Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167.
 inline Tensor batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                          const OptionalTensor& running_mean, const OptionalTensor& running_var, bool training,
                          double momentum, double eps, bool cudnn_enabled = true) {
   return ops::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled);
 }
-// Likewise, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training. They have
-// the parameters' dtype: float32 for a 16-bit input with float32 parameters, else the input's.
+/// As above, with the batch's mean and 1 / sqrt(var + eps) of each channel; these are empty outside training. They have
+/// the parameters' dtype: float32 for a 16-bit input with float32 parameters, else the input's.
 inline NormResult native_batch_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                                     const OptionalTensor& running_mean, const OptionalTensor& running_var,
                                     bool training, double momentum, double eps) {
   return ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
-// relu(batch_norm(input) + residual), without the sum where there is no residual, which has the input's shape and
-// dtype. In training on a GPU, channels-last tensors are passed over half as often as by the operators one by one, and
-// a 16-bit result is rounded once. PyTorch has it through torch.compile. Throws as batch_norm does, ValueError for a
-// residual of another shape or device, and TypeError for one of another dtype.
+/// relu(batch_norm(input) + residual), without the sum where there is no residual, which has the input's shape and
+/// dtype. In training on a GPU, channels-last tensors are passed over half as often as by the operators one by one, and
+/// a 16-bit result is rounded once. PyTorch has it through torch.compile. Throws as batch_norm does, ValueError for a
+/// residual of another shape or device, and TypeError for one of another dtype.
 inline Tensor batch_norm_relu(const Tensor& input, const OptionalTensor& residual, const OptionalTensor& weight,
                               const OptionalTensor& bias, const OptionalTensor& running_mean,
                               const OptionalTensor& running_var, bool training, double momentum, double eps) {
   return ops::batch_norm_relu(input, residual, weight, bias, running_mean, running_var, training, momentum, eps);
 }
-// Batch norm of every sample by itself. The running statistics move towards the mean of the samples'. Ulyanov, Vedaldi
-// and Lempitsky 2016, https://arxiv.org/abs/1607.08022.
+/// Batch norm of every sample by itself. The running statistics move towards the mean of the samples'. Ulyanov, Vedaldi
+/// and Lempitsky 2016, https://arxiv.org/abs/1607.08022.
 inline Tensor instance_norm(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
                             const OptionalTensor& running_mean, const OptionalTensor& running_var, bool use_input_stats,
                             double momentum, double eps, bool cudnn_enabled = true) {
   return ops::instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
                             cudnn_enabled);
 }
-// Normalises each of `num_groups` groups of neighbouring channels of each sample of a (N, C, ...) tensor; weight and
-// bias are (C). Throws ValueError when C is no multiple of num_groups. Wu and He 2018,
-// https://arxiv.org/abs/1803.08494.
+/// Normalises each of `num_groups` groups of neighbouring channels of each sample of a (N, C, ...) tensor; weight and
+/// bias are (C). Throws ValueError when C is no multiple of num_groups. Wu and He 2018,
+/// https://arxiv.org/abs/1803.08494.
 inline Tensor group_norm(const Tensor& input, int64_t num_groups, const OptionalTensor& weight = {},
                          const OptionalTensor& bias = {}, double eps = 1e-5, bool cudnn_enabled = true) {
   return ops::group_norm(input, num_groups, weight, bias, eps, cudnn_enabled);
@@ -174,19 +174,19 @@ inline NormResult native_group_norm(const Tensor& input, const OptionalTensor& w
   return ops::native_group_norm(input, weight, bias, N, C, HxW, group, eps);
 }
 
-// The p-norm over all dimensions but `dim`, which keep size one; over all when `dim` is -1, without dimensions then.
+/// The p-norm over all dimensions but `dim`, which keep size one; over all when `dim` is -1, without dimensions then.
 inline Tensor norm_except_dim(const Tensor& v, int64_t pow = 2, int64_t dim = 0) {
   return ops::norm_except_dim(v, pow, dim);
 }
-// v * g / norm_except_dim(v, 2, dim): a weight of direction v and length g. Salimans and Kingma 2016,
-// https://arxiv.org/abs/1602.07868.
+/// v * g / norm_except_dim(v, 2, dim): a weight of direction v and length g. Salimans and Kingma 2016,
+/// https://arxiv.org/abs/1602.07868.
 inline Tensor _weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0) { return ops::_weight_norm(v, g, dim); }
 
-// sum(x1 x2) / (max(|x1|, eps) max(|x2|, eps)) over `dim`, after broadcasting. Throws TypeError on integers.
+/// sum(x1 x2) / (max(|x1|, eps) max(|x2|, eps)) over `dim`, after broadcasting. Throws TypeError on integers.
 inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8) {
   return ops::cosine_similarity(x1, x2, dim, eps);
 }
-// The p-norm of x1 - x2 + eps over the last dimension.
+/// The p-norm of x1 - x2 + eps over the last dimension.
 inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
                                 bool keepdim = false) {
   return ops::pairwise_distance(x1, x2, p, eps, keepdim);

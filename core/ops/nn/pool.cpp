@@ -59,7 +59,7 @@ int64_t output_size(const char* op, const PoolAxis& a, bool ceil_mode) {
   return size;
 }
 
-// As PyTorch, whose windows are ints: products of two do not overflow.
+// As in PyTorch, whose windows are ints: the product of two does not overflow.
 constexpr int64_t kMostWindow = INT32_MAX;
 
 PoolAxis window_axis(const char* op, int64_t input, const Window& w, int dims, int d) {

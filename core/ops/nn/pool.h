@@ -96,12 +96,12 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRe
 #undef RUSH_AVG_POOL_SCHEMA
 #undef RUSH_AVG_POOL_BACKWARD_SCHEMA
 
-// Max pooling over windows of `kernel_size` that are `stride` apart (kernel_size where none is given), with elements of
-// a window `dilation` apart and `padding` elements of minus infinity around the input. Sizes count one for each of the
-// 1, 2 or 3 last dimensions, or one for all; the output has, in each,
-//   floor((input + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
-// positions, or with `ceil_mode` the ceiling, as far as windows start inside the input or its left padding. Throws
-// ValueError on a wrong number of dimensions or sizes, or when nothing would be left. torch.nn.functional.max_pool2d.
+/// Max pooling over windows of `kernel_size` that are `stride` apart (kernel_size where none is given), with elements
+/// of a window `dilation` apart and `padding` elements of minus infinity around the input. Sizes count one for each of
+/// the 1, 2 or 3 last dimensions, or one for all; the output has, in each,
+///   floor((input + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
+/// positions, or with `ceil_mode` the ceiling, as far as windows start inside the input or its left padding. Throws
+/// ValueError on a wrong number of dimensions or sizes, or when nothing would be left. torch.nn.functional.max_pool2d.
 inline Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
                          IntArrayRef dilation = 1, bool ceil_mode = false) {
   return ops::max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode);
@@ -114,7 +114,7 @@ inline Tensor max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRe
                          IntArrayRef dilation = 1, bool ceil_mode = false) {
   return ops::max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
-// Likewise, with the position of each maximum: int64, row-major within its plane of the last 1, 2 or 3 dimensions.
+/// As above, with the position of each maximum: int64, row-major within its plane of the last 1, 2 or 3 dimensions.
 inline PoolResult max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
                                           IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) {
   return ops::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
@@ -128,8 +128,8 @@ inline PoolResult max_pool3d_with_indices(const Tensor& self, IntArrayRef kernel
   return ops::max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
-// The mean of each window, sizes as for max pooling. A window's sum is divided by `divisor_override` where it is given,
-// else by its number of elements, in which those of the padding count when `count_include_pad`. avg_pool2d.
+/// The mean of each window, sizes as for max pooling. A window's sum is divided by `divisor_override` where it is
+/// given, else by its number of elements, in which those of the padding count when `count_include_pad`. avg_pool2d.
 inline Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
                          bool ceil_mode = false, bool count_include_pad = true) {
   return ops::avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad);
@@ -145,8 +145,8 @@ inline Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRe
   return ops::avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 
-// Pooling to a given output size: output o of a dimension looks at inputs floor(o in / out) up to ceil((o + 1) in /
-// out).
+/// Pooling to a given output size: output o of a dimension looks at inputs floor(o in / out) up to ceil((o + 1) in /
+/// out).
 inline Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
   return ops::adaptive_avg_pool1d(self, output_size);
 }
@@ -166,18 +166,19 @@ inline PoolResult adaptive_max_pool3d(const Tensor& self, IntArrayRef output_siz
   return ops::adaptive_max_pool3d(self, output_size);
 }
 
-// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling
-// returned them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not fit.
+/// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling
+/// returned them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not
+/// fit.
 inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
   return ops::max_unpool2d(self, indices, output_size);
 }
-// `stride` and `padding` are checked only: the indices say all.
+/// `stride` and `padding` are checked only: the indices say all.
 inline Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size, IntArrayRef stride,
                            IntArrayRef padding) {
   return ops::max_unpool3d(self, indices, output_size, stride, padding);
 }
 
-// The windows along one dimension. A kernel works with an Index of 32 bits where that holds all numbers.
+/// The windows along one dimension. A kernel works with an Index of 32 bits where that holds all numbers.
 template <class Index>
 struct PoolAxisOf {
   Index input = 1, output = 1;
@@ -211,8 +212,8 @@ struct PoolAxisOf {
   }
 };
 
-// The windows of a tensor laid out as outer x depth x height x width x inner. Row-major tensors have their planes in
-// `outer` and 1 in `inner`; channels-last ones have the batch in `outer` and the channels in `inner`.
+/// The windows of a tensor laid out as outer x depth x height x width x inner. Row-major tensors have their planes in
+/// `outer` and 1 in `inner`; channels-last ones have the batch in `outer` and the channels in `inner`.
 template <class Index>
 struct PoolGeometryOf {
   Index outer = 1, inner = 1;
@@ -231,7 +232,7 @@ struct PoolGeometryOf {
 using PoolAxis = PoolAxisOf<int64_t>;
 using PoolGeometry = PoolGeometryOf<int64_t>;
 
-// What the sum of a window is divided by.
+/// What the sum of a window is divided by.
 struct PoolDivisor {
   bool count_include_pad = false;
   int64_t divisor_override = 0;  // 0: none

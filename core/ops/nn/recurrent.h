@@ -8,8 +8,8 @@
 
 namespace rush {
 
-// Over padded sequences, and over packed ones (nn::utils::rnn::PackedSequence): input or data and its batch sizes, h,
-// parameters, has_biases, num_layers, dropout, train, bidirectional, and batch_first.
+/// Over padded sequences, and over packed ones (nn::utils::rnn::PackedSequence): input or data and its batch sizes, h,
+/// parameters, has_biases, num_layers, dropout, train, bidirectional, and batch_first.
 using RecurrentOp =
     Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, TensorList, bool, int64_t, double, bool, bool, bool)>;
 using PackedRecurrentOp = Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, TensorList, bool,
@@ -92,11 +92,11 @@ RUSH_RECURRENT_FUNCTIONS(rnn_relu)
 RUSH_RECURRENT_FUNCTIONS(gru)
 #undef RUSH_RECURRENT_FUNCTIONS
 
-// Hochreiter and Schmidhuber, "Long short-term memory" (1997), as torch.nn.LSTM computes it:
-//   i, f, g, o = the quarters of W_ih x + b_ih + W_hh h + b_hh
-//   c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
-// hx holds h and c. With one parameter more in each direction, weight_hr (P, H) with P < H, h' = W_hr (sigmoid(o)
-// tanh(c')) has size P wherever it stands above as H, and c keeps H. Returns the output, h and c.
+/// Hochreiter and Schmidhuber, "Long short-term memory" (1997), as torch.nn.LSTM computes it:
+///   i, f, g, o = the quarters of W_ih x + b_ih + W_hh h + b_hh
+///   c' = sigmoid(f) c + sigmoid(i) tanh(g),  h' = sigmoid(o) tanh(c')
+/// hx holds h and c. With one parameter more in each direction, weight_hr (P, H) with P < H, h' = W_hr (sigmoid(o)
+/// tanh(c')) has size P wherever it stands above as H, and c keeps H. Returns the output, h and c.
 inline std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases,
                                                int64_t num_layers, double dropout, bool train, bool bidirectional,
                                                bool batch_first) {
@@ -107,17 +107,17 @@ inline std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor&
                                                bool train, bool bidirectional) {
   return ops::lstm_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
 }
-// One step: hx holds h and c, and so does the result.
+/// One step: hx holds h and c, and so does the result.
 inline std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
                                             const std::optional<Tensor>& b_ih = std::nullopt,
                                             const std::optional<Tensor>& b_hh = std::nullopt) {
   return ops::lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
 }
 
-// The recurrence of each step; the numbers are those that _cudnn_rnn has for them.
+/// The recurrence of each step; the numbers are those that _cudnn_rnn has for them.
 enum class RecurrentMode { Relu = 0, Tanh = 1, Lstm = 2, Gru = 3 };
 
-// What layers are there.
+/// What layers are there.
 struct RecurrentLayers {
   RecurrentMode mode = RecurrentMode::Tanh;
   int64_t input_size = 0, hidden_size = 0;
@@ -126,15 +126,15 @@ struct RecurrentLayers {
   bool bidirectional = false, biases = true;
 
   int64_t directions() const { return bidirectional ? 2 : 1; }
-  // How many vectors of the hidden size a step computes.
+  /// How many vectors of the hidden size a step computes.
   int64_t gates() const { return mode == RecurrentMode::Lstm ? 4 : mode == RecurrentMode::Gru ? 3 : 1; }
-  // The size of h.
+  /// The size of h.
   int64_t output_size() const { return projection > 0 ? projection : hidden_size; }
-  // Of each layer and direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr.
+  /// The parameters of each layer and direction: weight_ih, weight_hh, bias_ih, bias_hh, weight_hr.
   int64_t weights_per_cell() const { return 2 + (biases ? 2 : 0) + (projection > 0 ? 1 : 0); }
 };
 
-// The sequences of a call.
+/// The sequences of a call.
 struct RecurrentInput {
   Tensor data;              // (T, N, in), or packed, (sum of lengths, in)
   IntArrayRef batch_sizes;  // at each step; empty: not packed

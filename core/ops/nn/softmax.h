@@ -21,16 +21,16 @@ inline constinit SoftmaxBackwardOp _log_softmax_backward_data{
     "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"};
 }  // namespace ops
 
-// exp(x) / sum(exp(x)) along `dim`, in `dtype` if that is given. Throws NotImplementedError unless floating point,
-// IndexError when `dim` is out of range.
+/// exp(x) / sum(exp(x)) along `dim`, in `dtype` if that is given. Throws NotImplementedError unless floating point,
+/// IndexError when `dim` is out of range.
 inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::softmax(self, dim, dtype);
 }
-// log(softmax(x)), computed without leaving the logarithm.
+/// log(softmax(x)), computed without leaving the logarithm.
 inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::log_softmax(self, dim, dtype);
 }
-// softmax(-x).
+/// softmax(-x).
 inline Tensor softmin(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::softmax(self.neg(), dim, dtype);
 }

@@ -84,8 +84,8 @@ struct UpsampleAxis {
   double scale = 0;  // output / input as the caller gave it; 0 when it follows from the sizes
 };
 
-// A tensor laid out as outer x depth x height x width x inner: row-major ones have their planes in `outer`,
-// channels-last ones the channels in `inner`.
+/// A tensor laid out as outer x depth x height x width x inner: row-major ones have their planes in `outer`,
+/// channels-last ones the channels in `inner`.
 struct UpsampleGeometry {
   UpsampleMode mode = UpsampleMode::Nearest;
   bool align_corners = false;

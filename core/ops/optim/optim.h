@@ -8,7 +8,8 @@
 
 namespace rush {
 
-// What a capturable step counts and reads on the device: Note [Capturable optimisers] in optim/graphs/device_numbers.h.
+/// What a capturable step counts and reads on the device: Note [Capturable optimisers] in
+/// optim/graphs/device_numbers.h.
 struct DeviceStep {
   TensorList steps;         // one int64 for each parameter, how many steps it has taken, which is counted up
   TensorList mu_products;   // NAdam's: one float64 for each, which is multiplied by the step's momentum
@@ -44,7 +45,7 @@ inline constinit StepOp step{Step::kSchema};
 
 }  // namespace ops
 
-// The Step struct that `options` hold, kNumbers + kFlags of them.
+/// The Step struct that `options` hold, kNumbers + kFlags of them.
 template <class Step>
 Step step_from(ArrayRef<double> options) {
   return [&]<size_t... number, size_t... flag>(std::index_sequence<number...>, std::index_sequence<flag...>) {
@@ -52,7 +53,7 @@ Step step_from(ArrayRef<double> options) {
   }
   (std::make_index_sequence<Step::kNumbers>(), std::make_index_sequence<Step::kFlags>());
 }
-// Whether a step with these options uses its state of that number.
+/// Whether a step with these options uses its state of that number.
 template <class Step>
 constexpr bool uses_state(const Step& step, size_t state) {
   if constexpr (requires { step.uses(state); }) {

@@ -86,8 +86,8 @@ inline Tensor multiply(const Tensor& self, const Tensor& other) { return ops::mu
 inline Tensor subtract(const Tensor& self, const Tensor& other, const Scalar& alpha = 1) {
   return ops::sub(self, other, alpha);
 }
-// What is left of the division: fmod has the sign of self, as in C, remainder that of other, as in Python. Integers
-// divided by 0 throw ValueError.
+// The remainder of the division: fmod has the sign of self, as in C, and remainder that of other, as in Python.
+// Integers divided by 0 throw ValueError.
 inline Tensor fmod(const Tensor& self, const Tensor& other) { return ops::fmod(self, other); }
 inline Tensor fmod(const Tensor& self, const Scalar& other) { return self.fmod(other); }
 inline Tensor remainder(const Tensor& self, const Tensor& other) { return ops::remainder(self, other); }

@@ -10,9 +10,9 @@ inline constinit Op<std::vector<Tensor>(TensorList, ScalarType)> cast_all{
     "rush::cast_all(Tensor[] self, ScalarType dtype) -> Tensor[]"};
 }  // namespace ops
 
-// Copies of all tensors, which are of floating dtypes and on one device, in the floating `dtype`: what to(dtype) gives
-// for each, bit for bit. A gradient waits for those of all copies that have one. ATen has no such operator. Throws
-// TypeError for other dtypes, ValueError for an undefined tensor and for several devices.
+/// Copies of all tensors, which are of floating dtypes and on one device, in the floating `dtype`: what to(dtype) gives
+/// for each, bit for bit. A gradient waits for those of all copies that have one. ATen has no such operator. Throws
+/// TypeError for other dtypes, ValueError for an undefined tensor and for several devices.
 inline std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) { return ops::cast_all(tensors, dtype); }
 
 namespace native {

@@ -47,26 +47,26 @@ RUSH_DEFINE_OPERATOR(>, gt, lt)
 RUSH_DEFINE_OPERATOR(>=, ge, le)
 #undef RUSH_DEFINE_OPERATOR
 
-// The larger and the smaller of each two elements. maximum and minimum give NaN where one is NaN, fmax and fmin only
-// where both are.
+/// The larger and the smaller of each two elements. maximum and minimum give NaN where one is NaN, fmax and fmin only
+/// where both are.
 inline Tensor fmax(const Tensor& self, const Tensor& other) { return ops::fmax(self, other); }
 inline Tensor fmin(const Tensor& self, const Tensor& other) { return ops::fmin(self, other); }
 inline Tensor maximum(const Tensor& self, const Tensor& other) { return ops::maximum(self, other); }
 inline Tensor minimum(const Tensor& self, const Tensor& other) { return ops::minimum(self, other); }
 inline Tensor max(const Tensor& self, const Tensor& other) { return ops::maximum(self, other); }
 inline Tensor min(const Tensor& self, const Tensor& other) { return ops::minimum(self, other); }
-// |self - other| <= atol + rtol * |other|, element by element; infinities are close to themselves, NaN to NaN if
-// `equal_nan`. Throws ValueError on a negative tolerance, TypeError when the dtypes differ.
+/// |self - other| <= atol + rtol * |other|, element by element; infinities are close to themselves, NaN to NaN if
+/// `equal_nan`. Throws ValueError on a negative tolerance, TypeError when the dtypes differ.
 inline Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                       bool equal_nan = false) {
   return ops::isclose(self, other, rtol, atol, equal_nan);
 }
-// Whether all elements are close.
+/// Whether all elements are close.
 inline bool allclose(const Tensor& self, const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                      bool equal_nan = false) {
   return ops::allclose(self, other, rtol, atol, equal_nan);
 }
-// Whether both have the same shape and the same elements. Throws TypeError when the dtypes differ.
+/// Whether both have the same shape and the same elements. Throws TypeError when the dtypes differ.
 inline bool equal(const Tensor& self, const Tensor& other) { return ops::equal(self, other); }
 
 namespace kernels {

@@ -7,7 +7,7 @@
 namespace rush {
 
 using PointwiseKernel = Kernel<void(TensorIterator&)>;
-// Kernels with numbers among their arguments.
+/// Kernels with numbers among their arguments.
 using ScalarKernel = Kernel<void(TensorIterator&, const Scalar&)>;
 using ScalarKernel2 = Kernel<void(TensorIterator&, const Scalar&, const Scalar&)>;
 using ScalarKernel3 = Kernel<void(TensorIterator&, const Scalar&, const Scalar&, const Scalar&)>;

@@ -56,7 +56,7 @@ inline constinit BinaryInplaceOp clamp_max_Tensor_{
     "aten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"};
 }  // namespace ops
 
-// self where the condition is true, other elsewhere. Throws TypeError unless the condition is bool or uint8.
+/// self where the condition is true, other elsewhere. Throws TypeError unless the condition is bool or uint8.
 inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
   return ops::where(condition, self, other);
 }
@@ -69,21 +69,21 @@ inline Tensor where(const Tensor& condition, const Tensor& self, const Scalar& o
 inline Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
   return ops::where_Scalar(condition, self, other);
 }
-// self + value * tensor1 * tensor2.
+/// self + value * tensor1 * tensor2.
 inline Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) {
   return ops::addcmul(self, tensor1, tensor2, value);
 }
-// self + value * tensor1 / tensor2. Throws TypeError when all are integers.
+/// self + value * tensor1 / tensor2. Throws TypeError when all are integers.
 inline Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) {
   return ops::addcdiv(self, tensor1, tensor2, value);
 }
-// self + weight * (end - self). Throws TypeError when the dtypes differ.
+/// self + weight * (end - self). Throws TypeError when the dtypes differ.
 inline Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight) { return ops::lerp(self, end, weight); }
 inline Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
   return ops::lerp_scalar(self, end, weight);
 }
-// Each element held within [min, max]; max where min is the larger. NaN stays NaN. Throws ValueError when neither is
-// given.
+/// Each element held within [min, max]; max where min is the larger. NaN stays NaN. Throws ValueError when neither is
+/// given.
 inline Tensor clamp(const Tensor& self, const OptionalScalar& min, const OptionalScalar& max = std::nullopt) {
   return ops::clamp(self, min, max);
 }

@@ -58,24 +58,24 @@ RUSH_DEFINE_BOTH(logical_not)
 RUSH_DEFINE_BOTH(square)
 #undef RUSH_DEFINE_BOTH
 #undef RUSH_DEFINE_FUNCTION
-// The nearest integer, halves to the even one; or the nearest multiple of 10^-decimals.
+/// The nearest integer, halves to the even one; or the nearest multiple of 10^-decimals.
 inline Tensor round(const Tensor& self) { return ops::round(self); }
 inline Tensor round(const Tensor& self, int64_t decimals) { return ops::round_decimals(self, decimals); }
 inline Tensor& round_(Tensor& self) { return ops::round_(self); }
 inline Tensor& round_(Tensor& self, int64_t decimals) { return ops::round_decimals_(self, decimals); }
 inline Tensor absolute(const Tensor& self) { return ops::abs(self); }
-// `self` itself. Throws TypeError on bool.
+/// `self` itself. Throws TypeError on bool.
 inline Tensor positive(const Tensor& self) { return ops::positive(self); }
-// log(x / (1 - x)), the inverse of sigmoid, of elements clamped to [eps, 1 - eps] when eps is given.
+/// log(x / (1 - x)), the inverse of sigmoid, of elements clamped to [eps, 1 - eps] when eps is given.
 inline Tensor logit(const Tensor& self, std::optional<double> eps = std::nullopt) { return ops::logit(self, eps); }
-// NaN and infinities replaced: by 0 and by the dtype's largest and smallest numbers unless given.
+/// NaN and infinities replaced: by 0 and by the dtype's largest and smallest numbers unless given.
 inline Tensor nan_to_num(const Tensor& self, std::optional<double> nan = std::nullopt,
                          std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt) {
   return ops::nan_to_num(self, nan, posinf, neginf);
 }
-// Derivative number n + 1 of lgamma; polygamma(0) is digamma. Throws ValueError when n is negative.
+/// Derivative number n + 1 of lgamma; polygamma(0) is digamma. Throws ValueError when n is negative.
 inline Tensor polygamma(int64_t n, const Tensor& self) { return ops::polygamma(n, self); }
-// grad * y (1 - y) and grad * (1 - y^2), y being the result of sigmoid and of tanh.
+/// grad * y (1 - y) and grad * (1 - y^2), y being the result of sigmoid and of tanh.
 inline Tensor sigmoid_backward(const Tensor& grad_output, const Tensor& output) {
   return ops::sigmoid_backward(grad_output, output);
 }

@@ -50,18 +50,18 @@ inline constinit Op<Tensor(const Tensor&, int64_t, bool, const OptionalGenerator
     {Tag::AnyDevice}};
 }  // namespace ops
 
-// Fills `self` with numbers uniform in [from, to). Integers of `random_` lie in [from, to); without bounds from 0 up to
-// the largest that the dtype holds exactly. All operators of this family take the device's default generator unless
-// they are given one, throw TypeError for a dtype that cannot hold the numbers and ValueError for parameters out of
-// range, and then leave `self` and the generator as they were.
+/// Fills `self` with numbers uniform in [from, to). Integers of `random_` lie in [from, to); without bounds from 0 up
+/// to the largest that the dtype holds exactly. All operators of this family take the device's default generator unless
+/// they are given one, throw TypeError for a dtype that cannot hold the numbers and ValueError for parameters out of
+/// range, and then leave `self` and the generator as they were.
 inline Tensor bernoulli(const Tensor& self, const OptionalGenerator& generator = std::nullopt) {
   return ops::bernoulli(self, generator);
 }
-// Like `self`, of zeros and ones; one with probability `p`. Without it, self holds each element's probability.
+/// Like `self`, of zeros and ones; one with probability `p`. Without it, self holds each element's probability.
 inline Tensor bernoulli(const Tensor& self, double p, const OptionalGenerator& generator = std::nullopt) {
   return ops::bernoulli_p(self, p, generator);
 }
-// Normal numbers of this mean and standard deviation, element by element where they are tensors.
+/// Normal numbers of this mean and standard deviation, element by element where they are tensors.
 inline Tensor normal(const Tensor& mean, double std = 1, const OptionalGenerator& generator = std::nullopt) {
   return ops::normal_Tensor_float(mean, std, generator);
 }
@@ -71,9 +71,9 @@ inline Tensor normal(double mean, const Tensor& std, const OptionalGenerator& ge
 inline Tensor normal(const Tensor& mean, const Tensor& std, const OptionalGenerator& generator = std::nullopt) {
   return ops::normal_Tensor_Tensor(mean, std, generator);
 }
-// `num_samples` indices of each row of weights (n) or (m, n), which need not sum to one: (num_samples) or
-// (m, num_samples), int64. Without replacement no index comes twice. Throws ValueError for weights that are negative,
-// not finite or all zero, and for more samples than weights above zero.
+/// `num_samples` indices of each row of weights (n) or (m, n), which need not sum to one: (num_samples) or
+/// (m, num_samples), int64. Without replacement no index comes twice. Throws ValueError for weights that are negative,
+/// not finite or all zero, and for more samples than weights above zero.
 inline Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement = false,
                           const OptionalGenerator& generator = std::nullopt) {
   return ops::multinomial(self, num_samples, replacement, generator);

@@ -48,27 +48,27 @@ inline constinit Op<Tensor(double, double, IntArrayRef, const OptionalGenerator&
         "generator=None, " RUSH_FACTORY_SCHEMA ") -> Tensor"};
 }  // namespace ops
 
-// Uniform in [0, 1).
+/// Uniform in [0, 1).
 Tensor rand(IntArrayRef size, const TensorOptions& options = {});
 Tensor rand(IntArrayRef size, const OptionalGenerator& generator, const TensorOptions& options = {});
-// Normal with mean 0 and standard deviation 1; complex numbers have variance 1 altogether.
+/// Normal with mean 0 and standard deviation 1; complex numbers have variance 1 altogether.
 Tensor randn(IntArrayRef size, const TensorOptions& options = {});
 Tensor randn(IntArrayRef size, const OptionalGenerator& generator, const TensorOptions& options = {});
-// Integers in [0, high), or [low, high); int64 unless the options say otherwise.
+/// Integers in [0, high), or [low, high); int64 unless the options say otherwise.
 Tensor randint(int64_t high, IntArrayRef size, const TensorOptions& options = {});
 Tensor randint(int64_t high, IntArrayRef size, const OptionalGenerator& generator, const TensorOptions& options = {});
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& options = {});
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const OptionalGenerator& generator,
                const TensorOptions& options = {});
-// The integers 0, ..., n - 1 in random order; int64 unless the options say otherwise.
+/// The integers 0, ..., n - 1 in random order; int64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {});
 Tensor randperm(int64_t n, const OptionalGenerator& generator, const TensorOptions& options = {});
-// Of self's sizes, dtype and device unless the options say otherwise.
+/// These have self's sizes, dtype and device unless the options say otherwise.
 Tensor rand_like(const Tensor& self, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& self, const TensorOptions& options = {});
 Tensor randint_like(const Tensor& self, int64_t high, const TensorOptions& options = {});
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options = {});
-// Normal numbers of one mean and standard deviation.
+/// Normal numbers of one mean and standard deviation.
 Tensor normal(double mean, double std, IntArrayRef size, const OptionalGenerator& generator = std::nullopt,
               const TensorOptions& options = {});
 

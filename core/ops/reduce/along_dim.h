@@ -4,8 +4,8 @@
 
 namespace rush {
 
-// (outer, size, inner): the sizes before a dimension multiplied, its own, those after it multiplied. A 0-dimensional
-// tensor has one dimension of size one.
+/// (outer, size, inner): the sizes before a dimension multiplied, its own, those after it multiplied. A 0-dimensional
+/// tensor has one dimension of size one.
 struct AlongDim {
   AlongDim(int64_t before, int64_t along, int64_t after) : outer(before), size(along), inner(after) {}
   AlongDim(IntArrayRef sizes, int64_t dim) {

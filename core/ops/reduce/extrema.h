@@ -30,33 +30,33 @@ inline constinit ArgOp argmin{"aten::argmin(Tensor self, int? dim=None, bool kee
 
 // All of these throw IndexError where an empty dimension is reduced, and NotImplementedError for complex tensors.
 
-// The largest element, over all dimensions or the given ones. Among equal ones amax and max share the gradient.
+/// The largest element, over all dimensions or the given ones. Among equal ones amax and max share the gradient.
 inline Tensor amax(const Tensor& self, IntArrayRef dim = {}, bool keepdim = false) {
   return ops::amax(self, dim, keepdim);
 }
-// The smallest, likewise.
+/// The smallest, likewise.
 inline Tensor amin(const Tensor& self, IntArrayRef dim = {}, bool keepdim = false) {
   return ops::amin(self, dim, keepdim);
 }
-// (smallest, largest).
+/// (smallest, largest).
 inline std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim = std::nullopt,
                                           bool keepdim = false) {
   return ops::aminmax(self, dim, keepdim);
 }
 inline Tensor max(const Tensor& self) { return ops::max(self); }
 inline Tensor min(const Tensor& self) { return ops::min(self); }
-// (values, indices) along `dim`; of equal elements the first, which takes the whole gradient.
+/// (values, indices) along `dim`; of equal elements the first, which takes the whole gradient.
 inline std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim = false) {
   return ops::max_dim(self, dim, keepdim);
 }
 inline std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keepdim = false) {
   return ops::min_dim(self, dim, keepdim);
 }
-// Where the largest element is along `dim`, the first of equal ones; without `dim`, its position in row-major order.
+/// Where the largest element is along `dim`, the first of equal ones; without `dim`, its position in row-major order.
 inline Tensor argmax(const Tensor& self, std::optional<int64_t> dim = std::nullopt, bool keepdim = false) {
   return ops::argmax(self, dim, keepdim);
 }
-// The smallest, likewise.
+/// The smallest, likewise.
 inline Tensor argmin(const Tensor& self, std::optional<int64_t> dim = std::nullopt, bool keepdim = false) {
   return ops::argmin(self, dim, keepdim);
 }

@@ -40,28 +40,28 @@ inline constinit QuantileScalarOp nanquantile_scalar{
     "-> Tensor"};
 }  // namespace ops
 
-// (the k-th smallest element along `dim`, where it is), k from 1; NaN is larger than every number. Throws ValueError
-// when k is out of range, IndexError when the dimension is empty or out of range.
+/// (the k-th smallest element along `dim`, where it is), k from 1; NaN is larger than every number. Throws ValueError
+/// when k is out of range, IndexError when the dimension is empty or out of range.
 inline std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim = -1, bool keepdim = false) {
   return ops::kthvalue(self, k, dim, keepdim);
 }
-// The lower of the two middle elements; NaN where there is one.
+/// The lower of the two middle elements; NaN where there is one.
 inline Tensor median(const Tensor& self) { return ops::median(self); }
 inline std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim = false) {
   return ops::median_dim(self, dim, keepdim);
 }
-// The median of what is not NaN.
+/// The median of what is not NaN.
 inline Tensor nanmedian(const Tensor& self) { return ops::nanmedian(self); }
 inline std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim = false) {
   return ops::nanmedian_dim(self, dim, keepdim);
 }
-// (the most frequent element along `dim`, the smallest of several, the last place where it is).
+/// (the most frequent element along `dim`, the smallest of several, the last place where it is).
 inline std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim = -1, bool keepdim = false) {
   return ops::mode(self, dim, keepdim);
 }
-// The element at rank q (n - 1) along `dim`, or of all, for each q of a number or of a vector, which becomes the first
-// dimension. Between two elements `interpolation` decides: linear, lower, higher, midpoint, nearest. NaN where there is
-// one. Throws TypeError unless both are float32 or float64, ValueError for q outside [0, 1] or no elements.
+/// The element at rank q (n - 1) along `dim`, or of all, for each q of a number or of a vector, which becomes the first
+/// dimension. Between two elements `interpolation` decides: linear, lower, higher, midpoint, nearest. NaN where there
+/// is one. Throws TypeError unless both are float32 or float64, ValueError for q outside [0, 1] or no elements.
 inline Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim = std::nullopt,
                        bool keepdim = false, std::string_view interpolation = "linear") {
   return ops::quantile(self, q, dim, keepdim, interpolation);
@@ -70,7 +70,7 @@ inline Tensor quantile(const Tensor& self, double q, std::optional<int64_t> dim 
                        std::string_view interpolation = "linear") {
   return ops::quantile_scalar(self, q, dim, keepdim, interpolation);
 }
-// The quantiles of what is not NaN.
+/// The quantiles of what is not NaN.
 inline Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim = std::nullopt,
                           bool keepdim = false, std::string_view interpolation = "linear") {
   return ops::nanquantile(self, q, dim, keepdim, interpolation);

@@ -44,19 +44,19 @@ inline constinit Op<Tensor(const Tensor&, IntArrayRef, bool)> logsumexp{
 // Where `dim` is left out or empty, all dimensions are reduced; `keepdim` keeps them with size one. Dimensions out of
 // range throw IndexError, given twice ValueError.
 
-// The sum of all elements, or over the given dimensions; 0 of none. Integers and bool are summed as int64 unless a
-// dtype is given, to which elements are cast first.
+/// The sum of all elements, or over the given dimensions; 0 of none. Integers and bool are summed as int64 unless a
+/// dtype is given, to which elements are cast first.
 inline Tensor sum(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt) { return ops::sum(self, dtype); }
 inline Tensor sum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = false,
                   std::optional<ScalarType> dtype = std::nullopt) {
   return ops::sum_dim(self, dim, keepdim, dtype);
 }
-// The sum, with NaN counted as 0. Not for complex tensors.
+/// The sum, with NaN counted as 0. Not for complex tensors.
 inline Tensor nansum(const Tensor& self, OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
                      std::optional<ScalarType> dtype = std::nullopt) {
   return ops::nansum(self, dim, keepdim, dtype);
 }
-// The mean; NaN of none. Throws TypeError for integers unless a floating dtype is given.
+/// The mean; NaN of none. Throws TypeError for integers unless a floating dtype is given.
 inline Tensor mean(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::mean(self, dtype);
 }
@@ -64,7 +64,7 @@ inline Tensor mean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = f
                    std::optional<ScalarType> dtype = std::nullopt) {
   return ops::mean_dim(self, dim, keepdim, dtype);
 }
-// The product of all elements, or along one dimension; 1 of none. dtype as for sum.
+/// The product of all elements, or along one dimension; 1 of none. dtype as for sum.
 inline Tensor prod(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::prod(self, dtype);
 }
@@ -72,7 +72,7 @@ inline Tensor prod(const Tensor& self, int64_t dim, bool keepdim = false,
                    std::optional<ScalarType> dtype = std::nullopt) {
   return ops::prod_dim(self, dim, keepdim, dtype);
 }
-// Whether some element is not zero (NaN is not). bool; uint8 for uint8. Here an empty `dim` reduces nothing.
+/// Whether some element is not zero (NaN is not). bool; uint8 for uint8. Here an empty `dim` reduces nothing.
 inline Tensor any(const Tensor& self) { return ops::any(self); }
 inline Tensor any(const Tensor& self, int64_t dim, bool keepdim = false) { return ops::any_dim(self, dim, keepdim); }
 inline Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = false) {
@@ -81,7 +81,7 @@ inline Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = fa
 inline Tensor any(const Tensor& self, std::initializer_list<int64_t> dim, bool keepdim = false) {
   return ops::any_dims(self, dim, keepdim);
 }
-// Whether every element is not zero; likewise.
+/// Whether every element is not zero; likewise.
 inline Tensor all(const Tensor& self) { return ops::all(self); }
 inline Tensor all(const Tensor& self, int64_t dim, bool keepdim = false) { return ops::all_dim(self, dim, keepdim); }
 inline Tensor all(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = false) {
@@ -90,17 +90,17 @@ inline Tensor all(const Tensor& self, OptionalIntArrayRef dim, bool keepdim = fa
 inline Tensor all(const Tensor& self, std::initializer_list<int64_t> dim, bool keepdim = false) {
   return ops::all_dims(self, dim, keepdim);
 }
-// How many elements are not zero, as int64.
+/// How many elements are not zero, as int64.
 inline Tensor count_nonzero(const Tensor& self, OptionalIntArrayRef dim = std::nullopt) {
   return self.count_nonzero(dim);
 }
-// The sum of a matrix's diagonal. Throws ValueError for another number of dimensions.
+/// The sum of a matrix's diagonal. Throws ValueError for another number of dimensions.
 inline Tensor trace(const Tensor& self) { return ops::trace(self); }
-// log(sum(exp(self))), without overflow: the largest element is taken out first. -inf of none.
+/// log(sum(exp(self))), without overflow: the largest element is taken out first. -inf of none.
 inline Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim = false) {
   return ops::logsumexp(self, dim, keepdim);
 }
-// Sums over the dimensions along which `size` broadcasts to self's sizes.
+/// Sums over the dimensions along which `size` broadcasts to self's sizes.
 Tensor sum_to_size(const Tensor& self, IntArrayRef size);
 
 namespace native {

@@ -26,23 +26,23 @@ inline constinit Op<Tensor(const Tensor&, int64_t, int64_t, const std::optional<
     diff{"aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"};
 }  // namespace ops
 
-// The sum of the elements up to and with each one along `dim`. Integers and bool are summed as int64 unless a dtype is
-// given. Throws IndexError when `dim` is out of range.
+/// The sum of the elements up to and with each one along `dim`. Integers and bool are summed as int64 unless a dtype is
+/// given. Throws IndexError when `dim` is out of range.
 inline Tensor cumsum(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::cumsum(self, dim, dtype);
 }
-// The product, likewise.
+/// The product, likewise.
 inline Tensor cumprod(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::cumprod(self, dim, dtype);
 }
-// (the largest element so far, where it is); of equal ones the last. NaN is larger than every number.
+/// (the largest element so far, where it is); of equal ones the last. NaN is larger than every number.
 inline std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { return ops::cummax(self, dim); }
-// (the smallest, where it is). NaN is smaller than every number.
+/// (the smallest, where it is). NaN is smaller than every number.
 inline std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return ops::cummin(self, dim); }
-// log(cumsum(exp(self))), without overflow. Throws NotImplementedError for integers.
+/// log(cumsum(exp(self))), without overflow. Throws NotImplementedError for integers.
 inline Tensor logcumsumexp(const Tensor& self, int64_t dim) { return ops::logcumsumexp(self, dim); }
-// The n-th forward difference along `dim`, after putting `prepend` before and `append` behind. For bool: whether
-// neighbours differ. Throws ValueError for n < 0.
+/// The n-th forward difference along `dim`, after putting `prepend` before and `append` behind. For bool: whether
+/// neighbours differ. Throws ValueError for n < 0.
 inline Tensor diff(const Tensor& self, int64_t n = 1, int64_t dim = -1,
                    const std::optional<Tensor>& prepend = std::nullopt,
                    const std::optional<Tensor>& append = std::nullopt) {

@@ -33,11 +33,11 @@ inline constinit Op<Tensor(const Scalar&, const Tensor&, bool, bool)> isin_Scala
     "Tensor"};
 }  // namespace ops
 
-// Where each value would be inserted into the ascending `sorted_sequence` to keep it in order: before equal elements,
-// or behind them if `right` (or `side` "right"). The sequence has one dimension, or all of self's but the last in
-// common with it, and is then searched row by row. `sorter` gives the order of a sequence that is not sorted. int64, or
-// int32 if `out_int32`. Throws ValueError for other shapes or a contradicting side, IndexError for a sorter that points
-// outside.
+/// Where each value would be inserted into the ascending `sorted_sequence` to keep it in order: before equal elements,
+/// or behind them if `right` (or `side` "right"). The sequence has one dimension, or all of self's but the last in
+/// common with it, and is then searched row by row. `sorter` gives the order of a sequence that is not sorted. int64,
+/// or int32 if `out_int32`. Throws ValueError for other shapes or a contradicting side, IndexError for a sorter that
+/// points outside.
 inline Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32 = false,
                            bool right = false, const std::optional<std::string_view>& side = std::nullopt,
                            const std::optional<Tensor>& sorter = std::nullopt) {
@@ -48,14 +48,14 @@ inline Tensor searchsorted(const Tensor& sorted_sequence, const Scalar& self, bo
                            const std::optional<Tensor>& sorter = std::nullopt) {
   return ops::searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter);
 }
-// searchsorted with one-dimensional boundaries, the other way round.
+/// searchsorted with one-dimensional boundaries, the other way round.
 inline Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32 = false, bool right = false) {
   return ops::bucketize(self, boundaries, out_int32, right);
 }
 inline Tensor bucketize(const Scalar& self, const Tensor& boundaries, bool out_int32 = false, bool right = false) {
   return ops::bucketize_Scalar(self, boundaries, out_int32, right);
 }
-// Whether each element occurs among the test elements, or with `invert` does not. NaN equals nothing.
+/// Whether each element occurs among the test elements, or with `invert` does not. NaN equals nothing.
 inline Tensor isin(const Tensor& elements, const Tensor& test_elements, bool assume_unique = false,
                    bool invert = false) {
   return ops::isin(elements, test_elements, assume_unique, invert);

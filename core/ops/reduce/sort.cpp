@@ -44,7 +44,7 @@ static std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t di
   RUSH_CHECK_VALUE(k >= 0 && k <= shape.size, "topk: k is ", k, ", dimension ", dim, " has ", shape.size, " elements");
   DimVector sizes(self.sizes());
   if (self.dim()) sizes[dim] = k;
-  if (!self.dim()) k = 1;  // of a number, the number, also of no elements: as in PyTorch
+  if (!self.dim()) k = 1;  // a 0-dimensional tensor gives its element for any k, as in PyTorch
   const Tensor values = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
   const Tensor indices = detail::empty_contiguous(sizes, kInt64, self.device());
   kernels::topk(self.device().type, values, indices, contiguous(self), shape, k, largest, sorted);

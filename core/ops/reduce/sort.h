@@ -24,8 +24,8 @@ inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, int64_t, int64_t, 
     "indices)"};
 }  // namespace ops
 
-// (elements in order along `dim`, where they were). NaN is larger than every number. Equal elements keep their order,
-// `stable` or not. Throws IndexError when `dim` is out of range, NotImplementedError for complex tensors.
+/// (elements in order along `dim`, where they were). NaN is larger than every number. Equal elements keep their order,
+/// `stable` or not. Throws IndexError when `dim` is out of range, NotImplementedError for complex tensors.
 inline std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim = -1, bool descending = false) {
   return ops::sort(self, dim, descending);
 }
@@ -37,17 +37,17 @@ inline std::tuple<Tensor, Tensor> sort(const Tensor& self, TruthValue auto stabl
                                        bool descending = false) {
   return ops::sort_stable(self, stable, dim, descending);
 }
-// Only where they were.
+/// Only where they were.
 inline Tensor argsort(const Tensor& self, int64_t dim = -1, bool descending = false) {
   return ops::argsort(self, dim, descending);
 }
 inline Tensor argsort(const Tensor& self, TruthValue auto stable, int64_t dim = -1, bool descending = false) {
   return ops::argsort_stable(self, stable, dim, descending);
 }
-// Sorted along the first dimension.
+/// Sorted along the first dimension.
 inline Tensor msort(const Tensor& self) { return ops::msort(self); }
-// (the k largest or smallest elements along `dim`, where they are), in order if `sorted`. Throws ValueError when k is
-// negative or larger than the dimension.
+/// (the k largest or smallest elements along `dim`, where they are), in order if `sorted`. Throws ValueError when k is
+/// negative or larger than the dimension.
 inline std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim = -1, bool largest = true,
                                        bool sorted = true) {
   return ops::topk(self, k, dim, largest, sorted);

@@ -26,10 +26,10 @@ RUSH_STATISTIC(std_mean, RUSH_TWO_TENSORS, "(Tensor, Tensor)")
 #undef RUSH_STATISTIC
 }  // namespace ops
 
-// The variance over all dimensions or the given ones: the sum of squared distances from the mean over n - correction.
-// `correction` defaults to 1, `unbiased` means 1 or 0. NaN or infinite where n - correction is not positive. Of a
-// complex tensor it is real: the sum of the variances of the parts. Throws TypeError for integers and bool. A number is
-// a dimension, never `unbiased`: see Note [Overloads that a literal chooses].
+/// The variance over all dimensions or the given ones: the sum of squared distances from the mean over n - correction.
+/// `correction` defaults to 1, `unbiased` means 1 or 0. NaN or infinite where n - correction is not positive. Of a
+/// complex tensor it is real: the sum of the variances of the parts. Throws TypeError for integers and bool. A number
+/// is a dimension, never `unbiased`: see Note [Overloads that a literal chooses].
 inline Tensor var(const Tensor& self, TruthValue auto unbiased) { return ops::var(self, unbiased); }
 inline Tensor var(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim = false) {
   return ops::var_dim(self, dim, unbiased, keepdim);
@@ -38,7 +38,7 @@ inline Tensor var(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
                   const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
   return ops::var_correction(self, dim, correction, keepdim);
 }
-// The square root of the variance.
+/// The square root of the variance.
 inline Tensor std(const Tensor& self, TruthValue auto unbiased) { return ops::std(self, unbiased); }
 inline Tensor std(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim = false) {
   return ops::std_dim(self, dim, unbiased, keepdim);
@@ -47,7 +47,7 @@ inline Tensor std(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
                   const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
   return ops::std_correction(self, dim, correction, keepdim);
 }
-// (variance, mean), in one pass.
+/// (variance, mean), in one pass.
 inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, TruthValue auto unbiased) {
   return ops::var_mean(self, unbiased);
 }
@@ -60,7 +60,7 @@ inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntArrayR
                                            bool keepdim = false) {
   return ops::var_mean_correction(self, dim, correction, keepdim);
 }
-// (standard deviation, mean).
+/// (standard deviation, mean).
 inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, TruthValue auto unbiased) {
   return ops::std_mean(self, unbiased);
 }

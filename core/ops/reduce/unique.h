@@ -26,19 +26,19 @@ inline constinit Op<TensorTriple(const Tensor&, int64_t, bool, bool)> unique_dim
     "(Tensor, Tensor, Tensor)"};
 }  // namespace ops
 
-// (distinct elements in ascending order, for each element of self which of them it is, how often each occurs). What is
-// not asked for is empty. Every NaN is distinct from all others. They are sorted even where `sorted` is false.
+/// (distinct elements in ascending order, for each element of self which of them it is, how often each occurs). What is
+/// not asked for is empty. Every NaN is distinct from all others. They are sorted even where `sorted` is false.
 inline ops::TensorTriple _unique2(const Tensor& self, bool sorted = true, bool return_inverse = false,
                                   bool return_counts = false) {
   return ops::_unique2(self, sorted, return_inverse, return_counts);
 }
-// Distinct slices along `dim`, in lexicographic order. Inverse and counts are always returned. Throws ValueError where
-// slices have no elements.
+/// Distinct slices along `dim`, in lexicographic order. Inverse and counts are always returned. Throws ValueError where
+/// slices have no elements.
 inline ops::TensorTriple unique_dim(const Tensor& self, int64_t dim, bool sorted = true, bool return_inverse = false,
                                     bool return_counts = false) {
   return ops::unique_dim(self, dim, sorted, return_inverse, return_counts);
 }
-// Only neighbours are compared, and nothing is sorted; of the elements in row-major order, or of slices along `dim`.
+/// Only neighbours are compared, and nothing is sorted; of the elements in row-major order, or of slices along `dim`.
 inline ops::TensorTriple unique_consecutive(const Tensor& self, bool return_inverse = false, bool return_counts = false,
                                             std::optional<int64_t> dim = std::nullopt) {
   return ops::unique_consecutive(self, return_inverse, return_counts, dim);

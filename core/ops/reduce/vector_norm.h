@@ -25,14 +25,14 @@ inline constinit Op<Tensor&(Tensor&, const Scalar&, int64_t, const Scalar&)> ren
     "aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)"};
 }  // namespace ops
 
-// (sum |x|^ord)^(1/ord) over all dimensions or the given ones, as real numbers. ord 0 counts what is not zero, inf and
-// -inf give the largest and the smallest magnitude. `dtype` is cast to first. Throws TypeError for integers, ValueError
-// where a negative or infinite ord has no element to look at.
+/// (sum |x|^ord)^(1/ord) over all dimensions or the given ones, as real numbers. ord 0 counts what is not zero, inf and
+/// -inf give the largest and the smallest magnitude. `dtype` is cast to first. Throws TypeError for integers,
+/// ValueError where a negative or infinite ord has no element to look at.
 inline Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord = 2, OptionalIntArrayRef dim = std::nullopt,
                                  bool keepdim = false, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::linalg_vector_norm(self, ord, dim, keepdim, dtype);
 }
-// The same under its older name; p defaults to 2.
+/// The same under its older name; p defaults to 2.
 inline Tensor norm(const Tensor& self, const Scalar& p = 2) { return ops::norm(self, p); }
 inline Tensor norm(const Tensor& self, const std::optional<Scalar>& p, ScalarType dtype) {
   return ops::norm_dtype(self, p, dtype);
@@ -44,10 +44,10 @@ inline Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayR
                    ScalarType dtype) {
   return ops::norm_dim_dtype(self, p, dim, keepdim, dtype);
 }
-// The p-norm of self - other.
+/// The p-norm of self - other.
 inline Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p = 2) { return ops::dist(self, other, p); }
-// Slices along `dim` whose p-norm is larger than `maxnorm` are scaled down to it. Throws ValueError for a negative
-// maxnorm, a p that is not positive, or fewer than two dimensions.
+/// Slices along `dim` whose p-norm is larger than `maxnorm` are scaled down to it. Throws ValueError for a negative
+/// maxnorm, a p that is not positive, or fewer than two dimensions.
 inline Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   return ops::renorm(self, p, dim, maxnorm);
 }

@@ -70,7 +70,7 @@ int32_t as_int32(const char* what, int64_t number) {
   return static_cast<int32_t>(number);
 }
 
-// Of the arguments, everything but the factors and how they lie.
+// Checks alpha, a number or one number for each row, and stores it in the product.
 void set_alpha(SemiStructuredProduct& product, const Tensor& alpha, int64_t rows) {
   RUSH_CHECK_TYPE(alpha.scalar_type() == kFloat32, "_cslt_sparse_mm: alpha must be float32, not ", alpha.scalar_type());
   if (alpha.numel() == 1) {

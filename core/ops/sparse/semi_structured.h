@@ -36,14 +36,14 @@ inline constinit Op<Tensor(const Tensor&, int64_t)> _cslt_decompress{
     "rush::_cslt_decompress(Tensor compressed_A, int columns) -> Tensor"};
 }  // namespace ops
 
-// A 2:4 matrix (m, k), compressed: (m, words). Throws ValueError unless it is 2:4, which asks the GPU and waits for it,
-// and m and k are multiples of 16.
+/// A 2:4 matrix (m, k), compressed: (m, words). Throws ValueError unless it is 2:4, which asks the GPU and waits for
+/// it, and m and k are multiples of 16.
 inline Tensor _cslt_compress(const Tensor& input) { return ops::_cslt_compress(input); }
-// alpha A B + bias for a compressed A (m, words) and a dense B (k, n), n a multiple of 8: (m, n), or (n, m) if
-// `transpose_result`. B is read where it lies if it or its transposed is contiguous. `bias` (m) is added to each
-// column. `alpha` is float32: one number, which is waited for, or one for each row (m). `out_dtype` can only be B's.
-// `alg_id`, `split_k` and `split_k_mode` choose among cuSPARSELt's kernels and mean nothing on the CPU. Sums are in
-// float32, for float64 in float64; the CPU rounds them once.
+/// alpha A B + bias for a compressed A (m, words) and a dense B (k, n), n a multiple of 8: (m, n), or (n, m) if
+/// `transpose_result`. B is read where it lies if it or its transposed is contiguous. `bias` (m) is added to each
+/// column. `alpha` is float32: one number, which is waited for, or one for each row (m). `out_dtype` can only be B's.
+/// `alg_id`, `split_k` and `split_k_mode` choose among cuSPARSELt's kernels and mean nothing on the CPU. Sums are in
+/// float32, for float64 in float64; the CPU rounds them once.
 inline Tensor _cslt_sparse_mm(const Tensor& compressed_A, const Tensor& dense_B,
                               const std::optional<Tensor>& bias = std::nullopt,
                               const std::optional<Tensor>& alpha = std::nullopt,
@@ -52,17 +52,17 @@ inline Tensor _cslt_sparse_mm(const Tensor& compressed_A, const Tensor& dense_B,
   return ops::_cslt_sparse_mm(compressed_A, dense_B, bias, alpha, out_dtype, transpose_result, alg_id, split_k,
                               split_k_mode);
 }
-// The matrix (m, columns) that was compressed.
+/// The matrix (m, columns) that was compressed.
 inline Tensor _cslt_decompress(const Tensor& compressed_A, int64_t columns) {
   return ops::_cslt_decompress(compressed_A, columns);
 }
 
 namespace sparse {
 
-// A 2:4 matrix, compressed for the device that it is on. torch.sparse.SparseSemiStructuredTensor; no Tensor itself.
+/// A 2:4 matrix, compressed for the device that it is on. torch.sparse.SparseSemiStructuredTensor; no Tensor itself.
 class SparseSemiStructuredTensor {
  public:
-  // From what _cslt_compress returned for a matrix of so many columns.
+  /// From what _cslt_compress returned for a matrix of so many columns.
   SparseSemiStructuredTensor(Tensor packed, int64_t columns) : packed_(std::move(packed)), columns_(columns) {}
 
   int64_t rows() const { return packed_.size(0); }
@@ -77,25 +77,25 @@ class SparseSemiStructuredTensor {
   int64_t columns_;
 };
 
-// Whether of each four columns 4j to 4j + 3 of a matrix at most two are not 0. Throws ValueError unless there are a
-// multiple of 4 columns. Waits for the GPU.
+/// Whether of each four columns 4j to 4j + 3 of a matrix at most two are not 0. Throws ValueError unless there are a
+/// multiple of 4 columns. Waits for the GPU.
 bool is_semi_structured(const Tensor& matrix);
-// The matrix with the two largest magnitudes of each four columns kept and 0 elsewhere; of equal ones those further
-// left. NaN counts as largest. The gradient is that of what was kept. Throws ValueError unless it is a matrix with a
-// multiple of 4 columns.
+/// The matrix with the two largest magnitudes of each four columns kept and 0 elsewhere; of equal ones those further
+/// left. NaN counts as largest. The gradient is that of what was kept. Throws ValueError unless it is a matrix with a
+/// multiple of 4 columns.
 Tensor prune_semi_structured(const Tensor& matrix);
-// Compresses a 2:4 matrix, as _cslt_compress does, outside of autograd: no gradient reaches `dense`.
+/// Compresses a 2:4 matrix, as _cslt_compress does, outside of autograd: no gradient reaches `dense`.
 SparseSemiStructuredTensor to_sparse_semi_structured(const Tensor& dense);
-// (m, k) x (k, n) -> (m, n), for any n.
+/// (m, k) x (k, n) -> (m, n), for any n.
 Tensor mm(const SparseSemiStructuredTensor& self, const Tensor& mat2);
-// input weight^T + bias: (..., k) x (m, k) [+ (m)] -> (..., m). Throws ValueError on shapes and devices that do not fit
-// and TypeError when the dtypes differ.
+/// input weight^T + bias: (..., k) x (m, k) [+ (m)] -> (..., m). Throws ValueError on shapes and devices that do not
+/// fit and TypeError when the dtypes differ.
 Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight,
               const std::optional<Tensor>& bias = std::nullopt);
 
 }  // namespace sparse
 
-// alpha A B + bias. None of the sizes is 0.
+/// alpha A B + bias. None of the sizes is 0.
 struct SemiStructuredProduct {
   Tensor packed;  // A (m, words), contiguous
   Tensor dense;   // B (k, n), or its transposed (n, k); contiguous

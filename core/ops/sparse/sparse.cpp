@@ -1,4 +1,4 @@
-// Sparse tensors are made and taken apart, and coalesced.
+// Sparse tensors: construction, the tensors that they consist of, and coalesce.
 #include "core/ops/sparse/sparse.h"
 
 #include <algorithm>

@@ -127,26 +127,26 @@ inline constinit SparseSoftmaxOp _sparse_log_softmax_int{
     "aten::_sparse_log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"};
 }  // namespace ops
 
-// A COO tensor with entry values[i] at indices[:, i]. `indices` (sparse_dim, nnz) is of an integer dtype, `values`
-// (nnz) or (nnz, ...). Without `size`, the smallest that holds all entries. `is_coalesced` says that they are;
-// otherwise the tensor counts as not coalesced. Throws ValueError on parts that do not fit each other or the size, or
-// are not coalesced though they should be, IndexError on an index outside the size, TypeError on indices that are not
-// integers. https://pytorch.org/docs/stable/generated/torch.sparse_coo_tensor.html
+/// A COO tensor with entry values[i] at indices[:, i]. `indices` (sparse_dim, nnz) is of an integer dtype, `values`
+/// (nnz) or (nnz, ...). Without `size`, the smallest that holds all entries. `is_coalesced` says that they are;
+/// otherwise the tensor counts as not coalesced. Throws ValueError on parts that do not fit each other or the size, or
+/// are not coalesced though they should be, IndexError on an index outside the size, TypeError on indices that are not
+/// integers. https://pytorch.org/docs/stable/generated/torch.sparse_coo_tensor.html
 Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size,
                          const TensorOptions& options = {}, std::optional<bool> is_coalesced = std::nullopt);
 Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& options = {},
                          std::optional<bool> is_coalesced = std::nullopt);
-// One without entries.
+/// One without entries.
 Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options);
-// Likewise without the checks, which read the indices: for parts that are known to be right.
+/// As above, without the checks, which read the indices: for parts that are known to be right.
 Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                  const TensorOptions& options = {}, std::optional<bool> is_coalesced = std::nullopt);
 
-// Matrices in a compressed layout: that of the options, or the one in the name. `values` is (nnz), in the blocked
-// layouts (nnz, block rows, block columns). Indices are int32 or int64. Without `size`, the smallest. Throw as above,
-// and ValueError unless the compressed indices begin with 0, end with nnz and never fall, and the plain ones ascend in
-// each row, or column.
-// https://pytorch.org/docs/stable/generated/torch.sparse_compressed_tensor.html
+/// Matrices in a compressed layout: that of the options, or the one in the name. `values` is (nnz), in the blocked
+/// layouts (nnz, block rows, block columns). Indices are int32 or int64. Without `size`, the smallest. Throw as above,
+/// and ValueError unless the compressed indices begin with 0, end with nnz and never fall, and the plain ones ascend in
+/// each row, or column.
+/// https://pytorch.org/docs/stable/generated/torch.sparse_compressed_tensor.html
 Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values,
                                 IntArrayRef size, const TensorOptions& options);
 Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values,
@@ -167,50 +167,50 @@ Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, 
                          const TensorOptions& options = {});
 Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values,
                          const TensorOptions& options = {});
-// Likewise without the checks.
+/// As above, without the checks.
 Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const Tensor& plain_indices,
                                         const Tensor& values, IntArrayRef size, const TensorOptions& options);
 
-// With the entries of one place added up and in lexicographic order. The sums do not depend on the number of threads.
+/// With the entries of one place added up and in lexicographic order. The sums do not depend on the number of threads.
 inline Tensor coalesce(const Tensor& self) { return ops::coalesce(self); }
 
-// The dense tensor; with a `dtype`, converted to it. The gradient of a sparse tensor has its entries only, unless
-// `masked_grad` is false.
+/// The dense tensor; with a `dtype`, converted to it. The gradient of a sparse tensor has its entries only, unless
+/// `masked_grad` is false.
 inline Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt,
                        std::optional<bool> masked_grad = std::nullopt) {
   return ops::to_dense(self, dtype, masked_grad);
 }
-// In a sparse layout: a dense tensor's elements that are not zero (blocks with one), or a sparse one's entries.
+/// In a sparse layout: a dense tensor's elements that are not zero (blocks with one), or a sparse one's entries.
 inline Tensor to_sparse(const Tensor& self, std::optional<Layout> layout = std::nullopt,
                         OptionalIntArrayRef blocksize = std::nullopt, std::optional<int64_t> dense_dim = std::nullopt) {
   return ops::to_sparse(self, layout, blocksize, dense_dim);
 }
-// What `self`, dense or sparse, has at the entries of `mask`, a sparse tensor of its sizes, in the mask's layout.
-// Throws ValueError for a dense mask or other sizes.
+/// What `self`, dense or sparse, has at the entries of `mask`, a sparse tensor of its sizes, in the mask's layout.
+/// Throws ValueError for a dense mask or other sizes.
 inline Tensor sparse_mask(const Tensor& self, const Tensor& mask) { return ops::sparse_mask(self, mask); }
 
-// `sparse` times `dense`, of which one or both are sparse matrices: dense, or sparse where both are. The gradient of a
-// sparse operand has its entries only. Throws ValueError on shapes that do not fit.
+/// `sparse` times `dense`, of which one or both are sparse matrices: dense, or sparse where both are. The gradient of a
+/// sparse operand has its entries only. Throws ValueError on shapes that do not fit.
 inline Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense) { return ops::_sparse_mm(sparse, dense); }
-// beta self + alpha mat1 mat2, for a sparse mat1.
+/// beta self + alpha mat1 mat2, for a sparse mat1.
 inline Tensor _sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
                             const Scalar& alpha = 1) {
   return ops::_sparse_addmm(self, mat1, mat2, beta, alpha);
 }
-// beta self + alpha mat1 mat2 at the entries of `self`, a sparse matrix in CSR; the operands are dense. Nothing else of
-// the product is computed. https://pytorch.org/docs/stable/generated/torch.sparse.sampled_addmm.html
+/// beta self + alpha mat1 mat2 at the entries of `self`, a sparse matrix in CSR; the operands are dense. Nothing else
+/// of the product is computed. https://pytorch.org/docs/stable/generated/torch.sparse.sampled_addmm.html
 inline Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
                                    const Scalar& alpha = 1) {
   return ops::sparse_sampled_addmm(self, mat1, mat2, beta, alpha);
 }
-// The sum of all elements, dense; or over dimensions: sparse, or dense where no sparse dimension is left.
+/// The sum of all elements, dense; or over dimensions: sparse, or dense where no sparse dimension is left.
 inline Tensor _sparse_sum(const Tensor& self) { return ops::_sparse_sum(self); }
 inline Tensor _sparse_sum(const Tensor& self, ScalarType dtype) { return ops::_sparse_sum_dtype(self, dtype); }
 inline Tensor _sparse_sum(const Tensor& self, IntArrayRef dim) { return ops::_sparse_sum_dim(self, dim); }
 inline Tensor _sparse_sum(const Tensor& self, IntArrayRef dim, ScalarType dtype) {
   return ops::_sparse_sum_dim_dtype(self, dim, dtype);
 }
-// softmax over the entries along `dim` of a COO tensor: what is not an entry counts as minus infinity.
+/// softmax over the entries along `dim` of a COO tensor: what is not an entry counts as minus infinity.
 inline Tensor _sparse_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = std::nullopt) {
   return ops::_sparse_softmax_int(self, dim, dtype);
 }

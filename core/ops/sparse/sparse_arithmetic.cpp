@@ -39,7 +39,7 @@ IntArrayRef sparse_sizes(const Tensor& coo) {
 
 // ---- sums ----
 
-// dense += alpha * sparse, of the same sizes. Only the places of the entries are touched.
+// dense += alpha * sparse, of the same sizes. Only the elements that have an entry are touched.
 void add_entries(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
   const Tensor coo = as_coo(sparse);
   const SparseTensorImpl& parts = coo_parts(coo, "add_");
@@ -181,7 +181,7 @@ static Tensor& in_place_of(Tensor& self, const Tensor& other) {
   return self;
 }
 
-// Of functions for which f(a + b) = f(a) + f(b): the entries need not be coalesced.
+// For functions with f(a + b) = f(a) + f(b): the entries need not be coalesced.
 template <auto& op>
 static Tensor on_values(const Tensor& self) {
   return with_values(self, op(stored_values(self)));

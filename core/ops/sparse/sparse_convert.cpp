@@ -62,7 +62,7 @@ static void check_matrix(const char* op, const Tensor& tensor) {
   RUSH_CHECK_VALUE(is_matrix, op, ": expected a sparse matrix without dense dimensions, got sizes ", tensor.sizes());
 }
 
-// The places of the elements of blocks at (rows, columns), (nnz) each: (nnz * block rows * block columns) each.
+// The linear indices of the elements of blocks at (rows, columns), (nnz) each: (nnz * block rows * block columns) each.
 static std::pair<Tensor, Tensor> spread_blocks(const Tensor& rows, const Tensor& columns, const DimVector& blocks) {
   const TensorOptions ints = rows.options();
   const DimVector all{rows.numel(), blocks[0], blocks[1]};
@@ -81,7 +81,6 @@ Tensor as_coo(const Tensor& tensor) {
                   tensor.layout() == kSparseCsr);
 }
 
-// Product of sizes [begin, end).
 static int64_t count_of(IntArrayRef sizes, int64_t begin, int64_t end) {
   return checked_numel(sizes.slice(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }

@@ -6,7 +6,7 @@
 
 namespace rush {
 
-// A CSR matrix (rows, columns) by its parts.
+/// A CSR matrix (rows, columns) by its parts.
 struct CsrMatrix {
   Tensor crow, col, values;
   int64_t rows, columns;

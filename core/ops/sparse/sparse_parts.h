@@ -24,7 +24,7 @@ Tensor make_compressed(Layout layout, IntArrayRef sizes, const Tensor& compresse
 // One of this layout without entries; `blocks` are the sizes of a block.
 Tensor make_empty_sparse(Layout layout, IntArrayRef sizes, int64_t sparse_dim, ScalarType dtype, Device device,
                          IntArrayRef blocks = {1, 1});
-// Of the same layout and entries with other values, of any dtype.
+// A tensor of the same layout and entries with other values, of any dtype.
 Tensor with_values(const Tensor& tensor, const Tensor& values);
 // Makes `self` hold the entries of `other`, of its layout, sizes and dtype.
 void replace_parts(const Tensor& self, const Tensor& other);

@@ -22,8 +22,8 @@ namespace rush {
 
 class SparseTensorImpl final : public TensorImpl {
  public:
-  // The parts fit together; whoever makes one has checked them. `versions` is the storage that counts writes: a new
-  // one, or that of a tensor that this is an alias of.
+  /// The parts fit together; the code that makes one has checked them. `versions` is the storage that counts writes: a
+  /// new one, or that of a tensor that this is an alias of.
   SparseTensorImpl(IntArrayRef sizes, const Tensor& indices, const Tensor& values, bool coalesced,
                    Storage versions = nullptr);
 
@@ -34,7 +34,7 @@ class SparseTensorImpl final : public TensorImpl {
   int64_t nnz() const { return indices_.size(1); }
   bool is_coalesced() const { return coalesced_; }
   void set_coalesced(bool coalesced) { coalesced_ = coalesced; }
-  // Replaces the entries, not the sizes.
+  /// Replaces the entries, not the sizes.
   void set_parts(const Tensor& indices, const Tensor& values, bool coalesced);
   void set_data_of(const TensorImpl& other) override;
 
@@ -43,10 +43,10 @@ class SparseTensorImpl final : public TensorImpl {
   bool coalesced_;
 };
 
-// All compressed layouts.
+/// All compressed layouts.
 class SparseCsrTensorImpl final : public TensorImpl {
  public:
-  // As above.
+  /// As above.
   SparseCsrTensorImpl(Layout layout, IntArrayRef sizes, const Tensor& compressed, const Tensor& plain,
                       const Tensor& values, Storage versions = nullptr);
 

@@ -41,7 +41,7 @@ inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::option
         {Tag::AnyDevice}};
 }  // namespace ops
 
-// A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.
+/// A copy with its own memory. Preserve (the default) keeps the strides of a dense tensor, otherwise row-major.
 inline Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return ops::clone(self, memory_format);
 }
@@ -70,7 +70,7 @@ Tensor contiguous(const Tensor& self);
 namespace kernels {
 // Operand 0 is written with operand 1, converted between their dtypes.
 inline constinit Kernel<void(TensorIterator&)> copy{"copy_"};
-// Likewise for tensors on different devices; the second broadcasts to the first. Called with the type of the device
+// The same for tensors on different devices; the second broadcasts to the first. Called with the type of the device
 // that is not the CPU.
 inline constinit Kernel<void(const Tensor& self, const Tensor& src, bool non_blocking)> copy_between{"copy_"};
 }  // namespace kernels

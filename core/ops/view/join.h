@@ -26,28 +26,28 @@ inline constinit Op<std::vector<Tensor>(TensorList, std::string_view)> meshgrid_
     "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"};
 }  // namespace ops
 
-// The tensors one after another along `dim`, in their common dtype. Their other sizes must agree; a one-dimensional
-// tensor without elements is left out. Throws ValueError otherwise. concat and concatenate are the same.
+/// The tensors one after another along `dim`, in their common dtype. Their other sizes must agree; a one-dimensional
+/// tensor without elements is left out. Throws ValueError otherwise. concat and concatenate are the same.
 inline Tensor cat(TensorList tensors, int64_t dim = 0) { return ops::cat(tensors, dim); }
 inline Tensor concat(TensorList tensors, int64_t dim = 0) { return ops::concat(tensors, dim); }
 inline Tensor concatenate(TensorList tensors, int64_t dim = 0) { return ops::concatenate(tensors, dim); }
-// Tensors of one shape along a new dimension `dim`.
+/// Tensors of one shape along a new dimension `dim`.
 inline Tensor stack(TensorList tensors, int64_t dim = 0) { return ops::stack(tensors, dim); }
-// NumPy's: along dimension 1 (0 for vectors), along 0 of at least matrices, along 2 of at least three dimensions.
+/// NumPy's: along dimension 1 (0 for vectors), along 0 of at least matrices, along 2 of at least three dimensions.
 inline Tensor hstack(TensorList tensors) { return ops::hstack(tensors); }
 inline Tensor vstack(TensorList tensors) { return ops::vstack(tensors); }
 inline Tensor row_stack(TensorList tensors) { return ops::row_stack(tensors); }
 inline Tensor dstack(TensorList tensors) { return ops::dstack(tensors); }
-// As hstack, with vectors as columns.
+/// As hstack, with vectors as columns.
 inline Tensor column_stack(TensorList tensors) { return ops::column_stack(tensors); }
-// The matrices along the diagonal of a matrix of zeros; vectors count as rows.
+/// The matrices along the diagonal of a matrix of zeros; vectors count as rows.
 inline Tensor block_diag(TensorList tensors) { return ops::block_diag(tensors); }
-// `self` repeated repeats[d] times along each dimension; more repeats than dimensions add dimensions in front. A copy.
+/// `self` repeated repeats[d] times along each dimension; more repeats than dimensions add dimensions in front. A copy.
 inline Tensor repeat(const Tensor& self, IntArrayRef repeats) { return ops::repeat(self, repeats); }
-// As repeat, but fewer repeats than dimensions count for the last ones.
+/// As repeat, but fewer repeats than dimensions count for the last ones.
 inline Tensor tile(const Tensor& self, IntArrayRef dims) { return ops::tile(self, dims); }
-// Vectors v_0 .. v_{n-1} as n tensors of n dimensions, the i-th of which varies along dimension i only. With indexing
-// "xy" the first two dimensions are swapped. Views.
+/// Vectors v_0 .. v_{n-1} as n tensors of n dimensions, the i-th of which varies along dimension i only. With indexing
+/// "xy" the first two dimensions are swapped. Views.
 inline std::vector<Tensor> meshgrid(TensorList tensors) { return ops::meshgrid(tensors); }
 inline std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
   return ops::meshgrid_indexing(tensors, indexing);

@@ -29,10 +29,10 @@ RUSH_BORDER_PAD(replication_pad3d, 6)
 #undef RUSH_BORDER_PAD
 }  // namespace ops
 
-// Pads the last dimensions: `pad` counts (before, after) for the last one, then for the one before it, and so on.
-// Negative numbers cut. Mode "constant" fills with `value`, or 0; "reflect" mirrors without repeating the border,
-// "replicate" repeats it, "circular" wraps around: these three pad the last one to three of at most five dimensions.
-// https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+/// Pads the last dimensions: `pad` counts (before, after) for the last one, then for the one before it, and so on.
+/// Negative numbers cut. Mode "constant" fills with `value`, or 0; "reflect" mirrors without repeating the border,
+/// "replicate" repeats it, "circular" wraps around: these three pad the last one to three of at most five dimensions.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
 inline Tensor pad(const Tensor& self, IntArrayRef pad, std::string_view mode = "constant",
                   std::optional<double> value = std::nullopt) {
   return ops::pad(self, pad, mode, value);

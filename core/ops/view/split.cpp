@@ -90,7 +90,7 @@ Tensor part(const Tensor& self, int64_t dim, int64_t start, int64_t length, int6
   const Tensor alias = detail::make_alias(self);
   DimVector sizes(self.sizes()), strides(self.strides());
   sizes[dim] = length;
-  // Of a tensor of nothing the strides may be out of range.
+  // The strides of a tensor without elements may be out of range.
   const int64_t skipped = wrap_mul(start, strides[dim]);
   strides[dim] = wrap_mul(strides[dim], step);
   alias.impl()->set_geometry(sizes, strides, wrap_add(self.storage_offset(), skipped));

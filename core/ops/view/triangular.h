@@ -25,19 +25,19 @@ inline constinit Op<Tensor(const Tensor&, int64_t, int64_t, int64_t)> diag_embed
     "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"};
 }  // namespace ops
 
-// The lower triangle of each matrix (the last two dimensions), up to and with the given diagonal: elements (i, j) with
-// j - i <= diagonal. The rest is zero.
+/// The lower triangle of each matrix (the last two dimensions), up to and with the given diagonal: elements (i, j) with
+/// j - i <= diagonal. The rest is zero.
 inline Tensor tril(const Tensor& self, int64_t diagonal = 0) { return ops::tril(self, diagonal); }
-// The upper triangle: j - i >= diagonal.
+/// The upper triangle: j - i >= diagonal.
 inline Tensor triu(const Tensor& self, int64_t diagonal = 0) { return ops::triu(self, diagonal); }
-// The positions (2, n) of a triangle's elements in a (row, col) matrix, row by row.
+/// The positions (2, n) of a triangle's elements in a (row, col) matrix, row by row.
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0, const TensorOptions& options = kInt64);
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0, const TensorOptions& options = kInt64);
-// Of a vector: the square matrix with it on a diagonal. Of a matrix: a copy of its diagonal.
+/// For a vector, the square matrix with it on a diagonal; for a matrix, a copy of its diagonal.
 inline Tensor diag(const Tensor& self, int64_t diagonal = 0) { return ops::diag(self, diagonal); }
-// All elements of `self` on a diagonal.
+/// All elements of `self` on a diagonal.
 inline Tensor diagflat(const Tensor& self, int64_t offset = 0) { return ops::diagflat(self, offset); }
-// The last dimension on a diagonal of two new dimensions dim1, dim2 of the result; zeros elsewhere.
+/// The last dimension on a diagonal of two new dimensions dim1, dim2 of the result; zeros elsewhere.
 inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
   return ops::diag_embed(self, offset, dim1, dim2);
 }

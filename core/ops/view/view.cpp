@@ -15,7 +15,7 @@ std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, In
   const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
   if (empty) return contiguous_strides(shape);
   if (sizes.empty()) return result;
-  // Walks runs of dimensions that are one stretch of memory, and splits each over the new sizes.
+  // Walks groups of dimensions that are contiguous with each other, and splits each group over the new sizes.
   int64_t next = static_cast<int64_t>(shape.size()) - 1;
   int64_t base_stride = strides.back();
   int64_t run = 1, taken = 1;

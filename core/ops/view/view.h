@@ -104,50 +104,50 @@ inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, int64_t, int64_t
     "aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, int64_t, int64_t)> unfold_backward{
     "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor"};
-// The transpose of as_strided: a tensor of `numel` elements where element offset + sum_d i_d stride_d is the sum of
-// all values[i] that fall on it.
+/// The transpose of as_strided: a tensor of `numel` elements where element offset + sum_d i_d stride_d is the sum of
+/// all values[i] that fall on it.
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, int64_t, int64_t)> strided_sum{
     "rush::strided_sum(Tensor values, SymInt[] stride, SymInt offset, SymInt numel) -> Tensor"};
 }  // namespace ops
 
 // ---- shapes ----
 
-// A view with any geometry within the storage; the offset defaults to self's. Throws ValueError outside the storage.
+/// A view with any geometry within the storage; the offset defaults to self's. Throws ValueError outside the storage.
 inline Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                          std::optional<int64_t> storage_offset = std::nullopt) {
   return ops::as_strided(self, size, stride, storage_offset);
 }
-// A view of the same elements in another shape; one size may be -1. A copy where no view can have it.
+/// A view of the same elements in another shape; one size may be -1. A copy where no view can have it.
 inline Tensor reshape(const Tensor& self, IntArrayRef shape) { return ops::reshape(self, shape); }
-// Dimensions start_dim to end_dim, both included, as one. A copy where no view can have it.
+/// Dimensions start_dim to end_dim, both included, as one. A copy where no view can have it.
 inline Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim = -1) {
   return ops::flatten(self, start_dim, end_dim);
 }
-// All elements in one dimension.
+/// All elements in one dimension.
 inline Tensor ravel(const Tensor& self) { return ops::ravel(self); }
-// Dimension `dim` as several of the given sizes, one of which may be -1.
+/// Dimension `dim` as several of the given sizes, one of which may be -1.
 inline Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) { return ops::unflatten(self, dim, sizes); }
-// Dimensions of size one repeated to `size`, without a copy; -1 keeps a size. New dimensions come first.
+/// Dimensions of size one repeated to `size`, without a copy; -1 keeps a size. New dimensions come first.
 inline Tensor expand(const Tensor& self, IntArrayRef size) { return ops::expand(self, size, false); }
 inline Tensor broadcast_to(const Tensor& self, IntArrayRef size) { return ops::broadcast_to(self, size); }
-// A complex tensor as pairs of real numbers: (..., 2). Throws TypeError on a real one.
+/// A complex tensor as pairs of real numbers: (..., 2). Throws TypeError on a real one.
 inline Tensor view_as_real(const Tensor& self) { return ops::view_as_real(self); }
-// Pairs of real numbers (..., 2), side by side in memory, as a complex tensor (...).
+/// Pairs of real numbers (..., 2), side by side in memory, as a complex tensor (...).
 inline Tensor view_as_complex(const Tensor& self) { return ops::view_as_complex(self); }
-// The real parts, as a view; self when it is real.
+/// The real parts, as a view; self when it is real.
 inline Tensor real(const Tensor& self) { return ops::real(self); }
-// The same memory, outside the graph.
+/// The same memory, outside the graph.
 inline Tensor detach(const Tensor& self) { return self.detach(); }
 
 // ---- the order and number of dimensions ----
 
-// The two dimensions swapped; swapaxes and swapdims are its NumPy names.
+/// The two dimensions swapped; swapaxes and swapdims are its NumPy names.
 inline Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) { return ops::transpose(self, dim0, dim1); }
 inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return ops::swapaxes(self, axis0, axis1); }
 inline Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) { return ops::swapdims(self, dim0, dim1); }
-// Dimension i of the result is dimension dims[i] of self. Throws ValueError unless `dims` names each once.
+/// Dimension i of the result is dimension dims[i] of self. Throws ValueError unless `dims` names each once.
 inline Tensor permute(const Tensor& self, IntArrayRef dims) { return ops::permute(self, dims); }
-// Dimension source[i] moved to position destination[i]; the others keep their order. moveaxis is its NumPy name.
+/// Dimension source[i] moved to position destination[i]; the others keep their order. moveaxis is its NumPy name.
 inline Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   return ops::movedim(self, source, destination);
 }
@@ -160,41 +160,41 @@ inline Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef desti
 inline Tensor moveaxis(const Tensor& self, int64_t source, int64_t destination) {
   return ops::moveaxis_int(self, source, destination);
 }
-// A matrix transposed; self when it has fewer than two dimensions. Throws ValueError when it has more.
+/// A matrix transposed; self when it has fewer than two dimensions. Throws ValueError when it has more.
 inline Tensor t(const Tensor& self) { return ops::t(self); }
-// Without dimensions of size one: all of them, or those named, where their size is one.
+/// Without dimensions of size one: all of them, or those named, where their size is one.
 inline Tensor squeeze(const Tensor& self) { return ops::squeeze(self); }
 inline Tensor squeeze(const Tensor& self, int64_t dim) { return ops::squeeze_dim(self, dim); }
 inline Tensor squeeze(const Tensor& self, IntArrayRef dim) { return ops::squeeze_dims(self, dim); }
 inline Tensor squeeze(const Tensor& self, std::initializer_list<int64_t> dim) { return ops::squeeze_dims(self, dim); }
-// With a dimension of size one at `dim`, in [-dim() - 1, dim()].
+/// With a dimension of size one at `dim`, in [-dim() - 1, dim()].
 inline Tensor unsqueeze(const Tensor& self, int64_t dim) { return ops::unsqueeze(self, dim); }
-// With dimensions of size one added until there are one, two (before), three (around).
+/// With dimensions of size one added until there are one, two (before), three (around).
 inline Tensor atleast_1d(const Tensor& self) { return ops::atleast_1d(self); }
 inline Tensor atleast_2d(const Tensor& self) { return ops::atleast_2d(self); }
 inline Tensor atleast_3d(const Tensor& self) { return ops::atleast_3d(self); }
 
 // ---- parts ----
 
-// The slice at `index` of `dim`, which is dropped.
+/// The slice at `index` of `dim`, which is dropped.
 inline Tensor select(const Tensor& self, int64_t dim, int64_t index) { return ops::select(self, dim, index); }
-// Elements start, start + step, ... before `end` of dimension `dim`, as a Python slice takes them; step > 0.
+/// Elements start, start + step, ... before `end` of dimension `dim`, as a Python slice takes them; step > 0.
 inline Tensor slice(const Tensor& self, int64_t dim = 0, std::optional<int64_t> start = std::nullopt,
                     std::optional<int64_t> end = std::nullopt, int64_t step = 1) {
   return ops::slice(self, dim, start, end, step);
 }
-// `length` elements from `start` of dimension `dim`. Throws IndexError when they are not all there.
+/// `length` elements from `start` of dimension `dim`. Throws IndexError when they are not all there.
 inline Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return ops::narrow(self, dim, start, length);
 }
 inline Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
   return ops::narrow_Tensor(self, dim, start, length);
 }
-// The elements with index dim2 = index dim1 + offset; both dimensions are dropped and the diagonal comes last.
+/// The elements with index dim2 = index dim1 + offset; both dimensions are dropped and the diagonal comes last.
 inline Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) {
   return ops::diagonal(self, offset, dim1, dim2);
 }
-// Parts of `split_size` along `dim`, the last one smaller where it does not divide; or parts of the given sizes.
+/// Parts of `split_size` along `dim`, the last one smaller where it does not divide; or parts of the given sizes.
 inline std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim = 0) {
   return ops::split(self, split_size, dim);
 }
@@ -207,11 +207,11 @@ inline std::vector<Tensor> split(const Tensor& self, std::initializer_list<int64
 inline std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim = 0) {
   return ops::split_with_sizes(self, split_sizes, dim);
 }
-// At most `chunks` parts of one size along `dim`, the last one smaller where it does not divide.
+/// At most `chunks` parts of one size along `dim`, the last one smaller where it does not divide.
 inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim = 0) {
   return ops::chunk(self, chunks, dim);
 }
-// Exactly `sections` parts along `dim`, the first ones larger by one; or parts that end at the given indices.
+/// Exactly `sections` parts along `dim`, the first ones larger by one; or parts that end at the given indices.
 inline std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim = 0) {
   return ops::tensor_split(self, sections, dim);
 }
@@ -224,14 +224,14 @@ inline std::vector<Tensor> tensor_split(const Tensor& self, std::initializer_lis
 inline std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& indices_or_sections, int64_t dim = 0) {
   return ops::tensor_split_Tensor(self, indices_or_sections, dim);
 }
-// Every slice along `dim`, which is dropped.
+/// Every slice along `dim`, which is dropped.
 inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0) { return ops::unbind(self, dim); }
 
-// Strides with which elements laid out as (sizes, strides) can be seen in `shape`; nothing when they cannot.
+/// Strides with which elements laid out as (sizes, strides) can be seen in `shape`; nothing when they cannot.
 std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape);
-// `shape` with its -1 replaced. Throws ValueError naming `op` when it cannot hold `numel` elements.
+/// `shape` with its -1 replaced. Throws ValueError naming `op` when it cannot hold `numel` elements.
 DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op);
-// Whether some element of such a tensor may be another one too; false is certain.
+/// Whether some element of such a tensor may be another one too; false is certain.
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides);
 
 namespace native {

@@ -24,12 +24,12 @@ struct Unwrapped<std::optional<T>> {
 };
 }  // namespace detail
 
-// A dataset's batch. A stateful dataset's get_batch gives an optional of it, which is empty at the end of the epoch.
+/// A dataset's batch. A stateful dataset's get_batch gives an optional of it, which is empty at the end of the epoch.
 template <class DatasetType>
 using UnwrappedBatch = typename detail::Unwrapped<typename DatasetType::BatchType>::Type;
 
-// A dataset is a value: every worker thread of a DataLoader has a copy. Tensors in it are shared; what copies cannot
-// share goes into a SharedBatchDataset.
+/// A dataset is a value: every worker thread of a DataLoader has a copy. Tensors in it are shared; what copies cannot
+/// share goes into a SharedBatchDataset.
 template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<size_t>>
 class BatchDataset {
  public:
@@ -39,12 +39,12 @@ class BatchDataset {
   static constexpr bool is_stateful = !std::is_same_v<Batch, typename detail::Unwrapped<Batch>::Type>;
 
   virtual ~BatchDataset() = default;
-  // The examples of a batch, by index.
+  /// The examples of a batch, by index.
   virtual Batch get_batch(BatchRequest request) = 0;
-  // How many examples there are; nothing when that is not known.
+  /// How many examples there are; nothing when that is not known.
   virtual std::optional<size_t> size() const = 0;
 
-  // This dataset with a transform applied to every batch: dataset.map(Normalize<>(mean, std)).map(Stack<>()).
+  /// This dataset with a transform applied to every batch: dataset.map(Normalize<>(mean, std)).map(Stack<>()).
   template <class TransformType>
   MapDataset<Self, TransformType> map(TransformType transform) & {
     return {static_cast<Self&>(*this), std::move(transform)};
@@ -79,8 +79,8 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
   }
 };
 
-// Asked for a number of examples, not for particular ones: use it with a StreamSampler. A worker's copy does not know
-// which examples the others have given.
+/// Asked for a number of examples, not for particular ones: use it with a StreamSampler. A worker's copy does not know
+/// which examples the others have given.
 template <class Self, class Batch = std::vector<Example<>>>
 using StreamDataset = BatchDataset<Self, Batch, size_t>;
 

@@ -16,7 +16,7 @@
 
 namespace rush::data::datasets {
 
-// Reads chunks. Several preloaders call read_chunk at the same time: the reader has to allow it.
+/// Reads chunks. Several preloaders call read_chunk at the same time: the reader has to allow it.
 template <class Example, class Chunk = std::vector<Example>>
 class ChunkDataReader {
  public:
@@ -27,35 +27,35 @@ class ChunkDataReader {
   virtual ~ChunkDataReader() = default;
   virtual ChunkType read_chunk(size_t chunk_index) = 0;
   virtual size_t chunk_count() = 0;
-  // Called before an epoch.
+  /// Called before an epoch.
   virtual void reset() = 0;
 };
 
 struct ChunkDatasetOptions {
-  // Throws ValueError where a number is zero or the cache cannot hold a batch.
+  /// Throws ValueError where a number is zero or the cache cannot hold a batch.
   ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048,
                       size_t cross_chunk_shuffle_count = 1);
   // Threads that read chunks.
   RUSH_ARG(size_t, preloader_count);
   RUSH_ARG(size_t, batch_size);
-  // No more chunks are added while so many examples wait.
+  // No more chunks are added while this many examples wait.
   RUSH_ARG(size_t, cache_size);
   // Chunks that are drawn together, and whose examples are shuffled with one another.
   RUSH_ARG(size_t, cross_chunk_shuffle_count);
 };
 
-// The chunk sampler draws chunks, the example sampler the order of the examples within what was drawn together; batches
-// are cut across the chunks' borders (M. Zinkevich et al., "Parallelized stochastic gradient descent", NIPS 2010).
-// Reading is parallel, but chunks are added in the order in which they were drawn, so that the number of preloaders
-// changes no batch. Give the example sampler a generator of its own: the preloaders call it, and the default generator
-// would be drawn from at no particular time.
-//
-// The state dict tells the example to go on with: the samplers' states from before its chunk was drawn and shuffled,
-// and how many examples of that chunk were handed out. A chunk is read again for it. Chunks that failed are not.
-// Loading a state dict goes on from there, without a reset.
-//
-// Threads belong to the dataset, so it cannot be copied: give make_data_loader a
-// make_shared_dataset<ChunkDataset<...>>.
+/// The chunk sampler draws chunks, the example sampler the order of the examples within what was drawn together;
+/// batches are cut across the chunks' borders (M. Zinkevich et al., "Parallelized stochastic gradient descent", NIPS
+/// 2010). Reading is parallel, but chunks are added in the order in which they were drawn, so that the number of
+/// preloaders changes no batch. Give the example sampler a generator of its own: the preloaders call it, and the
+/// default generator would be drawn from at no particular time.
+///
+/// The state dict tells the example to go on with: the samplers' states from before its chunk was drawn and shuffled,
+/// and how many examples of that chunk were handed out. A chunk is read again for it. Chunks that failed are not.
+/// Loading a state dict goes on from there, without a reset.
+///
+/// Threads belong to the dataset, so it cannot be copied: give make_data_loader a
+/// make_shared_dataset<ChunkDataset<...>>.
 template <class ChunkReader, class ChunkSampler = samplers::RandomSampler,
           class ExampleSampler = samplers::RandomSampler>
 class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>,

@@ -9,7 +9,7 @@
 
 namespace rush::data::datasets::detail {
 
-/// A place in an epoch of chunks.
+/// A position in an epoch of chunks.
 struct ChunkPosition {
   void visit(StateFields& fields);
 

@@ -38,7 +38,7 @@ class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTr
     }
   }
   std::optional<size_t> size() const override { return dataset_.size(); }
-  // Of a stateful source: starts its next epoch, and names its place.
+  // For a stateful source: starts its next epoch, and names its position.
   void reset() requires(SourceDataset::is_stateful) { dataset_.reset(); }
   void visit(StateFields& fields) requires(SourceDataset::is_stateful) { dataset_.visit(fields); }
   const SourceDataset& dataset() const noexcept { return dataset_; }

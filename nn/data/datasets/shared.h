@@ -7,7 +7,7 @@
 
 namespace rush::data::datasets {
 
-// The workers call get_batch at the same time: the dataset has to allow it.
+/// The workers call get_batch at the same time: the dataset has to allow it.
 template <class UnderlyingDataset>
 class SharedBatchDataset final
     : public BatchDataset<SharedBatchDataset<UnderlyingDataset>, typename UnderlyingDataset::BatchType,
@@ -19,7 +19,7 @@ class SharedBatchDataset final
     return dataset_->get_batch(std::move(request));
   }
   std::optional<size_t> size() const override { return dataset_->size(); }
-  // Of a stateful dataset: starts its next epoch, and names its place.
+  // For a stateful dataset: starts its next epoch, and names its position.
   void reset() requires(UnderlyingDataset::is_stateful) { dataset_->reset(); }
   void visit(StateFields& fields) requires(UnderlyingDataset::is_stateful) { dataset_->visit(fields); }
   const UnderlyingDataset& operator*() const { return *dataset_; }

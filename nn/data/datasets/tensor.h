@@ -4,7 +4,7 @@
 
 namespace rush::data::datasets {
 
-// Data alone: example i is data[i].
+/// Data alone: example i is data[i].
 class TensorDataset final : public Dataset<TensorDataset, TensorExample> {
  public:
   explicit TensorDataset(const std::vector<Tensor>& tensors);
@@ -15,10 +15,10 @@ class TensorDataset final : public Dataset<TensorDataset, TensorExample> {
   Tensor tensor;
 };
 
-// Data and targets: example i is (data[i], targets[i]). Python's TensorDataset of two tensors.
+/// Data and targets: example i is (data[i], targets[i]). Python's TensorDataset of two tensors.
 class TensorPairDataset final : public Dataset<TensorPairDataset> {
  public:
-  // Throws ValueError when the tensors have different numbers of examples.
+  /// Throws ValueError when the tensors have different numbers of examples.
   TensorPairDataset(Tensor data, Tensor targets);
   Example<> get(size_t index) override {
     return {data[static_cast<int64_t>(index)], targets[static_cast<int64_t>(index)]};

@@ -6,11 +6,11 @@
 
 namespace rush::data::transforms {
 
-// The base of transforms that do: Stack, for one.
+/// The base of transforms that do: Stack, for one.
 template <class T, class BatchType = std::vector<T>>
 using Collation = BatchTransform<BatchType, T>;
 
-// By a function of the whole batch.
+/// By a function of the whole batch.
 template <class T, class BatchType = std::vector<T>>
 using Collate = BatchLambda<BatchType, T>;
 

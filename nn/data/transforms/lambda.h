@@ -6,7 +6,7 @@
 
 namespace rush::data::transforms {
 
-// Applies a function to each example.
+/// Applies a function to each example.
 template <class Input, class Output = Input>
 class Lambda : public Transform<Input, Output> {
  public:
@@ -18,7 +18,7 @@ class Lambda : public Transform<Input, Output> {
   FunctionType function_;
 };
 
-// Applies a function to the whole batch.
+/// Applies a function to the whole batch.
 template <class Input, class Output = Input>
 class BatchLambda : public BatchTransform<Input, Output> {
  public:

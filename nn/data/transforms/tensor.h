@@ -33,7 +33,7 @@ namespace detail {
 Tensor per_channel(ArrayRef<double> values);
 }  // namespace detail
 
-// (input - mean) / stddev, a number for each channel of (C, H, W), or one for all.
+/// (input - mean) / stddev, a number for each channel of (C, H, W), or one for all.
 template <class Target = Tensor>
 struct Normalize : public TensorTransform<Target> {
   Normalize(ArrayRef<double> mean, ArrayRef<double> stddev)

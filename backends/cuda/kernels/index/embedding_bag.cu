@@ -38,7 +38,6 @@ struct MeasureBag {
   }
 };
 
-// One column of one bag.
 template <class T>
 struct BagColumn {
   using Math = opmath_t<T>;

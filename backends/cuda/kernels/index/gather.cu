@@ -1,4 +1,4 @@
-// gather and scatter: every element has an offset of its own.
+// gather and scatter, in which every element has its own index.
 #include "core/ops/index/gather.h"
 
 #include "backends/cuda/kernels/index/sorted_scatter.h"

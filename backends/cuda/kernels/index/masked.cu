@@ -28,7 +28,7 @@ struct MaskedFillLoop {
 
 void masked_fill(TensorIterator& it) { pick<MaskedFillLoop>(AllTypes(), it.dtype(), it.op())(it); }
 
-// Elements are counted in chunks, a thread each, so that every chunk knows where in the result its own begin.
+// Each thread counts the elements of a chunk, so that every chunk knows where its elements begin in the result.
 inline constexpr int64_t kPart = 64;
 
 template <class T>
@@ -44,7 +44,7 @@ struct CountChosen {
   }
 };
 
-// How many flags are set before each part of kPart elements, and in all.
+// How many flags are set before each chunk of kPart elements, and in all.
 class ChosenBefore {
  public:
   template <class T>
@@ -118,7 +118,7 @@ void nonzero(const Tensor& self, Tensor& out) {
   pick<NonzeroLoop>(AllTypes(), self.scalar_type(), "nonzero")(self, out);
 }
 
-// Moves the chosen elements of `spread` together into `packed`, or back from there.
+// Copies the selected elements of `spread` to `packed`, or back.
 template <class T, bool pack>
 struct MoveChosen {
   const bool* mask;

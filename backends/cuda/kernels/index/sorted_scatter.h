@@ -1,11 +1,11 @@
-// Writing values at offsets, several at one offset, always in the same order.
+// Scatters values to offsets; values with the same offset are combined, always in the same order.
 #pragma once
 #include "backends/cuda/kernels/positions.h"
 #include "core/ops/index/index.h"
 
 namespace rush::cuda {
 
-// In place of an offset: an index that was out of range, whose element is left out.
+// Stands for the offset of an index that was out of range, whose element is skipped.
 inline constexpr int64_t kNoOffset = std::numeric_limits<int64_t>::min();
 
 // Slices of a tensor and the values for them. Value (o, j, i) of (outer, n, inner) goes to the element at
@@ -21,18 +21,18 @@ struct ScatterPlan {
   int64_t count() const { return outer.count * n * inner.count; }
 };
 
-// What is added, multiplied, ... at an offset comes together in the order of the values, so that results repeat.
-// Offsets are below `bound`.
+// The values of an offset are combined in their order, so that results repeat. Offsets must be below `bound`.
 void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write);
 
-// The numbers of the offsets in ascending order of the offsets, into `order` (n).
+// Writes to `order` (n) the permutation that sorts the offsets.
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order);
 
 // Note [Chunks of sorted offsets]
-// The sorted offsets are cut into chunks of kScatterChunk. A thread walks a chunk and combines the values of each run
-// of equal offsets. A run that lies within a chunk is written at once. Of one that goes beyond, every chunk leaves its
-// part in scratch memory: `tails` has the part of the chunk where the run starts, `heads` those of the others; a second
-// kernel joins them. A run of any length is so shared out to many threads, and cut in the same places every time.
+// The sorted offsets are split into chunks of kScatterChunk. A thread loops over a chunk and combines the values of
+// each group of equal offsets. It writes the result of a group that is within the chunk. If a group crosses chunks,
+// every chunk writes its partial result to scratch memory: to `tails` in the chunk where the group starts, and to
+// `heads` in the others. A second kernel combines these. Many threads therefore share a large group, always with the
+// same chunks.
 inline constexpr int64_t kScatterChunk = 64;
 
 void scatter_sorted_add(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order);

@@ -2,7 +2,7 @@
 //   output (P, O / groups) = rows (P, K) weight^T (K, O / groups), rows being the input's windows (unfold),
 //   rows (P, K) = output (P, O / groups) weight (O / groups, K), folded back: the gradient by the input,
 //   weight (O / groups, K) = output^T (O / groups, P) rows (P, K): the gradient by the weight.
-// Some of the images at a time, so that the rows take a bounded amount of memory.
+// The batch is split into chunks of images, so that the rows take a bounded amount of memory.
 #include "backends/cuda/kernels/linalg/conv_gemm.h"
 
 #include <algorithm>
@@ -40,9 +40,9 @@ void assign(const Tensor& to, const Tensor& from) {
 }
 
 // Some images of a convolution and the matrices that they make.
-class Part {
+class ImageChunk {
  public:
-  Part(const Tensor& input, const Tensor& output, const Tensor& weight, const WindowLayout& layout)
+  ImageChunk(const Tensor& input, const Tensor& output, const Tensor& weight, const WindowLayout& layout)
       : input_(input), output_(output), weight_(weight), layout_(layout), groups_(layout.groups) {
     rows_ = empty(layout.row_count() * groups_ * layout.depth());
     channels_last_ = empty(layout.row_count() * channels());
@@ -58,7 +58,6 @@ class Part {
     gemm(rows_matrix(), output_matrix(false), weight_matrix(false), 0, 1);
     fold(input_, rows_, layout_);
   }
-  // Added to what weight holds unless this is the first part.
   void compute_weight(bool first) const {
     unfold(rows_, input_, layout_);
     assign(output_as_image(), output_);
@@ -98,38 +97,39 @@ class Part {
   Tensor rows_, channels_last_;
 };
 
-// body(part, whether it is the first) for the images of the batch, some at a time.
+// Calls body(chunk, whether it is the first) for chunks of the images of the batch.
 template <class Body>
-void for_each_part(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry,
-                   const Body& body) {
+void for_each_chunk(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry,
+                    const Body& body) {
   WindowLayout layout = layout_of(input, weight, output, geometry);
   const int64_t batch = layout.batch, row_elements = layout.row_count() / batch * layout.groups * layout.depth();
   const int64_t step = std::clamp<int64_t>(kMostRowElements / row_elements, 1, batch);
   for (int64_t begin = 0; begin < batch; begin += step) {
     layout.batch = std::min(step, batch - begin);
     const Tensor some_input = images(input, begin, layout.batch), some_output = images(output, begin, layout.batch);
-    body(Part(some_input, some_output, weight, layout), begin == 0);
+    body(ImageChunk(some_input, some_output, weight, layout), begin == 0);
   }
 }
 
 }  // namespace
 
 void conv_by_gemm(const Tensor& output, const Tensor& input, const Tensor& weight, const ConvGeometry& geometry) {
-  for_each_part(input, output, native::contiguous(weight), geometry,
-                [](const Part& part, bool) { part.compute_output(); });
+  for_each_chunk(input, output, native::contiguous(weight), geometry,
+                 [](const ImageChunk& chunk, bool) { chunk.compute_output(); });
 }
 
 void conv_transpose_by_gemm(const Tensor& input, const Tensor& output, const Tensor& weight,
                             const ConvGeometry& geometry) {
-  for_each_part(input, output, native::contiguous(weight), geometry,
-                [](const Part& part, bool) { part.compute_input(); });
+  for_each_chunk(input, output, native::contiguous(weight), geometry,
+                 [](const ImageChunk& chunk, bool) { chunk.compute_input(); });
 }
 
 void conv_weight_by_gemm(const Tensor& weight, const Tensor& output, const Tensor& input,
                          const ConvGeometry& geometry) {
   const Tensor sums =
       weight.is_contiguous() ? weight : detail::empty_contiguous(weight.sizes(), weight.scalar_type(), weight.device());
-  for_each_part(input, output, sums, geometry, [](const Part& part, bool first) { part.compute_weight(first); });
+  for_each_chunk(input, output, sums, geometry,
+                 [](const ImageChunk& chunk, bool first) { chunk.compute_weight(first); });
   if (!sums.is_same(weight)) assign(weight, sums);
 }
 

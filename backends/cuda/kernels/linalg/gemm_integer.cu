@@ -26,7 +26,8 @@ struct StridedMatrices {
   }
 };
 
-// A block computes tiles of kTile x kTile, a thread one element of each. Sums are unsigned, so that they may wrap.
+// A thread block computes tiles (kTile, kTile); each thread computes one element. Accumulators are unsigned, because
+// only unsigned overflow is defined.
 template <class T>
 __global__ void gemm_integer_kernel(StridedMatrices<T> c, StridedMatrices<const T> a, StridedMatrices<const T> b,
                                     int64_t rows, int64_t columns, int64_t depth, int64_t batches, uint64_t beta,

@@ -1,4 +1,4 @@
-// Attention by tiles: see Note [Attention by tiles on the GPU].
+// The forward pass of tiled attention. See Note [Attention by tiles on the GPU].
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/dnn/attention.h"
 #include "backends/cuda/kernels/nn/attention_fragments.h"
@@ -10,7 +10,6 @@ namespace rush::cuda {
 
 namespace {
 
-// Of the four lanes that share a row.
 __device__ float largest_of_four(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffff, x, 2));
@@ -20,22 +19,22 @@ __device__ float sum_of_four(float x) {
   return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-// Scores of row h become weights relative to its largest score, which may rise; returns what was summed before has to
-// be multiplied by. `total` is this thread's part of the row's sum.
+// Replaces row h of S by 2^(S - largest), after raising `largest` to the row's maximum so far. Returns the factor by
+// which earlier sums of the row must be multiplied. `total` is this thread's share of the sum of the row.
 template <int n>
-__device__ float take_scores(float (&scores)[n][4], int h, float& largest, float& total) {
+__device__ float online_softmax(float (&scores)[n][4], int h, float& largest, float& total) {
   float seen = -INFINITY;
 #pragma unroll
   for (int j = 0; j < n; ++j) seen = fmaxf(seen, fmaxf(scores[j][2 * h], scores[j][2 * h + 1]));
   seen = fmaxf(largest, largest_of_four(seen));
-  const float level = seen == -INFINITY ? 0.0f : seen;  // where all keys are hidden weights are 0
-  const float shrink = power_of_two(largest - level);
+  const float shift = seen == -INFINITY ? 0.0f : seen;  // P is 0 if the mask hides all keys
+  const float shrink = power_of_two(largest - shift);
   total *= shrink;
 #pragma unroll
   for (int j = 0; j < n; ++j) {
 #pragma unroll
     for (int e = 2 * h; e < 2 * h + 2; ++e) {
-      scores[j][e] = power_of_two(scores[j][e] - level);
+      scores[j][e] = power_of_two(scores[j][e] - shift);
       total += scores[j][e];
     }
   }
@@ -54,19 +53,19 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
   const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
-    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
-    RowSums<kWidth> sums;
+    fetch_rows<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    Accumulator<kWidth> sums;
     clear(sums);
     float largest[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
     const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
       const T* key = tiles_of<kWidth>(columns, buffer);
-      typename Tile::Scores part;
-      multiply_lines<kWidth>(part, query, key, a.query.width);
-      take_products<false>(part, a, at.batch, at.head, at.first, k);
+      typename Tile::Scores p;
+      multiply_transposed<kWidth>(p, query, key, a.query.width);
+      scale_and_mask<false>(p, a, at.batch, at.head, at.first, k);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float shrink = take_scores(part, h, largest[h], total[h]);
+        const float shrink = online_softmax(p, h, largest[h], total[h]);
 #pragma unroll
         for (int n = 0; n < kWidth / 8; ++n) {
           sums[n][2 * h] *= shrink;
@@ -74,8 +73,8 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
         }
       }
       if (a.seed)
-        drop_weights(part, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
-      add_lines<kWidth>(sums, part, key + Tile::kColumnNumbers);
+        apply_dropout(p, dropout_mask<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
+      multiply_add_tile<kWidth>(sums, p, key + Tile::kColumnNumbers);
     };
     walk_columns<Tile::kColumns, Tile::kForwardBuffers>(0, at.seen, fetch, work);
     float factor[2];
@@ -88,7 +87,7 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
         logsumexp[at.every_head * a.queries + at.first + r] = log_of_sum(largest[h], sum);
       }
     }
-    store_lines<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
+    store_rows<kWidth>(out.row(at.batch, at.head, at.first), out, at.rows, sums, factor);
   }
 }
 
@@ -157,7 +156,7 @@ void store_philox(const Tensor& seed, const Tensor& offset, const PhiloxState& s
                 offset.data_ptr<int64_t>());
 }
 
-// Row i of (B, H, L, width).
+// Sets row i of (B, H, L, width) to 0 and its LSE to +inf if the mask hides all of its keys.
 template <class T>
 struct ClearHidden {
   HeadRows<T> out;

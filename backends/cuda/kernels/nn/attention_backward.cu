@@ -1,7 +1,7 @@
-// The gradient of attention by tiles: see Note [Attention by tiles on the GPU].
+// The backward pass of tiled attention. See Note [Attention by tiles on the GPU].
 //
-// With weights P and dropout's factors M, out = (M P) V. For the gradient G of out: dV = (M P)^T G, dP = M (G V^T), and
-// with D the row sums of G out, the scores' gradient is S = P (dP - D), so dQ = scale S K and dK = scale S^T Q.
+// With P = softmax(S) and dropout's factors M, O = (M P) V (all products but those of matrices are element-wise). Given
+// dO: dV = (M P)^T dO, dP = M (dO V^T), delta = rowsum(dO O), dS = P (dP - delta), dQ = scale dS K, dK = scale dS^T Q.
 #include "backends/cuda/kernels/nn/attention_fragments.h"
 #include "backends/cuda/memory/scratch.h"
 #include "core/ops/view/copy.h"
@@ -10,10 +10,10 @@ namespace rush::cuda {
 
 namespace {
 
-// One warp a row.
+// delta = rowsum(dO O), a warp for each row.
 template <class T>
-__global__ void __launch_bounds__(kThreads) along_kernel(const HeadRows<const T> grad, const HeadRows<const T> out,
-                                                         float* along, int64_t rows, int64_t heads, int64_t length) {
+__global__ void __launch_bounds__(kThreads) delta_kernel(const HeadRows<const T> grad, const HeadRows<const T> out,
+                                                         float* delta, int64_t rows, int64_t heads, int64_t length) {
   constexpr int kWarps = kThreads / 32;
   const int lane = threadIdx.x % 32;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < rows;
@@ -24,24 +24,24 @@ __global__ void __launch_bounds__(kThreads) along_kernel(const HeadRows<const T>
     for (int c = lane; c < grad.width; c += 32) sum += static_cast<float>(g[c]) * static_cast<float>(o[c]);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
-    if (lane == 0) along[i] = sum;
+    if (lane == 0) delta[i] = sum;
   }
 }
 
-struct AlongLoop {
+struct DeltaLoop {
   template <class T>
-  static void run(const Tensor& grad, const Tensor& out, float* along) {
+  static void run(const Tensor& grad, const Tensor& out, float* delta) {
     const int64_t heads = grad.size(1), length = grad.size(2), rows = grad.size(0) * heads * length;
     if (rows == 0) return;
     constexpr int64_t kRows = kThreads / 32;
-    launch_kernel(kernels::efficient_attention_backward.name(), along_kernel<T>,
+    launch_kernel(kernels::efficient_attention_backward.name(), delta_kernel<T>,
                   {tile_grid((rows + kRows - 1) / kRows), kThreads}, HeadRows<const T>(grad), HeadRows<const T>(out),
-                  along, rows, heads, length);
+                  delta, rows, heads, length);
   }
 };
 
-// What a row's weights are 2 to the power of scores less. In a row that sees no key they are 0.
-__device__ float level_of(float logsumexp) {
+// LSE in units of ln 2, so that P = 2^(S - lse). It is +inf for a row without keys, whose P is 0.
+__device__ float lse_in_log2(float logsumexp) {
   return logsumexp == -INFINITY ? INFINITY : logsumexp * TiledAttention<float>::kLog2E;
 }
 
@@ -58,44 +58,44 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks)
   const int64_t items = a.query_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const QueryTile at(item, a);
-    fetch_lines<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
-    fetch_lines<kWidth, kTile>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
-    float level[2], along[2];
+    fetch_rows<kWidth, kTile>(query, a.query.row(at.batch, at.head, at.first), a.query, at.rows);
+    fetch_rows<kWidth, kTile>(grad, g.grad.row(at.batch, at.head, at.first), g.grad, at.rows);
+    float lse[2], delta[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int r = row_of_lane() + 8 * h;
-      level[h] = r < at.rows ? level_of(g.logsumexp[at.every_head * a.queries + at.first + r]) : INFINITY;
-      along[h] = r < at.rows ? g.along[at.every_head * a.queries + at.first + r] : 0.0f;
+      lse[h] = r < at.rows ? lse_in_log2(g.logsumexp[at.every_head * a.queries + at.first + r]) : INFINITY;
+      delta[h] = r < at.rows ? g.delta[at.every_head * a.queries + at.first + r] : 0.0f;
     }
-    RowSums<kWidth> sums;
+    Accumulator<kWidth> sums;
     clear(sums);
     const auto fetch = [&](int buffer, int64_t k) { fetch_keys<kWidth>(columns, buffer, a, at, k); };
     const auto work = [&](int buffer, int64_t k) {
       const T* key = tiles_of<kWidth>(columns, buffer);
-      typename Tile::Scores part, slope;
-      multiply_lines<kWidth>(part, query, key, a.query.width);
-      take_products<false>(part, a, at.batch, at.head, at.first, k);
-      multiply_lines<kWidth>(slope, grad, key + Tile::kColumnNumbers, a.value.width);
+      typename Tile::Scores p, dp;
+      multiply_transposed<kWidth>(p, query, key, a.query.width);
+      scale_and_mask<false>(p, a, at.batch, at.head, at.first, k);
+      multiply_transposed<kWidth>(dp, grad, key + Tile::kColumnNumbers, a.value.width);
       if (a.seed)
-        drop_weights(slope, kept_weights<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
+        apply_dropout(dp, dropout_mask<false, Tile::kColumns>(a, random, at.every_head, at.first, k), a.kept_scale);
 #pragma unroll
       for (int j = 0; j < Tile::kColumns / 8; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          const float weight = power_of_two(part[j][e] - level[e / 2]);
-          slope[j][e] = weight * (slope[j][e] - along[e / 2]);
+          const float weight = power_of_two(p[j][e] - lse[e / 2]);
+          dp[j][e] = weight * (dp[j][e] - delta[e / 2]);
         }
       }
-      add_lines<kWidth>(sums, slope, key);
+      multiply_add_tile<kWidth>(sums, dp, key);
     };
     walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(0, at.seen, fetch, work);
     const float scales[2] = {a.scale, a.scale};
-    store_lines<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, scales);
+    store_rows<kWidth>(grad_query.row(at.batch, at.head, at.first), grad_query, at.rows, sums, scales);
   }
 }
 
-// Rows are keys here, and columns queries, of all heads that share them. One of `kOf` alone where both gradients' sums
-// would not fit the registers.
+// Rows are keys, and columns are the queries of all heads that share them. A kernel computes dK, dV or both: in wide
+// heads the accumulators of both do not fit the registers.
 enum class GradientOf { Keys, Values, Both };
 
 template <int kWidth, GradientOf kOf, class T>
@@ -108,27 +108,27 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks <
   T* key = reinterpret_cast<T*>(shared);
   T* value = key + Tile::kRowNumbers;
   T* columns = value + Tile::kRowNumbers;
-  float* of_queries = reinterpret_cast<float*>(columns + 2 * Tile::kBackwardBuffers *
-                                                             Tile::kColumnNumbers);  // logsumexp and the sums along
+  float* of_queries =
+      reinterpret_cast<float*>(columns + 2 * Tile::kBackwardBuffers * Tile::kColumnNumbers);  // LSE, then delta
   const PhiloxState random = a.random_state();
   const int64_t items = a.key_items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const KeyTile at(item, a);
-    fetch_lines<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, at.rows);
-    if constexpr (kKeys) fetch_lines<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, at.rows);
-    RowSums<kKeys ? kWidth : 16> key_sums;
-    RowSums<kValues ? kWidth : 16> value_sums;
+    fetch_rows<kWidth, kTile>(key, a.key.row(at.batch, at.head, at.first), a.key, at.rows);
+    if constexpr (kKeys) fetch_rows<kWidth, kTile>(value, a.value.row(at.batch, at.head, at.first), a.value, at.rows);
+    Accumulator<kKeys ? kWidth : 16> key_sums;
+    Accumulator<kValues ? kWidth : 16> value_sums;
     clear(key_sums);
     clear(value_sums);
     for (int64_t head = at.head * a.sharing; head < (at.head + 1) * a.sharing; ++head) {
       const int64_t all_heads = at.batch * a.heads + head, line = all_heads * a.queries;
       const auto fetch = [&](int buffer, int64_t q) {
         T* query = tiles_of<kWidth>(columns, buffer);
-        fetch_lines<kWidth, Tile::kColumns>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
-        fetch_lines<kWidth, Tile::kColumns>(query + Tile::kColumnNumbers, g.grad.row(at.batch, head, q), g.grad,
-                                            a.queries - q);
-        if (threadIdx.x < 2 * Tile::kColumns) {  // a number for each thread: the first half of logsumexp
-          const float* from = threadIdx.x < Tile::kColumns ? g.logsumexp : g.along;
+        fetch_rows<kWidth, Tile::kColumns>(query, a.query.row(at.batch, head, q), a.query, a.queries - q);
+        fetch_rows<kWidth, Tile::kColumns>(query + Tile::kColumnNumbers, g.grad.row(at.batch, head, q), g.grad,
+                                           a.queries - q);
+        if (threadIdx.x < 2 * Tile::kColumns) {  // a number for each thread: the first half copies LSE
+          const float* from = threadIdx.x < Tile::kColumns ? g.logsumexp : g.delta;
           const int64_t i = q + threadIdx.x % Tile::kColumns;
           const bool real = i < a.queries;
           copy_async<4>(of_queries + 2 * Tile::kColumns * buffer + threadIdx.x, from + line + (real ? i : 0), real);
@@ -138,46 +138,46 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks <
         const T* query = tiles_of<kWidth>(columns, buffer);
         const T* grad = query + Tile::kColumnNumbers;
         const float* sums = of_queries + 2 * Tile::kColumns * buffer + column_of_lane();
-        typename Tile::Scores part;
-        multiply_lines<kWidth>(part, key, query, a.query.width);
-        take_products<true>(part, a, at.batch, head, q, at.first);
+        typename Tile::Scores p;
+        multiply_transposed<kWidth>(p, key, query, a.query.width);
+        scale_and_mask<true>(p, a, at.batch, head, q, at.first);
 #pragma unroll
         for (int j = 0; j < Tile::kColumns / 8; ++j) {
           const float2 of_two = *reinterpret_cast<const float2*>(sums + 8 * j);
-          const float level[2] = {level_of(of_two.x), level_of(of_two.y)};
+          const float lse[2] = {lse_in_log2(of_two.x), lse_in_log2(of_two.y)};
 #pragma unroll
-          for (int e = 0; e < 4; ++e) part[j][e] = power_of_two(part[j][e] - level[e % 2]);
+          for (int e = 0; e < 4; ++e) p[j][e] = power_of_two(p[j][e] - lse[e % 2]);
         }
-        const uint32_t kept = a.seed ? kept_weights<true, Tile::kColumns>(a, random, all_heads, q, at.first) : 0;
+        const uint32_t kept = a.seed ? dropout_mask<true, Tile::kColumns>(a, random, all_heads, q, at.first) : 0;
         if constexpr (kKeys) {
-          typename Tile::Scores slope;
-          multiply_lines<kWidth>(slope, value, grad, a.value.width);
-          if (a.seed) drop_weights(slope, kept, a.kept_scale);
+          typename Tile::Scores dp;
+          multiply_transposed<kWidth>(dp, value, grad, a.value.width);
+          if (a.seed) apply_dropout(dp, kept, a.kept_scale);
 #pragma unroll
           for (int j = 0; j < Tile::kColumns / 8; ++j) {
-            const float2 along = *reinterpret_cast<const float2*>(sums + Tile::kColumns + 8 * j);
+            const float2 delta = *reinterpret_cast<const float2*>(sums + Tile::kColumns + 8 * j);
 #pragma unroll
-            for (int e = 0; e < 4; ++e) slope[j][e] = part[j][e] * (slope[j][e] - (e % 2 ? along.y : along.x));
+            for (int e = 0; e < 4; ++e) dp[j][e] = p[j][e] * (dp[j][e] - (e % 2 ? delta.y : delta.x));
           }
-          add_lines<kWidth>(key_sums, slope, query);
+          multiply_add_tile<kWidth>(key_sums, dp, query);
         }
         if constexpr (kValues) {
-          if (a.seed) drop_weights(part, kept, a.kept_scale);
-          add_lines<kWidth>(value_sums, part, grad);
+          if (a.seed) apply_dropout(p, kept, a.kept_scale);
+          multiply_add_tile<kWidth>(value_sums, p, grad);
         }
       };
-      // Queries before the first of these keys see none of them.
+      // Under a causal mask, queries before the tile's first key attend to none of its keys.
       walk_columns<Tile::kColumns, Tile::kBackwardBuffers>(a.causal ? at.first : 0, a.queries, fetch, work);
     }
     const float scales[2] = {a.scale, a.scale}, ones[2] = {1, 1};
     if constexpr (kKeys) {
       if (grad_key.data) {
-        store_lines<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, at.rows, key_sums, scales);
+        store_rows<kWidth>(grad_key.row(at.batch, at.head, at.first), grad_key, at.rows, key_sums, scales);
       }
     }
     if constexpr (kValues) {
       if (grad_value.data) {
-        store_lines<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, at.rows, value_sums, ones);
+        store_rows<kWidth>(grad_value.row(at.batch, at.head, at.first), grad_value, at.rows, value_sums, ones);
       }
     }
   }
@@ -185,11 +185,11 @@ __global__ void __launch_bounds__(kTileThreads, TileOfRows<kWidth, T>::kBlocks <
 
 struct BackwardLoop {
   template <class T>
-  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp, const float* along,
+  static void run(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& logsumexp, const float* delta,
                   const AttentionProblem& p) {
     const Tensor q = with_dense_rows(p.query), k = with_dense_rows(p.key), v = with_dense_rows(p.value);
     const TiledAttention<T> a(p, q, k, v);
-    const TiledGradient<T> gradient{HeadRows<const T>(grad), logsumexp.data_ptr<float>(), along};
+    const TiledGradient<T> gradient{HeadRows<const T>(grad), logsumexp.data_ptr<float>(), delta};
     with_tile_width(q, v, [&](auto width) { launch<decltype(width)::value>(a, gradient, grads); });
   }
 
@@ -221,9 +221,9 @@ void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tens
   const char* op = kernels::efficient_attention_backward.name();
   using Types = TypeList<float, Half, BFloat16>;
   const Tensor g = with_dense_rows(grad), o = with_dense_rows(out), sums = native::contiguous(logsumexp);
-  const Scratch along(static_cast<size_t>(sums.numel()) * sizeof(float));
-  pick<AlongLoop>(Types(), p.query.scalar_type(), op)(g, o, along.as<float>());
-  pick<BackwardLoop>(Types(), p.query.scalar_type(), op)(grads, g, sums, along.as<float>(), p);
+  const Scratch delta(static_cast<size_t>(sums.numel()) * sizeof(float));
+  pick<DeltaLoop>(Types(), p.query.scalar_type(), op)(g, o, delta.as<float>());
+  pick<BackwardLoop>(Types(), p.query.scalar_type(), op)(grads, g, sums, delta.as<float>(), p);
 }
 
 }  // namespace rush::cuda

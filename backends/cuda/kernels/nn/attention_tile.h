@@ -1,4 +1,4 @@
-// What the kernels of attention by tiles are told, and where a block's work lies.
+// The parameters of the tiled attention kernels, and the tile that a thread block works on.
 #pragma once
 #include "backends/cuda/kernels/launch.h"
 #include "backends/functors/random.h"
@@ -13,8 +13,7 @@ inline constexpr int kTileThreads = kTile / 16 * 32;  // a warp for 16 rows
 // The largest head that the kernels are compiled for.
 inline constexpr int kWidestHead = 256;
 
-// Calls body(std::integral_constant<int, kWidth>()) with the narrowest tiles that hold rows of queries, keys and
-// values.
+// Calls body(std::integral_constant<int, kWidth>()) with the smallest kWidth that holds a row of Q, K and V.
 template <class Body>
 auto with_tile_width(const Tensor& query, const Tensor& value, const Body& body) {
   const int64_t width = std::max(query.size(3), value.size(3));
@@ -23,13 +22,13 @@ auto with_tile_width(const Tensor& query, const Tensor& value, const Body& body)
   return body(std::integral_constant<int, kWidestHead>());
 }
 
-// (B, heads, length, width), the numbers of a row side by side.
+// A tensor (B, heads, length, width) whose last dimension has stride 1.
 template <class T>
 struct HeadRows {
   T* data = nullptr;
   int64_t strides[3] = {};
   int width = 0;
-  bool by_four = false, by_eight = false;  // whether so many neighbours can be moved at once
+  bool by_four = false, by_eight = false;  // whether one access may move four or eight neighbouring numbers
 
   HeadRows() = default;
   explicit HeadRows(const Tensor& t) : data(t.data_ptr<std::remove_const_t<T>>()), width(static_cast<int>(t.size(3))) {
@@ -49,7 +48,6 @@ struct HeadRows {
   }
 };
 
-// What all kernels are told.
 template <class T>
 struct TiledAttention {
   static constexpr float kLog2E = 1.44269504f;
@@ -57,7 +55,7 @@ struct TiledAttention {
   HeadRows<const T> query, key, value;
   const T* bias;  // null: none
   int64_t bias_strides[4];
-  int64_t batches, heads, sharing;  // how many heads of queries share one of keys
+  int64_t batches, heads, sharing;  // sharing: how many heads of queries use the same head of keys and values
   int64_t queries, keys;
   bool causal;
   float scale;
@@ -65,7 +63,7 @@ struct TiledAttention {
   functors::Bernoulli keep;
   float kept_scale;
 
-  // query, key and value have rows without gaps.
+  // The last dimension of q, k and v must have stride 1.
   TiledAttention(const AttentionProblem& p, const Tensor& q, const Tensor& k, const Tensor& v)
       : query(q),
         key(k),
@@ -85,19 +83,18 @@ struct TiledAttention {
     for (int d = 0; d < 4; ++d) bias_strides[d] = bias ? p.bias.stride(d) : 0;
   }
 
-  // The items of a launch: tiles of queries, or of keys, of all heads.
+  // How many tiles of queries, or of keys, all heads have.
   __host__ __device__ int64_t query_items() const { return batches * heads * ((queries + kTile - 1) / kTile); }
   __host__ __device__ int64_t key_items() const { return batches * shared_heads() * ((keys + kTile - 1) / kTile); }
   __host__ __device__ int64_t shared_heads() const { return heads / sharing; }
 
-  // How many keys a query sees.
   __device__ int64_t visible(int64_t i) const { return causal && i + 1 < keys ? i + 1 : keys; }
-  // Whether kTile queries from i on see kTile keys from k on, all of which exist, and nothing is added to their scores.
+  // Whether queries [i, i + kTile) and keys [k, k + kTile) exist, no pair of them is masked, and there is no bias.
   __device__ bool all_visible(int64_t i, int64_t k) const {
     return !bias && i + kTile <= queries && k + kTile <= visible(i);
   }
-  // The score of a query and a key in units of ln 2, for 2^x is what the hardware computes. -inf where the key is
-  // hidden from the query or either does not exist.
+  // S = (scale Q K^T + bias) log2(e) of query i and key k: the hardware computes 2^x. It is -inf if the mask hides the
+  // key or either index is out of range.
   __device__ float score(float product, int64_t batch, int64_t head, int64_t i, int64_t k) const {
     if (i >= queries || k >= visible(i)) return -INFINITY;
     float s = product * scale;
@@ -112,10 +109,11 @@ struct TiledAttention {
   }
 };
 
-// Where a block's work lies: one tile of rows of one head.
+// The tile of rows of one head that a thread block works on.
 struct TileOf {
   int64_t batch, head, first;
-  // Item `item` of heads x tiles; late tiles, which see the most keys under a causal mask, come first.
+  // Item `item` of heads x tiles. With `late_first`, the last tile of a head, which has the most keys under a causal
+  // mask, comes first.
   __device__ TileOf(int64_t item, int64_t heads, int64_t length, bool late_first) {
     const int64_t tiles = (length + kTile - 1) / kTile, tile = item % tiles, all = item / tiles;
     batch = all / heads;
@@ -123,12 +121,11 @@ struct TileOf {
     first = (late_first ? tiles - 1 - tile : tile) * kTile;
   }
 };
-// A tile of queries.
 struct QueryTile : TileOf {
   int64_t shared_head;  // of keys and values
   int64_t every_head;   // the head, counted over batches
-  int64_t rows;         // how many queries are left, this tile's and those after it
-  int64_t seen;         // how many keys the tile's queries see
+  int64_t rows;         // the queries from `first` to the end
+  int64_t seen;         // how many keys the last query of the tile attends to
   template <class T>
   __device__ QueryTile(int64_t item, const TiledAttention<T>& a)
       : TileOf(item, a.heads, a.queries, a.causal),
@@ -139,13 +136,13 @@ struct QueryTile : TileOf {
 };
 // A tile of keys, and of their values.
 struct KeyTile : TileOf {
-  int64_t rows;  // how many keys are left
+  int64_t rows;  // the keys from `first` to the end
   template <class T>
   __device__ KeyTile(int64_t item, const TiledAttention<T>& a)
       : TileOf(item, a.shared_heads(), a.keys, false), rows(a.keys - first) {}
 };
 
-// logsumexp of a row from its largest score, in units of ln 2, and the sum of 2^(score - largest). -inf without keys.
+// LSE of a row: ln 2 (largest + log2(sum)), with sum = the row's sum of 2^(S - largest). It is -inf without keys.
 __device__ inline float log_of_sum(float largest, float sum) {
   constexpr float kLn2 = 0.693147181f;
   return sum == 0 ? -INFINITY : (largest + log2f(sum)) * kLn2;
@@ -153,7 +150,7 @@ __device__ inline float log_of_sum(float largest, float sum) {
 
 inline unsigned tile_grid(int64_t items) { return static_cast<unsigned>(std::min<int64_t>(items, 0x7fffffff)); }
 
-// Lets a kernel have that much shared memory, and launches it over the items.
+// Raises the kernel's limit of shared memory to `bytes`, and launches it over the items.
 template <class... Parameters, class... Arguments>
 void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int64_t items, Arguments... arguments) {
   if (items == 0) return;
@@ -161,19 +158,18 @@ void launch_tiles(const char* op, void (*kernel)(Parameters...), int bytes, int6
   launch_kernel(op, kernel, {tile_grid(items), kTileThreads, static_cast<size_t>(bytes)}, arguments...);
 }
 
-// What the kernels of the gradient are told besides.
 template <class T>
 struct TiledGradient {
   HeadRows<const T> grad;  // of out
   const float* logsumexp;  // (B, H, L)
-  const float* along;      // (B, H, L): the sums of grad * out
+  const float* delta;      // (B, H, L): rowsum(grad * out)
 };
 
 // kernels::efficient_attention_backward.
 void efficient_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
                                   const Tensor& logsumexp, const AttentionProblem& problem);
 
-// The tensor itself where the numbers of a row lie side by side, else a copy.
+// The tensor itself if its last dimension has stride 1, otherwise a contiguous copy.
 Tensor with_dense_rows(const Tensor& t);
 
 }  // namespace rush::cuda

@@ -1,12 +1,11 @@
 // Note [Batch norm of rows]
-// Channels-last activations are a matrix of rows (positions) by columns (channels). A thread keeps the numbers of as
-// many neighbouring columns as fit 16 bytes in registers, and walks down the rows; the threads of a warp lie side by
-// side along a row, or on neighbouring rows where a row is short, so that every access is whole sectors. All that is
-// done to an element happens in the one pass that has it: a relu, the sum with a residual and the gate of their
-// derivatives cost no pass of their own.
+// Channels-last activations are a matrix of rows (positions) and columns (channels). A thread keeps the parameters of
+// its columns, as many as fill 16 bytes, in registers, and loops over rows. The threads of a warp have neighbouring
+// columns of a row, or neighbouring rows if a row is short, so that every access reads whole sectors. ReLU, the sum
+// with a residual and their derivatives are fused into the pass that has the element.
 //
-// Sums over columns take two launches: each block leaves one partial sum for a column, and a second kernel adds those
-// up, in double precision and always in the same order, so results repeat.
+// Sums over columns take two launches: each thread block writes one partial sum for a column, and a second kernel adds
+// these in double precision and always in the same order, so results repeat.
 #include "backends/cuda/kernels/nn/batch_norm_rows.h"
 
 #include "backends/cuda/device_properties.h"
@@ -27,13 +26,13 @@ constexpr int kColumns = kAccess / sizeof(T);  // of a thread
 constexpr int kRowsInFlight = 4;               // whose loads a thread issues before it computes
 constexpr int kMostVectors = 32;               // of a block, along a row
 
-// Which part of the matrix is whose: block (x, y) has the columns from x * blockDim.x vectors on, and of its rows each
-// gridDim.y * blockDim.y-th.
+// The work of a thread block (x, y): the columns that begin at vector x * blockDim.x, of every (gridDim.y *
+// blockDim.y)-th row.
 struct RowGrid {
   dim3 blocks, threads;
 };
 
-// More blocks than run at once even out the end; each block of a sum leaves a partial one.
+// More blocks than run at once balance the load at the end; each block of a sum writes a partial sum.
 constexpr int kBlocksForSums = 8, kBlocksForElements = 16;  // for each multiprocessor
 
 // `lanes`: columns of a thread, a divisor of the channels.
@@ -50,8 +49,8 @@ RowGrid grid_of(const ChannelLayout& l, int lanes, int blocks_for_processor) {
   return {dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), dim3(width, height)};
 }
 
-// The calling thread's columns and rows. A second pass over a tensor goes backwards: what the first one read last is
-// still in the L2 cache.
+// The calling thread's columns and rows. The second pass over a tensor goes backwards, because the L2 cache still holds
+// the rows that the first pass read last.
 template <class T>
 struct Walk {
   int64_t rows;
@@ -60,7 +59,7 @@ struct Walk {
 
   __device__ int column() const { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * kColumns<T>; }
 
-  // body(offset of the thread's columns in row r, for `kRowsInFlight` rows at a time, which of them there are).
+  // Calls body(offsets of the thread's columns in at most kRowsInFlight rows, how many rows).
   template <class Body>
   __device__ void for_each(const Body& body) const {
     const int64_t step = int64_t{gridDim.y} * blockDim.y;
@@ -81,7 +80,6 @@ struct Walk {
 template <class T>
 using Vector = Lanes<T, kColumns<T>>;
 
-// The first `count` of some vectors.
 template <class T>
 __device__ void load(Vector<T> (&vectors)[kRowsInFlight], const T* data, const int64_t (&offsets)[kRowsInFlight],
                      int count) {
@@ -91,7 +89,6 @@ __device__ void load(Vector<T> (&vectors)[kRowsInFlight], const T* data, const i
   }
 }
 
-// Numbers of the thread's columns.
 template <class T>
 struct Numbers {
   float of[kColumns<T>];
@@ -103,18 +100,18 @@ struct Numbers {
   }
 };
 
-// The one place where an element is normalised: the backward pass must find the sign that the forward pass found.
+// Both passes normalise an element here: the backward pass must see the same sign as the forward pass.
 __device__ inline float normalised(float x, float mean, float scale, float shift) {
   return fmaf(x - mean, scale, shift);
 }
 
-// Whether relu lets the gradient of an output through: not where it is 0, but where it is NaN.
+// Whether ReLU passes on the gradient of an output: not if the output is 0, but if it is NaN.
 template <class T>
 __device__ bool passes(float value) {
   return !(static_cast<float>(static_cast<T>(value)) <= 0);
 }
 
-// The numbers of all channels; weight and bias may be null.
+// The statistics and parameters of all channels; weight and bias may be null.
 struct ChannelNumbers {
   const float *mean, *invstd, *weight, *bias;
 };
@@ -328,8 +325,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // From sum(dy) and sum(dy (x - mean)): see the formula in batch_norm.cu.
 struct StoreRowGradients {
-  float *mean_dy, *slope;  // what the input's gradient needs of them
-  float *dw, *db;          // may be null
+  float *mean_dy, *proj_scale;  // dx = (dy - mean_dy - (x - mean) proj_scale) scale
+  float *dw, *db;               // may be null
   const float* invstd;
   double count;
   bool training;
@@ -339,20 +336,20 @@ struct StoreRowGradients {
     if (dw) dw[c] = static_cast<float>(dot * r);
     if (db) db[c] = static_cast<float>(sum);
     mean_dy[c] = training ? static_cast<float>(sum / count) : 0;
-    slope[c] = training ? static_cast<float>(dot * r * r / count) : 0;
+    proj_scale[c] = training ? static_cast<float>(dot * r * r / count) : 0;
   }
 };
 
 template <class T, bool kGated>
 __global__ void __launch_bounds__(kThreads)
     row_input_gradient_kernel(T* dx, const T* grad, const T* in, ChannelNumbers channels, const float* mean_dy,
-                              const float* slope, Walk<T> walk) {
+                              const float* proj_scale, Walk<T> walk) {
   const int column = walk.column();
   if (column >= walk.channels) return;
   const ColumnNumbers<T> numbers(channels, column);
-  Numbers<T> means, slopes;
+  Numbers<T> means, proj_scales;
   means.load(mean_dy, column, 0);
-  slopes.load(slope, column, 0);
+  proj_scales.load(proj_scale, column, 0);
   walk.for_each([&](const int64_t(&offsets)[kRowsInFlight], int count) {
     Vector<T> dy[kRowsInFlight], x[kRowsInFlight];
     load(dy, grad, offsets, count);
@@ -368,8 +365,8 @@ __global__ void __launch_bounds__(kThreads)
         if constexpr (kGated) {
           if (!passes<T>(numbers.normalise(value, l))) g = 0;
         }
-        const float along = (value - numbers.mean.of[l]) * slopes.of[l];
-        result.lane[l] = static_cast<T>((g - means.of[l] - along) * numbers.scale.of[l]);
+        const float proj = (value - numbers.mean.of[l]) * proj_scales.of[l];
+        result.lane[l] = static_cast<T>((g - means.of[l] - proj) * numbers.scale.of[l]);
       }
       *reinterpret_cast<Vector<T>*>(dx + offsets[r]) = result;
     }
@@ -430,10 +427,10 @@ struct BackwardRows {
                                                         : row_gradient_sums_kernel<T, ReluGate::Recomputed>;
     launch_kernel(op, sums, {grid.blocks, grid.threads}, partial.as<float>(), data_or_null<T>(gate.gated), dy, x,
                   data_or_null<T>(gate.output), channels, walk_of<T>(l, false));
-    const Scratch means(static_cast<size_t>(l.channels) * sizeof(float)), slopes(means.size());
+    const Scratch means(static_cast<size_t>(l.channels) * sizeof(float)), proj_scales(means.size());
     sum_partials(
         op, partial, grid, l,
-        StoreRowGradients{means.as<float>(), slopes.as<float>(), data_or_null<float>(grad_weight),
+        StoreRowGradients{means.as<float>(), proj_scales.as<float>(), data_or_null<float>(grad_weight),
                           data_or_null<float>(grad_bias), channels.invstd, static_cast<double>(l.outer), training});
     if (!grad_input.defined()) return;
     const auto gradient =
@@ -441,7 +438,7 @@ struct BackwardRows {
     const RowGrid elements = grid_of(l, kColumns<T>, kBlocksForElements);
     launch_kernel(op, gradient, {elements.blocks, elements.threads}, grad_input.data_ptr<T>(),
                   gate.kind == ReluGate::ByOutput ? gate.gated.data_ptr<T>() : dy, x, channels, means.as<float>(),
-                  slopes.as<float>(), walk_of<T>(l, true));
+                  proj_scales.as<float>(), walk_of<T>(l, true));
   }
 };
 

@@ -1,4 +1,4 @@
-// Cross entropy of scores (samples, classes), fused; see Note [Fused cross entropy]. A row of threads takes a sample.
+// Fused cross entropy of scores (samples, classes): Note [Fused cross entropy]. A row of threads computes a sample.
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/nn/class_loss.h"
 #include "backends/cuda/kernels/reduce/online_sum.h"
@@ -25,7 +25,7 @@ struct Samples {
   DeviceCheck check;
 
   __device__ Math weight_of(int64_t c) const { return weight ? weight[c] : Math(1); }
-  // Whether sample i counts; a target that is none of the classes is reported, and does not.
+  // Whether sample i counts. A target that is not a class is reported, and does not count.
   __device__ bool counts(int64_t y) const {
     return y != ignore_index && RUSH_DEVICE_CHECK(y >= 0 && y < classes, check, y, classes);
   }
@@ -156,12 +156,11 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
 // ---- a loss and its gradient in one pass ----
 
 // Note [Rows in shared memory]
-// The gradient of a row needs its log-sum-exp, so it reads the row a second time. Fifty thousand scores do not fit
-// the registers of a block with room for a second block, but they fit half of a multiprocessor's shared memory: while
-// one block waits for memory, the other computes. What a thread put there it alone takes out again, so that no thread
-// waits for others on account of it.
+// The gradient of a row needs its LSE, so it reads the row a second time. Fifty thousand scores do not fit the
+// registers of one of two thread blocks on a multiprocessor, but they fit half of its shared memory: while one block
+// waits for memory, the other computes. Each thread reads only what it wrote itself, so that no barrier is needed.
 inline constexpr int kRowThreads = 512;
-inline constexpr int kStaticShared = 1024;  // what the kernel has besides the row, at most
+inline constexpr int kStaticShared = 1024;  // the most shared memory that the kernel needs besides the row
 
 template <class T>
 __global__ void __launch_bounds__(kRowThreads, 2)
@@ -216,7 +215,7 @@ struct CrossEntropyGradientLoop {
     T* x = scores.data_ptr<T>();
     const int64_t row_bytes = classes * static_cast<int64_t>(sizeof(T));
     const auto most = static_cast<int64_t>(current_properties().sharedMemPerBlockOptin) - kStaticShared;
-    // Of short rows a block would be mostly idle; and they stay in the cache between the two passes.
+    // With short rows, most threads of a block would be idle; and the cache holds the rows between the two passes.
     const bool fits = rows_are_wide<T>(classes, x) && classes >= 4 * kRowThreads && row_bytes <= most;
     if (!fits || count == 0 || count > std::numeric_limits<int32_t>::max()) {
       return native::cross_entropy_gradient_by_parts(output, scores, target, ignore_index);

@@ -1,4 +1,4 @@
-// The CTC loss: a block for each sample, a thread for each state; steps one after the other.
+// The CTC loss: a thread block for each sample and a thread for each state, which loops over the steps.
 #include "core/ops/nn/ctc_loss.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Samples {
   }
 };
 
-// Whether all threads of the block find only labels that there are.
+// Whether all labels that the threads of the block read are valid.
 template <class T>
 __device__ bool has_valid_labels(const CtcSequence<T>& q, int64_t classes, const DeviceCheck& check) {
   bool valid = true;
@@ -67,7 +67,7 @@ __global__ void ctc_loss_kernel(T* losses, T* log_alpha, Samples<T> samples, Dev
   }
 }
 
-// Of the states with one symbol the first adds them all up.
+// The first state of a symbol adds the sums of all states with that symbol.
 template <class T>
 __device__ bool is_first_of_symbol(const CtcSequence<T>& q, int64_t s) {
   const int64_t symbol = q.symbol(s);

@@ -1,4 +1,4 @@
-// Group norm: statistics of each group by the reduction engine, the rest element by element.
+// Group norm: the reduction engine computes the statistics of each group, and the rest is element-wise.
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
@@ -11,7 +11,7 @@ namespace {
 
 using kernels::GroupLayout;
 
-// What lies where in (N, groups, channels in a group, positions); null stands for weight 1 and bias 0.
+// Tensors (N, groups, channels in a group, positions). weight null: ones; bias null: zeros.
 template <class T>
 struct Groups {
   using Math = opmath_t<T>;
@@ -49,8 +49,8 @@ struct Affine {
   }
 };
 
-// With g = dy w, as for layer norm. The sums over a channel's positions of dy and dy (x - mean) serve the input's
-// gradient and, over all samples, those of bias and weight.
+// As in layer norm, with g = dy w. The sums of dy and of dy (x - mean) over a channel's positions give the input's
+// gradient and, summed over all samples, the gradients of bias and weight.
 template <class Math>
 struct Pair {
   Math sum, dot;
@@ -75,7 +75,7 @@ struct StorePair {
   __device__ void operator()(int64_t at, const Pair<Math>& pair) const { out[at] = pair; }
 };
 
-// mean(g) rstd and the slope of x in the gradient, for each group.
+// mean(g) rstd and the factor of x in the gradient, for each group.
 template <class T>
 struct GroupMeans {
   using Math = opmath_t<T>;

@@ -1,5 +1,5 @@
-// Layer norm and RMS norm, forward. A row stays in registers, see Note [Rows in registers]; of longer ones the moments
-// are a reduction, and what is left is element-wise.
+// The forward pass of layer norm and RMS norm. A row stays in registers, see Note [Rows in registers]; for longer rows,
+// a reduction computes the moments, and the rest is element-wise.
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"

@@ -1,8 +1,8 @@
-// The gradients of layer norm, RMS norm and layer norm of a sum, of rows that registers hold. With
+// The gradients of layer norm, RMS norm and layer norm of a sum, for rows that registers hold. With
 // x^ = (x - mean) rstd and g = dy w,
 //   dx = rstd (g - mean(g) - x^ mean(g x^)),   dw = sum(dy x^),   db = sum(dy),
-// where RMS norm lacks mean(g), and where a sum is normalised its own gradient is added to dx. A block keeps rows in
-// registers, one after the other, and with them its share of dw and db; the shares are added by a reduction.
+// without mean(g) in RMS norm; in layer norm of a sum, the sum's own gradient is added to dx. A thread block loops over
+// rows, and keeps a row and its partial sums of dw and db in registers; a reduction adds the partial sums.
 #pragma once
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
@@ -11,7 +11,7 @@
 
 namespace rush::cuda::layer_norm {
 
-inline constexpr int kHold = 8;  // of each of four rows
+inline constexpr int kHold = 8;  // elements of each of four rows
 
 template <class Math>
 struct Sums {
@@ -23,17 +23,16 @@ struct AddSums {
   __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
 };
 
-// G: what dy is in.
 template <class T, class G = T>
 struct Backward {
   using Math = opmath_t<T>;
   const G* dy;
   const T* x;
-  T* dx;                             // null: not wanted
-  const Math *mean, *rstd, *weight;  // null: none subtracted, ones
+  T* dx;                             // null: not needed
+  const Math *mean, *rstd, *weight;  // mean null: RMS norm; weight null: ones
   int64_t rows, n;
-  const T* through = nullptr;  // what is added to dx; null: nothing
-  G* lowered = nullptr;        // where dx goes as well; null: nowhere
+  const T* through = nullptr;  // null, or added to dx
+  G* lowered = nullptr;        // null, or a copy of dx in G
 
   __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
   __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
@@ -42,7 +41,7 @@ struct Backward {
   }
 };
 
-// A row of numbers that lie in memory as T, in the lanes of `row`.
+// A row of numbers that memory holds as T, in the lanes of `row`.
 template <class Row, class T>
 __device__ void load_lanes(Row& row, const T* from, int64_t n) {
   constexpr int kLanes = Row::Access::kLanes;
@@ -70,7 +69,7 @@ __device__ void store_lanes(const Row& row, T* to, int64_t n) {
   }
 }
 
-// Adds what the thread rows of a block hold; the first of them has the sum.
+// Adds the values of the thread rows of a block; the first row gets the sum.
 template <int kVectors, int kLanes, class Math>
 __device__ void add_thread_rows(Math (&row)[kVectors][kLanes], Math (&shared)[kLanes][kThreads]) {
   const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -87,8 +86,8 @@ __device__ void add_thread_rows(Math (&row)[kVectors][kLanes], Math (&shared)[kL
   }
 }
 
-// The block's shares of dw and db go to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum: whether
-// `through` and `lowered` are looked at.
+// A block writes its partial sums of dw and db to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum:
+// whether the kernel reads `through` and writes `lowered`.
 template <class T, class G, bool kWide, bool kOfSum>
 __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
@@ -117,8 +116,9 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmat
     if (!call.dx) continue;
     sums = combine_row(sums, AddSums<Math>());
     const Math count = static_cast<Math>(call.n);
-    const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
-    g.for_each(n, [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * slope); });
+    const Math mean_g = call.mean ? sums.g / count : Math(0), mean_g_hat = sums.g_hat / count;
+    g.for_each(n,
+               [&](int v, int l) { g.value[v][l] = rstd * (g.value[v][l] - mean_g - hat.value[v][l] * mean_g_hat); });
     if constexpr (kOfSum) {
       if (call.through) {
         hat.load(call.through + r * call.n, n, Math(0));
@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmat
   });
 }
 
-// The same, a warp a row: see Note [Rows in registers]. Two blocks fit a multiprocessor's registers where a thread
-// holds 24 elements of each row.
+// The same with one warp for each row: see Note [Rows in registers]. Two thread blocks fit a multiprocessor's registers
+// if a thread holds 24 elements of each row.
 constexpr int blocks_of_warps(int hold) { return hold <= 24 ? 2 : 1; }
 
 template <class T, class G, int kHold>
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
     if (!call.dx) continue;
     sums = combine_row(sums, AddSums<Math>());
     const Math count = static_cast<Math>(n);
-    const Math mean_g = call.mean ? sums.g / count : Math(0), slope = sums.g_hat / count;
+    const Math mean_g = call.mean ? sums.g / count : Math(0), mean_g_hat = sums.g_hat / count;
     each([&](int v, int column) {
       const int64_t at = r * n + column;
       Lanes<T, kLanes> result, through = {};
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
       weights(w, column);
 #pragma unroll
       for (int l = 0; l < kLanes; ++l) {
-        Math value = rstd * (static_cast<Math>(dy[v].lane[l]) * w[l] - mean_g - hat(v, l) * slope);
+        Math value = rstd * (static_cast<Math>(dy[v].lane[l]) * w[l] - mean_g - hat(v, l) * mean_g_hat);
         value += static_cast<Math>(through.lane[l]);
         result.lane[l] = static_cast<T>(value);
         lowered.lane[l] = static_cast<G>(value);
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
   });
 }
 
-// Adds a share's row to dw, then to db.
+// Stores sum `at` of a row of sums: the first n are dw, the others db.
 template <class Math>
 struct StoreShares {
   Math *dw, *db;
@@ -236,7 +236,7 @@ struct StoreShares {
   }
 };
 
-// Of blocks that have shares there are as many as run at once: each adds to its own share.
+// If there are partial sums, there are as many blocks as run at once: each block has its own.
 inline int64_t most_blocks(bool have_shares, int per_processor) {
   if (!have_shares) return int64_t{1} << 30;
   return static_cast<int64_t>(current_properties().multiProcessorCount) * per_processor;

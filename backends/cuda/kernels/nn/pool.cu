@@ -1,5 +1,5 @@
-// Max and average pooling, forward and backward, in any layout: a thread an output, or an element of the input whose
-// gradient it gathers from the windows that it lies in. Nothing is added atomically, so results repeat.
+// Max and average pooling, forward and backward, in any layout. A thread computes an output; in the backward pass it
+// computes an input element's gradient from all windows that contain it. There are no atomics, so results repeat.
 #include "core/ops/nn/pool.h"
 
 #include "backends/cuda/device_assert.h"
@@ -18,10 +18,10 @@ struct Place {
 };
 
 // Note [Pooling of neighbours]
-// To find an element's place and its windows costs more instructions than to compare or to add. Where channels are
-// innermost a thread of max pooling therefore has the kLanes channels of 16 bytes; in the gradient of rows it has the
-// kAcross positions of 16 bytes, and looks once at each window that may hold any of them. Elsewhere both are 1. Indices
-// have 32 bits, and sizes are divided by as in Note [Division by multiplication], where those hold all numbers.
+// Computing an element's indices and its windows takes more instructions than comparing or adding. If channels are
+// innermost, a thread of max pooling therefore has the kLanes channels of 16 bytes; in the gradient of rows it has the
+// kAcross positions of 16 bytes, and visits each window that may contain one of them once. Otherwise both are 1. If 32
+// bits hold all linear indices, indices have 32 bits, and Note [Division by multiplication] applies.
 template <class T>
 inline constexpr int kPoolLanes = std::is_same_v<T, float> || is_reduced_float_v<T> ? 16 / sizeof(T) : 1;
 
@@ -71,7 +71,6 @@ struct IndexDivider<int32_t> : Divider {
   }
 };
 
-// Finds places from numbers.
 template <class Index>
 class Places {
  public:
@@ -106,7 +105,7 @@ class Places {
   IndexDivider<Index> depth_, height_, width_, inner_;
 };
 
-// body(position in the plane) for every input position of an output's window.
+// Calls body(position in the plane) for every input position of an output's window.
 template <class Index, class Body>
 __device__ void for_each_tap(const PoolGeometryOf<Index>& g, const Place<Index>& o, const Body& body) {
   const PoolAxisOf<Index>&depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
@@ -125,7 +124,8 @@ class Windows {
  public:
   explicit Windows(const PoolGeometryOf<Index>& g) : g_(g), step_{step(g.axis[0]), step(g.axis[1]), step(g.axis[2])} {}
 
-  // body(d, h, w, number in the plane) for every output whose window may hold one of `across` positions from p on.
+  // Calls body(d, h, w, linear index in the plane) for every output whose window may contain one of positions [p, p +
+  // across).
   template <class Body>
   __device__ void for_each(const Place<Index>& p, int across, const Body& body) const {
     const Index last_d = last(0, p.d), last_h = last(1, p.h), first_w = first(2, p.w),
@@ -289,7 +289,7 @@ struct AvgPoolBackward {
   }
 };
 
-// Whether numbers of 32 bits hold all places, and what is worked out on the way to them.
+// Whether 32 bits hold all linear indices and the intermediate results that they are computed from.
 bool is_narrow(const PoolGeometry& g) {
   const auto fits = [](std::initializer_list<int64_t> factors) {
     double product = 1;
@@ -304,7 +304,7 @@ bool is_narrow(const PoolGeometry& g) {
          fits({g.outer, g.inner, g.axis[0].output, g.axis[1].output, g.axis[2].output});
 }
 
-// Calls run(the geometry with indices of 32 or of 64 bits).
+// Calls run(geometry), with indices of 32 or 64 bits.
 template <class Run>
 void with_index(const PoolGeometry& g, const Run& run) {
   if (is_narrow(g)) {

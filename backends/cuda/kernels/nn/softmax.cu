@@ -1,5 +1,5 @@
-// softmax and log_softmax, forward. Along the last dimension a row stays in registers, see Note [Rows in registers];
-// rows that are too long for that are read twice, and so are columns along another dimension.
+// The forward pass of softmax and log_softmax. In the last dimension, a row stays in registers, see Note [Rows in
+// registers]; rows that are too long for that are read twice, and so are columns in other dimensions.
 #include "core/ops/nn/softmax.h"
 
 #include "backends/cuda/kernels/reduce/online_sum.h"
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(1024) softmax_long_rows(T* out, const T* x, in
   }
 }
 
-// A column a thread x; the threads y share out its elements.
+// Threads with the same x share the elements of a column.
 template <class T>
 __global__ void __launch_bounds__(kThreads) softmax_columns(T* out, const T* x, AlongDim shape, bool log) {
   using Math = opmath_t<T>;

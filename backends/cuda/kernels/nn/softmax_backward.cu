@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
-// Lines along any dimension: a line a thread x; the threads y share out its elements.
+// Lines of any dimension: threads with the same x share the elements of a line.
 template <class T>
 __global__ void __launch_bounds__(1024)
     backward_lines(T* out, const T* grad, const T* output, AlongDim shape, bool log) {

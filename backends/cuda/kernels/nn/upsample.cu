@@ -17,12 +17,13 @@ struct DeviceTaps {
   int count;
   const int64_t* index;
   const Math* weight;
-  // For a gradient: input element i takes part in outputs [first[i], last[i]).
+  // For the backward pass: outputs [first[i], last[i]) depend on input element i.
   const int64_t* first;
   const int64_t* last;
 };
 
-// Tables made on the host and copied to the device at once. They are small: of an axis, not of the tensor.
+// The host makes the tables and copies them to the device in one copy. They are small: one entry for each position of
+// an axis.
 template <class Math>
 class TapTables {
  public:
@@ -90,7 +91,7 @@ struct Place {
   }
 };
 
-// out = the sum over the taps of all three axes, of which most often only some have more than one.
+// out = the sum over the taps of all three axes. Usually only some axes have more than one tap.
 template <class T, class Math>
 struct Gather {
   UpsampleGeometry g;
@@ -134,7 +135,7 @@ struct Pick {
   }
 };
 
-// Each input element sums the outputs that it is part of, in their order: no atomics.
+// Each thread sums the gradients of the outputs that depend on its input element, in their order and without atomics.
 template <class T, class Math>
 struct SumBack {
   UpsampleGeometry g;

@@ -10,15 +10,15 @@
 namespace rush::cuda {
 
 // Note [Many tensors in one launch]
-// A step over a model's parameters one by one would be a launch for each, mostly of a few thousand elements. Instead
-// the addresses of many tensors travel in one launch's arguments, which may have 4 KiB. Each tensor is cut into chunks,
-// one a block; a block finds its tensor by bisection. No table is copied to the device, so nothing must outlive the
+// A launch for each parameter of a model would process only a few thousand elements. Instead, the arguments of a
+// launch, which may have 4 KiB, hold the addresses of many tensors. Each tensor is split into chunks, one for each
+// thread block; a block finds its tensor by bisection. No table is copied to the device, so nothing must outlive the
 // launch.
 inline constexpr int64_t kChunk = 32768;
 
 struct Nothing {};
 
-// What one block takes: elements [begin, begin + size) of tensor number `tensor` of each list.
+// The chunk of a thread block: elements [begin, begin + size) of tensor number `tensor` of each list.
 struct OwnChunk {
   int tensor;
   int64_t begin;
@@ -38,7 +38,6 @@ struct ManyTensors {
   int64_t earlier_blocks;  // of other launches for the same lists
   Common common;
 
-  // The calling block's part.
   __device__ OwnChunk own_chunk() const {
     const int block = static_cast<int>(blockIdx.x);
     int tensor = 0;
@@ -171,7 +170,7 @@ class StepLauncher {
   Many& many_ = storage_.many;
 };
 
-// Takes step_of(i) on tensor number i of all lists, which native::check_step_lists has seen.
+// Applies step_of(i) to tensor number i of all lists, which native::check_step_lists has checked.
 template <class T, class StepOf, class... States>
 void launch_checked_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads,
                           const States&... states) {

@@ -10,7 +10,6 @@ namespace rush::cuda {
 
 namespace {
 
-// The steps of one rule.
 template <class Rule>
 struct Steps {
   using Step = typename Rule::Step;

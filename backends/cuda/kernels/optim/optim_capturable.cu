@@ -66,7 +66,6 @@ const typename Make::Functor* make_functors_of(const char* op, const DeviceStep&
   return made;
 }
 
-// The steps of one rule.
 template <class Rule>
 struct CapturableSteps {
   using Step = typename Rule::Step;

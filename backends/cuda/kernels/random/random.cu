@@ -126,7 +126,7 @@ struct BernoulliTensorLoop {
   }
 };
 
-// A thread keeps or drops four neighbours.
+// Each thread keeps or drops four neighbouring elements.
 template <class T, class M>
 struct Dropout {
   T* out;

@@ -69,7 +69,7 @@ struct TooFewWeights {
   }
 };
 
-// The running sum of a row's weights, a block a row, from left to right in stretches of kThreads.
+// The cumulative sum of a row's weights, in chunks of kThreads from left to right; a thread block for each row.
 template <class T>
 __global__ void __launch_bounds__(kThreads) running_sums(const T* weights, double* sums, int64_t n) {
   __shared__ double partial[kThreads];
@@ -112,7 +112,7 @@ struct LookUp {
         low = middle + 1;
       }
     }
-    // Sums of parallel parts may fall by a last place, and the largest lie before the end.
+    // Rounding may make a later sum smaller than an earlier one, so the largest need not be the last.
     low = min(low, n - 1);
     while (low > 0 && row[low] == row[low - 1]) --low;
     out[i] = low;

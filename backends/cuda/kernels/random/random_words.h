@@ -8,7 +8,7 @@
 
 namespace rush::cuda {
 
-// Double precision takes two words an element, everything narrower one.
+// An element takes two words in double precision, and one in narrower dtypes.
 template <class T>
 using draw_math_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
 template <class T>
@@ -40,7 +40,7 @@ struct Draw {
   }
 };
 
-// The same from normal numbers with deviation 1, which come in pairs.
+// The same from standard normal numbers, which come in pairs.
 template <class T, class F>
 struct DrawNormal {
   static constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>, kPairs = 4 / kWordsOfPair;
@@ -69,8 +69,8 @@ struct DrawNormal {
 };
 
 // out[0, n) = the elements of groups 0, 1, ...; `aligned`: whether those of a group can be written at once. A thread
-// draws several groups: the keys of Philox's rounds are worked out once for all. A block's groups differ in their
-// lowest bits only, so that the upper half of a number is one for the block.
+// draws several groups, so that it computes the keys of Philox's rounds once for all. The numbers of a thread block's
+// groups differ in their lowest bits only, so that their upper halves are the same for the block.
 template <class T, class Drawer>
 __global__ void __launch_bounds__(kThreads)
     draw_kernel(T* out, int64_t n, Drawer draw, const __grid_constant__ PhiloxState reserved, bool aligned) {

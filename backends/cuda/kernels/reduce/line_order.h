@@ -1,4 +1,4 @@
-// The order of the elements of each line along a dimension.
+// The permutation that sorts each line of a tensor in one dimension.
 #pragma once
 #include "backends/cuda/memory/scratch.h"
 #include "core/ops/reduce/along_dim.h"
@@ -6,8 +6,8 @@
 
 namespace rush::cuda {
 
-// Sorts every line of a row-major tensor: stably, NaN as the largest. Elements are counted line by line, (outer, inner,
-// size); order()[line * size + k] is the number of the element that comes k-th.
+// A stable sort of every line of a row-major tensor, with NaN as the largest. Elements are numbered line by line,
+// (outer, inner, size); order()[line * size + k] is the number of the k-th element.
 class LineOrder {
  public:
   LineOrder(const char* op, const Tensor& input, const AlongDim& shape, bool descending);
@@ -17,12 +17,12 @@ class LineOrder {
   Scratch order_;
 };
 
-// Where elements so counted lie.
+// Offsets of elements that are numbered line by line.
 struct LinePlaces {
   int64_t size, inner;
   explicit LinePlaces(const AlongDim& shape) : size(shape.size), inner(shape.inner) {}
 #ifdef __CUDACC__
-  // Of element k of a line, where lines have `length` elements.
+  // The offset of element k of a line, if lines have `length` elements.
   __device__ int64_t at(int64_t line, int64_t k, int64_t length) const {
     return (line / inner * length + k) * inner + line % inner;
   }

@@ -12,16 +12,16 @@
 namespace rush::cuda {
 
 // Note [How a reduction runs on the GPU]
-// Dimensions are sorted by stride and merged where they are one run. Then
-//   the innermost one is reduced: a row of threads takes an output, reading 16 bytes at a time;
-//   the innermost one is kept: neighbouring threads take neighbouring outputs, and rows of threads share out the
+// Dimensions are sorted by stride, and neighbours that are contiguous with each other are coalesced. Then
+//   if the innermost one is reduced, a row of threads computes an output, with accesses of 16 bytes;
+//   if the innermost one is kept, neighbouring threads compute neighbouring outputs, and rows of threads share the
 //     elements of each.
-// Where that makes too few blocks to fill the device, every output is cut into pieces, whose accumulators go to scratch
-// memory, and a second kernel combines them. There are no atomics: which elements meet in which order follows from the
-// shape, the kernel and the device alone, so results repeat.
+// If that makes too few thread blocks to fill the device, the elements of every output are split into chunks, whose
+// accumulators go to scratch memory, and a second kernel combines them. There are no atomics: the order of summation
+// depends on the shape, the kernel and the device alone, so results repeat.
 //
-// A functor may have, in place of take(acc, x), take_at(acc, x, offset, i): x lies `offset` elements from the input's
-// start and is number i of those that its output is reduced from.
+// A functor may have, instead of take(acc, x), take_at(acc, x, offset, i): x is element `offset` of the input and the
+// i-th of the elements that its output is reduced from.
 
 // Marks a functor that is too rarely used or too slow for kernels of wide accesses.
 template <class F>
@@ -51,7 +51,7 @@ __device__ void take(const F& f, typename F::Acc& acc, const T& x, int64_t offse
   }
 }
 
-// Elements [begin, end) of the output whose first element is x[base], by the threads of one row.
+// Accumulates elements [begin, end) of the output whose first element is x[base], with one row of threads.
 template <class T, int kLanes, class F>
 __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const ReduceShape& g, int64_t begin,
                                      int64_t end) {
@@ -75,7 +75,8 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
       take(f, acc, x[at], at, i);
     }
   } else {
-    // One run may start anywhere, so its ends are taken one by one. Several runs are all made of whole vectors.
+    // A single contiguous range may be unaligned, so its ends are read one by one. Several ranges consist of whole
+    // vectors.
     const bool one_run = g.reduced.dims <= 1;
     int64_t first = begin, last = end;
     if (one_run) {
@@ -114,10 +115,11 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
   return acc;
 }
 
-// A thread row an output. Rows of fewer than kLanes threads would miss ends of a run, so blockDim.x >= kLanes.
+// One row of threads for each output. A row of fewer than kLanes threads would miss the unaligned ends, so blockDim.x
+// >= kLanes.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
-                                                        int64_t piece, const __grid_constant__ ReduceShape g) {
+                                                        int64_t chunk, const __grid_constant__ ReduceShape g) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < g.kept.count; first += step) {
     const int64_t o = first + threadIdx.y;
@@ -125,8 +127,8 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink si
     int64_t base = 0, out = 0;
     if (o < g.kept.count) {
       g.kept.locate(o, base, out);
-      const int64_t begin = blockIdx.y * piece;
-      acc = along_run<T, kLanes>(f, x, base, g, begin, std::min<int64_t>(g.reduced.count, begin + piece));
+      const int64_t begin = blockIdx.y * chunk;
+      acc = along_run<T, kLanes>(f, x, base, g, begin, std::min<int64_t>(g.reduced.count, begin + chunk));
     }
     acc = combine_row(acc, f);
     if (threadIdx.x != 0 || o >= g.kept.count) continue;
@@ -138,10 +140,10 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink si
   }
 }
 
-// kLanes neighbouring outputs a thread; the thread rows share out the elements.
+// kLanes neighbouring outputs for each thread; the rows of threads share the elements.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
-                                                           int64_t piece, const __grid_constant__ ReduceShape g) {
+                                                           int64_t chunk, const __grid_constant__ ReduceShape g) {
   using Acc = typename F::Acc;
   using Vector = Lanes<T, kLanes>;
   __shared__ alignas(16) unsigned char memory[kThreads * kLanes * sizeof(Acc)];
@@ -156,7 +158,7 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) acc[l] = f.identity();
     if (column < g.columns) {
-      const int64_t begin = blockIdx.y * piece, end = std::min<int64_t>(g.reduced.count, begin + piece),
+      const int64_t begin = blockIdx.y * chunk, end = std::min<int64_t>(g.reduced.count, begin + chunk),
                     step = blockDim.y;
       int64_t i = begin + threadIdx.y;
       for (; i + (kUnroll - 1) * step < end; i += kUnroll * step) {
@@ -206,16 +208,15 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
   }
 }
 
-// Combines the `pieces` accumulators of each output.
 template <class F, class Sink>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const typename F::Acc* partials, F f, Sink sink,
-                                                          int64_t pieces, const __grid_constant__ ReduceShape g) {
+                                                          int64_t chunks, const __grid_constant__ ReduceShape g) {
   const int64_t outputs = g.kept.count * g.columns, step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.y; first < outputs; first += step) {
     const int64_t o = first + threadIdx.y;
     typename F::Acc acc = f.identity();
     if (o < outputs) {
-      for (int64_t p = threadIdx.x; p < pieces; p += blockDim.x) acc = f.combine(acc, partials[o * pieces + p]);
+      for (int64_t p = threadIdx.x; p < chunks; p += blockDim.x) acc = f.combine(acc, partials[o * chunks + p]);
     }
     acc = combine_row(acc, f);
     if (threadIdx.x != 0 || o >= outputs) continue;
@@ -254,16 +255,15 @@ void launch(const char* op, const T* x, const F& f, const Sink& sink, const Redu
   ReduceLaunch l(g, x, sizeof(T), kReduceLanes<T, F>);
   const auto kernel = Kernel<T, F, Sink>::pick(g.by_columns, l.lanes > 1);
   l.cut(g, kernel.resident, kUnroll);
-  const Scratch scratch(l.pieces > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.pieces) * sizeof(Acc) : 0);
-  Acc* partials = l.pieces > 1 ? scratch.as<Acc>() : nullptr;
-  launch_kernel(op, kernel.function, {l.grid, l.block}, x, f, sink, partials, l.piece, g);
+  const Scratch scratch(l.chunks > 1 ? static_cast<size_t>(g.kept.count * g.columns * l.chunks) * sizeof(Acc) : 0);
+  Acc* partials = l.chunks > 1 ? scratch.as<Acc>() : nullptr;
+  launch_kernel(op, kernel.function, {l.grid, l.block}, x, f, sink, partials, l.chunk, g);
   if (!partials) return;
-  launch_kernel(op, finish_kernel<F, Sink>, {l.finish_grid, l.finish_block}, partials, f, sink, l.pieces, g);
+  launch_kernel(op, finish_kernel<F, Sink>, {l.finish_grid, l.finish_block}, partials, f, sink, l.chunks, g);
 }
 
 }  // namespace reduce
 
-// Stores a functor's result.
 template <class Out, class F>
 struct StoreResult {
   Out* out;
@@ -288,7 +288,7 @@ void reduce_with(const char* op, const F& f, const Tensor& output, const Tensor&
   reduce_dims(op, static_cast<const T*>(input.data_ptr()), f, sink, reduce_dims_of(output, input, dims));
 }
 
-// Likewise; the functor's result is the output.
+// As above; the functor's result is the output.
 template <class T, class Out, class F>
 void reduce_to(const char* op, const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims) {
   reduce_with<T>(op, f, output, input, dims, StoreResult<Out, F>{output.data_ptr<Out>(), f});

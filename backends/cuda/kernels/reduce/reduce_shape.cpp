@@ -30,7 +30,7 @@ bool divides_all(int64_t lanes, const Positions& positions, int first) {
   return true;
 }
 
-// Whether 16-byte accesses meet the elements. A single run that is reduced may start and end anywhere.
+// Whether 16-byte accesses are possible. A single contiguous range that is reduced need not be aligned.
 bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size, int64_t lanes) {
   if (lanes == 1) return false;
   const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(lanes * element_size) == 0;
@@ -60,7 +60,7 @@ ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
   for (const ReduceDim& d : dims) {
     if (d.size != 1) sorted.push_back(d);
   }
-  // A dimension of stride 0 repeats what lies inside it.
+  // A dimension of stride 0 repeats the dimensions inside it.
   const auto extent = [](const ReduceDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
   std::reverse(sorted.begin(), sorted.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -104,11 +104,11 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
   block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
 }
 
-// The fewest pieces that fill three quarters of the waves which they make: of a number of blocks a little beyond a
-// multiple of those that run at a time, the last would run alone; and every piece costs its start and its end. Pieces
-// of rows cost little, and several waves of them even out how fast multiprocessors are.
+// The fewest chunks whose thread blocks fill at least three quarters of their waves. (If there are slightly more blocks
+// than run at a time, the last ones run alone; and every chunk has a cost of its own.) Chunks of rows cost little, and
+// several waves of them balance the load.
 void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
-  // Below this many elements a piece is not worth its threads.
+  // Below this many elements a chunk is not worth its threads.
   const int64_t least = g.by_columns ? block.y * 8 : int64_t{block.x} * lanes * 8;
   const int64_t most = std::min<int64_t>(std::max<int64_t>(g.reduced.count / least, 1), 65535);
   double fullest = 0;
@@ -117,17 +117,17 @@ void ReduceLaunch::cut(const ReduceShape& g, int64_t resident, int unroll) {
     const double filled = static_cast<double>(fitting * blocks) / static_cast<double>(resident * waves);
     if (filled <= fullest) continue;
     fullest = filled;
-    pieces = fitting;
+    chunks = fitting;
   }
-  piece = (g.reduced.count + pieces - 1) / pieces;
-  // Pieces of whole rounds of a block, which has `unroll` accesses of each thread in flight.
+  chunk = (g.reduced.count + chunks - 1) / chunks;
+  // A chunk is a multiple of what a block loads at once, with `unroll` accesses of each thread in flight.
   const int64_t round = unroll * (g.by_columns ? block.y : int64_t{block.x} * lanes);
-  piece = (piece + round - 1) / round * round;
-  pieces = piece == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + piece - 1) / piece);
+  chunk = (chunk + round - 1) / round * round;
+  chunks = chunk == 0 ? 1 : std::max<int64_t>(1, (g.reduced.count + chunk - 1) / chunk);
 
-  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(pieces));
+  grid = dim3(static_cast<unsigned>(std::min(blocks, kMaxBlocks)), static_cast<unsigned>(chunks));
   const int64_t outputs = g.kept.count * g.columns;
-  const int64_t finishing = std::min(kThreads, power_of_two_at_least(pieces));
+  const int64_t finishing = std::min(kThreads, power_of_two_at_least(chunks));
   finish_block = dim3(static_cast<unsigned>(finishing), static_cast<unsigned>(kThreads / finishing));
   finish_grid = dim3(static_cast<unsigned>(std::min(kMaxBlocks, (outputs * finishing + kThreads - 1) / kThreads)));
 }

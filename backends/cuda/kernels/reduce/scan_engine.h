@@ -9,14 +9,14 @@
 namespace rush::cuda {
 
 // Note [How a scan runs on the GPU]
-// A line along the last dimension is walked by a warp, 32 elements at a time; along another dimension by a thread, so
-// that neighbouring threads walk neighbouring lines. Where there are few lines, each is cut into chunks: first the
-// total of every chunk is taken, then the totals are scanned, then the chunks, each from what came before it. The cuts
-// follow from the shape and the device, so results repeat.
+// A warp scans a line of the last dimension, 32 elements at a time. In other dimensions a thread scans a line, and
+// neighbouring threads have neighbouring lines. If there are few lines, each is split into chunks: one pass computes
+// the total of every chunk, a second one scans the totals, and a third one scans each chunk, starting with the totals
+// before it. The chunks depend on the shape and the device alone, so results repeat.
 enum class ScanPhase { Totals, Prefixes, Elements };
 
-// F, besides what a reduction's functor has, may take(acc, x, i) with the element's place in the line; combine(a, b) is
-// told the earlier elements first. sink(offset, acc) stores.
+// F is a reduction's functor, and may have take(acc, x, i) with the element's index in the line. In combine(a, b), a
+// has the earlier elements. sink(offset, acc) stores.
 template <class T, class F, class Sink>
 struct Scan {
   using Acc = typename F::Acc;
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kThreads) scan_by_threads(Scan<T, F, Sink> s, 
     }
     return;
   }
-  // Lines side by side fastest.
+  // Neighbouring threads get neighbouring lines.
   const int64_t inner = task % s.shape.inner, rest = task / s.shape.inner;
   const int64_t chunk = rest % s.chunks, line = rest / s.chunks * s.shape.inner + inner, start = s.start(line);
   const int64_t end = std::min<int64_t>(s.shape.size, (chunk + 1) * s.chunk);

@@ -27,7 +27,7 @@ struct LogCumSumExpScan {
   }
 };
 
-// The best so far and its place; no element has the place -1.
+// The best element so far and its index, which is -1 if there is none.
 template <class Math, class Replaces>
 struct BestSoFar {
   using In = Math;

@@ -1,4 +1,4 @@
-// Selecting among the elements of short lines, by one thread a line.
+// Selection (kthvalue, topk) in short lines, with one thread for each line.
 #pragma once
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/line_order.h"
@@ -13,7 +13,7 @@ namespace rush::cuda {
 // and the first in position is taken.
 inline constexpr int64_t kShortLine = 256;
 
-// The lines of a row-major tensor, and room for their entries. No line may be longer than kShortLine.
+// The lines of a row-major tensor, and scratch memory for their entries. No line may be longer than kShortLine.
 template <class T>
 struct ShortLines {
   using Entry = functors::Entry<functors::SortKey<T>>;

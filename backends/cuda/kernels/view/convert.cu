@@ -23,7 +23,7 @@ bool cast(const TensorIterator& it) {
   return true;
 }
 
-// Any other pair goes by way of the widest type of its source's kind, which holds all its values: see Note
+// Any other pair is converted through the widest type of its source's kind, which holds all its values: see Note
 // [Conversions] in backends/cpu/view/convert.cpp. Here one kernel a kind reads and writes by dtypes known at run time.
 template <class Wide>
 __device__ Wide read_wide(const char* from, ScalarType dtype) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Whether runs along the innermost dimension can be moved as elements of `bytes` bytes; `size` is an element's own.
+// Whether rows of the innermost dimension can be copied as elements of `bytes` bytes; `size` is that of an element.
 bool is_made_of(const LoopPart& loop, int64_t size, int64_t bytes) {
   if (loop.shape.empty() || loop.shape[0] * size % bytes != 0) return false;
   for (int t = 0; t < 2; ++t) {
@@ -69,7 +69,7 @@ struct MoveLoop {
 void move(const TensorIterator& it) {
   const int64_t size = element_size(it.dtype());
   if (it.is_flat() && (it.numel() == 1 || (it.operand(0).strides[0] == size && it.operand(1).strides[0] == size))) {
-    // Through unified addresses it may lie on another device, too.
+    // With unified addressing, it may be on another device, too.
     RUSH_CUDA_CHECK(cudaMemcpyAsync(it.operand(0).data, it.operand(1).data, static_cast<size_t>(it.numel() * size),
                                     cudaMemcpyDeviceToDevice, current_stream()));
     return;

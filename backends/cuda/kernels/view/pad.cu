@@ -7,11 +7,10 @@ namespace rush::cuda {
 
 namespace {
 
-// One padded dimension.
 struct PadAxis {
   int64_t size = 1, padded = 1, before = 0;
 
-  // The place of the input that place `o` of the output shows.
+  // The input index that output index `o` reads.
   __device__ int64_t shown(int64_t o, PadMode mode) const {
     const int64_t i = o - before;
     if (mode == PadMode::Replicate) return min(max(i, int64_t{0}), size - 1);
@@ -19,7 +18,7 @@ struct PadAxis {
   }
 };
 
-// The padded dimensions as depth x height x width, and all before them as planes.
+// The padded dimensions as depth x height x width, and all dimensions before them as planes.
 struct PadPlan {
   PadAxis axis[3];
   PadMode mode;
@@ -30,7 +29,7 @@ struct PadPlan {
       axis[2 - i] = {size, size + pad[2 * i] + pad[2 * i + 1], pad[2 * i]};
     }
   }
-  // The input element that output element `o` shows.
+  // The input element that output element `o` reads.
   __device__ int64_t source(int64_t o) const {
     const int64_t x = o % axis[2].padded, y = o / axis[2].padded % axis[1].padded;
     const int64_t plane_and_z = o / axis[2].padded / axis[1].padded;
@@ -56,7 +55,7 @@ struct PadLoop {
   }
 };
 
-// The places of the output that show place i of a dimension: i itself, and a range of mirror images or copies at either
+// The output indices that read input index i of a dimension: i itself, and a range of reflections or copies at either
 // end. Visited one by one, so that each input element is summed by one thread in a fixed order.
 struct ShownAt {
   int64_t place[3][2];  // ranges [begin, end)
@@ -64,7 +63,7 @@ struct ShownAt {
 
   __device__ ShownAt(const PadAxis& a, int64_t i, PadMode mode) : ranges(0) {
     if (mode == PadMode::Replicate) {
-      // Places that are clamped to i form one range; without padding it is i's own.
+      // The indices that are clamped to i form one range; without padding it is i alone.
       const int64_t begin = i == 0 ? 0 : max(i + a.before, int64_t{0});
       const int64_t end = i == a.size - 1 ? a.padded : min(i + a.before + 1, a.padded);
       add(begin, end);

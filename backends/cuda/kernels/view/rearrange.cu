@@ -10,7 +10,7 @@ namespace {
 // Dimensions of a tensor in a kernel's arguments; there are at most 64.
 inline constexpr int kMaxTensorDims = 64;
 
-// out[i] = in[place of i], row-major; flipped dimensions are read from their end with a negative stride.
+// out[i] = in[index of i], row-major; flipped dimensions are read from their end with a negative stride.
 template <class T>
 struct Flip {
   T* out;

@@ -1,4 +1,4 @@
-// Copies whose output and input lie along different dimensions.
+// Copies whose output and input have stride 1 in different dimensions.
 #pragma once
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/kernels/launch.h"
@@ -6,17 +6,16 @@
 namespace rush::cuda {
 
 // Note [Transposed copies on the GPU]
-// Where the output's elements lie side by side along one dimension and the input's along another, a warp that walks
-// either one touches 32 separate sectors of the other. So a block copies a tile of the plane of both dimensions through
-// shared memory, read along the input's and written along the output's. Elements of 1 and 2 bytes are moved in words of
-// 4, and their tiles are as much larger. A row of the tile is an odd number of words long, so that a column lies in 32
-// different banks.
+// If the output has stride 1 in one dimension and the input in another, a warp that follows either one touches 32
+// sectors of the other. A thread block therefore copies a tile of these two dimensions through shared memory: it reads
+// rows of the input and writes rows of the output. Elements of 1 and 2 bytes are moved in words of 4 bytes, in larger
+// tiles. A row of the tile has an odd number of words, so that the words of a column are in 32 different banks.
 //
-// A thread asks for all its words of a whole tile before it waits for the first: one at a time, 4 bytes a thread,
-// memory that takes 700 ns to answer gives two thirds of what it can. Where there are blocks enough, elements of 2 and
-// 4 bytes have tiles twice as wide and high, which meet 256 bytes of every line. Which tile a block has it finds by
-// multiplications: divisions of 64 bits would be as many instructions as the rest. Tiles at the edges, and lines that
-// do not consist of words, go element by element.
+// A thread loads all its words of a whole tile before it uses the first one: with 4 bytes in flight for each thread,
+// memory with a latency of 700 ns would give two thirds of its bandwidth. If there are enough blocks, elements of 2 and
+// 4 bytes have tiles twice as wide and high, which read 256 bytes of every line. A block finds its tile by
+// multiplications, since 64-bit divisions would take as many instructions as the rest. Tiles at the edges, and lines
+// that do not consist of words, are copied element by element.
 struct TransposedPlanes {
   int64_t width, height;          // along the output's innermost dimension, and along the input's
   int64_t out_stride, in_stride;  // bytes between the output's rows and between the input's
@@ -130,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) transpose_kernel(const __grid_consta
   }
 }
 
-// The number of blocks for `count` planes in tiles of a side.
+// The number of thread blocks for the tiles of `count` planes.
 inline int64_t transpose_blocks(const TransposedPlanes& planes, int64_t count, int64_t side) {
   return count * ((planes.width + side - 1) / side) * ((planes.height + side - 1) / side);
 }
@@ -145,7 +144,7 @@ void launch_transpose(TransposedPlanes& planes, int64_t count, const char* op) {
   launch_kernel(op, transpose_kernel<T, kWords>, {blocks, kThreads}, planes);
 }
 
-// Copies operand 1 of the loop to operand 0 in this way; false, and nothing done, where it is not such a loop.
+// Copies operand 1 of the loop to operand 0 by tiles. Returns false and does nothing if the strides do not fit.
 template <class T>
 bool transpose(const LoopPart& loop, const char* op) {
   using Tile = TransposeTile<T, 1>;

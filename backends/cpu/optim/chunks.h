@@ -6,10 +6,10 @@
 
 namespace rush::cpu {
 
-// Calls body(i, begin, n) for stretches of n elements of tensor number i, so that threads share the elements of all
+// Calls body(i, begin, n) for chunks of n elements of tensor number i, so that threads share the elements of all
 // tensors evenly. Allocates nothing: an optimiser's step must not fail half-way, Note [All of a step or nothing of it].
 template <class Body>
-void for_each_stretch(TensorList tensors, const Body& body) {
+void for_each_chunk(TensorList tensors, const Body& body) {
   int64_t total = 0;
   for (const Tensor& tensor : tensors) total += tensor.numel();
   parallel_for(0, total, kGrain, [&](int64_t begin, int64_t end) {

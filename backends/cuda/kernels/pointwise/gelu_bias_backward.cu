@@ -1,5 +1,5 @@
-// The gradient of GELU, and of the bias before it: grad *= gelu'(pre), and the sums of the columns of the result, which
-// a pass of their own would read again.
+// The backward pass of gelu(x + bias): grad *= gelu'(pre), and the column sums of the result, which are the bias's
+// gradient. One pass does both, so that memory is read once.
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/register.h"
@@ -14,18 +14,18 @@ namespace {
 inline constexpr int kWarps = kThreads / 32;
 inline constexpr int kRowsAtOnce = 2;  // of a thread, in flight
 
-// A block takes 32 vectors of columns, blockIdx.x, of rows [blockIdx.y * piece, + piece), every warp a row at a time.
-// Its sums go to row blockIdx.y of `shares` (pieces, columns).
+// A thread block processes 32 vectors of columns (blockIdx.x) in a chunk of `chunk` rows (blockIdx.y); each warp
+// processes whole rows. The block writes its sums to row blockIdx.y of `partial_sums` (chunks, columns).
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    slope_kernel(T* grad, const T* pre, opmath_t<T>* shares, int64_t rows, int64_t columns, int64_t piece) {
+__global__ void __launch_bounds__(kThreads) gelu_bias_backward_kernel(T* grad, const T* pre, opmath_t<T>* partial_sums,
+                                                                      int64_t rows, int64_t columns, int64_t chunk) {
   using Math = opmath_t<T>;
   constexpr int kLanes = RowAccess<T, true>::kLanes;
   using Vector = Lanes<T, kLanes>;
-  const functors::GeluTanhBackward slope;
+  const functors::GeluTanhBackward gelu_backward;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t column = (static_cast<int64_t>(blockIdx.x) * 32 + lane) * kLanes;
-  const int64_t begin = static_cast<int64_t>(blockIdx.y) * piece, end = min(begin + piece, rows);
+  const int64_t begin = static_cast<int64_t>(blockIdx.y) * chunk, end = min(begin + chunk, rows);
   Math sums[kLanes] = {};
   if (column < columns) {
     for (int64_t first = begin + warp; first < end; first += kRowsAtOnce * kWarps) {
@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(kThreads)
         if (row >= end) continue;
 #pragma unroll
         for (int l = 0; l < kLanes; ++l) {
-          g[r].lane[l] = static_cast<T>(slope(static_cast<Math>(g[r].lane[l]), static_cast<Math>(x[r].lane[l])));
+          g[r].lane[l] =
+              static_cast<T>(gelu_backward(static_cast<Math>(g[r].lane[l]), static_cast<Math>(x[r].lane[l])));
           sums[l] += static_cast<Math>(g[r].lane[l]);  // as it was rounded
         }
         *reinterpret_cast<Vector*>(grad + row * columns + column) = g[r];
@@ -59,44 +60,45 @@ __global__ void __launch_bounds__(kThreads)
   for (int l = 0; l < kLanes; ++l) {
     Math sum = shared[0][l][lane];
     for (int w = 1; w < kWarps; ++w) sum += shared[w][l][lane];
-    shares[static_cast<int64_t>(blockIdx.y) * columns + column + l] = sum;
+    partial_sums[static_cast<int64_t>(blockIdx.y) * columns + column + l] = sum;
   }
 }
 
-struct GeluSlopeLoop {
+struct GeluBiasBackwardLoop {
   template <class T>
   static void run(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
     using Math = opmath_t<T>;
-    const char* op = kernels::gelu_slope.name();
+    const char* op = kernels::gelu_bias_backward.name();
     const int64_t rows = grad.size(0), columns = grad.size(1);
     T* g = grad.data_ptr<T>();
     const T* x = pre.data_ptr<T>();
     const bool dense = grad.is_contiguous() && pre.is_contiguous();
     if (rows == 0 || columns == 0 || !dense || !rows_are_wide<T>(columns, g, x)) {
-      return native::gelu_slope_by_parts(grad, pre, sums);
+      return native::gelu_bias_backward_by_parts(grad, pre, sums);
     }
     constexpr int64_t kWidth = int64_t{32} * RowAccess<T, true>::kLanes;
     const int64_t tiles = (columns + kWidth - 1) / kWidth;
-    // As many pieces as fill the device, but no piece of a few rows, whose sums would be as much to write.
+    // As many chunks as fill the device, but none of so few rows that its sums cost as much traffic as its rows.
     const int64_t blocks = static_cast<int64_t>(current_properties().multiProcessorCount) * 8;
     const int64_t least = int64_t{kWarps} * kRowsAtOnce * 4;
     const int64_t wanted = std::max<int64_t>(1, blocks / tiles);
-    const int64_t piece = std::max(least, (rows + wanted - 1) / wanted), pieces = (rows + piece - 1) / piece;
-    const Scratch shares(static_cast<size_t>(pieces * columns) * sizeof(Math));
-    const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(pieces));
-    launch_kernel(op, slope_kernel<T>, {grid, kThreads}, g, x, shares.as<Math>(), rows, columns, piece);
+    const int64_t chunk = std::max(least, (rows + wanted - 1) / wanted), chunks = (rows + chunk - 1) / chunk;
+    const Scratch partial_sums(static_cast<size_t>(chunks * columns) * sizeof(Math));
+    const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks));
+    launch_kernel(op, gelu_bias_backward_kernel<T>, {grid, kThreads}, g, x, partial_sums.as<Math>(), rows, columns,
+                  chunk);
     using Add = functors::Sum<Math>;
-    const ReduceDims dims = {{pieces, columns, 0, true}, {columns, 1, 1, false}};
-    reduce_dims(op, shares.as<const Math>(), Add(), StoreResult<T, Add>{sums.data_ptr<T>(), Add()}, dims);
+    const ReduceDims dims = {{chunks, columns, 0, true}, {columns, 1, 1, false}};
+    reduce_dims(op, partial_sums.as<const Math>(), Add(), StoreResult<T, Add>{sums.data_ptr<T>(), Add()}, dims);
   }
 };
 
-void gelu_slope(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
-  pick<GeluSlopeLoop>(RealFloatTypes(), grad.scalar_type(), "gelu_perceptron_backward")(grad, pre, sums);
+void gelu_bias_backward(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
+  pick<GeluBiasBackwardLoop>(RealFloatTypes(), grad.scalar_type(), "gelu_perceptron_backward")(grad, pre, sums);
 }
 
 }  // namespace
 
-void register_gelu_slope() { kernels::gelu_slope.set(kCUDA, gelu_slope); }
+void register_gelu_bias_backward() { kernels::gelu_bias_backward.set(kCUDA, gelu_bias_backward); }
 
 }  // namespace rush::cuda
