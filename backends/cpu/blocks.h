@@ -35,78 +35,15 @@ void block(const void* functor, void* out, const void* const* in, int64_t n) {
 }
 
 // The block function of a functor of one to three numbers of type T.
-template <class Out, class T, class F>
+template <class T, class F>
 constexpr BlockFn block_of() {
   if constexpr (std::is_invocable_v<const F&, T>) {
-    return block<F, Out, T>;
+    return block<F, std::invoke_result_t<const F&, T>, T>;
   } else if constexpr (std::is_invocable_v<const F&, T, T>) {
-    return block<F, Out, T, T>;
+    return block<F, std::invoke_result_t<const F&, T, T>, T, T>;
   } else {
-    return block<F, Out, T, T, T>;
+    return block<F, std::invoke_result_t<const F&, T, T, T>, T, T, T>;
   }
-}
-
-// Kernels whose operands all have one dtype, computed in opmath_t of it:
-//   map<functors::Sin, FloatTypes>             out = f(in...)
-//   map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>
-//                                              functors::NextafterOf<Half>, which is given floats, for Half
-//   map_to_bool<functors::Eq, AllTypes>        the output is bool
-//   map_with<functors::Threshold, RealTypes>   functors::Threshold<T>{number.to<T>()...}
-// kSlowGrain as the last argument splits among threads earlier.
-template <class F>
-struct MapLoop {
-  template <class T>
-  static void run(TensorIterator& it, int64_t grain) {
-    using Math = opmath_t<T>;
-    const F functor{};
-    run_blocks(it, block_of<Math, Math, F>(), &functor, grain);
-  }
-};
-template <class F, class Types, int64_t grain = kGrain>
-void map(TensorIterator& it) {
-  pick<MapLoop<F>>(Types(), it.common_dtype(), it.op())(it, grain);
-}
-
-template <class F, template <class> class Of>
-struct MapByStorageLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using Math = opmath_t<T>;
-    using Functor = std::conditional_t<is_reduced_float_v<T>, Of<T>, F>;
-    const Functor functor{};
-    run_blocks(it, block_of<Math, Math, Functor>(), &functor);
-  }
-};
-template <class F, template <class> class Of, class Types>
-void map_by_storage(TensorIterator& it) {
-  pick<MapByStorageLoop<F, Of>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <class F>
-struct MapToBoolLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    const F functor{};
-    run_blocks(it, block_of<bool, opmath_t<T>, F>(), &functor);
-  }
-};
-template <class F, class Types>
-void map_to_bool(TensorIterator& it) {
-  pick<MapToBoolLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <template <class> class F, class... Numbers>
-struct MapWithLoop {
-  template <class T>
-  static void run(TensorIterator& it, const Numbers&... numbers) {
-    using Math = opmath_t<T>;
-    const F<Math> functor{numbers.template to<Math>()...};
-    run_blocks(it, block_of<Math, Math, F<Math>>(), &functor);
-  }
-};
-template <template <class> class F, class Types, class... Numbers>
-void map_with(TensorIterator& it, const Numbers&... numbers) {
-  pick<MapWithLoop<F, Numbers...>>(Types(), it.common_dtype(), it.op())(it, numbers...);
 }
 
 }  // namespace rush::cpu

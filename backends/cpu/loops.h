@@ -73,29 +73,4 @@ void pointwise(const TensorIterator& it, const F& f, int64_t grain = kGrain) {
               grain);
 }
 
-// Kernels for functors that take and give one type: unary<functors::Exp, FloatTypes>.
-template <class F>
-struct UnaryLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    pointwise<T, T>(it, F{});
-  }
-};
-template <class F, class Types>
-void unary(TensorIterator& it) {
-  pick<UnaryLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <class F>
-struct BinaryLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    pointwise<T, T, T>(it, F{});
-  }
-};
-template <class F, class Types>
-void binary(TensorIterator& it) {
-  pick<BinaryLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
 }  // namespace rush::cpu

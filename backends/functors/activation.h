@@ -5,6 +5,7 @@
 
 #include "backends/functors/select.h"
 #include "backends/functors/unary.h"
+#include "core/ops/pointwise/activation.h"
 
 namespace rush::functors {
 
@@ -268,5 +269,37 @@ struct PreluBackwardWeight {
     return x > T(0) ? T(0) : x * grad;
   }
 };
+
+using ActivationTable = Table<
+    Row<kernels::relu, Relu, RealTypes>, Row<kernels::threshold, With<Threshold>, RealTypes>,
+    Row<kernels::gelu, Gelu, RealFloatTypes, kVectors>, Row<kernels::gelu_tanh, GeluTanh, RealFloatTypes, kVectors>,
+    Row<kernels::silu, Silu, FloatTypes, kVectors>, Row<kernels::mish, Mish, RealFloatTypes, kVectors>,
+    Row<kernels::leaky_relu, With<LeakyRelu>, RealFloatTypes, kVectors>,
+    Row<kernels::elu, With<Elu>, RealFloatTypes, kVectors>,
+    Row<kernels::softplus, With<Softplus>, RealFloatTypes, kVectors>,
+    Row<kernels::log_sigmoid, LogSigmoid, RealFloatTypes, kVectors>, Row<kernels::hardswish, Hardswish, RealFloatTypes>,
+    Row<kernels::hardsigmoid, Hardsigmoid, RealFloatTypes>, Row<kernels::hardshrink, With<Hardshrink>, RealFloatTypes>,
+    Row<kernels::softshrink, With<Softshrink>, RealFloatTypes>, Row<kernels::prelu, Prelu, RealFloatTypes>,
+    Row<kernels::glu, Glu, RealFloatTypes, kVectors>>;
+
+using ActivationBackwardTable =
+    Table<Row<kernels::threshold_backward, With<ThresholdBackward>, RealTypes>,
+          Row<kernels::gelu_backward, GeluBackward, RealFloatTypes, kVectors>,
+          Row<kernels::gelu_tanh_backward, GeluTanhBackward, RealFloatTypes, kVectors>,
+          Row<kernels::silu_backward, SiluBackward, FloatTypes, kVectors>,
+          Row<kernels::mish_backward, MishBackward, RealFloatTypes, kVectors>,
+          Row<kernels::leaky_relu_backward, With<LeakyReluBackward>, RealFloatTypes, kVectors>,
+          Row<kernels::elu_backward, With<EluBackward>, RealFloatTypes, kVectors>,
+          Row<kernels::elu_backward_from_result, With<EluBackwardFromResult>, RealFloatTypes>,
+          Row<kernels::softplus_backward, With<SoftplusBackward>, RealFloatTypes, kVectors>,
+          Row<kernels::log_sigmoid_backward, LogSigmoidBackward, RealFloatTypes, kVectors>,
+          Row<kernels::hardtanh_backward, With<HardtanhBackward>, RealFloatTypes>,
+          Row<kernels::hardswish_backward, HardswishBackward, RealFloatTypes>,
+          Row<kernels::hardsigmoid_backward, HardsigmoidBackward, RealFloatTypes>,
+          Row<kernels::shrink_backward, With<ShrinkBackward>, RealFloatTypes>,
+          Row<kernels::prelu_backward_self, PreluBackwardSelf, RealFloatTypes>,
+          Row<kernels::prelu_backward_weight, PreluBackwardWeight, RealFloatTypes>,
+          Row<kernels::glu_backward_a, GluBackwardA, RealFloatTypes, kVectors>,
+          Row<kernels::glu_backward_b, GluBackwardB, RealFloatTypes, kVectors>>;
 
 }  // namespace rush::functors

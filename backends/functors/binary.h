@@ -4,8 +4,11 @@
 #include <limits>
 
 #include "backends/functors/select.h"
+#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/power.h"
 
 namespace rush::functors {
 
@@ -41,9 +44,11 @@ struct Div {
   }
 };
 
-// Integer divisors are not 0: the kernels check. The smallest integer by -1 wraps around.
+// Integer divisors are not 0: the kernels check. The smallest integer by -1 wraps around. The quotient of 16-bit
+// numbers is rounded to 16 bits before it is cut.
+template <class Storage>
 struct DivTrunc {
-  template <class T>
+  using T = opmath_t<Storage>;
   RUSH_HD T operator()(T a, T b) const {
     if constexpr (is_integer<T>) {
       if constexpr (std::is_signed_v<T>) {
@@ -51,21 +56,16 @@ struct DivTrunc {
       }
       return static_cast<T>(a / b);
     } else {
-      return std::trunc(a / b);
+      return std::trunc(static_cast<T>(static_cast<Storage>(a / b)));
     }
   }
-};
-// Of 16-bit numbers: their quotient is rounded to 16 bits before it is cut.
-template <class Storage>
-struct DivTruncOf {
-  RUSH_HD float operator()(float a, float b) const { return std::trunc(static_cast<float>(Storage(a / b))); }
 };
 
 struct DivFloor {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
     if constexpr (is_integer<T>) {
-      const T quotient = DivTrunc()(a, b);
+      const T quotient = DivTrunc<T>()(a, b);
       if constexpr (std::is_signed_v<T>) {
         if (b != -1 && a % b != 0 && (a < 0) != (b < 0)) return static_cast<T>(quotient - 1);
       }
@@ -178,21 +178,20 @@ struct Copysign {
   }
 };
 
-struct Nextafter {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return std::nextafter(a, b);
-  }
-};
-// Of 16-bit numbers, given as floats: their bits count up with their size.
+// 16-bit numbers are given as floats. Their bits count up with their size.
 template <class Storage>
-struct NextafterOf {
-  RUSH_HD float operator()(float a, float b) const {
-    if (a != a || b != b) return a + b;
-    if (a == b) return b;
-    if (a == 0) return std::copysign(static_cast<float>(Storage::from_bits(1)), b);
-    const uint16_t bits = Storage(a).bits;
-    return Storage::from_bits(static_cast<uint16_t>((a < b) == (a > 0) ? bits + 1 : bits - 1));
+struct Nextafter {
+  using T = opmath_t<Storage>;
+  RUSH_HD T operator()(T a, T b) const {
+    if constexpr (!is_reduced_float_v<Storage>) {
+      return std::nextafter(a, b);
+    } else {
+      if (a != a || b != b) return a + b;
+      if (a == b) return b;
+      if (a == 0) return std::copysign(static_cast<float>(Storage::from_bits(1)), b);
+      const uint16_t bits = Storage(a).bits;
+      return Storage::from_bits(static_cast<uint16_t>((a < b) == (a > 0) ? bits + 1 : bits - 1));
+    }
   }
 };
 
@@ -255,9 +254,22 @@ struct Lcm {
   RUSH_HD T operator()(T a, T b) const {
     const T divisor = Gcd()(a, b);
     if (divisor == 0) return 0;
-    const T product = wrap_mul(DivTrunc()(a, divisor), b);
+    const T product = wrap_mul(DivTrunc<T>()(a, divisor), b);
     return product < 0 ? wrap_sub(T(0), product) : product;
   }
 };
+
+using BinaryTable =
+    Table<Row<kernels::mul, Mul, AllTypes, kEveryLayout>, Row<kernels::div, Div, FloatTypes, kEveryLayout>>;
+
+using PowerTable = Table<
+    Row<kernels::pow, Pow, NumberTypes, kVectors | kSlow>, Row<kernels::atan2, Atan2, RealFloatTypes, kVectors | kSlow>,
+    Row<kernels::copysign, Copysign, RealFloatTypes>, Row<kernels::gcd, Gcd, IntegerTypes, kSlow>,
+    Row<kernels::heaviside, Heaviside, RealAndBoolTypes>, Row<kernels::hypot, Hypot, RealFloatTypes, kSlow>,
+    Row<kernels::lcm, Lcm, IntegerTypes, kSlow>, Row<kernels::nextafter, OfStorage<Nextafter>, RealFloatTypes, kSlow>,
+    Row<kernels::xlogy, Xlogy, RealFloatTypes, kSlow>>;
+
+using LogAddExpTable = Table<Row<kernels::logaddexp, LogAddExp, FloatTypes, kSlow>,
+                             Row<kernels::logaddexp2, LogAddExp2, RealFloatTypes, kSlow>>;
 
 }  // namespace rush::functors

@@ -1,7 +1,11 @@
 // Comparisons, logic and bits of two operands, and which of them is larger.
 #pragma once
+#include "backends/functors/table.h"
 #include "core/complex.h"
 #include "core/integer.h"
+#include "core/ops/pointwise/bitwise.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/pointwise/unary.h"
 
 namespace rush::functors {
 
@@ -139,5 +143,22 @@ struct RightShift {
     return static_cast<T>(a >> b);
   }
 };
+
+using CompareTable =
+    Table<Row<kernels::eq, Eq, AllTypes>, Row<kernels::ne, Ne, AllTypes>, Row<kernels::lt, Lt, RealAndBoolTypes>,
+          Row<kernels::le, Le, RealAndBoolTypes>, Row<kernels::gt, Gt, RealAndBoolTypes>,
+          Row<kernels::ge, Ge, RealAndBoolTypes>, Row<kernels::maximum, Maximum, RealAndBoolTypes>,
+          Row<kernels::minimum, Minimum, RealAndBoolTypes>, Row<kernels::fmax, Fmax, RealAndBoolTypes>,
+          Row<kernels::fmin, Fmin, RealAndBoolTypes>>;
+
+using LogicTable =
+    Table<Row<kernels::logical_not, LogicalNot, AllTypes>, Row<kernels::logical_and, LogicalAnd, AllTypes>,
+          Row<kernels::logical_or, LogicalOr, AllTypes>, Row<kernels::logical_xor, LogicalXor, AllTypes>,
+          Row<kernels::bitwise_not, BitwiseNot, IntegerAndBoolTypes>,
+          Row<kernels::bitwise_and, BitwiseAnd, IntegerAndBoolTypes>,
+          Row<kernels::bitwise_or, BitwiseOr, IntegerAndBoolTypes>,
+          Row<kernels::bitwise_xor, BitwiseXor, IntegerAndBoolTypes>,
+          Row<kernels::bitwise_left_shift, LeftShift, IntegerTypes>,
+          Row<kernels::bitwise_right_shift, RightShift, IntegerTypes>>;
 
 }  // namespace rush::functors

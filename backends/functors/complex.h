@@ -1,6 +1,8 @@
 // Complex numbers from two real ones.
 #pragma once
+#include "backends/functors/table.h"
 #include "core/complex_math.h"
+#include "core/ops/pointwise/complex.h"
 
 namespace rush::functors {
 
@@ -16,5 +18,8 @@ struct MakePolar {
     return polar(radius, angle);
   }
 };
+
+using ComplexTable = Table<Row<kernels::complex, MakeComplex, TypeList<float, double>, kSlow>,
+                           Row<kernels::polar, MakePolar, TypeList<float, double>, kSlow>>;
 
 }  // namespace rush::functors

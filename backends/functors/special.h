@@ -1,10 +1,10 @@
-// Special functions that the standard library lacks: digamma, polygamma, the inverse error function.
+// Special functions: digamma, polygamma, the inverse error function, logit.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
-#include "core/macros.h"
+#include "backends/functors/unary.h"
 
 namespace rush::functors {
 
@@ -123,5 +123,31 @@ struct Erfinv {
     return static_cast<T>(std::copysign(x, y));
   }
 };
+
+template <class T>
+struct Logit {
+  T eps;  // negative: no clamping
+  RUSH_HD T operator()(T a) const {
+    if (eps >= 0) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a;
+    return std::log(a / (1 - a));
+  }
+};
+
+template <class T>
+struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the clamped range
+  T eps;
+  RUSH_HD T operator()(T grad, T a) const {
+    const T low = eps < 0 ? T(0) : eps, high = 1 - low;
+    if (a < low || a > high) return eps < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);
+    return grad / (a * (1 - a));
+  }
+};
+
+using SpecialTable =
+    Table<Row<kernels::erfc, Erfc, RealFloatTypes, kSlow>, Row<kernels::erfinv, Erfinv, RealFloatTypes, kSlow>,
+          Row<kernels::lgamma, Lgamma, RealFloatTypes, kSlow>, Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
+          Row<kernels::polygamma, Polygamma, RealFloatTypes, kSlow>,
+          Row<kernels::logit, With<Logit>, RealFloatTypes, kSlow>,
+          Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
 
 }  // namespace rush::functors

@@ -2,8 +2,10 @@
 #pragma once
 #include <cmath>
 
+#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/ops/pointwise/ternary.h"
 
 namespace rush::functors {
 
@@ -76,5 +78,10 @@ struct ClampMax {
   T max;
   RUSH_HD T operator()(T a) const { return a > max ? max : a; }
 };
+
+using TernaryTable =
+    Table<Row<kernels::addcmul, With<Addcmul>, NumberTypes>, Row<kernels::addcdiv, With<Addcdiv>, FloatTypes>,
+          Row<kernels::lerp, Lerp, FloatTypes>, Row<kernels::lerp_scalar, With<LerpScalar>, FloatTypes>,
+          Row<kernels::clamp, Clamp, RealTypes>>;
 
 }  // namespace rush::functors

@@ -5,8 +5,11 @@
 #include <limits>
 
 #include "backends/functors/select.h"
+#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/ops/pointwise/complex.h"
+#include "core/ops/pointwise/unary.h"
 
 namespace rush::functors {
 
@@ -127,6 +130,8 @@ template <class T>
 struct RoundDecimals {
   T power;  // 10^|decimals|
   bool negative;
+  explicit RoundDecimals(T decimals)
+      : power(static_cast<T>(std::pow(10.0, std::abs(static_cast<double>(decimals))))), negative(decimals < 0) {}
   RUSH_HD T operator()(T a) const {
     return negative ? std::nearbyint(a / power) * power : std::nearbyint(a * power) / power;
   }
@@ -194,30 +199,27 @@ struct Rad2Deg {
 };
 
 template <class T>
-struct Logit {
-  T eps;  // negative: no clamping
-  RUSH_HD T operator()(T a) const {
-    if (eps >= 0) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a;
-    return std::log(a / (1 - a));
-  }
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<complex<T>> {
+  using type = T;
 };
 
-template <class T>
-struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the clamped range
-  T eps;
-  RUSH_HD T operator()(T grad, T a) const {
-    const T low = eps < 0 ? T(0) : eps, high = 1 - low;
-    if (a < low || a > high) return eps < 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);
-    return grad / (a * (1 - a));
-  }
-};
-
-template <class T>
+// NaN and infinities replaced: by 0 and the largest numbers of Storage unless given.
+template <class Storage>
 struct NanToNum {
-  T nan, posinf, neginf;
-  RUSH_HD T of_real(T a) const { return a != a ? nan : std::isinf(a) ? (a > 0 ? posinf : neginf) : a; }
-  RUSH_HD complex<T> operator()(complex<T> a) const { return {of_real(a.real()), of_real(a.imag())}; }
-  RUSH_HD T operator()(T a) const { return of_real(a); }
+  using Number = typename RealOf<Storage>::type;
+  using Math = opmath_t<Number>;
+  Math nan, posinf, neginf;
+  NanToNum(std::optional<double> for_nan, std::optional<double> for_posinf, std::optional<double> for_neginf)
+      : nan(static_cast<Math>(for_nan.value_or(0))),
+        posinf(static_cast<Math>(for_posinf.value_or(static_cast<double>(std::numeric_limits<Number>::max())))),
+        neginf(static_cast<Math>(for_neginf.value_or(static_cast<double>(std::numeric_limits<Number>::lowest())))) {}
+  RUSH_HD Math of_real(Math a) const { return a != a ? nan : std::isinf(a) ? (a > 0 ? posinf : neginf) : a; }
+  RUSH_HD complex<Math> operator()(complex<Math> a) const { return {of_real(a.real()), of_real(a.imag())}; }
+  RUSH_HD Math operator()(Math a) const { return of_real(a); }
 };
 
 struct IsNan {
@@ -264,5 +266,39 @@ struct IsReal {
     return a.imag() == 0;
   }
 };
+
+// Signs, rounding, predicates: what is cheap.
+using UnaryTable =
+    Table<Row<kernels::neg, Neg, NumberTypes>, Row<kernels::abs, Abs, NumberTypes>,
+          Row<kernels::angle, Angle, FloatTypes>, Row<kernels::sign, Sign, RealAndBoolTypes>,
+          Row<kernels::sgn, Sgn, AllTypes>, Row<kernels::conj_physical, Conj, AllTypes>,
+          Row<kernels::signbit, Signbit, RealAndBoolTypes>, Row<kernels::isnan, IsNan, FloatTypes>,
+          Row<kernels::isinf, IsInf, FloatTypes>, Row<kernels::isfinite, IsFinite, FloatTypes>,
+          Row<kernels::isposinf, IsPosInf, RealFloatTypes>, Row<kernels::isneginf, IsNegInf, RealFloatTypes>,
+          Row<kernels::isreal, IsReal, ComplexTypes>, Row<kernels::ceil, Ceil, RealFloatTypes>,
+          Row<kernels::floor, Floor, RealFloatTypes>, Row<kernels::trunc, Trunc, RealFloatTypes>,
+          Row<kernels::round, Round, RealFloatTypes>, Row<kernels::frac, Frac, RealFloatTypes>,
+          Row<kernels::round_decimals, With<RoundDecimals>, RealFloatTypes>,
+          Row<kernels::nan_to_num, OfStorage<NanToNum>, FloatTypes>, Row<kernels::deg2rad, Deg2Rad, RealFloatTypes>,
+          Row<kernels::rad2deg, Rad2Deg, RealFloatTypes>>;
+
+// Roots, exponentials and logarithms, and the activations made of them: what networks use.
+using UnaryMathTable = Table<
+    Row<kernels::reciprocal, Reciprocal, FloatTypes>, Row<kernels::sqrt, Sqrt, FloatTypes>,
+    Row<kernels::rsqrt, Rsqrt, FloatTypes>, Row<kernels::exp, Exp, FloatTypes, kVectors>,
+    Row<kernels::exp2, Exp2, FloatTypes, kVectors | kSlow>, Row<kernels::expm1, Expm1, FloatTypes, kVectors | kSlow>,
+    Row<kernels::log, Log, FloatTypes, kVectors>, Row<kernels::log2, Log2, FloatTypes, kVectors | kSlow>,
+    Row<kernels::log10, Log10, FloatTypes, kVectors | kSlow>, Row<kernels::log1p, Log1p, FloatTypes, kVectors>,
+    Row<kernels::tanh, Tanh, FloatTypes, kVectors>, Row<kernels::tanh_backward, TanhBackward, FloatTypes>,
+    Row<kernels::sigmoid, Sigmoid, FloatTypes, kVectors>, Row<kernels::sigmoid_backward, SigmoidBackward, FloatTypes>,
+    Row<kernels::erf, Erf, RealFloatTypes, kVectors>>;
+
+using TrigonometryTable =
+    Table<Row<kernels::sin, Sin, FloatTypes, kVectors | kSlow>, Row<kernels::cos, Cos, FloatTypes, kVectors | kSlow>,
+          Row<kernels::tan, Tan, FloatTypes, kVectors | kSlow>, Row<kernels::atan, Atan, FloatTypes, kVectors | kSlow>,
+          Row<kernels::asin, Asin, FloatTypes, kSlow>, Row<kernels::acos, Acos, FloatTypes, kSlow>,
+          Row<kernels::sinh, Sinh, FloatTypes, kSlow>, Row<kernels::cosh, Cosh, FloatTypes, kSlow>,
+          Row<kernels::asinh, Asinh, FloatTypes, kSlow>, Row<kernels::acosh, Acosh, FloatTypes, kSlow>,
+          Row<kernels::atanh, Atanh, FloatTypes, kSlow>, Row<kernels::sinc, Sinc, FloatTypes, kSlow>>;
 
 }  // namespace rush::functors

@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/binary.h"
 
-#include "backends/cpu/pointwise/vec_math.h"
+#include "backends/cpu/pointwise/set_kernels.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/binary.h"
 
@@ -35,32 +35,21 @@ void check_divisor(TensorIterator& it) {
   if (is_integral(it.common_dtype(), false)) pick<CheckDivisorLoop>(IntegerTypes(), it.common_dtype(), it.op())(it);
 }
 
-template <class F>
-void rest_of_division(TensorIterator& it) {
+template <class F, unsigned how>
+void divide(TensorIterator& it) {
   check_divisor(it);
-  map_vec<F, RealTypes>(it);
-}
-
-void div_trunc(TensorIterator& it) {
-  check_divisor(it);
-  map_by_storage<functors::DivTrunc, functors::DivTruncOf, RealTypes>(it);
-}
-
-void div_floor(TensorIterator& it) {
-  check_divisor(it);
-  map<functors::DivFloor, RealTypes, kSlowGrain>(it);
+  map<F, RealTypes, how>(it);
 }
 
 }  // namespace
 
 void register_binary() {
+  set_kernels(functors::BinaryTable());
   kernels::add.set(kCPU, add);
-  kernels::mul.set(kCPU, binary<functors::Mul, AllTypes>);
-  kernels::div.set(kCPU, binary<functors::Div, FloatTypes>);
-  kernels::div_trunc.set(kCPU, div_trunc);
-  kernels::div_floor.set(kCPU, div_floor);
-  kernels::fmod.set(kCPU, rest_of_division<functors::Fmod>);
-  kernels::remainder.set(kCPU, rest_of_division<functors::Remainder>);
+  kernels::div_trunc.set(kCPU, divide<OfStorage<functors::DivTrunc>, kCheap>);
+  kernels::div_floor.set(kCPU, divide<functors::DivFloor, kSlow>);
+  kernels::fmod.set(kCPU, divide<functors::Fmod, kVectors>);
+  kernels::remainder.set(kCPU, divide<functors::Remainder, kVectors>);
 }
 
 }  // namespace rush::cpu

@@ -1,8 +1,7 @@
 #include "core/ops/pointwise/ternary.h"
 
-#include "backends/cpu/blocks.h"
+#include "backends/cpu/pointwise/set_kernels.h"
 #include "backends/cpu/register.h"
-#include "backends/cpu/vec.h"
 #include "backends/functors/ternary.h"
 
 namespace rush::cpu {
@@ -59,7 +58,7 @@ struct ClampScalarLoop {
  private:
   template <template <class> class F, class Math>
   static void apply(TensorIterator& it, const F<Math>& functor) {
-    run_blocks(it, block_of<Math, Math, F<Math>>(), &functor);
+    run_blocks(it, block_of<Math, F<Math>>(), &functor);
   }
 };
 void clamp_scalar(TensorIterator& it, const OptionalScalar& min, const OptionalScalar& max) {
@@ -69,12 +68,8 @@ void clamp_scalar(TensorIterator& it, const OptionalScalar& min, const OptionalS
 }  // namespace
 
 void register_ternary() {
+  set_kernels(functors::TernaryTable());
   kernels::where.set(kCPU, where);
-  kernels::addcmul.set(kCPU, map_with<functors::Addcmul, NumberTypes, Scalar>);
-  kernels::addcdiv.set(kCPU, map_with<functors::Addcdiv, FloatTypes, Scalar>);
-  kernels::lerp.set(kCPU, map<functors::Lerp, FloatTypes>);
-  kernels::lerp_scalar.set(kCPU, map_with<functors::LerpScalar, FloatTypes, Scalar>);
-  kernels::clamp.set(kCPU, map<functors::Clamp, RealTypes>);
   kernels::clamp_scalar.set(kCPU, clamp_scalar);
 }
 

@@ -345,7 +345,7 @@ void vec_block(const void* functor, void* out, const void* const* in, int64_t n)
 template <class T, class F>
 constexpr BlockFn vec_block_of() {
   if constexpr (!std::is_same_v<T, float>) {
-    return block_of<T, T, F>();
+    return block_of<T, F>();
   } else if constexpr (std::is_invocable_v<const F&, Vec>) {
     return vec_block<F, 1>;
   } else if constexpr (std::is_invocable_v<const F&, Vec, Vec>) {
@@ -353,34 +353,6 @@ constexpr BlockFn vec_block_of() {
   } else {
     return vec_block<F, 3>;
   }
-}
-
-// As map and map_with, with vectors of floats for float, float16 and bfloat16.
-template <class F>
-struct MapVecLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    const F functor{};
-    run_blocks(it, vec_block_of<opmath_t<T>, F>(), &functor, kGrain / 4);
-  }
-};
-template <class F, class Types>
-void map_vec(TensorIterator& it) {
-  pick<MapVecLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <template <class> class F, class... Numbers>
-struct MapVecWithLoop {
-  template <class T>
-  static void run(TensorIterator& it, const Numbers&... numbers) {
-    using Math = opmath_t<T>;
-    const F<Math> functor{numbers.template to<Math>()...};
-    run_blocks(it, vec_block_of<Math, F<Math>>(), &functor, kGrain / 4);
-  }
-};
-template <template <class> class F, class Types, class... Numbers>
-void map_vec_with(TensorIterator& it, const Numbers&... numbers) {
-  pick<MapVecWithLoop<F, Numbers...>>(Types(), it.common_dtype(), it.op())(it, numbers...);
 }
 
 }  // namespace rush::cpu

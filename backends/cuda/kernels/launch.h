@@ -303,76 +303,21 @@ void elementwise_slow(const TensorIterator& it, const F& f) {
   elementwise_as<true, Out, In...>(it, f);
 }
 
-// Kernels whose operands all have one dtype, computed in opmath_t of it:
-//   map<functors::Sin, FloatTypes>             out = f(in...)
-//   map_to_bool<functors::Eq, AllTypes>        the output is bool
-//   map_with<functors::Threshold, RealTypes>   functors::Threshold<T>{number.to<T>()...}
-// map_slow is map for functors that take long. map_by_storage has another functor for each 16-bit type:
-//   map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>
-template <class Out, class T, bool slow, class F>
+template <class T, class Result>
+using stored_t = std::conditional_t<std::is_same_v<Result, opmath_t<T>>, T, Result>;
+
+// out = f(in...), f taking one to three numbers of opmath_t<T>. Its result is stored as T, or where it is of another
+// type, bool or the real type of a complex one, as that.
+template <class T, bool slow, class F>
 void apply(TensorIterator& it, const F& f) {
   using Math = opmath_t<T>;
   if constexpr (std::is_invocable_v<const F&, Math>) {
-    elementwise_as<slow, Out, T>(it, f);
+    elementwise_as<slow, stored_t<T, std::invoke_result_t<const F&, Math>>, T>(it, f);
   } else if constexpr (std::is_invocable_v<const F&, Math, Math>) {
-    elementwise_as<slow, Out, T, T>(it, f);
+    elementwise_as<slow, stored_t<T, std::invoke_result_t<const F&, Math, Math>>, T, T>(it, f);
   } else {
-    elementwise_as<slow, Out, T, T, T>(it, f);
+    elementwise_as<slow, stored_t<T, std::invoke_result_t<const F&, Math, Math, Math>>, T, T, T>(it, f);
   }
-}
-
-template <class F, bool slow>
-struct MapLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    apply<T, T, slow>(it, F{});
-  }
-};
-template <class F, class Types>
-void map(TensorIterator& it) {
-  pick<MapLoop<F, false>>(Types(), it.common_dtype(), it.op())(it);
-}
-template <class F, class Types>
-void map_slow(TensorIterator& it) {
-  pick<MapLoop<F, true>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <class F, template <class> class Of>
-struct MapByStorageLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    using Functor = std::conditional_t<is_reduced_float_v<T>, Of<T>, F>;
-    apply<T, T, true>(it, Functor{});
-  }
-};
-template <class F, template <class> class Of, class Types>
-void map_by_storage(TensorIterator& it) {
-  pick<MapByStorageLoop<F, Of>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <class F>
-struct MapToBoolLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    apply<bool, T, false>(it, F{});
-  }
-};
-template <class F, class Types>
-void map_to_bool(TensorIterator& it) {
-  pick<MapToBoolLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
-template <template <class> class F, class... Numbers>
-struct MapWithLoop {
-  template <class T>
-  static void run(TensorIterator& it, const Numbers&... numbers) {
-    using Math = opmath_t<T>;
-    apply<T, T, false>(it, F<Math>{numbers.template to<Math>()...});
-  }
-};
-template <template <class> class F, class Types, class... Numbers>
-void map_with(TensorIterator& it, const Numbers&... numbers) {
-  pick<MapWithLoop<F, Numbers...>>(Types(), it.common_dtype(), it.op())(it, numbers...);
 }
 
 // ---- over indices ----

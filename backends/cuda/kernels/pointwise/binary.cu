@@ -1,7 +1,7 @@
 #include "core/ops/pointwise/binary.h"
 
-#include "backends/cuda/kernels/pointwise/broadcast.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/pointwise/set_kernels.h"
 #include "backends/functors/binary.h"
 
 namespace rush::cuda {
@@ -17,26 +17,13 @@ struct AddLoop {
   }
 };
 
-template <class F>
-struct BinaryLoop {
-  template <class T>
-  static void run(TensorIterator& it) {
-    binary_elementwise<T>(it, F{});
-  }
-};
-template <class F, class Types>
-void map_binary(TensorIterator& it) {
-  pick<BinaryLoop<F>>(Types(), it.common_dtype(), it.op())(it);
-}
-
 void add(TensorIterator& it, const Scalar& alpha) { pick<AddLoop>(AllTypes(), it.common_dtype(), it.op())(it, alpha); }
 
 }  // namespace
 
 void register_binary() {
+  set_kernels(functors::BinaryTable());
   kernels::add.set(kCUDA, add);
-  kernels::mul.set(kCUDA, map_binary<functors::Mul, AllTypes>);
-  kernels::div.set(kCUDA, map_binary<functors::Div, FloatTypes>);
 }
 
 }  // namespace rush::cuda

@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/compare.h"
 
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/pointwise/set_kernels.h"
 #include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/compare.h"
 
@@ -20,16 +21,7 @@ void all_true(const Tensor& self, bool& result) {
 }  // namespace
 
 void register_compare() {
-  kernels::eq.set(kCUDA, map_to_bool<functors::Eq, AllTypes>);
-  kernels::ne.set(kCUDA, map_to_bool<functors::Ne, AllTypes>);
-  kernels::lt.set(kCUDA, map_to_bool<functors::Lt, RealAndBoolTypes>);
-  kernels::le.set(kCUDA, map_to_bool<functors::Le, RealAndBoolTypes>);
-  kernels::gt.set(kCUDA, map_to_bool<functors::Gt, RealAndBoolTypes>);
-  kernels::ge.set(kCUDA, map_to_bool<functors::Ge, RealAndBoolTypes>);
-  kernels::maximum.set(kCUDA, map<functors::Maximum, RealAndBoolTypes>);
-  kernels::minimum.set(kCUDA, map<functors::Minimum, RealAndBoolTypes>);
-  kernels::fmax.set(kCUDA, map<functors::Fmax, RealAndBoolTypes>);
-  kernels::fmin.set(kCUDA, map<functors::Fmin, RealAndBoolTypes>);
+  set_kernels(functors::CompareTable());
   kernels::all_true.set(kCUDA, all_true);
 }
 

@@ -1,5 +1,6 @@
 // Division with a rounded quotient, and its remainder.
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/pointwise/set_kernels.h"
 #include "backends/cuda/kernels/reduce/found_any.h"
 #include "backends/functors/binary.h"
 #include "core/ops/pointwise/binary.h"
@@ -31,21 +32,16 @@ void check_divisor(TensorIterator& it) {
   RUSH_CHECK_VALUE(!zero, it.op(), ": an integer is divided by 0");
 }
 
-void div_trunc(TensorIterator& it) {
-  check_divisor(it);
-  map_by_storage<functors::DivTrunc, functors::DivTruncOf, RealTypes>(it);
-}
-
 template <class F>
 void divide(TensorIterator& it) {
   check_divisor(it);
-  map_slow<F, RealTypes>(it);
+  map<F, RealTypes, kSlow>(it);
 }
 
 }  // namespace
 
 void register_division() {
-  kernels::div_trunc.set(kCUDA, div_trunc);
+  kernels::div_trunc.set(kCUDA, divide<OfStorage<functors::DivTrunc>>);
   kernels::div_floor.set(kCUDA, divide<functors::DivFloor>);
   kernels::fmod.set(kCUDA, divide<functors::Fmod>);
   kernels::remainder.set(kCUDA, divide<functors::Remainder>);

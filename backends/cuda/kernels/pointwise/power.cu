@@ -1,7 +1,7 @@
 #include "core/ops/pointwise/power.h"
 
-#include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/pointwise/set_kernels.h"
 #include "backends/functors/binary.h"
 #include "backends/functors/unary.h"
 
@@ -31,17 +31,8 @@ void pow_scalar(TensorIterator& it, const Scalar& exponent) {
 }  // namespace
 
 void register_power() {
-  kernels::pow.set(kCUDA, map_slow<functors::Pow, NumberTypes>);
+  set_kernels(functors::PowerTable());
   kernels::pow_scalar.set(kCUDA, pow_scalar);
-  kernels::atan2.set(kCUDA, map_slow<functors::Atan2, RealFloatTypes>);
-  kernels::copysign.set(kCUDA, map_slow<functors::Copysign, RealFloatTypes>);
-  kernels::gcd.set(kCUDA, map_slow<functors::Gcd, IntegerTypes>);
-  kernels::heaviside.set(kCUDA, map_slow<functors::Heaviside, RealAndBoolTypes>);
-  kernels::hypot.set(kCUDA, map_slow<functors::Hypot, RealFloatTypes>);
-  kernels::lcm.set(kCUDA, map_slow<functors::Lcm, IntegerTypes>);
-  kernels::logaddexp2.set(kCUDA, map_slow<functors::LogAddExp2, RealFloatTypes>);
-  kernels::nextafter.set(kCUDA, map_by_storage<functors::Nextafter, functors::NextafterOf, RealFloatTypes>);
-  kernels::xlogy.set(kCUDA, map_slow<functors::Xlogy, RealFloatTypes>);
 }
 
 }  // namespace rush::cuda

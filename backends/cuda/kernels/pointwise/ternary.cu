@@ -1,7 +1,7 @@
 #include "core/ops/pointwise/ternary.h"
 
-#include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/pointwise/set_kernels.h"
 #include "backends/functors/ternary.h"
 
 namespace rush::cuda {
@@ -33,12 +33,8 @@ void clamp_scalar(TensorIterator& it, const OptionalScalar& min, const OptionalS
 }  // namespace
 
 void register_ternary() {
+  set_kernels(functors::TernaryTable());
   kernels::where.set(kCUDA, where);
-  kernels::addcmul.set(kCUDA, map_with<functors::Addcmul, NumberTypes, Scalar>);
-  kernels::addcdiv.set(kCUDA, map_with<functors::Addcdiv, FloatTypes, Scalar>);
-  kernels::lerp.set(kCUDA, map<functors::Lerp, FloatTypes>);
-  kernels::lerp_scalar.set(kCUDA, map_with<functors::LerpScalar, FloatTypes, Scalar>);
-  kernels::clamp.set(kCUDA, map<functors::Clamp, RealTypes>);
   kernels::clamp_scalar.set(kCUDA, clamp_scalar);
 }
 
