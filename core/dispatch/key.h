@@ -125,7 +125,7 @@ struct DispatchState {
 };
 inline thread_local constinit DispatchState dispatch_state;
 
-// The keys at which a call with `keys` has stopped before, but for those of tensors: what watches calls leaves them out
+// The keys at which a call with `keys` has stopped before, except those of tensors: what watches calls leaves them out
 // when it passes the call on, or the call would come back to them. See Note [Watching calls].
 inline KeySet stops_behind(KeySet keys) {
   return dispatch_state.included.without(dispatch_state.excluded | keys) | DispatchKey::Trace;

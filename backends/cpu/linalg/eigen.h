@@ -11,16 +11,20 @@ namespace rush::cpu {
 template <class T>
 struct EigenScalar {
   using type = T;
+  using wide = double;
 };
 template <class T>
 struct EigenScalar<complex<T>> {
   using type = std::complex<T>;  // of the same layout
+  using wide = std::complex<double>;
 };
 template <class T>
 using eigen_t = typename EigenScalar<T>::type;
 
+/// What Eigen computes in: double precision, also for float. A decomposition of one more type takes the compiler up to
+/// 40 s.
 template <class T>
-using EigenMatrix = Eigen::Matrix<eigen_t<T>, Eigen::Dynamic, Eigen::Dynamic>;
+using EigenMatrix = Eigen::Matrix<typename EigenScalar<T>::wide, Eigen::Dynamic, Eigen::Dynamic>;
 template <class T>
 using RowMajorMap = Eigen::Map<Eigen::Matrix<eigen_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
@@ -28,6 +32,12 @@ using RowMajorMap = Eigen::Map<Eigen::Matrix<eigen_t<T>, Eigen::Dynamic, Eigen::
 template <class T>
 RowMajorMap<T> eigen_matrix(const Tensor& t, int64_t i) {
   return {reinterpret_cast<eigen_t<T>*>(matrix_of<T>(t, i).data), t.size(1), t.size(2)};
+}
+
+/// A copy of it in double precision.
+template <class T>
+EigenMatrix<T> wide_matrix(const Tensor& t, int64_t i) {
+  return eigen_matrix<T>(t, i).template cast<typename EigenScalar<T>::wide>();
 }
 
 /// Row `i` of a row-major tensor (B, n).

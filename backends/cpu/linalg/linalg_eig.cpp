@@ -16,11 +16,12 @@ struct EigLoop {
                                       Eigen::EigenSolver<EigenMatrix<T>>>;
     const int64_t n = a.size(1);
     for_each_matrix(a.size(0), 10 * n * n * n, [&](int64_t i) {
-      const Solver solver(eigen_matrix<T>(a, i));
+      const Solver solver(wide_matrix<T>(a, i));
       info.data_ptr<int32_t>()[i] = solver.info();
       if (solver.info() != Eigen::Success) return;
-      eigen_vector<Complex>(values, i) = solver.eigenvalues();
-      eigen_matrix<Complex>(vectors, i) = solver.eigenvectors().colwise().normalized();
+      eigen_vector<Complex>(values, i) = solver.eigenvalues().template cast<eigen_t<Complex>>();
+      eigen_matrix<Complex>(vectors, i) =
+          solver.eigenvectors().colwise().normalized().template cast<eigen_t<Complex>>();
     });
   }
 };

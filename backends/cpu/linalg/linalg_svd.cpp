@@ -21,12 +21,12 @@ struct SvdLoop {
         eigen_matrix<T>(vh, i).setIdentity();
         return;
       }
-      const Eigen::BDCSVD<EigenMatrix<T>> svd(eigen_matrix<T>(a, i), left | right);
+      const Eigen::BDCSVD<EigenMatrix<T>> svd(wide_matrix<T>(a, i), left | right);
       info.data_ptr<int32_t>()[i] = svd.info();
       if (svd.info() != Eigen::Success) return;
-      eigen_matrix<T>(u, i) = svd.matrixU();
-      eigen_vector<real_t<T>>(s, i) = svd.singularValues();
-      eigen_matrix<T>(vh, i) = svd.matrixV().adjoint();
+      eigen_matrix<T>(u, i) = svd.matrixU().template cast<eigen_t<T>>();
+      eigen_vector<real_t<T>>(s, i) = svd.singularValues().template cast<eigen_t<real_t<T>>>();
+      eigen_matrix<T>(vh, i) = svd.matrixV().adjoint().template cast<eigen_t<T>>();
     });
   }
 };
