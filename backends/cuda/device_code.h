@@ -6,6 +6,9 @@
 
 #include <cstdint>
 
+// Functors ask whether a number is below 0 also of unsigned numbers.
+#pragma nv_diag_suppress 186
+
 #define RUSH_DEVICE_COMPILER
 #define RUSH_HD __host__ __device__
 #ifdef __CUDA_ARCH__  // in the pass that compiles for the GPU

@@ -5,7 +5,7 @@
 #include <rushlight.h>
 
 #include "backends/cuda/memory/memory.h"
-#include "core/device/cuda.h"
+#include "backends/cuda/devices.h"
 #include "core/iterator/tensor_iterator.h"
 
 using namespace rush;

@@ -10,9 +10,6 @@
 #include "backends/cuda/kernels/pick.h"
 #include "backends/cuda/launch_kernel.h"
 
-// Functors ask of unsigned numbers, too, whether they are below 0.
-#pragma nv_diag_suppress 186
-
 namespace rush::cuda {
 
 // Note [Two element-wise kernels]
