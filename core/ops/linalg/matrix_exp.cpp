@@ -4,6 +4,7 @@
 #include "core/ops/factory/range.h"
 #include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/linalg.h"
+#include "core/ops/linalg/lu.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/linalg/matrices.h"
 #include "core/ops/pointwise/binary.h"
@@ -49,7 +50,9 @@ Tensor pade(const Tensor& a) {
     return a6.matmul(high) + a6 * c(i + 6) + a4 * c(i + 4) + a2 * c(i + 2) + one * c(i);
   };
   const Tensor odd = a.matmul(part(1)), even = part(0);
-  return rush::linalg_solve(even - odd, even + odd);
+  // The denominator of a finite matrix has an inverse; that of others may be called singular, and gives NaN.
+  const auto [factors, pivots, info] = rush::linalg_lu_factor_ex(even - odd);
+  return rush::linalg_lu_solve(factors, pivots, even + odd);
 }
 
 // exp(A) = exp(A / 2^s)^(2^s), where A / 2^s is small enough. Each of the s squarings doubles the relative error, and

@@ -47,7 +47,7 @@ TEST_CASE("a Sobol' sequence does not depend on how it is drawn") {
     CHECK(cat(drawn).equal(x.narrow(0, 0, 628)));
     CHECK(parts.draw(272, kFloat64).equal(x.narrow(0, 728, 272)));
     CHECK(parts.num_generated() == 1000);
-    CHECK(x.device() == get_default_device());
+    CHECK(x.device().type == get_default_device().type);
     CHECK(parts.reset().draw(5).equal(x.narrow(0, 0, 5).to(kFloat32)));
     CHECK(parts.reset().draw(5, kHalf).equal(x.narrow(0, 0, 5).to(kFloat32).to(kHalf)));
   }
