@@ -59,8 +59,10 @@ Tensor pade(const Tensor& a) {
 // the denominator has a condition of up to e^kNorm, so that single precision would lose digits: it is computed in
 // double.
 Tensor linalg_matrix_exp(const Tensor& input) {
-  const bool is_reduced = input.scalar_type() == kHalf || input.scalar_type() == kBFloat16;
-  check_square("linalg_matrix_exp", is_reduced ? input.to(kFloat32) : input);
+  if (input.scalar_type() == kHalf || input.scalar_type() == kBFloat16) {
+    return native::linalg_matrix_exp(input.to(kFloat32)).to(input.scalar_type());
+  }
+  check_square("linalg_matrix_exp", input);
   if (input.numel() == 0 || input.is_meta()) return empty_like_matrices(input, input.sizes());
   const Tensor a = input.to(input.is_complex() ? kComplex128 : kFloat64);
   const Tensor norms = a.abs().sum(-2, true).amax({-1}, true);  // (..., 1, 1)

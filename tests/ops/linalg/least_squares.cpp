@@ -135,6 +135,11 @@ TEST_CASE("linalg_matrix_exp: by its definition") {
   check_close(linalg_matrix_exp(zeros({3, 3})), eye(3));
   CHECK(linalg_matrix_exp(full({2, 2}, std::numeric_limits<double>::infinity())).isnan().all().item<bool>());
   CHECK_THROWS_AS(linalg_matrix_exp(ones({2, 3})), ValueError);
+  for (const ScalarType dtype : {kHalf, kBFloat16}) {
+    const Tensor a = matrices({2, 4, 4}, kFloat32).to(dtype);
+    const Tensor exact = linalg_matrix_exp(a.to(kFloat64));
+    CHECK(linalg_matrix_exp(a).equal(exact.to(kFloat32).to(dtype)));
+  }
 }
 
 TEST_CASE("linalg_pinv, linalg_lstsq, linalg_matrix_exp: derivatives") {
