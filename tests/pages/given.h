@@ -4,8 +4,8 @@
 
 #include <rushlight.h>
 
-#include "backends/cuda/memory/memory.h"
 #include "backends/cuda/devices.h"
+#include "backends/cuda/memory/memory.h"
 #include "core/iterator/tensor_iterator.h"
 
 using namespace rush;
