@@ -12,7 +12,9 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # cmake blocks are tests/package, gdb blocks and what they print tests/debug.
 LANGUAGES = {"cpp", "sh", "cmake", "gdb", "text", "console"}
-OTHERS_BLOCKS = {"add_an_operator.md"}  # patches of several files
+QUOTING = {"add_an_operator.md"}  # its C++ is the tree's own, and is compiled there
+EXAMPLE_OPERATOR = "special_xlog1py"
+CODE = {".h", ".cpp", ".cu", ".inc", ".cuh"}
 PROGRAMS = {"demo": "mnist", "conformance": "rush_conformance", "train-parity": "rush_train_parity"}
 FOREIGN_OPTIONS = {"test", "bench", "fuzz"}  # those of CTest, Google Benchmark and libFuzzer
 NOT_COMPILED = re.compile(r"<!-- not compiled: .+ -->\s*$")
@@ -30,7 +32,7 @@ def extract(folder):
     folder.mkdir(parents=True, exist_ok=True)
     snippets, programs = ['#include "tests/pages/given.h"\n'], {}
     for page in PAGES:
-        if page.name in OTHERS_BLOCKS:
+        if page.name in QUOTING:
             continue
         for language, line, text, before in blocks(page):
             if language != "cpp" or NOT_COMPILED.search(before):
@@ -68,7 +70,7 @@ class Checker:
             for file in (ROOT / room).rglob("*"):
                 if file.is_dir():
                     self.folders.add(f"/{file.relative_to(ROOT)}/")
-                elif file.suffix in {".h", ".cpp", ".cu", ".inc", ".cuh"}:
+                elif file.suffix in CODE:
                     for title in re.findall(r"^\s*// Note \[([^\]]+)\]$", file.read_text(), re.M):
                         self.titles.setdefault(title, []).append(file.relative_to(ROOT))
         for title, files in self.titles.items():
@@ -79,8 +81,6 @@ class Checker:
         self.page = page.relative_to(ROOT)
         text = page.read_text()
         for language, line, block, _ in blocks(page):
-            if page.name in OTHERS_BLOCKS:
-                continue
             if language not in LANGUAGES:
                 self.say(f"line {line}: a block opens with ```{language}, not one of {', '.join(sorted(LANGUAGES))}")
             if language == "sh":
@@ -100,6 +100,26 @@ class Checker:
                     self.say(f"there is no Note [{title}]")
         for target, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)\s]+)?\)", prose):
             self.check_link(page, target, anchor)
+
+    def check_quotations(self, page):
+        """Each paragraph of C++ stands in a file that the page names above it, and the example's operator in no other."""
+        self.page = page.relative_to(ROOT)
+        quoted = set()
+        for language, line, block, before in blocks(page):
+            if language != "cpp":
+                continue
+            files = dict.fromkeys(re.findall(r"`([\w/]+\.(?:h|cpp))`", before))
+            sources = {file: " ".join((ROOT / file).read_text().split()) for file in files}
+            for paragraph in block.split("\n\n"):
+                found = [file for file in files if " ".join(paragraph.split()) in sources[file]]
+                if not found:
+                    self.say(f"line {line}: none of {', '.join(files)} has these lines:\n{paragraph}")
+                quoted.update(file for file in found if EXAMPLE_OPERATOR in paragraph)
+        rooms = ["core", "backends", "autograd", "nn", "optim", "tests"]
+        files = [f for room in rooms for f in (ROOT / room).rglob("*") if f.suffix in CODE]
+        touched = sorted(str(f.relative_to(ROOT)) for f in files if re.search(rf"\b{EXAMPLE_OPERATOR}\b", f.read_text()))
+        if touched != sorted(quoted) or len(touched) != 4:
+            self.say(f"{EXAMPLE_OPERATOR} is in {', '.join(touched)}; the page quotes {', '.join(sorted(quoted))}")
 
     def check_link(self, page, target, anchor):
         if target.startswith("http"):
@@ -162,5 +182,7 @@ else:
     checker = Checker(sys.argv[3])
     for page in PAGES:
         checker.check(page)
+        if page.name in QUOTING:
+            checker.check_quotations(page)
     print("\n".join(checker.problems) or f"{len(PAGES)} pages, {len(checker.titles)} notes")
     sys.exit(bool(checker.problems))

@@ -209,6 +209,13 @@ struct Xlogy {
   }
 };
 
+struct Xlog1py {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a == 0 && !(b != b) ? T(0) : a * std::log1p(b);
+  }
+};
+
 // log(e^a + e^b) = m + log(1 + e^-|a-b|), m the larger. Equal infinities are their own answer.
 struct LogAddExp {
   template <class T>
@@ -267,7 +274,7 @@ using PowerTable = Table<
     Row<kernels::copysign, Copysign, RealFloatTypes>, Row<kernels::gcd, Gcd, IntegerTypes, kSlow>,
     Row<kernels::heaviside, Heaviside, RealAndBoolTypes>, Row<kernels::hypot, Hypot, RealFloatTypes, kSlow>,
     Row<kernels::lcm, Lcm, IntegerTypes, kSlow>, Row<kernels::nextafter, OfStorage<Nextafter>, RealFloatTypes, kSlow>,
-    Row<kernels::xlogy, Xlogy, RealFloatTypes, kSlow>>;
+    Row<kernels::special_xlog1py, Xlog1py, RealFloatTypes, kSlow>, Row<kernels::xlogy, Xlogy, RealFloatTypes, kSlow>>;
 
 using LogAddExpTable = Table<Row<kernels::logaddexp, LogAddExp, FloatTypes, kSlow>,
                              Row<kernels::logaddexp2, LogAddExp2, RealFloatTypes, kSlow>>;

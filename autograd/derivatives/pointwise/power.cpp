@@ -100,6 +100,15 @@ struct XlogyBackward final : FromInputs {  // d(a ln b) = g ln b, g a / b; the f
   }
 };
 
+// d(a ln(1 + b)) = g ln(1 + b), g a / (1 + b); the first is 0 where a is 0 and b <= -1.
+struct Xlog1pyBackward final : FromInputs {
+  Tensors apply(const Tensors& g) override {
+    const Tensor a = self.get(), b = other.get();
+    return {needs(0) ? where((a == 0) & (b <= -1), 0, special_xlog1py(g[0], b)) : Tensor(),
+            needs(1) ? g[0] * a / (b + 1) : Tensor()};
+  }
+};
+
 struct LogaddexpBackward final : FromInputs {  // d log(e^a + e^b) = g / (1 + e^(b-a)), g / (1 + e^(a-b))
   Tensors apply(const Tensors& g) override {
     const Tensor difference = conj_of(other.get() - self.get());
@@ -152,6 +161,7 @@ void register_power_derivatives(Registry& r) {
 #undef RUSH_DERIVE
   derive<ops::logaddexp, LogaddexpBackward>(r);
   derive<ops::logaddexp2, Logaddexp2Backward>(r);
+  derive<ops::special_xlog1py, Xlog1pyBackward>(r);
   derive<ops::complex, ComplexBackward>(r);
   derive<ops::polar, PolarBackward>(r);
   derive<ops::angle, AngleBackward>(r);

@@ -154,52 +154,27 @@ static std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad, const Tenso
 }  // namespace native
 
 void register_activation_ops(Registry& r) {
-  using native::unary, native::unary_, native::binary;
-  r.native(ops::relu, unary<kernels::relu, Promotion::None>);
-  r.native(ops::relu_, unary_<kernels::relu, Promotion::None>);
-  r.native(ops::threshold, unary<kernels::threshold, Promotion::None>);
-  r.native(ops::threshold_, unary_<kernels::threshold, Promotion::None>);
-  r.native(ops::threshold_backward, binary<kernels::threshold_backward, Promotion::Common>);
+  native::register_activation_fronts(r);
   r.native(ops::gelu, native::gelu);
   r.native(ops::gelu_, native::gelu_);
   r.native(ops::gelu_backward, native::gelu_backward);
-#define RUSH_REGISTER(name)                                       \
-  r.native(ops::name, unary<kernels::name, Promotion::None>);     \
-  r.native(ops::name##_, unary_<kernels::name, Promotion::None>); \
-  r.native(ops::name##_backward, binary<kernels::name##_backward, Promotion::Common>);
-  RUSH_REGISTER(silu)
-  RUSH_REGISTER(mish)
-  RUSH_REGISTER(hardswish)
-  RUSH_REGISTER(hardsigmoid)
-#undef RUSH_REGISTER
-  r.native(ops::leaky_relu, unary<kernels::leaky_relu, Promotion::None>);
-  r.native(ops::leaky_relu_, unary_<kernels::leaky_relu, Promotion::None>);
   r.native(ops::leaky_relu_backward, native::leaky_relu_backward);
-  r.native(ops::elu, unary<kernels::elu, Promotion::None>);
-  r.native(ops::elu_, unary_<kernels::elu, Promotion::None>);
   r.native(ops::elu_backward, native::elu_backward);
   r.composite(ops::selu, native::selu);
   r.composite(ops::selu_, native::selu_);
   r.composite(ops::celu, native::celu);
   r.composite(ops::celu_, native::celu_);
-  r.native(ops::softplus, unary<kernels::softplus, Promotion::None>);
-  r.native(ops::softplus_backward, binary<kernels::softplus_backward, Promotion::Common>);
   r.composite(ops::log_sigmoid, native::log_sigmoid);
   r.native(ops::log_sigmoid_forward, native::log_sigmoid_forward);
   r.native(ops::log_sigmoid_backward, native::log_sigmoid_backward);
   r.native(ops::hardtanh, native::hardtanh);
   r.native(ops::hardtanh_, native::hardtanh_);
-  r.native(ops::hardtanh_backward, binary<kernels::hardtanh_backward, Promotion::Common>);
   r.composite(ops::relu6, native::relu6);
   r.composite(ops::relu6_, native::relu6_);
-  r.native(ops::hardshrink, unary<kernels::hardshrink, Promotion::None>);
-  r.native(ops::hardshrink_backward, binary<kernels::shrink_backward, Promotion::Common>);
   r.native(ops::softshrink, native::softshrink);
-  r.native(ops::softshrink_backward, binary<kernels::shrink_backward, Promotion::Common>);
   r.native(ops::glu, native::glu);
   r.native(ops::glu_backward, native::glu_backward);
   r.composite(ops::prelu, native::prelu);
-  r.native(ops::_prelu_kernel, binary<kernels::prelu, Promotion::Common>);
   r.native(ops::_prelu_kernel_backward, native::prelu_backward);
 }
 

@@ -182,4 +182,36 @@ inline constinit PointwiseKernel prelu{"prelu"};
 inline constinit PointwiseKernel prelu_backward_self{"prelu_backward"}, prelu_backward_weight{"prelu_backward"};
 }  // namespace kernels
 
+namespace native {
+// The fronts that are templates. The others are in activation.cpp.
+template <class R>
+void register_activation_fronts(R& r) {
+  r.native(ops::relu, unary<kernels::relu, Promotion::None>);
+  r.native(ops::relu_, unary_<kernels::relu, Promotion::None>);
+  r.native(ops::threshold, unary<kernels::threshold, Promotion::None>);
+  r.native(ops::threshold_, unary_<kernels::threshold, Promotion::None>);
+  r.native(ops::threshold_backward, binary<kernels::threshold_backward, Promotion::Common>);
+#define RUSH_REGISTER(name)                                       \
+  r.native(ops::name, unary<kernels::name, Promotion::None>);     \
+  r.native(ops::name##_, unary_<kernels::name, Promotion::None>); \
+  r.native(ops::name##_backward, binary<kernels::name##_backward, Promotion::Common>);
+  RUSH_REGISTER(silu)
+  RUSH_REGISTER(mish)
+  RUSH_REGISTER(hardswish)
+  RUSH_REGISTER(hardsigmoid)
+#undef RUSH_REGISTER
+  r.native(ops::leaky_relu, unary<kernels::leaky_relu, Promotion::None>);
+  r.native(ops::leaky_relu_, unary_<kernels::leaky_relu, Promotion::None>);
+  r.native(ops::elu, unary<kernels::elu, Promotion::None>);
+  r.native(ops::elu_, unary_<kernels::elu, Promotion::None>);
+  r.native(ops::softplus, unary<kernels::softplus, Promotion::None>);
+  r.native(ops::softplus_backward, binary<kernels::softplus_backward, Promotion::Common>);
+  r.native(ops::hardtanh_backward, binary<kernels::hardtanh_backward, Promotion::Common>);
+  r.native(ops::hardshrink, unary<kernels::hardshrink, Promotion::None>);
+  r.native(ops::hardshrink_backward, binary<kernels::shrink_backward, Promotion::Common>);
+  r.native(ops::softshrink_backward, binary<kernels::shrink_backward, Promotion::Common>);
+  r.native(ops::_prelu_kernel, binary<kernels::prelu, Promotion::Common>);
+}
+}  // namespace native
+
 }  // namespace rush

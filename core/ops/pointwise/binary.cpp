@@ -75,37 +75,18 @@ static Tensor div_Scalar_mode(const Tensor& self, const Scalar& other, std::opti
 }  // namespace native
 
 void register_binary_ops(Registry& r) {
-  using native::binary, native::binary_, native::same_as, native::with_scalar, native::scalar_with;
+  native::register_binary_fronts(r);
   r.native(ops::add, native::add);
   r.native(ops::add_, native::add_);
   r.native(ops::sub, native::sub);
   r.native(ops::sub_, native::sub_);
-  r.native(ops::mul, binary<kernels::mul, Promotion::Common>);
-  r.native(ops::mul_, binary_<kernels::mul, Promotion::Common>);
-  r.native(ops::div, binary<kernels::div, Promotion::Float>);
-  r.native(ops::div_, binary_<kernels::div, Promotion::Float>);
   r.native(ops::div_mode, native::div_mode);
   r.native(ops::div_mode_, native::div_mode_);
-  r.composite(ops::true_divide, same_as<ops::div>);
-  r.composite(ops::true_divide_, same_as<ops::div_>);
-  r.native(ops::floor_divide, binary<kernels::div_floor, Promotion::Common>);
-  r.native(ops::floor_divide_, binary_<kernels::div_floor, Promotion::Common>);
-  r.native(ops::fmod, binary<kernels::fmod, Promotion::Common>);
-  r.native(ops::fmod_, binary_<kernels::fmod, Promotion::Common>);
-  r.native(ops::remainder, binary<kernels::remainder, Promotion::Common>);
-  r.native(ops::remainder_, binary_<kernels::remainder, Promotion::Common>);
   r.composite(ops::rsub, native::rsub);
   r.composite(ops::add_Scalar, native::add_Scalar);
   r.composite(ops::sub_Scalar, native::sub_Scalar);
   r.composite(ops::rsub_Scalar, native::rsub_Scalar);
-  r.composite(ops::mul_Scalar, with_scalar<ops::mul>);
-  r.composite(ops::div_Scalar, with_scalar<ops::div>);
   r.composite(ops::div_Scalar_mode, native::div_Scalar_mode);
-  r.composite(ops::true_divide_Scalar, with_scalar<ops::div>);
-  r.composite(ops::floor_divide_Scalar, with_scalar<ops::floor_divide>);
-  r.composite(ops::fmod_Scalar, with_scalar<ops::fmod>);
-  r.composite(ops::remainder_Scalar, with_scalar<ops::remainder>);
-  r.composite(ops::remainder_Scalar_Tensor, scalar_with<ops::remainder>);
 }
 
 using detail::wrapped_number;

@@ -125,4 +125,30 @@ inline constinit PointwiseKernel mul{"mul"}, div{"div"}, div_trunc{"div"}, div_f
 inline constinit PointwiseKernel fmod{"fmod"}, remainder{"remainder"};
 }  // namespace kernels
 
+namespace native {
+// The fronts that are templates. The others are in binary.cpp.
+template <class R>
+void register_binary_fronts(R& r) {
+  r.native(ops::mul, binary<kernels::mul, Promotion::Common>);
+  r.native(ops::mul_, binary_<kernels::mul, Promotion::Common>);
+  r.native(ops::div, binary<kernels::div, Promotion::Float>);
+  r.native(ops::div_, binary_<kernels::div, Promotion::Float>);
+  r.composite(ops::true_divide, same_as<ops::div>);
+  r.composite(ops::true_divide_, same_as<ops::div_>);
+  r.native(ops::floor_divide, binary<kernels::div_floor, Promotion::Common>);
+  r.native(ops::floor_divide_, binary_<kernels::div_floor, Promotion::Common>);
+  r.native(ops::fmod, binary<kernels::fmod, Promotion::Common>);
+  r.native(ops::fmod_, binary_<kernels::fmod, Promotion::Common>);
+  r.native(ops::remainder, binary<kernels::remainder, Promotion::Common>);
+  r.native(ops::remainder_, binary_<kernels::remainder, Promotion::Common>);
+  r.composite(ops::mul_Scalar, with_scalar<ops::mul>);
+  r.composite(ops::div_Scalar, with_scalar<ops::div>);
+  r.composite(ops::true_divide_Scalar, with_scalar<ops::div>);
+  r.composite(ops::floor_divide_Scalar, with_scalar<ops::floor_divide>);
+  r.composite(ops::fmod_Scalar, with_scalar<ops::fmod>);
+  r.composite(ops::remainder_Scalar, with_scalar<ops::remainder>);
+  r.composite(ops::remainder_Scalar_Tensor, scalar_with<ops::remainder>);
+}
+}  // namespace native
+
 }  // namespace rush

@@ -49,20 +49,7 @@ static bool equal(const Tensor& self, const Tensor& other) {
 }  // namespace native
 
 void register_compare_ops(Registry& r) {
-  using native::binary, native::binary_, native::same_as, native::with_scalar, native::with_scalar_;
-#define RUSH_REGISTER(name)                                           \
-  r.native(ops::name, binary<kernels::name, Promotion::Compare>);     \
-  r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
-  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
-  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
-  RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
-#undef RUSH_REGISTER
-  r.native(ops::fmax, binary<kernels::fmax, Promotion::Common>);
-  r.native(ops::fmin, binary<kernels::fmin, Promotion::Common>);
-  r.native(ops::maximum, binary<kernels::maximum, Promotion::Common>);
-  r.native(ops::minimum, binary<kernels::minimum, Promotion::Common>);
-  r.composite(ops::max_other, same_as<ops::maximum>);
-  r.composite(ops::min_other, same_as<ops::minimum>);
+  native::register_compare_fronts(r);
   r.native(ops::isclose, native::isclose);
   r.native(ops::allclose, native::allclose);
   r.native(ops::equal, native::equal);

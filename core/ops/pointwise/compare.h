@@ -76,4 +76,24 @@ inline constinit PointwiseKernel fmax{"fmax"}, fmin{"fmin"}, maximum{"maximum"},
 inline constinit Kernel<void(const Tensor& self, bool& result)> all_true{"all_true"};
 }  // namespace kernels
 
+namespace native {
+// The fronts that are templates. The others are in compare.cpp.
+template <class R>
+void register_compare_fronts(R& r) {
+#define RUSH_REGISTER(name)                                           \
+  r.native(ops::name, binary<kernels::name, Promotion::Compare>);     \
+  r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
+  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
+  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
+  RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
+#undef RUSH_REGISTER
+  r.native(ops::fmax, binary<kernels::fmax, Promotion::Common>);
+  r.native(ops::fmin, binary<kernels::fmin, Promotion::Common>);
+  r.native(ops::maximum, binary<kernels::maximum, Promotion::Common>);
+  r.native(ops::minimum, binary<kernels::minimum, Promotion::Common>);
+  r.composite(ops::max_other, same_as<ops::maximum>);
+  r.composite(ops::min_other, same_as<ops::minimum>);
+}
+}  // namespace native
+
 }  // namespace rush

@@ -71,32 +71,15 @@ static Tensor& heaviside_(Tensor& self, const Tensor& values) {
 }  // namespace native
 
 void register_power_ops(Registry& r) {
-  using native::binary, native::binary_, native::with_scalar, native::scalar_with;
-  r.native(ops::pow, binary<kernels::pow, Promotion::Common>);
-  r.native(ops::pow_, binary_<kernels::pow, Promotion::Common>);
+  native::register_power_fronts(r);
   r.native(ops::pow_scalar, native::pow_scalar);
   r.native(ops::pow_scalar_, native::pow_scalar_);
   r.composite(ops::pow_Scalar, native::pow_Scalar);
   r.composite(ops::float_power, native::float_power);
   r.composite(ops::float_power_scalar, native::float_power_scalar);
   r.composite(ops::float_power_Scalar, native::float_power_Scalar);
-#define RUSH_REGISTER(name, promotion)                              \
-  r.native(ops::name, binary<kernels::name, Promotion::promotion>); \
-  r.native(ops::name##_, binary_<kernels::name, Promotion::promotion>);
-#define RUSH_REGISTER_COMMON(name) RUSH_REGISTER(name, Common)
-  RUSH_FORALL_BINARY_MATH(RUSH_REGISTER_COMMON)
-  RUSH_REGISTER(atan2, Float)
-  RUSH_REGISTER(copysign, Float)
-  RUSH_REGISTER(xlogy, Float)
-#undef RUSH_REGISTER_COMMON
-#undef RUSH_REGISTER
   r.native(ops::heaviside, native::heaviside);
   r.native(ops::heaviside_, native::heaviside_);
-  r.composite(ops::copysign_Scalar, with_scalar<ops::copysign>);
-  r.composite(ops::xlogy_Scalar_Other, with_scalar<ops::xlogy>);
-  r.composite(ops::xlogy_Scalar_Self, scalar_with<ops::xlogy>);
-  r.native(ops::logaddexp, binary<kernels::logaddexp, Promotion::Common>);
-  r.native(ops::logaddexp2, binary<kernels::logaddexp2, Promotion::Common>);
 }
 
 using detail::wrapped_number;

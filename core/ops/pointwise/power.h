@@ -34,6 +34,7 @@ inline constinit Op<Tensor(const Scalar&, const Tensor&)> xlogy_Scalar_Self{
     "aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"};
 inline constinit BinaryOp logaddexp{"aten::logaddexp(Tensor self, Tensor other) -> Tensor"};
 inline constinit BinaryOp logaddexp2{"aten::logaddexp2(Tensor self, Tensor other) -> Tensor"};
+inline constinit BinaryOp special_xlog1py{"aten::special_xlog1py(Tensor self, Tensor other) -> Tensor"};
 }  // namespace ops
 
 // self to the power of exponent, in their common dtype. Throws ValueError when integers are to be raised to a negative
@@ -70,6 +71,8 @@ inline Tensor xlogy(const Tensor& self, const Scalar& other) { return self.xlogy
 inline Tensor xlogy(const Scalar& self, const Tensor& other) {
   return ops::xlogy(detail::wrapped_number(self, other), other);
 }
+/// self * log(1 + other), accurate near other = 0; 0 where self is 0, NaN where other is NaN.
+inline Tensor special_xlog1py(const Tensor& self, const Tensor& other) { return ops::special_xlog1py(self, other); }
 
 namespace kernels {
 inline constinit PointwiseKernel pow{"pow"};
@@ -79,6 +82,32 @@ RUSH_FORALL_BINARY_MATH(RUSH_DECLARE_KERNEL)
 #undef RUSH_DECLARE_KERNEL
 inline constinit PointwiseKernel atan2{"atan2"}, copysign{"copysign"}, heaviside{"heaviside"}, xlogy{"xlogy"};
 inline constinit PointwiseKernel logaddexp{"logaddexp"}, logaddexp2{"logaddexp2"};
+inline constinit PointwiseKernel special_xlog1py{"special_xlog1py"};
 }  // namespace kernels
+
+namespace native {
+// The fronts that are templates. The others are in power.cpp.
+template <class R>
+void register_power_fronts(R& r) {
+  r.native(ops::pow, binary<kernels::pow, Promotion::Common>);
+  r.native(ops::pow_, binary_<kernels::pow, Promotion::Common>);
+#define RUSH_REGISTER(name, promotion)                              \
+  r.native(ops::name, binary<kernels::name, Promotion::promotion>); \
+  r.native(ops::name##_, binary_<kernels::name, Promotion::promotion>);
+#define RUSH_REGISTER_COMMON(name) RUSH_REGISTER(name, Common)
+  RUSH_FORALL_BINARY_MATH(RUSH_REGISTER_COMMON)
+  RUSH_REGISTER(atan2, Float)
+  RUSH_REGISTER(copysign, Float)
+  RUSH_REGISTER(xlogy, Float)
+#undef RUSH_REGISTER_COMMON
+#undef RUSH_REGISTER
+  r.composite(ops::copysign_Scalar, with_scalar<ops::copysign>);
+  r.composite(ops::xlogy_Scalar_Other, with_scalar<ops::xlogy>);
+  r.composite(ops::xlogy_Scalar_Self, scalar_with<ops::xlogy>);
+  r.native(ops::logaddexp, binary<kernels::logaddexp, Promotion::Common>);
+  r.native(ops::logaddexp2, binary<kernels::logaddexp2, Promotion::Common>);
+  r.native(ops::special_xlog1py, binary<kernels::special_xlog1py, Promotion::Float>);
+}
+}  // namespace native
 
 }  // namespace rush

@@ -14,6 +14,7 @@ using namespace rush;
 using namespace rush::testing;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Distinct numbers from low to high.
 Tensor ramp(IntArrayRef sizes, double low, double high) {
@@ -38,6 +39,7 @@ const Function kFunctions[] = {
     {ops::copysign, std::copysign, 0.5, 2, -2, 2},
     {ops::pow, std::pow, 0.5, 2, -2, 3},
     {ops::xlogy, [](double a, double b) { return a * std::log(b); }, -2, 2, 0.5, 2},
+    {ops::special_xlog1py, [](double a, double b) { return a * std::log1p(b); }, -2, 2, -0.5, 2},
     {ops::logaddexp, [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); }, -2, 2, -2, 2},
     {ops::logaddexp2, [](double a, double b) { return std::log2(std::exp2(a) + std::exp2(b)); }, -2, 2, -2, 2},
     {ops::fmod, std::fmod, 4.1, 4.9, 1.1, 1.3},
@@ -220,6 +222,10 @@ TEST_CASE("binary: divisors, neighbours, steps") {
   CHECK(values(heaviside(tensor({-1.0, 0.0, 2.0}), tensor({0.5}))) == Doubles{0, 0.5, 1});
   CHECK_THROWS_AS(heaviside(tensor({1.0}), tensor({1})), TypeError);
   CHECK(values(xlogy(tensor({0.0, 2.0}, kFloat64), tensor({0.0, 1.0}, kFloat64))) == Doubles{0, 0});
+  const Doubles xlog1py =
+      values(special_xlog1py(tensor({0.0, 2.0, 0.0}, kFloat64), tensor({-1.0, 1e-20, kNan}, kFloat64)));
+  CHECK(Doubles(xlog1py.begin(), xlog1py.end() - 1) == Doubles{0, 2e-20});
+  CHECK(std::isnan(xlog1py.back()));
   CHECK(values(logaddexp(tensor({kInf, -kInf}, kFloat64), tensor({kInf, -kInf}, kFloat64))) == Doubles{kInf, -kInf});
   CHECK(values(copysign(tensor({1.0, -1.0}, kFloat64), -0.0)) == Doubles{-1, -1});
 }
