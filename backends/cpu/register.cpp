@@ -55,6 +55,7 @@ void register_cpu(Registry&) {
   cpu::register_order_statistics();
   cpu::register_optim();
   cpu::register_pad();
+  cpu::register_mt19937();
   cpu::register_random();
   cpu::register_range();
   cpu::register_rearrange();

@@ -43,6 +43,7 @@ void register_pool();
 void register_order_statistics();
 void register_optim();
 void register_pad();
+void register_mt19937();
 void register_random();
 void register_range();
 void register_rearrange();

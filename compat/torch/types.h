@@ -10,9 +10,20 @@
 #include "c10/util/Exception.h"
 #include "c10/util/Optional.h"
 #include "c10/util/irange.h"
+#include "core/device/mt19937.h"
 
 namespace at {
 using namespace rush;
+/// Programs that include these headers draw libtorch's numbers on the CPU: Note [libtorch's random numbers].
+using CPUGeneratorImpl = Mt19937GeneratorImpl;
+namespace detail {
+inline const bool draws_libtorch_numbers =
+    (set_default_generator(make_generator<Mt19937GeneratorImpl>()), true);  // before main
+inline Generator createCPUGenerator(uint64_t seed = kDefaultSeed) {
+  return make_generator<Mt19937GeneratorImpl>(seed);
+}
+inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
+}  // namespace detail
 }  // namespace at
 
 namespace c10 {

@@ -106,6 +106,14 @@ const Generator& default_generator(Device device) {
   return generator;
 }
 
+void set_default_generator(const Generator& generator) {
+  Device device = generator.device();
+  if (device.index < 0) device.index = 0;
+  DefaultGenerators& all = default_generators();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.made[{device.type, device.index}] = generator;
+}
+
 void manual_seed(uint64_t seed) {
   DefaultGenerators& all = default_generators();
   std::vector<Generator> made;

@@ -16,6 +16,8 @@ namespace rush {
 /// What every generator starts from unless it is seeded; PyTorch's number.
 inline constexpr uint64_t kDefaultSeed = 67280421310721;
 
+class Mt19937GeneratorImpl;
+
 /// The state (seed, offset). Its functions take no lock: threads that share a generator must hold `mutex_`
 /// around them, as in ATen. Operators call Generator::reserve, which does. A backend derives from it where drawing
 /// means more than advancing a counter: under CUDA graph capture, the state lives in device memory.
@@ -41,10 +43,13 @@ class GeneratorImpl : public IntrusiveTarget {
   virtual PhiloxState reserve(uint64_t increments);
 
   /// The seed, then the offset, each in 8 bytes, little-endian; the same on every device, and PyTorch's for CUDA.
-  std::vector<uint8_t> get_state() const;
+  virtual std::vector<uint8_t> get_state() const;
 
   /// Throws ValueError, changing nothing, unless `state` is what get_state could have returned.
-  void set_state(const std::vector<uint8_t>& state);
+  virtual void set_state(const std::vector<uint8_t>& state);
+
+  /// This generator if it is of libtorch's stream, else null. See Note [libtorch's random numbers].
+  virtual Mt19937GeneratorImpl* mt19937() { return nullptr; }
 
   /// A generator on the same device in the same state.
   virtual intrusive_ptr<GeneratorImpl> clone() const;
@@ -117,6 +122,10 @@ Generator make_generator(Args&&... args) {
 /// The generator that operators on `device` draw from when they are given none; made on first use. Throws
 /// NotImplementedError if the device type has none, ValueError if there is no such device.
 const Generator& default_generator(Device device = kCPU);
+
+/// Makes `generator` the default one of its device: operators draw from it from now on. Not to be called while other
+/// threads draw there.
+void set_default_generator(const Generator& generator);
 
 /// Seeds the default generators of all devices, those not made yet included. Mirrors torch::manual_seed.
 void manual_seed(uint64_t seed);

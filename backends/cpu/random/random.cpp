@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/cpu/loops.h"
+#include "backends/cpu/random/random.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/random.h"
 #include "core/ops/nn/dropout.h"
@@ -137,6 +138,7 @@ struct BernoulliLoop {
 struct BernoulliTensorLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& p, const PhiloxState& reserved) {
+    check_probabilities(p);
     if (p.scalar_type() == kFloat64) return draw<T, double>(out, p, reserved);
     draw<T, float>(out, p, reserved);
   }
@@ -146,9 +148,6 @@ struct BernoulliTensorLoop {
   static void draw(const Tensor& out, const Tensor& p, const PhiloxState& reserved) {
     T* to = out.data_ptr<T>();
     const P* each = p.data_ptr<P>();
-    for (int64_t i = 0; i < p.numel(); ++i) {
-      RUSH_CHECK_VALUE(each[i] >= 0 && each[i] <= 1, "bernoulli_: expected probabilities in [0, 1], got ", each[i]);
-    }
     for_words<4>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
       for (int64_t i = 0; i < count; ++i) {
         const bool drawn = functors::Bernoulli(static_cast<double>(each[first + i]))(words[i]);
@@ -196,7 +195,7 @@ struct MultinomialLoop {
     for (int64_t row = 0; row < rows; ++row) {
       const T* weight = weights.data_ptr<T>() + row * n;
       int64_t* to = out.data_ptr<int64_t>() + row * samples;
-      check(weight, n, replacement ? 1 : samples);
+      check_weights(weight, n, replacement ? 1 : samples);
       if (replacement) {
         draw_again(weight, n, state, row * samples, samples, to);
       } else {
@@ -206,18 +205,6 @@ struct MultinomialLoop {
   }
 
  private:
-  template <class T>
-  static void check(const T* weight, int64_t n, int64_t needed) {
-    int64_t above_zero = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      RUSH_CHECK_VALUE(std::isfinite(weight[i]) && weight[i] >= 0,
-                       "multinomial: expected weights that are finite and not negative, got ", weight[i]);
-      above_zero += weight[i] > 0;
-    }
-    RUSH_CHECK_VALUE(above_zero >= needed, "multinomial: ", needed, " samples need as many weights above zero, got ",
-                     above_zero);
-  }
-
   // Sample j looks the j-th word up in the running sum of the weights.
   template <class T>
   static void draw_again(const T* weight, int64_t n, const PhiloxState& state, int64_t first, int64_t samples,
@@ -243,13 +230,7 @@ struct MultinomialLoop {
       score[static_cast<size_t>(i)] =
           static_cast<float>(static_cast<double>(weight[i]) / exponential(functors::positive_uniform(word)));
     }
-    std::vector<int64_t> order(static_cast<size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + samples, order.end(), [&](int64_t a, int64_t b) {
-      const float x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(b)];
-      return x != y ? x > y : a < b;
-    });
-    std::copy_n(order.begin(), samples, to);
+    largest_scores(score, samples, to);
   }
 };
 
@@ -289,6 +270,15 @@ void dropout_backward(TensorIterator& it, double scale) {
 }
 
 }  // namespace
+
+void check_probabilities(const Tensor& p) {
+  const auto check = [&](const auto* each) {
+    for (int64_t i = 0; i < p.numel(); ++i) {
+      RUSH_CHECK_VALUE(each[i] >= 0 && each[i] <= 1, "bernoulli_: expected probabilities in [0, 1], got ", each[i]);
+    }
+  };
+  p.scalar_type() == kFloat64 ? check(p.data_ptr<double>()) : check(p.data_ptr<float>());
+}
 
 void register_random() {
   kernels::uniform.set(kCPU, run<UniformLoop, RealFloatTypes, kernels::uniform>);

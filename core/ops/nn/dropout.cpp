@@ -25,6 +25,11 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   check_probability(p, op);
   RUSH_CHECK_TYPE(input.is_floating_point() || input.is_complex(), op, ": expected floating point, got ",
                   input.scalar_type());
+  if (p < 1 && train.value_or(true) && mt19937_of({}, input.device())) {  // two operators, as in libtorch
+    Tensor noise = empty_like(input);
+    bernoulli__float(noise, 1 - p, {});
+    return {ops::mul(input, ops::div(noise, detail::wrapped_number(1 - p))), to_dtype(noise, kBool)};
+  }
   const Tensor mask = detail::empty_contiguous(input.sizes(), kBool, input.device());
   if (!train.value_or(true) || input.numel() == 0) return {clone_contiguous(input), mask.fill_(1)};
   const Tensor out = detail::empty_contiguous(input.sizes(), input.scalar_type(), input.device());

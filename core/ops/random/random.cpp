@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/device/mt19937.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/binary.h"
@@ -24,19 +25,28 @@ PhiloxState reserve_words(const OptionalGenerator& generator, Device device, con
   return generator->reserve(kOneBlock);
 }
 
-// Calls fill(row-major tensor, words) for `self`, or for a tensor that is then copied to it. Everything is checked.
-template <class Fill>
-static Tensor& fill_row_major(Tensor& self, const OptionalGenerator& generator, const char* op, const Fill& fill) {
-  check_writable(self, op);
+Mt19937GeneratorImpl* mt19937_of(const OptionalGenerator& generator, Device device) {
+  if (!device.is_cpu()) return nullptr;
+  const Generator& chosen = generator && generator->defined() ? *generator : default_generator(device);
+  return chosen.get<GeneratorImpl>()->mt19937();
+}
+
+// Calls kernel(row-major tensor, args..., words) for `self`, or for a tensor that is then copied to it; `libtorch` in
+// its place where the generator is libtorch's, for any dense tensor. Everything is checked.
+template <auto& kernel, auto& libtorch, class... Args>
+static Tensor& fill(Tensor& self, const OptionalGenerator& generator, Args... args) {
+  check_writable(self, kernel.name());
   if (self.numel() == 0) return self;
-  const PhiloxState words = reserve_words(generator, self.device(), op);
-  if (self.is_contiguous()) {
-    fill(self, words);
-    return self;
+  const DeviceType type = self.device().type;
+  Mt19937GeneratorImpl* twister = mt19937_of(generator, self.device());
+  const bool direct = twister ? self.is_non_overlapping_and_dense() : self.is_contiguous();
+  const Tensor out = direct ? self : detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+  if (twister) {
+    libtorch(type, out, args..., twister);
+  } else {
+    kernel(type, out, args..., reserve_words(generator, self.device(), kernel.name()));
   }
-  const Tensor dense = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  fill(dense, words);
-  return copy_(self, dense, false);
+  return direct ? self : copy_(self, out, false);
 }
 
 static void check_floating(const Tensor& self, const char* op) {
@@ -62,9 +72,7 @@ Tensor& uniform_(Tensor& self, double from, double to, const OptionalGenerator& 
   const double bound = largest(self.scalar_type());
   RUSH_CHECK_VALUE(from >= -bound && from <= to && to <= bound && to - from <= bound, "uniform_: [", from, ", ", to,
                    ") is not a range of ", self.scalar_type());
-  return fill_row_major(self, generator, "uniform_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::uniform(out.device().type, out, from, to, words);
-  });
+  return fill<kernels::uniform, kernels::mt19937::uniform>(self, generator, from, to);
 }
 
 static void check_deviation(double std, const char* op) {
@@ -80,42 +88,32 @@ Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& 
     return self;
   }
   check_floating(self, "normal_");
-  return fill_row_major(self, generator, "normal_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::normal(out.device().type, out, mean, std, words);
-  });
+  return fill<kernels::normal, kernels::mt19937::normal>(self, generator, mean, std);
 }
 
 static Tensor& log_normal_(Tensor& self, double mean, double std, const OptionalGenerator& generator) {
   check_floating(self, "log_normal_");
   RUSH_CHECK_VALUE(std > 0, "log_normal_: expected a standard deviation above 0, got ", std);
-  return fill_row_major(self, generator, "log_normal_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::log_normal(out.device().type, out, mean, std, words);
-  });
+  return fill<kernels::log_normal, kernels::mt19937::log_normal>(self, generator, mean, std);
 }
 
 static Tensor& cauchy_(Tensor& self, double median, double sigma, const OptionalGenerator& generator) {
   check_floating(self, "cauchy_");
   RUSH_CHECK_VALUE(sigma > 0, "cauchy_: expected a sigma above 0, got ", sigma);
-  return fill_row_major(self, generator, "cauchy_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::cauchy(out.device().type, out, median, sigma, words);
-  });
+  return fill<kernels::cauchy, kernels::mt19937::cauchy>(self, generator, median, sigma);
 }
 
 static Tensor& exponential_(Tensor& self, double lambda, const OptionalGenerator& generator) {
   check_floating(self, "exponential_");
   RUSH_CHECK_VALUE(lambda > 0, "exponential_: expected a lambda above 0, got ", lambda);
-  return fill_row_major(self, generator, "exponential_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::exponential(out.device().type, out, lambda, words);
-  });
+  return fill<kernels::exponential, kernels::mt19937::exponential>(self, generator, lambda);
 }
 
 static Tensor& geometric_(Tensor& self, double p, const OptionalGenerator& generator) {
   RUSH_CHECK_TYPE(!self.is_complex() && self.scalar_type() != kBool, "geometric_: expected numbers, got ",
                   self.scalar_type());
   RUSH_CHECK_VALUE(p > 0 && p < 1, "geometric_: expected a probability in (0, 1), got ", p);
-  return fill_row_major(self, generator, "geometric_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::geometric(out.device().type, out, p, words);
-  });
+  return fill<kernels::geometric, kernels::mt19937::geometric>(self, generator, p);
 }
 
 // ---- integers ----
@@ -142,9 +140,7 @@ static IntegerBounds bounds_of(ScalarType dtype) {
 
 // `range` 0 stands for 2^64.
 static Tensor& fill_integers(Tensor& self, int64_t from, uint64_t range, const OptionalGenerator& generator) {
-  return fill_row_major(self, generator, "random_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::random(out.device().type, out, from, range, words);
-  });
+  return fill<kernels::random, kernels::mt19937::random>(self, generator, from, range);
 }
 
 static void check_integers(const Tensor& self) {
@@ -190,7 +186,11 @@ static Tensor& bernoulli_(Tensor& self, const Tensor& p, const OptionalGenerator
   Tensor drawn = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
   check_writable(self, op);
   if (self.numel() == 0) return self;
-  kernels::bernoulli_tensor(self.device().type, drawn, each, reserve_words(generator, self.device(), op));
+  if (Mt19937GeneratorImpl* twister = mt19937_of(generator, self.device())) {
+    kernels::mt19937::bernoulli_tensor(kCPU, drawn, each, twister);
+  } else {
+    kernels::bernoulli_tensor(self.device().type, drawn, each, reserve_words(generator, self.device(), op));
+  }
   return copy_(self, drawn, false);
 }
 
@@ -258,9 +258,12 @@ static Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacem
   const Tensor out = detail::empty_contiguous({rows, num_samples}, kInt64, self.device());
   const Tensor wide = contiguous(self.scalar_type() == kFloat64 ? self : to_dtype(self, kFloat32));
   if (rows > 0) {
-    kernels::multinomial(self.device().type, out,
-                         detail::make_view(wide, {rows, categories}, {categories, 1}, wide.storage_offset()),
-                         replacement, reserve_words(generator, self.device(), op));
+    const Tensor weights = detail::make_view(wide, {rows, categories}, {categories, 1}, wide.storage_offset());
+    if (Mt19937GeneratorImpl* twister = mt19937_of(generator, self.device())) {
+      kernels::mt19937::multinomial(kCPU, out, weights, replacement, twister);
+    } else {
+      kernels::multinomial(self.device().type, out, weights, replacement, reserve_words(generator, self.device(), op));
+    }
   }
   if (self.dim() == 1) out.impl()->set_contiguous(num_samples);
   return out;
@@ -269,9 +272,7 @@ static Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacem
 Tensor& bernoulli__float(Tensor& self, double p, const OptionalGenerator& generator) {
   check_probability(p, "bernoulli_");
   RUSH_CHECK_TYPE(!self.is_complex(), "bernoulli_: a tensor of ", self.scalar_type(), " cannot hold zeros and ones");
-  return fill_row_major(self, generator, "bernoulli_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::bernoulli(out.device().type, out, p, words);
-  });
+  return fill<kernels::bernoulli, kernels::mt19937::bernoulli>(self, generator, p);
 }
 
 }  // namespace native

@@ -97,12 +97,29 @@ inline constinit Kernel<void(const Tensor& out, int64_t from, uint64_t range, co
 // out (m, num_samples), weights (m, n) row-major.
 inline constinit Kernel<void(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved)>
     multinomial{"multinomial"};
+
+// The same by Note [libtorch's random numbers], for the CPU. `out` is dense; its elements are drawn for in the order in
+// which they lie in memory.
+namespace mt19937 {
+using Twister = Mt19937GeneratorImpl;
+inline constinit Kernel<void(const Tensor&out, double, double, Twister*)> uniform{"uniform_"}, normal{"normal_"},
+    log_normal{"log_normal_"}, cauchy{"cauchy_"};
+inline constinit Kernel<void(const Tensor&out, double, Twister*)> exponential{"exponential_"}, geometric{"geometric_"},
+    bernoulli{"bernoulli_"};
+inline constinit Kernel<void(const Tensor& out, const Tensor& p, Twister*)> bernoulli_tensor{"bernoulli_"};
+inline constinit Kernel<void(const Tensor& out, int64_t from, uint64_t range, Twister*)> random{"random_"};
+inline constinit Kernel<void(const Tensor& out, Twister*)> randperm{"randperm"};
+inline constinit Kernel<void(const Tensor& out, const Tensor& weights, bool replacement, Twister*)> multinomial{
+    "multinomial"};
+}  // namespace mt19937
 }  // namespace kernels
 
 namespace native {
 // The words that a kernel draws from: 4 of every subsequence, from `generator` or the device's own. Throws ValueError
 // when the generator belongs to another device.
 PhiloxState reserve_words(const OptionalGenerator& generator, Device device, const char* op);
+// `generator`, or the device's own, if it is of libtorch's stream; else null.
+Mt19937GeneratorImpl* mt19937_of(const OptionalGenerator& generator, Device device);
 // Below autograd.
 Tensor& uniform_(Tensor& self, double from, double to, const OptionalGenerator& generator);
 Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& generator);

@@ -76,7 +76,11 @@ Tensor randperm_generator(int64_t n, const G& g, Dtype dtype, Lay, Where device,
   RUSH_CHECK_VALUE(n >= 0, "randperm: expected a number that is not negative, got ", n);
   RUSH_CHECK_VALUE(n <= most_numbers(type), "randperm: ", type, " cannot hold the numbers below ", n);
   const Tensor out = new_tensor(n, kInt64, device, kInt64);
-  if (n > 0) kernels::randperm(out.device().type, out, reserve_words(g, out.device(), "randperm"));
+  if (Mt19937GeneratorImpl* twister = mt19937_of(g, out.device())) {
+    kernels::mt19937::randperm(kCPU, out, twister);
+  } else if (n > 0) {
+    kernels::randperm(out.device().type, out, reserve_words(g, out.device(), "randperm"));
+  }
   return type == kInt64 ? out : to_dtype(out, type);
 }
 Tensor randperm(int64_t n, Dtype dtype, Lay layout, Where device, Pin pin) {
