@@ -49,22 +49,12 @@ struct LogspaceLoop {
   }
 };
 
-void arange(const Tensor& out, const Scalar& start, const Scalar& step) {
-  pick<ArangeLoop>(RealTypes(), out.scalar_type(), "arange")(out, start, step);
-}
-void linspace(const Tensor& out, const Scalar& start, const Scalar& end) {
-  pick<LinspaceLoop>(NumberTypes(), out.scalar_type(), "linspace")(out, start, end);
-}
-void logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
-  pick<LogspaceLoop>(NumberTypes(), out.scalar_type(), "logspace")(out, start, end, base);
-}
-
 }  // namespace
 
 void register_range() {
-  kernels::arange.set(kCPU, arange);
-  kernels::linspace.set(kCPU, linspace);
-  kernels::logspace.set(kCPU, logspace);
+  set_by_dtype<kernels::arange, ArangeLoop, RealTypes>(kCPU);
+  set_by_dtype<kernels::linspace, LinspaceLoop, NumberTypes>(kCPU);
+  set_by_dtype<kernels::logspace, LogspaceLoop, NumberTypes>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -338,16 +338,6 @@ struct SvdLoop {
   }
 };
 
-void triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  pick<TriangularLoop>(SolverTypes(), a.scalar_type(), "linalg_solve_triangular")(x, a, b, upper, unit);
-}
-void qr(const Tensor& q, const Tensor& r, const Tensor& a) {
-  pick<QrLoop>(SolverTypes(), a.scalar_type(), "linalg_qr")(q, r, a);
-}
-void svd(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
-  pick<SvdLoop>(SolverTypes(), a.scalar_type(), "linalg_svd")(u, s, vh, a, info);
-}
-
 }  // namespace
 
 void register_linalg() {
@@ -355,12 +345,12 @@ void register_linalg() {
   kernels::pivots_to_permutation.set(kCUDA, permutation);
   kernels::linalg_inv.set(kCUDA, inverse);
   kernels::linalg_solve.set(kCUDA, solve);
-  kernels::linalg_solve_triangular.set(kCUDA, triangular);
+  set_by_dtype<kernels::linalg_solve_triangular, TriangularLoop, SolverTypes, 1>(kCUDA);
   kernels::linalg_cholesky.set(kCUDA, cholesky);
-  kernels::linalg_qr.set(kCUDA, qr);
+  set_by_dtype<kernels::linalg_qr, QrLoop, SolverTypes, 2>(kCUDA);
   kernels::linalg_eigh.set(kCUDA, eigh);
   kernels::linalg_eig.set(kCUDA, eig);
-  kernels::linalg_svd.set(kCUDA, svd);
+  set_by_dtype<kernels::linalg_svd, SvdLoop, SolverTypes, 3>(kCUDA);
 }
 
 }  // namespace rush::cuda

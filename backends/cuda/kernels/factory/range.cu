@@ -59,22 +59,12 @@ struct LogspaceLoop {
   }
 };
 
-void arange(const Tensor& out, const Scalar& start, const Scalar& step) {
-  pick<ArangeLoop>(RealTypes(), out.scalar_type(), "arange")(out, start, step);
-}
-void linspace(const Tensor& out, const Scalar& start, const Scalar& end) {
-  pick<LinspaceLoop>(NumberTypes(), out.scalar_type(), "linspace")(out, start, end);
-}
-void logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
-  pick<LogspaceLoop>(NumberTypes(), out.scalar_type(), "logspace")(out, start, end, base);
-}
-
 }  // namespace
 
 void register_range() {
-  kernels::arange.set(kCUDA, arange);
-  kernels::linspace.set(kCUDA, linspace);
-  kernels::logspace.set(kCUDA, logspace);
+  set_by_dtype<kernels::arange, ArangeLoop, RealTypes>(kCUDA);
+  set_by_dtype<kernels::linspace, LinspaceLoop, NumberTypes>(kCUDA);
+  set_by_dtype<kernels::logspace, LogspaceLoop, NumberTypes>(kCUDA);
 }
 
 }  // namespace rush::cuda
