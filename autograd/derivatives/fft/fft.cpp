@@ -15,11 +15,7 @@ struct FftC2cBackward final : Node {  // the transform in the other direction, s
   DimVector dim;
   int64_t normalization = 0;
   bool forward = false;
-  void save(const Tensor&, IntArrayRef dims, int64_t norm, bool is_forward) {
-    dim = dims;
-    normalization = norm;
-    forward = is_forward;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, normalization, forward); }
   Tensors apply(const Tensors& g) override { return {ops::_fft_c2c(g[0], dim, normalization, !forward)}; }
 };
 
@@ -47,10 +43,7 @@ struct FftR2cBackward final : Node {
 struct FftC2rBackward final : Node {
   DimVector dim;
   int64_t normalization = 0;
-  void save(const Tensor&, IntArrayRef dims, int64_t norm, int64_t) {
-    dim = dims;
-    normalization = norm;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, normalization, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor half = ops::_fft_r2c(g[0], dim, normalization, true);
     const int64_t last = wrap_dim(dim.back(), half.dim(), "_fft_c2r");

@@ -74,10 +74,7 @@ struct ScatterValueBackward final : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Scalar&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override { return {scatter(g[0], dim, index.get(), 0)}; }
 };
 
@@ -105,15 +102,7 @@ struct ScatterReduceBackward final : Node {
   Saved self, index, src, result;
   RUSH_SAVED(self, index, src, result)
 
-  void save(const Tensor& old, int64_t along, const Tensor& at, const Tensor& source, std::string_view how,
-            bool include) {
-    dim = along;
-    include_self = include;
-    reduce = how;
-    self = old;
-    index = at;
-    src = source;
-  }
+  auto saved_arguments() { return std::tie(self, dim, index, src, reduce, include_self); }
   void save_output(const Tensor& reduced) {
     if (!is_linear()) result = Saved::output(reduced, this);
   }

@@ -65,10 +65,7 @@ struct IndexFillScalarBackward final : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Scalar&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override { return {index_fill(g[0], dim, index.get(), 0)}; }
 };
 
@@ -76,10 +73,7 @@ struct IndexFillBackward final : Node {  // value: the sum of what it was writte
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor kept = index_fill(g[0], dim, index.get(), 0);
     return {kept, Tensor(), needs(2) ? (g[0] - kept).sum() : Tensor()};

@@ -75,10 +75,7 @@ struct LogcumsumexpBackward final : Node {
   Saved self, result;
   int64_t dim = 0;
   RUSH_SAVED(self, result)
-  void save(const Tensor& x, int64_t along) {
-    self = x;
-    dim = along;
-  }
+  auto saved_arguments() { return std::tie(self, dim); }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
     if (g[0].numel() == 0) return {g[0]};

@@ -97,10 +97,7 @@ struct StridedSumBackward final : Node {
 
 struct TransposeBackward final : Node {
   int64_t dim0 = 0, dim1 = 0;
-  void save(const Tensor&, int64_t a, int64_t b) {
-    dim0 = a;
-    dim1 = b;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim0, dim1); }
   Tensors apply(const Tensors& g) override { return {g[0].transpose(dim0, dim1)}; }
 };
 
@@ -130,10 +127,7 @@ struct SelectBackward final : Node {
 
 struct SelectBackwardBackward final : Node {
   int64_t dim = 0, index = 0;
-  void save(const Tensor&, IntArrayRef, int64_t d, int64_t i) {
-    dim = d;
-    index = i;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, dim, index); }
   Tensors apply(const Tensors& g) override { return {g[0].select(dim, index)}; }
 };
 
@@ -152,12 +146,7 @@ struct SliceBackward final : Node {
 
 struct SliceBackwardBackward final : Node {
   int64_t dim = 0, start = 0, end = 0, step = 1;
-  void save(const Tensor&, IntArrayRef, int64_t d, int64_t first, int64_t last, int64_t s) {
-    dim = d;
-    start = first;
-    end = last;
-    step = s;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, dim, start, end, step); }
   Tensors apply(const Tensors& g) override { return {g[0].slice(dim, start, end, step)}; }
 };
 
@@ -175,11 +164,7 @@ struct DiagonalBackward final : Node {
 
 struct DiagonalBackwardBackward final : Node {
   int64_t offset = 0, dim1 = 0, dim2 = 1;
-  void save(const Tensor&, IntArrayRef, int64_t shift, int64_t a, int64_t b) {
-    offset = shift;
-    dim1 = a;
-    dim2 = b;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, offset, dim1, dim2); }
   Tensors apply(const Tensors& g) override { return {g[0].diagonal(offset, dim1, dim2)}; }
 };
 
