@@ -117,12 +117,21 @@ void save_results(NodeT& node, const R& result) {
 
 }  // namespace detail
 
+// The sizes of an argument, for a derivative that keeps no more of it.
+struct SavedSizes : DimVector {
+  SavedSizes& operator=(const Tensor& argument) {
+    DimVector::operator=(argument.sizes());
+    return *this;
+  }
+};
+
 // Note [Derivatives]
 // A derivative is a struct derived from Node, beside the others of its family in autograd/derivatives. It may have
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
 //   auto saved_arguments()                    instead of save: the members that keep the arguments as they are, one
 //   after
-//                                             the other in std::tie, with std::ignore for those that are not kept
+//                                             the other in std::tie, with std::ignore for those that are not kept, and
+//                                             a SavedSizes where only the sizes are
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
 //   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it

@@ -22,13 +22,10 @@ struct FftC2cBackward final : Node {  // the transform in the other direction, s
 // Frequencies that the one-sided form leaves out have no gradient: they are filled with zeros, and then the gradient is
 // the real part of that of the complex transform.
 struct FftR2cBackward final : Node {
-  DimVector dim, sizes;
+  SavedSizes sizes;
+  DimVector dim;
   int64_t normalization = 0;
-  void save(const Tensor& self, IntArrayRef dims, int64_t norm, bool) {
-    dim = dims;
-    sizes = self.sizes();
-    normalization = norm;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, normalization, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const int64_t last = wrap_dim(dim.back(), g[0].dim(), "_fft_r2c");
     const int64_t missing = sizes[static_cast<size_t>(last)] - g[0].size(last);

@@ -16,15 +16,11 @@ namespace rush {
 namespace {
 
 struct GatherBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor& self, int64_t along, const Tensor& at, bool) {
-    sizes = self.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override {
     return {scatter_add(zeros(sizes, g[0].options()), dim, index.get(), g[0])};
   }
@@ -53,15 +49,11 @@ Tensor source_grad(const Tensor& grad, int64_t dim, const Tensor& index, IntArra
 }
 
 struct ScatterBackward final : Node {
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& src) {
-    source_sizes = src.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     if (needs(0)) grads[0] = scatter(g[0], dim, index.get(), 0);
@@ -79,15 +71,11 @@ struct ScatterValueBackward final : Node {
 };
 
 struct ScatterAddBackward final : Node {
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& src) {
-    source_sizes = src.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
   Tensors apply(const Tensors& g) override {
     return {g[0], Tensor(), needs(2) ? source_grad(g[0], dim, index.get(), source_sizes) : Tensor()};
   }
