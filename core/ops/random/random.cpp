@@ -24,18 +24,18 @@ PhiloxState reserve_words(const OptionalGenerator& generator, Device device, con
   return generator->reserve(kOneBlock);
 }
 
-// Calls fill(row-major tensor, words) for `self`, or for a tensor that is then copied to it. Everything is checked.
-template <class Fill>
-static Tensor& fill_row_major(Tensor& self, const OptionalGenerator& generator, const char* op, const Fill& fill) {
-  check_writable(self, op);
+// The kernel fills `self` if that is row-major, or else a tensor that is then copied to it. Everything is checked.
+template <auto& kernel, class... Numbers>
+static Tensor& fill_row_major(Tensor& self, const OptionalGenerator& generator, Numbers... numbers) {
+  check_writable(self, kernel.name());
   if (self.numel() == 0) return self;
-  const PhiloxState words = reserve_words(generator, self.device(), op);
+  const PhiloxState words = reserve_words(generator, self.device(), kernel.name());
   if (self.is_contiguous()) {
-    fill(self, words);
+    kernel(self.device().type, self, numbers..., words);
     return self;
   }
   const Tensor dense = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  fill(dense, words);
+  kernel(self.device().type, dense, numbers..., words);
   return copy_(self, dense, false);
 }
 
@@ -62,9 +62,7 @@ Tensor& uniform_(Tensor& self, double from, double to, const OptionalGenerator& 
   const double bound = largest(self.scalar_type());
   RUSH_CHECK_VALUE(from >= -bound && from <= to && to <= bound && to - from <= bound, "uniform_: [", from, ", ", to,
                    ") is not a range of ", self.scalar_type());
-  return fill_row_major(self, generator, "uniform_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::uniform(out.device().type, out, from, to, words);
-  });
+  return fill_row_major<kernels::uniform>(self, generator, from, to);
 }
 
 static void check_deviation(double std, const char* op) {
@@ -80,42 +78,32 @@ Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& 
     return self;
   }
   check_floating(self, "normal_");
-  return fill_row_major(self, generator, "normal_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::normal(out.device().type, out, mean, std, words);
-  });
+  return fill_row_major<kernels::normal>(self, generator, mean, std);
 }
 
 static Tensor& log_normal_(Tensor& self, double mean, double std, const OptionalGenerator& generator) {
   check_floating(self, "log_normal_");
   RUSH_CHECK_VALUE(std > 0, "log_normal_: expected a standard deviation above 0, got ", std);
-  return fill_row_major(self, generator, "log_normal_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::log_normal(out.device().type, out, mean, std, words);
-  });
+  return fill_row_major<kernels::log_normal>(self, generator, mean, std);
 }
 
 static Tensor& cauchy_(Tensor& self, double median, double sigma, const OptionalGenerator& generator) {
   check_floating(self, "cauchy_");
   RUSH_CHECK_VALUE(sigma > 0, "cauchy_: expected a sigma above 0, got ", sigma);
-  return fill_row_major(self, generator, "cauchy_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::cauchy(out.device().type, out, median, sigma, words);
-  });
+  return fill_row_major<kernels::cauchy>(self, generator, median, sigma);
 }
 
 static Tensor& exponential_(Tensor& self, double lambda, const OptionalGenerator& generator) {
   check_floating(self, "exponential_");
   RUSH_CHECK_VALUE(lambda > 0, "exponential_: expected a lambda above 0, got ", lambda);
-  return fill_row_major(self, generator, "exponential_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::exponential(out.device().type, out, lambda, words);
-  });
+  return fill_row_major<kernels::exponential>(self, generator, lambda);
 }
 
 static Tensor& geometric_(Tensor& self, double p, const OptionalGenerator& generator) {
   RUSH_CHECK_TYPE(!self.is_complex() && self.scalar_type() != kBool, "geometric_: expected numbers, got ",
                   self.scalar_type());
   RUSH_CHECK_VALUE(p > 0 && p < 1, "geometric_: expected a probability in (0, 1), got ", p);
-  return fill_row_major(self, generator, "geometric_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::geometric(out.device().type, out, p, words);
-  });
+  return fill_row_major<kernels::geometric>(self, generator, p);
 }
 
 // ---- integers ----
@@ -140,20 +128,14 @@ static IntegerBounds bounds_of(ScalarType dtype) {
   }
 }
 
-// `range` 0 stands for 2^64.
-static Tensor& fill_integers(Tensor& self, int64_t from, uint64_t range, const OptionalGenerator& generator) {
-  return fill_row_major(self, generator, "random_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::random(out.device().type, out, from, range, words);
-  });
-}
-
 static void check_integers(const Tensor& self) {
   RUSH_CHECK_TYPE(!self.is_complex(), "random_: a tensor of ", self.scalar_type(), " cannot hold random integers");
 }
 
 static Tensor& random_(Tensor& self, const OptionalGenerator& generator) {
   check_integers(self);
-  return fill_integers(self, 0, static_cast<uint64_t>(bounds_of(self.scalar_type()).highest) + 1, generator);
+  const auto range = static_cast<uint64_t>(bounds_of(self.scalar_type()).highest) + 1;
+  return fill_row_major<kernels::random>(self, generator, 0, range);
 }
 
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, const OptionalGenerator& generator) {
@@ -165,7 +147,8 @@ Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, cons
   RUSH_CHECK_VALUE(from >= bounds.lowest && last <= bounds.highest, "random_: [", from, ", ", last,
                    "] is outside what ", self.scalar_type(), " holds exactly, [", bounds.lowest, ", ", bounds.highest,
                    "]");
-  return fill_integers(self, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, generator);
+  const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;  // 0 stands for 2^64
+  return fill_row_major<kernels::random>(self, generator, from, range);
 }
 
 static Tensor& random__to(Tensor& self, int64_t to, const OptionalGenerator& generator) {
@@ -269,9 +252,7 @@ static Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacem
 Tensor& bernoulli__float(Tensor& self, double p, const OptionalGenerator& generator) {
   check_probability(p, "bernoulli_");
   RUSH_CHECK_TYPE(!self.is_complex(), "bernoulli_: a tensor of ", self.scalar_type(), " cannot hold zeros and ones");
-  return fill_row_major(self, generator, "bernoulli_", [&](const Tensor& out, const PhiloxState& words) {
-    kernels::bernoulli(out.device().type, out, p, words);
-  });
+  return fill_row_major<kernels::bernoulli>(self, generator, p);
 }
 
 }  // namespace native
