@@ -125,6 +125,11 @@ struct SavedSizes : DimVector {
   }
 };
 
+// For saved_arguments: the members of a tuple, one by one.
+auto saved_each(auto& members) {
+  return std::apply([](auto&... each) { return std::tie(each...); }, members);
+}
+
 // Note [Derivatives]
 // A derivative is a struct derived from Node, beside the others of its family in autograd/derivatives. It may have
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs

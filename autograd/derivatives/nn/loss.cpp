@@ -22,10 +22,6 @@ double mean_factor(int64_t reduction, const Tensor& self, const Tensor& target) 
   return 1 / static_cast<double>(checked_numel(broadcast_shapes(self.sizes(), target.sizes(), "loss")));
 }
 
-auto each_of(auto& members) {
-  return std::apply([](auto&... each) { return std::tie(each...); }, members);
-}
-
 // A loss l(d) of the difference d of input and target. Rule gives the backward operator and l''.
 template <class Rule, class... Parameters>
 struct DifferenceLossNode : Node {
@@ -33,7 +29,7 @@ struct DifferenceLossNode : Node {
   int64_t reduction = Reduction::Mean;
   std::tuple<Parameters...> parameters;
   RUSH_SAVED(self, target)
-  auto saved_arguments() { return std::tuple_cat(std::tie(self, target, reduction), each_of(parameters)); }
+  auto saved_arguments() { return std::tuple_cat(std::tie(self, target, reduction), saved_each(parameters)); }
   Tensors apply(const Tensors& g) override {
     const Tensor dx = std::apply(
         [&](auto... p) { return Rule::backward(g[0], self.get(), target.get(), reduction, p...); }, parameters);
@@ -48,7 +44,7 @@ struct DifferenceLossBackwardNode : Node {
   int64_t reduction = Reduction::Mean;
   std::tuple<Parameters...> parameters;
   RUSH_SAVED(grad, self, target)
-  auto saved_arguments() { return std::tuple_cat(std::tie(grad, self, target, reduction), each_of(parameters)); }
+  auto saved_arguments() { return std::tuple_cat(std::tie(grad, self, target, reduction), saved_each(parameters)); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), y = target.get();
     const auto backward = [&](auto... p) { return Rule::backward(g[0], x, y, reduction, p...); };
