@@ -48,12 +48,15 @@ Tensor source_grad(const Tensor& grad, int64_t dim, const Tensor& index, IntArra
   return uncut(gather(grad, dim, index), source_sizes);
 }
 
-struct ScatterBackward final : Node {
+struct ScatterNode : Node {
   SavedSizes source_sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
   auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
+};
+
+struct ScatterBackward final : ScatterNode {
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     if (needs(0)) grads[0] = scatter(g[0], dim, index.get(), 0);
@@ -70,12 +73,7 @@ struct ScatterValueBackward final : Node {
   Tensors apply(const Tensors& g) override { return {scatter(g[0], dim, index.get(), 0)}; }
 };
 
-struct ScatterAddBackward final : Node {
-  SavedSizes source_sizes;
-  int64_t dim = 0;
-  Saved index;
-  RUSH_SAVED(index)
-  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
+struct ScatterAddBackward final : ScatterNode {
   Tensors apply(const Tensors& g) override {
     return {g[0], Tensor(), needs(2) ? source_grad(g[0], dim, index.get(), source_sizes) : Tensor()};
   }
