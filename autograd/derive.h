@@ -97,11 +97,12 @@ void record_results(const R& result, const intrusive_ptr<NodeT>& node, bool view
   }
 }
 
-// Calls the struct's save(arguments...) and save_output(results...) where it has them. One that has them with other
-// parameters does not compile.
+// Has the struct save arguments and results, in each of the ways that it defines. One that takes other numbers of them
+// does not compile.
 template <class NodeT, class... Args>
-void save_inputs(NodeT& node, Args&&... args) {
+void save_inputs(NodeT& node, const Args&... args) {
   if constexpr (requires { &NodeT::save; }) node.save(args...);
+  if constexpr (requires { &NodeT::saved_arguments; }) node.saved_arguments() = std::forward_as_tuple(args...);
 }
 template <class NodeT, class R>
 void save_results(NodeT& node, const R& result) {
@@ -116,9 +117,26 @@ void save_results(NodeT& node, const R& result) {
 
 }  // namespace detail
 
+// The sizes of an argument, for a derivative that keeps no more of it.
+struct SavedSizes : DimVector {
+  SavedSizes& operator=(const Tensor& argument) {
+    DimVector::operator=(argument.sizes());
+    return *this;
+  }
+};
+
+// For saved_arguments: the members of a tuple, one by one.
+auto saved_each(auto& members) {
+  return std::apply([](auto&... each) { return std::tie(each...); }, members);
+}
+
 // Note [Derivatives]
 // A derivative is a struct derived from Node, beside the others of its family in autograd/derivatives. It may have
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
+//   auto saved_arguments()                    instead of save: the members that keep the arguments as they are, one
+//   after
+//                                             the other in std::tie, with std::ignore for those that are not kept, and
+//                                             a SavedSizes where only the sizes are
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
 //   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it

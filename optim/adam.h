@@ -17,10 +17,7 @@ struct BasicAdamOptions : public DescribedOptions<BasicAdamOptions<decoupled>> {
   RUSH_ARG(double, eps) = 1e-8;
   RUSH_ARG(double, weight_decay) = decoupled ? 1e-2 : 0;
   RUSH_ARG(bool, amsgrad) = false;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {
@@ -68,10 +65,7 @@ struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
   RUSH_ARG(betas_t, betas) = {0.9, 0.999};
   RUSH_ARG(double, eps) = 1e-8;
   RUSH_ARG(double, weight_decay) = 0;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {
@@ -110,10 +104,7 @@ struct NAdamOptions : public DescribedOptions<NAdamOptions> {
   RUSH_ARG(double, momentum_decay) = 4e-3;
   // The weights decay by themselves, as AdamW's do, not through the gradient.
   RUSH_ARG(bool, decoupled_weight_decay) = false;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {
@@ -156,10 +147,7 @@ struct RAdamOptions : public DescribedOptions<RAdamOptions> {
   RUSH_ARG(double, weight_decay) = 0;
   // The weights decay by themselves, as AdamW's do, not through the gradient.
   RUSH_ARG(bool, decoupled_weight_decay) = false;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {

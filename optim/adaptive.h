@@ -16,10 +16,7 @@ struct AdagradOptions : public DescribedOptions<AdagradOptions> {
   // What the sums of squares start from.
   RUSH_ARG(double, initial_accumulator_value) = 0;
   RUSH_ARG(double, eps) = 1e-10;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {
@@ -54,10 +51,7 @@ struct AdadeltaOptions : public DescribedOptions<AdadeltaOptions> {
   RUSH_ARG(double, rho) = 0.9;
   RUSH_ARG(double, eps) = 1e-6;
   RUSH_ARG(double, weight_decay) = 0;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   void check() const override {
@@ -99,10 +93,7 @@ struct RMSpropOptions : public DescribedOptions<RMSpropOptions> {
   RUSH_ARG(double, momentum) = 0;
   // Divides by the standard deviation, not by the root mean square.
   RUSH_ARG(bool, centered) = false;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {
@@ -145,10 +136,7 @@ struct RpropOptions : public DescribedOptions<RpropOptions> {
   RUSH_ARG(range_t, etas) = {0.5, 1.2};
   // The smallest and the largest.
   RUSH_ARG(range_t, step_sizes) = {1e-6, 50};
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   void check() const override {

@@ -13,10 +13,7 @@ struct SGDOptions : public DescribedOptions<SGDOptions> {
   RUSH_ARG(double, dampening) = 0;
   RUSH_ARG(double, weight_decay) = 0;
   RUSH_ARG(bool, nesterov) = false;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   void check() const override;
@@ -61,10 +58,7 @@ struct ASGDOptions : public DescribedOptions<ASGDOptions> {
   // The step that averaging starts after.
   RUSH_ARG(double, t0) = 1e6;
   RUSH_ARG(double, weight_decay) = 0;
-  // Ascend instead.
-  RUSH_ARG(bool, maximize) = false;
-  // See Note [Capturable optimisers]. Not part of a state dict.
-  RUSH_ARG(bool, capturable) = false;
+  RUSH_MAXIMIZE_AND_CAPTURABLE;
 
  public:
   static void describe(auto& o, auto&& visit) {

@@ -17,6 +17,12 @@ namespace rush::optim {
 
 // ---- options
 
+/// Two options of most optimisers. maximize: ascend instead. capturable: see Note [Capturable optimisers]; it is not
+/// part of a state dict.
+#define RUSH_MAXIMIZE_AND_CAPTURABLE \
+  RUSH_ARG(bool, maximize) = false;  \
+  RUSH_ARG(bool, capturable) = false
+
 /// Which numbers an option may be.
 enum class Range { NotNegative, Any };
 

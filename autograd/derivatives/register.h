@@ -8,47 +8,26 @@ class Registry;
 // Gives every differentiable operator its derivative.
 void register_autograd(Registry& registry);
 
-void register_activation_derivatives(Registry& registry);
-void register_binary_derivatives(Registry& registry);
-void register_conv_derivatives(Registry& registry);
-void register_im2col_derivatives(Registry& registry);
-void register_linear_derivatives(Registry& registry);
-void register_power_derivatives(Registry& registry);
-void register_ternary_derivatives(Registry& registry);
-void register_distance_derivatives(Registry& registry);
-void register_linalg_derivatives(Registry& registry);
-void register_decomposition_derivatives(Registry& registry);
-void register_attention_derivatives(Registry& registry);
-void register_copy_derivatives(Registry& registry);
-void register_ctc_loss_derivatives(Registry& registry);
-void register_cudnn_rnn_derivatives(Registry& registry);
-void register_extrema_derivatives(Registry& registry);
-void register_fft_derivatives(Registry& registry);
-void register_loss_derivatives(Registry& registry);
-void register_embedding_derivatives(Registry& registry);
-void register_sparse_derivatives(Registry& registry);
-void register_fused_derivatives(Registry& registry);
-void register_join_derivatives(Registry& registry);
-void register_gather_derivatives(Registry& registry);
-void register_index_derivatives(Registry& registry);
-void register_index_select_derivatives(Registry& registry);
-void register_masked_derivatives(Registry& registry);
-void register_matmul_derivatives(Registry& registry);
-void register_norm_derivatives(Registry& registry);
-void register_pool_derivatives(Registry& registry);
-void register_pad_derivatives(Registry& registry);
-void register_random_derivatives(Registry& registry);
-void register_rearrange_derivatives(Registry& registry);
-void register_reduce_derivatives(Registry& registry);
-void register_scan_derivatives(Registry& registry);
-void register_softmax_derivatives(Registry& registry);
-void register_sort_derivatives(Registry& registry);
-void register_statistics_derivatives(Registry& registry);
-void register_triangular_derivatives(Registry& registry);
-void register_unary_derivatives(Registry& registry);
-void register_vector_norm_derivatives(Registry& registry);
-void register_upsample_derivatives(Registry& registry);
-void register_view_derivatives(Registry& registry);
-void register_missing_derivatives(Registry& registry);
+// The families, in the order in which they register.
+// clang-format off
+#define RUSH_FORALL_DERIVATIVE_FAMILIES(X)                                                                             \
+  X(register_activation_derivatives) X(register_binary_derivatives) X(register_conv_derivatives)                       \
+  X(register_im2col_derivatives) X(register_linear_derivatives) X(register_power_derivatives)                          \
+  X(register_ternary_derivatives) X(register_distance_derivatives) X(register_linalg_derivatives)                      \
+  X(register_decomposition_derivatives) X(register_attention_derivatives) X(register_fused_derivatives)                \
+  X(register_copy_derivatives) X(register_ctc_loss_derivatives) X(register_cudnn_rnn_derivatives)                      \
+  X(register_extrema_derivatives) X(register_fft_derivatives) X(register_loss_derivatives)                             \
+  X(register_embedding_derivatives) X(register_sparse_derivatives) X(register_join_derivatives)                        \
+  X(register_gather_derivatives) X(register_index_derivatives) X(register_index_select_derivatives)                    \
+  X(register_masked_derivatives) X(register_matmul_derivatives) X(register_norm_derivatives)                           \
+  X(register_pool_derivatives) X(register_pad_derivatives) X(register_random_derivatives)                              \
+  X(register_rearrange_derivatives) X(register_reduce_derivatives) X(register_scan_derivatives)                        \
+  X(register_softmax_derivatives) X(register_sort_derivatives) X(register_statistics_derivatives)                      \
+  X(register_triangular_derivatives) X(register_unary_derivatives) X(register_vector_norm_derivatives)                 \
+  X(register_upsample_derivatives) X(register_view_derivatives) X(register_missing_derivatives)
+// clang-format on
+#define RUSH_DECLARE(function) void function(Registry& registry);
+RUSH_FORALL_DERIVATIVE_FAMILIES(RUSH_DECLARE)
+#undef RUSH_DECLARE
 
 }  // namespace rush

@@ -74,6 +74,9 @@ void register_cpu(Registry&) {
   cpu::register_power();
   cpu::register_ternary();
   cpu::register_unary_math();
+#define RUSH_CALL(function) cpu::function();
+  RUSH_FORALL_CPU_FAMILIES(RUSH_CALL)
+#undef RUSH_CALL
 }
 
 }  // namespace rush

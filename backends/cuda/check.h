@@ -1,5 +1,5 @@
-// The checks of CUDA's statuses. Every call of the runtime or the driver goes through RUSH_CUDA_CHECK; launch_kernel
-// checks a launch.
+// The checks of CUDA's statuses. Every call of the runtime, the driver or a library goes through RUSH_CUDA_CHECK;
+// launch_kernel checks a launch.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -9,7 +9,7 @@
 namespace rush::cuda {
 
 // Throw a CudaError naming the call, the status and its meaning, and the operator that this thread called last;
-// OutOfMemoryError for a status that says so.
+// OutOfMemoryError for a status that says so. Each library's stands beside its handle.
 [[noreturn]] RUSH_COLD void throw_error(cudaError_t status, const char* call);
 [[noreturn]] RUSH_COLD void throw_error(CUresult status, const char* call);
 
@@ -19,7 +19,7 @@ std::string in_operator();
 
 }  // namespace rush::cuda
 
-/// Throws CudaError unless `call`, an expression of type cudaError_t or CUresult, succeeds.
+/// Throws CudaError unless `call` succeeds: a status of the runtime, the driver or a library, which is 0 then.
 #define RUSH_CUDA_CHECK(call)                                     \
   do {                                                            \
     const auto rush_cuda_status = (call);                         \

@@ -24,10 +24,9 @@ bool look_up(const char* name, Function& function) {
 
 bool load(Driver& driver) {
   return look_up("cuGetErrorName", driver.get_error_name) && look_up("cuGetErrorString", driver.get_error_string) &&
-         look_up("cuMemAddressReserve", driver.address_reserve) && look_up("cuMemAddressFree", driver.address_free) &&
-         look_up("cuMemCreate", driver.mem_create) && look_up("cuMemRelease", driver.mem_release) &&
-         look_up("cuMemMap", driver.mem_map) && look_up("cuMemUnmap", driver.mem_unmap) &&
-         look_up("cuMemSetAccess", driver.set_access) &&
+         look_up("cuMemAddressReserve", driver.address_reserve) && look_up("cuMemCreate", driver.mem_create) &&
+         look_up("cuMemRelease", driver.mem_release) && look_up("cuMemMap", driver.mem_map) &&
+         look_up("cuMemUnmap", driver.mem_unmap) && look_up("cuMemSetAccess", driver.set_access) &&
          look_up("cuMemGetAllocationGranularity", driver.allocation_granularity) &&
          look_up("cuLaunchKernelEx", driver.launch_kernel_ex);
 }

@@ -9,7 +9,6 @@ struct Driver {
   decltype(&::cuGetErrorName) get_error_name;
   decltype(&::cuGetErrorString) get_error_string;
   decltype(&::cuMemAddressReserve) address_reserve;
-  decltype(&::cuMemAddressFree) address_free;
   decltype(&::cuMemCreate) mem_create;
   decltype(&::cuMemRelease) mem_release;
   decltype(&::cuMemMap) mem_map;

@@ -1,8 +1,10 @@
 // The choice of a loop by dtype, for kernels of every device.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 
+#include "core/device/device.h"
 #include "core/error/error.h"
 #include "core/macros.h"
 #include "core/scalar_type.h"
@@ -31,6 +33,16 @@ auto pick(TypeList<T...>, ScalarType dtype, const char* op) {
   ((dtype == scalar_type_of<T> ? void(fn = &Loop::template run<T>) : void()), ...);
   RUSH_CHECK_NOT_IMPLEMENTED(fn, op, ": not implemented for ", dtype);
   return fn;
+}
+
+// A kernel's function: Loop::run for the dtype of the argument number `kTyped`, a tensor.
+template <auto& kernel, class Loop, class Types, size_t kTyped, class... Args>
+void run_by_dtype(Args... args) {
+  pick<Loop>(Types(), std::get<kTyped>(std::tie(args...)).scalar_type(), kernel.name())(args...);
+}
+template <auto& kernel, class Loop, class Types, size_t kTyped = 0>
+void set_by_dtype(DeviceType device) {
+  kernel.set(device, run_by_dtype<kernel, Loop, Types, kTyped>);
 }
 
 // For kernels that only move elements, what counts is an element's size, not its type.

@@ -1,11 +1,14 @@
-// The i-th number of a range. T is the element type; the 16-bit ones compute in float.
+// The i-th number of a range, and the kernels that fill a tensor with them. T is the element type; the 16-bit ones
+// compute in float.
 #pragma once
 #include <cmath>
 #include <type_traits>
 
+#include "backends/functors/pick.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
 #include "core/macros.h"
+#include "core/ops/factory/range.h"
 #include "core/scalar_type.h"
 
 namespace rush::functors {
@@ -57,5 +60,55 @@ struct Logspace {  // base ^ the exponents of linspace
     return static_cast<T>(pow(base, exponents.at(i)));
   }
 };
+
+template <class T>
+struct Constant {
+  typename Linspace<T>::Step value;
+  RUSH_HD T operator()(int64_t) const { return static_cast<T>(value); }
+};
+
+// ---- the kernels: Generate::run<T>(op, out, f) sets out[i] to f(i) on one device
+
+template <class Generate>
+struct ArangeLoop {
+  template <class T>
+  static void run(const Tensor& out, const Scalar& start, const Scalar& step) {
+    using Math = range_math_t<T>;
+    Generate::template run<T>("arange", out, Arange<T>{start.to<Math>(), step.to<Math>()});
+  }
+};
+
+template <class Generate>
+struct LinspaceLoop {
+  template <class T>
+  static void run(const Tensor& out, const Scalar& start, const Scalar& end) {
+    using End = opmath_t<T>;
+    Generate::template run<T>("linspace", out, Linspace<T>(start.to<End>(), end.to<End>(), out.numel()));
+  }
+};
+
+template <class Generate>
+struct LogspaceLoop {
+  template <class T>
+  static void run(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
+    using End = opmath_t<T>;
+    using Step = typename Linspace<T>::Step;
+    using std::pow;
+    const auto step_base = Scalar(base).to<Step>();
+    // A single power is that of the start as it is, even where the result is an integer.
+    if (out.numel() == 1) {
+      return Generate::template run<T>("logspace", out, Constant<T>{pow(step_base, start.to<Step>())});
+    }
+    Generate::template run<T>("logspace", out,
+                              Logspace<T>{Linspace<T>(start.to<End>(), end.to<End>(), out.numel()), step_base});
+  }
+};
+
+template <class Generate>
+void set_ranges(DeviceType device) {
+  set_by_dtype<kernels::arange, ArangeLoop<Generate>, RealTypes>(device);
+  set_by_dtype<kernels::linspace, LinspaceLoop<Generate>, NumberTypes>(device);
+  set_by_dtype<kernels::logspace, LogspaceLoop<Generate>, NumberTypes>(device);
+}
 
 }  // namespace rush::functors

@@ -41,14 +41,8 @@ struct LocalResponseNormOptions {
   RUSH_ARG(double, k) = 1.0;
 };
 
-struct CrossMapLRN2dOptions {
-  CrossMapLRN2dOptions(int64_t size) : size_(size) {}
-  // How many channels enter, an odd number.
-  RUSH_ARG(int64_t, size);
-  RUSH_ARG(double, alpha) = 1e-4;
-  RUSH_ARG(double, beta) = 0.75;
-  RUSH_ARG(double, k) = 1.0;
-};
+/// An odd number of channels.
+using CrossMapLRN2dOptions = LocalResponseNormOptions;
 
 struct LayerNormOptions {
   LayerNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}

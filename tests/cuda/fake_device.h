@@ -57,7 +57,6 @@ class FakeDriver final : public MemoryDriver {
     next_ += nbytes;
     return reinterpret_cast<void*>(start);
   }
-  void free_addresses(void*, size_t) override {}
   bool map(void* start, size_t nbytes) override {
     CHECK(mapped.count(start) == 0);
     if (used + nbytes > total_) return false;

@@ -144,7 +144,7 @@ TEST_CASE("sparse tensors of two devices are refused in one line" * doctest::ski
 
 TEST_CASE("a refused call of cuSPARSE names itself" * doctest::skip(!cuda::is_available())) {
   try {
-    RUSH_CUSPARSE_CHECK(cusparseSetStream(nullptr, nullptr));
+    RUSH_CUDA_CHECK(cusparseSetStream(nullptr, nullptr));
     FAIL("no error");
   } catch (const CudaError& error) {
     const std::string text = error.what();

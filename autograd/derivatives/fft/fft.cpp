@@ -15,24 +15,17 @@ struct FftC2cBackward final : Node {  // the transform in the other direction, s
   DimVector dim;
   int64_t normalization = 0;
   bool forward = false;
-  void save(const Tensor&, IntArrayRef dims, int64_t norm, bool is_forward) {
-    dim = dims;
-    normalization = norm;
-    forward = is_forward;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, normalization, forward); }
   Tensors apply(const Tensors& g) override { return {ops::_fft_c2c(g[0], dim, normalization, !forward)}; }
 };
 
 // Frequencies that the one-sided form leaves out have no gradient: they are filled with zeros, and then the gradient is
 // the real part of that of the complex transform.
 struct FftR2cBackward final : Node {
-  DimVector dim, sizes;
+  SavedSizes sizes;
+  DimVector dim;
   int64_t normalization = 0;
-  void save(const Tensor& self, IntArrayRef dims, int64_t norm, bool) {
-    dim = dims;
-    sizes = self.sizes();
-    normalization = norm;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, normalization, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const int64_t last = wrap_dim(dim.back(), g[0].dim(), "_fft_r2c");
     const int64_t missing = sizes[static_cast<size_t>(last)] - g[0].size(last);
@@ -47,10 +40,7 @@ struct FftR2cBackward final : Node {
 struct FftC2rBackward final : Node {
   DimVector dim;
   int64_t normalization = 0;
-  void save(const Tensor&, IntArrayRef dims, int64_t norm, int64_t) {
-    dim = dims;
-    normalization = norm;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, normalization, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor half = ops::_fft_r2c(g[0], dim, normalization, true);
     const int64_t last = wrap_dim(dim.back(), half.dim(), "_fft_c2r");

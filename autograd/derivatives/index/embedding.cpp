@@ -40,12 +40,7 @@ struct EmbeddingDenseBackwardBackward final : Node {
   bool scale_grad_by_freq = false;
   Saved indices;
   RUSH_SAVED(indices)
-  void save(const Tensor&, const Tensor& at, int64_t num_weights, int64_t padding, bool scale) {
-    rows = num_weights;
-    padding_idx = padding;
-    scale_grad_by_freq = scale;
-    indices = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, indices, rows, padding_idx, scale_grad_by_freq); }
   Tensors apply(const Tensors& g) override {
     const Tensor at = indices.get();
     const bool pads = padding_idx >= 0 && padding_idx < rows;

@@ -16,15 +16,11 @@ namespace rush {
 namespace {
 
 struct GatherBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor& self, int64_t along, const Tensor& at, bool) {
-    sizes = self.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override {
     return {scatter_add(zeros(sizes, g[0].options()), dim, index.get(), g[0])};
   }
@@ -52,16 +48,15 @@ Tensor source_grad(const Tensor& grad, int64_t dim, const Tensor& index, IntArra
   return uncut(gather(grad, dim, index), source_sizes);
 }
 
-struct ScatterBackward final : Node {
-  DimVector source_sizes;
+struct ScatterNode : Node {
+  SavedSizes source_sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& src) {
-    source_sizes = src.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
+};
+
+struct ScatterBackward final : ScatterNode {
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     if (needs(0)) grads[0] = scatter(g[0], dim, index.get(), 0);
@@ -74,23 +69,11 @@ struct ScatterValueBackward final : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Scalar&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override { return {scatter(g[0], dim, index.get(), 0)}; }
 };
 
-struct ScatterAddBackward final : Node {
-  DimVector source_sizes;
-  int64_t dim = 0;
-  Saved index;
-  RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& src) {
-    source_sizes = src.sizes();
-    dim = along;
-    index = at;
-  }
+struct ScatterAddBackward final : ScatterNode {
   Tensors apply(const Tensors& g) override {
     return {g[0], Tensor(), needs(2) ? source_grad(g[0], dim, index.get(), source_sizes) : Tensor()};
   }
@@ -105,15 +88,7 @@ struct ScatterReduceBackward final : Node {
   Saved self, index, src, result;
   RUSH_SAVED(self, index, src, result)
 
-  void save(const Tensor& old, int64_t along, const Tensor& at, const Tensor& source, std::string_view how,
-            bool include) {
-    dim = along;
-    include_self = include;
-    reduce = how;
-    self = old;
-    index = at;
-    src = source;
-  }
+  auto saved_arguments() { return std::tie(self, dim, index, src, reduce, include_self); }
   void save_output(const Tensor& reduced) {
     if (!is_linear()) result = Saved::output(reduced, this);
   }

@@ -54,26 +54,19 @@ struct IndexPutBackward final : Node {  // self: nothing where it was overwritte
 };
 
 struct TakeBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor& self, const Tensor& at) {
-    sizes = self.sizes();
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(sizes, index); }
   Tensors apply(const Tensors& g) override { return {put(zeros(sizes, g[0].options()), index.get(), g[0], true)}; }
 };
 
 struct PutBackward final : Node {
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   Saved index;
   bool accumulate = false;
   RUSH_SAVED(index)
-  void save(const Tensor&, const Tensor& at, const Tensor& source, bool add) {
-    source_sizes = source.sizes();
-    index = at;
-    accumulate = add;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, index, source_sizes, accumulate); }
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     const Tensor at = index.get();

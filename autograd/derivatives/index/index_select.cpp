@@ -11,30 +11,21 @@ namespace rush {
 namespace {
 
 struct IndexSelectBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor& self, int64_t along, const Tensor& at) {
-    sizes = self.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, index); }
   Tensors apply(const Tensors& g) override { return {index_add(zeros(sizes, g[0].options()), dim, index.get(), g[0])}; }
 };
 
 struct IndexAddBackward final : Node {
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   int64_t dim = 0;
   Scalar alpha;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& source, const Scalar& scale) {
-    source_sizes = source.sizes();
-    dim = along;
-    alpha = scale;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes, alpha); }
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     grads[0] = g[0];
@@ -44,15 +35,11 @@ struct IndexAddBackward final : Node {
 };
 
 struct IndexCopyBackward final : Node {
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor& source) {
-    source_sizes = source.sizes();
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, source_sizes); }
   Tensors apply(const Tensors& g) override {
     Tensors grads(3);
     if (needs(0)) grads[0] = index_fill(g[0], dim, index.get(), 0);
@@ -65,10 +52,7 @@ struct IndexFillScalarBackward final : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Scalar&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override { return {index_fill(g[0], dim, index.get(), 0)}; }
 };
 
@@ -76,10 +60,7 @@ struct IndexFillBackward final : Node {  // value: the sum of what it was writte
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
-  void save(const Tensor&, int64_t along, const Tensor& at, const Tensor&) {
-    dim = along;
-    index = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor kept = index_fill(g[0], dim, index.get(), 0);
     return {kept, Tensor(), needs(2) ? (g[0] - kept).sum() : Tensor()};

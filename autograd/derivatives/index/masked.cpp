@@ -41,13 +41,10 @@ struct MaskedSelectBackward final : Node {
 };
 
 struct MaskedScatterBackward final : Node {  // self: nothing under the mask; source: what is under it, then zeros
-  DimVector source_sizes;
+  SavedSizes source_sizes;
   Saved mask;
   RUSH_SAVED(mask)
-  void save(const Tensor&, const Tensor& where, const Tensor& source) {
-    source_sizes = source.sizes();
-    mask = where;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, mask, source_sizes); }
   Tensors apply(const Tensors& g) override {
     const Tensor where = mask.get();
     Tensors grads(3);

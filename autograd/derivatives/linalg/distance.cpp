@@ -22,11 +22,7 @@ struct CdistBackward final : Node {
   Saved x1, x2, result;
   double p = 2;
   RUSH_SAVED(x1, x2, result)
-  void save(const Tensor& a, const Tensor& b, double order, std::optional<int64_t>) {
-    x1 = a;
-    x2 = b;
-    p = order;
-  }
+  auto saved_arguments() { return std::tie(x1, x2, p, std::ignore); }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
     if (p == 2) return euclidean(g[0]);

@@ -84,12 +84,7 @@ struct LinalgSolveTriangularBackward final : Node {  // likewise, within the tri
   Saved a, result;
   bool upper = false, left = true, unit = false;
   RUSH_SAVED(a, result)
-  void save(const Tensor& matrix, const Tensor&, bool is_upper, bool from_left, bool unitriangular) {
-    a = matrix;
-    upper = is_upper;
-    left = from_left;
-    unit = unitriangular;
-  }
+  auto saved_arguments() { return std::tie(a, std::ignore, upper, left, unit); }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
     const Tensor grad = ops::linalg_solve_triangular(adjoint(a.get()), g[0], !upper, left, unit);
@@ -141,10 +136,7 @@ struct LinalgLstsqBackward final : Node {
   Saved a, b, solution;
   static constexpr size_t kDifferentiable = 2;
   RUSH_SAVED(a, b, solution)
-  void save(const Tensor& matrix, const Tensor& right, std::optional<double>, std::optional<std::string_view>) {
-    a = matrix;
-    b = right;
-  }
+  auto saved_arguments() { return std::tie(a, b, std::ignore, std::ignore); }
   void save_output(const Tensor& x, const Tensor&, const Tensor&, const Tensor&) { solution = Saved::output(x, this); }
   Tensors apply(const Tensors& g) override {
     const Tensor A = a.get(), right = b.get();

@@ -14,14 +14,7 @@ struct ConvSettings {
   bool transposed = false;
   int64_t groups = 1;
 
-  void save(IntArrayRef s, IntArrayRef p, IntArrayRef d, bool t, IntArrayRef op, int64_t g) {
-    stride = s;
-    padding = p;
-    dilation = d;
-    transposed = t;
-    output_padding = op;
-    groups = g;
-  }
+  auto saved_arguments() { return std::tie(stride, padding, dilation, transposed, output_padding, groups); }
   Tensor convolve(const Tensor& input, const Tensor& weight) const {
     return ops::convolution(input, weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
   }
@@ -36,12 +29,7 @@ struct ConvolutionBackward final : Node {
   Saved input, weight;
   ConvSettings settings;
   RUSH_SAVED(input, weight)
-  void save(const Tensor& x, const Tensor& w, const std::optional<Tensor>&, IntArrayRef stride, IntArrayRef padding,
-            IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
-    input = x;
-    weight = w;
-    settings.save(stride, padding, dilation, transposed, output_padding, groups);
-  }
+  auto saved_arguments() { return std::tuple_cat(std::tie(input, weight, std::ignore), settings.saved_arguments()); }
   Tensors apply(const Tensors& g) override {
     const auto [dx, dw, db] =
         settings.backward(g[0], input.get().conj(), weight.get().conj(), {needs(0), needs(1), needs(2)});
@@ -56,13 +44,9 @@ struct ConvolutionBackwardBackward final : Node {
   Saved grad, input, weight;
   ConvSettings settings;
   RUSH_SAVED(grad, input, weight)
-  void save(const Tensor& g, const Tensor& x, const Tensor& w, OptionalIntArrayRef, IntArrayRef stride,
-            IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups,
-            std::array<bool, 3>) {
-    grad = g;
-    input = x;
-    weight = w;
-    settings.save(stride, padding, dilation, transposed, output_padding, groups);
+  auto saved_arguments() {
+    return std::tuple_cat(std::tie(grad, input, weight, std::ignore), settings.saved_arguments(),
+                          std::tie(std::ignore));
   }
   Tensors apply(const Tensors& g) override {
     Tensor dg, dx, dw;

@@ -10,19 +10,11 @@ namespace {
 struct CtcLossBackward final : Node {
   static constexpr size_t kDifferentiable = 1;
   Saved log_probs, targets, losses, log_alpha;
-  std::vector<int64_t> input_lengths, target_lengths;
+  DimVector input_lengths, target_lengths;
   int64_t blank = 0;
   bool zero_infinity = false;
   RUSH_SAVED(log_probs, targets, losses, log_alpha)
-  void save(const Tensor& scores, const Tensor& labels, IntArrayRef inputs, IntArrayRef lengths, int64_t no_label,
-            bool zero) {
-    log_probs = scores;
-    targets = labels;
-    input_lengths = inputs.vec();
-    target_lengths = lengths.vec();
-    blank = no_label;
-    zero_infinity = zero;
-  }
+  auto saved_arguments() { return std::tie(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity); }
   void save_output(const Tensor& loss, const Tensor& alpha) {
     losses = Saved::output(loss, this);
     log_alpha = Saved::output(alpha, this);

@@ -15,23 +15,12 @@ struct CudnnRnnBackward final : Node {
   SavedList weights;
   int64_t weights_per_cell = 0, mode = 0, hidden_size = 0, projection = 0, layers = 0;
   bool training = false, bidirectional = false;
-  std::vector<int64_t> batch_sizes;
+  DimVector batch_sizes;
   RUSH_SAVED(input, h, c, output, reserve, weight_buf, weights)
-  void save(const Tensor& x, TensorList weight, int64_t stride, const std::optional<Tensor>&, const Tensor& hx,
-            const std::optional<Tensor>& cx, int64_t recurrence, int64_t hidden, int64_t projected, int64_t count, bool,
-            double, bool train, bool both, IntArrayRef running, const std::optional<Tensor>&) {
-    input = x;
-    weights = weight;
-    weights_per_cell = stride;
-    h = hx;
-    c = cx;
-    mode = recurrence;
-    hidden_size = hidden;
-    projection = projected;
-    layers = count;
-    training = train;
-    bidirectional = both;
-    batch_sizes = running.vec();
+  auto saved_arguments() {
+    const auto& unused = std::ignore;
+    return std::tie(input, weights, weights_per_cell, unused, h, c, mode, hidden_size, projection, layers, unused,
+                    unused, training, bidirectional, batch_sizes, unused);
   }
   void save_output(const Tensor& y, const Tensor&, const Tensor&, const Tensor& kept, const Tensor& buffer) {
     output = Saved::output(y, this);

@@ -80,12 +80,7 @@ struct GeluPerceptronBackward final : Node {
   static constexpr size_t kDifferentiable = 1;
   Saved input, weight1, bias1, weight2, pre, hidden;
   RUSH_SAVED(input, weight1, bias1, weight2, pre, hidden)
-  void save(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor&) {
-    input = x;
-    weight1 = w1;
-    bias1 = b1;
-    weight2 = w2;
-  }
+  auto saved_arguments() { return std::tie(input, weight1, bias1, weight2, std::ignore); }
   void save_output(const Tensor&, const Tensor& p, const Tensor& h) {
     pre = Saved::output(p, this);
     hidden = Saved::output(h, this);

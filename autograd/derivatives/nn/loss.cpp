@@ -29,12 +29,7 @@ struct DifferenceLossNode : Node {
   int64_t reduction = Reduction::Mean;
   std::tuple<Parameters...> parameters;
   RUSH_SAVED(self, target)
-  void save(const Tensor& x, const Tensor& y, int64_t how, Parameters... p) {
-    self = x;
-    target = y;
-    reduction = how;
-    parameters = {p...};
-  }
+  auto saved_arguments() { return std::tuple_cat(std::tie(self, target, reduction), saved_each(parameters)); }
   Tensors apply(const Tensors& g) override {
     const Tensor dx = std::apply(
         [&](auto... p) { return Rule::backward(g[0], self.get(), target.get(), reduction, p...); }, parameters);
@@ -49,13 +44,7 @@ struct DifferenceLossBackwardNode : Node {
   int64_t reduction = Reduction::Mean;
   std::tuple<Parameters...> parameters;
   RUSH_SAVED(grad, self, target)
-  void save(const Tensor& g, const Tensor& x, const Tensor& y, int64_t how, Parameters... p) {
-    grad = g;
-    self = x;
-    target = y;
-    reduction = how;
-    parameters = {p...};
-  }
+  auto saved_arguments() { return std::tuple_cat(std::tie(grad, self, target, reduction), saved_each(parameters)); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), y = target.get();
     const auto backward = [&](auto... p) { return Rule::backward(g[0], x, y, reduction, p...); };
@@ -97,12 +86,7 @@ struct BinaryCrossEntropyBackward final : Node {
   Saved self, target, weight;
   int64_t reduction = Reduction::Mean;
   RUSH_SAVED(self, target, weight)
-  void save(const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how) {
-    self = x;
-    target = y;
-    weight = w;
-    reduction = how;
-  }
+  auto saved_arguments() { return std::tie(self, target, weight, reduction); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), y = target.get(), w = weight.get();
     const Tensor dx = needs(0) ? ops::binary_cross_entropy_backward(g[0], x, y, w, reduction) : Tensor();
@@ -120,13 +104,7 @@ struct BinaryCrossEntropyBackwardBackward final : Node {
   Saved grad, self, target, weight;
   int64_t reduction = Reduction::Mean;
   RUSH_SAVED(grad, self, target, weight)
-  void save(const Tensor& g, const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how) {
-    grad = g;
-    self = x;
-    target = y;
-    weight = w;
-    reduction = how;
-  }
+  auto saved_arguments() { return std::tie(grad, self, target, weight, reduction); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), y = target.get(), w = weight.get();
     const Tensor dg = needs(0) ? ops::binary_cross_entropy_backward(g[0], x, y, w, reduction) : Tensor();
@@ -145,13 +123,7 @@ struct NllLossNode : Node {
   Saved self, target, weight, total_weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   RUSH_SAVED(self, target, weight, total_weight)
-  void save(const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how, int64_t ignored) {
-    self = x;
-    target = y;
-    weight = w;
-    reduction = how;
-    ignore_index = ignored;
-  }
+  auto saved_arguments() { return std::tie(self, target, weight, reduction, ignore_index); }
   void save_output(const Tensor&, const Tensor& total) { total_weight = Saved::output(total, this); }
   Tensors apply(const Tensors& g) override {
     return {backward(g[0], self.get(), target.get(), weight.get(), reduction, ignore_index, total_weight.get())};
@@ -167,12 +139,8 @@ struct NllLossBackwardNode : Node {
   Saved target, weight;
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   RUSH_SAVED(target, weight)
-  void save(const Tensor&, const Tensor&, const Tensor& y, const OptionalTensor& w, int64_t how, int64_t ignored,
-            const Tensor&) {
-    target = y;
-    weight = w;
-    reduction = how;
-    ignore_index = ignored;
+  auto saved_arguments() {
+    return std::tie(std::ignore, std::ignore, target, weight, reduction, ignore_index, std::ignore);
   }
   Tensors apply(const Tensors& g) override {
     return {forward(g[0], target.get(), weight.get(), reduction, ignore_index)};
@@ -189,14 +157,8 @@ struct CrossEntropyBackward final : Node {
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   double label_smoothing = 0;
   RUSH_SAVED(self, target, weight, logsumexp, total_weight)
-  void save(const Tensor& x, const Tensor& y, const OptionalTensor& w, int64_t how, int64_t ignored, double smoothing,
-            std::optional<ScalarType>) {
-    self = x;
-    target = y;
-    weight = w;
-    reduction = how;
-    ignore_index = ignored;
-    label_smoothing = smoothing;
+  auto saved_arguments() {
+    return std::tie(self, target, weight, reduction, ignore_index, label_smoothing, std::ignore);
   }
   void save_output(const Tensor&, const Tensor& lse, const Tensor& total) {
     logsumexp = Saved::output(lse, this);

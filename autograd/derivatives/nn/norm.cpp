@@ -74,13 +74,7 @@ struct NativeLayerNormBackward final : Node {
   DimVector shape;
   double eps = 0;
   RUSH_SAVED(input, weight, bias, mean, rstd)
-  void save(const Tensor& x, IntArrayRef normalized_shape, const OptionalTensor& w, const OptionalTensor& b, double e) {
-    input = x;
-    weight = w;
-    bias = b;
-    shape = normalized_shape;
-    eps = e;
-  }
+  auto saved_arguments() { return std::tie(input, shape, weight, bias, eps); }
   void save_output(const Tensor&, const Tensor& m, const Tensor& r) {
     mean = Saved::output(m, this);
     rstd = Saved::output(r, this);
@@ -102,12 +96,7 @@ struct FusedRmsNormBackward final : Node {
   DimVector shape;
   std::optional<double> given_eps;
   RUSH_SAVED(input, weight, rstd)
-  void save(const Tensor& x, IntArrayRef normalized_shape, const OptionalTensor& w, std::optional<double> e) {
-    input = x;
-    weight = w;
-    shape = normalized_shape;
-    given_eps = e;
-  }
+  auto saved_arguments() { return std::tie(input, shape, weight, given_eps); }
   void save_output(const Tensor&, const Tensor& r) { rstd = Saved::output(r, this); }
   Tensors apply(const Tensors& g) override {
     check_no_statistics_gradient(g, "_fused_rms_norm");
@@ -127,16 +116,7 @@ struct NativeGroupNormBackward final : Node {
   int64_t N = 0, C = 0, HxW = 0, groups = 1;
   double eps = 0;
   RUSH_SAVED(input, weight, mean, rstd)
-  void save(const Tensor& x, const OptionalTensor& w, const OptionalTensor&, int64_t n, int64_t c, int64_t hxw,
-            int64_t g, double e) {
-    input = x;
-    weight = w;
-    N = n;
-    C = c;
-    HxW = hxw;
-    groups = g;
-    eps = e;
-  }
+  auto saved_arguments() { return std::tie(input, weight, std::ignore, N, C, HxW, groups, eps); }
   void save_output(const Tensor&, const Tensor& m, const Tensor& r) {
     mean = Saved::output(m, this);
     rstd = Saved::output(r, this);

@@ -32,11 +32,7 @@ struct MaxPoolNode : Node {
   Saved self, indices;
   SavedWindow w;
   RUSH_SAVED(self, indices)
-  void save(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
-            bool ceil_mode) {
-    self = input;
-    w = {kernel, stride, padding, dilation, ceil_mode};
-  }
+  auto saved_arguments() { return std::tie(self, w.kernel, w.stride, w.padding, w.dilation, w.ceil_mode); }
   void save_output(const Tensor&, const Tensor& where) { indices = Saved::output(where, this); }
   Tensors apply(const Tensors& g) override {
     return {backward(g[0], self.get(), w.kernel, w.stride, w.padding, w.dilation, w.ceil_mode, indices.get())};
@@ -58,8 +54,7 @@ struct AdaptiveMaxPool3dBackward final : AdaptiveMaxPoolNode<ops::adaptive_max_p
 
 // Of a backward pass on whose result the input's values have no influence: its gradient is zero, and defined.
 struct PoolBackwardNode : Node {
-  DimVector input_sizes;
-  void save_input(const Tensor& input) { input_sizes = input.sizes(); }
+  SavedSizes input_sizes;
   // `of_grad` computes the gradient of grad_output from `grad`, the gradient of the result.
   template <class OfGrad>
   Tensors grads(const Tensor& grad, const OfGrad& of_grad) const {
@@ -79,10 +74,9 @@ struct GatherNode : PoolBackwardNode {
 
 template <int dims>
 struct MaxPoolBackwardNode : GatherNode<dims> {
-  void save(const Tensor&, const Tensor& input, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef, bool,
-            const Tensor& at) {
-    this->save_input(input);
-    this->indices = at;
+  auto saved_arguments() {
+    const auto& unused = std::ignore;
+    return std::tie(unused, this->input_sizes, unused, unused, unused, unused, unused, this->indices);
   }
 };
 struct MaxPool2dBackwardBackward final : MaxPoolBackwardNode<2> {};
@@ -90,10 +84,7 @@ struct MaxPool3dBackwardBackward final : MaxPoolBackwardNode<3> {};
 
 template <int dims>
 struct AdaptiveMaxPoolBackwardNode : GatherNode<dims> {
-  void save(const Tensor&, const Tensor& input, const Tensor& at) {
-    this->save_input(input);
-    this->indices = at;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, this->input_sizes, this->indices); }
 };
 struct AdaptiveMaxPool2dBackwardBackward final : AdaptiveMaxPoolBackwardNode<2> {};
 struct AdaptiveMaxPool3dBackwardBackward final : AdaptiveMaxPoolBackwardNode<3> {};
@@ -106,12 +97,8 @@ struct AvgPoolNode : Node {
   bool count_include_pad = true;
   std::optional<int64_t> divisor;
   RUSH_SAVED(self)
-  void save(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-            bool include_pad, std::optional<int64_t> divisor_override) {
-    self = input;
-    w = {kernel, stride, padding, {}, ceil_mode};
-    count_include_pad = include_pad;
-    divisor = divisor_override;
+  auto saved_arguments() {
+    return std::tie(self, w.kernel, w.stride, w.padding, w.ceil_mode, count_include_pad, divisor);
   }
   Tensors apply(const Tensors& g) override {
     return {backward(g[0], self.get(), w.kernel, w.stride, w.padding, w.ceil_mode, count_include_pad, divisor)};
@@ -125,12 +112,8 @@ struct AvgPoolBackwardNode : PoolBackwardNode {
   SavedWindow w;
   bool count_include_pad = true;
   std::optional<int64_t> divisor;
-  void save(const Tensor&, const Tensor& input, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-            bool ceil_mode, bool include_pad, std::optional<int64_t> divisor_override) {
-    save_input(input);
-    w = {kernel, stride, padding, {}, ceil_mode};
-    count_include_pad = include_pad;
-    divisor = divisor_override;
+  auto saved_arguments() {
+    return std::tie(std::ignore, input_sizes, w.kernel, w.stride, w.padding, w.ceil_mode, count_include_pad, divisor);
   }
   Tensors apply(const Tensors& g) override {
     return grads(g[0],
@@ -154,7 +137,7 @@ template <AdaptiveAvgPoolOp& forward, int dims>
 struct AdaptiveAvgPoolBackwardNode : PoolBackwardNode {
   DimVector output_size;
   void save(const Tensor& grad, const Tensor& input) {
-    save_input(input);
+    input_sizes = input;
     output_size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
   }
   Tensors apply(const Tensors& g) override {

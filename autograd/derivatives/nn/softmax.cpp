@@ -27,8 +27,8 @@ struct SoftmaxOutputBackward : Node {
 struct SoftmaxBackward final : SoftmaxOutputBackward<ops::_softmax_backward_data> {};
 struct LogSoftmaxBackward final : SoftmaxOutputBackward<ops::_log_softmax_backward_data> {};
 
-// r = (g - s) o with s = sum(g o): dr/dg is the same map again, dr/do = h (g - s) - g sum(h o) for a gradient h of r.
-struct SoftmaxDoubleBackward final : Node {
+// Of a backward pass r, by its gradient g and by the output o.
+struct DoubleBackwardNode : Node {
   Saved grad, output;
   int64_t dim = 0;
   RUSH_SAVED(grad, output)
@@ -37,6 +37,10 @@ struct SoftmaxDoubleBackward final : Node {
     output = out;
     dim = along;
   }
+};
+
+// r = (g - s) o with s = sum(g o): dr/dg is the same map again, dr/do = h (g - s) - g sum(h o) for a gradient h of r.
+struct SoftmaxDoubleBackward final : DoubleBackwardNode {
   Tensors apply(const Tensors& h) override {
     const Tensor o = output.get();
     Tensors result{ops::_softmax_backward_data(h[0].to(o.scalar_type()), o, dim, o.scalar_type()), Tensor()};
@@ -49,15 +53,7 @@ struct SoftmaxDoubleBackward final : Node {
 };
 
 // r = g - e^o sum(g): dr/dg = h - sum(h e^o), dr/do = -h e^o sum(g).
-struct LogSoftmaxDoubleBackward final : Node {
-  Saved grad, output;
-  int64_t dim = 0;
-  RUSH_SAVED(grad, output)
-  void save(const Tensor& g, const Tensor& out, int64_t along, ScalarType) {
-    if (needs(1)) grad = g;
-    output = out;
-    dim = along;
-  }
+struct LogSoftmaxDoubleBackward final : DoubleBackwardNode {
   Tensors apply(const Tensors& h) override {
     const Tensor scaled = h[0] * output.get().exp();
     return {h[0] - scaled.sum(dim, true), needs(1) ? -(scaled * grad.get().sum(dim, true)) : Tensor()};

@@ -10,108 +10,59 @@ namespace rush {
 namespace {
 
 // Interpolation is linear: its gradient scatters with the weights that it gathered with, and the gradient of that
-// gathers again. Each struct holds the sizes and scales of a call and passes them on.
-template <auto& backward, class... Scales>
-struct NearestNode : Node {
-  DimVector output_size, input_size;
-  std::tuple<Scales...> scales;
-  void save(const Tensor& self, IntArrayRef size, Scales... s) {
-    output_size = size;
-    input_size = self.sizes();
-    scales = {s...};
-  }
-  Tensors apply(const Tensors& g) override {
-    return {std::apply([&](auto... s) { return backward(g[0], output_size, input_size, s...); }, scales)};
-  }
-};
-
-template <auto& forward, class... Scales>
-struct NearestBackwardNode : Node {
+// gathers again. Each struct holds the sizes of a call and the arguments behind them, whether corners are aligned and
+// the scales, and passes them on.
+template <auto& backward, class... Rest>
+struct UpsampleNode : Node {
+  SavedSizes input_size;
   DimVector output_size;
-  std::tuple<Scales...> scales;
-  void save(const Tensor&, IntArrayRef size, IntArrayRef, Scales... s) {
-    output_size = size;
-    scales = {s...};
-  }
+  std::tuple<Rest...> rest;
+  auto saved_arguments() { return std::tuple_cat(std::tie(input_size, output_size), saved_each(rest)); }
   Tensors apply(const Tensors& g) override {
-    return {std::apply([&](auto... s) { return forward(g[0], output_size, s...); }, scales)};
+    return {std::apply([&](auto... r) { return backward(g[0], output_size, input_size, r...); }, rest)};
   }
 };
 
-template <auto& backward, class... Scales>
-struct SmoothNode : Node {
-  DimVector output_size, input_size;
-  bool align_corners = false;
-  std::tuple<Scales...> scales;
-  void save(const Tensor& self, IntArrayRef size, bool align, Scales... s) {
-    output_size = size;
-    input_size = self.sizes();
-    align_corners = align;
-    scales = {s...};
-  }
-  Tensors apply(const Tensors& g) override {
-    return {
-        std::apply([&](auto... s) { return backward(g[0], output_size, input_size, align_corners, s...); }, scales)};
-  }
-};
-
-template <auto& forward, class... Scales>
-struct SmoothBackwardNode : Node {
+template <auto& forward, class... Rest>
+struct UpsampleBackwardNode : Node {
   DimVector output_size;
-  bool align_corners = false;
-  std::tuple<Scales...> scales;
-  void save(const Tensor&, IntArrayRef size, IntArrayRef, bool align, Scales... s) {
-    output_size = size;
-    align_corners = align;
-    scales = {s...};
-  }
+  std::tuple<Rest...> rest;
+  auto saved_arguments() { return std::tuple_cat(std::tie(std::ignore, output_size, std::ignore), saved_each(rest)); }
   Tensors apply(const Tensors& g) override {
-    return {std::apply([&](auto... s) { return forward(g[0], output_size, align_corners, s...); }, scales)};
+    return {std::apply([&](auto... r) { return forward(g[0], output_size, r...); }, rest)};
   }
 };
-
-#define RUSH_UPSAMPLE_NODES(kind, Name, op, ...)                                \
-  struct Name##Backward final : kind##Node<ops::op##_backward, __VA_ARGS__> {}; \
-  struct Name##BackwardBackward final : kind##BackwardNode<ops::op, __VA_ARGS__> {};
 
 using S = OptionalScale;
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearest1d, upsample_nearest1d, S)
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearest2d, upsample_nearest2d, S, S)
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearest3d, upsample_nearest3d, S, S, S)
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearestExact1d, _upsample_nearest_exact1d, S)
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearestExact2d, _upsample_nearest_exact2d, S, S)
-RUSH_UPSAMPLE_NODES(Nearest, UpsampleNearestExact3d, _upsample_nearest_exact3d, S, S, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleLinear1d, upsample_linear1d, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleBilinear2d, upsample_bilinear2d, S, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleBicubic2d, upsample_bicubic2d, S, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleBilinear2dAa, _upsample_bilinear2d_aa, S, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleBicubic2dAa, _upsample_bicubic2d_aa, S, S)
-RUSH_UPSAMPLE_NODES(Smooth, UpsampleTrilinear3d, upsample_trilinear3d, S, S, S)
-#undef RUSH_UPSAMPLE_NODES
+#define RUSH_FORALL_UPSAMPLE(X)                                 \
+  X(UpsampleNearest1d, upsample_nearest1d, S)                   \
+  X(UpsampleNearest2d, upsample_nearest2d, S, S)                \
+  X(UpsampleNearest3d, upsample_nearest3d, S, S, S)             \
+  X(UpsampleNearestExact1d, _upsample_nearest_exact1d, S)       \
+  X(UpsampleNearestExact2d, _upsample_nearest_exact2d, S, S)    \
+  X(UpsampleNearestExact3d, _upsample_nearest_exact3d, S, S, S) \
+  X(UpsampleLinear1d, upsample_linear1d, bool, S)               \
+  X(UpsampleBilinear2d, upsample_bilinear2d, bool, S, S)        \
+  X(UpsampleBicubic2d, upsample_bicubic2d, bool, S, S)          \
+  X(UpsampleBilinear2dAa, _upsample_bilinear2d_aa, bool, S, S)  \
+  X(UpsampleBicubic2dAa, _upsample_bicubic2d_aa, bool, S, S)    \
+  X(UpsampleTrilinear3d, upsample_trilinear3d, bool, S, S, S)
 
-template <auto& op, auto& backward, class NodeT, class BackwardNodeT>
-void derive_both(Registry& r) {
-  derive<op, NodeT>(r);
-  derive<backward, BackwardNodeT>(r);
-}
+#define RUSH_UPSAMPLE_NODES(Name, op, ...)                                        \
+  struct Name##Backward final : UpsampleNode<ops::op##_backward, __VA_ARGS__> {}; \
+  struct Name##BackwardBackward final : UpsampleBackwardNode<ops::op, __VA_ARGS__> {};
+RUSH_FORALL_UPSAMPLE(RUSH_UPSAMPLE_NODES)
+#undef RUSH_UPSAMPLE_NODES
 
 }  // namespace
 
 void register_upsample_derivatives(Registry& r) {
-#define RUSH_DERIVE(Name, op) derive_both<ops::op, ops::op##_backward, Name##Backward, Name##BackwardBackward>(r);
-  RUSH_DERIVE(UpsampleNearest1d, upsample_nearest1d)
-  RUSH_DERIVE(UpsampleNearest2d, upsample_nearest2d)
-  RUSH_DERIVE(UpsampleNearest3d, upsample_nearest3d)
-  RUSH_DERIVE(UpsampleNearestExact1d, _upsample_nearest_exact1d)
-  RUSH_DERIVE(UpsampleNearestExact2d, _upsample_nearest_exact2d)
-  RUSH_DERIVE(UpsampleNearestExact3d, _upsample_nearest_exact3d)
-  RUSH_DERIVE(UpsampleLinear1d, upsample_linear1d)
-  RUSH_DERIVE(UpsampleBilinear2d, upsample_bilinear2d)
-  RUSH_DERIVE(UpsampleBicubic2d, upsample_bicubic2d)
-  RUSH_DERIVE(UpsampleBilinear2dAa, _upsample_bilinear2d_aa)
-  RUSH_DERIVE(UpsampleBicubic2dAa, _upsample_bicubic2d_aa)
-  RUSH_DERIVE(UpsampleTrilinear3d, upsample_trilinear3d)
+#define RUSH_DERIVE(Name, op, ...)    \
+  derive<ops::op, Name##Backward>(r); \
+  derive<ops::op##_backward, Name##BackwardBackward>(r);
+  RUSH_FORALL_UPSAMPLE(RUSH_DERIVE)
 #undef RUSH_DERIVE
+#undef RUSH_FORALL_UPSAMPLE
 }
 
 }  // namespace rush

@@ -26,20 +26,14 @@ struct ThresholdBackward final : Node {  // 1 where x > threshold
   Saved self;
   Scalar threshold;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& t, const Scalar&) {
-    self = x;
-    threshold = t;
-  }
+  auto saved_arguments() { return std::tie(self, threshold, std::ignore); }
   Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], self.get(), threshold)}; }
 };
 struct ThresholdBackwardBackward final : Node {
   Saved self;
   Scalar threshold;
   RUSH_SAVED(self)
-  void save(const Tensor&, const Tensor& x, const Scalar& t) {
-    self = x;
-    threshold = t;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, self, threshold); }
   Tensors apply(const Tensors& g) override {
     return {ops::threshold_backward(g[0], self.get(), threshold), flat(*this, g[0])};
   }
@@ -48,10 +42,7 @@ struct LeakyReluBackward final : Node {
   Saved self;
   Scalar slope;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& s) {
-    self = x;
-    slope = s;
-  }
+  auto saved_arguments() { return std::tie(self, slope); }
   Tensors apply(const Tensors& g) override { return {ops::leaky_relu_backward(g[0], self.get(), slope, false)}; }
 };
 struct LeakyReluBackwardBackward final : Node {
@@ -59,11 +50,7 @@ struct LeakyReluBackwardBackward final : Node {
   Scalar slope;
   bool is_result = false;
   RUSH_SAVED(self)
-  void save(const Tensor&, const Tensor& x, const Scalar& s, bool result) {
-    self = x;
-    slope = s;
-    is_result = result;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, self, slope, is_result); }
   Tensors apply(const Tensors& g) override {
     return {ops::leaky_relu_backward(g[0], self.get(), slope, is_result), flat(*this, g[0])};
   }
@@ -74,21 +61,14 @@ struct GeluBackward final : Node {
   Saved self;
   std::string approximate;
   RUSH_SAVED(self)
-  void save(const Tensor& x, std::string_view how) {
-    self = x;
-    approximate = how;
-  }
+  auto saved_arguments() { return std::tie(self, approximate); }
   Tensors apply(const Tensors& g) override { return {ops::gelu_backward(g[0], self.get(), approximate)}; }
 };
 struct GeluBackwardBackward final : Node {
   Saved grad, self;
   std::string approximate;
   RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Tensor& x, std::string_view how) {
-    grad = g;
-    self = x;
-    approximate = how;
-  }
+  auto saved_arguments() { return std::tie(grad, self, approximate); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     return {needs(0) ? ops::gelu_backward(g[0], x, approximate) : Tensor(),
@@ -147,12 +127,7 @@ struct EluBackward final : Node {
   Saved self;
   Scalar alpha, scale, input_scale;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& a, const Scalar& s, const Scalar& i) {
-    self = x;
-    alpha = a;
-    scale = s;
-    input_scale = i;
-  }
+  auto saved_arguments() { return std::tie(self, alpha, scale, input_scale); }
   Tensors apply(const Tensors& g) override {
     return {ops::elu_backward(g[0], alpha, scale, input_scale, false, self.get())};
   }
@@ -164,14 +139,7 @@ struct EluBackwardBackward final : Node {
   Scalar alpha, scale, input_scale;
   bool is_result = false;
   RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Scalar& a, const Scalar& s, const Scalar& i, bool result, const Tensor& x) {
-    grad = g;
-    self = x;
-    alpha = a;
-    scale = s;
-    input_scale = i;
-    is_result = result;
-  }
+  auto saved_arguments() { return std::tie(grad, alpha, scale, input_scale, is_result, self); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     const auto slope = [&](const Tensor& factor) {
@@ -190,23 +158,14 @@ struct SoftplusBackward final : Node {
   Saved self;
   Scalar beta, threshold;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& b, const Scalar& t) {
-    self = x;
-    beta = b;
-    threshold = t;
-  }
+  auto saved_arguments() { return std::tie(self, beta, threshold); }
   Tensors apply(const Tensors& g) override { return {ops::softplus_backward(g[0], self.get(), beta, threshold)}; }
 };
 struct SoftplusBackwardBackward final : Node {  // beta s (1 - s), s = sigmoid(beta x), and 0 above the threshold
   Saved grad, self;
   Scalar beta, threshold;
   RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Tensor& x, const Scalar& b, const Scalar& t) {
-    grad = g;
-    self = x;
-    beta = b;
-    threshold = t;
-  }
+  auto saved_arguments() { return std::tie(grad, self, beta, threshold); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     Tensors grads(2);
@@ -227,11 +186,7 @@ struct LogSigmoidBackward final : FromInput {
 struct LogSigmoidBackwardBackward final : Node {  // sigmoid(-x)' = -sigmoid(x) sigmoid(-x)
   Saved grad, self, buffer;
   RUSH_SAVED(grad, self, buffer)
-  void save(const Tensor& g, const Tensor& x, const Tensor& kept) {
-    grad = g;
-    self = x;
-    buffer = kept;
-  }
+  auto saved_arguments() { return std::tie(grad, self, buffer); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     return {needs(0) ? ops::log_sigmoid_backward(g[0], x, buffer.get()) : Tensor(),
@@ -244,22 +199,14 @@ struct HardtanhBackward final : Node {
   Saved self;
   Scalar min, max;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& low, const Scalar& high) {
-    self = x;
-    min = low;
-    max = high;
-  }
+  auto saved_arguments() { return std::tie(self, min, max); }
   Tensors apply(const Tensors& g) override { return {ops::hardtanh_backward(g[0], self.get(), min, max)}; }
 };
 struct HardtanhBackwardBackward final : Node {
   Saved self;
   Scalar min, max;
   RUSH_SAVED(self)
-  void save(const Tensor&, const Tensor& x, const Scalar& low, const Scalar& high) {
-    self = x;
-    min = low;
-    max = high;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, self, min, max); }
   Tensors apply(const Tensors& g) override {
     return {ops::hardtanh_backward(g[0], self.get(), min, max), flat(*this, g[0])};
   }
@@ -285,10 +232,7 @@ struct ShrinkBackward final : Node {
   Saved self;
   Scalar lambd;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const Scalar& l) {
-    self = x;
-    lambd = l;
-  }
+  auto saved_arguments() { return std::tie(self, lambd); }
   Tensors apply(const Tensors& g) override { return {backward(g[0], self.get(), lambd)}; }
 };
 using HardshrinkBackward = ShrinkBackward<ops::hardshrink_backward>;
@@ -297,10 +241,7 @@ struct ShrinkBackwardBackward final : Node {  // of both, which have one backwar
   Saved self;
   Scalar lambd;
   RUSH_SAVED(self)
-  void save(const Tensor&, const Tensor& x, const Scalar& l) {
-    self = x;
-    lambd = l;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, self, lambd); }
   Tensors apply(const Tensors& g) override {
     return {ops::hardshrink_backward(g[0], self.get(), lambd), flat(*this, g[0])};
   }
@@ -311,10 +252,7 @@ struct GluBackward final : Node {
   Saved self;
   int64_t dim = 0;
   RUSH_SAVED(self)
-  void save(const Tensor& x, int64_t d) {
-    self = x;
-    dim = d;
-  }
+  auto saved_arguments() { return std::tie(self, dim); }
   Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
 };
 // Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
@@ -323,11 +261,7 @@ struct GluBackwardBackward final : Node {
   Saved grad, self;
   int64_t dim = 0;
   RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Tensor& x, int64_t d) {
-    grad = g;
-    self = x;
-    dim = d;
-  }
+  auto saved_arguments() { return std::tie(grad, self, dim); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     const int64_t half = x.size(dim) / 2;
@@ -352,11 +286,7 @@ struct PreluKernelBackward final : FromInputs {
 struct PreluKernelBackwardBackward final : Node {
   Saved grad, self, weight;
   RUSH_SAVED(grad, self, weight)
-  void save(const Tensor& g, const Tensor& x, const Tensor& w) {
-    grad = g;
-    self = x;
-    weight = w;
-  }
+  auto saved_arguments() { return std::tie(grad, self, weight); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), upper = grad.get(), above = x > 0;
     const Tensor p = g[0].defined() ? g[0] : zeros_like(x), q = g[1].defined() ? g[1] : zeros_like(x);

@@ -17,10 +17,7 @@ namespace {
 struct PowBackward final : Node {  // d(a^b) = g b a^(b-1), g y ln a; the first is 0 where b is, the second where a is
   Saved self, exponent, result;
   RUSH_SAVED(self, exponent, result)
-  void save(const Tensor& a, const Tensor& b) {
-    self = a;
-    exponent = b;
-  }
+  auto saved_arguments() { return std::tie(self, exponent); }
   void save_output(const Tensor& y) {
     if (needs(1)) result = Saved::output(y, this);
   }
@@ -40,10 +37,7 @@ struct PowScalarBackward final : Node {  // g n a^(n-1)
   Saved self;
   Scalar exponent;
   RUSH_SAVED(self)
-  void save(const Tensor& a, const Scalar& n) {
-    self = a;
-    exponent = n;
-  }
+  auto saved_arguments() { return std::tie(self, exponent); }
   Tensors apply(const Tensors& g) override {
     if (exponent.equal(0)) return {zeros_like(g[0])};
     if (exponent.equal(1)) return {g[0]};
@@ -71,10 +65,7 @@ struct Atan2Backward final : FromInputs {  // d atan2(y, x) = g x / (x^2 + y^2),
 struct HypotBackward final : Node {  // d c = g a / c, g b / c
   Saved self, other, result;
   RUSH_SAVED(self, other, result)
-  void save(const Tensor& a, const Tensor& b) {
-    self = a;
-    other = b;
-  }
+  auto saved_arguments() { return std::tie(self, other); }
   void save_output(const Tensor& c) { result = Saved::output(c, this); }
   Tensors apply(const Tensors& g) override {
     const Tensor scaled = g[0] / result.get();

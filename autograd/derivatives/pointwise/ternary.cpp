@@ -47,11 +47,7 @@ struct ClampBackward final : Node {
   Saved self;
   OptionalScalar min, max;
   RUSH_SAVED(self)
-  void save(const Tensor& x, const OptionalScalar& low, const OptionalScalar& high) {
-    self = x;
-    min = low;
-    max = high;
-  }
+  auto saved_arguments() { return std::tie(self, min, max); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     if (!max) return {where(x >= *min, g[0], 0)};
@@ -64,11 +60,7 @@ struct ClampBackward final : Node {
 struct ClampTensorBackward final : Node {
   Saved self, min, max;
   RUSH_SAVED(self, min, max)
-  void save(const Tensor& x, const OptionalTensor& low, const OptionalTensor& high) {
-    self = x;
-    min = low;
-    max = high;
-  }
+  auto saved_arguments() { return std::tie(self, min, max); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     if (!max.defined()) {
@@ -98,11 +90,7 @@ struct AddcNode : Node {
   Saved tensor1, tensor2;
   Scalar value;
   RUSH_SAVED(tensor1, tensor2)
-  void save(const Tensor&, const Tensor& b, const Tensor& c, const Scalar& v) {
-    tensor1 = b;
-    tensor2 = c;
-    value = v;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, tensor1, tensor2, value); }
 };
 struct AddcmulBackward final : AddcNode {
   Tensors apply(const Tensors& g) override {

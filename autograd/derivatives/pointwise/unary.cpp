@@ -173,21 +173,14 @@ struct LogitBackward final : Node {
   Saved self;
   std::optional<double> eps;
   RUSH_SAVED(self)
-  void save(const Tensor& x, std::optional<double> e) {
-    self = x;
-    eps = e;
-  }
+  auto saved_arguments() { return std::tie(self, eps); }
   Tensors apply(const Tensors& g) override { return {ops::logit_backward(g[0], self.get(), eps)}; }
 };
 struct LogitBackwardBackward final : Node {  // of g / (x (1 - x)): with s = 1 / (x (1 - x)), s and g s^2 (2 x - 1)
   Saved grad, self;
   std::optional<double> eps;
   RUSH_SAVED(grad, self)
-  void save(const Tensor& g, const Tensor& x, std::optional<double> e) {
-    grad = g;
-    self = x;
-    eps = e;
-  }
+  auto saved_arguments() { return std::tie(grad, self, eps); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get();
     const Tensor slope = ops::logit_backward(g[0], x, eps);
@@ -225,10 +218,7 @@ struct PolygammaBackward final : Node {  // the next polygamma
   Saved self;
   int64_t n = 0;
   RUSH_SAVED(self)
-  void save(int64_t order, const Tensor& x) {
-    n = order;
-    self = x;
-  }
+  auto saved_arguments() { return std::tie(n, self); }
   Tensors apply(const Tensors& g) override {
     RUSH_CHECK_VALUE(n < INT64_MAX, "polygamma: derivative number ", n, " has no next one that can be counted");
     return {g[0] * polygamma(n + 1, self.get())};

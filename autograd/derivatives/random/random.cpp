@@ -32,10 +32,7 @@ struct NativeDropoutBackwardBackward final : Node {  // linear and its own trans
   double scale = 1;
   Saved mask;
   RUSH_SAVED(mask)
-  void save(const Tensor&, const Tensor& kept, double factor) {
-    mask = kept;
-    scale = factor;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, mask, scale); }
   Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
 };
 

@@ -80,11 +80,7 @@ struct ProdDimBackward final : Node {
   int64_t dim = 0;
   bool keepdim = false;
   RUSH_SAVED(self)
-  void save(const Tensor& x, int64_t along, bool keep, std::optional<ScalarType>) {
-    self = x;
-    dim = along;
-    keepdim = keep;
-  }
+  auto saved_arguments() { return std::tie(self, dim, keepdim, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get().to(g[0].scalar_type());
     if (x.dim() == 0) return {g[0]};

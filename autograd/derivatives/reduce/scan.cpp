@@ -54,13 +54,10 @@ struct CumprodBackward final : Node {
 
 struct CumulativeExtremeBackward final : Node {  // each output's gradient goes to the element that it shows
   Saved indices;
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0;
   RUSH_SAVED(indices)
-  void save(const Tensor& self, int64_t along) {
-    sizes = self.sizes();
-    dim = along;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim); }
   void save_output(const Tensor&, const Tensor& where) { indices = where; }
   Tensors apply(const Tensors& g) override {
     if (sizes.empty()) return {g[0]};
@@ -75,10 +72,7 @@ struct LogcumsumexpBackward final : Node {
   Saved self, result;
   int64_t dim = 0;
   RUSH_SAVED(self, result)
-  void save(const Tensor& x, int64_t along) {
-    self = x;
-    dim = along;
-  }
+  auto saved_arguments() { return std::tie(self, dim); }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
     if (g[0].numel() == 0) return {g[0]};

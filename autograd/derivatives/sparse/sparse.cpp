@@ -29,9 +29,8 @@ namespace {
 struct SparseCooTensorUnsafeBackward final : Node {  // the gradient at the entries
   Saved indices;
   RUSH_SAVED(indices)
-  void save(const Tensor& at, const Tensor&, IntArrayRef, std::optional<ScalarType>, std::optional<Layout>,
-            std::optional<Device>, std::optional<bool>, std::optional<bool>) {
-    indices = at;
+  auto saved_arguments() {
+    return std::tie(indices, std::ignore, std::ignore, std::ignore, std::ignore, std::ignore, std::ignore, std::ignore);
   }
   Tensors apply(const Tensors& g) override {
     return {Tensor(), ops::sparse_values_at(g[0], indices.get().to(TensorOptions(kInt64).device(g[0].device())))};

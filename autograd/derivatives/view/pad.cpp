@@ -32,11 +32,9 @@ struct BorderPadBackward final : Node {
 
 template <const PadOp& forward>
 struct BorderPadBackwardBackward final : Node {  // linear in the gradient, and of the input only the shape counts
-  DimVector input_sizes, pad;
-  void save(const Tensor&, const Tensor& input, IntArrayRef padding) {
-    input_sizes = input.sizes();
-    pad = padding;
-  }
+  SavedSizes input_sizes;
+  DimVector pad;
+  auto saved_arguments() { return std::tie(std::ignore, input_sizes, pad); }
   Tensors apply(const Tensors& g) override {
     return {needs(0) ? forward(g[0], pad) : Tensor(), needs(1) ? zeros(input_sizes, g[0].options()) : Tensor()};
   }

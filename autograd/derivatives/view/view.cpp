@@ -80,13 +80,10 @@ struct AsStridedBackward final : Node {
 };
 
 struct StridedSumBackward final : Node {
-  DimVector sizes, strides;
+  SavedSizes sizes;
+  DimVector strides;
   int64_t offset = 0;
-  void save(const Tensor& values, IntArrayRef stride, int64_t start, int64_t) {
-    sizes = values.sizes();
-    strides = stride;
-    offset = start;
-  }
+  auto saved_arguments() { return std::tie(sizes, strides, offset, std::ignore); }
   Tensors apply(const Tensors& g) override {
     const Tensor grad = g[0].contiguous();
     return {grad.as_strided(sizes, strides, offset + grad.storage_offset())};
@@ -97,10 +94,7 @@ struct StridedSumBackward final : Node {
 
 struct TransposeBackward final : Node {
   int64_t dim0 = 0, dim1 = 0;
-  void save(const Tensor&, int64_t a, int64_t b) {
-    dim0 = a;
-    dim1 = b;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, dim0, dim1); }
   Tensors apply(const Tensors& g) override { return {g[0].transpose(dim0, dim1)}; }
 };
 
@@ -118,22 +112,15 @@ struct PermuteBackward final : Node {
 // ---- parts ----
 
 struct SelectBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0, index = 0;
-  void save(const Tensor& self, int64_t d, int64_t i) {
-    sizes = self.sizes();
-    dim = d;
-    index = i;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, index); }
   Tensors apply(const Tensors& g) override { return {ops::select_backward(g[0], sizes, dim, index)}; }
 };
 
 struct SelectBackwardBackward final : Node {
   int64_t dim = 0, index = 0;
-  void save(const Tensor&, IntArrayRef, int64_t d, int64_t i) {
-    dim = d;
-    index = i;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, dim, index); }
   Tensors apply(const Tensors& g) override { return {g[0].select(dim, index)}; }
 };
 
@@ -152,46 +139,27 @@ struct SliceBackward final : Node {
 
 struct SliceBackwardBackward final : Node {
   int64_t dim = 0, start = 0, end = 0, step = 1;
-  void save(const Tensor&, IntArrayRef, int64_t d, int64_t first, int64_t last, int64_t s) {
-    dim = d;
-    start = first;
-    end = last;
-    step = s;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, dim, start, end, step); }
   Tensors apply(const Tensors& g) override { return {g[0].slice(dim, start, end, step)}; }
 };
 
 struct DiagonalBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t offset = 0, dim1 = 0, dim2 = 1;
-  void save(const Tensor& self, int64_t shift, int64_t a, int64_t b) {
-    sizes = self.sizes();
-    offset = shift;
-    dim1 = a;
-    dim2 = b;
-  }
+  auto saved_arguments() { return std::tie(sizes, offset, dim1, dim2); }
   Tensors apply(const Tensors& g) override { return {ops::diagonal_backward(g[0], sizes, offset, dim1, dim2)}; }
 };
 
 struct DiagonalBackwardBackward final : Node {
   int64_t offset = 0, dim1 = 0, dim2 = 1;
-  void save(const Tensor&, IntArrayRef, int64_t shift, int64_t a, int64_t b) {
-    offset = shift;
-    dim1 = a;
-    dim2 = b;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, std::ignore, offset, dim1, dim2); }
   Tensors apply(const Tensors& g) override { return {g[0].diagonal(offset, dim1, dim2)}; }
 };
 
 struct UnfoldBackward final : Node {
-  DimVector sizes;
+  SavedSizes sizes;
   int64_t dim = 0, size = 0, step = 1;
-  void save(const Tensor& self, int64_t d, int64_t window, int64_t s) {
-    sizes = self.sizes();
-    dim = d;
-    size = window;
-    step = s;
-  }
+  auto saved_arguments() { return std::tie(sizes, dim, size, step); }
   Tensors apply(const Tensors& g) override { return {ops::unfold_backward(g[0], sizes, dim, size, step)}; }
 };
 

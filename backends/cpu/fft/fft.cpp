@@ -266,20 +266,12 @@ void c2c(const Tensor& out, const Tensor& in, IntArrayRef dims, bool forward, do
   pick<C2cLoop>(FftTypes(), to_real(in.scalar_type()), "_fft_c2c")(out, in, dims, forward, scale);
 }
 
-void r2c(const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
-  pick<R2cLoop>(FftTypes(), in.scalar_type(), "_fft_r2c")(out, in, dims, scale);
-}
-
-void c2r(const Tensor& out, const Tensor& in, IntArrayRef dims, double scale) {
-  pick<C2rLoop>(FftTypes(), out.scalar_type(), "_fft_c2r")(out, in, dims, scale);
-}
-
 }  // namespace
 
 void register_fft() {
   kernels::fft_c2c.set(kCPU, c2c);
-  kernels::fft_r2c.set(kCPU, r2c);
-  kernels::fft_c2r.set(kCPU, c2r);
+  set_by_dtype<kernels::fft_r2c, R2cLoop, FftTypes, 1>(kCPU);
+  set_by_dtype<kernels::fft_c2r, C2rLoop, FftTypes>(kCPU);
 }
 
 }  // namespace rush::cpu

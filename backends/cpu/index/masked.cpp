@@ -86,10 +86,6 @@ struct NonzeroLoop {
   }
 };
 
-void nonzero(const Tensor& self, Tensor& out) {
-  pick<NonzeroLoop>(AllTypes(), self.scalar_type(), "nonzero")(self, out);
-}
-
 struct SelectLoop {
   template <class T>
   static void run(const Tensor& self, const bool* mask, const std::vector<int64_t>& counts, const Tensor& out) {
@@ -137,7 +133,7 @@ void masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source
 
 void register_masked() {
   kernels::masked_fill.set(kCPU, masked_fill);
-  kernels::nonzero.set(kCPU, nonzero);
+  set_by_dtype<kernels::nonzero, NonzeroLoop, AllTypes>(kCPU);
   kernels::masked_select.set(kCPU, masked_select);
   kernels::masked_scatter.set(kCPU, masked_scatter);
 }

@@ -34,12 +34,8 @@ struct CholeskyLoop {
   }
 };
 
-void cholesky(const Tensor& factor, const Tensor& a, const Tensor& info) {
-  pick<CholeskyLoop>(LinalgTypes(), a.scalar_type(), "linalg_cholesky")(factor, a, info);
-}
-
 }  // namespace
 
-void register_linalg_cholesky() { kernels::linalg_cholesky.set(kCPU, cholesky); }
+void register_linalg_cholesky() { set_by_dtype<kernels::linalg_cholesky, CholeskyLoop, LinalgTypes, 1>(kCPU); }
 
 }  // namespace rush::cpu

@@ -143,9 +143,6 @@ struct TriangularLoop {
 };
 
 void det(const Tensor& out, const Tensor& a) { pick<DetLoop>(LinalgTypes(), a.scalar_type(), "linalg_det")(out, a); }
-void factor(const Tensor& lu, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
-  pick<FactorLoop>(LinalgTypes(), a.scalar_type(), "linalg_lu_factor")(lu, pivots, a, pivoting, info);
-}
 void permutation(const Tensor& order, const Tensor& pivots) {
   const int64_t n = order.size(1), k = pivots.size(1);
   for (int64_t i = 0; i < order.size(0); ++i) {
@@ -154,25 +151,15 @@ void permutation(const Tensor& order, const Tensor& pivots) {
     for (int64_t j = 0; j < k; ++j) std::swap(rows[j], rows[pivots.data_ptr<int32_t>()[i * k + j] - 1]);
   }
 }
-void inverse(const Tensor& out, const Tensor& a, const Tensor& info) {
-  pick<InverseLoop>(LinalgTypes(), a.scalar_type(), "linalg_inv")(out, a, info);
-}
-void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
-  pick<SolveLoop>(LinalgTypes(), a.scalar_type(), "linalg_solve")(x, a, b, info);
-}
-void triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  pick<TriangularLoop>(LinalgTypes(), a.scalar_type(), "linalg_solve_triangular")(x, a, b, upper, unit);
-}
-
 }  // namespace
 
 void register_linalg_lu() {
   kernels::linalg_det.set(kCPU, det);
-  kernels::linalg_lu_factor.set(kCPU, factor);
+  set_by_dtype<kernels::linalg_lu_factor, FactorLoop, LinalgTypes, 2>(kCPU);
   kernels::pivots_to_permutation.set(kCPU, permutation);
-  kernels::linalg_inv.set(kCPU, inverse);
-  kernels::linalg_solve.set(kCPU, solve);
-  kernels::linalg_solve_triangular.set(kCPU, triangular);
+  set_by_dtype<kernels::linalg_inv, InverseLoop, LinalgTypes, 1>(kCPU);
+  set_by_dtype<kernels::linalg_solve, SolveLoop, LinalgTypes, 1>(kCPU);
+  set_by_dtype<kernels::linalg_solve_triangular, TriangularLoop, LinalgTypes, 1>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -23,12 +23,8 @@ struct QrLoop {
   }
 };
 
-void qr(const Tensor& q, const Tensor& r, const Tensor& a) {
-  pick<QrLoop>(LinalgTypes(), a.scalar_type(), "linalg_qr")(q, r, a);
-}
-
 }  // namespace
 
-void register_linalg_qr() { kernels::linalg_qr.set(kCPU, qr); }
+void register_linalg_qr() { set_by_dtype<kernels::linalg_qr, QrLoop, LinalgTypes, 2>(kCPU); }
 
 }  // namespace rush::cpu

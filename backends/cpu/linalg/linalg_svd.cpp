@@ -31,12 +31,8 @@ struct SvdLoop {
   }
 };
 
-void svd(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
-  pick<SvdLoop>(LinalgTypes(), a.scalar_type(), "linalg_svd")(u, s, vh, a, info);
-}
-
 }  // namespace
 
-void register_linalg_svd() { kernels::linalg_svd.set(kCPU, svd); }
+void register_linalg_svd() { set_by_dtype<kernels::linalg_svd, SvdLoop, LinalgTypes, 3>(kCPU); }
 
 }  // namespace rush::cpu

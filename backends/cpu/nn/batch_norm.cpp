@@ -242,31 +242,12 @@ struct BatchNormBackwardLoop {
   }
 };
 
-void channel_affine(const Tensor& output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
-                    const Tensor& weight, const Tensor& bias, const ChannelLayout& layout) {
-  pick<ChannelAffineLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(output, input, mean, invstd, weight,
-                                                                               bias, layout);
-}
-
-void batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var, const Tensor& invstd, const Tensor& input,
-                const Tensor& weight, const Tensor& bias, double eps, bool rounded, const ChannelLayout& layout) {
-  pick<BatchNormLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm")(output, mean, var, invstd, input, weight,
-                                                                           bias, eps, rounded, layout);
-}
-
-void batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& invstd,
-                         const Tensor& weight, bool training, const ChannelLayout& layout) {
-  pick<BatchNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "batch_norm_backward")(
-      grad_input, grad_weight, grad_bias, grad_output, input, mean, invstd, weight, training, layout);
-}
-
 }  // namespace
 
 void register_batch_norm() {
-  kernels::channel_affine.set(kCPU, channel_affine);
-  kernels::batch_norm.set(kCPU, batch_norm);
-  kernels::batch_norm_backward.set(kCPU, batch_norm_backward);
+  set_by_dtype<kernels::channel_affine, ChannelAffineLoop, RealFloatTypes, 1>(kCPU);
+  set_by_dtype<kernels::batch_norm, BatchNormLoop, RealFloatTypes, 4>(kCPU);
+  set_by_dtype<kernels::batch_norm_backward, BatchNormBackwardLoop, RealFloatTypes, 4>(kCPU);
   kernels::batch_norm_relu.set(kCPU, kernels::batch_norm_relu_in_parts);
   kernels::batch_norm_relu_backward.set(kCPU, kernels::batch_norm_relu_backward_in_parts);
 }

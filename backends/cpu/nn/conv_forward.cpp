@@ -23,13 +23,8 @@ struct ConvolutionLoop {
   }
 };
 
-void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                 const ConvGeometry& geometry) {
-  pick<ConvolutionLoop>(NumberTypes(), input.scalar_type(), "convolution")(output, input, weight, bias, geometry);
-}
-
 }  // namespace
 
-void register_conv() { kernels::convolution.set(kCPU, convolution); }
+void register_conv() { set_by_dtype<kernels::convolution, ConvolutionLoop, NumberTypes, 1>(kCPU); }
 
 }  // namespace rush::cpu

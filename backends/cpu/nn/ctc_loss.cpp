@@ -110,22 +110,11 @@ struct CtcBackwardLoop {
 
 using CtcTypes = TypeList<float, double>;
 
-void ctc_loss(const Tensor& losses, const Tensor& log_alpha, const Tensor& log_probs, const Tensor& targets,
-              const CtcBatch& batch) {
-  pick<CtcLoop>(CtcTypes(), log_probs.scalar_type(), "ctc_loss")(losses, log_alpha, log_probs, targets, batch);
-}
-
-void ctc_loss_backward(const Tensor& grad_input, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
-                       const Tensor& losses, const Tensor& log_alpha, const CtcBatch& batch, bool zero_infinity) {
-  pick<CtcBackwardLoop>(CtcTypes(), log_probs.scalar_type(), "ctc_loss_backward")(
-      grad_input, grad, log_probs, targets, losses, log_alpha, batch, zero_infinity);
-}
-
 }  // namespace
 
 void register_ctc_loss() {
-  kernels::ctc_loss.set(kCPU, ctc_loss);
-  kernels::ctc_loss_backward.set(kCPU, ctc_loss_backward);
+  set_by_dtype<kernels::ctc_loss, CtcLoop, CtcTypes, 2>(kCPU);
+  set_by_dtype<kernels::ctc_loss_backward, CtcBackwardLoop, CtcTypes, 2>(kCPU);
 }
 
 }  // namespace rush::cpu

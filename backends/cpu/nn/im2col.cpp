@@ -90,15 +90,11 @@ struct Col2imLoop {
   }
 };
 
-void col2im(const Tensor& images, const Tensor& columns, const ImageWindows& w) {
-  pick<Col2imLoop>(AllTypes(), images.scalar_type(), "col2im")(images, columns, w);
-}
-
 }  // namespace
 
 void register_im2col() {
   kernels::im2col.set(kCPU, im2col);
-  kernels::col2im.set(kCPU, col2im);
+  set_by_dtype<kernels::col2im, Col2imLoop, AllTypes>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -276,31 +276,6 @@ struct CrossEntropyBackwardLoop {
   }
 };
 
-void nll_loss(const Tensor& output, const Tensor& total_weight, const Tensor& scores, const Tensor& target,
-              const Tensor& weight, int64_t reduction, int64_t ignore_index, const ClassLayout& layout) {
-  pick<NllLossLoop>(RealFloatTypes(), scores.scalar_type(), "nll_loss")(output, total_weight, scores, target, weight,
-                                                                        reduction, ignore_index, layout);
-}
-
-void nll_loss_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& target, const Tensor& weight,
-                       const Tensor& total_weight, int64_t reduction, int64_t ignore_index, const ClassLayout& layout) {
-  pick<NllLossBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "nll_loss_backward")(
-      grad_input, grad_output, target, weight, total_weight, reduction, ignore_index, layout);
-}
-
-void cross_entropy(const Tensor& output, const Tensor& logsumexp, const Tensor& total_weight, const Tensor& scores,
-                   const Tensor& target, const Tensor& weight, const CrossEntropyOptions& options) {
-  pick<CrossEntropyLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss")(output, logsumexp, total_weight,
-                                                                                       scores, target, weight, options);
-}
-
-void cross_entropy_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& scores,
-                            const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
-                            const Tensor& total_weight, const CrossEntropyOptions& options) {
-  pick<CrossEntropyBackwardLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss_backward")(
-      grad_input, grad_output, scores, target, weight, logsumexp, total_weight, options);
-}
-
 }  // namespace
 
 void register_loss() {
@@ -312,10 +287,10 @@ void register_loss() {
   kernels::huber_loss_backward.set(kCPU, elementwise_backward<functors::HuberLoss>);
   kernels::binary_cross_entropy.set(kCPU, binary_cross_entropy);
   kernels::binary_cross_entropy_backward.set(kCPU, elementwise_backward<functors::BinaryCrossEntropy>);
-  kernels::nll_loss.set(kCPU, nll_loss);
-  kernels::nll_loss_backward.set(kCPU, nll_loss_backward);
-  kernels::cross_entropy.set(kCPU, cross_entropy);
-  kernels::cross_entropy_backward.set(kCPU, cross_entropy_backward);
+  set_by_dtype<kernels::nll_loss, NllLossLoop, RealFloatTypes, 2>(kCPU);
+  set_by_dtype<kernels::nll_loss_backward, NllLossBackwardLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::cross_entropy, CrossEntropyLoop, RealFloatTypes, 3>(kCPU);
+  set_by_dtype<kernels::cross_entropy_backward, CrossEntropyBackwardLoop, RealFloatTypes, 2>(kCPU);
   kernels::cross_entropy_gradient.set(kCPU, native::cross_entropy_gradient_by_parts);
 }
 

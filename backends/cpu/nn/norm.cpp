@@ -210,39 +210,13 @@ struct GroupNormBackwardLoop {
   }
 };
 
-void layer_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input, const Tensor& weight,
-                const Tensor& bias, int64_t columns, double eps) {
-  pick<LayerNormLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm")(output, mean, rstd, input, weight, bias,
-                                                                           columns, eps);
-}
-
-void layer_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                         const Tensor& weight, int64_t columns) {
-  pick<LayerNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm_backward")(
-      grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, columns);
-}
-
-void group_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input, const Tensor& weight,
-                const Tensor& bias, double eps, const kernels::GroupLayout& layout) {
-  pick<GroupNormLoop>(RealFloatTypes(), input.scalar_type(), "group_norm")(output, mean, rstd, input, weight, bias, eps,
-                                                                           layout);
-}
-
-void group_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                         const Tensor& weight, const kernels::GroupLayout& layout) {
-  pick<GroupNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "group_norm_backward")(
-      grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, layout);
-}
-
 }  // namespace
 
 void register_norm() {
-  kernels::layer_norm.set(kCPU, layer_norm);
-  kernels::layer_norm_backward.set(kCPU, layer_norm_backward);
-  kernels::group_norm.set(kCPU, group_norm);
-  kernels::group_norm_backward.set(kCPU, group_norm_backward);
+  set_by_dtype<kernels::layer_norm, LayerNormLoop, RealFloatTypes, 3>(kCPU);
+  set_by_dtype<kernels::layer_norm_backward, LayerNormBackwardLoop, RealFloatTypes, 4>(kCPU);
+  set_by_dtype<kernels::group_norm, GroupNormLoop, RealFloatTypes, 3>(kCPU);
+  set_by_dtype<kernels::group_norm_backward, GroupNormBackwardLoop, RealFloatTypes, 4>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -307,35 +307,15 @@ struct AvgPoolBackwardLoop {
   }
 };
 
-void max_pool(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
-  pick<MaxPoolLoop>(RealTypes(), input.scalar_type(), "max_pool")(output, indices, input, g);
-}
-
-void max_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& indices,
-                       const PoolGeometry& g) {
-  pick<MaxPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "max_pool_backward")(grad_input, grad_output,
-                                                                                             indices, g);
-}
-
 using AvgTypes = TypeList<float, double, Half, BFloat16, int64_t>;
-
-void avg_pool(const Tensor& output, const Tensor& input, const PoolGeometry& g, const PoolDivisor& divisor) {
-  pick<AvgPoolLoop>(AvgTypes(), input.scalar_type(), "avg_pool")(output, input, g, divisor);
-}
-
-void avg_pool_backward(const Tensor& grad_input, const Tensor& grad_output, const PoolGeometry& g,
-                       const PoolDivisor& divisor) {
-  pick<AvgPoolBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "avg_pool_backward")(grad_input, grad_output, g,
-                                                                                             divisor);
-}
 
 }  // namespace
 
 void register_pool() {
-  kernels::max_pool.set(kCPU, max_pool);
-  kernels::max_pool_backward.set(kCPU, max_pool_backward);
-  kernels::avg_pool.set(kCPU, avg_pool);
-  kernels::avg_pool_backward.set(kCPU, avg_pool_backward);
+  set_by_dtype<kernels::max_pool, MaxPoolLoop, RealTypes, 2>(kCPU);
+  set_by_dtype<kernels::max_pool_backward, MaxPoolBackwardLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::avg_pool, AvgPoolLoop, AvgTypes, 1>(kCPU);
+  set_by_dtype<kernels::avg_pool_backward, AvgPoolBackwardLoop, RealFloatTypes>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -267,10 +267,6 @@ struct LogSumExpLoop {
   }
 };
 
-void softmax(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
-  pick<SoftmaxLoop>(RealFloatTypes(), input.scalar_type(), "softmax")(output, input, shape, log);
-}
-
 void softmax_backward(const Tensor& grad_input, const Tensor& grad, const Tensor& output, const AlongDim& shape,
                       bool log) {
   const ScalarType dtype = output.scalar_type();
@@ -279,16 +275,12 @@ void softmax_backward(const Tensor& grad_input, const Tensor& grad, const Tensor
                                                                                         shape);
 }
 
-void logsumexp(const Tensor& output, const Tensor& input, const AlongDim& shape) {
-  pick<LogSumExpLoop>(FloatTypes(), input.scalar_type(), "logsumexp")(output, input, shape);
-}
-
 }  // namespace
 
 void register_softmax() {
-  kernels::softmax.set(kCPU, softmax);
+  set_by_dtype<kernels::softmax, SoftmaxLoop, RealFloatTypes, 1>(kCPU);
   kernels::softmax_backward.set(kCPU, softmax_backward);
-  kernels::logsumexp.set(kCPU, logsumexp);
+  set_by_dtype<kernels::logsumexp, LogSumExpLoop, FloatTypes, 1>(kCPU);
 }
 
 }  // namespace rush::cpu

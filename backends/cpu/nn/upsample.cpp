@@ -222,15 +222,11 @@ void upsample(const Tensor& output, const Tensor& input, const UpsampleGeometry&
   pick<SmoothLoop>(RealFloatTypes(), dtype, "upsample")(output, input, g);
 }
 
-void upsample_backward(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
-  pick<BackwardLoop>(RealFloatTypes(), grad_output.scalar_type(), "upsample_backward")(grad_input, grad_output, g);
-}
-
 }  // namespace
 
 void register_upsample() {
   kernels::upsample.set(kCPU, upsample);
-  kernels::upsample_backward.set(kCPU, upsample_backward);
+  set_by_dtype<kernels::upsample_backward, BackwardLoop, RealFloatTypes, 1>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/optim/chunks.h"
 #include "backends/cpu/register.h"
-#include "backends/functors/optim.h"
+#include "backends/functors/step_kernels.h"
 
 namespace rush::cpu {
 
@@ -26,41 +26,21 @@ RUSH_NOINLINE void run_chunk(Step step, int64_t n, T* __restrict p, const T* __r
   }
 }
 
-// Takes step_of(i) on tensor number i of all lists.
-template <class T, class StepOf, class... States>
-void run_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads, const States&... states) {
-  native::check_step_lists(op, params, {grads, states...});
-  for_each_chunk(params, [&](size_t i, int64_t begin, int64_t n) {
-    run_chunk(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
-              (states[i].template data_ptr<T>() + begin)...);
-  });
-}
-
-template <class Rule>
-struct Steps {
-  using Step = typename Rule::Step;
-
-  template <class T>
-  static void run(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
-                  ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const Step& step) {
-    functors::with_step_functors<Rule, opmath_t<T>>(step, params, {states0, states1, states2}, steps, mu_products,
-                                                    [&](const auto& step_of, const auto&... states) {
-                                                      run_steps<T>(Step::kName, step_of, params, grads, states...);
-                                                    });
-  }
-  static void run_any(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
-                      ArrayRef<int64_t> steps, ArrayRef<double> mu_products, const Step& step) {
-    if (params.empty()) return;
-    pick<Steps>(RealFloatTypes(), params[0].scalar_type(), Step::kName)(params, grads, states0, states1, states2, steps,
-                                                                        mu_products, step);
+struct CpuSteps {
+  // Takes step_of(i) on tensor number i of all lists.
+  template <class T, class StepOf, class... States>
+  static void run_steps(const char* op, const StepOf& step_of, TensorList params, TensorList grads,
+                        const States&... states) {
+    native::check_step_lists(op, params, {grads, states...});
+    for_each_chunk(params, [&](size_t i, int64_t begin, int64_t n) {
+      run_chunk(step_of(i), n, params[i].data_ptr<T>() + begin, static_cast<const T*>(grads[i].data_ptr<T>() + begin),
+                (states[i].template data_ptr<T>() + begin)...);
+    });
   }
 };
 
 }  // namespace
 
-void register_optim() {
-  functors::for_each_step_rule(
-      []<class Rule>(Rule) { kernels::fused_step<typename Rule::Step>.set(kCPU, Steps<Rule>::run_any); });
-}
+void register_optim() { functors::set_steps<CpuSteps>(kCPU); }
 
 }  // namespace rush::cpu

@@ -166,11 +166,6 @@ struct RandomLoop {
   }
 };
 
-template <class Loop, class Types, auto& name, class... Args>
-void run(const Tensor& out, Args... args) {
-  pick<Loop>(Types(), out.scalar_type(), name.name())(out, args...);
-}
-
 void randperm(const Tensor& out, const PhiloxState& reserved) {
   struct Keyed {
     uint64_t key;
@@ -234,11 +229,6 @@ struct MultinomialLoop {
   }
 };
 
-void multinomial(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
-  pick<MultinomialLoop>(TypeList<float, double>(), weights.scalar_type(), "multinomial")(out, weights, replacement,
-                                                                                         reserved);
-}
-
 struct DropoutLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& mask, const Tensor& input, double keep,
@@ -281,18 +271,18 @@ void check_probabilities(const Tensor& p) {
 }
 
 void register_random() {
-  kernels::uniform.set(kCPU, run<UniformLoop, RealFloatTypes, kernels::uniform>);
-  kernels::normal.set(kCPU, run<NormalLoop<functors::Normal>, RealFloatTypes, kernels::normal>);
-  kernels::log_normal.set(kCPU, run<NormalLoop<functors::LogNormal>, RealFloatTypes, kernels::log_normal>);
-  kernels::cauchy.set(kCPU, run<CauchyLoop, RealFloatTypes, kernels::cauchy>);
-  kernels::exponential.set(kCPU, run<ExponentialLoop, RealFloatTypes, kernels::exponential>);
-  kernels::geometric.set(kCPU, run<GeometricLoop, RealTypes, kernels::geometric>);
-  kernels::bernoulli.set(kCPU, run<BernoulliLoop, RealAndBoolTypes, kernels::bernoulli>);
-  kernels::bernoulli_tensor.set(kCPU, run<BernoulliTensorLoop, RealAndBoolTypes, kernels::bernoulli_tensor>);
-  kernels::random.set(kCPU, run<RandomLoop, RealAndBoolTypes, kernels::random>);
+  set_by_dtype<kernels::uniform, UniformLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::normal, NormalLoop<functors::Normal>, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::log_normal, NormalLoop<functors::LogNormal>, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::cauchy, CauchyLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::exponential, ExponentialLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::geometric, GeometricLoop, RealTypes>(kCPU);
+  set_by_dtype<kernels::bernoulli, BernoulliLoop, RealAndBoolTypes>(kCPU);
+  set_by_dtype<kernels::bernoulli_tensor, BernoulliTensorLoop, RealAndBoolTypes>(kCPU);
+  set_by_dtype<kernels::random, RandomLoop, RealAndBoolTypes>(kCPU);
   kernels::randperm.set(kCPU, randperm);
-  kernels::multinomial.set(kCPU, multinomial);
-  kernels::dropout.set(kCPU, run<DropoutLoop, FloatTypes, kernels::dropout>);
+  set_by_dtype<kernels::multinomial, MultinomialLoop, TypeList<float, double>, 1>(kCPU);
+  set_by_dtype<kernels::dropout, DropoutLoop, FloatTypes>(kCPU);
   kernels::dropout_backward.set(kCPU, dropout_backward);
 }
 

@@ -18,11 +18,6 @@ struct ExtremeValue {
   }
 };
 
-template <template <class> class F>
-void extreme_value(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<ExtremeValue<F>>(RealAndBoolTypes(), input.scalar_type(), "amax")(output, input, dims);
-}
-
 template <class T>
 struct Found {
   opmath_t<T> value;
@@ -122,8 +117,8 @@ void extreme(const Tensor& values, const Tensor& indices, const Tensor& input, c
 }  // namespace
 
 void register_extrema() {
-  kernels::amax.set(kCPU, extreme_value<functors::Max>);
-  kernels::amin.set(kCPU, extreme_value<functors::Min>);
+  set_by_dtype<kernels::amax, ExtremeValue<functors::Max>, RealAndBoolTypes, 1>(kCPU);
+  set_by_dtype<kernels::amin, ExtremeValue<functors::Min>, RealAndBoolTypes, 1>(kCPU);
   kernels::extreme.set(kCPU, extreme);
 }
 

@@ -65,18 +65,13 @@ void count(const Tensor& output, const Tensor& input, IntArrayRef dims) {
   pick<CountLoop>(AllTypes(), input.scalar_type(), "count_nonzero")(output, input, dims, ask);
 }
 
-template <class Loop, class Types>
-void reduction(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<Loop>(Types(), input.scalar_type(), "reduction")(output, input, dims);
-}
-
 }  // namespace
 
 void register_reduce() {
-  kernels::sum.set(kCPU, reduction<Accumulate<functors::Sum>, AllTypes>);
-  kernels::prod.set(kCPU, reduction<Accumulate<functors::Prod>, AllTypes>);
-  kernels::mean.set(kCPU, reduction<MeanLoop, FloatTypes>);
-  kernels::nansum.set(kCPU, reduction<NanSumLoop, RealFloatTypes>);
+  set_by_dtype<kernels::sum, Accumulate<functors::Sum>, AllTypes, 1>(kCPU);
+  set_by_dtype<kernels::prod, Accumulate<functors::Prod>, AllTypes, 1>(kCPU);
+  set_by_dtype<kernels::mean, MeanLoop, FloatTypes, 1>(kCPU);
+  set_by_dtype<kernels::nansum, NanSumLoop, RealFloatTypes, 1>(kCPU);
   kernels::any.set(kCPU, count<Ask::Any>);
   kernels::all.set(kCPU, count<Ask::All>);
   kernels::count_nonzero.set(kCPU, count<Ask::HowMany>);

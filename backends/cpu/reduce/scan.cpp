@@ -79,11 +79,6 @@ struct LogCumSumExpScan {
   }
 };
 
-template <class Loop, class Types>
-void scan(const Tensor& output, const Tensor& input, const AlongDim& shape) {
-  pick<Loop>(Types(), input.scalar_type(), "scan")(output, input, shape);
-}
-
 template <class Replaces>
 struct ExtremeScan {
   template <class T>
@@ -124,9 +119,9 @@ void cumulative_extreme(const Tensor& values, const Tensor& indices, const Tenso
 }  // namespace
 
 void register_scan() {
-  kernels::cumsum.set(kCPU, scan<AccumulateScan<functors::Sum>, AllTypes>);
-  kernels::cumprod.set(kCPU, scan<AccumulateScan<functors::Prod>, AllTypes>);
-  kernels::logcumsumexp.set(kCPU, scan<LogCumSumExpScan, FloatTypes>);
+  set_by_dtype<kernels::cumsum, AccumulateScan<functors::Sum>, AllTypes, 1>(kCPU);
+  set_by_dtype<kernels::cumprod, AccumulateScan<functors::Prod>, AllTypes, 1>(kCPU);
+  set_by_dtype<kernels::logcumsumexp, LogCumSumExpScan, FloatTypes, 1>(kCPU);
   kernels::cumulative_extreme.set(kCPU, cumulative_extreme);
 }
 

@@ -79,20 +79,11 @@ struct TopkLoop {
   }
 };
 
-void sort(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, bool descending) {
-  pick<SortLoop>(RealAndBoolTypes(), input.scalar_type(), "sort")(values, indices, input, shape, descending);
-}
-
-void topk(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k,
-          bool largest, bool sorted) {
-  pick<TopkLoop>(RealAndBoolTypes(), input.scalar_type(), "topk")(values, indices, input, shape, k, largest, sorted);
-}
-
 }  // namespace
 
 void register_sort() {
-  kernels::sort.set(kCPU, sort);
-  kernels::topk.set(kCPU, topk);
+  set_by_dtype<kernels::sort, SortLoop, RealAndBoolTypes, 2>(kCPU);
+  set_by_dtype<kernels::topk, TopkLoop, RealAndBoolTypes, 2>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -104,13 +104,8 @@ struct MomentsLoop {
   }
 };
 
-void moments(const Tensor& variance, const Tensor& mean, const Tensor& input, IntArrayRef dims, double correction,
-             bool root) {
-  pick<MomentsLoop>(RealFloatTypes(), input.scalar_type(), "var")(variance, mean, input, dims, correction, root);
-}
-
 }  // namespace
 
-void register_statistics() { kernels::moments.set(kCPU, moments); }
+void register_statistics() { set_by_dtype<kernels::moments, MomentsLoop, RealFloatTypes, 2>(kCPU); }
 
 }  // namespace rush::cpu

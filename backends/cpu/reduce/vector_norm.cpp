@@ -25,12 +25,8 @@ struct NormLoop {
   }
 };
 
-void vector_norm(const Tensor& output, const Tensor& input, IntArrayRef dims, double ord) {
-  pick<NormLoop>(FloatTypes(), input.scalar_type(), "linalg_vector_norm")(output, input, dims, ord);
-}
-
 }  // namespace
 
-void register_vector_norm() { kernels::vector_norm.set(kCPU, vector_norm); }
+void register_vector_norm() { set_by_dtype<kernels::vector_norm, NormLoop, FloatTypes, 1>(kCPU); }
 
 }  // namespace rush::cpu

@@ -45,12 +45,8 @@ struct FlipLoop {
   }
 };
 
-void flip(const Tensor& out, const Tensor& in, IntArrayRef dims) {
-  pick<FlipLoop>(AllTypes(), in.scalar_type(), "flip")(out, in, dims);
-}
-
 }  // namespace
 
-void register_rearrange() { kernels::flip.set(kCPU, flip); }
+void register_rearrange() { set_by_dtype<kernels::flip, FlipLoop, AllTypes, 1>(kCPU); }
 
 }  // namespace rush::cpu

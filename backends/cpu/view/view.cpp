@@ -53,13 +53,10 @@ struct StridedSumLoop {
   }
 };
 
-void strided_sum(const Tensor& out, const Tensor& values, IntArrayRef strides, int64_t offset) {
-  pick<StridedSumLoop>(TypeList<float, double, complex<float>, complex<double>>(), values.scalar_type(), "strided_sum")(
-      out, values, strides, offset);
-}
-
 }  // namespace
 
-void register_view() { kernels::strided_sum.set(kCPU, strided_sum); }
+void register_view() {
+  set_by_dtype<kernels::strided_sum, StridedSumLoop, TypeList<float, double, complex<float>, complex<double>>, 1>(kCPU);
+}
 
 }  // namespace rush::cpu

@@ -5,7 +5,6 @@
 #include <array>
 #include <memory>
 
-#include "backends/cuda/blas/check.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/library_plans.h"
@@ -78,9 +77,9 @@ class LtCall {
     const std::shared_ptr<const Algorithm> algorithm = find_algorithm();
     if (!algorithm->exists) return false;
     const BlasScalar one(1, dtype_), zero(0, dtype_);
-    RUSH_CUBLAS_CHECK(cublasLtMatmul(blas_.lt(), &matmul_, one.data(), a_.data, &a_layout_, b_.data, &b_layout_,
-                                     zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm->algo,
-                                     blas_.workspace(), blas_.workspace_size(), blas_.stream()));
+    RUSH_CUDA_CHECK(cublasLtMatmul(blas_.lt(), &matmul_, one.data(), a_.data, &a_layout_, b_.data, &b_layout_,
+                                   zero.data(), c_.data, &c_layout_, c_.data, &c_layout_, &algorithm->algo,
+                                   blas_.workspace(), blas_.workspace_size(), blas_.stream()));
     mark_written(p_.c);
     mark_written(p_.aux);
     return true;
@@ -89,11 +88,11 @@ class LtCall {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    RUSH_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(&matmul_, attribute, &value, sizeof(value)));
+    RUSH_CUDA_CHECK(cublasLtMatmulDescSetAttribute(&matmul_, attribute, &value, sizeof(value)));
   }
 
   void describe_product() {
-    RUSH_CUBLAS_CHECK(cublasLtMatmulDescInit(&matmul_, compute_type(dtype_), scale_type(dtype_)));
+    RUSH_CUDA_CHECK(cublasLtMatmulDescInit(&matmul_, compute_type(dtype_), scale_type(dtype_)));
     set(CUBLASLT_MATMUL_DESC_TRANSA, a_.op);
     set(CUBLASLT_MATMUL_DESC_TRANSB, b_.op);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(p_.epilogue));
@@ -110,7 +109,7 @@ class LtCall {
     const auto layout = [&](cublasLtMatrixLayoutOpaque_t& out, cublasOperation_t op, int64_t rows, int64_t columns,
                             int64_t ld) {
       if (op == CUBLAS_OP_T) std::swap(rows, columns);
-      RUSH_CUBLAS_CHECK(
+      RUSH_CUDA_CHECK(
           cublasLtMatrixLayoutInit(&out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), ld));
     };
     layout(a_layout_, a_.op, c_.rows, depth_, a_.ld);
@@ -140,9 +139,9 @@ class LtCall {
 
   Algorithm ask_for_algorithm(const AlgorithmKey& key) const {
     cublasLtMatmulPreferenceOpaque_t preference;
-    RUSH_CUBLAS_CHECK(cublasLtMatmulPreferenceInit(&preference));
+    RUSH_CUDA_CHECK(cublasLtMatmulPreferenceInit(&preference));
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-      RUSH_CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
+      RUSH_CUDA_CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(blas_.workspace_size()));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key.alignments[0]));
@@ -157,7 +156,7 @@ class LtCall {
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         blas_.lt(), &matmul_, &a_layout_, &b_layout_, &c_layout_, &c_layout_, &preference, 1, &result, &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
-    if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (status != CUBLAS_STATUS_SUCCESS) throw_error(status, "cublasLtMatmulAlgoGetHeuristic");
     return {found == 1 && result.state == CUBLAS_STATUS_SUCCESS, result.algo};
   }
 

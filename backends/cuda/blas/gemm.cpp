@@ -1,7 +1,6 @@
 // Matrix products by cuBLAS.
 #include "backends/cuda/blas/gemm.h"
 
-#include "backends/cuda/blas/check.h"
 #include "backends/cuda/blas/epilogue.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/blas/operand.h"
@@ -39,23 +38,23 @@ void multiply(const Product& p, int64_t batch, Blas& blas) {
   const int64_t m = p.c.rows, n = p.c.columns, k = p.a.columns, ldc = *p.c.leading();
   blas.set_math(sums_in_full(p.dtype) ? CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION : CUBLAS_DEFAULT_MATH);
   if (batch == 1) {
-    RUSH_CUBLAS_CHECK(cublasGemmEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type, a.ld, b.data,
-                                      type, b.ld, p.beta.data(), p.c.data, sum_type, ldc, compute_type(p.dtype),
-                                      CUBLAS_GEMM_DEFAULT));
+    RUSH_CUDA_CHECK(cublasGemmEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type, a.ld, b.data,
+                                    type, b.ld, p.beta.data(), p.c.data, sum_type, ldc, compute_type(p.dtype),
+                                    CUBLAS_GEMM_DEFAULT));
   } else {
-    RUSH_CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type,
-                                                    a.ld, a.batch_stride, b.data, type, b.ld, b.batch_stride,
-                                                    p.beta.data(), p.c.data, sum_type, ldc, p.c.batch_stride, batch,
-                                                    compute_type(p.dtype), CUBLAS_GEMM_DEFAULT));
+    RUSH_CUDA_CHECK(cublasGemmStridedBatchedEx_64(blas.handle(), a.op, b.op, m, n, k, p.alpha.data(), a.data, type,
+                                                  a.ld, a.batch_stride, b.data, type, b.ld, b.batch_stride,
+                                                  p.beta.data(), p.c.data, sum_type, ldc, p.c.batch_stride, batch,
+                                                  compute_type(p.dtype), CUBLAS_GEMM_DEFAULT));
   }
 }
 
 // cuBLAS's matrix-vector products differ only in their element types.
-#define RUSH_GEMV(function, type)                                                                                 \
-  RUSH_CUBLAS_CHECK(function(handle, a.op, straight ? p.a.rows : p.a.columns, straight ? p.a.columns : p.a.rows,  \
-                             static_cast<const type*>(p.alpha.data()), static_cast<const type*>(a.data), a.ld,    \
-                             static_cast<const type*>(p.b.data), step_x, static_cast<const type*>(p.beta.data()), \
-                             static_cast<type*>(p.c.data), step_y))
+#define RUSH_GEMV(function, type)                                                                               \
+  RUSH_CUDA_CHECK(function(handle, a.op, straight ? p.a.rows : p.a.columns, straight ? p.a.columns : p.a.rows,  \
+                           static_cast<const type*>(p.alpha.data()), static_cast<const type*>(a.data), a.ld,    \
+                           static_cast<const type*>(p.b.data), step_x, static_cast<const type*>(p.beta.data()), \
+                           static_cast<type*>(p.c.data), step_y))
 
 // c (n, 1) = beta c + alpha a (n, k) b (k, 1). Returns false for 16-bit numbers: cuBLAS has no such function for them.
 bool multiply_vector(const Product& p, Blas& blas) {
@@ -79,11 +78,11 @@ void multiply_vectors(const Product& p, Blas& blas) {
   const cudaDataType type = library_type(p.dtype, "dot");
   const cudaDataType sum = type == CUDA_R_16F || type == CUDA_R_16BF ? CUDA_R_32F : type;
   const int64_t k = p.a.columns;
-  RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_DEVICE));
+  RUSH_CUDA_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_DEVICE));
   const cublasStatus_t status = cublasDotEx_64(blas.handle(), k, p.a.data, type, k == 1 ? 1 : p.a.column_stride,
                                                p.b.data, type, k == 1 ? 1 : p.b.row_stride, p.c.data, type, sum);
-  RUSH_CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_HOST));
-  if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error(status, "cublasDotEx_64");
+  RUSH_CUDA_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_HOST));
+  if (status != CUBLAS_STATUS_SUCCESS) throw_error(status, "cublasDotEx_64");
 }
 
 // c = beta c, the product with K = 0.

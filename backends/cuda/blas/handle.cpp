@@ -3,14 +3,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "backends/cuda/blas/check.h"
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/state_per_stream.h"
 
 namespace rush::cuda {
 
-void throw_blas_error(cublasStatus_t status, const char* call) {
+void throw_error(cublasStatus_t status, const char* call) {
   const std::string message =
       str(call, " failed", in_operator(), ": ", cublasGetStatusName(status), " (", cublasGetStatusString(status), ")");
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemoryError(message);
@@ -43,11 +42,11 @@ size_t workspace_bytes() {
 
 void set_up(BlasState& state) {
   state.workspace = std::make_unique<Scratch>(workspace_bytes());
-  RUSH_CUBLAS_CHECK(cublasCreate(&state.handle));
-  RUSH_CUBLAS_CHECK(cublasSetStream(state.handle, state.stream));
-  RUSH_CUBLAS_CHECK(cublasSetWorkspace(state.handle, state.workspace->data(), state.workspace->size()));
-  RUSH_CUBLAS_CHECK(cublasSetMathMode(state.handle, state.math));
-  RUSH_CUBLAS_CHECK(cublasLtCreate(&state.lt));
+  RUSH_CUDA_CHECK(cublasCreate(&state.handle));
+  RUSH_CUDA_CHECK(cublasSetStream(state.handle, state.stream));
+  RUSH_CUDA_CHECK(cublasSetWorkspace(state.handle, state.workspace->data(), state.workspace->size()));
+  RUSH_CUDA_CHECK(cublasSetMathMode(state.handle, state.math));
+  RUSH_CUDA_CHECK(cublasLtCreate(&state.lt));
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ void set_up(BlasState& state) {
 Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state_.mutex) {
   if (RUSH_LIKELY(current_capture == nullptr)) return;
   of_graph_.emplace(workspace_bytes());
-  RUSH_CUBLAS_CHECK(cublasSetWorkspace(state_.handle, of_graph_->data(), of_graph_->size()));
+  RUSH_CUDA_CHECK(cublasSetWorkspace(state_.handle, of_graph_->data(), of_graph_->size()));
 }
 
 Blas::~Blas() {
@@ -66,7 +65,7 @@ Blas::~Blas() {
 
 void Blas::set_math(cublasMath_t math) {
   if (math == state_.math) return;
-  RUSH_CUBLAS_CHECK(cublasSetMathMode(state_.handle, math));
+  RUSH_CUDA_CHECK(cublasSetMathMode(state_.handle, math));
   state_.math = math;
 }
 

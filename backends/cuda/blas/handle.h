@@ -8,9 +8,13 @@
 #include <mutex>
 #include <optional>
 
+#include "backends/cuda/check.h"
 #include "backends/cuda/memory/scratch.h"
 
 namespace rush::cuda {
+
+// RUSH_CUDA_CHECK checks cuBLAS's statuses too.
+[[noreturn]] RUSH_COLD void throw_error(cublasStatus_t status, const char* call);
 
 // Note [Handles of libraries]
 // A library's handle belongs to one stream of one device: it is made when that stream first needs it, together with a

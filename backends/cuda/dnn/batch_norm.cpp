@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "backends/cuda/dnn/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/tensor_descriptor.h"
 #include "core/ops/factory/factories.h"
@@ -72,7 +71,7 @@ bool dnn_batch_norm(const Tensor& output, const Tensor& mean, const Tensor& var,
     const Dnn dnn;
     const BlendFactors factors(input.scalar_type());
     const TensorDescriptor x = describe_input(input, layout), statistics = describe_statistics(mean);
-    RUSH_CUDNN_CHECK(cudnnBatchNormalizationForwardTraining(
+    RUSH_CUDA_CHECK(cudnnBatchNormalizationForwardTraining(
         dnn.handle(), kMode, factors.one(), factors.zero(), x, input.data_ptr(), x, output.data_ptr(), statistics,
         scale.data_ptr(), shift.data_ptr(), 1.0, moved_mean.data_ptr(), var.data_ptr(), eps, mean.data_ptr(),
         invstd.data_ptr()));
@@ -93,10 +92,10 @@ bool dnn_batch_norm_backward(const Tensor& grad_input, const Tensor& grad_weight
   const TensorDescriptor x = describe_input(input, layout), statistics = describe_statistics(mean);
   // Epsilon is only read where the saved statistics are missing.
   constexpr double kEpsilon = 1e-5;
-  RUSH_CUDNN_CHECK(cudnnBatchNormalizationBackward(dnn.handle(), kMode, factors.one(), factors.zero(), factors.one(),
-                                                   factors.zero(), x, input.data_ptr(), x, grad_output.data_ptr(), x,
-                                                   dx.data_ptr(), statistics, scale.data_ptr(), dw.data_ptr(),
-                                                   db.data_ptr(), kEpsilon, mean.data_ptr(), invstd.data_ptr()));
+  RUSH_CUDA_CHECK(cudnnBatchNormalizationBackward(dnn.handle(), kMode, factors.one(), factors.zero(), factors.one(),
+                                                  factors.zero(), x, input.data_ptr(), x, grad_output.data_ptr(), x,
+                                                  dx.data_ptr(), statistics, scale.data_ptr(), dw.data_ptr(),
+                                                  db.data_ptr(), kEpsilon, mean.data_ptr(), invstd.data_ptr()));
   return true;
 }
 

@@ -1,12 +1,11 @@
 #include "backends/cuda/dnn/handle.h"
 
-#include "backends/cuda/dnn/check.h"
 #include "backends/cuda/stream/state_per_stream.h"
 #include "core/device/context.h"
 
 namespace rush::cuda {
 
-void throw_dnn_error(cudnnStatus_t status, const char* call) {
+void throw_error(cudnnStatus_t status, const char* call) {
   // cuDNN keeps a sentence about what it refused.
   char detail[512] = "";
   cudnnGetLastErrorString(detail, sizeof(detail));
@@ -22,8 +21,8 @@ void throw_dnn_error(cudnnStatus_t status, const char* call) {
 namespace {
 
 void set_up(DnnState& state) {
-  RUSH_CUDNN_CHECK(cudnnCreate(&state.handle));
-  RUSH_CUDNN_CHECK(cudnnSetStream(state.handle, state.stream));
+  RUSH_CUDA_CHECK(cudnnCreate(&state.handle));
+  RUSH_CUDA_CHECK(cudnnSetStream(state.handle, state.stream));
 }
 
 }  // namespace

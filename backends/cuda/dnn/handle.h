@@ -4,9 +4,13 @@
 
 #include <mutex>
 
+#include "backends/cuda/check.h"
 #include "core/scalar_type.h"
 
 namespace rush::cuda {
+
+// RUSH_CUDA_CHECK checks cuDNN's statuses too.
+[[noreturn]] RUSH_COLD void throw_error(cudnnStatus_t status, const char* call);
 
 // One for each stream of each device: see Note [Handles of libraries] in backends/cuda/blas/handle.h.
 struct DnnState {

@@ -2,7 +2,6 @@
 
 #include <cudnn.h>
 
-#include "backends/cuda/dnn/check.h"
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/tensor_descriptor.h"
 #include "backends/cuda/memory/mark_written.h"
@@ -18,7 +17,7 @@ namespace {
 template <class D, auto create, auto destroy>
 class Descriptor {
  public:
-  Descriptor() { RUSH_CUDNN_CHECK(create(&descriptor_)); }
+  Descriptor() { RUSH_CUDA_CHECK(create(&descriptor_)); }
   ~Descriptor() { destroy(descriptor_); }
   Descriptor(const Descriptor&) = delete;
   operator D() const { return descriptor_; }
@@ -54,7 +53,7 @@ class RnnCall {
 
   size_t weight_bytes() const {
     size_t bytes = 0;
-    RUSH_CUDNN_CHECK(cudnnGetRNNWeightSpaceSize(dnn_.handle(), rnn_, &bytes));
+    RUSH_CUDA_CHECK(cudnnGetRNNWeightSpaceSize(dnn_.handle(), rnn_, &bytes));
     return bytes;
   }
 
@@ -63,7 +62,7 @@ class RnnCall {
   };
   TemporaryBytes temporary_bytes(cudnnForwardMode_t mode) const {
     TemporaryBytes bytes;
-    RUSH_CUDNN_CHECK(cudnnGetRNNTempSpaceSizes(dnn_.handle(), rnn_, mode, x_, &bytes.workspace, &bytes.reserve));
+    RUSH_CUDA_CHECK(cudnnGetRNNTempSpaceSizes(dnn_.handle(), rnn_, mode, x_, &bytes.workspace, &bytes.reserve));
     return bytes;
   }
 
@@ -110,9 +109,9 @@ class RnnCall {
   };
 
   void describe_layers() {
-    RUSH_CUDNN_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
+    RUSH_CUDA_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
     const cudnnDataType_t type = dnn_type(dtype_);
-    RUSH_CUDNN_CHECK(
+    RUSH_CUDA_CHECK(
         cudnnSetRNNDescriptor_v8(rnn_, CUDNN_RNN_ALGO_STANDARD, static_cast<cudnnRNNMode_t>(layers_.mode),
                                  layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
                                  layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
@@ -133,8 +132,8 @@ class RnnCall {
     const auto layout = packed ? CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
     double padding = 0;  // of any dtype: all bits are zero
     const auto describe = [&](cudnnRNNDataDescriptor_t descriptor, int64_t width) {
-      RUSH_CUDNN_CHECK(cudnnSetRNNDataDescriptor(descriptor, dnn_type(dtype_), layout, as_int(steps), as_int(batch_),
-                                                 as_int(width), lengths.data(), &padding));
+      RUSH_CUDA_CHECK(cudnnSetRNNDataDescriptor(descriptor, dnn_type(dtype_), layout, as_int(steps), as_int(batch_),
+                                                as_int(width), lengths.data(), &padding));
     };
     describe(x_, layers_.input_size);
     describe(y_, layers_.directions() * layers_.output_size());
@@ -143,8 +142,8 @@ class RnnCall {
   Address address_of(const Tensor& buffer, int64_t cell, int64_t linear) const {
     const PlainDescriptor matrix, bias;
     void *matrix_at = nullptr, *bias_at = nullptr;
-    RUSH_CUDNN_CHECK(cudnnGetRNNWeightParams(dnn_.handle(), rnn_, as_int(cell), static_cast<size_t>(buffer.nbytes()),
-                                             buffer.data_ptr(), as_int(linear), matrix, &matrix_at, bias, &bias_at));
+    RUSH_CUDA_CHECK(cudnnGetRNNWeightParams(dnn_.handle(), rnn_, as_int(cell), static_cast<size_t>(buffer.nbytes()),
+                                            buffer.data_ptr(), as_int(linear), matrix, &matrix_at, bias, &bias_at));
     return {matrix_at, bias_at};
   }
 
@@ -197,10 +196,10 @@ void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const Recurren
   const Scratch workspace(workspace_bytes);
   mark_written(workspace);
   if (train) out.reserve = bytes_on(in.data.device(), reserve_bytes);
-  RUSH_CUDNN_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
-                                   out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
-                                   data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
-                                   workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
+  RUSH_CUDA_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
+                                  out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
+                                  data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
+                                  workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
   for (const Tensor& each : {out.data, out.h, out.c, out.reserve}) mark_written(each);
 }
 
@@ -222,18 +221,18 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
   const Tensor reserve = native::clone_contiguous(output.reserve), weight_buf = row_major(output.weights);
   const Tensor y = row_major(output.data), dhy = row_major(grad.h), dcy = row_major(grad.c);
   const Tensor dy = grad.data.defined() ? row_major(grad.data) : call.zeros(y.sizes());
-  RUSH_CUDNN_CHECK(cudnnRNNBackwardData_v8(
-      call.handle(), call.rnn(), nullptr, call.y(), y.data_ptr(), dy.data_ptr(), call.x(), grads.data.data_ptr(),
-      call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(), data_or_null(in.c), data_or_null(dcy),
-      data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes, workspace.data(), reserve_bytes,
-      reserve.data_ptr()));
+  RUSH_CUDA_CHECK(cudnnRNNBackwardData_v8(call.handle(), call.rnn(), nullptr, call.y(), y.data_ptr(), dy.data_ptr(),
+                                          call.x(), grads.data.data_ptr(), call.h(), in.h.data_ptr(), data_or_null(dhy),
+                                          grads.h.data_ptr(), call.c(), data_or_null(in.c), data_or_null(dcy),
+                                          data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes,
+                                          workspace.data(), reserve_bytes, reserve.data_ptr()));
   for (const Tensor& each : {grads.data, grads.h, grads.c}) mark_written(each);
   if (!weights_too) return;
   const Tensor weight_grads = call.weight_buffer();
-  RUSH_CUDNN_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
-                                              in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
-                                              weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
-                                              reserve_bytes, reserve.data_ptr()));
+  RUSH_CUDA_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
+                                             in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
+                                             weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
+                                             reserve_bytes, reserve.data_ptr()));
   mark_written(weight_grads);
   grads.weights = call.views_of(weight_grads, weights);
 }

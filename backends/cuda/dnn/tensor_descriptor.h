@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-#include "backends/cuda/dnn/check.h"
+#include "backends/cuda/dnn/handle.h"
 
 namespace rush::cuda {
 
@@ -12,12 +12,12 @@ class TensorDescriptor {
  public:
   // Strides count elements. At least three dimensions.
   TensorDescriptor(cudnnDataType_t type, std::initializer_list<int> dims, std::initializer_list<int> strides) {
-    RUSH_CUDNN_CHECK(cudnnCreateTensorDescriptor(&descriptor_));
+    RUSH_CUDA_CHECK(cudnnCreateTensorDescriptor(&descriptor_));
     const cudnnStatus_t status =
         cudnnSetTensorNdDescriptor(descriptor_, type, static_cast<int>(dims.size()), dims.begin(), strides.begin());
     if (status == CUDNN_STATUS_SUCCESS) return;
     cudnnDestroyTensorDescriptor(descriptor_);
-    throw_dnn_error(status, "cudnnSetTensorNdDescriptor");
+    throw_error(status, "cudnnSetTensorNdDescriptor");
   }
   ~TensorDescriptor() { cudnnDestroyTensorDescriptor(descriptor_); }
   TensorDescriptor(const TensorDescriptor&) = delete;

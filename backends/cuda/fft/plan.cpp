@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/fft/check.h"
 #include "backends/cuda/library_plans.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/outside_capture.h"
@@ -45,7 +44,8 @@ const char* meaning_of(cufftResult status) {
 
 }  // namespace
 
-void throw_fft_error(cufftResult status, const char* call) {
+// RUSH_CUDA_CHECK checks cuFFT's statuses too.
+[[noreturn]] RUSH_COLD static void throw_error(cufftResult status, const char* call) {
   const std::string message =
       str(call, " failed", in_operator(), ": ", meaning_of(status), ", cuFFT status ", static_cast<int>(status));
   if (status == CUFFT_ALLOC_FAILED) throw OutOfMemoryError(message);
@@ -72,9 +72,9 @@ class FftPlan {
  public:
   explicit FftPlan(const FftProblem& p) {
     const OutsideCapture relaxed;  // cuFFT allocates and fills tables
-    RUSH_CUFFT_CHECK(cufftCreate(&handle_));
+    RUSH_CUDA_CHECK(cufftCreate(&handle_));
     try {
-      RUSH_CUFFT_CHECK(cufftSetAutoAllocation(handle_, 0));
+      RUSH_CUDA_CHECK(cufftSetAutoAllocation(handle_, 0));
       make(p);
     } catch (...) {
       static_cast<void>(cufftDestroy(handle_));
@@ -92,9 +92,9 @@ class FftPlan {
   void run(cudaStream_t stream, void* in, void* out, bool forward) const {
     enter_context();
     const Scratch work(work_size_);
-    RUSH_CUFFT_CHECK(cufftSetStream(handle_, stream));
-    RUSH_CUFFT_CHECK(cufftSetWorkArea(handle_, work.data()));
-    RUSH_CUFFT_CHECK(cufftXtExec(handle_, in, out, forward ? CUFFT_FORWARD : CUFFT_INVERSE));
+    RUSH_CUDA_CHECK(cufftSetStream(handle_, stream));
+    RUSH_CUDA_CHECK(cufftSetWorkArea(handle_, work.data()));
+    RUSH_CUDA_CHECK(cufftXtExec(handle_, in, out, forward ? CUFFT_FORWARD : CUFFT_INVERSE));
   }
 
  private:
@@ -103,9 +103,9 @@ class FftPlan {
     LongLongs in_embed = as_long_long(p.in.embed), out_embed = as_long_long(p.out.embed);
     const bool simple = p.in.dense && p.out.dense;  // null stands for contiguous signals
     const ElementTypes types = element_types(p);
-    RUSH_CUFFT_CHECK(cufftXtMakePlanMany(handle_, p.rank, points.data(), simple ? nullptr : in_embed.data(),
-                                         p.in.stride, p.in.dist, types.in, simple ? nullptr : out_embed.data(),
-                                         p.out.stride, p.out.dist, types.out, p.batch, &work_size_, types.compute));
+    RUSH_CUDA_CHECK(cufftXtMakePlanMany(handle_, p.rank, points.data(), simple ? nullptr : in_embed.data(), p.in.stride,
+                                        p.in.dist, types.in, simple ? nullptr : out_embed.data(), p.out.stride,
+                                        p.out.dist, types.out, p.batch, &work_size_, types.compute));
   }
 
   cufftHandle handle_ = 0;

@@ -106,6 +106,7 @@ class DeviceAllocator {
 
   bool releasable(const StreamPool& pool) const;
   void release_segment(Block* block);
+  void release_free_segments(StreamPool& pool);
   bool release_large_enough(StreamPool& pool, size_t size);
   void collect_garbage(size_t wanted);
   void release_cached();

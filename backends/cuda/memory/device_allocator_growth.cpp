@@ -87,17 +87,20 @@ bool DeviceAllocator::releasable(const StreamPool& pool) const {
 void DeviceAllocator::release_cached() {
   wait_for_all();
   for (const auto& pool : pools_) {
-    if (!releasable(*pool)) continue;
-    for (Block* block = pool->free.smallest(); block;) {
-      Block* next = pool->free.next(block);
-      if (block->is_whole_segment() && !block->expandable) {
-        pool->free.remove(block);
-        release_segment(block);
-      }
-      block = next;
-    }
-    unmap_free_chunks(*pool);
+    if (releasable(*pool)) release_free_segments(*pool);
   }
+}
+
+void DeviceAllocator::release_free_segments(StreamPool& pool) {
+  for (Block* block = pool.free.smallest(); block;) {
+    Block* next = pool.free.next(block);
+    if (block->is_whole_segment() && !block->expandable) {
+      pool.free.remove(block);
+      release_segment(block);
+    }
+    block = next;
+  }
+  unmap_free_chunks(pool);
 }
 
 // Returns to the driver a segment that is one free block, on no list.
@@ -190,16 +193,7 @@ void DeviceAllocator::release_group(uint64_t group) {
   // Another owner may be left. During a capture the segments stay until the cache is emptied.
   if (capturing_ > 0 || std::find(groups_.begin(), groups_.end(), group) != groups_.end()) return;
   for (const auto& pool : pools_) {
-    if (pool->group != group) continue;
-    for (Block* block = pool->free.smallest(); block;) {
-      Block* next = pool->free.next(block);
-      if (block->is_whole_segment() && !block->expandable) {
-        pool->free.remove(block);
-        release_segment(block);
-      }
-      block = next;
-    }
-    unmap_free_chunks(*pool);
+    if (pool->group == group) release_free_segments(*pool);
   }
 }
 

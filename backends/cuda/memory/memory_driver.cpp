@@ -97,9 +97,6 @@ class CudaMemoryDriver final : public MemoryDriver {
     if (driver().address_reserve(&start, nbytes, 0, 0, 0) != CUDA_SUCCESS) return nullptr;
     return reinterpret_cast<void*>(start);
   }
-  void free_addresses(void* start, size_t nbytes) override {
-    RUSH_CUDA_CHECK(driver().address_free(reinterpret_cast<CUdeviceptr>(start), nbytes));
-  }
   bool map(void* start, size_t nbytes) override {
     const CUmemAllocationProp wanted = physical();
     CUmemGenericAllocationHandle memory{};

@@ -33,7 +33,6 @@ class MemoryDriver {
   virtual size_t granularity() = 0;
   // Null when there is no such range of addresses.
   virtual void* reserve_addresses(size_t nbytes) = 0;
-  virtual void free_addresses(void* start, size_t nbytes) = 0;
   // Puts memory behind the addresses; false when the device has no more.
   virtual bool map(void* start, size_t nbytes) = 0;
   // Takes away what one call of map with these arguments put there.

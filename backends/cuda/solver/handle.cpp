@@ -8,7 +8,7 @@
 
 namespace rush::cuda {
 
-void throw_solver_error(cusolverStatus_t status, const char* call) {
+void throw_error(cusolverStatus_t status, const char* call) {
   const std::string message = str(call, " failed", in_operator(), ": cuSOLVER status ", static_cast<int>(status));
   if (status == CUSOLVER_STATUS_ALLOC_FAILED) throw OutOfMemoryError(message);
   throw CudaError(message);
@@ -24,8 +24,8 @@ SolverState& state_of_current_device() {
   const std::lock_guard<std::mutex> lock(mutex);
   SolverState& state = (*table)[device];
   if (!state.handle) {
-    RUSH_CUSOLVER_CHECK(cusolverDnCreate(&state.handle));
-    RUSH_CUSOLVER_CHECK(cusolverDnCreateParams(&state.params));
+    RUSH_CUDA_CHECK(cusolverDnCreate(&state.handle));
+    RUSH_CUDA_CHECK(cusolverDnCreateParams(&state.params));
   }
   return state;
 }
@@ -33,7 +33,7 @@ SolverState& state_of_current_device() {
 }  // namespace
 
 Solver::Solver() : state_(state_of_current_device()), lock_(state_.mutex) {
-  RUSH_CUSOLVER_CHECK(cusolverDnSetStream(state_.handle, current_stream()));
+  RUSH_CUDA_CHECK(cusolverDnSetStream(state_.handle, current_stream()));
 }
 
 }  // namespace rush::cuda

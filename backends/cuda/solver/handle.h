@@ -4,13 +4,12 @@
 
 #include <mutex>
 
-#include "core/error/error.h"
+#include "backends/cuda/check.h"
 
 namespace rush::cuda {
 
-// Throws a CudaError naming the call, the status and the operator that this thread called last; OutOfMemoryError for a
-// status that says so.
-[[noreturn]] RUSH_COLD void throw_solver_error(cusolverStatus_t status, const char* call);
+// RUSH_CUDA_CHECK checks cuSOLVER's statuses too.
+[[noreturn]] RUSH_COLD void throw_error(cusolverStatus_t status, const char* call);
 
 struct SolverState {
   cusolverDnHandle_t handle = nullptr;
@@ -34,12 +33,3 @@ class Solver {
 };
 
 }  // namespace rush::cuda
-
-// Throws CudaError unless `call`, an expression of type cusolverStatus_t, succeeds.
-#define RUSH_CUSOLVER_CHECK(call)                                       \
-  do {                                                                  \
-    const cusolverStatus_t rush_solver_status = (call);                 \
-    if (RUSH_UNLIKELY(rush_solver_status != CUSOLVER_STATUS_SUCCESS)) { \
-      ::rush::cuda::throw_solver_error(rush_solver_status, #call);      \
-    }                                                                   \
-  } while (false)

@@ -4,7 +4,6 @@
 #if __has_include(<cusolverDn.h>)
 #include <algorithm>
 
-#include "backends/cuda/blas/check.h"
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/check.h"
 #include "backends/cuda/memory/scratch.h"
@@ -95,15 +94,15 @@ LuFactors factor_lu(const Solver& solver, const Tensor& columns, const Tensor& i
   const LuFactors lu{columns, rush::detail::empty_contiguous({columns.size(0), k}, kInt64, columns.device())};
   const cudaDataType type = data_type(columns.scalar_type());
   size_t on_device = 0, on_host = 0;
-  RUSH_CUSOLVER_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
-                                                  type, &on_device, &on_host));
+  RUSH_CUDA_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n, type,
+                                              &on_device, &on_host));
   Workspace work(on_device, on_host);
   for (int64_t i = 0; i < columns.size(0); ++i) {
     // Without a place for pivots the library exchanges no rows.
     int64_t* pivots = pivoting ? lu.pivots.data_ptr<int64_t>() + i * k : nullptr;
-    RUSH_CUSOLVER_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n,
-                                         pivots, type, work.device.data(), on_device, work.host.data(), on_host,
-                                         info.data_ptr<int32_t>() + i));
+    RUSH_CUDA_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n, pivots,
+                                     type, work.device.data(), on_device, work.host.data(), on_host,
+                                     info.data_ptr<int32_t>() + i));
   }
   return lu;
 }
@@ -126,9 +125,9 @@ void solve_factored(const Solver& solver, const LuFactors& lu, const Tensor& x, 
   const cudaDataType type = data_type(x.scalar_type());
   const Scratch status(sizeof(int32_t));
   for (int64_t i = 0; i < x.size(0); ++i) {
-    RUSH_CUSOLVER_CHECK(cusolverDnXgetrs(solver.handle(), solver.params(), transpose ? CUBLAS_OP_T : CUBLAS_OP_N, n, m,
-                                         type, matrix_data(lu.factors, i), n, lu.pivots.data_ptr<int64_t>() + i * n,
-                                         type, matrix_data(x, i), n, status.as<int32_t>()));
+    RUSH_CUDA_CHECK(cusolverDnXgetrs(solver.handle(), solver.params(), transpose ? CUBLAS_OP_T : CUBLAS_OP_N, n, m,
+                                     type, matrix_data(lu.factors, i), n, lu.pivots.data_ptr<int64_t>() + i * n, type,
+                                     matrix_data(x, i), n, status.as<int32_t>()));
   }
 }
 
@@ -163,9 +162,9 @@ struct TriangularLoop {
     const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(b.size(2));
     const Blas blas;
     for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUBLAS_CHECK(trsm(blas.handle(), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER,
-                             unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, m, n,
-                             reinterpret_cast<const Library*>(&one), matrix<T>(a, i), n, matrix<T>(x, i), m));
+      RUSH_CUDA_CHECK(trsm(blas.handle(), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER,
+                           unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, m, n, reinterpret_cast<const Library*>(&one),
+                           matrix<T>(a, i), n, matrix<T>(x, i), m));
     }
   }
 };
@@ -180,13 +179,13 @@ void cholesky(const Tensor& factor, const Tensor& a, const Tensor& info) {
   {
     const Solver solver;
     size_t on_device = 0, on_host = 0;
-    RUSH_CUSOLVER_CHECK(cusolverDnXpotrf_bufferSize(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
-                                                    factor.data_ptr(), n, type, &on_device, &on_host));
+    RUSH_CUDA_CHECK(cusolverDnXpotrf_bufferSize(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
+                                                factor.data_ptr(), n, type, &on_device, &on_host));
     Workspace work(on_device, on_host);
     for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUSOLVER_CHECK(cusolverDnXpotrf(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
-                                           matrix_data(factor, i), n, type, work.device.data(), on_device,
-                                           work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+      RUSH_CUDA_CHECK(cusolverDnXpotrf(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
+                                       matrix_data(factor, i), n, type, work.device.data(), on_device, work.host.data(),
+                                       on_host, info.data_ptr<int32_t>() + i));
     }
   }
   kernels::triangle(kCUDA, factor, factor, 0, false);
@@ -224,12 +223,12 @@ struct QrLoop {
       const Solver solver;
       const auto rows_of_q = static_cast<int>(n), columns_of_q = static_cast<int>(wanted), count = static_cast<int>(k);
       int size = 0;
-      RUSH_CUSOLVER_CHECK(orgqr_size(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, 0),
-                                     rows_of_q, matrix<T>(tau, 0), &size));
+      RUSH_CUDA_CHECK(orgqr_size(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, 0), rows_of_q,
+                                 matrix<T>(tau, 0), &size));
       const Scratch work(static_cast<size_t>(size) * sizeof(T));
       for (int64_t i = 0; i < batch; ++i) {
-        RUSH_CUSOLVER_CHECK(orgqr(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, i), rows_of_q,
-                                  matrix<T>(tau, i), work.as<Library>(), size, status.as<int32_t>()));
+        RUSH_CUDA_CHECK(orgqr(solver.handle(), rows_of_q, columns_of_q, count, matrix<T>(q_columns, i), rows_of_q,
+                              matrix<T>(tau, i), work.as<Library>(), size, status.as<int32_t>()));
       }
     }
     assign(q, transposed(q_columns));
@@ -239,13 +238,13 @@ struct QrLoop {
                      int32_t* status) {
     const cudaDataType type = data_type(columns.scalar_type());
     size_t on_device = 0, on_host = 0;
-    RUSH_CUSOLVER_CHECK(cusolverDnXgeqrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
-                                                    type, tau.data_ptr(), type, &on_device, &on_host));
+    RUSH_CUDA_CHECK(cusolverDnXgeqrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
+                                                type, tau.data_ptr(), type, &on_device, &on_host));
     Workspace work(on_device, on_host);
     for (int64_t i = 0; i < columns.size(0); ++i) {
-      RUSH_CUSOLVER_CHECK(cusolverDnXgeqrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n,
-                                           type, matrix_data(tau, i), type, work.device.data(), on_device,
-                                           work.host.data(), on_host, status));
+      RUSH_CUDA_CHECK(cusolverDnXgeqrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n, type,
+                                       matrix_data(tau, i), type, work.device.data(), on_device, work.host.data(),
+                                       on_host, status));
     }
   }
 };
@@ -260,15 +259,15 @@ void eigh(const Tensor& values, const Tensor& vectors, const Tensor& a, const Te
   {
     const Solver solver;
     size_t on_device = 0, on_host = 0;
-    RUSH_CUSOLVER_CHECK(cusolverDnXsyevd_bufferSize(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
-                                                    CUBLAS_FILL_MODE_UPPER, n, type, columns.data_ptr(), n, real,
-                                                    values.data_ptr(), type, &on_device, &on_host));
+    RUSH_CUDA_CHECK(cusolverDnXsyevd_bufferSize(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
+                                                CUBLAS_FILL_MODE_UPPER, n, type, columns.data_ptr(), n, real,
+                                                values.data_ptr(), type, &on_device, &on_host));
     Workspace work(on_device, on_host);
     for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUSOLVER_CHECK(cusolverDnXsyevd(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
-                                           CUBLAS_FILL_MODE_UPPER, n, type, matrix_data(columns, i), n, real,
-                                           matrix_data(values, i), type, work.device.data(), on_device,
-                                           work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+      RUSH_CUDA_CHECK(cusolverDnXsyevd(solver.handle(), solver.params(), CUSOLVER_EIG_MODE_VECTOR,
+                                       CUBLAS_FILL_MODE_UPPER, n, type, matrix_data(columns, i), n, real,
+                                       matrix_data(values, i), type, work.device.data(), on_device, work.host.data(),
+                                       on_host, info.data_ptr<int32_t>() + i));
     }
   }
   assign(vectors, transposed(columns).conj());
@@ -287,15 +286,15 @@ void eig(const Tensor& values, const Tensor& vectors, const Tensor& a, const Ten
   {
     const Solver solver;
     size_t on_device = 0, on_host = 0;
-    RUSH_CUSOLVER_CHECK(cusolverDnXgeev_bufferSize(solver.handle(), solver.params(), none, all, n, type,
-                                                   columns.data_ptr(), n, type, values.data_ptr(), type, nullptr, n,
-                                                   type, right.data_ptr(), n, type, &on_device, &on_host));
+    RUSH_CUDA_CHECK(cusolverDnXgeev_bufferSize(solver.handle(), solver.params(), none, all, n, type, columns.data_ptr(),
+                                               n, type, values.data_ptr(), type, nullptr, n, type, right.data_ptr(), n,
+                                               type, &on_device, &on_host));
     Workspace work(on_device, on_host);
     for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUSOLVER_CHECK(cusolverDnXgeev(solver.handle(), solver.params(), none, all, n, type, matrix_data(columns, i),
-                                          n, type, matrix_data(values, i), type, nullptr, n, type,
-                                          matrix_data(right, i), n, type, work.device.data(), on_device,
-                                          work.host.data(), on_host, info.data_ptr<int32_t>() + i));
+      RUSH_CUDA_CHECK(cusolverDnXgeev(solver.handle(), solver.params(), none, all, n, type, matrix_data(columns, i), n,
+                                      type, matrix_data(values, i), type, nullptr, n, type, matrix_data(right, i), n,
+                                      type, work.device.data(), on_device, work.host.data(), on_host,
+                                      info.data_ptr<int32_t>() + i));
     }
   }
   assign(vectors, transposed(right));
@@ -320,33 +319,23 @@ struct SvdLoop {
     {
       const Solver solver;
       gesvdjInfo_t settings = nullptr;
-      RUSH_CUSOLVER_CHECK(cusolverDnCreateGesvdjInfo(&settings));
+      RUSH_CUDA_CHECK(cusolverDnCreateGesvdjInfo(&settings));
       const std::unique_ptr<gesvdjInfo, cusolverStatus_t (*)(gesvdjInfo_t)> owner(settings,
                                                                                   cusolverDnDestroyGesvdjInfo);
       const auto values = [&](int64_t i) { return s.data_ptr<Real>() + i * k; };
       int size = 0;
-      RUSH_CUSOLVER_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0),
-                                      matrix<T>(vh, 0), m, matrix<T>(right, 0), n, &size, settings));
+      RUSH_CUDA_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0), matrix<T>(vh, 0), m,
+                                  matrix<T>(right, 0), n, &size, settings));
       const Scratch work(static_cast<size_t>(size) * sizeof(T));
       for (int64_t i = 0; i < a.size(0); ++i) {
-        RUSH_CUSOLVER_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i),
-                                   m, matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
-                                   settings));
+        RUSH_CUDA_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i), m,
+                               matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
+                               settings));
       }
     }
     assign(u, transposed(right).conj());
   }
 };
-
-void triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  pick<TriangularLoop>(SolverTypes(), a.scalar_type(), "linalg_solve_triangular")(x, a, b, upper, unit);
-}
-void qr(const Tensor& q, const Tensor& r, const Tensor& a) {
-  pick<QrLoop>(SolverTypes(), a.scalar_type(), "linalg_qr")(q, r, a);
-}
-void svd(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
-  pick<SvdLoop>(SolverTypes(), a.scalar_type(), "linalg_svd")(u, s, vh, a, info);
-}
 
 }  // namespace
 
@@ -355,12 +344,12 @@ void register_linalg() {
   kernels::pivots_to_permutation.set(kCUDA, permutation);
   kernels::linalg_inv.set(kCUDA, inverse);
   kernels::linalg_solve.set(kCUDA, solve);
-  kernels::linalg_solve_triangular.set(kCUDA, triangular);
+  set_by_dtype<kernels::linalg_solve_triangular, TriangularLoop, SolverTypes, 1>(kCUDA);
   kernels::linalg_cholesky.set(kCUDA, cholesky);
-  kernels::linalg_qr.set(kCUDA, qr);
+  set_by_dtype<kernels::linalg_qr, QrLoop, SolverTypes, 2>(kCUDA);
   kernels::linalg_eigh.set(kCUDA, eigh);
   kernels::linalg_eig.set(kCUDA, eig);
-  kernels::linalg_svd.set(kCUDA, svd);
+  set_by_dtype<kernels::linalg_svd, SvdLoop, SolverTypes, 3>(kCUDA);
 }
 
 }  // namespace rush::cuda

@@ -17,7 +17,7 @@ class SparseDescriptor {
  public:
   template <class Create>
   explicit SparseDescriptor(const Create& create) {
-    RUSH_CUSPARSE_CHECK(create(&handle_));
+    RUSH_CUDA_CHECK(create(&handle_));
     ++live_sparse_descriptors;
   }
   ~SparseDescriptor() {

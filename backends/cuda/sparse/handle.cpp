@@ -5,7 +5,7 @@
 
 namespace rush::cuda {
 
-void throw_sparse_error(cusparseStatus_t status, const char* call) {
+void throw_error(cusparseStatus_t status, const char* call) {
   const std::string message = str(call, " failed", in_operator(), ": ", cusparseGetErrorName(status), " (",
                                   cusparseGetErrorString(status), ")");
   if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES) {
@@ -17,8 +17,8 @@ void throw_sparse_error(cusparseStatus_t status, const char* call) {
 namespace {
 
 void set_up(SparseState& state) {
-  RUSH_CUSPARSE_CHECK(cusparseCreate(&state.handle));
-  RUSH_CUSPARSE_CHECK(cusparseSetStream(state.handle, state.stream));
+  RUSH_CUDA_CHECK(cusparseCreate(&state.handle));
+  RUSH_CUDA_CHECK(cusparseSetStream(state.handle, state.stream));
 }
 
 }  // namespace

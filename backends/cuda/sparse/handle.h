@@ -5,13 +5,12 @@
 
 #include <mutex>
 
-#include "core/error/error.h"
+#include "backends/cuda/check.h"
 
 namespace rush::cuda {
 
-// Throws a CudaError naming the call, the status and its meaning, and the operator that this thread called last;
-// OutOfMemoryError for a status that says so.
-[[noreturn]] RUSH_COLD void throw_sparse_error(cusparseStatus_t status, const char* call);
+// RUSH_CUDA_CHECK checks cuSPARSE's statuses too.
+[[noreturn]] RUSH_COLD void throw_error(cusparseStatus_t status, const char* call);
 
 struct SparseState {
   cusparseHandle_t handle = nullptr;
@@ -35,12 +34,3 @@ class SparseHandle {
 };
 
 }  // namespace rush::cuda
-
-// Throws CudaError unless `call`, an expression of type cusparseStatus_t, succeeds.
-#define RUSH_CUSPARSE_CHECK(call)                                       \
-  do {                                                                  \
-    const cusparseStatus_t rush_sparse_status = (call);                 \
-    if (RUSH_UNLIKELY(rush_sparse_status != CUSPARSE_STATUS_SUCCESS)) { \
-      ::rush::cuda::throw_sparse_error(rush_sparse_status, #call);      \
-    }                                                                   \
-  } while (false)

@@ -43,11 +43,11 @@ void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
   const SparseMatrixDescriptor matrix = describe(a, a.values, type);
   const DenseVectorDescriptor x = describe_vector(b, type), y = describe_vector(c, type);
   size_t bytes = 0;
-  RUSH_CUSPARSE_CHECK(cusparseSpMV_bufferSize(handle, kAsItIs, alpha.data(), matrix, x, beta.data(), y, type,
-                                              CUSPARSE_SPMV_CSR_ALG2, &bytes));
+  RUSH_CUDA_CHECK(cusparseSpMV_bufferSize(handle, kAsItIs, alpha.data(), matrix, x, beta.data(), y, type,
+                                          CUSPARSE_SPMV_CSR_ALG2, &bytes));
   const Scratch buffer(bytes);
-  RUSH_CUSPARSE_CHECK(cusparseSpMV(handle, kAsItIs, alpha.data(), matrix, x, beta.data(), y, type,
-                                   CUSPARSE_SPMV_CSR_ALG2, buffer.data()));
+  RUSH_CUDA_CHECK(cusparseSpMV(handle, kAsItIs, alpha.data(), matrix, x, beta.data(), y, type, CUSPARSE_SPMV_CSR_ALG2,
+                               buffer.data()));
 }
 
 ScalarType sum_type(const Tensor& t) {
@@ -75,11 +75,11 @@ void multiply_matrix(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
   const SparseMatrixDescriptor matrix = describe(a, a.values, type);
   const DenseMatrixDescriptor from = describe_matrix(b, type), to = describe_matrix(c, type);
   size_t bytes = 0;
-  RUSH_CUSPARSE_CHECK(cusparseSpMM_bufferSize(handle, kAsItIs, kAsItIs, factor.data(), matrix, from, keep.data(), to,
-                                              type, algorithm, &bytes));
+  RUSH_CUDA_CHECK(cusparseSpMM_bufferSize(handle, kAsItIs, kAsItIs, factor.data(), matrix, from, keep.data(), to, type,
+                                          algorithm, &bytes));
   const Scratch buffer(bytes);
-  RUSH_CUSPARSE_CHECK(cusparseSpMM(handle, kAsItIs, kAsItIs, factor.data(), matrix, from, keep.data(), to, type,
-                                   algorithm, buffer.data()));
+  RUSH_CUDA_CHECK(cusparseSpMM(handle, kAsItIs, kAsItIs, factor.data(), matrix, from, keep.data(), to, type, algorithm,
+                               buffer.data()));
 }
 
 void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -99,11 +99,11 @@ void sample(const Tensor& values, const CsrMatrix& pattern, const Tensor& a, con
   const DenseMatrixDescriptor left = describe_matrix(a, type), right = describe_transposed(b, type);
   const SparseMatrixDescriptor to = describe(pattern, values, type);
   size_t bytes = 0;
-  RUSH_CUSPARSE_CHECK(cusparseSDDMM_bufferSize(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), to,
-                                               type, CUSPARSE_SDDMM_ALG_DEFAULT, &bytes));
+  RUSH_CUDA_CHECK(cusparseSDDMM_bufferSize(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), to, type,
+                                           CUSPARSE_SDDMM_ALG_DEFAULT, &bytes));
   const Scratch buffer(bytes);
-  RUSH_CUSPARSE_CHECK(cusparseSDDMM(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), to, type,
-                                    CUSPARSE_SDDMM_ALG_DEFAULT, buffer.data()));
+  RUSH_CUDA_CHECK(cusparseSDDMM(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), to, type,
+                                CUSPARSE_SDDMM_ALG_DEFAULT, buffer.data()));
 }
 
 void sparse_sampled_mm(const Tensor& values, const CsrMatrix& pattern, const Tensor& a, const Tensor& b,
@@ -141,12 +141,12 @@ void multiply_sparse(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
   const SparseMatrixDescriptor product = describe(c, Tensor(), type);
   const SparseProductDescriptor plan([](cusparseSpGEMMDescr_t* made) { return cusparseSpGEMM_createDescr(made); });
   const auto estimate = [&](size_t* bytes, void* buffer) {
-    RUSH_CUSPARSE_CHECK(cusparseSpGEMM_workEstimation(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(),
-                                                      product, type, CUSPARSE_SPGEMM_DEFAULT, plan, bytes, buffer));
+    RUSH_CUDA_CHECK(cusparseSpGEMM_workEstimation(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(),
+                                                  product, type, CUSPARSE_SPGEMM_DEFAULT, plan, bytes, buffer));
   };
   const auto compute = [&](size_t* bytes, void* buffer) {
-    RUSH_CUSPARSE_CHECK(cusparseSpGEMM_compute(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(),
-                                               product, type, CUSPARSE_SPGEMM_DEFAULT, plan, bytes, buffer));
+    RUSH_CUDA_CHECK(cusparseSpGEMM_compute(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), product,
+                                           type, CUSPARSE_SPGEMM_DEFAULT, plan, bytes, buffer));
   };
   size_t estimate_bytes = 0, compute_bytes = 0;
   estimate(&estimate_bytes, nullptr);
@@ -156,12 +156,12 @@ void multiply_sparse(CsrMatrix& c, const CsrMatrix& a, const CsrMatrix& b) {
   const Scratch compute_buffer(compute_bytes);
   compute(&compute_bytes, compute_buffer.data());
   int64_t rows = 0, columns = 0, nnz = 0;
-  RUSH_CUSPARSE_CHECK(cusparseSpMatGetSize(product, &rows, &columns, &nnz));
+  RUSH_CUDA_CHECK(cusparseSpMatGetSize(product, &rows, &columns, &nnz));
   c.col = rush::detail::empty_contiguous(nnz, kInt32, a.values.device());
   c.values = rush::detail::empty_contiguous(nnz, dtype, a.values.device());
-  RUSH_CUSPARSE_CHECK(cusparseCsrSetPointers(product, c.crow.data_ptr(), c.col.data_ptr(), c.values.data_ptr()));
-  RUSH_CUSPARSE_CHECK(cusparseSpGEMM_copy(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), product,
-                                          type, CUSPARSE_SPGEMM_DEFAULT, plan));
+  RUSH_CUDA_CHECK(cusparseCsrSetPointers(product, c.crow.data_ptr(), c.col.data_ptr(), c.values.data_ptr()));
+  RUSH_CUDA_CHECK(cusparseSpGEMM_copy(handle, kAsItIs, kAsItIs, factor.data(), left, right, keep.data(), product, type,
+                                      CUSPARSE_SPGEMM_DEFAULT, plan));
 }
 
 // Sorts the columns of each row in ascending order, which cuSPARSE does not promise.

@@ -75,15 +75,15 @@ using LtPlan = LtObject<cusparseLtMatmulPlan_t, cusparseLtMatmulPlanDestroy>;
 
 LtMatrix describe_sparse(const cusparseLtHandle_t& handle, int64_t rows, int64_t columns, cudaDataType type) {
   return LtMatrix([&](cusparseLtMatDescriptor_t* made) {
-    RUSH_CUSPARSE_CHECK(cusparseLtStructuredDescriptorInit(&handle, made, rows, columns, columns, kAlignment, type,
-                                                           CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT));
+    RUSH_CUDA_CHECK(cusparseLtStructuredDescriptorInit(&handle, made, rows, columns, columns, kAlignment, type,
+                                                       CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT));
   });
 }
 // A dense matrix without gaps between rows, or between columns, as `order` says.
 LtMatrix describe_dense(const cusparseLtHandle_t& handle, int64_t rows, int64_t columns, cudaDataType type,
                         cusparseOrder_t order = CUSPARSE_ORDER_ROW) {
   return LtMatrix([&](cusparseLtMatDescriptor_t* made) {
-    RUSH_CUSPARSE_CHECK(cusparseLtDenseDescriptorInit(
+    RUSH_CUDA_CHECK(cusparseLtDenseDescriptorInit(
         &handle, made, rows, columns, order == CUSPARSE_ORDER_ROW ? columns : rows, kAlignment, type, order));
   });
 }
@@ -100,7 +100,7 @@ struct CompressedSize {
 CompressedSize compressed_size(const cusparseLtHandle_t& handle, const LtMatrix& matrix, int64_t rows, int64_t columns,
                                int64_t element_size) {
   size_t bytes = 0, buffer = 0;
-  RUSH_CUSPARSE_CHECK(cusparseLtSpMMACompressedSize2(&handle, matrix.get(), &bytes, &buffer));
+  RUSH_CUDA_CHECK(cusparseLtSpMMACompressedSize2(&handle, matrix.get(), &bytes, &buffer));
   const int64_t row = rows * element_size;
   const int64_t words = (static_cast<int64_t>(bytes + kRoomAtTheEnd) + row - 1) / row;
   const bool looks_like_the_cpus = words == functors::cpu_words_of_row(columns, element_size);
@@ -152,8 +152,8 @@ class SemiStructuredPlan {
   void run(const SemiStructuredProduct& p, void* out, cudaStream_t stream) const {
     const Scratch workspace(workspace_);
     const float zero = 0;
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmul(&handle_, plan_.get(), &p.scale, p.packed.data_ptr(), p.dense.data_ptr(),
-                                         &zero, out, out, workspace.data(), &stream, 1));
+    RUSH_CUDA_CHECK(cusparseLtMatmul(&handle_, plan_.get(), &p.scale, p.packed.data_ptr(), p.dense.data_ptr(), &zero,
+                                     out, out, workspace.data(), &stream, 1));
   }
 
  private:
@@ -168,32 +168,31 @@ class SemiStructuredPlan {
         product_([&](cusparseLtMatmulDescriptor_t* made) { describe(made, key); }),
         selection_([&](cusparseLtMatmulAlgSelection_t* made) { select(made, key); }),
         plan_([&](cusparseLtMatmulPlan_t* made) {
-          RUSH_CUSPARSE_CHECK(cusparseLtMatmulPlanInit(&handle, made, product_.get(), selection_.get()));
+          RUSH_CUDA_CHECK(cusparseLtMatmulPlanInit(&handle, made, product_.get(), selection_.get()));
         }),
         // a_ does not tell: it describes the matrix as smaller than it was when it was compressed.
         words_(
             compressed_size(handle, describe_sparse(handle, key.m, key.k, type_), key.m, key.k, element_size(key.dtype))
                 .words) {
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmulGetWorkspace(&handle, plan_.get(), &workspace_));
+    RUSH_CUDA_CHECK(cusparseLtMatmulGetWorkspace(&handle, plan_.get(), &workspace_));
   }
 
   // D = alpha A op(B) + bias; C has the factor 0 and D's layout.
   void describe(cusparseLtMatmulDescriptor_t* made, const PlanKey& key) const {
-    RUSH_CUSPARSE_CHECK(cusparseLtMatmulDescriptorInit(
+    RUSH_CUDA_CHECK(cusparseLtMatmulDescriptorInit(
         &handle_, made, CUSPARSE_OPERATION_NON_TRANSPOSE,
         key.dense_transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE, a_.get(), b_.get(),
         c_.get(), c_.get(), CUSPARSE_COMPUTE_32F));
     if (key.bias) {
-      RUSH_CUSPARSE_CHECK(cusparseLtMatmulDescSetAttribute(&handle_, made, CUSPARSELT_MATMUL_BIAS_POINTER, &key.bias,
-                                                           sizeof(key.bias)));
+      RUSH_CUDA_CHECK(cusparseLtMatmulDescSetAttribute(&handle_, made, CUSPARSELT_MATMUL_BIAS_POINTER, &key.bias,
+                                                       sizeof(key.bias)));
     }
   }
 
   void select(cusparseLtMatmulAlgSelection_t* made, const PlanKey& key) const {
-    RUSH_CUSPARSE_CHECK(
-        cusparseLtMatmulAlgSelectionInit(&handle_, made, product_.get(), CUSPARSELT_MATMUL_ALG_DEFAULT));
+    RUSH_CUDA_CHECK(cusparseLtMatmulAlgSelectionInit(&handle_, made, product_.get(), CUSPARSELT_MATMUL_ALG_DEFAULT));
     const auto choose = [&](cusparseLtMatmulAlgAttribute_t attribute, const auto& value) {
-      RUSH_CUSPARSE_CHECK(cusparseLtMatmulAlgSetAttribute(&handle_, made, attribute, &value, sizeof(value)));
+      RUSH_CUDA_CHECK(cusparseLtMatmulAlgSetAttribute(&handle_, made, attribute, &value, sizeof(value)));
     };
     choose(CUSPARSELT_MATMUL_ALG_CONFIG_ID, key.algorithm);
     if (key.split_k == 1) return;
@@ -238,7 +237,7 @@ SparseLt& of_current_device(const char* op) {
                                properties.minor);
     const OutsideCapture relaxed;
     auto made = std::make_unique<SparseLt>();
-    RUSH_CUSPARSE_CHECK(cusparseLtInit(&made->handle));
+    RUSH_CUDA_CHECK(cusparseLtInit(&made->handle));
     state = std::move(made);
   }
   enter_context();
@@ -270,9 +269,8 @@ void cslt_compress(Tensor& packed, const Tensor& dense) {
   const Tensor to = rush::detail::empty_contiguous({rows, size.words}, dense.scalar_type(), dense.device());
   const Scratch buffer(size.buffer);
   constexpr int is_left_factor = 1;
-  RUSH_CUSPARSE_CHECK(cusparseLtSpMMACompress2(&lt.handle, matrix.get(), is_left_factor,
-                                               CUSPARSE_OPERATION_NON_TRANSPOSE, from.data_ptr(), to.data_ptr(),
-                                               buffer.data(), current_stream()));
+  RUSH_CUDA_CHECK(cusparseLtSpMMACompress2(&lt.handle, matrix.get(), is_left_factor, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                           from.data_ptr(), to.data_ptr(), buffer.data(), current_stream()));
   mark_written(to);
   packed = to;
 }
@@ -325,7 +323,7 @@ bool is_available() { return device_count() > 0 && has_sparse_tensor_cores(curre
 int64_t version() {
   int version = 0;
   SparseLt& lt = of_current_device("cusparselt::version");
-  RUSH_CUSPARSE_CHECK(cusparseLtGetVersion(&lt.handle, &version));
+  RUSH_CUDA_CHECK(cusparseLtGetVersion(&lt.handle, &version));
   return version;
 }
 

@@ -119,14 +119,9 @@ static Tensor full_like(const Tensor& self, const Scalar& value, Dtype dtype, st
   return native::fill_(out, value);
 }
 
-static Tensor zeros_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
-  return native::full_like(self, 0, dtype, layout, device, pin_memory, format);
-}
-
-static Tensor ones_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                        std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
-  return native::full_like(self, 1, dtype, layout, device, pin_memory, format);
+template <int value, class... Options>
+static Tensor filled_like(const Tensor& self, Options... options) {
+  return native::full_like(self, value, options...);
 }
 
 static Tensor new_empty(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
@@ -149,14 +144,9 @@ static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value
   return native::fill_(out, value);
 }
 
-static Tensor new_zeros(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
-                        std::optional<Device> device, std::optional<bool> pin_memory) {
-  return native::new_full(self, size, 0, dtype, layout, device, pin_memory);
-}
-
-static Tensor new_ones(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
-                       std::optional<Device> device, std::optional<bool> pin_memory) {
-  return native::new_full(self, size, 1, dtype, layout, device, pin_memory);
+template <int value, class... Options>
+static Tensor new_filled(const Tensor& self, IntArrayRef size, Options... options) {
+  return native::new_full(self, size, value, options...);
 }
 
 static Tensor fill(const Tensor& self, const Scalar& value) {
@@ -185,13 +175,13 @@ void register_factory_ops(Registry& r) {
   r.native(ops::ones, native::ones);
   r.native(ops::scalar_tensor, native::scalar_tensor);
   r.native(ops::full_like, native::full_like);
-  r.native(ops::zeros_like, native::zeros_like);
-  r.native(ops::ones_like, native::ones_like);
+  r.native(ops::zeros_like, native::filled_like<0>);
+  r.native(ops::ones_like, native::filled_like<1>);
   r.native(ops::new_empty, native::new_empty);
   r.native(ops::new_empty_strided, native::new_empty_strided);
   r.native(ops::new_full, native::new_full);
-  r.native(ops::new_zeros, native::new_zeros);
-  r.native(ops::new_ones, native::new_ones);
+  r.native(ops::new_zeros, native::new_filled<0>);
+  r.native(ops::new_ones, native::new_filled<1>);
   r.native(ops::fill, native::fill);
   r.native(ops::fill_Tensor, native::fill_Tensor);
   r.native(ops::fill_Tensor_, native::fill_Tensor_);

@@ -44,13 +44,13 @@ static NormResult native_layer_norm(const Tensor& input, IntArrayRef normalized_
   return {out, mean, rstd};
 }
 
-static NormResult native_layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                             const Tensor& mean, const Tensor& rstd, const OptionalTensor& weight,
-                                             const OptionalTensor& bias, std::array<bool, 3> mask) {
-  const char* op = "layer_norm_backward";
+// RMS norm is layer norm without a mean and a bias.
+static NormResult rows_backward(const char* op, const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                const Tensor* mean, const Tensor& rstd, const OptionalTensor& weight,
+                                const OptionalTensor& bias, std::array<bool, 3> mask) {
   const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
   const ScalarType math = norm_statistics_type(input);
-  check_statistics(op, "mean", mean, rows.statistics, math);
+  if (mean) check_statistics(op, "mean", *mean, rows.statistics, math);
   check_statistics(op, "rstd", rstd, rows.statistics, math);
   const Tensor w = norm_parameter(op, "weight", weight, normalized_shape, input);
   const Tensor g = detail::norm_grad_output(op, grad, input, MemoryFormat::Contiguous);
@@ -58,9 +58,15 @@ static NormResult native_layer_norm_backward(const Tensor& grad, const Tensor& i
   const Tensor dx = mask[0] ? detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device()) : Tensor();
   const Tensor dw = mask[1] ? detail::empty_contiguous(normalized_shape, math, x.device()) : Tensor();
   const Tensor db = mask[2] ? detail::empty_contiguous(normalized_shape, math, x.device()) : Tensor();
-  kernels::layer_norm_backward(x.device().type, dx, dw, db, g, x, native::contiguous(mean), native::contiguous(rstd), w,
-                               rows.columns);
+  kernels::layer_norm_backward(x.device().type, dx, dw, db, g, x, mean ? native::contiguous(*mean) : Tensor(),
+                               native::contiguous(rstd), w, rows.columns);
   return {dx, norm_parameter_gradient(dw, weight, input), norm_parameter_gradient(db, bias, input)};
+}
+
+static NormResult native_layer_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                             const Tensor& mean, const Tensor& rstd, const OptionalTensor& weight,
+                                             const OptionalTensor& bias, std::array<bool, 3> mask) {
+  return rows_backward("layer_norm_backward", grad, input, normalized_shape, &mean, rstd, weight, bias, mask);
 }
 
 static Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight,
@@ -84,18 +90,9 @@ static std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRe
 static std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad, const Tensor& input,
                                                           IntArrayRef normalized_shape, const Tensor& rstd,
                                                           const OptionalTensor& weight, std::array<bool, 2> mask) {
-  const char* op = "rms_norm_backward";
-  const detail::NormRows rows = detail::norm_rows(op, input, normalized_shape);
-  const ScalarType math = norm_statistics_type(input);
-  check_statistics(op, "rstd", rstd, rows.statistics, math);
-  const Tensor w = norm_parameter(op, "weight", weight, normalized_shape, input);
-  const Tensor g = detail::norm_grad_output(op, grad, input, MemoryFormat::Contiguous);
-  const Tensor x = native::contiguous(input);
-  const Tensor dx = mask[0] ? detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device()) : Tensor();
-  const Tensor dw = mask[1] ? detail::empty_contiguous(normalized_shape, math, x.device()) : Tensor();
-  kernels::layer_norm_backward(x.device().type, dx, dw, Tensor(), g, x, Tensor(), native::contiguous(rstd), w,
-                               rows.columns);
-  return {dx, norm_parameter_gradient(dw, weight, input)};
+  const auto [dx, dw, db] = rows_backward("rms_norm_backward", grad, input, normalized_shape, nullptr, rstd, weight,
+                                          std::nullopt, {mask[0], mask[1], false});
+  return {dx, dw};
 }
 
 static Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const OptionalTensor& weight,

@@ -102,31 +102,21 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, IntArrayRef, IntArrayRe
 ///   floor((input + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
 /// positions, or with `ceil_mode` the ceiling, as far as windows start inside the input or its left padding. Throws
 /// ValueError on a wrong number of dimensions or sizes, or when nothing would be left. torch.nn.functional.max_pool2d.
-inline Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                         IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-inline Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                         IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-inline Tensor max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                         IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-/// As above, with the position of each maximum: int64, row-major within its plane of the last 1, 2 or 3 dimensions.
-inline PoolResult max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
-                                          IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-inline PoolResult max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
-                                          IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-inline PoolResult max_pool3d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
-                                          IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) {
-  return ops::max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
+/// With indices: as well the position of each maximum, int64, row-major within its plane of the last 1, 2 or 3
+/// dimensions.
+#define RUSH_MAX_POOL(name)                                                                                          \
+  inline Tensor name(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,  \
+                     IntArrayRef dilation = 1, bool ceil_mode = false) {                                             \
+    return ops::name(self, kernel_size, stride, padding, dilation, ceil_mode);                                       \
+  }                                                                                                                  \
+  inline PoolResult name##_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},        \
+                                        IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false) { \
+    return ops::name##_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);                        \
+  }
+RUSH_MAX_POOL(max_pool1d)
+RUSH_MAX_POOL(max_pool2d)
+RUSH_MAX_POOL(max_pool3d)
+#undef RUSH_MAX_POOL
 
 /// The mean of each window, sizes as for max pooling. A window's sum is divided by `divisor_override` where it is
 /// given, else by its number of elements, in which those of the padding count when `count_include_pad`. avg_pool2d.
@@ -147,24 +137,17 @@ inline Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRe
 
 /// Pooling to a given output size: output o of a dimension looks at inputs floor(o in / out) up to ceil((o + 1) in /
 /// out).
-inline Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_avg_pool1d(self, output_size);
-}
-inline Tensor adaptive_avg_pool2d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_avg_pool2d(self, output_size);
-}
-inline Tensor adaptive_avg_pool3d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_avg_pool3d(self, output_size);
-}
-inline PoolResult adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_max_pool1d(self, output_size);
-}
-inline PoolResult adaptive_max_pool2d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_max_pool2d(self, output_size);
-}
-inline PoolResult adaptive_max_pool3d(const Tensor& self, IntArrayRef output_size) {
-  return ops::adaptive_max_pool3d(self, output_size);
-}
+#define RUSH_ADAPTIVE_POOL(dims)                                                           \
+  inline Tensor adaptive_avg_pool##dims(const Tensor& self, IntArrayRef output_size) {     \
+    return ops::adaptive_avg_pool##dims(self, output_size);                                \
+  }                                                                                        \
+  inline PoolResult adaptive_max_pool##dims(const Tensor& self, IntArrayRef output_size) { \
+    return ops::adaptive_max_pool##dims(self, output_size);                                \
+  }
+RUSH_ADAPTIVE_POOL(1d)
+RUSH_ADAPTIVE_POOL(2d)
+RUSH_ADAPTIVE_POOL(3d)
+#undef RUSH_ADAPTIVE_POOL
 
 /// Undoes max pooling as far as can be: planes of `output_size` that are zero but where `indices`, as max pooling
 /// returned them, put the values. Throws IndexError for an index outside a plane, ValueError for shapes that do not

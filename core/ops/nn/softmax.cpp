@@ -9,7 +9,9 @@ namespace rush {
 
 namespace native {
 
-static Tensor softmax_data(const char* op, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
+template <bool log>
+static Tensor softmax_data(const Tensor& self, int64_t dim, bool half_to_float) {
+  const char* op = log ? "log_softmax" : "softmax";
   dim = wrap_dim(dim, self.dim(), op);
   RUSH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), op, ": expected a floating tensor, got ", self.scalar_type());
   const Tensor input = contiguous(half_to_float ? to_dtype(self, kFloat32) : self);
@@ -18,15 +20,9 @@ static Tensor softmax_data(const char* op, const Tensor& self, int64_t dim, bool
   return output;
 }
 
-static Tensor _softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-  return softmax_data("softmax", self, dim, half_to_float, false);
-}
-static Tensor _log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-  return softmax_data("log_softmax", self, dim, half_to_float, true);
-}
-
-static Tensor softmax_backward(const char* op, const Tensor& grad, const Tensor& output, int64_t dim,
-                               ScalarType input_dtype, bool log) {
+template <bool log>
+static Tensor softmax_backward(const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  const char* op = log ? "_log_softmax_backward_data" : "_softmax_backward_data";
   dim = wrap_dim(dim, output.dim(), op);
   RUSH_CHECK_VALUE(grad.sizes() == output.sizes(), op, ": the gradient has shape ", grad.sizes(), ", the output ",
                    output.sizes());
@@ -41,19 +37,9 @@ static Tensor softmax_backward(const char* op, const Tensor& grad, const Tensor&
   return input_dtype == result.scalar_type() ? result : to_dtype(result, input_dtype);
 }
 
-static Tensor _softmax_backward_data(const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype) {
-  return softmax_backward("_softmax_backward_data", grad, output, dim, input_dtype, false);
-}
-static Tensor _log_softmax_backward_data(const Tensor& grad, const Tensor& output, int64_t dim,
-                                         ScalarType input_dtype) {
-  return softmax_backward("_log_softmax_backward_data", grad, output, dim, input_dtype, true);
-}
-
+template <auto& of_data>
 static Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
-  return ops::_softmax(dtype ? self.to(*dtype) : self, dim, false);
-}
-static Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
-  return ops::_log_softmax(dtype ? self.to(*dtype) : self, dim, false);
+  return of_data(dtype ? self.to(*dtype) : self, dim, false);
 }
 
 // `self` row-major, with the dimensions of the reduction last.
@@ -94,12 +80,12 @@ static Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
 }  // namespace native
 
 void register_softmax_ops(Registry& r) {
-  r.composite(ops::softmax, native::softmax);
-  r.composite(ops::log_softmax, native::log_softmax);
-  r.native(ops::_softmax, native::_softmax);
-  r.native(ops::_log_softmax, native::_log_softmax);
-  r.native(ops::_softmax_backward_data, native::_softmax_backward_data);
-  r.native(ops::_log_softmax_backward_data, native::_log_softmax_backward_data);
+  r.composite(ops::softmax, native::softmax<ops::_softmax>);
+  r.composite(ops::log_softmax, native::softmax<ops::_log_softmax>);
+  r.native(ops::_softmax, native::softmax_data<false>);
+  r.native(ops::_log_softmax, native::softmax_data<true>);
+  r.native(ops::_softmax_backward_data, native::softmax_backward<false>);
+  r.native(ops::_log_softmax_backward_data, native::softmax_backward<true>);
   r.native(ops::logsumexp, native::logsumexp);
 }
 

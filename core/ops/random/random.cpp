@@ -138,18 +138,14 @@ static IntegerBounds bounds_of(ScalarType dtype) {
   }
 }
 
-// `range` 0 stands for 2^64.
-static Tensor& fill_integers(Tensor& self, int64_t from, uint64_t range, const OptionalGenerator& generator) {
-  return fill<kernels::random, kernels::mt19937::random>(self, generator, from, range);
-}
-
 static void check_integers(const Tensor& self) {
   RUSH_CHECK_TYPE(!self.is_complex(), "random_: a tensor of ", self.scalar_type(), " cannot hold random integers");
 }
 
 static Tensor& random_(Tensor& self, const OptionalGenerator& generator) {
   check_integers(self);
-  return fill_integers(self, 0, static_cast<uint64_t>(bounds_of(self.scalar_type()).highest) + 1, generator);
+  const auto range = static_cast<uint64_t>(bounds_of(self.scalar_type()).highest) + 1;
+  return fill<kernels::random, kernels::mt19937::random>(self, generator, int64_t{0}, range);
 }
 
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, const OptionalGenerator& generator) {
@@ -161,7 +157,8 @@ Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, cons
   RUSH_CHECK_VALUE(from >= bounds.lowest && last <= bounds.highest, "random_: [", from, ", ", last,
                    "] is outside what ", self.scalar_type(), " holds exactly, [", bounds.lowest, ", ", bounds.highest,
                    "]");
-  return fill_integers(self, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, generator);
+  const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;  // 0 stands for 2^64
+  return fill<kernels::random, kernels::mt19937::random>(self, generator, from, range);
 }
 
 static Tensor& random__to(Tensor& self, int64_t to, const OptionalGenerator& generator) {

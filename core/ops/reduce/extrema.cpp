@@ -23,11 +23,9 @@ static Tensor reduce_extreme(const char* op, const kernels::ReduceKernel& kernel
   return reduction.finish(output);
 }
 
-static Tensor amax(const Tensor& self, IntArrayRef dim, bool keepdim) {
-  return reduce_extreme("amax", kernels::amax, self, dim, keepdim);
-}
-static Tensor amin(const Tensor& self, IntArrayRef dim, bool keepdim) {
-  return reduce_extreme("amin", kernels::amin, self, dim, keepdim);
+template <kernels::ReduceKernel& kernel>
+static Tensor extreme_value(const Tensor& self, IntArrayRef dim, bool keepdim) {
+  return reduce_extreme(kernel.name(), kernel, self, dim, keepdim);
 }
 static Tensor max(const Tensor& self) { return reduce_extreme("max", kernels::amax, self, {}, false); }
 static Tensor min(const Tensor& self) { return reduce_extreme("min", kernels::amin, self, {}, false); }
@@ -38,8 +36,9 @@ static std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int6
           reduce_extreme("aminmax", kernels::amax, self, dims, keepdim)};
 }
 
-static std::tuple<Tensor, Tensor> extreme_dim(const char* op, const Tensor& self, int64_t dim, bool keepdim,
-                                              bool largest) {
+template <bool largest>
+static std::tuple<Tensor, Tensor> extreme_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  const char* op = largest ? "max" : "min";
   check_ordered(op, self);
   const Reduction reduction(op, self, dim, keepdim);
   reduction.check_not_empty(op, self);
@@ -50,14 +49,9 @@ static std::tuple<Tensor, Tensor> extreme_dim(const char* op, const Tensor& self
   return {reduction.finish(values), reduction.finish(indices)};
 }
 
-static std::tuple<Tensor, Tensor> max_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return extreme_dim("max", self, dim, keepdim, true);
-}
-static std::tuple<Tensor, Tensor> min_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return extreme_dim("min", self, dim, keepdim, false);
-}
-
-static Tensor arg_extreme(const char* op, const Tensor& self, std::optional<int64_t> dim, bool keepdim, bool largest) {
+template <bool largest>
+static Tensor arg_extreme(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  const char* op = largest ? "argmax" : "argmin";
   check_ordered(op, self);
   const Reduction reduction(op, self, dim ? IntArrayRef(*dim) : IntArrayRef(), keepdim);
   reduction.check_not_empty(op, self);
@@ -67,25 +61,18 @@ static Tensor arg_extreme(const char* op, const Tensor& self, std::optional<int6
   return reduction.finish(indices);
 }
 
-static Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return arg_extreme("argmax", self, dim, keepdim, true);
-}
-static Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return arg_extreme("argmin", self, dim, keepdim, false);
-}
-
 }  // namespace native
 
 void register_extrema_ops(Registry& r) {
-  r.native(ops::amax, native::amax);
-  r.native(ops::amin, native::amin);
+  r.native(ops::amax, native::extreme_value<kernels::amax>);
+  r.native(ops::amin, native::extreme_value<kernels::amin>);
   r.native(ops::aminmax, native::aminmax);
   r.native(ops::max, native::max);
   r.native(ops::min, native::min);
-  r.native(ops::max_dim, native::max_dim);
-  r.native(ops::min_dim, native::min_dim);
-  r.native(ops::argmax, native::argmax);
-  r.native(ops::argmin, native::argmin);
+  r.native(ops::max_dim, native::extreme_dim<true>);
+  r.native(ops::min_dim, native::extreme_dim<false>);
+  r.native(ops::argmax, native::arg_extreme<true>);
+  r.native(ops::argmin, native::arg_extreme<false>);
 }
 
 Tensor Tensor::amax(IntArrayRef dim, bool keepdim) const { return ops::amax(*this, dim, keepdim); }

@@ -72,8 +72,12 @@ Tensor read_at(const Tensor& sorted, const Tensor& ranks, Interpolation interpol
   return lerp(low, high, ranks - below.to(ranks.scalar_type()));
 }
 
-Tensor quantile_along(const char* op, const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                      std::string_view how, bool ignore_nan) {
+}  // namespace
+
+template <bool ignore_nan>
+static Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                       std::string_view how) {
+  const char* op = ignore_nan ? "nanquantile" : "quantile";
   const Interpolation interpolation = interpolation_of(op, how);
   check_quantile(op, self, q);
   const Tensor lines = !dim || self.dim() == 0 ? self.flatten() : self.movedim(wrap_dim(*dim, self.dim(), op), -1);
@@ -89,36 +93,20 @@ Tensor quantile_along(const char* op, const Tensor& self, const Tensor& q, std::
   return q.dim() == 0 ? result.squeeze(-1) : result.movedim(-1, 0);
 }
 
-Tensor as_tensor(const Tensor& self, double q) { return full({}, q, self.options()); }
-
-}  // namespace
-
-static Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                       std::string_view interpolation) {
-  return quantile_along("quantile", self, q, dim, keepdim, interpolation, false);
-}
+template <bool ignore_nan>
 static Tensor quantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
-                              std::string_view interpolation) {
-  RUSH_CHECK_VALUE(q >= 0 && q <= 1, "quantile: q must lie in [0, 1], got ", q);
-  return quantile_along("quantile", self, as_tensor(self, q), dim, keepdim, interpolation, false);
-}
-static Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                          std::string_view interpolation) {
-  return quantile_along("nanquantile", self, q, dim, keepdim, interpolation, true);
-}
-static Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
-                                 std::string_view interpolation) {
-  RUSH_CHECK_VALUE(q >= 0 && q <= 1, "nanquantile: q must lie in [0, 1], got ", q);
-  return quantile_along("nanquantile", self, as_tensor(self, q), dim, keepdim, interpolation, true);
+                              std::string_view how) {
+  RUSH_CHECK_VALUE(q >= 0 && q <= 1, ignore_nan ? "nanquantile" : "quantile", ": q must lie in [0, 1], got ", q);
+  return quantile<ignore_nan>(self, full({}, q, self.options()), dim, keepdim, how);
 }
 
 }  // namespace native
 
 void register_quantile_ops(Registry& r) {
-  r.composite(ops::quantile, native::quantile);
-  r.composite(ops::quantile_scalar, native::quantile_scalar);
-  r.composite(ops::nanquantile, native::nanquantile);
-  r.composite(ops::nanquantile_scalar, native::nanquantile_scalar);
+  r.composite(ops::quantile, native::quantile<false>);
+  r.composite(ops::quantile_scalar, native::quantile_scalar<false>);
+  r.composite(ops::nanquantile, native::quantile<true>);
+  r.composite(ops::nanquantile_scalar, native::quantile_scalar<true>);
 }
 
 Tensor Tensor::quantile(const Tensor& q, std::optional<int64_t> dim, bool keepdim,

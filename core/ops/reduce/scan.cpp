@@ -33,7 +33,9 @@ static Tensor& accumulate_(Tensor& self, int64_t dim, std::optional<ScalarType> 
   return copy_(self, accumulate<kernel>(self, dim, self.scalar_type()), false);
 }
 
-static std::tuple<Tensor, Tensor> cumulative_extreme(const char* op, const Tensor& self, int64_t dim, bool largest) {
+template <bool largest>
+static std::tuple<Tensor, Tensor> cumulative_extreme(const Tensor& self, int64_t dim) {
+  const char* op = largest ? "cummax" : "cummin";
   dim = wrap_dim(dim, self.dim(), op);
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
   const Tensor values = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
@@ -41,13 +43,6 @@ static std::tuple<Tensor, Tensor> cumulative_extreme(const char* op, const Tenso
   kernels::cumulative_extreme(self.device().type, values, indices, contiguous(self), AlongDim(self.sizes(), dim),
                               largest);
   return {values, indices};
-}
-
-static std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) {
-  return cumulative_extreme("cummax", self, dim, true);
-}
-static std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) {
-  return cumulative_extreme("cummin", self, dim, false);
 }
 
 static Tensor logcumsumexp(const Tensor& self, int64_t dim) {
@@ -91,8 +86,8 @@ void register_scan_ops(Registry& r) {
   r.native(ops::cumsum_, native::accumulate_<kernels::cumsum>);
   r.native(ops::cumprod, native::accumulate<kernels::cumprod>);
   r.native(ops::cumprod_, native::accumulate_<kernels::cumprod>);
-  r.native(ops::cummax, native::cummax);
-  r.native(ops::cummin, native::cummin);
+  r.native(ops::cummax, native::cumulative_extreme<true>);
+  r.native(ops::cummin, native::cumulative_extreme<false>);
   r.native(ops::logcumsumexp, native::logcumsumexp);
   r.composite(ops::diff, native::diff);
 }

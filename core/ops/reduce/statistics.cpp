@@ -60,21 +60,15 @@ static TensorPair moments(const char* op, const Tensor& self, OptionalIntArrayRe
   return {reduction.finish(variance), with_mean ? reduction.finish(mean) : mean};
 }
 
-static Tensor var_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
-                             bool keepdim) {
-  return std::get<0>(moments("var", self, dim, correction_of(correction), keepdim, false, false));
+template <bool root>
+static Tensor var_or_std(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                         bool keepdim) {
+  return std::get<0>(moments(root ? "std" : "var", self, dim, correction_of(correction), keepdim, root, false));
 }
-static Tensor std_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
-                             bool keepdim) {
-  return std::get<0>(moments("std", self, dim, correction_of(correction), keepdim, true, false));
-}
-static TensorPair var_mean_correction(const Tensor& self, OptionalIntArrayRef dim,
-                                      const std::optional<Scalar>& correction, bool keepdim) {
-  return moments("var_mean", self, dim, correction_of(correction), keepdim, false, true);
-}
-static TensorPair std_mean_correction(const Tensor& self, OptionalIntArrayRef dim,
-                                      const std::optional<Scalar>& correction, bool keepdim) {
-  return moments("std_mean", self, dim, correction_of(correction), keepdim, true, true);
+template <bool root>
+static TensorPair var_or_std_mean(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                                  bool keepdim) {
+  return moments(root ? "std_mean" : "var_mean", self, dim, correction_of(correction), keepdim, root, true);
 }
 
 template <auto& op, class R>
@@ -89,14 +83,14 @@ static R unbiased_dim(const Tensor& self, OptionalIntArrayRef dim, bool unbiased
 }  // namespace native
 
 void register_statistics_ops(Registry& r) {
-#define RUSH_REGISTER_STATISTIC(name, Result)                                   \
-  r.native(ops::name##_correction, native::name##_correction);                  \
+#define RUSH_REGISTER_STATISTIC(name, function, Result)                         \
+  r.native(ops::name##_correction, native::function);                           \
   r.composite(ops::name, native::unbiased_all<ops::name##_correction, Result>); \
   r.composite(ops::name##_dim, native::unbiased_dim<ops::name##_correction, Result>);
-  RUSH_REGISTER_STATISTIC(var, Tensor)
-  RUSH_REGISTER_STATISTIC(std, Tensor)
-  RUSH_REGISTER_STATISTIC(var_mean, native::TensorPair)
-  RUSH_REGISTER_STATISTIC(std_mean, native::TensorPair)
+  RUSH_REGISTER_STATISTIC(var, var_or_std<false>, Tensor)
+  RUSH_REGISTER_STATISTIC(std, var_or_std<true>, Tensor)
+  RUSH_REGISTER_STATISTIC(var_mean, var_or_std_mean<false>, native::TensorPair)
+  RUSH_REGISTER_STATISTIC(std_mean, var_or_std_mean<true>, native::TensorPair)
 #undef RUSH_REGISTER_STATISTIC
 }
 

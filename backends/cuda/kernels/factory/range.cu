@@ -9,72 +9,21 @@ namespace rush::cuda {
 namespace {
 
 template <class T, class F>
-struct Generate {
+struct GenerateElement {
   T* out;
   F f;
   __device__ void operator()(int64_t i) const { out[i] = f(i); }
 };
 
-// out[i] = f(i)
-template <class T, class F>
-void generate(const char* op, const Tensor& out, const F& f) {
-  for_each_index(op, out.numel(), Generate<T, F>{out.data_ptr<T>(), f});
-}
-
-template <class T, class Power>
-struct Constant {
-  Power value;
-  RUSH_HD T operator()(int64_t) const { return static_cast<T>(value); }
-};
-
-struct ArangeLoop {
-  template <class T>
-  static void run(const Tensor& out, const Scalar& start, const Scalar& step) {
-    using Math = functors::range_math_t<T>;
-    generate<T>("arange", out, functors::Arange<T>{start.to<Math>(), step.to<Math>()});
+struct Generate {
+  template <class T, class F>
+  static void run(const char* op, const Tensor& out, const F& f) {
+    for_each_index(op, out.numel(), GenerateElement<T, F>{out.data_ptr<T>(), f});
   }
 };
-
-struct LinspaceLoop {
-  template <class T>
-  static void run(const Tensor& out, const Scalar& start, const Scalar& end) {
-    using End = opmath_t<T>;
-    generate<T>("linspace", out, functors::Linspace<T>(start.to<End>(), end.to<End>(), out.numel()));
-  }
-};
-
-struct LogspaceLoop {
-  template <class T>
-  static void run(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
-    using End = opmath_t<T>;
-    using Step = typename functors::Linspace<T>::Step;
-    using std::pow;
-    // A single power is that of the start as it is, even where the result is an integer.
-    if (out.numel() == 1) {
-      return generate<T>("logspace", out, Constant<T, Step>{pow(Scalar(base).to<Step>(), start.to<Step>())});
-    }
-    generate<T>("logspace", out,
-                functors::Logspace<T>{functors::Linspace<T>(start.to<End>(), end.to<End>(), out.numel()),
-                                      Scalar(base).to<Step>()});
-  }
-};
-
-void arange(const Tensor& out, const Scalar& start, const Scalar& step) {
-  pick<ArangeLoop>(RealTypes(), out.scalar_type(), "arange")(out, start, step);
-}
-void linspace(const Tensor& out, const Scalar& start, const Scalar& end) {
-  pick<LinspaceLoop>(NumberTypes(), out.scalar_type(), "linspace")(out, start, end);
-}
-void logspace(const Tensor& out, const Scalar& start, const Scalar& end, double base) {
-  pick<LogspaceLoop>(NumberTypes(), out.scalar_type(), "logspace")(out, start, end, base);
-}
 
 }  // namespace
 
-void register_range() {
-  kernels::arange.set(kCUDA, arange);
-  kernels::linspace.set(kCUDA, linspace);
-  kernels::logspace.set(kCUDA, logspace);
-}
+void register_range() { functors::set_ranges<Generate>(kCUDA); }
 
 }  // namespace rush::cuda

@@ -114,10 +114,6 @@ struct NonzeroLoop {
   }
 };
 
-void nonzero(const Tensor& self, Tensor& out) {
-  pick<NonzeroLoop>(AllTypes(), self.scalar_type(), "nonzero")(self, out);
-}
-
 // Copies the selected elements of `spread` to `packed`, or back.
 template <class T, bool pack>
 struct MoveChosen {
@@ -168,7 +164,7 @@ void masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source
 
 void register_masked() {
   kernels::masked_fill.set(kCUDA, masked_fill);
-  kernels::nonzero.set(kCUDA, nonzero);
+  set_by_dtype<kernels::nonzero, NonzeroLoop, AllTypes>(kCUDA);
   kernels::masked_select.set(kCUDA, masked_select);
   kernels::masked_scatter.set(kCUDA, masked_scatter);
 }

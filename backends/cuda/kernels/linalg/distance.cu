@@ -46,12 +46,8 @@ struct CdistLoop {
   }
 };
 
-void cdist(const Tensor& out, const Tensor& x1, const Tensor& x2, double p) {
-  pick<CdistLoop>(RealFloatTypes(), out.scalar_type(), "cdist")(out, x1, x2, p);
-}
-
 }  // namespace
 
-void register_distance() { kernels::cdist.set(kCUDA, cdist); }
+void register_distance() { set_by_dtype<kernels::cdist, CdistLoop, RealFloatTypes>(kCUDA); }
 
 }  // namespace rush::cuda

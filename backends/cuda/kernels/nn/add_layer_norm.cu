@@ -184,14 +184,8 @@ struct AddLayerNormLoop {
   }
 };
 
-void add_layer_norm(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& self,
-                    const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
-  pick<AddLayerNormLoop>(RealFloatTypes(), sum.scalar_type(), "add_layer_norm")(output, sum, mean, rstd, self, other,
-                                                                                weight, bias, columns, eps);
-}
-
 }  // namespace
 
-void register_add_layer_norm() { kernels::add_layer_norm.set(kCUDA, add_layer_norm); }
+void register_add_layer_norm() { set_by_dtype<kernels::add_layer_norm, AddLayerNormLoop, RealFloatTypes, 1>(kCUDA); }
 
 }  // namespace rush::cuda

@@ -58,16 +58,10 @@ struct AddLayerNormBackwardLoop {
   }
 };
 
-void add_layer_norm_backward(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
-                             const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
-                             const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-                             int64_t columns) {
-  pick<AddLayerNormBackwardLoop>(RealFloatTypes(), sum.scalar_type(), "add_layer_norm_backward")(
-      grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight, columns);
-}
-
 }  // namespace
 
-void register_add_layer_norm_backward() { kernels::add_layer_norm_backward.set(kCUDA, add_layer_norm_backward); }
+void register_add_layer_norm_backward() {
+  set_by_dtype<kernels::add_layer_norm_backward, AddLayerNormBackwardLoop, RealFloatTypes, 6>(kCUDA);
+}
 
 }  // namespace rush::cuda

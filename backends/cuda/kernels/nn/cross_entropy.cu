@@ -294,30 +294,12 @@ struct CrossEntropyBackwardLoop {
   }
 };
 
-void cross_entropy(const Tensor& output, const Tensor& logsumexp, const Tensor& total_weight, const Tensor& scores,
-                   const Tensor& target, const Tensor& weight, const CrossEntropyOptions& options) {
-  pick<CrossEntropyLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss")(output, logsumexp, total_weight,
-                                                                                       scores, target, weight, options);
-}
-
-void cross_entropy_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& scores,
-                            const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
-                            const Tensor& total_weight, const CrossEntropyOptions& options) {
-  pick<CrossEntropyBackwardLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_loss_backward")(
-      grad_input, grad_output, scores, target, weight, logsumexp, total_weight, options);
-}
-
-void cross_entropy_gradient(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
-  pick<CrossEntropyGradientLoop>(RealFloatTypes(), scores.scalar_type(), "cross_entropy_gradient_")(
-      output, scores, target, ignore_index);
-}
-
 }  // namespace
 
 void register_cross_entropy() {
-  kernels::cross_entropy.set(kCUDA, cross_entropy);
-  kernels::cross_entropy_backward.set(kCUDA, cross_entropy_backward);
-  kernels::cross_entropy_gradient.set(kCUDA, cross_entropy_gradient);
+  set_by_dtype<kernels::cross_entropy, CrossEntropyLoop, RealFloatTypes, 3>(kCUDA);
+  set_by_dtype<kernels::cross_entropy_backward, CrossEntropyBackwardLoop, RealFloatTypes, 2>(kCUDA);
+  set_by_dtype<kernels::cross_entropy_gradient, CrossEntropyGradientLoop, RealFloatTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

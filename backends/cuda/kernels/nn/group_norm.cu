@@ -172,24 +172,11 @@ struct GroupNormBackwardLoop {
   }
 };
 
-void group_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input, const Tensor& weight,
-                const Tensor& bias, double eps, const GroupLayout& layout) {
-  pick<GroupNormLoop>(RealFloatTypes(), input.scalar_type(), "group_norm")(output, mean, rstd, input, weight, bias, eps,
-                                                                           layout);
-}
-
-void group_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                         const Tensor& weight, const GroupLayout& layout) {
-  pick<GroupNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "group_norm_backward")(
-      grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, layout);
-}
-
 }  // namespace
 
 void register_group_norm() {
-  kernels::group_norm.set(kCUDA, group_norm);
-  kernels::group_norm_backward.set(kCUDA, group_norm_backward);
+  set_by_dtype<kernels::group_norm, GroupNormLoop, RealFloatTypes, 3>(kCUDA);
+  set_by_dtype<kernels::group_norm_backward, GroupNormBackwardLoop, RealFloatTypes, 4>(kCUDA);
 }
 
 }  // namespace rush::cuda

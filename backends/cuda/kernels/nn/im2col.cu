@@ -66,15 +66,11 @@ struct Col2imLoop {
   }
 };
 
-void col2im(const Tensor& images, const Tensor& columns, const ImageWindows& w) {
-  pick<Col2imLoop>(AllTypes(), images.scalar_type(), "col2im")(images, columns, w);
-}
-
 }  // namespace
 
 void register_im2col() {
   kernels::im2col.set(kCUDA, im2col);
-  kernels::col2im.set(kCUDA, col2im);
+  set_by_dtype<kernels::col2im, Col2imLoop, AllTypes>(kCUDA);
 }
 
 }  // namespace rush::cuda

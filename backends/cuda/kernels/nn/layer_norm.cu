@@ -117,14 +117,8 @@ struct LayerNormLoop {
   }
 };
 
-void layer_norm(const Tensor& output, const Tensor& mean, const Tensor& rstd, const Tensor& input, const Tensor& weight,
-                const Tensor& bias, int64_t columns, double eps) {
-  pick<LayerNormLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm")(output, mean, rstd, input, weight, bias,
-                                                                           columns, eps);
-}
-
 }  // namespace
 
-void register_layer_norm() { kernels::layer_norm.set(kCUDA, layer_norm); }
+void register_layer_norm() { set_by_dtype<kernels::layer_norm, LayerNormLoop, RealFloatTypes, 3>(kCUDA); }
 
 }  // namespace rush::cuda

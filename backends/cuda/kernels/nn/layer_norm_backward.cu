@@ -106,15 +106,10 @@ struct LayerNormBackwardLoop {
   }
 };
 
-void layer_norm_backward(const Tensor& grad_input, const Tensor& grad_weight, const Tensor& grad_bias,
-                         const Tensor& grad_output, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                         const Tensor& weight, int64_t columns) {
-  pick<LayerNormBackwardLoop>(RealFloatTypes(), input.scalar_type(), "layer_norm_backward")(
-      grad_input, grad_weight, grad_bias, grad_output, input, mean, rstd, weight, columns);
-}
-
 }  // namespace
 
-void register_layer_norm_backward() { kernels::layer_norm_backward.set(kCUDA, layer_norm_backward); }
+void register_layer_norm_backward() {
+  set_by_dtype<kernels::layer_norm_backward, LayerNormBackwardLoop, RealFloatTypes, 4>(kCUDA);
+}
 
 }  // namespace rush::cuda

@@ -88,23 +88,11 @@ struct NllLossBackwardLoop {
   }
 };
 
-void nll_loss(const Tensor& output, const Tensor& total_weight, const Tensor& scores, const Tensor& target,
-              const Tensor& weight, int64_t reduction, int64_t ignore_index, const ClassLayout& layout) {
-  pick<NllLossLoop>(RealFloatTypes(), scores.scalar_type(), "nll_loss")(output, total_weight, scores, target, weight,
-                                                                        reduction, ignore_index, layout);
-}
-
-void nll_loss_backward(const Tensor& grad_input, const Tensor& grad_output, const Tensor& target, const Tensor& weight,
-                       const Tensor& total_weight, int64_t reduction, int64_t ignore_index, const ClassLayout& layout) {
-  pick<NllLossBackwardLoop>(RealFloatTypes(), grad_input.scalar_type(), "nll_loss_backward")(
-      grad_input, grad_output, target, weight, total_weight, reduction, ignore_index, layout);
-}
-
 }  // namespace
 
 void register_nll_loss() {
-  kernels::nll_loss.set(kCUDA, nll_loss);
-  kernels::nll_loss_backward.set(kCUDA, nll_loss_backward);
+  set_by_dtype<kernels::nll_loss, NllLossLoop, RealFloatTypes, 2>(kCUDA);
+  set_by_dtype<kernels::nll_loss_backward, NllLossBackwardLoop, RealFloatTypes>(kCUDA);
 }
 
 }  // namespace rush::cuda

@@ -150,19 +150,11 @@ struct LogSumExpLoop {
   }
 };
 
-void softmax(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
-  pick<SoftmaxLoop>(RealFloatTypes(), input.scalar_type(), "softmax")(output, input, shape, log);
-}
-
-void logsumexp(const Tensor& output, const Tensor& input, const AlongDim& shape) {
-  pick<LogSumExpLoop>(FloatTypes(), input.scalar_type(), "logsumexp")(output, input, shape);
-}
-
 }  // namespace
 
 void register_softmax() {
-  kernels::softmax.set(kCUDA, softmax);
-  kernels::logsumexp.set(kCUDA, logsumexp);
+  set_by_dtype<kernels::softmax, SoftmaxLoop, RealFloatTypes, 1>(kCUDA);
+  set_by_dtype<kernels::logsumexp, LogSumExpLoop, FloatTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

@@ -88,14 +88,10 @@ struct SoftmaxBackwardLoop {
   }
 };
 
-void softmax_backward(const Tensor& grad_input, const Tensor& grad, const Tensor& output, const AlongDim& shape,
-                      bool log) {
-  pick<SoftmaxBackwardLoop>(RealFloatTypes(), output.scalar_type(), "softmax_backward")(grad_input, grad, output, shape,
-                                                                                        log);
-}
-
 }  // namespace
 
-void register_softmax_backward() { kernels::softmax_backward.set(kCUDA, softmax_backward); }
+void register_softmax_backward() {
+  set_by_dtype<kernels::softmax_backward, SoftmaxBackwardLoop, RealFloatTypes, 2>(kCUDA);
+}
 
 }  // namespace rush::cuda

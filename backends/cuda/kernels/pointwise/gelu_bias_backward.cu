@@ -93,12 +93,10 @@ struct GeluBiasBackwardLoop {
   }
 };
 
-void gelu_bias_backward(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
-  pick<GeluBiasBackwardLoop>(RealFloatTypes(), grad.scalar_type(), "gelu_perceptron_backward")(grad, pre, sums);
-}
-
 }  // namespace
 
-void register_gelu_bias_backward() { kernels::gelu_bias_backward.set(kCUDA, gelu_bias_backward); }
+void register_gelu_bias_backward() {
+  set_by_dtype<kernels::gelu_bias_backward, GeluBiasBackwardLoop, RealFloatTypes>(kCUDA);
+}
 
 }  // namespace rush::cuda

@@ -6,33 +6,18 @@ namespace rush::cuda {
 // Calls all below.
 void register_pointwise();
 
-void register_activation();
-void register_activation_backward();
-void register_amp();
-void register_binary();
-void register_bitwise();
-void register_compare();
-void register_complex_binary();
-void register_distance();
-void register_division();
-void register_fill();
-void register_im2col();
-void register_masked();
-void register_optim();
-void register_pad();
-void register_pointwise_loss();
-void register_power();
-void register_random();
-void register_random_order();
-void register_range();
-void register_rearrange();
-void register_special();
-void register_strided_sum();
-void register_ternary();
-void register_triangular();
-void register_trigonometry();
-void register_unary();
-void register_unary_math();
-void register_upsample();
+// The families, in the order in which they register.
+// clang-format off
+#define RUSH_FORALL_CUDA_POINTWISE(X)                                                                                  \
+  X(register_activation) X(register_activation_backward) X(register_amp) X(register_binary) X(register_bitwise)        \
+  X(register_compare) X(register_complex_binary) X(register_distance) X(register_division) X(register_fill)            \
+  X(register_im2col) X(register_masked) X(register_optim) X(register_pad) X(register_pointwise_loss)                   \
+  X(register_power) X(register_random) X(register_random_order) X(register_range) X(register_rearrange)                \
+  X(register_special) X(register_strided_sum) X(register_ternary) X(register_triangular) X(register_trigonometry)      \
+  X(register_unary) X(register_unary_math) X(register_upsample)
+// clang-format on
+#define RUSH_DECLARE(function) void function();
+RUSH_FORALL_CUDA_POINTWISE(RUSH_DECLARE)
+#undef RUSH_DECLARE
 
 }  // namespace rush::cuda

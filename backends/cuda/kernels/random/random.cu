@@ -192,24 +192,19 @@ void dropout_backward(TensorIterator& it, double scale) {
   pick<DropoutBackwardLoop>(FloatTypes(), it.dtype(), it.op())(it, scale);
 }
 
-template <class Loop, class Types, auto& name, class... Args>
-void run(const Tensor& out, Args... args) {
-  pick<Loop>(Types(), out.scalar_type(), name.name())(out, args...);
-}
-
 }  // namespace
 
 void register_random() {
-  kernels::uniform.set(kCUDA, run<UniformLoop, RealFloatTypes, kernels::uniform>);
-  kernels::normal.set(kCUDA, run<NormalLoop<functors::Normal>, RealFloatTypes, kernels::normal>);
-  kernels::log_normal.set(kCUDA, run<NormalLoop<functors::LogNormal>, RealFloatTypes, kernels::log_normal>);
-  kernels::cauchy.set(kCUDA, run<CauchyLoop, RealFloatTypes, kernels::cauchy>);
-  kernels::exponential.set(kCUDA, run<ExponentialLoop, RealFloatTypes, kernels::exponential>);
-  kernels::geometric.set(kCUDA, run<GeometricLoop, RealTypes, kernels::geometric>);
-  kernels::bernoulli.set(kCUDA, run<BernoulliLoop, RealAndBoolTypes, kernels::bernoulli>);
-  kernels::bernoulli_tensor.set(kCUDA, run<BernoulliTensorLoop, RealAndBoolTypes, kernels::bernoulli_tensor>);
-  kernels::random.set(kCUDA, run<RandomLoop, RealAndBoolTypes, kernels::random>);
-  kernels::dropout.set(kCUDA, run<DropoutLoop, FloatTypes, kernels::dropout>);
+  set_by_dtype<kernels::uniform, UniformLoop, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::normal, NormalLoop<functors::Normal>, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::log_normal, NormalLoop<functors::LogNormal>, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::cauchy, CauchyLoop, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::exponential, ExponentialLoop, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::geometric, GeometricLoop, RealTypes>(kCUDA);
+  set_by_dtype<kernels::bernoulli, BernoulliLoop, RealAndBoolTypes>(kCUDA);
+  set_by_dtype<kernels::bernoulli_tensor, BernoulliTensorLoop, RealAndBoolTypes>(kCUDA);
+  set_by_dtype<kernels::random, RandomLoop, RealAndBoolTypes>(kCUDA);
+  set_by_dtype<kernels::dropout, DropoutLoop, FloatTypes>(kCUDA);
   kernels::dropout_backward.set(kCUDA, dropout_backward);
 }
 

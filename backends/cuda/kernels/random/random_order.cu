@@ -174,16 +174,11 @@ struct MultinomialLoop {
   }
 };
 
-void multinomial(const Tensor& out, const Tensor& weights, bool replacement, const PhiloxState& reserved) {
-  pick<MultinomialLoop>(TypeList<float, double>(), weights.scalar_type(), "multinomial")(out, weights, replacement,
-                                                                                         reserved);
-}
-
 }  // namespace
 
 void register_random_order() {
   kernels::randperm.set(kCUDA, randperm);
-  kernels::multinomial.set(kCUDA, multinomial);
+  set_by_dtype<kernels::multinomial, MultinomialLoop, TypeList<float, double>, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

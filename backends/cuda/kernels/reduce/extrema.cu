@@ -17,16 +17,11 @@ struct ExtremeValue {
   }
 };
 
-template <template <class> class F>
-void extreme_value(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<ExtremeValue<F>>(RealAndBoolTypes(), input.scalar_type(), "amax")(output, input, dims);
-}
-
 }  // namespace
 
 void register_extrema() {
-  kernels::amax.set(kCUDA, extreme_value<functors::Max>);
-  kernels::amin.set(kCUDA, extreme_value<functors::Min>);
+  set_by_dtype<kernels::amax, ExtremeValue<functors::Max>, RealAndBoolTypes, 1>(kCUDA);
+  set_by_dtype<kernels::amin, ExtremeValue<functors::Min>, RealAndBoolTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

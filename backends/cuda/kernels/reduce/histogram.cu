@@ -74,19 +74,11 @@ struct BincountLoop {
   }
 };
 
-void histc(const Tensor& output, const Tensor& input, double min, double max) {
-  pick<HistcLoop>(RealFloatTypes(), input.scalar_type(), "histc")(output, input, min, max);
-}
-
-void bincount(const Tensor& output, const Tensor& input, const Tensor& weights) {
-  pick<BincountLoop>(IntegerTypes(), input.scalar_type(), "bincount")(output, input, weights);
-}
-
 }  // namespace
 
 void register_histogram() {
-  kernels::histc.set(kCUDA, histc);
-  kernels::bincount.set(kCUDA, bincount);
+  set_by_dtype<kernels::histc, HistcLoop, RealFloatTypes, 1>(kCUDA);
+  set_by_dtype<kernels::bincount, BincountLoop, IntegerTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

@@ -124,22 +124,12 @@ struct ModeLoop : FindLoop<Mode> {
   }
 };
 
-void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
-  pick<KthValueLoop>(RealAndBoolTypes(), input.scalar_type(), "kthvalue")(values, indices, input, shape, k);
-}
-void median(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, bool ignore_nan) {
-  pick<MedianLoop>(RealAndBoolTypes(), input.scalar_type(), "median")(values, indices, input, shape, ignore_nan);
-}
-void mode(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
-  pick<ModeLoop>(RealAndBoolTypes(), input.scalar_type(), "mode")(values, indices, input, shape);
-}
-
 }  // namespace
 
 void register_order_statistics() {
-  kernels::kthvalue.set(kCUDA, kthvalue);
-  kernels::median.set(kCUDA, median);
-  kernels::mode.set(kCUDA, mode);
+  set_by_dtype<kernels::kthvalue, KthValueLoop, RealAndBoolTypes, 2>(kCUDA);
+  set_by_dtype<kernels::median, MedianLoop, RealAndBoolTypes, 2>(kCUDA);
+  set_by_dtype<kernels::mode, ModeLoop, RealAndBoolTypes, 2>(kCUDA);
 }
 
 }  // namespace rush::cuda

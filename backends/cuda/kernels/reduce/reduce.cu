@@ -48,17 +48,12 @@ struct NanSumLoop {
   }
 };
 
-template <class Loop, class Types>
-void reduction(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<Loop>(Types(), input.scalar_type(), "reduction")(output, input, dims);
-}
-
 }  // namespace
 
 void register_reduce() {
-  kernels::sum.set(kCUDA, reduction<SumLoop, AllTypes>);
-  kernels::mean.set(kCUDA, reduction<MeanLoop, FloatTypes>);
-  kernels::nansum.set(kCUDA, reduction<NanSumLoop, RealFloatTypes>);
+  set_by_dtype<kernels::sum, SumLoop, AllTypes, 1>(kCUDA);
+  set_by_dtype<kernels::mean, MeanLoop, FloatTypes, 1>(kCUDA);
+  set_by_dtype<kernels::nansum, NanSumLoop, RealFloatTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

@@ -49,14 +49,10 @@ void count(const Tensor& output, const Tensor& input, IntArrayRef dims) {
   pick<CountLoop>(AllTypes(), input.scalar_type(), "count_nonzero")(output, input, dims, ask);
 }
 
-void prod(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  pick<ProdLoop>(AllTypes(), input.scalar_type(), "prod")(output, input, dims);
-}
-
 }  // namespace
 
 void register_reduce_count() {
-  kernels::prod.set(kCUDA, prod);
+  set_by_dtype<kernels::prod, ProdLoop, AllTypes, 1>(kCUDA);
   kernels::any.set(kCUDA, count<Ask::Any>);
   kernels::all.set(kCUDA, count<Ask::All>);
   kernels::count_nonzero.set(kCUDA, count<Ask::HowMany>);

@@ -6,35 +6,19 @@ namespace rush::cuda {
 // Calls all below.
 void register_reductions();
 
-void register_add_layer_norm();
-void register_add_layer_norm_backward();
-void register_attention();
-void register_batch_norm();
-void register_cross_entropy();
-void register_embedding_bag();
-void register_extrema();
-void register_extreme_index();
-void register_gather();
-void register_group_norm();
-void register_histogram();
-void register_index();
-void register_layer_norm();
-void register_layer_norm_backward();
-void register_linalg();
-void register_nll_loss();
-void register_order_statistics();
-void register_pool();
-void register_reduce();
-void register_reduce_count();
-void register_repeat_interleave();
-void register_scan();
-void register_scan_extreme();
-void register_search();
-void register_softmax();
-void register_softmax_backward();
-void register_sort();
-void register_statistics();
-void register_unique();
-void register_vector_norm();
+// The families, in the order in which they register.
+// clang-format off
+#define RUSH_FORALL_CUDA_REDUCTIONS(X)                                                                                 \
+  X(register_add_layer_norm) X(register_add_layer_norm_backward) X(register_attention) X(register_batch_norm)          \
+  X(register_cross_entropy) X(register_embedding_bag) X(register_extrema) X(register_extreme_index)                    \
+  X(register_gather) X(register_group_norm) X(register_histogram) X(register_index) X(register_layer_norm)             \
+  X(register_layer_norm_backward) X(register_linalg) X(register_nll_loss) X(register_order_statistics)                 \
+  X(register_pool) X(register_reduce) X(register_reduce_count) X(register_repeat_interleave) X(register_scan)          \
+  X(register_scan_extreme) X(register_search) X(register_softmax) X(register_softmax_backward) X(register_sort)        \
+  X(register_statistics) X(register_unique) X(register_vector_norm)
+// clang-format on
+#define RUSH_DECLARE(function) void function();
+RUSH_FORALL_CUDA_REDUCTIONS(RUSH_DECLARE)
+#undef RUSH_DECLARE
 
 }  // namespace rush::cuda

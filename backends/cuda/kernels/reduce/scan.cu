@@ -37,16 +37,11 @@ struct AccumulateScan {
   }
 };
 
-template <template <class, class> class F>
-void accumulate(const Tensor& output, const Tensor& input, const AlongDim& shape) {
-  pick<AccumulateScan<F>>(AllTypes(), input.scalar_type(), "scan")(output, input, shape);
-}
-
 }  // namespace
 
 void register_scan() {
-  kernels::cumsum.set(kCUDA, accumulate<functors::Sum>);
-  kernels::cumprod.set(kCUDA, accumulate<functors::Prod>);
+  set_by_dtype<kernels::cumsum, AccumulateScan<functors::Sum>, AllTypes, 1>(kCUDA);
+  set_by_dtype<kernels::cumprod, AccumulateScan<functors::Prod>, AllTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

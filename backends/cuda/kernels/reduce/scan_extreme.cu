@@ -64,10 +64,6 @@ struct ExtremeScan {
   }
 };
 
-void logcumsumexp(const Tensor& output, const Tensor& input, const AlongDim& shape) {
-  pick<LogCumSumExpScan>(FloatTypes(), input.scalar_type(), "logcumsumexp")(output, input, shape);
-}
-
 void cumulative_extreme(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
                         bool largest) {
   const ScalarType dtype = input.scalar_type();
@@ -79,7 +75,7 @@ void cumulative_extreme(const Tensor& values, const Tensor& indices, const Tenso
 }  // namespace
 
 void register_scan_extreme() {
-  kernels::logcumsumexp.set(kCUDA, logcumsumexp);
+  set_by_dtype<kernels::logcumsumexp, LogCumSumExpScan, FloatTypes, 1>(kCUDA);
   kernels::cumulative_extreme.set(kCUDA, cumulative_extreme);
 }
 

@@ -94,20 +94,11 @@ struct IsinLoop {
   }
 };
 
-void searchsorted(const Tensor& output, const Tensor& sequence, const Tensor& values, const Tensor& sorter,
-                  bool right) {
-  pick<SearchLoop>(RealAndBoolTypes(), values.scalar_type(), "searchsorted")(output, sequence, values, sorter, right);
-}
-
-void isin(const Tensor& output, const Tensor& elements, const Tensor& test, bool invert) {
-  pick<IsinLoop>(RealAndBoolTypes(), elements.scalar_type(), "isin")(output, elements, test, invert);
-}
-
 }  // namespace
 
 void register_search() {
-  kernels::searchsorted.set(kCUDA, searchsorted);
-  kernels::isin.set(kCUDA, isin);
+  set_by_dtype<kernels::searchsorted, SearchLoop, RealAndBoolTypes, 2>(kCUDA);
+  set_by_dtype<kernels::isin, IsinLoop, RealAndBoolTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda

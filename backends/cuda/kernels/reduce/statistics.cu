@@ -34,13 +34,8 @@ struct MomentsLoop {
   }
 };
 
-void moments(const Tensor& variance, const Tensor& mean, const Tensor& input, IntArrayRef dims, double correction,
-             bool root) {
-  pick<MomentsLoop>(RealFloatTypes(), input.scalar_type(), "var")(variance, mean, input, dims, correction, root);
-}
-
 }  // namespace
 
-void register_statistics() { kernels::moments.set(kCUDA, moments); }
+void register_statistics() { set_by_dtype<kernels::moments, MomentsLoop, RealFloatTypes, 2>(kCUDA); }
 
 }  // namespace rush::cuda

@@ -110,12 +110,8 @@ struct UniqueLoop {
   }
 };
 
-void unique(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort) {
-  pick<UniqueLoop>(RealAndBoolTypes(), input.scalar_type(), "unique")(rows, inverse, counts, input, sort);
-}
-
 }  // namespace
 
-void register_unique() { kernels::unique.set(kCUDA, unique); }
+void register_unique() { set_by_dtype<kernels::unique, UniqueLoop, RealAndBoolTypes, 3>(kCUDA); }
 
 }  // namespace rush::cuda

@@ -62,13 +62,11 @@ struct StridedSumLoop {
   }
 };
 
-void strided_sum(const Tensor& out, const Tensor& values, IntArrayRef strides, int64_t offset) {
-  pick<StridedSumLoop>(TypeList<float, double, complex<float>, complex<double>>(), values.scalar_type(), "strided_sum")(
-      out, values, strides, offset);
-}
-
 }  // namespace
 
-void register_strided_sum() { kernels::strided_sum.set(kCUDA, strided_sum); }
+void register_strided_sum() {
+  set_by_dtype<kernels::strided_sum, StridedSumLoop, TypeList<float, double, complex<float>, complex<double>>, 1>(
+      kCUDA);
+}
 
 }  // namespace rush::cuda
