@@ -133,10 +133,8 @@ auto saved_each(auto& members) {
 // Note [Derivatives]
 // A derivative is a struct derived from Node, beside the others of its family in autograd/derivatives. It may have
 //   void save(const Tensor& self, ...)        all arguments of the operator; it keeps those that the formula needs
-//   auto saved_arguments()                    instead of save: the members that keep the arguments as they are, one
-//   after
-//                                             the other in std::tie, with std::ignore for those that are not kept, and
-//                                             a SavedSizes where only the sizes are
+//   auto saved_arguments()                    instead of save: std::tie of the members that keep the arguments, one for
+//                                             each; std::ignore where none does, a SavedSizes where only sizes are kept
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
 //   RUSH_SAVED(self, result)                  the list of its Saved members
 //   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it
