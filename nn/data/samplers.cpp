@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/ops/random/random_factories.h"
+
 namespace rush::data::samplers {
 
 namespace detail {
@@ -47,14 +49,44 @@ void SequentialSampler::visit(StateFields& fields) {
   fields.count("index", index_, size_);
 }
 
+namespace {
+
+bool is_libtorch(const Generator& generator) { return generator.get<GeneratorImpl>()->mt19937() != nullptr; }
+
+// As torch::randperm draws it.
+std::vector<size_t> libtorch_permutation(size_t size, const Generator& generator) {
+  const Tensor order = randperm(static_cast<int64_t>(size), generator);
+  const auto* first = order.data_ptr<int64_t>();
+  return std::vector<size_t>(first, first + size);
+}
+
+void visit_state(StateFields& fields, const char* name, Generator& generator) {
+  const std::vector<uint8_t> bytes = generator.get_state();
+  std::vector<int64_t> numbers(bytes.begin(), bytes.end());
+  fields(name, numbers);
+  if (!fields.reading()) return;
+  try {
+    generator.set_state(std::vector<uint8_t>(numbers.begin(), numbers.end()));
+  } catch (const ValueError& error) {
+    fields.problem(name, error.what());
+  }
+}
+
+}  // namespace
+
 RandomSampler::RandomSampler(size_t size, Generator generator) : generator_(std::move(generator)), order_(size) {
   RandomSampler::reset();
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
   const size_t size = new_size.value_or(order_.size());
-  position_ = (generator_.defined() ? generator_ : default_generator()).reserve(2 * size);
-  order_ = detail::permutation(size, position_);
+  if (is_libtorch(generator())) {
+    drawn_from_ = generator().clone();
+    order_ = libtorch_permutation(size, generator());
+  } else {
+    position_ = generator().reserve(2 * size);
+    order_ = detail::permutation(size, position_);
+  }
   index_ = 0;
 }
 
@@ -65,6 +97,13 @@ std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
 void RandomSampler::visit(StateFields& fields) {
   fields.given("size", order_.size());
   fields.count("index", index_, order_.size());
+  if (is_libtorch(generator())) {
+    if (fields.reading()) drawn_from_ = drawn_from_.clone();  // copies of this sampler share the other
+    visit_state(fields, "order.state", drawn_from_);
+    if (generator_.defined()) visit_state(fields, "generator.state", generator_);
+    if (fields.reading()) order_ = libtorch_permutation(order_.size(), drawn_from_.clone());
+    return;
+  }
   fields("order.seed", position_.seed);
   fields("order.offset", position_.offset);
   if (generator_.defined()) {

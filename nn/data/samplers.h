@@ -58,8 +58,11 @@ class RandomSampler final : public Sampler<> {
  private:
   Generator generator_;
   PhiloxState position_{};  // where the order was drawn
+  Generator drawn_from_;    // a copy of libtorch's generator before it drew the order; its stream has no positions
   std::vector<size_t> order_;
   size_t index_ = 0;
+
+  const Generator& generator() const { return generator_.defined() ? generator_ : default_generator(); }
 };
 
 /// What is asked of a dataset that is not asked for particular examples.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/device/mt19937.h"
 #include "nn/data/distributed_samplers.h"
 
 namespace {
@@ -144,6 +145,8 @@ void check_resumes(Make make) {
 TEST_CASE("samplers resume from their state dicts") {
   check_resumes<SequentialSampler>([](uint64_t) { return SequentialSampler(11); });
   check_resumes<RandomSampler>([](uint64_t seed) { return RandomSampler(11, make_generator<CPUGeneratorImpl>(seed)); });
+  check_resumes<RandomSampler>(
+      [](uint64_t seed) { return RandomSampler(11, make_generator<Mt19937GeneratorImpl>(seed)); });
   check_resumes<StreamSampler>([](uint64_t) { return StreamSampler(11); });
   check_resumes<DistributedSequentialSampler>([](uint64_t) { return DistributedSequentialSampler(31, 3, 1); });
   check_resumes<DistributedRandomSampler>([](uint64_t epoch) {
