@@ -208,7 +208,8 @@ constexpr const char* kConvert =
     "convert it in Python: safetensors.torch.save_file(torch.load('name.pt', map_location='cpu', weights_only=True), "
     "'name.safetensors')";
 constexpr OtherFormat kOtherFormats[] = {
-    {"PK\x03\x04", "a zip archive, as torch.save writes (.pt, .pth) and as an npz file is, which io::load_npz reads"},
+    {"PK\x03\x04",
+     "a zip archive: io::load_pt reads those of torch.save (.pt, .pth), io::load_npz those of NumPy (.npz)"},
     {"\x80\x02\x8a\x0a", "a pickle, as torch.save of old wrote it (.pt, .pth)"},
     {"\x80\x04\x95", "a Python pickle"},
     {"\x93NUMPY", "an npy file, which io::load_npy reads"},
@@ -224,7 +225,7 @@ void check_format(const InputFile& file) {
   const std::string_view start(first, sizeof(first));
   for (const OtherFormat& other : kOtherFormats) {
     if (!start.starts_with(other.magic)) continue;
-    const bool from_python = start.starts_with("PK") || start.starts_with('\x80');
+    const bool from_python = start.starts_with('\x80');
     RUSH_THROW(IOError, file.path(), ": not a safetensors file: it is ", other.advice, from_python ? "; " : "",
                from_python ? kConvert : "");
   }

@@ -1,6 +1,7 @@
 #include "optim/state/serialize.h"
 
 #include "autograd/grad_mode.h"
+#include "core/io/pt.h"
 #include "core/ops/view/copy.h"
 #include "optim/state/state_file.h"
 
@@ -23,6 +24,16 @@ void take(Tensor& value, Tensor read) {
   value.set_requires_grad(false);
   value.set_data(read.detach());
   value.set_requires_grad(read.requires_grad());
+}
+
+// Of a file that PyTorch wrote.
+optim::StateDict state_dict_of(const std::string& path) {
+  optim::StateDict dict("state");
+  for (auto& [name, tensor] : io::load_pt(path)) {
+    RUSH_CHECK_IO(!dict.contains(name), path, ": two of its tensors are named '", name, "'");
+    dict.insert(name, std::move(tensor));
+  }
+  return dict;
 }
 
 Tensor moved(const Tensor& tensor, const std::optional<Device>& device) {
@@ -84,7 +95,7 @@ void load(std::vector<Tensor>& values, const std::string& path, std::optional<De
 }
 
 void load(nn::Module& module, const std::string& path, std::optional<Device> device) {
-  const optim::StateDict dict = optim::read_state(path, "module");
+  const optim::StateDict dict = io::is_pt(path) ? state_dict_of(path) : optim::read_state(path, "module");
   try {
     load_state_dict(module, dict);
   } catch (const ValueError& error) {

@@ -46,11 +46,11 @@ void save(const nn::ModuleHolder<M>& module, const std::string& path) {
   save(module.ptr(), path);
 }
 
-/// Reads what save wrote. Throws IOError, in one line that starts with `path`, if the file cannot be read, is damaged
-/// or holds something else; ValueError, as load_state_dict, if it does not fit. The value then is as it was. A defined
-/// tensor keeps its place in modules and optimisers and gets other data; a module or optimiser keeps its tensors and
-/// gets their values. `device` is where the value goes; by default tensors go to the CPU and a module stays where it
-/// is.
+/// Reads what save wrote; a module's values also from a file into which Python's torch.save put its state_dict().
+/// Throws IOError, in one line that starts with `path`, if the file cannot be read, is damaged or holds something else;
+/// ValueError, as load_state_dict, if it does not fit. The value then is as it was. A defined tensor keeps its place in
+/// modules and optimisers and gets other data; a module or optimiser keeps its tensors and gets their values. `device`
+/// is where the value goes; by default tensors go to the CPU and a module stays where it is.
 void load(Tensor& value, const std::string& path, std::optional<Device> device = std::nullopt);
 void load(std::vector<Tensor>& values, const std::string& path, std::optional<Device> device = std::nullopt);
 void load(nn::Module& module, const std::string& path, std::optional<Device> device = std::nullopt);

@@ -185,7 +185,7 @@ const Mistake kModules[] = {
     WRONG(ValueError, "make_data_loader: the dataset is empty",
           data::make_data_loader(data::datasets::TensorDataset(ones({0, 2})), 2)),
     WRONG(IOError, "/nowhere/tensor.pt: cannot open: No such file", Tensor t; load(t, "/nowhere/tensor.pt")),
-    WRONG(IOError, "not a safetensors file: it is a zip archive, as torch.save writes ... safetensors.torch.save_file",
+    WRONG(IOError, "not a safetensors file: it is a zip archive: io::load_pt reads those of torch.save",
           const testing::TemporaryFolder folder;
           const std::string path =
               folder.write("model.pt", std::string_view("PK\x03\x04\0\0\x08\x08 model/data.pkl", 23));

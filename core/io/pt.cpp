@@ -1,0 +1,536 @@
+#include "core/io/pt.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/io/array_bytes.h"
+#include "core/io/little_endian.h"
+#include "core/io/zip_archive.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::io {
+
+namespace {
+
+// The class that names a storage's dtype.
+struct StorageClass {
+  ScalarType dtype;
+  const char* name;
+};
+constexpr StorageClass kStorageClasses[] = {
+    {kFloat32, "FloatStorage"},
+    {kFloat64, "DoubleStorage"},
+    {kFloat16, "HalfStorage"},
+    {kInt64, "LongStorage"},
+    {kBFloat16, "BFloat16Storage"},
+    {kInt32, "IntStorage"},
+    {kUInt8, "ByteStorage"},
+    {kBool, "BoolStorage"},
+    {kInt16, "ShortStorage"},
+    {kInt8, "CharStorage"},
+    {kComplex64, "ComplexFloatStorage"},
+    {kComplex128, "ComplexDoubleStorage"},
+};
+
+// The instructions of pickles of protocol 2, which torch.save writes, and those of later ones that may stand in their
+// place: https://github.com/python/cpython/blob/main/Lib/pickletools.py.
+enum Opcode : uint8_t {
+  kMark = '(',
+  kStop = '.',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kNone = 'N',
+  kBinPersistentId = 'Q',
+  kReduce = 'R',
+  kBinUnicode = 'X',
+  kAppend = 'a',
+  kBuild = 'b',
+  kGlobal = 'c',
+  kAppends = 'e',
+  kBinFloat = 'G',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kSetItem = 's',
+  kTuple = 't',
+  kSetItems = 'u',
+  kEmptyList = ']',
+  kEmptyTuple = ')',
+  kEmptyDict = '}',
+  kProtocol = 0x80,
+  kNewObject = 0x81,
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kNewTrue = 0x88,
+  kNewFalse = 0x89,
+  kLong1 = 0x8a,
+  kShortBinUnicode = 0x8c,
+  kStackGlobal = 0x93,
+  kMemoize = 0x94,
+  kFrame = 0x95,
+};
+
+// A Python object, as far as one is understood.
+struct Object {
+  enum Kind { None, Number, Text, Sequence, Dict, Global, Storage, TensorObject, Mark } kind = None;
+  int64_t number = 0;                // an int or bool; a float counts as 0, for nothing here asks for one
+  std::string text;                  // of a Text; "module.name" of a Global
+  std::vector<const Object*> items;  // of a Sequence; keys and values in turn of a Dict
+  Tensor tensor;                     // of a TensorObject; of a Storage all its elements
+};
+
+// Carries out a pickle. All objects belong to it, so that a list that holds itself does no harm.
+class Unpickler {
+ public:
+  using ReadStorage = Tensor (*)(void* context, const std::string& key, ScalarType dtype, int64_t numel);
+  Unpickler(const std::string& path, std::string_view bytes, ReadStorage read_storage, void* context)
+      : path_(path), bytes_(bytes), read_storage_(read_storage), context_(context) {}
+
+  const Object& run() {
+    while (true) {
+      const uint8_t opcode = byte();
+      if (opcode == kStop) break;
+      step(opcode);
+    }
+    return *pop();
+  }
+
+ private:
+  void step(uint8_t opcode) {
+    switch (opcode) {
+      case kProtocol: check(byte() <= 5, "its pickle is of an unknown protocol"); break;
+      case kFrame: take(8); break;
+      case kMark: push(Object::Mark); break;
+      case kNone: push(Object::None); break;
+      case kNewTrue: push(Object::Number).number = 1; break;
+      case kNewFalse: push(Object::Number).number = 0; break;
+      case kBinInt: push(Object::Number).number = static_cast<int32_t>(integer(4)); break;
+      case kBinInt1: push(Object::Number).number = static_cast<int64_t>(integer(1)); break;
+      case kBinInt2: push(Object::Number).number = static_cast<int64_t>(integer(2)); break;
+      case kLong1: long_integer(); break;
+      case kBinFloat:
+        take(8);
+        push(Object::Number);
+        break;
+      case kBinUnicode: text(integer(4)); break;
+      case kShortBinUnicode: text(integer(1)); break;
+      case kEmptyList:
+      case kEmptyTuple: push(Object::Sequence); break;
+      case kEmptyDict: push(Object::Dict); break;
+      case kTuple: sequence(after_mark()); break;
+      case kTuple1: sequence(pop(1)); break;
+      case kTuple2: sequence(pop(2)); break;
+      case kTuple3: sequence(pop(3)); break;
+      case kAppend: extend(Object::Sequence, pop(1)); break;
+      case kAppends: extend(Object::Sequence, after_mark()); break;
+      case kSetItem: extend(Object::Dict, pop(2)); break;
+      case kSetItems: extend(Object::Dict, after_mark()); break;
+      case kBinPut: memo_[integer(1)] = top(); break;
+      case kLongBinPut: memo_[integer(4)] = top(); break;
+      case kMemoize: memo_.emplace(memo_.size(), top()); break;
+      case kBinGet: recall(integer(1)); break;
+      case kLongBinGet: recall(integer(4)); break;
+      case kGlobal: {
+        const std::string module = line();
+        push(Object::Global).text = module + "." + line();
+        break;
+      }
+      case kStackGlobal: {
+        const std::vector<Object*> names = pop(2);
+        check(names[0]->kind == Object::Text && names[1]->kind == Object::Text, "a class without a name");
+        push(Object::Global).text = names[0]->text + "." + names[1]->text;
+        break;
+      }
+      case kBinPersistentId: storage(); break;
+      case kReduce:
+      case kNewObject: call(); break;
+      case kBuild: {  // the attributes of an OrderedDict, which nothing asks for
+        pop();
+        if (top()->kind != Object::Dict) refuse("with attributes");
+        break;
+      }
+      default: fail("its pickle has the instruction ", static_cast<int>(opcode), ", which torch.save does not write");
+    }
+  }
+
+  // ---- bytes
+
+  std::string_view take(uint64_t count) {
+    check(count <= bytes_.size() - at_, "its pickle is truncated");
+    at_ += count;
+    return bytes_.substr(at_ - count, count);
+  }
+  uint8_t byte() { return static_cast<uint8_t>(take(1)[0]); }
+  uint64_t integer(size_t count) {
+    return get_little_endian(reinterpret_cast<const uint8_t*>(take(count).data()), count);
+  }
+  std::string line() {
+    const size_t end = bytes_.find('\n', at_);
+    check(end != std::string_view::npos, "its pickle is truncated");
+    const std::string found(take(end - at_));
+    take(1);
+    return found;
+  }
+
+  // ---- the stack
+
+  Object& make(Object::Kind kind) {
+    objects_.emplace_back().kind = kind;
+    return objects_.back();
+  }
+  Object& push(Object::Kind kind) {
+    stack_.push_back(&make(kind));
+    return *stack_.back();
+  }
+  Object* top() {
+    check(!stack_.empty(), "its pickle takes from an empty stack");
+    return stack_.back();
+  }
+  Object* pop() {
+    Object* object = top();
+    stack_.pop_back();
+    return object;
+  }
+  std::vector<Object*> pop(size_t count) {
+    check(count <= stack_.size(), "its pickle takes from an empty stack");
+    std::vector<Object*> popped(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+    stack_.resize(stack_.size() - count);
+    return popped;
+  }
+  std::vector<Object*> after_mark() {
+    const auto is_mark = [](const Object* object) { return object->kind == Object::Mark; };
+    const auto mark = std::find_if(stack_.rbegin(), stack_.rend(), is_mark);
+    check(mark != stack_.rend(), "its pickle lacks a mark");
+    std::vector<Object*> popped = pop(static_cast<size_t>(mark - stack_.rbegin()));
+    pop();
+    return popped;
+  }
+
+  // ---- objects
+
+  void text(uint64_t size) { push(Object::Text).text = take(size); }
+  void long_integer() {
+    const size_t size = byte();
+    check(size <= 8, "it holds an integer of more than 64 bits");
+    const uint64_t bits = integer(size);
+    const size_t unused = 64 - 8 * size;
+    push(Object::Number).number = size == 0 ? 0 : static_cast<int64_t>(bits << unused) >> unused;
+  }
+  void sequence(const std::vector<Object*>& items) { push(Object::Sequence).items.assign(items.begin(), items.end()); }
+  void extend(Object::Kind kind, const std::vector<Object*>& items) {
+    Object* target = top();
+    if (target->kind != kind) refuse("with items");
+    check(kind != Object::Dict || items.size() % 2 == 0, "a dict has a key without a value");
+    target->items.insert(target->items.end(), items.begin(), items.end());
+  }
+  void recall(uint64_t key) {
+    const auto found = memo_.find(key);
+    check(found != memo_.end(), "its pickle names an object that is not there");
+    stack_.push_back(found->second);
+  }
+
+  // ('storage', class, key, device, number of elements)
+  void storage() {
+    const Object& id = *pop();
+    check(id.kind == Object::Sequence && id.items.size() == 5 && id.items[1]->kind == Object::Global &&
+              id.items[2]->kind == Object::Text && id.items[4]->kind == Object::Number,
+          "a storage is not described as torch.save does");
+    const std::string &name = id.items[1]->text, &key = id.items[2]->text;
+    const auto known = std::find_if(std::begin(kStorageClasses), std::end(kStorageClasses),
+                                    [&](const StorageClass& c) { return name == std::string("torch.") + c.name; });
+    RUSH_CHECK_NOT_IMPLEMENTED(known != std::end(kStorageClasses), path_, ": it holds a ", name,
+                               ", a dtype that Rushlight cannot read from such files");
+    Object*& read = storages_[key];
+    if (!read) {
+      read = &make(Object::Storage);
+      read->tensor = read_storage_(context_, key, known->dtype, id.items[4]->number);
+    }
+    check(read->tensor.scalar_type() == known->dtype, "storage '", key, "' has two dtypes");
+    stack_.push_back(read);
+  }
+
+  void call() {
+    const std::vector<Object*> operands = pop(2);
+    const Object &callable = *operands[0], &arguments = *operands[1];
+    check(callable.kind == Object::Global && arguments.kind == Object::Sequence, "it calls what is no function");
+    const std::string& name = callable.text;
+    const std::vector<const Object*>& items = arguments.items;
+    if (name == "torch._utils._rebuild_tensor_v2") {
+      push(Object::TensorObject).tensor = tensor(items);
+    } else if (name.starts_with("torch._utils._rebuild_parameter")) {
+      check(!items.empty() && items[0]->kind == Object::TensorObject, "a parameter without a tensor");
+      push(Object::TensorObject).tensor = items[0]->tensor;
+    } else if (name == "collections.OrderedDict") {
+      Object& dict = push(Object::Dict);
+      if (items.empty()) return;
+      for (const Object* pair : items[0]->items) {
+        check(pair->kind == Object::Sequence && pair->items.size() == 2, "an OrderedDict of what are no pairs");
+        dict.items.insert(dict.items.end(), pair->items.begin(), pair->items.end());
+      }
+    } else if (name == "torch.Size" || name == "torch.device") {
+      sequence({});
+    } else {
+      refuse("of class ", name);
+    }
+  }
+
+  DimVector numbers(const Object& sequence) {
+    check(sequence.kind == Object::Sequence, "the sizes of a tensor are no tuple");
+    DimVector all;
+    for (const Object* item : sequence.items) {
+      check(item->kind == Object::Number && item->number >= 0, "the sizes of a tensor are no numbers from 0 on");
+      all.push_back(item->number);
+    }
+    return all;
+  }
+
+  // (storage, offset, sizes, strides, ...)
+  Tensor tensor(const std::vector<const Object*>& items) {
+    check(items.size() >= 4 && items[0]->kind == Object::Storage && items[1]->kind == Object::Number,
+          "a tensor is not described as torch.save does");
+    const Tensor& storage = items[0]->tensor;
+    const int64_t offset = items[1]->number;
+    const DimVector sizes = numbers(*items[2]), strides = numbers(*items[3]);
+    check(sizes.size() == strides.size() && sizes.size() <= 64, "a tensor has ", sizes.size(), " sizes and ",
+          strides.size(), " strides");
+    check(array_bytes(sizes, storage.scalar_type()).has_value(), "a tensor's shape is too large");
+    // The last element lies in the storage; no sum here exceeds the storage's size times two.
+    int64_t last = offset;
+    const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+    check(offset >= 0 && offset <= storage.numel(), "a tensor begins outside of its storage");
+    for (size_t d = 0; d < sizes.size() && !empty; ++d) {
+      if (sizes[d] == 1 || strides[d] == 0) continue;
+      check(strides[d] <= storage.numel() / (sizes[d] - 1), "a tensor ends outside of its storage");
+      last += strides[d] * (sizes[d] - 1);
+      check(last < storage.numel(), "a tensor ends outside of its storage");
+    }
+    check(empty || last < storage.numel(), "a tensor ends outside of its storage");
+    return detail::make_view(storage, sizes, strides, offset);
+  }
+
+  template <class... Args>
+  void check(bool holds, const Args&... message) const {
+    if (!holds) fail(message...);
+  }
+  template <class... Args>
+  [[noreturn]] void fail(const Args&... message) const {
+    RUSH_THROW(IOError, path_, ": not a valid PyTorch file: ", message...);
+  }
+  template <class... Args>
+  [[noreturn]] void refuse(const Args&... message) const {
+    RUSH_THROW(
+        NotImplementedError, path_, ": it holds an object ", message...,
+        ", and only tensors in dicts, lists and tuples can be read: in Python, save model.state_dict() instead of "
+        "the model");
+  }
+
+  const std::string& path_;
+  std::string_view bytes_;
+  size_t at_ = 0;
+  ReadStorage read_storage_;
+  void* context_;
+  std::deque<Object> objects_;
+  std::vector<Object*> stack_;
+  std::unordered_map<uint64_t, Object*> memo_;
+  std::unordered_map<std::string, Object*> storages_;
+};
+
+// The archive's entries, which have one folder before their names.
+class PtArchive {
+ public:
+  explicit PtArchive(const std::string& path) : path_(path), zip_(path) {
+    RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
+                  ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
+    for (size_t i = 0; i < zip_.entries().size(); ++i) {
+      const std::string& name = zip_.entries()[i].name;
+      by_name_.emplace(name.substr(name.find('/') + 1), i);
+    }
+    RUSH_CHECK_IO(by_name_.contains("data.pkl"), path, ": a zip archive, but none of torch.save's: it has no data.pkl");
+    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("constants.pkl"), path,
+                               ": a TorchScript archive, which holds code: save a state dict with torch.save instead");
+    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("byteorder") || bytes_of("byteorder") == "little", path,
+                               ": written by a big-endian machine");
+  }
+
+  std::string bytes_of(const std::string& name) {
+    const auto source = zip_.open(by_name_.at(name));
+    std::string bytes(source->left(), '\0');
+    source->read(bytes.data(), bytes.size());
+    return bytes;
+  }
+
+  static Tensor read_storage(void* context, const std::string& key, ScalarType dtype, int64_t numel) {
+    return static_cast<PtArchive*>(context)->read(key, dtype, numel);
+  }
+
+ private:
+  Tensor read(const std::string& key, ScalarType dtype, int64_t numel) {
+    const auto found = by_name_.find("data/" + key);
+    RUSH_CHECK_IO(found != by_name_.end(), path_, ": not a valid PyTorch file: it has no storage '", key, "'");
+    const auto source = zip_.open(found->second);
+    const std::optional<uint64_t> bytes = numel < 0 ? std::nullopt : array_bytes({numel}, dtype);
+    RUSH_CHECK_IO(bytes && *bytes == source->left(), path_, ": not a valid PyTorch file: storage '", key, "' has ",
+                  source->left(), " bytes, and should have ", numel, " elements of ", dtype);
+    const Tensor storage = empty({numel}, TensorOptions(dtype).device(kCPU));
+    source->read(storage.data_ptr(), *bytes);
+    RUSH_CHECK_IO(values_valid(storage.data_ptr(), *bytes, dtype), path_, ": storage '", key,
+                  "' has a bool that is neither 0 nor 1");
+    return storage;
+  }
+
+  const std::string& path_;
+  ZipReader zip_;
+  std::unordered_map<std::string, size_t> by_name_;
+};
+
+// Goes through dicts, lists and tuples. A small pickle can stand for endlessly many names: both bounds are far beyond
+// what is saved.
+class Collector {
+ public:
+  explicit Collector(const std::string& path) : path_(path) {}
+  NamedTensors tensors;
+
+  void collect(const Object& object, const std::string& name, int depth = 0) {
+    RUSH_CHECK_IO(depth < 100 && ++visited_ < (1 << 22), path_, ": not a valid PyTorch file: nested without end");
+    const auto inner = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
+    if (object.kind == Object::TensorObject) {
+      tensors.emplace_back(name, object.tensor);
+    } else if (object.kind == Object::Sequence) {
+      for (size_t i = 0; i < object.items.size(); ++i) collect(*object.items[i], inner(str(i)), depth + 1);
+    } else if (object.kind == Object::Dict) {
+      for (size_t i = 0; i + 1 < object.items.size(); i += 2) {
+        const Object& key = *object.items[i];
+        collect(*object.items[i + 1], inner(key.kind == Object::Text ? key.text : str(key.number)), depth + 1);
+      }
+    }
+  }
+
+ private:
+  const std::string& path_;
+  int visited_ = 0;
+};
+
+// ---- writing
+
+class BytesSource final : public ByteSource {
+ public:
+  explicit BytesSource(std::string bytes) : bytes_(std::move(bytes)) {}
+  uint64_t left() const override { return bytes_.size() - at_; }
+  void read(void* out, size_t size) override {
+    std::memcpy(out, bytes_.data() + at_, size);
+    at_ += size;
+  }
+
+ private:
+  std::string bytes_;
+  size_t at_ = 0;
+};
+
+// A tensor's elements in row-major order, brought together in memory only while they are read.
+class ElementsSource final : public ByteSource {
+ public:
+  explicit ElementsSource(const Tensor& tensor)
+      : tensor_(tensor), left_(static_cast<uint64_t>(tensor.numel() * element_size(tensor.scalar_type()))) {}
+  uint64_t left() const override { return left_; }
+  void read(void* out, size_t size) override {
+    if (!row_major_.defined()) row_major_ = tensor_.detach().cpu().contiguous();
+    const auto end = static_cast<uint64_t>(tensor_.numel() * element_size(tensor_.scalar_type()));
+    std::memcpy(out, static_cast<const char*>(row_major_.data_ptr()) + (end - left_), size);
+    left_ -= size;
+    if (left_ == 0) row_major_ = Tensor();
+  }
+
+ private:
+  Tensor tensor_, row_major_;
+  uint64_t left_;
+};
+
+void put_text(std::string& out, std::string_view text) {
+  out += static_cast<char>(kBinUnicode);
+  put_little_endian(out, text.size(), 4);
+  out += text;
+}
+void put_number(std::string& out, int64_t number) {
+  out += static_cast<char>(kLong1);
+  out += '\x08';
+  put_little_endian(out, static_cast<uint64_t>(number), 8);
+}
+void put_tuple(std::string& out, IntArrayRef numbers) {
+  out += static_cast<char>(kMark);
+  for (const int64_t n : numbers) put_number(out, n);
+  out += static_cast<char>(kTuple);
+}
+
+// _rebuild_tensor_v2((the storage), 0, sizes, strides, False, OrderedDict())
+void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
+  const auto* known = std::find_if(std::begin(kStorageClasses), std::end(kStorageClasses),
+                                   [&](const StorageClass& c) { return c.dtype == tensor.scalar_type(); });
+  RUSH_CHECK_NOT_IMPLEMENTED(known != std::end(kStorageClasses), "save_pt: ", tensor.scalar_type(),
+                             " cannot be written to such files");
+  DimVector strides(tensor.sizes());
+  int64_t stride = 1;
+  for (size_t d = strides.size(); d-- > 0;) stride *= std::max<int64_t>(std::exchange(strides[d], stride), 1);
+  out += "ctorch._utils\n_rebuild_tensor_v2\n((";
+  put_text(out, "storage");
+  out += str("ctorch\n", known->name, "\n");
+  put_text(out, str(key));
+  put_text(out, "cpu");
+  put_number(out, tensor.numel());
+  out += "tQ";
+  put_number(out, 0);
+  put_tuple(out, tensor.sizes());
+  put_tuple(out, strides);
+  out += "\x89";
+  out += "ccollections\nOrderedDict\n)RtR";
+}
+
+}  // namespace
+
+NamedTensors load_pt(const std::string& path) {
+  PtArchive archive(path);
+  const std::string pickle = archive.bytes_of("data.pkl");
+  Unpickler unpickler(path, pickle, PtArchive::read_storage, &archive);
+  Collector collector(path);
+  collector.collect(unpickler.run(), "");
+  return collector.tensors;
+}
+
+void save_pt(const std::string& path, const NamedTensors& tensors) {
+  std::unordered_set<std::string_view> names;
+  std::string pickle = "\x80\x02}(";
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, tensor] = tensors[i];
+    RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two tensors are named '", name, "'");
+    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
+                     "' is undefined, sparse or has no data");
+    put_text(pickle, name);
+    put_tensor(pickle, tensor, i);
+  }
+  pickle += "u.";
+  ZipWriter archive(path);
+  archive.add("archive/data.pkl", std::make_unique<BytesSource>(std::move(pickle)), false);
+  archive.add("archive/byteorder", std::make_unique<BytesSource>("little"), false);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    archive.add(str("archive/data/", i), std::make_unique<ElementsSource>(tensors[i].second), false);
+  }
+  archive.add("archive/version", std::make_unique<BytesSource>("3\n"), false);
+  archive.commit();
+}
+
+bool is_pt(const std::string& path) {
+  const InputFile file(path);
+  char first[4] = {};
+  if (file.size() < sizeof(first)) return false;
+  file.read(0, first, sizeof(first));
+  return std::string_view(first, sizeof(first)) == "PK\x03\x04";
+}
+
+}  // namespace rush::io

@@ -1,0 +1,29 @@
+// PyTorch's own files (.pt, .pth): what torch.save writes, without Python. The format is a ZIP archive of a pickle and
+// of the bytes of each storage: https://pytorch.org/docs/stable/notes/serialization.html. Nothing in such a file is
+// executed.
+#pragma once
+
+#include <string>
+
+#include "core/io/safetensors.h"
+#include "core/tensor.h"
+
+namespace rush::io {
+
+/// The tensors of a file that torch.save wrote, on the CPU, in the file's order: a tensor (its name is empty), or
+/// dicts, lists and tuples of tensors, whose names are joined by dots ("model.conv1.weight",
+/// "optimizer.state.0.exp_avg"). A state dict has the names that Module::named_parameters has. Numbers, strings and
+/// None are left out. Tensors that shared memory still do. The file is taken for hostile. Throws IOError, one line that
+/// starts with `path`, if it cannot be read or is not valid; NotImplementedError if it holds a dtype that Rushlight
+/// lacks, or objects of other classes, as torch.save(model) writes them: save model.state_dict() instead.
+NamedTensors load_pt(const std::string& path);
+
+/// Writes a dict of the tensors as torch.save does; torch.load(path) reads it, with weights_only=True too. The old file
+/// or the whole new one is there, never a part. Throws ValueError for a name that is given twice and for an undefined
+/// tensor or one without data, and IOError if the file cannot be written.
+void save_pt(const std::string& path, const NamedTensors& tensors);
+
+/// Whether the file begins as one that load_pt reads does. Throws IOError if it cannot be read.
+bool is_pt(const std::string& path);
+
+}  // namespace rush::io
