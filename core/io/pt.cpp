@@ -80,8 +80,9 @@ enum Opcode : uint8_t {
 
 // A Python object, as far as one is understood.
 struct Object {
-  enum Kind { None, Number, Text, Sequence, Dict, Global, Storage, TensorObject, Mark } kind = None;
-  int64_t number = 0;                // an int or bool; a float counts as 0, for nothing here asks for one
+  enum Kind { None, Number, Bool, Real, Text, Sequence, Dict, Global, Storage, TensorObject, Mark } kind = None;
+  int64_t number = 0;                // of a Number or Bool
+  double real = 0;                   // of a Real
   std::string text;                  // of a Text; "module.name" of a Global
   std::vector<const Object*> items;  // of a Sequence; keys and values in turn of a Dict
   Tensor tensor;                     // of a TensorObject; of a Storage all its elements
@@ -110,16 +111,13 @@ class Unpickler {
       case kFrame: take(8); break;
       case kMark: push(Object::Mark); break;
       case kNone: push(Object::None); break;
-      case kNewTrue: push(Object::Number).number = 1; break;
-      case kNewFalse: push(Object::Number).number = 0; break;
+      case kNewTrue: push(Object::Bool).number = 1; break;
+      case kNewFalse: push(Object::Bool); break;
       case kBinInt: push(Object::Number).number = static_cast<int32_t>(integer(4)); break;
       case kBinInt1: push(Object::Number).number = static_cast<int64_t>(integer(1)); break;
       case kBinInt2: push(Object::Number).number = static_cast<int64_t>(integer(2)); break;
       case kLong1: long_integer(); break;
-      case kBinFloat:
-        take(8);
-        push(Object::Number);
-        break;
+      case kBinFloat: real(); break;
       case kBinUnicode: text(integer(4)); break;
       case kShortBinUnicode: text(integer(1)); break;
       case kEmptyList:
@@ -223,6 +221,11 @@ class Unpickler {
     const uint64_t bits = integer(size);
     const size_t unused = 64 - 8 * size;
     push(Object::Number).number = size == 0 ? 0 : static_cast<int64_t>(bits << unused) >> unused;
+  }
+  void real() {  // big-endian
+    uint64_t bits = 0;
+    for (const char c : take(8)) bits = bits << 8 | static_cast<uint8_t>(c);
+    push(Object::Real).real = std::bit_cast<double>(bits);
   }
   void sequence(const std::vector<Object*>& items) { push(Object::Sequence).items.assign(items.begin(), items.end()); }
   void extend(Object::Kind kind, const std::vector<Object*>& items) {
@@ -396,13 +399,21 @@ class PtArchive {
 class Collector {
  public:
   explicit Collector(const std::string& path) : path_(path) {}
-  NamedTensors tensors;
+  NamedValues values;
 
   void collect(const Object& object, const std::string& name, int depth = 0) {
     RUSH_CHECK_IO(depth < 100 && ++visited_ < (1 << 22), path_, ": not a valid PyTorch file: nested without end");
     const auto inner = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
     if (object.kind == Object::TensorObject) {
-      tensors.emplace_back(name, object.tensor);
+      values.emplace_back(name, object.tensor);
+    } else if (object.kind == Object::Number) {
+      values.emplace_back(name, object.number);
+    } else if (object.kind == Object::Bool) {
+      values.emplace_back(name, object.number != 0);
+    } else if (object.kind == Object::Real) {
+      values.emplace_back(name, object.real);
+    } else if (object.kind == Object::Text) {
+      values.emplace_back(name, object.text);
     } else if (object.kind == Object::Sequence) {
       for (size_t i = 0; i < object.items.size(); ++i) collect(*object.items[i], inner(str(i)), depth + 1);
     } else if (object.kind == Object::Dict) {
@@ -463,6 +474,20 @@ void put_number(std::string& out, int64_t number) {
   out += '\x08';
   put_little_endian(out, static_cast<uint64_t>(number), 8);
 }
+void put_value(std::string& out, const std::string& name, const Value& value) {
+  if (value.is<int64_t>()) {
+    put_number(out, value.as<int64_t>());
+  } else if (value.is<bool>()) {
+    out += static_cast<char>(value.as<bool>() ? kNewTrue : kNewFalse);
+  } else if (value.is<std::string>()) {
+    put_text(out, value.as<std::string>());
+  } else {
+    RUSH_CHECK_TYPE(value.is<double>(), "save_pt: '", name, "' is of kind ", value.kind(), ", which is not written");
+    out += static_cast<char>(kBinFloat);
+    const auto bits = std::bit_cast<uint64_t>(value.as<double>());
+    for (int byte = 7; byte >= 0; --byte) out += static_cast<char>(bits >> (8 * byte));
+  }
+}
 void put_tuple(std::string& out, IntArrayRef numbers) {
   out += static_cast<char>(kMark);
   for (const int64_t n : numbers) put_number(out, n);
@@ -494,32 +519,50 @@ void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
 
 }  // namespace
 
-NamedTensors load_pt(const std::string& path) {
+NamedValues load_pt_values(const std::string& path) {
   PtArchive archive(path);
   const std::string pickle = archive.bytes_of("data.pkl");
   Unpickler unpickler(path, pickle, PtArchive::read_storage, &archive);
   Collector collector(path);
   collector.collect(unpickler.run(), "");
-  return collector.tensors;
+  return std::move(collector.values);
+}
+
+NamedTensors load_pt(const std::string& path) {
+  NamedTensors tensors;
+  for (const auto& [name, value] : load_pt_values(path)) {
+    if (value.is<Tensor>()) tensors.emplace_back(name, value.as<Tensor>());
+  }
+  return tensors;
 }
 
 void save_pt(const std::string& path, const NamedTensors& tensors) {
+  save_pt_values(path, NamedValues(tensors.begin(), tensors.end()));
+}
+
+void save_pt_values(const std::string& path, const NamedValues& values) {
   std::unordered_set<std::string_view> names;
+  std::vector<Tensor> tensors;  // the storages, by their keys
   std::string pickle = "\x80\x02}(";
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto& [name, tensor] = tensors[i];
-    RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two tensors are named '", name, "'");
-    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
-                     "' is undefined, sparse or has no data");
+  for (const auto& [name, value] : values) {
+    RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two values are named '", name, "'");
     put_text(pickle, name);
-    put_tensor(pickle, tensor, i);
+    if (value.is<Tensor>()) {
+      const Tensor& tensor = value.as<Tensor>();
+      RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
+                       "' is undefined, sparse or has no data");
+      put_tensor(pickle, tensor, tensors.size());
+      tensors.push_back(tensor);
+    } else {
+      put_value(pickle, name, value);
+    }
   }
   pickle += "u.";
   ZipWriter archive(path);
   archive.add("archive/data.pkl", std::make_unique<BytesSource>(std::move(pickle)), false);
   archive.add("archive/byteorder", std::make_unique<BytesSource>("little"), false);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    archive.add(str("archive/data/", i), std::make_unique<ElementsSource>(tensors[i].second), false);
+    archive.add(str("archive/data/", i), std::make_unique<ElementsSource>(tensors[i]), false);
   }
   archive.add("archive/version", std::make_unique<BytesSource>("3\n"), false);
   archive.commit();

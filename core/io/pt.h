@@ -4,7 +4,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "core/dispatch/value.h"
 #include "core/io/safetensors.h"
 #include "core/tensor.h"
 
@@ -18,10 +21,17 @@ namespace rush::io {
 /// lacks, or objects of other classes, as torch.save(model) writes them: save model.state_dict() instead.
 NamedTensors load_pt(const std::string& path);
 
+/// The same with the numbers and texts among them: tensors, int64_t, double, bool and std::string.
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+NamedValues load_pt_values(const std::string& path);
+
 /// Writes a dict of the tensors as torch.save does; torch.load(path) reads it, with weights_only=True too. The old file
 /// or the whole new one is there, never a part. Throws ValueError for a name that is given twice and for an undefined
 /// tensor or one without data, and IOError if the file cannot be written.
 void save_pt(const std::string& path, const NamedTensors& tensors);
+
+/// The same for a dict of tensors, int64_t, double, bool and std::string. Throws TypeError for other values.
+void save_pt_values(const std::string& path, const NamedValues& values);
 
 /// Whether the file begins as one that load_pt reads does. Throws IOError if it cannot be read.
 bool is_pt(const std::string& path);

@@ -110,11 +110,38 @@ TEST_CASE("pt: what is saved is loaded") {
     CHECK(read[i].first == tensors[i].first);
     CHECK(equal(read[i].second, tensors[i].second));
   }
-  CHECK_THROWS_WITH_AS(io::save_pt(path, {{"a", base}, {"a", base}}), doctest::Contains("two tensors are named 'a'"),
+  CHECK_THROWS_WITH_AS(io::save_pt(path, {{"a", base}, {"a", base}}), doctest::Contains("two values are named 'a'"),
                        ValueError);
   CHECK_THROWS_AS(io::save_pt(path, {{"a", Tensor()}}), ValueError);
   CHECK_THROWS_AS(io::save_pt(path, {{"a", empty({2}, kMeta)}}), ValueError);
   CHECK(io::load_pt(path).size() == tensors.size());
+}
+
+TEST_CASE("pt: numbers and texts") {
+  const TemporaryFolder folder;
+  const std::string path = write_case(folder, find_case("a checkpoint"));
+  std::map<std::string, Value> values;
+  for (const auto& [name, value] : io::load_pt_values(path)) values[name] = value;
+  CHECK(values.at("epoch").as<int64_t>() == 5);
+  CHECK(values.at("best").as<double>() == 0.25);
+  CHECK(!values.contains("note"));
+  CHECK(values.at("optimizer.param_groups.0.lr").as<double>() == 0.1);
+  CHECK(!values.at("optimizer.param_groups.0.amsgrad").as<bool>());
+
+  const io::NamedValues written = {{"n", Value(int64_t{-5})},
+                                   {"x", Value(-0.125)},
+                                   {"on", Value(true)},
+                                   {"text", Value("a\nb")},
+                                   {"t", Value(ones({2}))}};
+  io::save_pt_values(path, written);
+  const io::NamedValues read = io::load_pt_values(path);
+  REQUIRE(read.size() == written.size());
+  CHECK(read[0].second.as<int64_t>() == -5);
+  CHECK(read[1].second.as<double>() == -0.125);
+  CHECK(read[2].second.as<bool>());
+  CHECK(read[3].second.as<std::string>() == "a\nb");
+  CHECK(equal(read[4].second.as<Tensor>(), ones({2})));
+  CHECK_THROWS_AS(io::save_pt_values(path, {{"d", Value(kFloat32)}}), TypeError);
 }
 
 // An archive of torch.save's with this pickle and a storage of six floats.

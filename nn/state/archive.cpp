@@ -1,0 +1,156 @@
+#include "nn/state/archive.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "autograd/grad_mode.h"
+#include "core/io/safetensors.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::serialize {
+
+namespace {
+
+// A name in the folder of temporary files for as long as it lives: archives are files, streams need not be.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rushlight-archive-XXXXXX").string();
+    const int descriptor = ::mkstemp(pattern.data());
+    RUSH_CHECK_IO(descriptor >= 0, pattern, ": cannot be created: ", std::generic_category().message(errno));
+    ::close(descriptor);
+    path_ = pattern;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+io::NamedValues read_values(const std::string& filename, const std::optional<Device>& device) {
+  io::NamedValues values;
+  if (io::is_pt(filename)) {
+    values = io::load_pt_values(filename);
+  } else {
+    for (auto& [name, tensor] : io::load_safetensors(filename)) values.emplace_back(name, std::move(tensor));
+  }
+  for (auto& [name, value] : values) {
+    if (device && value.is<Tensor>()) value = value.as<Tensor>().to(*device);
+  }
+  return values;
+}
+
+}  // namespace
+
+void OutputArchive::write(const std::string& key, const Tensor& tensor, bool /*is_buffer*/) {
+  RUSH_CHECK_VALUE(tensor.defined(), "OutputArchive: the tensor '", key, "' is undefined");
+  write(key, Value(tensor.detach()));
+}
+
+void OutputArchive::write(const std::string& key, const Value& value) {
+  const bool there = std::any_of(values_.begin(), values_.end(), [&](const auto& item) { return item.first == key; });
+  RUSH_CHECK_VALUE(!there, "OutputArchive: '", key, "' is there already");
+  values_.emplace_back(key, value);
+}
+
+void OutputArchive::write(const std::string& key, const OutputArchive& nested) {
+  for (const auto& [name, value] : nested.values_) write(key + "." + name, value);
+}
+
+void OutputArchive::save_to(const std::string& filename) const { io::save_pt_values(filename, values_); }
+
+void OutputArchive::save_to(std::ostream& stream) const {
+  const TemporaryFile file;
+  save_to(file.path());
+  std::ifstream written(file.path(), std::ios::binary);
+  stream << written.rdbuf();
+  RUSH_CHECK_IO(stream.good(), "OutputArchive: the stream cannot be written to");
+}
+
+void InputArchive::load_from(const std::string& filename, std::optional<Device> device) {
+  values_ = read_values(filename, device);
+  prefix_.clear();
+}
+
+void InputArchive::load_from(std::istream& stream, std::optional<Device> device) {
+  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  load_from(bytes.data(), bytes.size(), device);
+}
+
+void InputArchive::load_from(const char* data, size_t size, std::optional<Device> device) {
+  const TemporaryFile file;
+  std::ofstream written(file.path(), std::ios::binary);
+  written.write(data, static_cast<std::streamsize>(size));
+  written.close();
+  RUSH_CHECK_IO(written.good(), file.path(), ": cannot be written");
+  load_from(file.path(), device);
+}
+
+const Value* InputArchive::find(const std::string& key) const {
+  const auto found = std::find_if(values_.begin(), values_.end(), [&](const auto& item) { return item.first == key; });
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+bool InputArchive::try_read(const std::string& key, Tensor& tensor, bool /*is_buffer*/) const {
+  const Value* value = find(key);
+  if (!value || !value->is<Tensor>()) return false;
+  const Tensor& source = value->as<Tensor>();
+  if (!tensor.defined()) {
+    tensor = source.clone();
+    return true;
+  }
+  RUSH_CHECK_VALUE(tensor.sizes() == source.sizes(), "InputArchive: '", prefix_, key, "' has shape ", source.sizes(),
+                   ", expected ", tensor.sizes());
+  const NoGradGuard no_grad;
+  tensor.detach().copy_(source);
+  return true;
+}
+
+bool InputArchive::try_read(const std::string& key, Value& value) const {
+  const Value* found = find(key);
+  if (found) value = *found;
+  return found != nullptr;
+}
+
+bool InputArchive::try_read(const std::string& key, InputArchive& nested) const {
+  InputArchive inner;
+  inner.prefix_ = prefix_ + key + ".";
+  const std::string start = key + ".";
+  for (const auto& [name, value] : values_) {
+    if (name.starts_with(start)) inner.values_.emplace_back(name.substr(start.size()), value);
+  }
+  if (inner.values_.empty()) return false;
+  nested = std::move(inner);
+  return true;
+}
+
+void InputArchive::read(const std::string& key, Tensor& tensor, bool is_buffer) const {
+  RUSH_CHECK_VALUE(try_read(key, tensor, is_buffer), "InputArchive: there is no tensor '", prefix_, key, "'");
+}
+void InputArchive::read(const std::string& key, Value& value) const {
+  RUSH_CHECK_VALUE(try_read(key, value), "InputArchive: there is no value '", prefix_, key, "'");
+}
+void InputArchive::read(const std::string& key, InputArchive& nested) const {
+  RUSH_CHECK_VALUE(try_read(key, nested), "InputArchive: there is no archive '", prefix_, key, "'");
+}
+
+std::vector<std::string> InputArchive::keys() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) {
+    const std::string first = name.substr(0, name.find('.'));
+    if (std::find(names.begin(), names.end(), first) == names.end()) names.push_back(first);
+  }
+  return names;
+}
+
+}  // namespace rush::serialize
