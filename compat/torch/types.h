@@ -10,6 +10,12 @@
 #include "c10/util/Exception.h"
 #include "c10/util/Optional.h"
 #include "c10/util/irange.h"
+#include "nn/module_text.h"
+
+namespace rush::detail {
+// See Note [The names of modules in print].
+inline const bool modules_print_as_torch = (nn::detail::set_printed_namespace("torch"), true);
+}  // namespace rush::detail
 
 namespace at {
 using namespace rush;
@@ -36,4 +42,11 @@ inline constexpr ScalarType kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
 }  // namespace torch
 
 #define TORCH_MODULE(Name) RUSH_MODULE(Name)
+#define TORCH_MODULE_IMPL(Name, ImplType)                   \
+  class Name : public ::rush::nn::ModuleHolder<ImplType> {  \
+   public:                                                  \
+    using ::rush::nn::ModuleHolder<ImplType>::ModuleHolder; \
+    using Impl [[maybe_unused]] = ImplType;                 \
+  }
+#define FORWARD_HAS_DEFAULT_ARGS(...) RUSH_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)
 #define TORCH_ARG(Type, name) RUSH_ARG(Type, name)
