@@ -19,11 +19,13 @@ inline const bool modules_print_as_torch = (nn::detail::set_printed_namespace("t
 
 namespace at {
 using namespace rush;
+using c10::str;
 }  // namespace at
 
 namespace c10 {
 using namespace rush;
 using std::string_view;
+using DeviceIndex = int8_t;
 /// libtorch has element types under two names, where we have ScalarType for both.
 inline ScalarType scalarTypeToTypeMeta(ScalarType type) { return type; }
 inline ScalarType typeMetaToScalarType(ScalarType type) { return type; }
@@ -33,6 +35,8 @@ constexpr const char* toString(ScalarType type) { return rush::detail::enumerato
 
 namespace torch {
 using namespace rush;
+using c10::DeviceIndex;
+using c10::str;
 using c10::toString;
 using std::nullopt;
 using std::optional;
