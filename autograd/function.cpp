@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/inplace.h"
 #include "core/ops/factory/factories.h"
 
 namespace rush::autograd {
@@ -42,10 +43,26 @@ void drop_undefined_tail(Tensors& grads, size_t count) {
   while (grads.size() > count && !grads.back().defined()) grads.pop_back();
 }
 
-void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node) {
+static bool is_among(const Tensor& tensor, const Tensors& list) {
+  return std::any_of(list.begin(), list.end(), [&](const Tensor& t) { return t.is_same(tensor); });
+}
+
+void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const Tensors& dirty,
+                    const intrusive_ptr<Node>& node) {
+  for (const Tensor& input : dirty) {
+    RUSH_CHECK(is_among(input, outputs), node->name(),
+               ": Some elements marked as dirty during the forward method were not returned as output; return every "
+               "input that mark_dirty names");
+  }
   for (Tensor& output : outputs) {
-    const bool skip = std::any_of(non_differentiable.begin(), non_differentiable.end(),
-                                  [&](const Tensor& t) { return t.is_same(output); });
+    const bool skip = is_among(output, non_differentiable);
+    if (is_among(output, dirty) && !skip) {
+      check_inplace(output, node->name());
+      RUSH_CHECK(!output.is_view() || outputs.size() == 1, node->name(),
+                 ": a view that is written in place must be the only output");
+      rebase_history(output, node);
+      continue;
+    }
     if (skip || !output.defined()) {
       // It keeps its number among the outputs, and no gradient ever arrives for it.
       node->add_output(output.defined() ? output : empty({0}));

@@ -12,7 +12,10 @@
 
 namespace rush::autograd {
 
+// libtorch's names, from when what records was another class.
+using Variable = Tensor;
 using variable_list = Tensors;
+using tensor_list = Tensors;
 
 // Anything that forward hands to backward. The named readers are libtorch's, whose saved_data holds IValues; for other
 // types there is std::any_cast. They throw TypeError when something else was saved.
@@ -47,6 +50,9 @@ class AutogradContext {
   void save_for_backward(Tensors tensors) { to_save_ = std::move(tensors); }
   // What was saved. Throws Error when one was written in place since, or the graph was freed.
   Tensors get_saved_variables() const { return saved_.get(); }
+  // Inputs that forward wrote in place. It must return each; the output is then the same tensor, with this function as
+  // its history, under the rules of in-place writes.
+  void mark_dirty(Tensors inputs) { dirty_ = std::move(inputs); }
   // Outputs listed here get no gradient.
   void mark_non_differentiable(Tensors outputs) { non_differentiable_ = std::move(outputs); }
   // Whether the gradient of the i-th tensor argument is asked for.
@@ -61,7 +67,7 @@ class AutogradContext {
   friend class Function;
   template <class>
   friend struct FunctionNode;
-  Tensors to_save_, non_differentiable_;
+  Tensors to_save_, non_differentiable_, dirty_;
   SavedList saved_;
   Node* node_ = nullptr;
   bool materialize_grads_ = true;
@@ -128,8 +134,10 @@ template <class T>
 void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
   is_tensor.push_back(false);
 }
-// Gives the outputs their history; one that is an input becomes a view of it first.
-void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const intrusive_ptr<Node>& node);
+// Gives the outputs their history; one that is an input becomes a view of it first,
+// unless it was written in place.
+void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const Tensors& dirty,
+                    const intrusive_ptr<Node>& node);
 inline Tensors as_list(const Tensor& output) { return {output}; }
 inline Tensors as_list(const Tensors& outputs) { return outputs; }
 
@@ -193,10 +201,11 @@ class Function {
       }
     }
     if (recording) {
-      detail::record_outputs(outputs, node->ctx.non_differentiable_, node);
+      detail::record_outputs(outputs, node->ctx.non_differentiable_, node->ctx.dirty_, node);
       node->ctx.saved_ = saved_list(node->ctx.to_save_, outputs, node.get());
     }
     node->ctx.to_save_.clear();
+    node->ctx.dirty_.clear();
     if constexpr (std::is_same_v<Result, Tensor>) {
       return outputs[0];
     } else {

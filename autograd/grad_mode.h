@@ -30,7 +30,8 @@ class EnableGradGuard : public AutoGradMode {
   EnableGradGuard() : AutoGradMode(true) {}
 };
 
-/// As NoGradGuard, and tensors made in the scope can never take part in a recorded computation. c10::InferenceMode.
+/// As NoGradGuard, and tensors made in the scope can never take part in a recorded computation: see Note [Inference
+/// tensors]. InferenceMode(false) undoes an enclosing one. c10::InferenceMode.
 class InferenceMode : public AutoGradMode {
  public:
   explicit InferenceMode(bool enabled = true) : AutoGradMode(!enabled) { dispatch_state.inference_mode = enabled; }

@@ -27,7 +27,7 @@ Tensor with_history(const Tensor& tensor, const Edge& edge) {
 
 Saved::Saved(const Tensor& input) {
   if (!input.defined()) return;
-  RUSH_CHECK(!input.is_inference(), "an inference tensor cannot be saved for the backward pass; clone it first");
+  RUSH_CHECK(!input.is_inference(), "Inference tensors cannot be saved for backward; clone it first");
   version_ = static_cast<uint32_t>(input._version());
   if (autograd::SavedTensorsHooks::current()) {
     packed_ = pack(input, gradient_edge(input));

@@ -13,7 +13,10 @@ namespace rush {
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RUSH_CHECK(!requires_grad || rush::is_differentiable(scalar_type()),
              "requires_grad_: only floating point and complex tensors have gradients, this is ", scalar_type());
-  RUSH_CHECK(!requires_grad || !is_inference(), "requires_grad_: an inference tensor cannot require a gradient");
+  RUSH_CHECK(
+      !requires_grad || !is_inference() || InferenceMode::is_enabled(),
+      "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone "
+      "it first");
   const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
   if (requires_grad == this->requires_grad() && is_leaf() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");

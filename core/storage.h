@@ -39,6 +39,10 @@ class StorageImpl final : public IntrusiveTarget {
   void* context() const { return context_; }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether resize_ may replace the memory: it came from an allocator, or there is none (the meta device).
+  bool resizable() const { return !deleter_ && (allocator_ || !data_); }
+  /// Trades memory, size and owner with `other`; each keeps its version.
+  void swap_memory(StorageImpl& other);
   /// For a copy that stands in for another storage, see Note [In-place operators save a copy].
   void set_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
 
@@ -52,6 +56,35 @@ class StorageImpl final : public IntrusiveTarget {
   void* context_ = nullptr;
 };
 
-using Storage = intrusive_ptr<StorageImpl>;
+/// The start of a storage's memory, as libtorch wraps it: `storage.data_ptr().get()`. It owns nothing.
+class DataPtr {
+ public:
+  DataPtr(void* data, Device device) : data_(data), device_(device) {}
+  void* get() const { return data_; }
+  Device device() const { return device_; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  void* data_;
+  Device device_;
+};
+
+/// A handle on a StorageImpl; copies share it. c10::Storage.
+class Storage : public intrusive_ptr<StorageImpl> {
+ public:
+  using intrusive_ptr::intrusive_ptr;
+  Storage() = default;
+  Storage(intrusive_ptr<StorageImpl> impl) : intrusive_ptr(std::move(impl)) {}
+
+  /// Of the handle's storage; there must be one.
+  const void* data() const { return get()->data(); }
+  void* mutable_data() const { return get()->data(); }
+  DataPtr data_ptr() const { return {get()->data(), get()->device()}; }
+  size_t nbytes() const { return get()->nbytes(); }
+  Device device() const { return get()->device(); }
+  DeviceType device_type() const { return device().type; }
+  bool is_alias_of(const Storage& other) const { return *this == other; }
+  StorageImpl* unsafeGetStorageImpl() const { return get(); }
+};
 
 }  // namespace rush

@@ -88,6 +88,7 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
   TensorImpl* source = base.impl();
   if (source->layout() != kStrided) source->throw_sparse("view");
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
+  view->set_inference(source->is_inference());
   view->set_geometry(sizes, strides, storage_offset);
   if (!dispatch_state.grad_mode) {
     // So that a recorded call that writes the view is refused: the base's history would not know of it.
@@ -106,6 +107,7 @@ Tensor make_alias(const Tensor& tensor) {
   auto alias = make_intrusive<TensorImpl>(source->storage(), source->dtype(), source->device());
   alias->set_geometry(source->sizes(), source->strides(), source->storage_offset());
   alias->set_wrapped_number(source->is_wrapped_number());
+  alias->set_inference(source->is_inference());
   return Tensor(std::move(alias));
 }
 

@@ -64,6 +64,8 @@ struct TensorIndex;
 }
 template <class T, size_t N>
 class TensorAccessor;
+template <class T, size_t N, class Index>
+class PackedTensorAccessor;
 
 class Tensor : public DeviceCopies<Tensor> {
  public:
@@ -123,6 +125,18 @@ class Tensor : public DeviceCopies<Tensor> {
   MemoryFormat suggest_memory_format() const;
   // Whether both are the same view of the same memory.
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
+  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }
+  // The device's index; -1 on the CPU.
+  int64_t get_device() const { return device().is_accelerator() ? device().index : -1; }
+  // "CPUFloatType", "SparseCUDADoubleType"; "UndefinedType".
+  std::string toString() const;
+  // Writes toString() and the sizes to standard error: [CPUFloatType [2, 3]].
+  void print() const;
+  // Makes this tensor row-major (or of another memory format) with these sizes. The elements stay where they are in
+  // memory; the storage grows where it is too small, and what is added is uninitialised. Throws Error when the tensor
+  // requires a gradient, or its memory has another owner (from_blob) and would have to grow.
+  const Tensor& resize_(IntArrayRef size, std::optional<MemoryFormat> format = std::nullopt) const;
+  const Tensor& resize_as_(const Tensor& other, std::optional<MemoryFormat> format = std::nullopt) const;
 
   // ---- data ----
   // The first element. The typed form throws TypeError unless T is the dtype's type.
@@ -135,18 +149,32 @@ class Tensor : public DeviceCopies<Tensor> {
   }
   template <class T>
   const T* const_data_ptr() const {
+    return data_ptr<std::remove_const_t<T>>();
+  }
+  template <class T>
+  T* mutable_data_ptr() const {
     return data_ptr<T>();
   }
+  const void* const_data_ptr() const { return data_ptr(); }
+  void* mutable_data_ptr() const { return data_ptr(); }
   // Reads and writes single elements: x.accessor<double, 2>()[i][j]. Throws ValueError unless there are N dimensions on
   // the CPU, TypeError unless T is the dtype's type. Include core/tensor_accessor.h.
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const;
+  // The same with sizes and strides of its own, which a kernel takes by value; on any device.
+  template <class T, size_t N>
+  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  // With 32-bit indices. Throws ValueError when an element lies further than they reach.
+  template <class T, size_t N>
+  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
   // The single element. Throws ValueError unless there is exactly one.
   Scalar item() const;
   template <class T>
   T item() const {
     return item().to<T>();
   }
+  // Whether the single element is not zero. Throws ValueError unless there is exactly one.
+  bool is_nonzero() const;
 
   // ---- autograd (defined in autograd/) ----
   bool requires_grad() const { return defined() && impl_->keys().has(DispatchKey::Autograd); }
@@ -190,6 +218,16 @@ class Tensor : public DeviceCopies<Tensor> {
   bool is_inference() const { return defined() && impl_->is_inference(); }
   void bump_version() const { checked().storage()->bump_version(); }
 
+  // ---- changes of the geometry in place: x.transpose_(0, 1) is x = x.transpose(0, 1), also for those that share the
+  // handle. Recorded, with the rules of in-place writes (defined in autograd/inplace_views.cpp) ----
+  Tensor& transpose_(int64_t dim0, int64_t dim1) const;
+  Tensor& swapaxes_(int64_t axis0, int64_t axis1) const { return transpose_(axis0, axis1); }
+  Tensor& swapdims_(int64_t dim0, int64_t dim1) const { return transpose_(dim0, dim1); }
+  Tensor& t_() const;
+  Tensor& squeeze_() const;
+  Tensor& squeeze_(int64_t dim) const;
+  Tensor& unsqueeze_(int64_t dim) const;
+
   // ---- indexing (core/indexing.h) ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
@@ -214,6 +252,8 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator&=(const Tensor& other) const { return bitwise_and_(other); }
   Tensor& operator|=(const Tensor& other) const { return bitwise_or_(other); }
   Tensor& operator^=(const Tensor& other) const { return bitwise_xor_(other); }
+
+  Tensor toType(ScalarType dtype) const { return to(dtype); }
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"

@@ -31,12 +31,67 @@ class TensorAccessor {
   const int64_t* strides_;
 };
 
+/// A view with N dimensions of type T that holds its sizes and strides, so that kernels take it by value. It owns no
+/// memory: the tensor must outlive it. at::GenericPackedTensorAccessor.
+template <class T, size_t N, class Index>
+class PackedTensorAccessor {
+ public:
+  PackedTensorAccessor(T* data, const Index* sizes, const Index* strides) : data_(data) {
+    for (size_t i = 0; i < N; ++i) {
+      sizes_[i] = sizes[i];
+      strides_[i] = strides[i];
+    }
+  }
+
+  /// As TensorAccessor's.
+  RUSH_HD decltype(auto) operator[](Index i) const {
+    if constexpr (N == 1) {
+      return (data_[i * strides_[0]]);
+    } else {
+      return PackedTensorAccessor<T, N - 1, Index>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+    }
+  }
+  T* data() const { return data_; }
+  Index size(size_t dim) const { return sizes_[dim]; }
+  Index stride(size_t dim) const { return strides_[dim]; }
+
+ private:
+  T* data_;
+  Index sizes_[N], strides_[N];
+};
+template <class T, size_t N>
+using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
+template <class T, size_t N>
+using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
+
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
   static_assert(N > 0, "accessor: a tensor without dimensions is read with item()");
   RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "accessor: expected ", N, " dimensions, the tensor has ", dim());
   RUSH_CHECK_VALUE(device().is_cpu(), "accessor: expected a tensor on the CPU, got one on ", device());
   return {const_cast<T*>(data_ptr<std::remove_const_t<T>>()), sizes().data(), strides().data()};
+}
+
+template <class T, size_t N>
+PackedTensorAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
+  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor64: expected ", N, " dimensions, the tensor has ",
+                   dim());
+  return {data_ptr<std::remove_const_t<T>>(), sizes().data(), strides().data()};
+}
+
+template <class T, size_t N>
+PackedTensorAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
+  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor32: expected ", N, " dimensions, the tensor has ",
+                   dim());
+  RUSH_CHECK_VALUE(storage_extent(sizes(), strides(), 0) <= INT32_MAX,
+                   "packed_accessor32: the tensor's elements lie further apart than 32-bit indices reach; use "
+                   "packed_accessor64");
+  int32_t sizes32[N], strides32[N];
+  for (size_t i = 0; i < N; ++i) {
+    sizes32[i] = static_cast<int32_t>(sizes()[i]);
+    strides32[i] = static_cast<int32_t>(strides()[i]);
+  }
+  return {data_ptr<std::remove_const_t<T>>(), sizes32, strides32};
 }
 
 }  // namespace rush

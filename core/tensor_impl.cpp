@@ -13,6 +13,15 @@ StorageImpl::~StorageImpl() {
   if (deleter_) deleter_(context_);
 }
 
+void StorageImpl::swap_memory(StorageImpl& other) {
+  std::swap(data_, other.data_);
+  std::swap(nbytes_, other.nbytes_);
+  std::swap(device_, other.device_);
+  std::swap(allocator_, other.allocator_);
+  std::swap(deleter_, other.deleter_);
+  std::swap(context_, other.context_);
+}
+
 TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {

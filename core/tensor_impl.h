@@ -59,7 +59,13 @@ class TensorImpl : public IntrusiveTarget {
   // A 0-dimensional tensor that stands for a number in the source: it promotes as a number does, not as a tensor.
   bool is_wrapped_number() const { return wrapped_number_; }
   void set_wrapped_number(bool value) { wrapped_number_ = value; }
+  // Note [Inference tensors]
+  // What is made under InferenceMode is one, and so is every view of one; a view of another tensor is not, wherever it
+  // is made. Autograd never follows an inference tensor: it cannot be saved for the backward pass, become an output
+  // that is recorded, or be written in place outside of the mode, where a recorded computation may have used its
+  // memory.
   bool is_inference() const { return inference_; }
+  void set_inference(bool value) { inference_ = value; }
 
   // Replaces the geometry. The caller has made sure that it lies within the storage.
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);

@@ -19,7 +19,7 @@ class TensorOptions {
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
   TensorOptions layout(std::optional<Layout> value) const { return with(&TensorOptions::layout_, value); }
-  TensorOptions requires_grad(bool value) const { return with(&TensorOptions::requires_grad_, value); }
+  TensorOptions requires_grad(std::optional<bool> value) const { return with(&TensorOptions::requires_grad_, value); }
   TensorOptions pinned_memory(std::optional<bool> value) const { return with(&TensorOptions::pinned_memory_, value); }
   TensorOptions memory_format(std::optional<MemoryFormat> value) const {
     return with(&TensorOptions::memory_format_, value);
@@ -29,15 +29,34 @@ class TensorOptions {
   ScalarType dtype() const { return dtype_.given ? dtype_.value : get_default_dtype(); }
   Device device() const { return device_.given ? device_.value : get_default_device(); }
   Layout layout() const { return layout_.value_or(kStrided); }
-  bool requires_grad() const { return requires_grad_; }
+  bool requires_grad() const { return requires_grad_.value_or(false); }
   bool pinned_memory() const { return pinned_memory_.value_or(false); }
 
   /// Exactly what was given.
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }
+  std::optional<bool> requires_grad_opt() const { return requires_grad_; }
   std::optional<bool> pinned_memory_opt() const { return pinned_memory_; }
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
+
+  bool has_dtype() const { return dtype_.given; }
+  bool has_device() const { return device_.given; }
+  bool has_layout() const { return layout_.given; }
+  bool has_requires_grad() const { return requires_grad_.given; }
+  bool has_pinned_memory() const { return pinned_memory_.given; }
+  bool has_memory_format() const { return memory_format_.given; }
+  /// These options, with those that `other` was given in their place.
+  TensorOptions merge_in(const TensorOptions& other) const {
+    TensorOptions merged = *this;
+    if (other.has_dtype()) merged.dtype_ = other.dtype_;
+    if (other.has_device()) merged.device_ = other.device_;
+    if (other.has_layout()) merged.layout_ = other.layout_;
+    if (other.has_requires_grad()) merged.requires_grad_ = other.requires_grad_;
+    if (other.has_pinned_memory()) merged.pinned_memory_ = other.pinned_memory_;
+    if (other.has_memory_format()) merged.memory_format_ = other.memory_format_;
+    return merged;
+  }
 
  private:
   // An optional whose value is initialised even when there is none: GCC 12 warns of copies of an empty std::optional,
@@ -65,8 +84,11 @@ class TensorOptions {
   Given<Layout> layout_;
   Given<bool> pinned_memory_;
   Given<MemoryFormat> memory_format_;
-  bool requires_grad_ = false;
+  Given<bool> requires_grad_;
 };
+
+/// "TensorOptions(dtype=double, device=cpu (default), ...)": every option, and whether it is the default's.
+void append(std::string& out, const TensorOptions& options);
 
 inline TensorOptions dtype(ScalarType value) { return TensorOptions(value); }
 inline TensorOptions device(Device value) { return TensorOptions(value); }

@@ -18,11 +18,56 @@ template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 }  // namespace detail
 
+/// A value of any type that can be copied: an argument of an AnyModule's forward, or what it returned.
+class AnyValue {
+ public:
+  template <class T>
+  requires(!std::is_same_v<std::decay_t<T>, AnyValue> &&
+           !std::is_same_v<std::decay_t<T>, std::any>) explicit AnyValue(T&& value)
+      : value_(std::decay_t<T>(std::forward<T>(value))) {}
+  /// What a std::any holds.
+  static AnyValue holding(std::any value) {
+    AnyValue result(0);
+    result.value_ = std::move(value);
+    return result;
+  }
+
+  /// The value; null unless it is of exactly this type.
+  template <class T>
+  T* try_get() noexcept {
+    return std::any_cast<T>(&value_);
+  }
+  /// Throws TypeError unless it is of exactly this type.
+  template <class T>
+  T get() const {
+    const T* value = std::any_cast<T>(&value_);
+    RUSH_CHECK_TYPE(value, "AnyValue: Attempted to cast AnyValue to another type than the value's");
+    return *value;
+  }
+  const std::type_info& type_info() const noexcept { return value_.type(); }
+  const std::any& any() const noexcept { return value_; }
+
+ private:
+  std::any value_;
+};
+
+namespace detail {
+template <class T>
+std::any pack(T&& value) {
+  if constexpr (std::is_same_v<std::decay_t<T>, AnyValue>) {
+    return value.any();
+  } else {
+    return std::any(std::decay_t<T>(std::forward<T>(value)));
+  }
+}
+}  // namespace detail
+
 // Note [How AnyModule calls forward]
 // A template knows the class of the module when the AnyModule is made, and leaves behind a function pointer that casts
 // the module back, unpacks the arguments from std::any and calls forward. Arguments must have the parameters' types
-// exactly; trailing ones of type std::optional may be left out. A class whose forward is overloaded or a template (as
-// Sequential's) is called with a Tensor and returns a Tensor.
+// exactly; trailing ones of type std::optional may be left out, and those that the class names in
+// RUSH_FORWARD_HAS_DEFAULT_ARGS: a function pointer does not know a parameter's default. A class whose forward is
+// overloaded or a template (as Sequential's) is called with a Tensor and returns a Tensor.
 class AnyModule {
  public:
   AnyModule() = default;
@@ -34,6 +79,14 @@ class AnyModule {
   explicit AnyModule(M&& module) : AnyModule(std::make_shared<std::decay_t<M>>(std::forward<M>(module))) {}
   template <class M>
   explicit AnyModule(const ModuleHolder<M>& holder) : AnyModule(holder.ptr()) {}
+  template <class M>
+  requires std::is_base_of_v<Module, M> AnyModule& operator=(std::shared_ptr<M> module) {
+    return *this = AnyModule(std::move(module));
+  }
+  template <class M>
+  AnyModule& operator=(const ModuleHolder<M>& holder) {
+    return *this = AnyModule(holder);
+  }
 
   bool is_empty() const noexcept { return !module_; }
   /// The module. Throws Error when empty.
@@ -41,12 +94,24 @@ class AnyModule {
     RUSH_CHECK(module_, "AnyModule: it is empty");
     return module_;
   }
-  /// The module as the class that it was made with. Throws TypeError for any other.
+  /// The module as the class that it was made with: for LinearImpl a reference, for Linear a holder that shares it.
+  /// Throws TypeError for any other class.
   template <class T>
-  detail::contained_t<T>& get() const {
-    using M = detail::contained_t<T>;
-    RUSH_CHECK_TYPE(*class_of() == typeid(M), "AnyModule: it holds ", module_->name(), ", not the class asked for");
-    return static_cast<M&>(*module_);
+  decltype(auto) get() const {
+    if constexpr (detail::is_module_holder<T>) {
+      return T(ptr<typename T::ContainedType>());
+    } else {
+      RUSH_CHECK_TYPE(*class_of() == typeid(T), "AnyModule: Attempted to cast module of type ", module_->name(),
+                      " to another class than that which it was made with");
+      return static_cast<T&>(*module_);
+    }
+  }
+  /// The same as a pointer that shares it.
+  template <class T>
+  requires std::is_base_of_v<Module, T> std::shared_ptr<T> ptr()
+  const {
+    get<T>();
+    return std::static_pointer_cast<T>(module_);
   }
   const std::type_info& type_info() const { return *class_of(); }
   AnyModule clone(std::optional<Device> device = std::nullopt) const {
@@ -60,16 +125,24 @@ class AnyModule {
   Return forward(Args&&... args) const {
     std::vector<std::any> packed;
     packed.reserve(sizeof...(Args));
-    (packed.push_back(std::any(std::decay_t<Args>(std::forward<Args>(args)))), ...);
-    std::any result = any_forward(packed);
+    (packed.push_back(detail::pack(std::forward<Args>(args))), ...);
+    std::any result = forward_packed(packed);
     if constexpr (!std::is_void_v<Return>) {
       Return* value = std::any_cast<Return>(&result);
       RUSH_CHECK_TYPE(value, "AnyModule: ", module_->name(), " returns another type than the one asked for");
       return std::move(*value);
     }
   }
+  /// The same, with the result as it is. An argument may be an AnyValue, which stands for what it holds.
+  template <class... Args>
+  AnyValue any_forward(Args&&... args) const {
+    std::vector<std::any> packed;
+    packed.reserve(sizeof...(Args));
+    (packed.push_back(detail::pack(std::forward<Args>(args))), ...);
+    return AnyValue::holding(forward_packed(packed));
+  }
   /// The same on packed arguments, which may be moved from.
-  std::any any_forward(std::vector<std::any>& args) const {
+  std::any forward_packed(std::vector<std::any>& args) const {
     const ModuleScope scope(*ptr());
     return call_(*module_, args);
   }
@@ -85,6 +158,11 @@ class AnyModule {
   template <class M>
   static std::any call(Module& module, std::vector<std::any>& args) {
     M& self = static_cast<M&>(module);
+    if constexpr (requires { self._forward_default_args(); }) {
+      for (const auto& [position, value] : self._forward_default_args()) {
+        if (args.size() == position) args.push_back(value.any());
+      }
+    }
     if constexpr (requires { &M::forward; }) {
       return call_method(self, &M::forward, args);
     } else {
@@ -128,8 +206,11 @@ class AnyModule {
     constexpr bool optional[] = {detail::is_optional<std::decay_t<Params>>..., false};
     size_t required = sizeof...(Params);
     while (required > 0 && optional[required - 1]) --required;
-    RUSH_CHECK_TYPE(args.size() >= required && args.size() <= sizeof...(Params), module.name(), ": forward takes ",
-                    sizeof...(Params), " arguments, ", required, " of them required, got ", args.size());
+    RUSH_CHECK_TYPE(args.size() >= required && args.size() <= sizeof...(Params), module.name(),
+                    "'s forward() method expects ", sizeof...(Params), " argument(s), ", required,
+                    " of them required, but received ", args.size(),
+                    "; defaults of its parameters are named in RUSH_FORWARD_HAS_DEFAULT_ARGS (FORWARD_HAS_DEFAULT_ARGS "
+                    "in libtorch)");
   }
   template <class T>
   static T unpack(const Module& module, std::vector<std::any>& args, size_t position) {
@@ -163,3 +244,11 @@ class NamedAnyModule {
 };
 
 }  // namespace rush::nn
+
+// In a class whose forward has default arguments, so that an AnyModule and a Sequential may leave them out: the
+// position and the value of each, in order.
+//   int forward(int a, int b = 2, double c = 3.0);
+//   RUSH_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(2)}, {2, AnyValue(3.0)})
+#define RUSH_FORWARD_HAS_DEFAULT_ARGS(...) \
+  friend class ::rush::nn::AnyModule;      \
+  std::vector<std::pair<unsigned, ::rush::nn::AnyValue>> _forward_default_args() const { return {__VA_ARGS__}; }

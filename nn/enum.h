@@ -16,7 +16,8 @@ namespace rush {
   X(FanIn) X(FanOut)                                                                                              \
   X(Constant) X(Reflect) X(Replicate) X(Circular) X(Zeros) X(Border) X(Reflection) X(Valid) X(Same)               \
   X(Nearest) X(NearestExact) X(Bilinear) X(Bicubic) X(Trilinear) X(Area)                                          \
-  X(None) X(Mean) X(Sum) X(BatchMean) X(Max)
+  X(None) X(Mean) X(Sum) X(BatchMean) X(Max)                                                                      \
+  X(LSTM) X(GRU) X(RNN_TANH) X(RNN_RELU)
 // clang-format on
 
 namespace enumtype {

@@ -26,6 +26,10 @@ class ExpandingArray {
   ArrayRef<T> ref() const { return *this; }
   T operator[](size_t i) const { return values_[i]; }
   size_t size() const { return D; }
+  std::array<T, D>& operator*() { return values_; }
+  const std::array<T, D>& operator*() const { return values_; }
+  std::array<T, D>* operator->() { return &values_; }
+  const std::array<T, D>* operator->() const { return &values_; }
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
   friend bool operator==(const ExpandingArray& a, const ExpandingArray& b) { return a.values_ == b.values_; }
@@ -40,17 +44,55 @@ class ExpandingArrayWithOptionalElem {
  public:
   using Element = std::optional<int64_t>;
   ExpandingArrayWithOptionalElem(int64_t all) { values_.fill(all); }
-  ExpandingArrayWithOptionalElem(std::initializer_list<Element> values) {
+  ExpandingArrayWithOptionalElem(std::initializer_list<Element> values) { assign(values); }
+  /// Throws ValueError unless there is one number, for all dimensions, or D of them.
+  ExpandingArrayWithOptionalElem(const std::vector<Element>& values) { assign(values); }
+  ExpandingArrayWithOptionalElem(const std::vector<int64_t>& values) { assign(values); }
+
+  const Element& operator[](size_t i) const { return values_[i]; }
+  size_t size() const { return D; }
+  std::array<Element, D>& operator*() { return values_; }
+  const std::array<Element, D>& operator*() const { return values_; }
+  std::array<Element, D>* operator->() { return &values_; }
+  const std::array<Element, D>* operator->() const { return &values_; }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+
+  friend bool operator==(const ExpandingArrayWithOptionalElem& a, const ExpandingArrayWithOptionalElem& b) {
+    return a.values_ == b.values_;
+  }
+
+ private:
+  template <class Values>
+  void assign(const Values& values) {
     RUSH_CHECK_VALUE(values.size() == D || values.size() == 1, "expected one number or ", D, ", got ", values.size());
     for (size_t i = 0; i < D; ++i) values_[i] = values.begin()[values.size() == 1 ? 0 : i];
   }
 
-  const Element& operator[](size_t i) const { return values_[i]; }
-  auto begin() const { return values_.begin(); }
-  auto end() const { return values_.end(); }
-
- private:
   std::array<Element, D> values_;
 };
+
+/// [3, 3]; of one dimension the number alone. What may be left out prints as None.
+template <class Stream, size_t D, class T>
+requires requires(Stream& s, const T& t) { s << t << std::string(); }
+Stream& operator<<(Stream& stream, const ExpandingArray<D, T>& values) {
+  for (size_t i = 0; i < D; ++i) stream << (i > 0 ? ", " : D > 1 ? "[" : "") << values[i];
+  if (D > 1) stream << ']';
+  return stream;
+}
+template <class Stream, size_t D>
+requires requires(Stream& s) { s << std::string(); }
+Stream& operator<<(Stream& stream, const ExpandingArrayWithOptionalElem<D>& values) {
+  for (size_t i = 0; i < D; ++i) {
+    stream << (i > 0 ? ", " : D > 1 ? "[" : "");
+    if (values[i]) {
+      stream << *values[i];
+    } else {
+      stream << "None";
+    }
+  }
+  if (D > 1) stream << ']';
+  return stream;
+}
 
 }  // namespace rush

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <ostream>
@@ -12,6 +13,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
 #include "core/threads/stack_space.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -100,9 +102,29 @@ Module::Module(std::string name) : name_(std::move(name)) {}
 
 const std::string& Module::name() const {
   // Not known in the constructor, where the object is not yet of its class.
-  if (name_.empty()) name_ = demangle(typeid(*this).name());
+  if (name_.empty()) {
+    name_ = demangle(typeid(*this).name());
+    if (name_.starts_with("rush::nn::")) name_.replace(0, 4, detail::printed_namespace());
+  }
   return name_;
 }
+
+namespace detail {
+
+static const char* printed_namespace_ = "rush";
+
+const char* printed_namespace() { return printed_namespace_; }
+void set_printed_namespace(const char* name) { printed_namespace_ = name; }
+std::string printed_prefix() { return std::string(printed_namespace_) + "::nn::"; }
+
+// As a stream does.
+void append_option(std::string& out, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  out += text;
+}
+
+}  // namespace detail
 
 Module::Module(const Module&) = default;
 Module& Module::operator=(const Module& other) {

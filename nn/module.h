@@ -38,7 +38,8 @@ class Module : public std::enable_shared_from_this<Module> {
   Module& operator=(Module&&) noexcept;
   virtual ~Module();
 
-  /// "rush::nn::LinearImpl", or what the constructor was given.
+  /// "rush::nn::LinearImpl" (in a program written for libtorch "torch::nn::LinearImpl"), or what the constructor was
+  /// given.
   const std::string& name() const;
   /// "Net.encoder.fc1": the names under which this module and its parents are registered, after the class of the
   /// outermost one. Of several parents, the one that registered it last.
@@ -127,6 +128,9 @@ class Module : public std::enable_shared_from_this<Module> {
 
  protected:
   OrderedDict<std::string, Tensor> parameters_{"Parameter"};
+  // Direct submodules, for containers that show them.
+  OrderedDict<std::string, std::shared_ptr<Module>>& children_dict() noexcept { return children_; }
+  const OrderedDict<std::string, std::shared_ptr<Module>>& children_dict() const noexcept { return children_; }
 
  private:
   friend class CloneableBase;

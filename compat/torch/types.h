@@ -11,17 +11,21 @@
 #include "c10/util/Optional.h"
 #include "c10/util/irange.h"
 #include "core/device/mt19937.h"
+#include "nn/module_text.h"
+
+namespace rush::detail {
+// See Note [The names of modules in print].
+inline const bool modules_print_as_torch = (nn::detail::set_printed_namespace("torch"), true);
+// Programs that include these headers draw libtorch's numbers on the CPU: Note [libtorch's random numbers].
+inline const bool draws_libtorch_numbers = (set_default_generator(make_generator<Mt19937GeneratorImpl>()), true);
+}  // namespace rush::detail
 
 namespace at {
 using namespace rush;
-/// Programs that include these headers draw libtorch's numbers on the CPU: Note [libtorch's random numbers].
+using c10::str;
 using CPUGeneratorImpl = Mt19937GeneratorImpl;
 namespace detail {
-inline const bool draws_libtorch_numbers =
-    (set_default_generator(make_generator<Mt19937GeneratorImpl>()), true);  // before main
-inline Generator createCPUGenerator(uint64_t seed = kDefaultSeed) {
-  return make_generator<Mt19937GeneratorImpl>(seed);
-}
+inline Generator createCPUGenerator(uint64_t seed = kDefaultSeed) { return make_generator<Mt19937GeneratorImpl>(seed); }
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
 }  // namespace detail
 }  // namespace at
@@ -29,6 +33,7 @@ inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU
 namespace c10 {
 using namespace rush;
 using std::string_view;
+using DeviceIndex = int8_t;
 /// libtorch has element types under two names, where we have ScalarType for both.
 inline ScalarType scalarTypeToTypeMeta(ScalarType type) { return type; }
 inline ScalarType typeMetaToScalarType(ScalarType type) { return type; }
@@ -38,6 +43,8 @@ constexpr const char* toString(ScalarType type) { return rush::detail::enumerato
 
 namespace torch {
 using namespace rush;
+using c10::DeviceIndex;
+using c10::str;
 using c10::toString;
 using std::nullopt;
 using std::optional;
@@ -47,4 +54,11 @@ inline constexpr ScalarType kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
 }  // namespace torch
 
 #define TORCH_MODULE(Name) RUSH_MODULE(Name)
+#define TORCH_MODULE_IMPL(Name, ImplType)                   \
+  class Name : public ::rush::nn::ModuleHolder<ImplType> {  \
+   public:                                                  \
+    using ::rush::nn::ModuleHolder<ImplType>::ModuleHolder; \
+    using Impl [[maybe_unused]] = ImplType;                 \
+  }
+#define FORWARD_HAS_DEFAULT_ARGS(...) RUSH_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)
 #define TORCH_ARG(Type, name) RUSH_ARG(Type, name)

@@ -16,10 +16,29 @@ namespace detail {
 DeviceType add_device_type(std::string_view name);
 }  // namespace detail
 
+namespace detail {
+// A member that is read as what it holds and, as libtorch's programs do, by a call: `device.type` and `device.type()`.
+template <class T>
+struct CallableMember {
+  T value;
+  explicit constexpr CallableMember(T value) : value(value) {}
+  constexpr CallableMember& operator=(T to) {
+    value = to;
+    return *this;
+  }
+  constexpr operator T() const { return value; }
+  constexpr T operator()() const { return value; }
+};
+template <class T>
+void append(std::string& out, CallableMember<T> member) {
+  append(out, member.value);
+}
+}  // namespace detail
+
 // A device type and, of accelerators, which one; index -1 means the current one.
 struct Device : DevicePredicates<Device> {
-  DeviceType type = DeviceType::CPU;
-  int8_t index = -1;
+  detail::CallableMember<DeviceType> type{DeviceType::CPU};
+  detail::CallableMember<int8_t> index{-1};
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int index = -1) : type(type), index(static_cast<int8_t>(index)) {}
@@ -31,6 +50,8 @@ struct Device : DevicePredicates<Device> {
   bool is_on(DeviceType asked) const { return type == asked; }
   // One that works by itself, at its own pace.
   bool is_accelerator() const { return !is_cpu() && !is_meta(); }
+  bool has_index() const { return index != -1; }
+  void set_index(int8_t value) { index = value; }
   std::string str() const;
 
   friend constexpr bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }

@@ -54,6 +54,11 @@ FallbackCall::FallbackCall()
 FallbackCall::~FallbackCall() { delete stack_; }
 void FallbackCall::run() { fallback_(op_, keys_, *stack_); }
 
+void throw_inference_written(std::string_view op) {
+  RUSH_THROW(Error, short_name(op),
+             ": Inplace update to inference tensor outside InferenceMode is not allowed; write a clone() of it");
+}
+
 void throw_undefined(size_t position) {
   const Schema schema = Schema::parse(resolved_op->schema());
   const bool is_list = schema.arguments[position].type.ends_with("[]");

@@ -165,6 +165,15 @@ void bump_if_written(T&& arg) {
   if constexpr (std::is_same_v<T, Tensor&>) arg.bump_version();
 }
 
+[[noreturn]] RUSH_COLD void throw_inference_written(std::string_view op);
+// Throws Error when an inference tensor is to be written outside of InferenceMode. Note [Inference tensors].
+template <class T>
+void check_written(const std::remove_reference_t<T>& arg, const OpBase& op) {
+  if constexpr (std::is_same_v<T, Tensor&>) {
+    if (RUSH_UNLIKELY(arg.is_inference()) && !dispatch_state.inference_mode) throw_inference_written(op.name());
+  }
+}
+
 // Whether an argument is, or has in it, an undefined tensor that is not optional.
 inline bool is_undefined(const Tensor& t) { return !t.defined(); }
 inline bool is_undefined(TensorList list) {
@@ -265,6 +274,7 @@ class Op<R(Args...)> : public OpBase {
     const DispatchKey key = served_by(keys);
     Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
     if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));
+    if constexpr (is_inplace) (detail::check_written<Args>(args, *this), ...);
     if (RUSH_UNLIKELY(needs_care(keys, key))) {
       return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
     }

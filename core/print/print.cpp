@@ -10,6 +10,7 @@
 #include "core/ops/view/copy.h"
 #include "core/ops/view/join.h"
 #include "core/ops/view/view.h"
+#include "core/print/stream_output.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -261,6 +262,62 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
 }
 
 }  // namespace
+
+namespace {
+
+// As C++ writes the type, which is how libtorch prints a dtype.
+const char* cpp_type_name(ScalarType dtype) {
+  switch (dtype) {
+    case kBool: return "bool";
+    case kUInt8: return "unsigned char";
+    case kInt8: return "signed char";
+    case kInt16: return "short";
+    case kInt32: return "int";
+    case kInt64: return "long";
+    case kFloat16: return "c10::Half";
+    case kBFloat16: return "c10::BFloat16";
+    case kFloat32: return "float";
+    case kFloat64: return "double";
+    case kComplex64: return "c10::complex<float>";
+    case kComplex128: return "c10::complex<double>";
+  }
+  return "";
+}
+
+}  // namespace
+
+void append(std::string& out, const TensorOptions& o) {
+  const auto mark = [](bool given) { return given ? "" : " (default)"; };
+  out += rush::str("TensorOptions(dtype=", cpp_type_name(o.dtype()), mark(o.has_dtype()), ", device=", o.device(),
+                   mark(o.has_device()), ", layout=", detail::printed(o.layout()), mark(o.has_layout()),
+                   ", requires_grad=", o.requires_grad(), mark(o.has_requires_grad()),
+                   ", pinned_memory=", o.pinned_memory(), mark(o.has_pinned_memory()), ", memory_format=");
+  if (const auto format = o.memory_format_opt()) {
+    out += rush::str(detail::printed(*format), ")");
+  } else {
+    out += "(nullopt))";
+  }
+}
+
+std::string Tensor::toString() const {
+  if (!defined()) return "UndefinedType";
+  std::string device_name = device_type_name(device().type);
+  for (char& c : device_name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  const char* prefix = layout() == kStrided ? "" : is_sparse() ? "Sparse" : "SparseCsr";
+  return rush::str(prefix, device_name, detail::enumerator_name(scalar_type()), "Type");
+}
+
+void Tensor::print() const {
+  std::string text = "[UndefinedTensor]";
+  if (defined()) {
+    text = "[" + toString() + " [";
+    for (size_t d = 0; d < sizes().size(); ++d) text += rush::str(d > 0 ? ", " : "", sizes()[d]);
+    text += "]]";
+  }
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
 
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";

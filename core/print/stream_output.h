@@ -22,13 +22,21 @@ template <class T, class... Choices>
 concept OneOf = (std::same_as<T, Choices> || ...);
 inline const char* printed(ScalarType type) { return enumerator_name(type); }
 inline const char* printed(DeviceType type) { return device_type_name(type); }
+inline const char* printed(Layout layout) {
+  constexpr const char* names[] = {"Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc"};
+  return names[static_cast<int>(layout)];
+}
+inline const char* printed(MemoryFormat format) {
+  constexpr const char* names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+  return names[static_cast<int>(format)];
+}
 template <class T>
 std::string printed(const T& value) {
   return str(value);
 }
 }  // namespace detail
 
-template <class Stream, detail::OneOf<ScalarType, DeviceType, Device, Layout, MemoryFormat, Scalar> T>
+template <class Stream, detail::OneOf<ScalarType, DeviceType, Device, Layout, MemoryFormat, Scalar, TensorOptions> T>
 requires requires(Stream& s) { s << std::string(); }
 Stream& operator<<(Stream& stream, const T& value) {
   stream << detail::printed(value);

@@ -5,26 +5,31 @@
 #include "core/ops/factory/factories.h"
 #include "nn/functional/activation.h"
 #include "nn/init.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
 namespace {
 
 // What stands between the brackets when a module is printed: its options, "inplace" only when it is on.
-std::string inplace(bool on, const char* separator = ", ") { return on ? str(separator, "inplace=true") : ""; }
+std::string inplace(bool on, const char* separator = ", ") {
+  return on ? detail::options_text(separator, "inplace=true") : "";
+}
 std::string describe(const ReLUOptions& o) { return inplace(o.inplace(), ""); }
-std::string describe(const ELUOptions& o) { return str("alpha=", o.alpha(), inplace(o.inplace())); }
+std::string describe(const ELUOptions& o) { return detail::options_text("alpha=", o.alpha(), inplace(o.inplace())); }
 std::string describe(const LeakyReLUOptions& o) {
-  return str("negative_slope=", o.negative_slope(), inplace(o.inplace()));
+  return detail::options_text("negative_slope=", o.negative_slope(), inplace(o.inplace()));
 }
-std::string describe(const GELUOptions& o) { return str("approximate='", o.approximate(), "'"); }
+std::string describe(const GELUOptions&) { return ""; }
 std::string describe(const HardtanhOptions& o) {
-  return str("min_val=", o.min_val(), ", max_val=", o.max_val(), inplace(o.inplace()));
+  return detail::options_text("min_val=", o.min_val(), ", max_val=", o.max_val(), inplace(o.inplace()));
 }
-std::string describe(const SoftplusOptions& o) { return str("beta=", o.beta(), ", threshold=", o.threshold()); }
-std::string describe(const HardshrinkOptions& o) { return str(o.lambda()); }
-std::string describe(const GLUOptions& o) { return str("dim=", o.dim()); }
-std::string describe(const SoftmaxOptions& o) { return str("dim=", o.dim()); }
+std::string describe(const SoftplusOptions& o) {
+  return detail::options_text("beta=", o.beta(), ", threshold=", o.threshold());
+}
+std::string describe(const HardshrinkOptions& o) { return detail::options_text(o.lambda()); }
+std::string describe(const GLUOptions& o) { return detail::options_text("dim=", o.dim()); }
+std::string describe(const SoftmaxOptions& o) { return detail::options_text("dim=", o.dim()); }
 
 }  // namespace
 
@@ -33,14 +38,14 @@ std::string describe(const SoftmaxOptions& o) { return str("dim=", o.dim()); }
     const ModuleScope scope(*this);                 \
     return functional::function(input);             \
   }                                                 \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
-#define RUSH_ACTIVATION(Name, function)                           \
-  Tensor Name##Impl::forward(const Tensor& input) {               \
-    const ModuleScope scope(*this);                               \
-    return functional::function(input, options);                  \
-  }                                                               \
-  void Name##Impl::pretty_print(std::ostream& stream) const {     \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << detail::module_text(#Name "()"); }
+#define RUSH_ACTIVATION(Name, function)                               \
+  Tensor Name##Impl::forward(const Tensor& input) {                   \
+    const ModuleScope scope(*this);                                   \
+    return functional::function(input, options);                      \
+  }                                                                   \
+  void Name##Impl::pretty_print(std::ostream& stream) const {         \
+    stream << detail::module_text(#Name "(", describe(options), ")"); \
   }
 RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
 RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
@@ -52,7 +57,7 @@ RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
     return functional::function(input, functional::Name##FuncOptions(options.dim())); \
   }                                                                                   \
   void Name##Impl::pretty_print(std::ostream& stream) const {                         \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")";                     \
+    stream << detail::module_text(#Name "(", describe(options), ")");                 \
   }
 RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
 
@@ -66,8 +71,8 @@ Tensor RReLUImpl::forward(const Tensor& input) {
   return functional::rrelu(input, call);
 }
 void RReLUImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(), inplace(options.inplace()),
-                ")");
+  stream << detail::module_text("RReLU(lower=", options.lower(), ", upper=", options.upper(),
+                                inplace(options.inplace()), ")");
 }
 
 Tensor ThresholdImpl::forward(const Tensor& input) {
@@ -75,8 +80,8 @@ Tensor ThresholdImpl::forward(const Tensor& input) {
   return functional::threshold(input, options);
 }
 void ThresholdImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
-                inplace(options.inplace()), ")");
+  stream << detail::module_text("Threshold(threshold=", options.threshold(), ", value=", options.value(),
+                                inplace(options.inplace()), ")");
 }
 
 Tensor Softmax2dImpl::forward(const Tensor& input) {
@@ -85,7 +90,7 @@ Tensor Softmax2dImpl::forward(const Tensor& input) {
                    input.sizes());
   return functional::softmax(input, -3);
 }
-void Softmax2dImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Softmax2d()"; }
+void Softmax2dImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("Softmax2d()"); }
 
 void PReLUImpl::reset() {
   weight = register_parameter("weight", empty(options.num_parameters()));
@@ -96,7 +101,7 @@ Tensor PReLUImpl::forward(const Tensor& input) {
   return functional::prelu(input, weight);
 }
 void PReLUImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::PReLU(num_parameters=", options.num_parameters(), ")");
+  stream << detail::module_text("PReLU(num_parameters=", options.num_parameters(), ")");
 }
 
 }  // namespace rush::nn

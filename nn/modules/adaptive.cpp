@@ -11,6 +11,7 @@
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/view/join.h"
 #include "nn/functional/activation.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -48,7 +49,7 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
 void AdaptiveLogSoftmaxWithLossImpl::reset_parameters() {
   head->reset_parameters();
   for (size_t i = 0; i < tail->size(); ++i) {
-    for (const auto& each : *tail->ptr(i)->as<Sequential>()) each.get<Linear>().reset_parameters();
+    for (const auto& each : *tail->ptr(i)->as<Sequential>()) each.get<LinearImpl>().reset_parameters();
   }
 }
 
@@ -104,7 +105,7 @@ Tensor AdaptiveLogSoftmaxWithLossImpl::predict(const Tensor& input) {
 }
 
 void AdaptiveLogSoftmaxWithLossImpl::pretty_print(std::ostream& stream) const {
-  stream << "rush::nn::AdaptiveLogSoftmaxWithLoss";
+  stream << detail::module_text("AdaptiveLogSoftmaxWithLoss");
 }
 
 }  // namespace rush::nn

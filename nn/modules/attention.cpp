@@ -4,10 +4,12 @@
 #include "core/ops/view/view.h"
 #include "nn/functional/attention.h"
 #include "nn/init.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
-MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options) : options(options) {
+MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options)
+    : Cloneable(detail::printed_prefix() + "MultiheadAttention"), options(options) {
   MultiheadAttentionImpl::reset();
 }
 

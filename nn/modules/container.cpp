@@ -3,7 +3,9 @@
 #include <ostream>
 
 #include "autograd/grad_mode.h"
+#include "core/print/stream_output.h"
 #include "core/threads/stack_space.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -16,7 +18,7 @@ std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& devic
   return copy;
 }
 
-void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Sequential"; }
+void SequentialImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("Sequential"); }
 
 std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& device) const {
   check_stack_space("clone");
@@ -26,7 +28,7 @@ std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& devic
   return copy;
 }
 
-void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::ModuleList"; }
+void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("ModuleList"); }
 
 void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
   register_module(std::to_string(modules_.size()), module);
@@ -53,11 +55,11 @@ std::shared_ptr<Module> ModuleDictImpl::clone(const std::optional<Device>& devic
   check_stack_space("clone");
   auto copy = std::make_shared<ModuleDictImpl>();
   copy->train(is_training());
-  for (const auto& each : items()) copy->insert(each.key(), each.value()->clone(device));
+  for (const auto& [key, module] : items()) copy->insert(key, module->clone(device));
   return copy;
 }
 
-void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::ModuleDict"; }
+void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("ModuleDict"); }
 
 void ModuleDictImpl::insert(const std::string& key, std::shared_ptr<Module> module) {
   if (contains(key)) {
@@ -73,6 +75,10 @@ std::shared_ptr<Module> ModuleDictImpl::pop(const std::string& key) {
   return module;
 }
 
+std::vector<std::pair<std::string, std::shared_ptr<Module>>> ModuleDictImpl::items() const {
+  return named_children().pairs();
+}
+
 void ModuleDictImpl::clear() {
   for (const std::string& key : keys()) unregister_module(key);
 }
@@ -86,10 +92,11 @@ Tensor copy_parameter(const Tensor& parameter, const std::optional<Device>& devi
 }
 
 void print_parameters(std::ostream& stream, const char* name, const OrderedDict<std::string, Tensor>& parameters) {
-  stream << name << "(\n";
+  stream << detail::module_text(name, "(\n");
   for (const auto& each : parameters) {
-    stream << "  (" << each.key()
-           << "): " << str("Parameter containing: [", each->scalar_type(), " of size ", each->sizes(), "]\n");
+    stream << detail::options_text("(", each.key(), "): Parameter containing: [",
+                                   rush::detail::enumerator_name(each->scalar_type()), " of size ", each->sizes(),
+                                   "]\n");
   }
   stream << ")";
 }
@@ -104,7 +111,7 @@ std::shared_ptr<Module> ParameterListImpl::clone(const std::optional<Device>& de
 }
 
 void ParameterListImpl::pretty_print(std::ostream& stream) const {
-  print_parameters(stream, "rush::nn::ParameterList", parameters_);
+  print_parameters(stream, "ParameterList", parameters_);
 }
 
 void ParameterListImpl::append(const Tensor& parameter) {
@@ -116,6 +123,8 @@ Tensor& ParameterListImpl::at(size_t index) {
   return parameters_[index].value();
 }
 
+const Tensor& ParameterListImpl::at(size_t index) const { return const_cast<ParameterListImpl*>(this)->at(index); }
+
 std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<Device>& device) const {
   auto copy = std::make_shared<ParameterDictImpl>();
   copy->train(is_training());
@@ -124,7 +133,11 @@ std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<Device>& de
 }
 
 void ParameterDictImpl::pretty_print(std::ostream& stream) const {
-  print_parameters(stream, "rush::nn::ParameterDict", parameters_);
+  print_parameters(stream, "ParameterDict", parameters_);
+}
+
+Tensor& ParameterDictImpl::insert(const std::string& key, const Tensor& parameter) {
+  return register_parameter(key, parameter, parameter.requires_grad());
 }
 
 Tensor ParameterDictImpl::pop(const std::string& key) {

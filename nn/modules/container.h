@@ -39,9 +39,9 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
     check_stack_space("Sequential: forward");
     RUSH_CHECK(!is_empty(), "Sequential: forward of an empty one");
     std::vector<std::any> values;
-    (values.push_back(std::any(std::decay_t<Inputs>(std::forward<Inputs>(inputs)))), ...);
+    (values.push_back(detail::pack(std::forward<Inputs>(inputs))), ...);
     for (const AnyModule& module : modules_) {
-      std::any result = module.any_forward(values);
+      std::any result = module.forward_packed(values);
       values.clear();
       values.push_back(std::move(result));
     }
@@ -84,9 +84,14 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
     return modules_[index].ptr();
   }
   template <class T>
+  std::shared_ptr<T> ptr(size_t index) const {
+    check_index(index);
+    return modules_[index].template ptr<T>();
+  }
+  template <class T>
   auto& at(size_t index) const {
     check_index(index);
-    return modules_[index].template get<T>();
+    return modules_[index].template get<detail::contained_t<T>>();
   }
 
  private:
@@ -159,6 +164,12 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
     RUSH_CHECK_TYPE(module, "ModuleList: position ", index, " holds ", modules_[index]->name());
     return *module;
   }
+  /// The same as a pointer that shares it.
+  template <class T>
+  std::shared_ptr<T> ptr(size_t index) const {
+    at<T>(index);
+    return std::static_pointer_cast<T>(ptr(index));
+  }
 
  private:
   std::vector<std::shared_ptr<Module>> modules_;
@@ -169,6 +180,8 @@ RUSH_MODULE(ModuleList);
 class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
  public:
   using Items = OrderedDict<std::string, std::shared_ptr<Module>>;
+  using Iterator = Items::Iterator;
+  using ConstIterator = Items::ConstIterator;
 
   ModuleDictImpl() = default;
   explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
@@ -182,20 +195,37 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
 
   /// Adds a module, or replaces the one of that name.
   void insert(const std::string& key, std::shared_ptr<Module> module);
+  /// Inserts all of another dictionary, or of a list of pairs.
   void update(const Items& modules) {
     for (const auto& each : modules) insert(each.key(), each.value());
   }
+  template <class Pairs>
+  requires(!std::convertible_to<const Pairs&, const Items&>) void update(const Pairs& modules) {
+    for (const auto& each : modules) {
+      if constexpr (requires { each.pair(); }) {
+        insert(each.key(), each.value());
+      } else {
+        insert(each.first, each.second);
+      }
+    }
+  }
+  /// Removes a module and returns it. Throws ValueError when there is no such key.
   std::shared_ptr<Module> pop(const std::string& key);
   void clear();
 
-  Items items() const { return named_children(); }
-  std::vector<std::string> keys() const { return items().keys(); }
+  /// In the order in which they were inserted.
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
+  std::vector<std::string> keys() const { return children_dict().keys(); }
   std::vector<std::shared_ptr<Module>> values() const { return children(); }
-  size_t size() const { return items().size(); }
-  bool empty() const { return items().is_empty(); }
-  bool contains(const std::string& key) const { return items().contains(key); }
+  Iterator begin() { return children_dict().begin(); }
+  Iterator end() { return children_dict().end(); }
+  ConstIterator begin() const { return children_dict().begin(); }
+  ConstIterator end() const { return children_dict().end(); }
+  size_t size() const noexcept { return children_dict().size(); }
+  bool empty() const noexcept { return children_dict().is_empty(); }
+  bool contains(const std::string& key) const noexcept { return children_dict().contains(key); }
   /// Throws ValueError when there is no such key.
-  std::shared_ptr<Module> operator[](const std::string& key) const { return items()[key]; }
+  std::shared_ptr<Module> operator[](const std::string& key) const { return children_dict()[key]; }
   template <class T>
   auto& at(const std::string& key) const {
     auto* module = (*this)[key]->template as<T>();
@@ -210,22 +240,43 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
  public:
   ParameterListImpl() = default;
   explicit ParameterListImpl(const std::vector<Tensor>& parameters) { extend(parameters); }
+  template <class... Tensors>
+  requires(sizeof...(Tensors) > 0 &&
+           (std::is_convertible_v<Tensors, Tensor> && ...)) explicit ParameterListImpl(const Tensors&... parameters) {
+    (append(parameters), ...);
+  }
 
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 
+  using Iterator = OrderedDict<std::string, Tensor>::Iterator;
+  using ConstIterator = OrderedDict<std::string, Tensor>::ConstIterator;
+
+  /// Adds a parameter, which keeps its requires_grad. Of a dictionary's item, the key is left out.
   void append(const Tensor& parameter);
-  void extend(const std::vector<Tensor>& parameters) {
-    for (const Tensor& each : parameters) append(each);
+  void append(const OrderedDict<std::string, Tensor>::Item& item) { append(item.value()); }
+  /// Appends all of another list, of a vector, or of a dictionary.
+  template <class Container>
+  void extend(const Container& parameters) {
+    for (const auto& each : parameters) append(each);
+  }
+  template <class Container>
+  ParameterListImpl& operator+=(const Container& parameters) {
+    extend(parameters);
+    return *this;
   }
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return parameters_.is_empty(); }
-  auto begin() { return parameters_.begin(); }
-  auto end() { return parameters_.end(); }
+  Iterator begin() { return parameters_.begin(); }
+  Iterator end() { return parameters_.end(); }
+  ConstIterator begin() const { return parameters_.begin(); }
+  ConstIterator end() const { return parameters_.end(); }
   Tensor& operator[](size_t index) { return at(index); }
+  const Tensor& operator[](size_t index) const { return at(index); }
   /// Throws IndexError when there is no such position.
   Tensor& at(size_t index);
+  const Tensor& at(size_t index) const;
 };
 RUSH_MODULE(ParameterList);
 
@@ -241,10 +292,29 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 
-  Tensor& insert(const std::string& key, const Tensor& parameter) {
-    return register_parameter(key, parameter, parameter.requires_grad());
+  using Iterator = OrderedDict<std::string, Tensor>::Iterator;
+  using ConstIterator = OrderedDict<std::string, Tensor>::ConstIterator;
+
+  /// Adds a parameter, which keeps its requires_grad. Throws ValueError when the key is taken.
+  Tensor& insert(const std::string& key, const Tensor& parameter);
+  /// Inserts all of another dictionary; of a key that is there already, the parameter is replaced.
+  template <class Container>
+  void update(const Container& parameters) {
+    for (const auto& each : parameters) {
+      if (contains(each.key())) {
+        parameters_[each.key()] = each.value();
+      } else {
+        insert(each.key(), each.value());
+      }
+    }
   }
+  /// Removes a parameter and returns it. Throws ValueError when there is no such key.
   Tensor pop(const std::string& key);
+  void clear() { parameters_.clear(); }
+  Iterator begin() { return parameters_.begin(); }
+  Iterator end() { return parameters_.end(); }
+  ConstIterator begin() const { return parameters_.begin(); }
+  ConstIterator end() const { return parameters_.end(); }
   std::vector<std::string> keys() const { return parameters_.keys(); }
   std::vector<Tensor> values() const { return parameters_.values(); }
   size_t size() const noexcept { return parameters_.size(); }
@@ -252,6 +322,9 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
   /// Throws ValueError when there is no such key.
   Tensor& operator[](const std::string& key) { return parameters_[key]; }
+  const Tensor& operator[](const std::string& key) const { return parameters_[key]; }
+  Tensor& get(const std::string& key) { return parameters_[key]; }
+  const Tensor& get(const std::string& key) const { return parameters_[key]; }
 };
 RUSH_MODULE(ParameterDict);
 

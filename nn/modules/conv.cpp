@@ -7,6 +7,7 @@
 #include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"
 #include "nn/functional/pad.h"
+#include "nn/module_text.h"
 #include "nn/modules/default_init.h"
 
 namespace rush::nn {
@@ -43,15 +44,15 @@ template <size_t D, class Derived>
 void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto& o = options;
   const auto all = [](const ExpandingArray<D>& values, int64_t value) { return values == ExpandingArray<D>(value); };
-  std::string text = str("rush::nn::Conv", D, "d(", o.in_channels(), ", ", o.out_channels(),
-                         ", kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref());
+  std::string text = detail::module_text("Conv", D, "d(", o.in_channels(), ", ", o.out_channels(),
+                                         ", kernel_size=", o.kernel_size(), ", stride=", o.stride());
   if (const auto* padding = std::get_if<ExpandingArray<D>>(&o.padding())) {
-    if (!all(*padding, 0)) text += str(", padding=", padding->ref());
+    if (!all(*padding, 0)) text += detail::options_text(", padding=", *padding);
   } else {
-    text += str(", padding=", holds<enumtype::kSame>(o.padding()) ? "'same'" : "'valid'");
+    text += detail::options_text(", padding=", holds<enumtype::kSame>(o.padding()) ? "'same'" : "'valid'");
   }
-  if (!all(o.dilation(), 1)) text += str(", dilation=", o.dilation().ref());
-  if (o.groups() != 1) text += str(", groups=", o.groups());
+  if (!all(o.dilation(), 1)) text += detail::options_text(", dilation=", o.dilation());
+  if (o.groups() != 1) text += detail::options_text(", groups=", o.groups());
   if (!o.bias()) text += ", bias=false";
   if (!holds<enumtype::kZeros>(o.padding_mode())) {
     text += ", padding_mode=" + enumtype::get_enum_name(o.padding_mode());

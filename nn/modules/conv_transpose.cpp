@@ -5,6 +5,7 @@
 
 #include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"
+#include "nn/module_text.h"
 #include "nn/modules/default_init.h"
 
 namespace rush::nn {
@@ -38,13 +39,13 @@ template <size_t D, class Derived>
 void ConvTransposeNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto& o = options;
   const auto unless = [](const char* name, const ExpandingArray<D>& values, int64_t value) {
-    return values == ExpandingArray<D>(value) ? "" : str(", ", name, "=", values.ref());
+    return values == ExpandingArray<D>(value) ? "" : detail::options_text(", ", name, "=", values);
   };
-  stream << str("rush::nn::ConvTranspose", D, "d(", o.in_channels(), ", ", o.out_channels(),
-                ", kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(),
-                unless("padding", o.padding(), 0), unless("dilation", o.dilation(), 1),
-                unless("output_padding", o.output_padding(), 0), o.groups() != 1 ? str(", groups=", o.groups()) : "",
-                o.bias() ? "" : ", bias=false", ")");
+  stream << detail::module_text(
+      "ConvTranspose", D, "d(", o.in_channels(), ", ", o.out_channels(), ", kernel_size=", o.kernel_size(),
+      ", stride=", o.stride(), unless("padding", o.padding(), 0), unless("dilation", o.dilation(), 1),
+      unless("output_padding", o.output_padding(), 0),
+      o.groups() != 1 ? detail::options_text(", groups=", o.groups()) : "", o.bias() ? "" : ", bias=false", ")");
 }
 
 template <size_t D, class Derived>

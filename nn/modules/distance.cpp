@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "nn/functional/distance.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -11,7 +12,7 @@ Tensor CosineSimilarityImpl::forward(const Tensor& x1, const Tensor& x2) {
   return functional::cosine_similarity(x1, x2, options);
 }
 void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::CosineSimilarity(dim=", options.dim(), ", eps=", options.eps(), ")");
+  stream << detail::module_text("CosineSimilarity(dim=", options.dim(), ", eps=", options.eps(), ")");
 }
 
 Tensor PairwiseDistanceImpl::forward(const Tensor& x1, const Tensor& x2) {
@@ -19,8 +20,8 @@ Tensor PairwiseDistanceImpl::forward(const Tensor& x1, const Tensor& x2) {
   return functional::pairwise_distance(x1, x2, options);
 }
 void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::PairwiseDistance(p=", options.p(), ", eps=", options.eps(), ", keepdim=", options.keepdim(),
-                ")");
+  stream << detail::module_text("PairwiseDistance(p=", options.p(), ", eps=", options.eps(),
+                                ", keepdim=", options.keepdim(), ")");
 }
 
 }  // namespace rush::nn

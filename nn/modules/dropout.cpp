@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "nn/functional/dropout.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -12,7 +13,7 @@ namespace rush::nn {
                      options.p());                                                                                    \
   }                                                                                                                   \
   void Name##Impl::pretty_print(std::ostream& stream) const {                                                         \
-    stream << str("rush::nn::" #Name "(p=", options.p(), ", inplace=", options.inplace(), ")");                       \
+    stream << detail::module_text(#Name "(p=", options.p(), ", inplace=", options.inplace(), ")");                    \
   }                                                                                                                   \
   Tensor Name##Impl::forward(const Tensor& input) {                                                                   \
     const ModuleScope scope(*this);                                                                                   \

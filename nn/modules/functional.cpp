@@ -2,8 +2,10 @@
 
 #include <ostream>
 
+#include "nn/module_text.h"
+
 namespace rush::nn {
 
-void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Functional()"; }
+void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("Functional()"); }
 
 }  // namespace rush::nn

@@ -7,6 +7,7 @@
 #include "core/ops/view/view.h"
 #include "nn/functional/linear.h"
 #include "nn/init.h"
+#include "nn/module_text.h"
 #include "nn/modules/default_init.h"
 
 namespace rush::nn {
@@ -24,8 +25,8 @@ void LinearImpl::reset() {
 void LinearImpl::reset_parameters() { detail::reset_weight_and_bias(weight, bias); }
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::Linear(in_features=", options.in_features(), ", out_features=", options.out_features(),
-                ", bias=", options.bias(), ")");
+  stream << detail::module_text("Linear(in_features=", options.in_features(), ", out_features=", options.out_features(),
+                                ", bias=", options.bias(), ")");
 }
 
 Tensor LinearImpl::forward(const Tensor& input) {
@@ -49,8 +50,9 @@ void BilinearImpl::reset_parameters() {
 }
 
 void BilinearImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::Bilinear(in1_features=", options.in1_features(), ", in2_features=", options.in2_features(),
-                ", out_features=", options.out_features(), ", bias=", options.bias(), ")");
+  stream << detail::module_text("Bilinear(in1_features=", options.in1_features(),
+                                ", in2_features=", options.in2_features(), ", out_features=", options.out_features(),
+                                ", bias=", options.bias(), ")");
 }
 
 Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
@@ -58,10 +60,10 @@ Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
   return functional::bilinear(input1, input2, weight, bias);
 }
 
-void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "rush::nn::Identity()"; }
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << detail::module_text("Identity()"); }
 
 void FlattenImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")");
+  stream << detail::module_text("Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")");
 }
 
 Tensor FlattenImpl::forward(const Tensor& input) {
@@ -70,7 +72,10 @@ Tensor FlattenImpl::forward(const Tensor& input) {
 }
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::Unflatten(dim=", options.dim(), ", unflattened_size=", options.sizes(), ")");
+  std::string sizes = detail::options_text(options.sizes());
+  sizes.front() = '{';
+  sizes.back() = '}';
+  stream << detail::module_text("Unflatten(dim=", options.dim(), ", unflattened_size=", sizes, ")");
 }
 
 Tensor UnflattenImpl::forward(const Tensor& input) {

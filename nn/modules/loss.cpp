@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "nn/functional/loss.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -18,30 +19,31 @@ void register_weights(Module& module, Options& options) {
   if constexpr (requires { options.pos_weight(); }) own("pos_weight", options.pos_weight());
 }
 
-// What stands between the brackets when a module is printed.
+// What follows the name when a module is printed.
 template <class Options>
 std::string describe(const Options&) {
-  return "";
+  return "()";
 }
-std::string describe(const HingeEmbeddingLossOptions& o) { return str("margin=", o.margin()); }
-std::string describe(const MarginRankingLossOptions& o) { return str("margin=", o.margin()); }
+std::string describe(const SmoothL1LossOptions&) { return ""; }
+std::string describe(const HuberLossOptions&) { return ""; }
+std::string describe(const HingeEmbeddingLossOptions& o) { return detail::options_text("(margin=", o.margin(), ")"); }
+std::string describe(const CosineEmbeddingLossOptions& o) { return detail::options_text("(margin=", o.margin(), ")"); }
 std::string describe(const MultiMarginLossOptions& o) {
-  return str("p=", o.p(), ", margin=", o.margin(), ", weight=", o.weight().defined() ? "given" : "none",
-             ", reduction=", enumtype::get_enum_name(o.reduction()));
+  return detail::options_text("(p=", o.p(), ", margin=", o.margin(),
+                              ", weight=", o.weight().defined() ? to_string(o.weight()) : "[ Tensor (undefined) ]",
+                              ", reduction=", enumtype::get_enum_name(o.reduction()), ")");
 }
 std::string describe(const TripletMarginLossOptions& o) {
-  return str("margin=", o.margin(), ", p=", o.p(), ", eps=", o.eps(), ", swap=", o.swap());
+  return detail::options_text("(margin=", o.margin(), ", p=", o.p(), ", eps=", o.eps(), ", swap=", o.swap(), ")");
 }
 std::string describe(const TripletMarginWithDistanceLossOptions& o) {
-  return str("margin=", o.margin(), ", swap=", o.swap());
+  return detail::options_text("(margin=", o.margin(), ", swap=", o.swap(), ")");
 }
 
 }  // namespace
 
-#define RUSH_LOSS_PRINT(Name)                                     \
-  void Name##Impl::pretty_print(std::ostream& stream) const {     \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
-  }
+#define RUSH_LOSS_PRINT(Name) \
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << detail::module_text(#Name, describe(options)); }
 #define RUSH_LOSS_BODY(Name, function)                                    \
   void Name##Impl::reset() { register_weights(*this, options); }          \
   Tensor Name##Impl::forward(const Tensor& input, const Tensor& target) { \

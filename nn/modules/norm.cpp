@@ -12,6 +12,7 @@
 #include "core/ops/view/view.h"
 #include "nn/functional/norm.h"
 #include "nn/init.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -93,10 +94,9 @@ Tensor BatchNormNdImpl<D, Derived>::forward_relu(const Tensor& input, const Tens
 
 template <size_t D, class Derived>
 void BatchNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::BatchNorm", D, "d(", this->options.num_features(), ", eps=", this->options.eps(),
-                ", momentum=", this->options.momentum() ? str(*this->options.momentum()) : "none",
-                ", affine=", this->options.affine(), ", track_running_stats=", this->options.track_running_stats(),
-                ")");
+  stream << detail::module_text("BatchNorm", D, "d(", this->options.num_features(), ", eps=", this->options.eps(),
+                                ", momentum=", this->options.momentum(), ", affine=", this->options.affine(),
+                                ", track_running_stats=", this->options.track_running_stats(), ")");
 }
 
 template <size_t D, class Derived>
@@ -122,8 +122,9 @@ Tensor InstanceNormNdImpl<D, Derived>::forward(const Tensor& input) {
 template <size_t D, class Derived>
 void InstanceNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const InstanceNormOptions& o = this->options;
-  stream << str("rush::nn::InstanceNorm", D, "d(", o.num_features(), ", eps=", o.eps(), ", momentum=", o.momentum(),
-                ", affine=", o.affine(), ", track_running_stats=", o.track_running_stats(), ")");
+  stream << detail::module_text("InstanceNorm", D, "d(", o.num_features(), ", eps=", o.eps(),
+                                ", momentum=", o.momentum(), ", affine=", o.affine(),
+                                ", track_running_stats=", o.track_running_stats(), ")");
 }
 
 #define RUSH_NORM_CLASSES(Name, D)                                    \
@@ -142,8 +143,8 @@ Tensor LocalResponseNormImpl::forward(const Tensor& input) {
   return functional::local_response_norm(input, options);
 }
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
-                ", k=", options.k(), ")");
+  stream << detail::module_text("LocalResponseNorm(", options.size(), ", alpha=", options.alpha(),
+                                ", beta=", options.beta(), ", k=", options.k(), ")");
 }
 
 void CrossMapLRN2dImpl::reset() {
@@ -165,8 +166,8 @@ Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
   return input * scale.pow(-options.beta());
 }
 void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(), ", beta=", options.beta(),
-                ", k=", options.k(), ")");
+  stream << detail::module_text("CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(),
+                                ", beta=", options.beta(), ", k=", options.k(), ")");
 }
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(options)) { LayerNormImpl::reset(); }
@@ -184,8 +185,8 @@ void LayerNormImpl::reset_parameters() {
 }
 
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::LayerNorm(", options.normalized_shape(), ", eps=", options.eps(),
-                ", elementwise_affine=", options.elementwise_affine(), ")");
+  stream << detail::module_text("LayerNorm(", options.normalized_shape(), ", eps=", options.eps(),
+                                ", elementwise_affine=", options.elementwise_affine(), ")");
 }
 
 Tensor LayerNormImpl::forward(const Tensor& input) {
@@ -207,9 +208,8 @@ void RMSNormImpl::reset_parameters() {
 }
 
 void RMSNormImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::RMSNorm(", options.normalized_shape(),
-                ", eps=", options.eps() ? str(*options.eps()) : "none",
-                ", elementwise_affine=", options.elementwise_affine(), ")");
+  stream << detail::module_text("RMSNorm(", options.normalized_shape(), ", eps=", options.eps(),
+                                ", elementwise_affine=", options.elementwise_affine(), ")");
 }
 
 Tensor RMSNormImpl::forward(const Tensor& input) {
@@ -235,8 +235,8 @@ void GroupNormImpl::reset_parameters() {
 }
 
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(), ", eps=", options.eps(),
-                ", affine=", options.affine(), ")");
+  stream << detail::module_text("GroupNorm(", options.num_groups(), ", ", options.num_channels(),
+                                ", eps=", options.eps(), ", affine=", options.affine(), ")");
 }
 
 Tensor GroupNormImpl::forward(const Tensor& input) {

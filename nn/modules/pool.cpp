@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "nn/functional/pool.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -10,38 +11,36 @@ namespace {
 
 template <size_t D>
 std::string describe(const MaxPoolOptions<D>& o) {
-  return str("kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(), ", padding=", o.padding().ref(),
-             ", dilation=", o.dilation().ref(), ", ceil_mode=", o.ceil_mode());
+  return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding(),
+                              ", dilation=", o.dilation(), ", ceil_mode=", o.ceil_mode());
 }
 
 template <size_t D>
 std::string describe(const AvgPoolOptions<D>& o) {
-  return str("kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(), ", padding=", o.padding().ref());
+  return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding());
 }
 
 template <size_t D>
 std::string describe(const LPPoolOptions<D>& o) {
-  return str("norm_type=", o.norm_type(), ", kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(),
-             ", ceil_mode=", o.ceil_mode());
+  return detail::options_text("norm_type=", o.norm_type(), ", kernel_size=", o.kernel_size(), ", stride=", o.stride(),
+                              ", ceil_mode=", o.ceil_mode());
 }
 
 template <size_t D>
 std::string describe(const MaxUnpoolOptions<D>& o) {
-  return str("kernel_size=", o.kernel_size().ref(), ", stride=", o.stride().ref(), ", padding=", o.padding().ref());
+  return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding());
 }
 
 template <class Size>
 std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
-  std::vector<std::string> sizes;
-  for (const std::optional<int64_t> size : o.output_size()) sizes.push_back(size ? str(*size) : "none");
-  return str("output_size=", sizes);
+  return detail::options_text("output_size=", o.output_size());
 }
 
 }  // namespace
 
-#define RUSH_POOL_PRINT(Name)                                     \
-  void Name##Impl::pretty_print(std::ostream& stream) const {     \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+#define RUSH_POOL_PRINT(Name)                                         \
+  void Name##Impl::pretty_print(std::ostream& stream) const {         \
+    stream << detail::module_text(#Name "(", describe(options), ")"); \
   }
 #define RUSH_POOL_BODY(Name, function)              \
   Tensor Name##Impl::forward(const Tensor& input) { \
@@ -78,7 +77,7 @@ RUSH_FORALL_MAX_POOLS(RUSH_POOL_INDICES)
     const ModuleScope scope(*this);                                                                                  \
     return functional::function##_with_indices(input, call_options());                                               \
   }                                                                                                                  \
-  void Name##Impl::pretty_print(std::ostream& stream) const { stream << "rush::nn::" #Name "()"; }
+  void Name##Impl::pretty_print(std::ostream& stream) const { stream << detail::module_text(#Name "()"); }
 RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool2d, fractional_max_pool2d)
 RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool3d, fractional_max_pool3d)
 

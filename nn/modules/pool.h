@@ -20,17 +20,20 @@ namespace rush::nn {
 // clang-format on
 
 // torch.nn.AvgPool1d to LPPool3d, on (N, C, spatial...) or (C, spatial...).
-#define RUSH_POOL_MODULE_WITH(Name, ...)                                    \
-  class Name##Impl : public Cloneable<Name##Impl> {                         \
-   public:                                                                  \
-    explicit Name##Impl(const Name##Options& options) : options(options) {} \
-    void reset() override {}                                                \
-    void pretty_print(std::ostream& stream) const override;                 \
-    Tensor forward(const Tensor& input);                                    \
-    __VA_ARGS__                                                             \
-                                                                            \
-    Name##Options options;                                                  \
-  };                                                                        \
+#define RUSH_POOL_MODULE_WITH(Name, ...)                                                                      \
+  class Name##Impl : public Cloneable<Name##Impl> {                                                           \
+   public:                                                                                                    \
+    explicit Name##Impl(const Name##Options& options) : options(options) {}                                   \
+    template <class First, class Second>                                                                      \
+    requires std::is_constructible_v<Name##Options, First, Second> Name##Impl(First&& first, Second&& second) \
+        : options(std::forward<First>(first), std::forward<Second>(second)) {}                                \
+    void reset() override {}                                                                                  \
+    void pretty_print(std::ostream& stream) const override;                                                   \
+    Tensor forward(const Tensor& input);                                                                      \
+    __VA_ARGS__                                                                                               \
+                                                                                                              \
+    Name##Options options;                                                                                    \
+  };                                                                                                          \
   RUSH_MODULE(Name);
 #define RUSH_POOL_MODULE(Name, function) RUSH_POOL_MODULE_WITH(Name)
 RUSH_FORALL_POOLS(RUSH_POOL_MODULE)

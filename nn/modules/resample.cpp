@@ -5,6 +5,7 @@
 #include "nn/functional/fold.h"
 #include "nn/functional/pad.h"
 #include "nn/functional/upsampling.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -12,24 +13,28 @@ namespace {
 
 // What stands between the brackets when a module is printed.
 std::string describe(const UnfoldOptions& o) {
-  return str("kernel_size=", o.kernel_size().ref(), ", dilation=", o.dilation().ref(), ", padding=", o.padding().ref(),
-             ", stride=", o.stride().ref());
+  return detail::options_text("kernel_size=", o.kernel_size(), ", dilation=", o.dilation(), ", padding=", o.padding(),
+                              ", stride=", o.stride());
 }
 std::string describe(const FoldOptions& o) {
   const UnfoldOptions windows =
       UnfoldOptions(o.kernel_size()).dilation(o.dilation()).padding(o.padding()).stride(o.stride());
-  return str("output_size=", o.output_size().ref(), ", ", describe(windows));
+  return detail::options_text("output_size=", o.output_size(), ", ", describe(windows));
 }
-std::string describe(const PixelShuffleOptions& o) { return str("upscale_factor=", o.upscale_factor()); }
-std::string describe(const PixelUnshuffleOptions& o) { return str("downscale_factor=", o.downscale_factor()); }
-std::string describe(const ChannelShuffleOptions& o) { return str("groups=", o.groups()); }
+std::string describe(const PixelShuffleOptions& o) {
+  return detail::options_text("upscale_factor=", o.upscale_factor());
+}
+std::string describe(const PixelUnshuffleOptions& o) {
+  return detail::options_text("downscale_factor=", o.downscale_factor());
+}
+std::string describe(const ChannelShuffleOptions& o) { return detail::options_text("groups=", o.groups()); }
 template <size_t D>
 std::string describe(const PaddingOptions<D>& o) {
-  return str("padding=", o.padding().ref());
+  return detail::options_text("padding=", o.padding());
 }
 template <size_t D>
 std::string describe(const ConstantPadOptions<D>& o) {
-  return str("padding=", o.padding().ref(), ", value=", o.value());
+  return detail::options_text("padding=", o.padding(), ", value=", o.value());
 }
 
 // Throws ValueError unless the input has D spatial dimensions, the channels and perhaps the batch.
@@ -48,9 +53,9 @@ Tensor pad(const char* name, const Tensor& input, const Options& o, functional::
 
 }  // namespace
 
-#define RUSH_PRINT(Name)                                          \
-  void Name##Impl::pretty_print(std::ostream& stream) const {     \
-    stream << "rush::nn::" #Name "(" << describe(options) << ")"; \
+#define RUSH_PRINT(Name)                                              \
+  void Name##Impl::pretty_print(std::ostream& stream) const {         \
+    stream << detail::module_text(#Name "(", describe(options), ")"); \
   }
 RUSH_FORALL_PADDINGS(RUSH_PRINT)
 
@@ -93,13 +98,14 @@ namespace {
 // Where an upsampling module goes, as it is printed.
 template <class Options>
 std::string target(const Options& o) {
-  return o.scale_factor() ? str("scale_factor=", *o.scale_factor()) : str("size=", o.size() ? str(*o.size()) : "none");
+  return o.scale_factor() ? detail::options_text("scale_factor=", *o.scale_factor())
+                          : detail::options_text("size=", o.size());
 }
 
 }  // namespace
 
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
-  stream << "rush::nn::Upsample(" << target(options) << ", mode=" << enumtype::get_enum_name(options.mode()) << ")";
+  stream << detail::module_text("Upsample(", target(options), ", mode=", enumtype::get_enum_name(options.mode()), ")");
 }
 
 Tensor UpsamplingNearest2dImpl::forward(const Tensor& input) {
@@ -108,7 +114,7 @@ Tensor UpsamplingNearest2dImpl::forward(const Tensor& input) {
   return functional::interpolate(input, to);
 }
 void UpsamplingNearest2dImpl::pretty_print(std::ostream& stream) const {
-  stream << "rush::nn::UpsamplingNearest2d(" << target(options) << ", mode=kNearest)";
+  stream << detail::module_text("UpsamplingNearest2d(", target(options), ", mode=kNearest)");
 }
 
 Tensor UpsamplingBilinear2dImpl::forward(const Tensor& input) {
@@ -117,7 +123,7 @@ Tensor UpsamplingBilinear2dImpl::forward(const Tensor& input) {
   return functional::interpolate(input, to.mode(kBilinear).align_corners(true));
 }
 void UpsamplingBilinear2dImpl::pretty_print(std::ostream& stream) const {
-  stream << "rush::nn::UpsamplingBilinear2d(" << target(options) << ", mode=kBilinear)";
+  stream << detail::module_text("UpsamplingBilinear2d(", target(options), ", mode=kBilinear)");
 }
 
 }  // namespace rush::nn

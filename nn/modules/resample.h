@@ -26,16 +26,19 @@ namespace rush::nn {
   X(ConstantPad1d) X(ConstantPad2d) X(ConstantPad3d)
 // clang-format on
 
-#define RUSH_RESAMPLER_MODULE(Name, ...)                                    \
-  class Name##Impl : public Cloneable<Name##Impl> {                         \
-   public:                                                                  \
-    explicit Name##Impl(const Name##Options& options) : options(options) {} \
-    void reset() override {}                                                \
-    void pretty_print(std::ostream& stream) const override;                 \
-    Tensor forward(const Tensor& input);                                    \
-                                                                            \
-    Name##Options options;                                                  \
-  };                                                                        \
+#define RUSH_RESAMPLER_MODULE(Name, ...)                                                                      \
+  class Name##Impl : public Cloneable<Name##Impl> {                                                           \
+   public:                                                                                                    \
+    explicit Name##Impl(const Name##Options& options) : options(options) {}                                   \
+    template <class First, class Second>                                                                      \
+    requires std::is_constructible_v<Name##Options, First, Second> Name##Impl(First&& first, Second&& second) \
+        : options(std::forward<First>(first), std::forward<Second>(second)) {}                                \
+    void reset() override {}                                                                                  \
+    void pretty_print(std::ostream& stream) const override;                                                   \
+    Tensor forward(const Tensor& input);                                                                      \
+                                                                                                              \
+    Name##Options options;                                                                                    \
+  };                                                                                                          \
   RUSH_MODULE(Name);
 RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)

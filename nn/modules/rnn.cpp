@@ -10,6 +10,7 @@
 #include "core/ops/view/view.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -52,7 +53,9 @@ RecurrentLayers layers_of(const Options& o) {
   return {mode_of(o), o.input_size(), o.hidden_size(), projection_of(o), o.num_layers(), o.bidirectional(), o.bias()};
 }
 
-std::string suffix_of(int64_t layer, bool reverse) { return str("_l", layer, reverse ? "_reverse" : ""); }
+std::string suffix_of(int64_t layer, bool reverse) {
+  return detail::options_text("_l", layer, reverse ? "_reverse" : "");
+}
 
 void uniform_all(const std::vector<Tensor>& parameters, int64_t hidden_size) {
   const double bound = hidden_size > 0 ? 1 / std::sqrt(static_cast<double>(hidden_size)) : 0;
@@ -112,8 +115,33 @@ std::optional<RecurrentState> as_state(const std::optional<std::tuple<Tensor, Te
 
 }  // namespace
 
+namespace {
+
+template <class Options>
+detail::RNNOptionsBase options_base_of(const Options& o) {
+  detail::RNNOptionsBase::rnn_options_base_mode_t mode = kLSTM;
+  if constexpr (std::is_same_v<Options, GRUOptions>) mode = kGRU;
+  if constexpr (requires { o.nonlinearity(); }) {
+    if (enumtype::holds<enumtype::kTanh>(o.nonlinearity())) {
+      mode = kRNN_TANH;
+    } else {
+      mode = kRNN_RELU;
+    }
+  }
+  return detail::RNNOptionsBase(mode, o.input_size(), o.hidden_size())
+      .num_layers(o.num_layers())
+      .bias(o.bias())
+      .batch_first(o.batch_first())
+      .dropout(o.dropout())
+      .bidirectional(o.bidirectional())
+      .proj_size(projection_of(o));
+}
+
+}  // namespace
+
 template <class Derived, class Options>
-detail::RNNImplBase<Derived, Options>::RNNImplBase(const Options& options) : options(options) {
+detail::RNNImplBase<Derived, Options>::RNNImplBase(const Options& options)
+    : options(options), options_base(options_base_of(options)) {
   RNNImplBase::reset();
   if (options.dropout() > 0 && options.num_layers() == 1) {
     RUSH_WARN_ONCE_PER_CALLER(kName<Options>, ": dropout ", options.dropout(),
@@ -159,10 +187,11 @@ void detail::RNNImplBase<Derived, Options>::reset_parameters() {
 template <class Derived, class Options>
 void detail::RNNImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
   const Options& o = options;
-  stream << str("rush::nn::", kName<Options>, "(input_size=", o.input_size(), ", hidden_size=", o.hidden_size(),
-                ", num_layers=", o.num_layers(), ", bias=", o.bias(), ", batch_first=", o.batch_first(),
-                ", dropout=", o.dropout(), ", bidirectional=", o.bidirectional(),
-                projection_of(o) > 0 ? str(", proj_size=", projection_of(o)) : "", ")");
+  stream << detail::module_text(kName<Options>, "(input_size=", o.input_size(), ", hidden_size=", o.hidden_size(),
+                                ", num_layers=", o.num_layers(), ", bias=", o.bias(), ", batch_first=", o.batch_first(),
+                                ", dropout=", o.dropout(), ", bidirectional=", o.bidirectional(),
+                                projection_of(o) > 0 ? detail::options_text(", proj_size=", projection_of(o)) : "",
+                                ")");
 }
 
 template <class Derived, class Options>
@@ -228,7 +257,8 @@ std::tuple<PackedSequence, LSTMImpl::State> LSTMImpl::forward_with_packed_input(
 }
 
 template <class Derived, class Options>
-detail::RNNCellImplBase<Derived, Options>::RNNCellImplBase(const Options& options) : options(options) {
+detail::RNNCellImplBase<Derived, Options>::RNNCellImplBase(const Options& options)
+    : options(options), options_base(options.input_size(), options.hidden_size(), options.bias(), gates_of(options)) {
   RNNCellImplBase::reset();
 }
 
@@ -251,7 +281,7 @@ void detail::RNNCellImplBase<Derived, Options>::reset_parameters() {
 
 template <class Derived, class Options>
 void detail::RNNCellImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
-  std::string text = str("rush::nn::", kName<Options>, "Cell(", options.input_size(), ", ", options.hidden_size());
+  std::string text = detail::module_text(kName<Options>, "Cell(", options.input_size(), ", ", options.hidden_size());
   if (!options.bias()) text += ", bias=false";
   if constexpr (requires { options.nonlinearity(); }) {
     if (!enumtype::holds<enumtype::kTanh>(options.nonlinearity())) {

@@ -34,6 +34,8 @@ class RNNImplBase : public Cloneable<Derived> {
   std::vector<Tensor> all_weights() const { return this->parameters_.values(); }
 
   Options options;
+  // The same for all kinds, as the constructor was given it; forward reads `options`.
+  RNNOptionsBase options_base;
 
  protected:
   // Padded input, as forward documents it.
@@ -100,6 +102,7 @@ class RNNCellImplBase : public Cloneable<Derived> {
   void pretty_print(std::ostream& stream) const override;
 
   Options options;
+  RNNCellOptionsBase options_base;
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;
 
  protected:

@@ -4,6 +4,7 @@
 
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"
+#include "nn/module_text.h"
 
 namespace rush::nn {
 
@@ -36,8 +37,9 @@ void SemiStructuredLinearImpl::reset() {
 }
 
 void SemiStructuredLinearImpl::pretty_print(std::ostream& stream) const {
-  stream << str("rush::nn::SemiStructuredLinear(in_features=", options.in_features(),
-                ", out_features=", options.out_features(), ", bias=", options.bias(), ", ", dtype_, ")");
+  stream << detail::module_text("SemiStructuredLinear(in_features=", options.in_features(),
+                                ", out_features=", options.out_features(), ", bias=", options.bias(), ", ", str(dtype_),
+                                ")");
 }
 
 Tensor SemiStructuredLinearImpl::forward(const Tensor& input) {

@@ -102,7 +102,10 @@ struct MarginRankingLossOptions {
   RUSH_ARG(double, margin) = 0.0;
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
-using CosineEmbeddingLossOptions = MarginRankingLossOptions;
+struct CosineEmbeddingLossOptions {
+  RUSH_ARG(double, margin) = 0.0;
+  RUSH_ARG(reduction_t, reduction) = kMean;
+};
 
 struct MultiMarginLossOptions {
   // 1 or 2.

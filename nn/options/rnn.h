@@ -56,6 +56,37 @@ struct GRUCellOptions {
   RUSH_RNN_CELL_OPTIONS(GRUCellOptions);
 };
 
+namespace detail {
+
+/// What a recurrent network of any kind was made with, `options_base` of the module: `mode` says which kind it is.
+struct RNNOptionsBase {
+  using rnn_options_base_mode_t =
+      std::variant<enumtype::kLSTM, enumtype::kGRU, enumtype::kRNN_TANH, enumtype::kRNN_RELU>;
+  RNNOptionsBase(rnn_options_base_mode_t mode, int64_t input_size, int64_t hidden_size)
+      : mode_(mode), input_size_(input_size), hidden_size_(hidden_size) {}
+  RUSH_ARG(rnn_options_base_mode_t, mode);
+  RUSH_ARG(int64_t, input_size);
+  RUSH_ARG(int64_t, hidden_size);
+  RUSH_ARG(int64_t, num_layers) = 1;
+  RUSH_ARG(bool, bias) = true;
+  RUSH_ARG(bool, batch_first) = false;
+  RUSH_ARG(double, dropout) = 0.0;
+  RUSH_ARG(bool, bidirectional) = false;
+  RUSH_ARG(int64_t, proj_size) = 0;
+};
+
+/// The same for one step; `num_chunks` counts the gates.
+struct RNNCellOptionsBase {
+  RNNCellOptionsBase(int64_t input_size, int64_t hidden_size, bool bias, int64_t num_chunks)
+      : input_size_(input_size), hidden_size_(hidden_size), bias_(bias), num_chunks_(num_chunks) {}
+  RUSH_ARG(int64_t, input_size);
+  RUSH_ARG(int64_t, hidden_size);
+  RUSH_ARG(bool, bias);
+  RUSH_ARG(int64_t, num_chunks);
+};
+
+}  // namespace detail
+
 #undef RUSH_RNN_OPTIONS
 #undef RUSH_RNN_CELL_OPTIONS
 

@@ -25,4 +25,11 @@ TEST_CASE("what describes a tensor prints as in libtorch") {
   CHECK(printed(Device(kCUDA, 1)) == "cuda:1");
   CHECK(printed(kMeta) == "meta");
   CHECK(printed(Scalar(2.5)) == "2.5");
+  CHECK(printed(x.layout()) == "Strided");
+  CHECK(printed(MemoryFormat::ChannelsLast) == "ChannelsLast");
+  CHECK(printed(x.options().requires_grad(true)) ==
+        "TensorOptions(dtype=double, device=cpu, layout=Strided, requires_grad=true, pinned_memory=false (default), "
+        "memory_format=(nullopt))");
+  CHECK(x.toString() == "CPUDoubleType");
+  CHECK(Tensor().toString() == "UndefinedType");
 }

@@ -132,7 +132,7 @@ TEST_CASE("an encoder runs in a Sequential; activations may be functions; masks 
 
 TEST_CASE("attention prints its parts") {
   CHECK(printed(MultiheadAttention(4, 2)) ==
-        "rush::nn::MultiheadAttentionImpl(\n"
+        "rush::nn::MultiheadAttention(\n"
         "  (out_proj): rush::nn::Linear(in_features=4, out_features=4, bias=true)\n)");
 }
 

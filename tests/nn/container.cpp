@@ -34,6 +34,14 @@ struct CountImpl : Module {
 };
 RUSH_MODULE(Count);
 
+struct DefaultsImpl : Module {
+  int forward(int a, int b = 2, double c = 3.5) { return a + b + static_cast<int>(2 * c); }
+
+ protected:
+  RUSH_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(2)}, {2, AnyValue(3.5)})
+};
+RUSH_MODULE(Defaults);
+
 TEST_CASE("a Sequential calls its modules in a row") {
   Sequential net(Linear(2, 3), ReLU(), Linear(LinearOptions(3, 1)));
   CHECK(net->size() == 3);
@@ -74,6 +82,21 @@ TEST_CASE("values of any type pass from module to module") {
   CHECK_THROWS_AS(Sequential(Two())->forward(ones(2)), TypeError);
 }
 
+TEST_CASE("an AnyModule fills in the defaults that the class names, and holds another module when it is assigned one") {
+  AnyModule any;
+  any = Defaults();
+  CHECK(any.forward<int>(1) == 10);
+  CHECK(any.forward<int>(1, 1) == 9);
+  CHECK(any.forward<int>(1, AnyValue(1), 1.0) == 4);
+  CHECK_THROWS_AS(any.forward<int>(), TypeError);
+  AnyValue value = any.any_forward(1);
+  CHECK(value.get<int>() == 10);
+  CHECK(value.try_get<double>() == nullptr);
+  CHECK_THROWS_AS(value.get<double>(), TypeError);
+  any = std::make_shared<LinearImpl>(2, 3);
+  CHECK(any.get<Linear>()->weight.sizes() == IntArrayRef({3, 2}));
+}
+
 TEST_CASE("AnyModule checks arguments, results and classes") {
   AnyModule scale{Scale()};
   CHECK(scale.forward<double>(ones(2), 3.0) == 6);
@@ -81,7 +104,9 @@ TEST_CASE("AnyModule checks arguments, results and classes") {
   CHECK_THROWS_AS(scale.forward<double>(ones(2)), TypeError);
   CHECK_THROWS_AS(scale.forward<double>(ones(2), 3), TypeError);  // an int is no double
   CHECK_THROWS_AS(scale.forward<Tensor>(ones(2), 3.0), TypeError);
-  CHECK(&scale.get<Scale>() == scale.ptr().get());
+  CHECK(&scale.get<ScaleImpl>() == scale.ptr().get());
+  CHECK(scale.get<Scale>().ptr() == scale.ptr<ScaleImpl>());
+  CHECK_THROWS_AS(scale.ptr<LinearImpl>(), TypeError);
   CHECK_THROWS_AS(scale.get<Linear>(), TypeError);
   CHECK_THROWS_AS(AnyModule().ptr(), Error);
   CHECK_THROWS_AS(AnyModule().forward(ones(1)), Error);
@@ -119,6 +144,11 @@ TEST_CASE("a ModuleDict finds modules by name") {
   CHECK(dict->contains("b"));
   dict->pop("b");
   CHECK(dict->size() == 1);
+  dict->update(std::vector<std::pair<std::string, std::shared_ptr<Module>>>{{"c", Tanh().ptr()}});
+  Names seen;
+  for (const auto& item : *dict) seen.push_back(item.key());
+  CHECK(seen == Names{"a", "c"});
+  CHECK(dict->items()[1].second->name() == "rush::nn::TanhImpl");
   dict->clear();
   CHECK(dict->empty());
 }

@@ -216,10 +216,10 @@ TEST_CASE("modules print as libtorch's do") {
     return stream.str();
   };
   CHECK(printed(Conv2d(Conv2dOptions(1, 2, 3).padding(kSame).groups(1).bias(false))) ==
-        "rush::nn::Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding='same', bias=false)");
+        "rush::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1], padding='same', bias=false)");
   CHECK(printed(Dropout(0.1)) == "rush::nn::Dropout(p=0.1, inplace=false)");
   CHECK(printed(AdaptiveAvgPool2d(AdaptiveAvgPool2dOptions({1, std::nullopt}))) ==
-        "rush::nn::AdaptiveAvgPool2d(output_size=(1, none))");
+        "rush::nn::AdaptiveAvgPool2d(output_size=[1, None])");
   CHECK(Linear(1, 1)->name() == "rush::nn::LinearImpl");
   CHECK(Module("given").name() == "given");
 }

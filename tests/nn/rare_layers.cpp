@@ -173,12 +173,12 @@ TEST_CASE("rare layers print as libtorch's do") {
   const std::pair<std::string, std::string> cases[] = {
       {printed(CTCLoss()), "CTCLoss()"},
       {printed(GaussianNLLLoss()), "GaussianNLLLoss()"},
-      {printed(MaxUnpool2d(2)), "MaxUnpool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))"},
+      {printed(MaxUnpool2d(2)), "MaxUnpool2d(kernel_size=[2, 2], stride=[2, 2], padding=[0, 0])"},
       {printed(FractionalMaxPool3d(FractionalMaxPool3dOptions(2).output_ratio(0.5))), "FractionalMaxPool3d()"},
       {printed(CrossMapLRN2d(4)), "CrossMapLRN2d(4, alpha=0.0001, beta=0.75, k=1)"},
       {printed(ChannelShuffle(2)), "ChannelShuffle(groups=2)"},
       {printed(UpsamplingNearest2d(UpsamplingOptions().size(std::vector<int64_t>{4, 4}))),
-       "UpsamplingNearest2d(size=(4, 4), mode=kNearest)"},
+       "UpsamplingNearest2d(size=[4, 4], mode=kNearest)"},
       {printed(Functional(relu)), "Functional()"},
   };
   for (const auto& [got, expected] : cases) CHECK(got == "rush::nn::" + expected);

@@ -97,10 +97,10 @@ def key_names(bits):
 
 
 def device_text(device):
-    name, index = enumerator(device["type"]), int(device["index"])
+    name, index = enumerator(device["type"]["value"]), int(device["index"]["value"])
     if name is None:  # added at run time; by its address, since the library may have no debug information
         names = gdb.parse_and_eval("(char **) &'rush::detail::device_type_names'")
-        name = names[int(device["type"])].string()
+        name = names[int(device["type"]["value"])].string()
     name = name.lower()
     return name if index < 0 else "%s:%d" % (name, index)
 
@@ -191,7 +191,7 @@ def tensor_text(impl, with_values=True):
     if enumerator(impl["layout_"]) != "Strided":
         return text + ", layout=%s, version=%d" % (enumerator(impl["layout_"]), atomic(storage["version_"]))
     text += ", version=%d" % atomic(storage["version_"])
-    if not with_values or enumerator(impl["device_"]["type"]) != "CPU":
+    if not with_values or enumerator(impl["device_"]["type"]["value"]) != "CPU":
         return text
     code = enumerator(dtype)
     start = int(storage["data_"]) + int(impl["storage_offset_"]) * DTYPES[code][1]

@@ -1,7 +1,27 @@
 // libtorch's checks. Their exceptions are ours; a message that is left out says which condition failed.
 #pragma once
+#include <concepts>
+#include <sstream>
+#include <string>
+
 #include "core/error/error.h"
 #include "core/error/warning.h"
+
+namespace c10 {
+
+/// The texts that a stream writes of the arguments, one after another.
+template <class... Args>
+std::string str(const Args&... args) {
+  if constexpr (sizeof...(Args) == 1 && (std::convertible_to<const Args&, std::string> && ...)) {
+    return (std::string(args), ...);
+  } else {
+    std::ostringstream text;
+    (text << ... << args);
+    return text.str();
+  }
+}
+
+}  // namespace c10
 
 namespace rush::detail {
 
@@ -11,7 +31,7 @@ template <class E>
 }
 template <class E, class... Args>
 [[noreturn]] void check_failed(const char*, const Args&... args) {
-  fail<E>(str(args...));
+  fail<E>(c10::str(args...));
 }
 
 }  // namespace rush::detail
@@ -22,7 +42,6 @@ using rush::IndexError;
 using rush::LinAlgError;
 using rush::NotImplementedError;
 using rush::OutOfMemoryError;
-using rush::str;
 using rush::TypeError;
 using rush::ValueError;
 using rush::warn;

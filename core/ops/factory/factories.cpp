@@ -243,28 +243,37 @@ Tensor Tensor::new_full(IntArrayRef size, const Scalar& value, const TensorOptio
   return finish_factory(ops::new_full(*this, size, value, RUSH_SPREAD(o)), o);
 }
 
-namespace {
-
-Tensor over_memory(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*), const TensorOptions& o) {
+Tensor detail::over_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef strides, int64_t storage_offset,
+                           void (*deleter)(void*), void* context, const TensorOptions& o) {
   checked_numel(sizes);
-  const int64_t nbytes = multiply_sizes("from_blob", storage_extent(sizes, strides, 0), element_size(o.dtype()));
+  const DimVector given = strides ? DimVector(*strides) : contiguous_strides(sizes);
+  RUSH_CHECK_VALUE(given.size() == sizes.size(), "from_blob: mismatch in length of strides and shape: ", given, " for ",
+                   sizes);
+  RUSH_CHECK_VALUE(storage_offset >= 0, "from_blob: the storage offset ", storage_offset, " is negative");
+  const int64_t extent = storage_extent(sizes, given, storage_offset);
+  const int64_t nbytes = multiply_sizes("from_blob", extent, element_size(o.dtype()));
   const Device device = o.device_opt().value_or(kCPU);  // where the memory is, not where new tensors go
-  auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, deleter, data);
+  auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, deleter, context);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), o.dtype(), device);
-  impl->set_geometry(sizes, strides, 0);
+  impl->set_geometry(sizes, given, storage_offset);
   return finish_factory(Tensor(std::move(impl)), o);
 }
 
-}  // namespace
-
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& o) {
-  return over_memory(data, sizes, contiguous_strides(sizes), nullptr, o);
+  return detail::over_memory(data, sizes, std::nullopt, 0, nullptr, data, o);
 }
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& o) {
-  return over_memory(data, sizes, strides, nullptr, o);
+  return detail::over_memory(data, sizes, strides, 0, nullptr, data, o);
 }
 Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const TensorOptions& o) {
-  return over_memory(data, sizes, contiguous_strides(sizes), deleter, o);
+  return detail::over_memory(data, sizes, std::nullopt, 0, deleter, data, o);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*), const TensorOptions& o) {
+  return detail::over_memory(data, sizes, strides, 0, deleter, data, o);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, void (*deleter)(void*),
+                 const TensorOptions& o) {
+  return detail::over_memory(data, sizes, strides, storage_offset, deleter, data, o);
 }
 
 Tensor& Tensor::fill_(const Scalar& value) const { return ops::fill_(self(), value); }

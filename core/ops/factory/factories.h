@@ -71,10 +71,57 @@ Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptio
 /// A 0-dimensional tensor of the default dtype unless the options say otherwise.
 Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
 
-/// A tensor over the caller's memory, row-major or with strides; `deleter(data)` runs when it is no longer needed.
+/// A tensor over the caller's memory, row-major or with strides, from `storage_offset` elements behind `data` on;
+/// `deleter(data)` runs when it is no longer needed. A deleter is a function or anything that can be called.
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, void (*deleter)(void*), const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, void (*deleter)(void*),
+                 const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, void (*deleter)(void*),
+                 const TensorOptions& options = {});
+
+namespace detail {
+// The memory's owner is told by `deleter(context)`.
+Tensor over_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef strides, int64_t storage_offset,
+                   void (*deleter)(void*), void* context, const TensorOptions& options);
+
+// A deleter with a state of its own.
+template <class Deleter>
+struct OwnedDeleter {
+  Deleter deleter;
+  void* data;
+  static void run(void* context) {
+    auto* self = static_cast<OwnedDeleter*>(context);
+    self->deleter(self->data);
+    delete self;
+  }
+};
+template <class T>
+concept StatefulDeleter = std::invocable<T&, void*> && !std::convertible_to<T, void (*)(void*)>;
+
+template <class Deleter>
+Tensor over_owned_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef strides, int64_t storage_offset,
+                         Deleter deleter, const TensorOptions& options) {
+  auto* owned = new OwnedDeleter<Deleter>{std::move(deleter), data};
+  return over_memory(data, sizes, strides, storage_offset, &OwnedDeleter<Deleter>::run, owned, options);
+}
+}  // namespace detail
+
+template <detail::StatefulDeleter Deleter>
+Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter, const TensorOptions& options = {}) {
+  return detail::over_owned_memory(data, sizes, std::nullopt, 0, std::move(deleter), options);
+}
+template <detail::StatefulDeleter Deleter>
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, Deleter deleter,
+                 const TensorOptions& options = {}) {
+  return detail::over_owned_memory(data, sizes, strides, 0, std::move(deleter), options);
+}
+template <detail::StatefulDeleter Deleter>
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, Deleter deleter,
+                 const TensorOptions& options = {}) {
+  return detail::over_owned_memory(data, sizes, strides, storage_offset, std::move(deleter), options);
+}
 
 namespace detail {
 // Applies requires_grad of the options, which is no argument of the operators.

@@ -142,6 +142,15 @@ Scalar Tensor::item() const {
   return {};
 }
 
+bool Tensor::is_nonzero() const {
+  RUSH_CHECK_VALUE(numel() != 0, "is_nonzero: Boolean value of Tensor with no values is ambiguous");
+  RUSH_CHECK_VALUE(numel() == 1,
+                   "is_nonzero: Boolean value of Tensor with more than one value is ambiguous; the tensor "
+                   "has shape ",
+                   sizes(), "; reduce it with any() or all()");
+  return item().toBool();
+}
+
 Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return ops::clone(*this, memory_format); }
 Tensor Tensor::contiguous(MemoryFormat memory_format) const {
   return is_contiguous(memory_format) ? *this : ops::contiguous(*this, memory_format);

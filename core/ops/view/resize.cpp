@@ -1,0 +1,45 @@
+// resize_: new sizes for a tensor in place, over a storage that grows where it must.
+#include "core/ops/view/copy.h"
+#include "core/size_arithmetic.h"
+
+namespace rush {
+
+namespace {
+
+// Gives the storage memory of `nbytes` that begins with what it holds. All tensors over it see the new memory.
+void grow(const Storage& storage, int64_t nbytes) {
+  RUSH_CHECK(storage->resizable(), "resize_: Trying to resize storage that is not resizable: its ", storage.nbytes(),
+             " bytes have another owner, ", nbytes, " are needed");
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor bytes = detail::empty_contiguous({nbytes}, kUInt8, storage.device());
+  const auto held = static_cast<int64_t>(storage.nbytes());
+  if (held > 0 && !bytes.is_meta()) {
+    auto before = make_intrusive<TensorImpl>(storage, kUInt8, storage.device());
+    before->set_contiguous({held});
+    Tensor kept = detail::make_view(bytes, {held}, {1}, 0);
+    native::copy_(kept, Tensor(std::move(before)), /*non_blocking=*/false);
+  }
+  storage->swap_memory(*bytes.storage());
+}
+
+}  // namespace
+
+const Tensor& Tensor::resize_(IntArrayRef size, std::optional<MemoryFormat> format) const {
+  RUSH_CHECK(!requires_grad(), "resize_: cannot resize variables that require grad; resize what detach() returns");
+  if (layout() != kStrided) checked().throw_sparse("resize_");
+  checked_numel(size);
+  const bool row_major = !format || *format == MemoryFormat::Contiguous || *format == MemoryFormat::Preserve;
+  const DimVector strides = row_major ? contiguous_strides(size) : strides_for(size, *format);
+  const int64_t extent = storage_extent(size, strides, storage_offset());
+  const int64_t nbytes = multiply_sizes("resize_", extent, element_size());
+  if (static_cast<size_t>(nbytes) > storage().nbytes()) grow(storage(), nbytes);
+  checked().set_geometry(size, strides, storage_offset());
+  return *this;
+}
+
+const Tensor& Tensor::resize_as_(const Tensor& other, std::optional<MemoryFormat> format) const {
+  if (format && *format == MemoryFormat::Preserve) format = other.suggest_memory_format();
+  return resize_(other.sizes(), format);
+}
+
+}  // namespace rush
