@@ -14,8 +14,8 @@ struct FlipLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, IntArrayRef dims) {
     if (in.numel() == 0) return;
-    const T* from = in.data_ptr<T>();
-    T* to = out.data_ptr<T>();
+    const T* from = static_cast<const T*>(in.data_ptr());
+    T* to = static_cast<T*>(out.data_ptr());
     if (in.dim() == 0) {
       *to = *from;
       return;
@@ -46,7 +46,7 @@ struct FlipLoop {
 };
 
 void flip(const Tensor& out, const Tensor& in, IntArrayRef dims) {
-  pick<FlipLoop>(AllTypes(), in.scalar_type(), "flip")(out, in, dims);
+  pick_bytes<FlipLoop>(in.element_size())(out, in, dims);
 }
 
 }  // namespace
