@@ -12,6 +12,7 @@ void append(std::string& out, const Scalar& scalar) {
   switch (scalar.type()) {
     case kBool: append(out, scalar.toBool()); break;
     case kInt64: append(out, scalar.toLong()); break;
+    case kUInt64: append(out, scalar.to<uint64_t>()); break;
     case kFloat64: append(out, scalar.toDouble()); break;
     default: {
       const auto value = scalar.to<complex<double>>();

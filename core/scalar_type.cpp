@@ -6,26 +6,28 @@
 
 namespace rush {
 
-const char* name(ScalarType type) {
-  static constexpr const char* names[kNumScalarTypes] = {
-#define RUSH_NAME(name, cpp, text) text,
-      RUSH_FORALL_SCALAR_TYPES(RUSH_NAME)
-#undef RUSH_NAME
-  };
-  return names[static_cast<int>(type)];
+namespace {
+
+// PyTorch promotes a dtype without arithmetic only from integers to a float that has it.
+ScalarType promote_stored(ScalarType a, ScalarType b) {
+  if (is_integral(b, false) && is_floating_point(a) && has_arithmetic(a)) return a;
+  if (is_integral(a, false) && is_floating_point(b) && has_arithmetic(b)) return b;
+  RUSH_THROW(TypeError, "promote_types: there is no common dtype for ", a, " and ", b, "; convert one of them first");
 }
+
+}  // namespace
 
 ScalarType promote_types(ScalarType a, ScalarType b) {
   if (a == b) return a;
-  const auto category = [](ScalarType t) { return is_complex(t) ? 3 : is_floating_point(t) ? 2 : t == kBool ? 0 : 1; };
-  const int ca = category(a), cb = category(b);
+  if (!has_arithmetic(a) || !has_arithmetic(b)) return promote_stored(a, b);
+  const DtypeKind ca = traits_of(a).kind, cb = traits_of(b).kind;
   if (ca < cb) return promote_types(b, a);
-  if (ca == 3) {
+  if (ca == DtypeKind::Complex) {
     const bool wide = a == kComplex128 || b == kComplex128 || b == kFloat64;
     return wide ? kComplex128 : kComplex64;
   }
   if (ca != cb) return a;
-  if (ca == 2) {
+  if (ca == DtypeKind::Float) {
     if (a == kFloat64 || b == kFloat64) return kFloat64;
     return kFloat32;  // also float16 with bfloat16, neither of which holds the other
   }
@@ -57,7 +59,8 @@ std::atomic<ScalarType> default_dtype{kFloat32};
 ScalarType get_default_dtype() { return default_dtype.load(std::memory_order_relaxed); }
 
 void set_default_dtype(ScalarType type) {
-  RUSH_CHECK_TYPE(is_floating_point(type), "set_default_dtype: expected a floating point type, got ", type);
+  RUSH_CHECK_TYPE(is_floating_point(type) && has_arithmetic(type),
+                  "set_default_dtype: expected a floating point type that has arithmetic, got ", type);
   default_dtype.store(type, std::memory_order_relaxed);
 }
 

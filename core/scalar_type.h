@@ -2,63 +2,100 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "core/complex.h"
+#include "core/float8.h"
 #include "core/half.h"
 #include "core/macros.h"
 
 namespace rush {
 
-// Every element type: enumerator, C++ type, PyTorch's name. The order fixes the index into kernels' tables.
-#define RUSH_FORALL_SCALAR_TYPES(X)                       \
-  X(Byte, uint8_t, "uint8")                               \
-  X(Char, int8_t, "int8")                                 \
-  X(Short, int16_t, "int16")                              \
-  X(Int, int32_t, "int32")                                \
-  X(Long, int64_t, "int64")                               \
-  X(Half, ::rush::Half, "float16")                        \
-  X(Float, float, "float32")                              \
-  X(Double, double, "float64")                            \
-  X(ComplexFloat, ::rush::complex<float>, "complex64")    \
-  X(ComplexDouble, ::rush::complex<double>, "complex128") \
-  X(Bool, bool, "bool")                                   \
-  X(BFloat16, ::rush::BFloat16, "bfloat16")
+// Note [The table of dtypes]
+// Every fact about a dtype stands in its row, and whatever depends on the dtype is derived from the table. The order of
+// the rows is the index into kernels' tables. docs/add_a_dtype.md says what else a new row needs. The columns:
+//   enumerator    PyTorch's
+//   C++ type      in memory
+//   compute type  in which arithmetic on it is done
+//   kind          Bool, Integer, Float or Complex
+//   use           Arithmetic; or Storage for a dtype that is only stored, copied, indexed, compared and converted
+//   names         PyTorch's, safetensors' and NumPy's; "" in a format that lacks the dtype
+//   constants     one or two
+#define RUSH_FORALL_SCALAR_TYPES(X)                                                                                 \
+  X(Byte, uint8_t, uint8_t, Integer, Arithmetic, "uint8", "U8", "|u1", kUInt8, kByte)                               \
+  X(Char, int8_t, int8_t, Integer, Arithmetic, "int8", "I8", "|i1", kInt8, kChar)                                   \
+  X(Short, int16_t, int16_t, Integer, Arithmetic, "int16", "I16", "<i2", kInt16, kShort)                            \
+  X(Int, int32_t, int32_t, Integer, Arithmetic, "int32", "I32", "<i4", kInt32, kInt)                                \
+  X(Long, int64_t, int64_t, Integer, Arithmetic, "int64", "I64", "<i8", kInt64, kLong)                              \
+  X(Half, ::rush::Half, float, Float, Arithmetic, "float16", "F16", "<f2", kFloat16, kHalf)                         \
+  X(Float, float, float, Float, Arithmetic, "float32", "F32", "<f4", kFloat32, kFloat)                              \
+  X(Double, double, double, Float, Arithmetic, "float64", "F64", "<f8", kFloat64, kDouble)                          \
+  X(ComplexFloat, ::rush::complex<float>, ::rush::complex<float>, Complex, Arithmetic, "complex64", "C64", "<c8",   \
+    kComplex64, kComplexFloat)                                                                                      \
+  X(ComplexDouble, ::rush::complex<double>, ::rush::complex<double>, Complex, Arithmetic, "complex128", "", "<c16", \
+    kComplex128, kComplexDouble)                                                                                    \
+  X(Bool, bool, bool, Bool, Arithmetic, "bool", "BOOL", "|b1", kBool)                                               \
+  X(BFloat16, ::rush::BFloat16, float, Float, Arithmetic, "bfloat16", "BF16", "", kBFloat16)                        \
+  X(Float8_e5m2, ::rush::Float8_e5m2, float, Float, Storage, "float8_e5m2", "F8_E5M2", "", kFloat8_e5m2)            \
+  X(Float8_e4m3fn, ::rush::Float8_e4m3fn, float, Float, Storage, "float8_e4m3fn", "F8_E4M3", "", kFloat8_e4m3fn)    \
+  X(UInt16, uint16_t, uint16_t, Integer, Storage, "uint16", "U16", "<u2", kUInt16)                                  \
+  X(UInt32, uint32_t, uint32_t, Integer, Storage, "uint32", "U32", "<u4", kUInt32)                                  \
+  X(UInt64, uint64_t, uint64_t, Integer, Storage, "uint64", "U64", "<u8", kUInt64)
 
 enum class ScalarType : int8_t {
-#define RUSH_ENUMERATOR(name, type, text) name,
+#define RUSH_ENUMERATOR(enumerator, ...) enumerator,
   RUSH_FORALL_SCALAR_TYPES(RUSH_ENUMERATOR)
 #undef RUSH_ENUMERATOR
 };
 using Dtype = ScalarType;
-inline constexpr int kNumScalarTypes = 12;
 
-inline constexpr ScalarType kUInt8 = ScalarType::Byte, kByte = kUInt8;
-inline constexpr ScalarType kInt8 = ScalarType::Char, kChar = kInt8;
-inline constexpr ScalarType kInt16 = ScalarType::Short, kShort = kInt16;
-inline constexpr ScalarType kInt32 = ScalarType::Int, kInt = kInt32;
-inline constexpr ScalarType kInt64 = ScalarType::Long, kLong = kInt64;
-inline constexpr ScalarType kFloat16 = ScalarType::Half, kHalf = kFloat16;
-inline constexpr ScalarType kFloat32 = ScalarType::Float, kFloat = kFloat32;
-inline constexpr ScalarType kFloat64 = ScalarType::Double, kDouble = kFloat64;
-inline constexpr ScalarType kComplex64 = ScalarType::ComplexFloat, kComplexFloat = kComplex64;
-inline constexpr ScalarType kComplex128 = ScalarType::ComplexDouble, kComplexDouble = kComplex128;
-inline constexpr ScalarType kBool = ScalarType::Bool;
-inline constexpr ScalarType kBFloat16 = ScalarType::BFloat16;
+enum class DtypeKind : uint8_t { Bool, Integer, Float, Complex };  // in the order of promotion
+enum class DtypeUse : uint8_t { Arithmetic, Storage };
+struct DtypeTraits {
+  const char *enumerator, *name;
+  uint8_t size;  // of an element in bytes
+  DtypeKind kind;
+  DtypeUse use;
+  bool is_signed;
+  std::string_view safetensors, npy;  // empty where the format lacks it
+};
+inline constexpr DtypeTraits kDtypeTraits[] = {
+#define RUSH_TRAITS(enumerator, type, math, kind, use, text, safetensors, npy, ...) \
+  {#enumerator, text, sizeof(type), DtypeKind::kind, DtypeUse::use, !std::is_unsigned_v<type>, safetensors, npy},
+    RUSH_FORALL_SCALAR_TYPES(RUSH_TRAITS)
+#undef RUSH_TRAITS
+};
+inline constexpr int kNumScalarTypes = sizeof(kDtypeTraits) / sizeof(DtypeTraits);
+constexpr const DtypeTraits& traits_of(ScalarType type) { return kDtypeTraits[static_cast<int>(type)]; }
+
+// kUInt8, kByte and so on.
+#define RUSH_CONSTANTS(enumerator, type, math, kind, use, text, safetensors, npy, constant, ...) \
+  inline constexpr ScalarType constant = ScalarType::enumerator __VA_OPT__(, __VA_ARGS__ = constant);
+RUSH_FORALL_SCALAR_TYPES(RUSH_CONSTANTS)
+#undef RUSH_CONSTANTS
 
 // CppType<kFloat32>::type is float; scalar_type_of<float> is kFloat32.
 template <ScalarType>
 struct CppType;
 template <class T>
 struct ScalarTypeOf;
-#define RUSH_MAP_TYPE(name, cpp, text)                    \
-  template <>                                             \
-  struct CppType<ScalarType::name> {                      \
-    using type = cpp;                                     \
-  };                                                      \
-  template <>                                             \
-  struct ScalarTypeOf<cpp> {                              \
-    static constexpr ScalarType value = ScalarType::name; \
+template <class T>
+struct OpMath {
+  using type = T;
+};
+#define RUSH_MAP_TYPE(enumerator, cpp, math, ...)               \
+  template <>                                                   \
+  struct CppType<ScalarType::enumerator> {                      \
+    using type = cpp;                                           \
+  };                                                            \
+  template <>                                                   \
+  struct ScalarTypeOf<cpp> {                                    \
+    static constexpr ScalarType value = ScalarType::enumerator; \
+  };                                                            \
+  template <>                                                   \
+  struct OpMath<cpp> {                                          \
+    using type = math;                                          \
   };
 RUSH_FORALL_SCALAR_TYPES(RUSH_MAP_TYPE)
 #undef RUSH_MAP_TYPE
@@ -72,28 +109,37 @@ inline constexpr bool is_complex_v = std::is_same_v<T, complex<float>> || std::i
 template <class T>
 inline constexpr bool is_reduced_float_v = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
-inline constexpr bool is_floating_v = std::is_floating_point_v<T> || is_reduced_float_v<T>;
-
-// The type that arithmetic on T is done in: float for the 16-bit ones, T itself otherwise.
+inline constexpr bool is_float8_v = std::is_same_v<T, Float8_e4m3fn> || std::is_same_v<T, Float8_e5m2>;
 template <class T>
-using opmath_t = std::conditional_t<is_reduced_float_v<T>, float, T>;
+inline constexpr bool is_floating_v = std::is_floating_point_v<T> || is_reduced_float_v<T> || is_float8_v<T>;
 
-constexpr int64_t element_size(ScalarType type) {
-  constexpr int8_t sizes[kNumScalarTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1, 2};
-  return sizes[static_cast<int>(type)];
-}
-const char* name(ScalarType type);
+// The type that arithmetic on T is done in: float for the narrower floating types, T itself otherwise.
+template <class T>
+using opmath_t = typename OpMath<T>::type;
+
+constexpr int64_t element_size(ScalarType type) { return traits_of(type).size; }
+constexpr const char* name(ScalarType type) { return traits_of(type).name; }
 inline void append(std::string& out, ScalarType type) { out += name(type); }
 
-constexpr bool is_complex(ScalarType t) { return t == kComplex64 || t == kComplex128; }
-constexpr bool is_floating_point(ScalarType t) {
-  return t == kFloat32 || t == kFloat64 || t == kFloat16 || t == kBFloat16;
+constexpr bool is_complex(ScalarType t) { return traits_of(t).kind == DtypeKind::Complex; }
+constexpr bool is_floating_point(ScalarType t) { return traits_of(t).kind == DtypeKind::Float; }
+constexpr bool is_integral(ScalarType t, bool include_bool) {
+  return traits_of(t).kind == DtypeKind::Integer || (include_bool && t == kBool);
 }
-constexpr bool is_integral(ScalarType t, bool include_bool) { return t <= kInt64 || (include_bool && t == kBool); }
 // Only these carry gradients.
 constexpr bool is_differentiable(ScalarType t) { return is_floating_point(t) || is_complex(t); }
+// The others are refused by arithmetic, with NotImplementedError.
+constexpr bool has_arithmetic(ScalarType t) { return traits_of(t).use == DtypeUse::Arithmetic; }
+// A dtype with arithmetic as which kernels can move the elements of `t`: itself or an integer of the same size.
+constexpr ScalarType moved_as(ScalarType t) {
+  if (has_arithmetic(t)) return t;
+  const int64_t size = element_size(t);
+  return size == 1 ? kUInt8 : size == 2 ? kInt16 : size == 4 ? kInt32 : kInt64;
+}
 
 // The smallest type that holds both, by PyTorch's table (https://pytorch.org/docs/stable/tensor_attributes.html).
+// Throws TypeError where PyTorch has no such type: between an 8-bit float, or an unsigned integer of 16 bits or more,
+// and another dtype, other than such an integer and a wider float.
 ScalarType promote_types(ScalarType a, ScalarType b);
 // complex64 -> float32, complex128 -> float64, others unchanged.
 ScalarType to_real(ScalarType type);

@@ -149,6 +149,7 @@ Tensor wrapped_number(const Scalar& value) {
   switch (value.type()) {
     case kBool: *number.data_ptr<bool>() = value.toBool(); break;
     case kInt64: *number.data_ptr<int64_t>() = value.toLong(); break;
+    case kUInt64: *number.data_ptr<uint64_t>() = value.to<uint64_t>(); break;
     case kFloat64: *number.data_ptr<double>() = value.toDouble(); break;
     default: *number.data_ptr<complex<double>>() = value.to<complex<double>>();
   }
@@ -162,8 +163,8 @@ Tensor wrapped_number(const Scalar& value, const Tensor& other) {
   if (!holds || result_type(other, value) != other.scalar_type()) return wrapped_number(value);
   Tensor number = empty_contiguous({}, other.scalar_type(), Device());
   switch (other.scalar_type()) {
-#define RUSH_STORE(name, type, text) \
-  case ScalarType::name: *number.data_ptr<type>() = value.to<type>(); break;
+#define RUSH_STORE(enumerator, type, ...) \
+  case ScalarType::enumerator: *number.data_ptr<type>() = value.to<type>(); break;
     RUSH_FORALL_SCALAR_TYPES(RUSH_STORE)
 #undef RUSH_STORE
   }

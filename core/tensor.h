@@ -118,7 +118,7 @@ class Tensor : public DeviceCopies<Tensor> {
   bool is_on(DeviceType type) const { return device().is_on(type); }
   bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }
   bool is_complex() const { return rush::is_complex(scalar_type()); }
-  bool is_signed() const { return scalar_type() != kUInt8 && scalar_type() != kBool; }
+  bool is_signed() const { return traits_of(scalar_type()).is_signed; }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
   // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.

@@ -46,7 +46,7 @@ constexpr Access access_of() {
 }
 const Access& access_to(ScalarType dtype) {
   static constexpr Access table[kNumScalarTypes] = {
-#define RUSH_ACCESS(name, type, text) access_of<type>(),
+#define RUSH_ACCESS(enumerator, type, ...) access_of<type>(),
       RUSH_FORALL_SCALAR_TYPES(RUSH_ACCESS)
 #undef RUSH_ACCESS
   };

@@ -13,17 +13,31 @@ namespace rush {
 
 template <class... T>
 struct TypeList {};
-using IntegerTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>;
-using IntegerAndBoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
-using RealFloatTypes = TypeList<float, double, Half, BFloat16>;
-using ComplexTypes = TypeList<complex<float>, complex<double>>;
-using FloatTypes = TypeList<float, double, Half, BFloat16, complex<float>, complex<double>>;
-using RealTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t>;
-using RealAndBoolTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, bool>;
-using NumberTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
-                             complex<double>>;
-using AllTypes = TypeList<float, double, Half, BFloat16, uint8_t, int8_t, int16_t, int32_t, int64_t, complex<float>,
-                          complex<double>, bool>;
+template <class... A, class... B>
+TypeList<A..., B...> operator+(TypeList<A...>, TypeList<B...>);
+
+// The C++ types of all dtypes, for what also those take that are only stored: copies, conversions, fills.
+#define RUSH_PLUS(enumerator, type, ...) +TypeList<type>()
+using EveryType = decltype(TypeList<>() RUSH_FORALL_SCALAR_TYPES(RUSH_PLUS));
+#undef RUSH_PLUS
+
+// Those of the dtypes with arithmetic that are of one of these kinds.
+#define RUSH_PLUS(enumerator, type, ...)                                              \
+  +std::conditional_t<has_arithmetic(ScalarType::enumerator) &&                       \
+                          ((traits_of(ScalarType::enumerator).kind == kinds) || ...), \
+                      TypeList<type>, TypeList<>>()
+template <DtypeKind... kinds>
+using TypesOf = decltype(TypeList<>() RUSH_FORALL_SCALAR_TYPES(RUSH_PLUS));
+#undef RUSH_PLUS
+using IntegerTypes = TypesOf<DtypeKind::Integer>;
+using IntegerAndBoolTypes = TypesOf<DtypeKind::Integer, DtypeKind::Bool>;
+using RealFloatTypes = TypesOf<DtypeKind::Float>;
+using ComplexTypes = TypesOf<DtypeKind::Complex>;
+using FloatTypes = TypesOf<DtypeKind::Float, DtypeKind::Complex>;
+using RealTypes = TypesOf<DtypeKind::Float, DtypeKind::Integer>;
+using RealAndBoolTypes = TypesOf<DtypeKind::Float, DtypeKind::Integer, DtypeKind::Bool>;
+using NumberTypes = TypesOf<DtypeKind::Float, DtypeKind::Integer, DtypeKind::Complex>;
+using AllTypes = TypesOf<DtypeKind::Bool, DtypeKind::Integer, DtypeKind::Float, DtypeKind::Complex>;
 
 // The instance of Loop::run for `dtype`. Throws NotImplementedError naming `op` when the list lacks it.
 template <class Loop, class... T>

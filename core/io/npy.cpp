@@ -1,7 +1,6 @@
 #include "core/io/npy.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -26,22 +25,6 @@ constexpr size_t kGrowth = 21;         // digits for which NumPy leaves room, so
 constexpr std::string_view kSuffix = ".npy";
 constexpr uint64_t kUsualRatio = 64;                      // to which the arrays of an archive may unpack unasked
 constexpr uint64_t kUsualUnpacked = uint64_t{256} << 20;  // likewise, whatever the ratio
-
-struct DtypeName {
-  std::string_view name;
-  ScalarType dtype;
-};
-constexpr std::array<DtypeName, 11> kDtypes{{{"|b1", kBool},
-                                             {"|u1", kUInt8},
-                                             {"|i1", kInt8},
-                                             {"<i2", kInt16},
-                                             {"<i4", kInt32},
-                                             {"<i8", kInt64},
-                                             {"<f2", kFloat16},
-                                             {"<f4", kFloat32},
-                                             {"<f8", kFloat64},
-                                             {"<c8", kComplex64},
-                                             {"<c16", kComplex128}}};
 
 struct Header {
   std::optional<ScalarType> dtype;
@@ -128,10 +111,11 @@ class HeaderParser {
     RUSH_CHECK_NOT_IMPLEMENTED(at_ >= text_.size() || text_[at_] != '[', name_,
                                ": structured dtypes are not supported");
     const std::string_view text = string();
-    for (const DtypeName& each : kDtypes) {
+    for (int i = 0; i < kNumScalarTypes; ++i) {
+      const std::string_view name = kDtypeTraits[i].npy;
       // Single bytes have no order: NumPy reads any.
-      if (text.size() < 2 || text.substr(1) != each.name.substr(1)) continue;
-      if (each.name[0] == '|' || text[0] == '<' || text[0] == '=') return each.dtype;
+      if (name.empty() || text.size() < 2 || text.substr(1) != name.substr(1)) continue;
+      if (name[0] == '|' || text[0] == '<' || text[0] == '=') return static_cast<ScalarType>(i);
     }
     RUSH_THROW(NotImplementedError, name_, ": unsupported dtype '", std::string(text.substr(0, 40)), "'");
   }
@@ -277,16 +261,14 @@ std::string make_header(std::string_view dtype, bool fortran_order, IntArrayRef 
 
 Array make_array(const char* who, const std::string& name, const Tensor& tensor) {
   RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), who, ": tensor '", name, "' has no data");
-  const auto* known = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                   [&](const DtypeName& each) { return each.dtype == tensor.scalar_type(); });
-  RUSH_CHECK_TYPE(known != kDtypes.end(), who, ": NumPy has no dtype for ", tensor.scalar_type(), " (tensor '", name,
-                  "')");
+  const std::string_view dtype = traits_of(tensor.scalar_type()).npy;
+  RUSH_CHECK_TYPE(!dtype.empty(), who, ": NumPy has no dtype for ", tensor.scalar_type(), " (tensor '", name, "')");
   // The transpose of a column-major matrix is row-major.
   std::vector<int64_t> reversed;
   for (int64_t dim = tensor.dim(); dim > 0; --dim) reversed.push_back(dim - 1);
   const Tensor values = tensor.detach(), transposed = values.permute(reversed);
   const bool fortran_order = !values.is_contiguous() && transposed.is_contiguous();
-  return {make_header(known->name, fortran_order, tensor.sizes()), fortran_order ? transposed : values};
+  return {make_header(dtype, fortran_order, tensor.sizes()), fortran_order ? transposed : values};
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "core/io/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -29,34 +28,17 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::string_view kChecksumName = "__crc32__";
 constexpr size_t kChecksumSize = 4;
 
-struct DtypeName {
-  std::string_view name;
-  ScalarType dtype;
-};
-constexpr std::array<DtypeName, 11> kDtypes{{{"BOOL", kBool},
-                                             {"U8", kUInt8},
-                                             {"I8", kInt8},
-                                             {"I16", kInt16},
-                                             {"I32", kInt32},
-                                             {"I64", kInt64},
-                                             {"F16", kFloat16},
-                                             {"BF16", kBFloat16},
-                                             {"F32", kFloat32},
-                                             {"F64", kFloat64},
-                                             {"C64", kComplex64}}};
-
 std::optional<ScalarType> dtype_named(std::string_view name) {
-  for (const DtypeName& each : kDtypes) {
-    if (each.name == name) return each.dtype;
+  for (int i = 0; i < kNumScalarTypes && !name.empty(); ++i) {
+    if (kDtypeTraits[i].safetensors == name) return static_cast<ScalarType>(i);
   }
   return std::nullopt;
 }
 
 std::string_view name_of(ScalarType dtype) {
-  for (const DtypeName& each : kDtypes) {
-    if (each.dtype == dtype) return each.name;
-  }
-  RUSH_THROW(TypeError, "save_safetensors: the format has no dtype for ", dtype);
+  const std::string_view name = traits_of(dtype).safetensors;
+  RUSH_CHECK_TYPE(!name.empty(), "save_safetensors: the format has no dtype for ", dtype);
+  return name;
 }
 
 // ---- reading

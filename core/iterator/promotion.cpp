@@ -5,7 +5,7 @@ namespace rush {
 
 namespace {
 
-int category(ScalarType type) { return is_complex(type) ? 3 : is_floating_point(type) ? 2 : type == kBool ? 0 : 1; }
+DtypeKind category(ScalarType type) { return traits_of(type).kind; }
 
 // What operands of one rank promote to together.
 struct RankResult {

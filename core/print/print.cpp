@@ -50,16 +50,19 @@ class Format {
 
 class IntegerFormat final : public Format {
  public:
-  IntegerFormat(std::vector<int64_t> values, bool boolean) : values_(std::move(values)), boolean_(boolean) {
+  IntegerFormat(std::vector<int64_t> values, ScalarType dtype) : values_(std::move(values)), dtype_(dtype) {
     for (int64_t value : values_) width = std::max(width, text(value).size());
   }
   std::string operator()(int64_t i) const override { return padded(text(values_[i]), width); }
 
  private:
-  std::string text(int64_t value) const { return boolean_ ? (value ? "True" : "False") : std::to_string(value); }
+  std::string text(int64_t value) const {
+    if (dtype_ == kBool) return value ? "True" : "False";
+    return dtype_ == kUInt64 ? std::to_string(static_cast<uint64_t>(value)) : std::to_string(value);
+  }
 
   std::vector<int64_t> values_;
-  bool boolean_;
+  ScalarType dtype_;
 };
 
 // Whole numbers are written "3.", others with four decimals; in scientific notation when they differ by more than a
@@ -124,7 +127,7 @@ std::unique_ptr<Format> format_of(const Tensor& tensor) {
                                            values_of<double>(parts.select(-1, 1), kFloat64));
   }
   if (tensor.is_floating_point()) return std::make_unique<FloatFormat>(values_of<double>(tensor, kFloat64));
-  return std::make_unique<IntegerFormat>(values_of<int64_t>(tensor, kInt64), tensor.scalar_type() == kBool);
+  return std::make_unique<IntegerFormat>(values_of<int64_t>(tensor, kInt64), tensor.scalar_type());
 }
 
 bool is_cut(int64_t size) { return size > 2 * kEdgeItems; }

@@ -12,12 +12,7 @@ namespace rush {
 
 namespace detail {
 // "Float", "Long".
-constexpr const char* enumerator_name(ScalarType type) {
-#define RUSH_TYPE_NAME(name, cpp, text) #name,
-  constexpr const char* names[] = {RUSH_FORALL_SCALAR_TYPES(RUSH_TYPE_NAME)};
-#undef RUSH_TYPE_NAME
-  return names[static_cast<int>(type)];
-}
+constexpr const char* enumerator_name(ScalarType type) { return traits_of(type).enumerator; }
 template <class T, class... Choices>
 concept OneOf = (std::same_as<T, Choices> || ...);
 inline const char* printed(ScalarType type) { return enumerator_name(type); }

@@ -126,8 +126,8 @@ std::optional<std::string> difference(const Tensor& actual, const Tensor& expect
     return rush::str("has shape ", actual.sizes(), ", expected ", expected.sizes());
   const Tensor values = actual.detach().cpu().contiguous();
   switch (expected.scalar_type()) {
-#define RUSH_CASE(type_name, type, text) \
-  case rush::ScalarType::type_name: return value_difference<type>(values, expected, tolerance);
+#define RUSH_CASE(enumerator, type, ...) \
+  case rush::ScalarType::enumerator: return value_difference<type>(values, expected, tolerance);
     RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
 #undef RUSH_CASE
   }

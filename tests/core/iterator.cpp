@@ -29,15 +29,23 @@ double at(const Tensor& t, std::vector<int64_t> index) {
 }  // namespace
 
 TEST_CASE("dtypes promote by PyTorch's table") {
-  // Rows and columns in the order of ScalarType; letters name the result, computed by torch.promote_types.
-  const std::string letters = "BCSIJHFDcdbT";
-  const std::vector<std::string> table = {"BSSIJHFDcdBT", "SCSIJHFDcdCT", "SSSIJHFDcdST", "IIIIJHFDcdIT",
-                                          "JJJJJHFDcdJT", "HHHHHHFDcdHF", "FFFFFFFDcdFF", "DDDDDDDDddDD",
-                                          "cccccccdcdcc", "dddddddddddd", "BCSIJHFDcdbT", "TTTTTFFDcdTT"};
+  // Rows and columns in the order of ScalarType; letters name the result, computed by torch.promote_types, which throws
+  // where there is a dash.
+  const std::string letters = "BCSIJHFDcdbT58uvw";
+  const std::vector<std::string> table = {
+      "BSSIJHFDcdBT-----", "SCSIJHFDcdCT-----", "SSSIJHFDcdST-----", "IIIIJHFDcdIT-----", "JJJJJHFDcdJT-----",
+      "HHHHHHFDcdHF--HHH", "FFFFFFFDcdFF--FFF", "DDDDDDDDddDD--DDD", "cccccccdcdcc-----", "dddddddddddd-----",
+      "BCSIJHFDcdbT-----", "TTTTTFFDcdTT--TTT", "------------5----", "-------------8---", "-----HFD---T--u--",
+      "-----HFD---T---v-", "-----HFD---T----w"};
+  REQUIRE(table.size() == kNumScalarTypes);
   for (int a = 0; a < kNumScalarTypes; ++a) {
     for (int b = 0; b < kNumScalarTypes; ++b) {
-      const auto expected = static_cast<ScalarType>(letters.find(table[a][b]));
-      CHECK(promote_types(static_cast<ScalarType>(a), static_cast<ScalarType>(b)) == expected);
+      const auto first = static_cast<ScalarType>(a), second = static_cast<ScalarType>(b);
+      if (table[a][b] == '-') {
+        CHECK_THROWS_AS(promote_types(first, second), TypeError);
+      } else {
+        CHECK(promote_types(first, second) == static_cast<ScalarType>(letters.find(table[a][b])));
+      }
     }
   }
 }

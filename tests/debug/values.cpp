@@ -16,6 +16,9 @@ struct Values {
   rush::Tensor transposed = x.t();
   rush::Tensor half = rush::tensor({0.5, -1.0}, rush::kFloat16);
   rush::Tensor brain = rush::tensor({0.5, -1.0}, rush::kBFloat16);
+  rush::Tensor e4m3fn = rush::tensor({0.5, -448.0, 0.015625, 0.001953125}, rush::kFloat8_e4m3fn);
+  rush::Tensor e5m2 = rush::tensor({0.5, -57344.0}, rush::kFloat8_e5m2);
+  rush::Tensor largest = rush::full({1}, ~uint64_t{0}, rush::kUInt64);
   rush::Tensor flags = rush::tensor({1, 0, 1}, rush::kInt64).to(rush::kBool);
   rush::Tensor waves = rush::view_as_complex(rush::tensor({1.0, 2.0, 0.0, -1.0}, rush::kFloat32).view({2, 2}));
   rush::Tensor long_one = rush::arange(1000);

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-DTYPES = ["|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16"]
+DTYPES = ["|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "<c8", "<c16", "<u2", "<u4", "<u8"]
 SHAPES = [(), (3,), (2, 3), (2, 0, 4), (2, 1, 3)]
 
 
@@ -16,7 +16,7 @@ def counting(shape, dtype):
     values = np.array([(i + 1) * (-1) ** i for i in range(count)], dtype=np.float64).reshape(shape)
     if dtype == "|b1":
         return values > 0
-    if dtype == "|u1":
+    if "u" in dtype:
         return np.abs(values).astype(dtype)
     return values.astype(dtype)
 
@@ -48,7 +48,7 @@ for version in ((2, 0), (3, 0)):
 
 parts = {"weight": counting((2, 3), "<f4"), "bias": counting((3,), "<f8"), "steps": counting((), "<i8"),
          "zeros": np.zeros((40, 50), "<f4"), "column": np.asfortranarray(counting((2, 3), "<f4"))}
-unsupported = {"big-endian": np.zeros(2, ">f4"), "wide unsigned": np.zeros(2, "<u4"), "text": np.array(["a"]),
+unsupported = {"big-endian": np.zeros(2, ">f4"), "extended precision": np.zeros(2, "<f16"), "text": np.array(["a"]),
                "structured": np.zeros(2, [("x", "<f4")])}
 result = {"arrays": arrays,
           "npz": {"stored": npz(np.savez, **parts), "deflated": npz(np.savez_compressed, **parts)},

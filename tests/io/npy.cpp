@@ -41,10 +41,10 @@ const nlohmann::json& fixtures() {
 
 rush::ScalarType dtype_of(const std::string& name) {
   using namespace rush;
-  const std::pair<const char*, ScalarType> all[] = {{"|b1", kBool},      {"|u1", kUInt8},      {"|i1", kInt8},
-                                                    {"<i2", kInt16},     {"<i4", kInt32},      {"<i8", kInt64},
-                                                    {"<f2", kFloat16},   {"<f4", kFloat32},    {"<f8", kFloat64},
-                                                    {"<c8", kComplex64}, {"<c16", kComplex128}};
+  const std::pair<const char*, ScalarType> all[] = {
+      {"|b1", kBool},        {"|u1", kUInt8},   {"|i1", kInt8},    {"<i2", kInt16},   {"<i4", kInt32},
+      {"<i8", kInt64},       {"<f2", kFloat16}, {"<f4", kFloat32}, {"<f8", kFloat64}, {"<c8", kComplex64},
+      {"<c16", kComplex128}, {"<u2", kUInt16},  {"<u4", kUInt32},  {"<u8", kUInt64}};
   for (const auto& [text, dtype] : all) {
     if (name == text) return dtype;
   }
@@ -59,7 +59,7 @@ Tensor counting(const std::vector<int64_t>& sizes, rush::ScalarType dtype) {
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i % 2 ? -i - 1 : i + 1));
   const Tensor all = rush::tensor(rush::ArrayRef<double>(values), rush::kFloat64).view(sizes);
   if (dtype == rush::kBool) return all.gt(0);
-  return (dtype == rush::kUInt8 ? all.abs() : all).to(dtype);
+  return (traits_of(dtype).is_signed ? all : all.abs()).to(dtype);
 }
 
 bool same_values(const Tensor& a, const Tensor& b) {

@@ -4,6 +4,7 @@ They read memory and call no function of the program, so they work on core dumps
 there is debug information. Every program that links Rushlight carries this file (tools/gdb/embed.cpp); docs/debugging.md
 says how to let gdb load it.
 """
+import math
 import re
 import struct
 
@@ -12,13 +13,23 @@ import gdb.printing
 
 MAX_VALUES = 24  # of one tensor
 MAX_DIMS = 64  # more can only be memory that was never initialised
-# Enumerator of rush::ScalarType: name, bytes, format of the struct module (None: bfloat16).
+# Enumerator of rush::ScalarType: name, bytes, format of the struct module or a function that decodes. A format of more
+# bytes than the dtype has means that the dtype is its upper bytes.
 DTYPES = {
     "Byte": ("uint8", 1, "B"), "Char": ("int8", 1, "b"), "Short": ("int16", 2, "h"), "Int": ("int32", 4, "i"),
     "Long": ("int64", 8, "q"), "Half": ("float16", 2, "e"), "Float": ("float32", 4, "f"), "Double": ("float64", 8, "d"),
     "ComplexFloat": ("complex64", 8, "ff"), "ComplexDouble": ("complex128", 16, "dd"), "Bool": ("bool", 1, "?"),
-    "BFloat16": ("bfloat16", 2, None),
+    "BFloat16": ("bfloat16", 2, "f"), "Float8_e5m2": ("float8_e5m2", 1, "e"),
+    "Float8_e4m3fn": ("float8_e4m3fn", 1, lambda raw: (e4m3fn(raw[0]),)), "UInt16": ("uint16", 2, "H"),
+    "UInt32": ("uint32", 4, "I"), "UInt64": ("uint64", 8, "Q"),
 }
+
+
+def e4m3fn(bits):
+    sign, exponent, fraction = -1. if bits & 0x80 else 1., bits >> 3 & 15, bits & 7
+    if bits & 0x7f == 0x7f:
+        return math.nan
+    return sign * (math.ldexp(8 + fraction, exponent - 10) if exponent else math.ldexp(fraction, -9))
 
 
 # ---- reading what the standard library and core/ are made of ---------------------------------------------------------
@@ -116,9 +127,10 @@ def number_text(value):
 def element_text(address, code):
     _, size, form = DTYPES[code]
     raw = gdb.selected_inferior().read_memory(address, size).tobytes()
-    if form is None:
-        return number_text(struct.unpack("<f", b"\0\0" + raw)[0])
-    parts = struct.unpack("<" + form, raw)
+    if callable(form):
+        parts = form(raw)
+    else:
+        parts = struct.unpack("<" + form, b"\0" * (struct.calcsize("<" + form) - size) + raw)
     if len(parts) == 2:
         imaginary = number_text(parts[1])
         return number_text(parts[0]) + ("" if imaginary.startswith("-") else "+") + imaginary + "j"

@@ -61,12 +61,14 @@ bool convert_halves(const TensorIterator& it) {
 #endif
 
 // Note [Conversions]
-// A loop for every pair of dtypes would be 132 loops, of which few ever run. The common ones, between float and another
-// dtype, have one each. Any other is converted through the widest type of its source's kind, which holds all its
-// values: a block is widened into a buffer in the L1 cache, and narrowed from there.
+// A loop for every pair of dtypes would be hundreds of loops, of which few ever run. The common ones, between float and
+// another dtype that has arithmetic, have one each. Any other is converted through the widest type of its source's
+// kind, which holds all its values: a block is widened into a buffer in the L1 cache, and narrowed from there.
+template <class T>
+using WideInteger = std::conditional_t<std::is_same_v<T, uint64_t>, uint64_t, int64_t>;
 template <class T>
 using Wide =
-    std::conditional_t<is_complex_v<T>, complex<double>, std::conditional_t<is_floating_v<T>, double, int64_t>>;
+    std::conditional_t<is_complex_v<T>, complex<double>, std::conditional_t<is_floating_v<T>, double, WideInteger<T>>>;
 
 constexpr int64_t kBlock = 256;
 
@@ -91,13 +93,14 @@ struct NarrowLoop {
 };
 
 Narrow pick_narrow(ScalarType from, ScalarType to, const char* op) {
-  if (is_complex(from)) return pick<NarrowLoop<complex<double>>>(AllTypes(), to, op);
-  if (is_floating_point(from)) return pick<NarrowLoop<double>>(AllTypes(), to, op);
-  return pick<NarrowLoop<int64_t>>(AllTypes(), to, op);
+  if (is_complex(from)) return pick<NarrowLoop<complex<double>>>(EveryType(), to, op);
+  if (is_floating_point(from)) return pick<NarrowLoop<double>>(EveryType(), to, op);
+  if (from == kUInt64) return pick<NarrowLoop<uint64_t>>(EveryType(), to, op);
+  return pick<NarrowLoop<int64_t>>(EveryType(), to, op);
 }
 
 void convert_by_blocks(const TensorIterator& it) {
-  const Widen widen = pick<WidenLoop>(AllTypes(), it.dtype(1), it.op());
+  const Widen widen = pick<WidenLoop>(EveryType(), it.dtype(1), it.op());
   const Narrow narrow = pick_narrow(it.dtype(1), it.dtype(0), it.op());
   it.for_each([=](char** data, const int64_t* strides, int64_t n) {
     alignas(64) char wide[kBlock * sizeof(complex<double>)];
@@ -128,6 +131,7 @@ void convert(const TensorIterator& it) {
 #if defined(__F16C__)
   if (convert_halves<Half, float>(it) || convert_halves<float, Half>(it)) return;
 #endif
+  if (!has_arithmetic(it.dtype(0)) || !has_arithmetic(it.dtype(1))) return convert_by_blocks(it);
   if (it.dtype(1) == kFloat32) return pick<FromFloatLoop>(AllTypes(), it.dtype(0), it.op())(it);
   if (it.dtype(0) == kFloat32) return pick<ToFloatLoop>(AllTypes(), it.dtype(1), it.op())(it);
   convert_by_blocks(it);

@@ -145,7 +145,7 @@ struct FillLoop {
   }
 };
 
-void fill(TensorIterator& it, const Scalar& value) { pick<FillLoop>(AllTypes(), it.dtype(0), it.op())(it, value); }
+void fill(TensorIterator& it, const Scalar& value) { pick<FillLoop>(EveryType(), it.dtype(0), it.op())(it, value); }
 
 }  // namespace
 

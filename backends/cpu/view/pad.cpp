@@ -61,8 +61,8 @@ struct PadPlan {
 struct PadLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, const PadPlan& plan) {
-    const T* from = in.data_ptr<T>();
-    T* to = out.data_ptr<T>();
+    const T* from = static_cast<const T*>(in.data_ptr());
+    T* to = static_cast<T*>(out.data_ptr());
     const int64_t in_width = plan.in_sizes[2], width = plan.out_sizes[2];
     const int64_t* shown = plan.shown[2].data();
     parallel_for(0, plan.planes, plan.grain(), [&](int64_t begin, int64_t end) {
@@ -92,7 +92,7 @@ struct PadBackwardLoop {
 };
 
 void border_pad(const Tensor& out, const Tensor& in, IntArrayRef pad, PadMode mode) {
-  pick<PadLoop>(AllTypes(), in.scalar_type(), "pad")(out, in, PadPlan(in.sizes(), pad, mode));
+  pick_bytes<PadLoop>(in.element_size())(out, in, PadPlan(in.sizes(), pad, mode));
 }
 
 void border_pad_backward(const Tensor& grad_in, const Tensor& grad_out, IntArrayRef pad, PadMode mode) {

@@ -14,8 +14,8 @@ struct FlipLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, IntArrayRef dims) {
     if (in.numel() == 0) return;
-    const T* from = in.data_ptr<T>();
-    T* to = out.data_ptr<T>();
+    const T* from = static_cast<const T*>(in.data_ptr());
+    T* to = static_cast<T*>(out.data_ptr());
     if (in.dim() == 0) {
       *to = *from;
       return;
@@ -45,8 +45,12 @@ struct FlipLoop {
   }
 };
 
+void flip(const Tensor& out, const Tensor& in, IntArrayRef dims) {
+  pick_bytes<FlipLoop>(in.element_size())(out, in, dims);
+}
+
 }  // namespace
 
-void register_rearrange() { set_by_dtype<kernels::flip, FlipLoop, AllTypes, 1>(kCPU); }
+void register_rearrange() { kernels::flip.set(kCPU, flip); }
 
 }  // namespace rush::cpu

@@ -14,7 +14,7 @@ template <class T>
 void keep_range(T* out, int64_t out_stride, const T* in, int64_t in_stride, int64_t columns, int64_t first,
                 int64_t last) {
   const auto clear = [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) out[j * out_stride] = T(0);
+    for (int64_t j = begin; j < end; ++j) out[j * out_stride] = T{};
   };
   clear(0, first);
   if (out != in) {
@@ -29,8 +29,8 @@ struct TriangleLoop {
     const size_t dims = in.sizes().size();
     const int64_t columns = in.sizes()[dims - 1];
     if (in.numel() == 0) return;
-    T* const target = out.data_ptr<T>();
-    const T* const source = in.data_ptr<T>();
+    T* const target = static_cast<T*>(out.data_ptr());
+    const T* const source = static_cast<const T*>(in.data_ptr());
     // One step for each row, whose offsets in both tensors come from the leading dimensions.
     parallel_for(0, in.numel() / columns, std::max<int64_t>(1, kGrain / columns), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
@@ -70,8 +70,7 @@ struct IndicesLoop {
 void triangle(const Tensor& out, const Tensor& in, int64_t diagonal, bool upper) {
   // Beyond the matrix every diagonal is the same; a huge one must not overflow.
   const int64_t reach = std::max(in.size(-1), in.size(-2)) + 1;
-  pick<TriangleLoop>(AllTypes(), in.scalar_type(), upper ? "triu" : "tril")(out, in,
-                                                                            std::clamp(diagonal, -reach, reach), upper);
+  pick_bytes<TriangleLoop>(in.element_size())(out, in, std::clamp(diagonal, -reach, reach), upper);
 }
 
 void triangle_indices(const Tensor& out, int64_t columns, int64_t offset, bool upper) {

@@ -37,7 +37,11 @@ ScalarType TensorData::type() const {
   if (kind_ == Kind::Array) return array_.scalar_type();
   if (list_.empty()) return kFloat64;
   ScalarType type = list_[0].type();
-  for (const TensorData& element : list_) type = promote_types(type, element.type());
+  for (const TensorData& element : list_) {
+    const ScalarType other = element.type();
+    const bool has_large = type == kUInt64 || other == kUInt64;  // a number that an int64 does not hold
+    type = has_large && is_integral(type, false) && is_integral(other, false) ? kUInt64 : promote_types(type, other);
+  }
   return type;
 }
 
@@ -55,8 +59,8 @@ Tensor TensorData::to_tensor() const {
   if (kind_ == Kind::Array) return array_;
   const Tensor out = detail::empty_contiguous(sizes(), type(), Device());
   switch (out.scalar_type()) {
-#define RUSH_WRITE(name, cpp, text)                 \
-  case ScalarType::name: {                          \
+#define RUSH_WRITE(enumerator, cpp, ...)            \
+  case ScalarType::enumerator: {                    \
     auto* next = static_cast<cpp*>(out.data_ptr()); \
     write(next);                                    \
     break;                                          \

@@ -15,14 +15,10 @@ class TensorData {
   template <class T>
   requires std::is_constructible_v<Scalar, T> TensorData(T number) : kind_(Kind::Number), number_(number) {}
   TensorData(std::initializer_list<TensorData> list) : list_(list) {}
-  TensorData(ArrayRef<float> values) : TensorData(values.data(), values.size(), kFloat32) {}
-  TensorData(ArrayRef<double> values) : TensorData(values.data(), values.size(), kFloat64) {}
-  TensorData(ArrayRef<int64_t> values) : TensorData(values.data(), values.size(), kInt64) {}
-  TensorData(ArrayRef<int32_t> values) : TensorData(values.data(), values.size(), kInt32) {}
-  TensorData(ArrayRef<uint8_t> values) : TensorData(values.data(), values.size(), kUInt8) {}
-  TensorData(ArrayRef<bool> values) : TensorData(values.data(), values.size(), kBool) {}
-  TensorData(ArrayRef<complex<float>> values) : TensorData(values.data(), values.size(), kComplex64) {}
-  TensorData(ArrayRef<complex<double>> values) : TensorData(values.data(), values.size(), kComplex128) {}
+#define RUSH_FROM_ARRAY(enumerator, type, ...) \
+  TensorData(ArrayRef<type> values) : TensorData(values.data(), values.size(), ScalarType::enumerator) {}
+  RUSH_FORALL_SCALAR_TYPES(RUSH_FROM_ARRAY)
+#undef RUSH_FROM_ARRAY
   template <class T>
   TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
   TensorData(const std::vector<bool>& values);

@@ -38,10 +38,12 @@ static Tensor run_masked_fill(const char* op, const Tensor& out, const Tensor& s
   RUSH_CHECK_VALUE(value.dim() == 0, op, ": expected a value without dimensions, got shape ", value.sizes());
   RUSH_CHECK_TYPE(!value.is_complex() || self.is_complex(), op, ": a complex value does not fit a tensor of ",
                   self.scalar_type());
-  const Tensor inputs[] = {self, mask, number_as(value, self.scalar_type())};
-  auto it = TensorIterator::pointwise(op, out, inputs, Promotion::None, self.scalar_type());
+  const ScalarType dtype = self.scalar_type(), moved = moved_as(dtype);
+  const Tensor inputs[] = {seen_as(self, moved), mask, seen_as(number_as(value, dtype), moved)};
+  const Tensor target = out.defined() ? seen_as(out, moved) : out;
+  auto it = TensorIterator::pointwise(op, target, inputs, Promotion::None, moved);
   kernels::masked_fill(it.device_type(), it);
-  return it.output();
+  return seen_as(it.output(), dtype);
 }
 
 static Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {

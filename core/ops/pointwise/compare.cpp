@@ -6,10 +6,29 @@
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush {
 
 namespace native {
+
+// Numbers without arithmetic can be told equal: unsigned ones as signed ones of their size, 8-bit floats as float32.
+template <auto& kernel>
+static Tensor compare(const Tensor& self, const Tensor& other) {
+  constexpr auto binary = native::binary<kernel, Promotion::Compare>;
+  if constexpr (&kernel == &kernels::eq || &kernel == &kernels::ne) {
+    if (!has_arithmetic(self.scalar_type()) || !has_arithmetic(other.scalar_type())) {
+      const ScalarType type = result_type({self, other});
+      const auto comparable = [type](const Tensor& operand) {
+        const Tensor value = as_dtype(operand, type);
+        return is_floating_point(type) && !has_arithmetic(type) ? to_dtype(value, kFloat32)
+                                                                : seen_as(value, moved_as(type));
+      };
+      return binary(comparable(self), comparable(other));
+    }
+  }
+  return binary(self, other);
+}
 
 static Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
   RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "isclose: cannot compare ", self.scalar_type(), " with ",
@@ -43,13 +62,21 @@ static bool equal(const Tensor& self, const Tensor& other) {
   RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "equal: cannot compare ", self.scalar_type(), " with ",
                   other.scalar_type());
   if (!(self.sizes() == other.sizes())) return false;
-  return all_true(native::contiguous(binary<kernels::eq, Promotion::Compare>(self, other)), "equal");
+  return all_true(native::contiguous(compare<kernels::eq>(self, other)), "equal");
 }
 
 }  // namespace native
 
 void register_compare_ops(Registry& r) {
+  using native::binary_, native::with_scalar, native::with_scalar_;
   native::register_compare_fronts(r);
+#define RUSH_REGISTER(name)                                           \
+  r.native(ops::name, native::compare<kernels::name>);                \
+  r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
+  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
+  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
+  RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
+#undef RUSH_REGISTER
   r.native(ops::isclose, native::isclose);
   r.native(ops::allclose, native::allclose);
   r.native(ops::equal, native::equal);

@@ -80,13 +80,6 @@ namespace native {
 // The fronts that are templates. The others are in compare.cpp.
 template <class R>
 void register_compare_fronts(R& r) {
-#define RUSH_REGISTER(name)                                           \
-  r.native(ops::name, binary<kernels::name, Promotion::Compare>);     \
-  r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
-  r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
-  r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
-  RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
-#undef RUSH_REGISTER
   r.native(ops::fmax, binary<kernels::fmax, Promotion::Common>);
   r.native(ops::fmin, binary<kernels::fmin, Promotion::Common>);
   r.native(ops::maximum, binary<kernels::maximum, Promotion::Common>);

@@ -5,6 +5,7 @@
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -17,11 +18,12 @@ static Tensor where(const Tensor& condition, const Tensor& self, const Tensor& o
                   "where: expected a condition of bool, got ", condition.scalar_type());
   const ScalarType type = result_type(self, other);
   const Tensor test = as_dtype(condition, kBool);
-  const Tensor a = as_dtype(self, type);
-  const Tensor b = as_dtype(other, type);
-  auto it = TensorIterator::pointwise("where", Tensor(), {&test, &a, &b}, Promotion::None, type);
+  const ScalarType moved = moved_as(type);
+  const Tensor a = seen_as(as_dtype(self, type), moved);
+  const Tensor b = seen_as(as_dtype(other, type), moved);
+  auto it = TensorIterator::pointwise("where", Tensor(), {&test, &a, &b}, Promotion::None, moved);
   kernels::where(it.device_type(), it);
-  return it.take_output();
+  return seen_as(it.take_output(), type);
 }
 
 static Tensor where_ScalarSelf(const Tensor& condition, const Scalar& self, const Tensor& other) {

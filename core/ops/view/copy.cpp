@@ -134,8 +134,8 @@ Scalar Tensor::item() const {
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   const Tensor host = cpu();
   switch (scalar_type()) {
-#define RUSH_ITEM(type_name, type, text) \
-  case ScalarType::type_name: return Scalar(*host.data_ptr<type>());
+#define RUSH_ITEM(enumerator, type, ...) \
+  case ScalarType::enumerator: return Scalar(*host.data_ptr<type>());
     RUSH_FORALL_SCALAR_TYPES(RUSH_ITEM)
 #undef RUSH_ITEM
   }

@@ -201,7 +201,7 @@ static Tensor real(const Tensor& self) { return self.is_complex() ? ops::view_as
 
 // The same bytes as elements of another type: the last dimension grows or shrinks with the element's size. Autograd
 // does not follow it.
-static Tensor view_dtype(const Tensor& self, ScalarType dtype) {
+Tensor view_dtype(const Tensor& self, ScalarType dtype) {
   DimVector sizes(self.sizes()), strides(self.strides());
   int64_t offset = self.storage_offset();
   const int64_t from = self.element_size(), to = element_size(dtype);

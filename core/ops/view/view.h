@@ -235,6 +235,12 @@ DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op);
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides);
 
 namespace native {
+// Below autograd: the same bytes as elements of `dtype`, whose size may differ.
+Tensor view_dtype(const Tensor& self, ScalarType dtype);
+// `self` itself when it has that dtype already.
+inline Tensor seen_as(const Tensor& self, ScalarType dtype) {
+  return self.scalar_type() == dtype ? self : view_dtype(self, dtype);
+}
 // Below autograd: `self` broadcast to `sizes`, which it must broadcast to.
 Tensor expand_as_strided(const Tensor& self, IntArrayRef sizes);
 // Below autograd: `length` elements of dimension `dim` from `start`, or every `step`-th; all in range.

@@ -99,7 +99,7 @@ void fill(TensorIterator& it, const Scalar& value) {
 
 void fill_strided(const TensorIterator& it, const Scalar& value) {
   if (it.numel() == 0) return;
-  const Bytes16 bytes = pick<BytesOf>(AllTypes(), it.dtype(0), it.op())(value);
+  const Bytes16 bytes = pick<BytesOf>(EveryType(), it.dtype(0), it.op())(value);
   pick_bytes<FillBytesLoop>(element_size(it.dtype(0)))(it, &bytes);
 }
 

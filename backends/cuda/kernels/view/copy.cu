@@ -92,7 +92,7 @@ void copy_strided(const TensorIterator& it) {
   if (it.numel() == 0) return;
   const TensorIterator::Operand& source = it.operand(1);
   if (source.tensor.is_cpu()) {
-    return fill_strided(it, pick<NumberOf>(AllTypes(), source.dtype, it.op())(source.data));
+    return fill_strided(it, pick<NumberOf>(EveryType(), source.dtype, it.op())(source.data));
   }
   if (it.dtype(0) == it.dtype(1)) return move(it);
   convert_strided(it);
