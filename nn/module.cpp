@@ -14,6 +14,7 @@
 #include "core/ops/factory/factories.h"
 #include "core/threads/stack_space.h"
 #include "nn/module_text.h"
+#include "nn/state/archive.h"
 
 namespace rush::nn {
 
@@ -329,6 +330,33 @@ void Module::to(Device device, bool non_blocking) {
   check_stack_space("Module::to");
   for (auto& child : children_) child.value()->to(device, non_blocking);
   convert(TensorOptions(device), non_blocking);
+}
+
+void Module::save(serialize::OutputArchive& archive) const {
+  check_stack_space("Module::save");
+  for (const auto* tensors : {&parameters_, &buffers_}) {
+    for (const auto& item : *tensors) {
+      if (item->defined()) archive.write(item.key(), item.value(), tensors == &buffers_);
+    }
+  }
+  for (const auto& child : children_) {
+    serialize::OutputArchive inner;
+    child.value()->save(inner);
+    archive.write(child.key(), inner);
+  }
+}
+
+void Module::load(serialize::InputArchive& archive) {
+  check_stack_space("Module::load");
+  for (auto* tensors : {&parameters_, &buffers_}) {
+    for (auto& item : *tensors) {
+      if (item->defined()) archive.read(item.key(), item.value(), tensors == &buffers_);
+    }
+  }
+  for (auto& child : children_) {
+    serialize::InputArchive inner;
+    if (archive.try_read(child.key(), inner) || !child.value()->parameters().empty()) child.value()->load(inner);
+  }
 }
 
 void Module::zero_grad(bool set_to_none) {

@@ -11,6 +11,11 @@
 #include "nn/module_holder.h"
 #include "nn/ordered_dict.h"
 
+namespace rush::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace rush::serialize
+
 namespace rush::nn {
 
 namespace detail {
@@ -85,6 +90,12 @@ class Module : public std::enable_shared_from_this<Module> {
 
   /// Drops the gradients of all parameters, or fills them with zero.
   virtual void zero_grad(bool set_to_none = true);
+
+  /// Writes parameters, buffers and, each as an archive, the submodules, by their names: nn/state/archive.h.
+  virtual void save(serialize::OutputArchive& archive) const;
+  /// Reads them. Throws ValueError naming the key that the archive lacks or whose shape is another; what was read until
+  /// then is kept, so that load_state_dict is the safer way.
+  virtual void load(serialize::InputArchive& archive);
 
   /// This module as the given class (LinearImpl or Linear); null when it is another.
   template <class ModuleType>

@@ -6,6 +6,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
+#include "nn/state/archive.h"
 #include "optim/graphs/device_numbers.h"
 
 namespace rush::optim {
@@ -176,6 +177,16 @@ StateDict Optimizer::state_dict() const {
   }
   visit(fields, groups, state);
   return dict;
+}
+
+void Optimizer::save(serialize::OutputArchive& archive) const {
+  for (const auto& item : state_dict()) archive.write(item.key(), item.value());
+}
+
+void Optimizer::load(const serialize::InputArchive& archive) {
+  StateDict dict("state");
+  for (auto& [name, tensor] : archive.tensors()) dict.insert(name, std::move(tensor));
+  load_state_dict(dict);
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {

@@ -10,6 +10,11 @@
 #include "core/tensor.h"
 #include "optim/state/state_dict.h"
 
+namespace rush::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace rush::serialize
+
 namespace rush::optim {
 
 class DeviceNumbers;
@@ -141,6 +146,9 @@ class Optimizer {
   /// and shapes that state_dict() of an optimiser of this kind with the same groups has; the message lists all that are
   /// missing, unexpected or of a wrong shape.
   void load_state_dict(const StateDict& dict);
+  /// The state dict in an archive, and back: nn/state/archive.h. `load` throws as load_state_dict.
+  void save(serialize::OutputArchive& archive) const;
+  void load(const serialize::InputArchive& archive);
 
  protected:
   // The closure's result, with recording on; undefined without a closure. Every step begins with it.

@@ -1,41 +1,16 @@
 #include "nn/state/archive.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
+#include <sstream>
 
 #include "autograd/grad_mode.h"
 #include "core/io/safetensors.h"
 #include "core/ops/view/copy.h"
+#include "nn/state/temporary_file.h"
 
 namespace rush::serialize {
 
 namespace {
-
-// A name in the folder of temporary files for as long as it lives: archives are files, streams need not be.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rushlight-archive-XXXXXX").string();
-    const int descriptor = ::mkstemp(pattern.data());
-    RUSH_CHECK_IO(descriptor >= 0, pattern, ": cannot be created: ", std::generic_category().message(errno));
-    ::close(descriptor);
-    path_ = pattern;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 io::NamedValues read_values(const std::string& filename, const std::optional<Device>& device) {
   io::NamedValues values;
@@ -72,9 +47,7 @@ void OutputArchive::save_to(const std::string& filename) const { io::save_pt_val
 void OutputArchive::save_to(std::ostream& stream) const {
   const TemporaryFile file;
   save_to(file.path());
-  std::ifstream written(file.path(), std::ios::binary);
-  stream << written.rdbuf();
-  RUSH_CHECK_IO(stream.good(), "OutputArchive: the stream cannot be written to");
+  file.copy_to(stream);
 }
 
 void InputArchive::load_from(const std::string& filename, std::optional<Device> device) {
@@ -83,17 +56,14 @@ void InputArchive::load_from(const std::string& filename, std::optional<Device> 
 }
 
 void InputArchive::load_from(std::istream& stream, std::optional<Device> device) {
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  load_from(bytes.data(), bytes.size(), device);
+  const TemporaryFile file;
+  file.copy_from(stream);
+  load_from(file.path(), device);
 }
 
 void InputArchive::load_from(const char* data, size_t size, std::optional<Device> device) {
-  const TemporaryFile file;
-  std::ofstream written(file.path(), std::ios::binary);
-  written.write(data, static_cast<std::streamsize>(size));
-  written.close();
-  RUSH_CHECK_IO(written.good(), file.path(), ": cannot be written");
-  load_from(file.path(), device);
+  std::istringstream stream(std::string(data, size));
+  load_from(stream, device);
 }
 
 const Value* InputArchive::find(const std::string& key) const {
@@ -142,6 +112,14 @@ void InputArchive::read(const std::string& key, Value& value) const {
 }
 void InputArchive::read(const std::string& key, InputArchive& nested) const {
   RUSH_CHECK_VALUE(try_read(key, nested), "InputArchive: there is no archive '", prefix_, key, "'");
+}
+
+io::NamedTensors InputArchive::tensors() const {
+  io::NamedTensors all;
+  for (const auto& [name, value] : values_) {
+    if (value.is<Tensor>()) all.emplace_back(name, value.as<Tensor>());
+  }
+  return all;
 }
 
 std::vector<std::string> InputArchive::keys() const {

@@ -64,6 +64,8 @@ class InputArchive {
 
   /// The names at this level, each once.
   std::vector<std::string> keys() const;
+  /// All tensors, those of inner archives by their names behind the archive's and a dot.
+  io::NamedTensors tensors() const;
 
  private:
   io::NamedValues values_;

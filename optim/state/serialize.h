@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/state/temporary_file.h"
 #include "optim/state/state_dict.h"
 
 namespace rush {
@@ -82,6 +83,26 @@ void load(T& value, const std::string& path) {
     value.load_state_dict(dict);
   } catch (const ValueError& error) {
     detail::rethrow_misfit(path, error);
+  }
+}
+
+/// All of these to a stream and from one, with the same bytes as in a file.
+template <class T>
+requires requires(T& value, const std::string& path) { save(value, path); }
+void save(T& value, std::ostream& stream) {
+  const serialize::TemporaryFile file;
+  save(value, file.path());
+  file.copy_to(stream);
+}
+template <class T>
+requires requires(T& value, const std::string& path) { load(value, path); }
+void load(T& value, std::istream& stream, std::optional<Device> device = std::nullopt) {
+  const serialize::TemporaryFile file;
+  file.copy_from(stream);
+  if constexpr (requires { load(value, file.path(), device); }) {
+    load(value, file.path(), device);
+  } else {
+    load(value, file.path());
   }
 }
 
