@@ -16,7 +16,7 @@ class TemporaryFile {
   const std::string& path() const { return path_; }
   /// All its bytes. Throws IOError when the stream does not take them.
   void copy_to(std::ostream& stream) const;
-  /// What is left of the stream. Throws IOError when that cannot be read or written.
+  /// The rest of the stream. Throws IOError when that cannot be read or written.
   void copy_from(std::istream& stream) const;
 
  private:
