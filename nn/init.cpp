@@ -5,7 +5,9 @@
 #include "autograd/grad_mode.h"
 #include "core/error/warning.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/index/index_select.h"
 #include "core/ops/pointwise/binary.h"
+#include "core/ops/random/random_factories.h"
 
 namespace rush::nn::init {
 
@@ -126,11 +128,12 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   if (tensor.numel() == 0) return tensor;
   const NoGradGuard no_grad;
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
-  const int64_t few = std::min(rows, columns), many = std::max(rows, columns);
+  const int64_t few = std::min(rows, columns);
   // Gram and Schmidt's method on rows of normal numbers: the orthonormal factor of their QR decomposition whose
   // triangular one has a positive diagonal, which is uniformly distributed (Mezzadri, "How to generate random matrices
   // from the classical compact groups", 2007). Each row is projected twice, for accuracy.
-  Tensor basis = empty({few, many}, tensor.options().dtype(kFloat64)).normal_();
+  const Tensor drawn = randn({rows, columns}, tensor.options().requires_grad(false));
+  const Tensor basis = (rows <= columns ? drawn : drawn.t()).to(kFloat64, false, true).contiguous();  // (few, many)
   for (int64_t i = 0; i < few; ++i) {
     const Tensor row = basis.narrow(0, i, 1);  // (1, many)
     for (int pass = 0; i > 0 && pass < 2; ++pass) {
@@ -142,6 +145,19 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   const Tensor matrix = rows <= columns ? basis : basis.t();
   tensor.copy_(matrix.reshape(tensor.sizes()).mul(gain));
   return tensor;
+}
+
+Tensor sparse_(Tensor matrix, double sparsity, double std) {
+  RUSH_CHECK_VALUE(matrix.dim() == 2, "sparse_: expected a matrix, got shape ", matrix.sizes());
+  RUSH_CHECK_VALUE(sparsity >= 0 && sparsity <= 1, "sparse_: expected a sparsity from 0 to 1, got ", sparsity);
+  const NoGradGuard no_grad;
+  const auto zeros_each = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(matrix.size(0))));
+  matrix.normal_(0, std);
+  for (int64_t column = 0; column < matrix.size(1); ++column) {
+    const Tensor rows = randperm(matrix.size(0), matrix.options().dtype(kInt64).requires_grad(false));
+    matrix.select(1, column).index_fill_(0, rows.narrow(0, 0, zeros_each), 0);
+  }
+  return matrix;
 }
 
 }  // namespace rush::nn::init

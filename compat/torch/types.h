@@ -2,16 +2,22 @@
 // A program that includes <torch/torch.h> builds unchanged with rushlight::torch_compat: these headers have libtorch's
 // paths, and its namespaces `torch`, `at` and `c10` show everything that `rush` holds. They are using-directives, not
 // aliases, so that a program may put names of its own there. One that reopens a namespace inside, such as torch::nn,
-// hides ours: that is where "unchanged" ends, together with TorchScript, device code, and what tensors look like when
-// they are printed, which here is as in Python.
+// hides ours: that is where "unchanged" ends, together with TorchScript and device code. What such a program prints and
+// draws is libtorch's: tensors, modules and random numbers on the CPU.
 #pragma once
 #include <rushlight.h>
 
+#include <iostream>
+#include <sstream>
+
+#include "ATen/core/Formatting.h"
+#include "ATen/core/ivalue.h"
 #include "c10/util/Exception.h"
 #include "c10/util/Optional.h"
 #include "c10/util/irange.h"
 #include "core/device/mt19937.h"
 #include "nn/module_text.h"
+#include "nn/state/archive.h"
 
 namespace rush::detail {
 // See Note [The names of modules in print].
@@ -22,6 +28,7 @@ inline const bool draws_libtorch_numbers = (set_default_generator(make_generator
 
 namespace at {
 using namespace rush;
+using c10::IValue;
 using c10::str;
 using CPUGeneratorImpl = Mt19937GeneratorImpl;
 namespace detail {
@@ -44,6 +51,7 @@ constexpr const char* toString(ScalarType type) { return rush::detail::enumerato
 namespace torch {
 using namespace rush;
 using c10::DeviceIndex;
+using c10::IValue;
 using c10::str;
 using c10::toString;
 using std::nullopt;

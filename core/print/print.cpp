@@ -4,13 +4,16 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
+#include "core/debug/stack_trace.h"
 #include "core/dispatch/key.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/join.h"
 #include "core/ops/view/view.h"
 #include "core/print/stream_output.h"
+#include "core/print/tensor_printer.h"
 #include "core/tensor.h"
 
 namespace rush {
@@ -268,23 +271,15 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
 
 namespace {
 
-// As C++ writes the type, which is how libtorch prints a dtype.
-const char* cpp_type_name(ScalarType dtype) {
-  switch (dtype) {
-    case kBool: return "bool";
-    case kUInt8: return "unsigned char";
-    case kInt8: return "signed char";
-    case kInt16: return "short";
-    case kInt32: return "int";
-    case kInt64: return "long";
-    case kFloat16: return "c10::Half";
-    case kBFloat16: return "c10::BFloat16";
-    case kFloat32: return "float";
-    case kFloat64: return "double";
-    case kComplex64: return "c10::complex<float>";
-    case kComplex128: return "c10::complex<double>";
-  }
-  return "";
+// As C++ writes the type, which is how libtorch prints a dtype: "float", "c10::Half".
+std::string cpp_type_name(ScalarType dtype) {
+  std::string name;
+#define RUSH_NAME(enumerator, type, ...) \
+  if (dtype == ScalarType::enumerator) name = demangle(typeid(type).name());
+  RUSH_FORALL_SCALAR_TYPES(RUSH_NAME)
+#undef RUSH_NAME
+  for (size_t at = 0; (at = name.find("rush::", at)) != name.npos;) name.replace(at, 6, "c10::");
+  return name;
 }
 
 }  // namespace
@@ -322,7 +317,15 @@ void Tensor::print() const {
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
-std::string to_string(const Tensor& tensor) {
+namespace {
+TensorPrinter printer = nullptr;
+}
+
+void set_tensor_printer(TensorPrinter chosen) { printer = chosen; }
+
+std::string to_string(const Tensor& tensor) { return printer ? printer(tensor) : python_text(tensor); }
+
+std::string python_text(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   std::string out = "tensor(";

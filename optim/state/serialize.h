@@ -1,5 +1,7 @@
 // save and load, as libtorch's programs call them, in safetensors files that other programs read too.
 #pragma once
+#include <concepts>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,16 +89,16 @@ void load(T& value, const std::string& path) {
 }
 
 /// All of these to a stream and from one, with the same bytes as in a file.
-template <class T>
+template <class T, std::derived_from<std::ostream> Stream>
 requires requires(T& value, const std::string& path) { save(value, path); }
-void save(T& value, std::ostream& stream) {
+void save(T& value, Stream& stream) {
   const serialize::TemporaryFile file;
   save(value, file.path());
   file.copy_to(stream);
 }
-template <class T>
+template <class T, std::derived_from<std::istream> Stream>
 requires requires(T& value, const std::string& path) { load(value, path); }
-void load(T& value, std::istream& stream, std::optional<Device> device = std::nullopt) {
+void load(T& value, Stream& stream, std::optional<Device> device = std::nullopt) {
   const serialize::TemporaryFile file;
   file.copy_from(stream);
   if constexpr (requires { load(value, file.path(), device); }) {
