@@ -39,6 +39,12 @@ class MulConstant : public Function<MulConstant> {
   }
 };
 
+// libtorch numbers an operator's overloads, "AddBackward1".
+static std::string node(const torch::Tensor& tensor) {
+  const std::string name = tensor.grad_fn()->name();
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
 int main() {
   torch::manual_seed(1);
   // Basic operations.
@@ -46,13 +52,13 @@ int main() {
   std::cout << x << std::endl;
   auto y = x + 2;
   std::cout << y << std::endl;
-  std::cout << y.grad_fn()->name() << std::endl;
+  std::cout << node(y) << std::endl;
   auto z = y * y * 3;
   auto out = z.mean();
   std::cout << z << std::endl;
-  std::cout << z.grad_fn()->name() << std::endl;
+  std::cout << node(z) << std::endl;
   std::cout << out << std::endl;
-  std::cout << out.grad_fn()->name() << std::endl;
+  std::cout << node(out) << std::endl;
 
   auto a = torch::randn({2, 2});
   a = ((a * 3) / (a - 1));
@@ -60,7 +66,7 @@ int main() {
   a.requires_grad_(true);
   std::cout << a.requires_grad() << std::endl;
   auto b = (a * a).sum();
-  std::cout << b.grad_fn()->name() << std::endl;
+  std::cout << node(b) << std::endl;
 
   // Gradients.
   out.backward();
@@ -69,7 +75,7 @@ int main() {
   y = x * 2;
   while (y.norm().item<double>() < 1000) y = y * 2;
   std::cout << y << std::endl;
-  std::cout << y.grad_fn()->name() << std::endl;
+  std::cout << node(y) << std::endl;
   auto v = torch::tensor({0.1, 1.0, 0.0001}, torch::kFloat);
   y.backward(v);
   std::cout << x.grad() << std::endl;
