@@ -1,0 +1,170 @@
+// Archives: values by name, inner archives, modules and optimisers, through files, streams and memory.
+#include "nn/state/archive.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "rushlight.h"
+#include "tests/temporary_folder.h"
+
+namespace {
+
+using namespace rush;
+using rush::testing::file_content;
+using rush::testing::TemporaryFolder;
+using serialize::InputArchive;
+using serialize::OutputArchive;
+
+OutputArchive example() {
+  OutputArchive archive, inner, innermost;
+  innermost.write("w", full({2}, 3.0));
+  inner.write("deep", innermost);
+  inner.write("b", ones({3}, kInt64), true);
+  archive.write("net", inner);
+  archive.write("epoch", Value(int64_t{4}));
+  archive.write("note", Value("half"));
+  archive.write("x", arange(4, kFloat32).view({2, 2}));
+  return archive;
+}
+
+void check_example(const InputArchive& archive) {
+  CHECK(archive.keys() == std::vector<std::string>{"net", "epoch", "note", "x"});
+  Tensor x, w;
+  archive.read("x", x);
+  CHECK(equal(x, arange(4, kFloat32).view({2, 2})));
+  Value epoch, note;
+  archive.read("epoch", epoch);
+  archive.read("note", note);
+  CHECK(epoch.as<int64_t>() == 4);
+  CHECK(note.as<std::string>() == "half");
+  InputArchive net, deep;
+  archive.read("net", net);
+  CHECK(net.keys() == std::vector<std::string>{"deep", "b"});
+  net.read("deep", deep);
+  deep.read("w", w);
+  CHECK(equal(w, full({2}, 3.0)));
+}
+
+TEST_CASE("archive: files, streams and memory hold the same") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.pt";
+  example().save_to(path);
+  std::ostringstream written;
+  example().save_to(written);
+  CHECK(written.str() == file_content(path));
+  InputArchive of_file, of_stream, of_memory;
+  of_file.load_from(path);
+  check_example(of_file);
+  std::istringstream stream(written.str());
+  of_stream.load_from(stream);
+  check_example(of_stream);
+  of_memory.load_from(written.str().data(), written.str().size());
+  check_example(of_memory);
+}
+
+TEST_CASE("archive: what is missing or does not fit is refused") {
+  std::stringstream stream;
+  example().save_to(stream);
+  InputArchive archive;
+  archive.load_from(stream);
+  Tensor tensor = zeros({3}), undefined;
+  Value value;
+  InputArchive inner;
+  CHECK(!archive.try_read("y", undefined));
+  CHECK(!undefined.defined());
+  CHECK(!archive.try_read("epoch", undefined));
+  CHECK(!archive.try_read("y", value));
+  CHECK(!archive.try_read("x", inner));
+  CHECK_THROWS_WITH_AS(archive.read("y", undefined), doctest::Contains("there is no tensor 'y'"), ValueError);
+  CHECK_THROWS_WITH_AS(archive.read("y", value), doctest::Contains("there is no value 'y'"), ValueError);
+  CHECK_THROWS_WITH_AS(archive.read("y", inner), doctest::Contains("there is no archive 'y'"), ValueError);
+  CHECK_THROWS_WITH_AS(archive.read("x", tensor), doctest::Contains("'x' has shape (2, 2), expected (3)"), ValueError);
+  CHECK(equal(tensor, zeros({3})));
+  archive.read("net", inner);
+  CHECK_THROWS_WITH_AS(inner.read("y", undefined), doctest::Contains("'net.y'"), ValueError);
+
+  OutputArchive twice;
+  twice.write("a", ones({1}));
+  CHECK_THROWS_WITH_AS(twice.write("a", ones({1})), doctest::Contains("'a' is there already"), ValueError);
+  CHECK_THROWS_WITH_AS(twice.write("b", Tensor()), doctest::Contains("'b' is undefined"), ValueError);
+
+  std::istringstream nothing("");
+  CHECK_THROWS_AS(archive.load_from(nothing), IOError);
+  archive.read("x", undefined);  // the archive is what it was
+  std::ostringstream closed;
+  closed.setstate(std::ios::badbit);
+  CHECK_THROWS_AS(example().save_to(closed), IOError);
+  CHECK_THROWS_AS(example().save_to("/nowhere/a.pt"), IOError);
+}
+
+struct NetImpl : nn::Module {
+  nn::Linear fc = register_module("fc", nn::Linear(3, 4));
+  nn::Sequential rest = register_module("rest", nn::Sequential(nn::BatchNorm1d(4), nn::ReLU(), nn::Linear(4, 2)));
+  Tensor scale = register_parameter("scale", full({1}, 0.5));
+  Tensor forward(const Tensor& x) { return rest->forward(fc(x)) * scale; }
+};
+RUSH_MODULE(Net);
+
+double step(Net& net, optim::Optimizer& optimizer) {
+  optimizer.zero_grad();
+  const Tensor loss = net->forward(linspace(-1, 1, 12).view({4, 3})).square().mean();
+  loss.backward();
+  optimizer.step();
+  return loss.item<double>();
+}
+
+TEST_CASE("archive: modules and optimisers go on as they would have") {
+  Net net, other;
+  optim::Adam optimizer(net->parameters(), 0.1), other_optimizer(other->parameters(), 0.1);
+  for (int i = 0; i < 3; ++i) step(net, optimizer);
+  OutputArchive archive, of_net, of_optimizer;
+  net->save(of_net);
+  optimizer.save(of_optimizer);
+  archive.write("net", of_net);
+  archive.write("optimizer", of_optimizer);
+  std::stringstream stream;
+  archive.save_to(stream);
+
+  InputArchive read, part;
+  read.load_from(stream);
+  read.read("net", part);
+  other->load(part);
+  read.read("optimizer", part);
+  other_optimizer.load(part);
+  for (int i = 0; i < 3; ++i) CHECK(step(net, optimizer) == step(other, other_optimizer));
+
+  // One module's archive holds what another has not.
+  InputArchive linear;
+  read.read("net", linear);
+  CHECK_THROWS_WITH_AS(nn::Linear(3, 4)->load(linear), doctest::Contains("'net.weight'"), ValueError);
+}
+
+TEST_CASE("archive: files of save are read, and all that is saved to a path is saved to a stream") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "net.safetensors";
+  Net net, other, third;
+  save(net, path);
+  InputArchive archive;
+  archive.load_from(path);
+  other->load(archive);
+  CHECK(equal(other->fc->weight, net->fc->weight));
+
+  std::stringstream modules, tensors, lists;
+  save(net, modules);
+  CHECK(modules.str() == file_content(path));
+  load(third, modules);
+  CHECK(equal(third->fc->weight, net->fc->weight));
+  const Tensor written = ones({2});
+  save(written, tensors);
+  Tensor tensor;
+  load(tensor, tensors);
+  CHECK(equal(tensor, written));
+  const std::vector<Tensor> several = {ones({1}), zeros({2})};
+  save(several, lists);
+  std::vector<Tensor> list;
+  load(list, lists);
+  CHECK(list.size() == 2);
+}
+
+}  // namespace
