@@ -48,8 +48,8 @@ Tensor kaiming_normal_(Tensor tensor, double a = 0, FanModeType mode = kFanIn,
 /// matrix with orthonormal rows or columns, whichever are fewer, times `gain`; trailing dimensions count as columns.
 Tensor orthogonal_(Tensor tensor, double gain = 1.0);
 /// Normal numbers of deviation `std` in a matrix, of which each column gets ceil(sparsity * rows) zeros, in random rows
-/// (Martens, "Deep learning via Hessian-free optimization", 2010). torch.nn.init.sparse_. Throws ValueError unless it is a
-/// matrix and `sparsity` is from 0 to 1.
+/// (Martens, "Deep learning via Hessian-free optimization", 2010). torch.nn.init.sparse_. Throws ValueError unless it
+/// is a matrix and `sparsity` is from 0 to 1.
 Tensor sparse_(Tensor matrix, double sparsity, double std = 0.01);
 
 }  // namespace rush::nn::init

@@ -16,7 +16,10 @@ constexpr uint64_t kWordsPerBatch = uint64_t{1} << 32;  // of every subsequence
 namespace detail {
 
 uint64_t draw_seed(const Generator& generator) {
-  Philox4x32 words = philox_sequence((generator.defined() ? generator : default_generator()).reserve(2), 0);
+  Generator source = generator.defined() ? generator : default_generator();
+  // libtorch's loader draws no seed: what the program draws next must not change.
+  if (source.get<GeneratorImpl>()->mt19937()) source = source.clone();
+  Philox4x32 words = philox_sequence(source.reserve(2), 0);
   const uint32_t upper = words();
   return join_words(upper, words());
 }

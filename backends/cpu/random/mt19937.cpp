@@ -202,7 +202,7 @@ struct RandomLoop {
                            !(std::is_same_v<T, int32_t> && from == 0 && range == uint64_t{1} << 31);
     fill<T>(out, twister, [&] {
       const uint64_t word = two_words ? twister->random64() : twister->random();
-      return static_cast<int64_t>((range == 0 ? word : word % range) + static_cast<uint64_t>(from));
+      return static_cast<int64_t>(range == 0 ? word : word % range + static_cast<uint64_t>(from));
     });
   }
 };
