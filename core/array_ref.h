@@ -2,6 +2,7 @@
 // block.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -29,6 +30,8 @@ class ArrayRef {
   ArrayRef(const std::vector<T>& v) : data_(v.data()), size_(v.size()) {}
   template <size_t N>
   ArrayRef(const InlineVector<T, N>& v) : data_(v.data()), size_(v.size()) {}
+  template <size_t N>
+  constexpr ArrayRef(const std::array<T, N>& array) : data_(array.data()), size_(N) {}
   template <size_t N>
   constexpr ArrayRef(const T (&array)[N]) : data_(array), size_(N) {}
 #pragma GCC diagnostic push

@@ -7,6 +7,7 @@
 #pragma once
 #include <rushlight.h>
 
+#include <cassert>
 #include <iostream>
 #include <sstream>
 

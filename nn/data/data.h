@@ -14,3 +14,8 @@
 #include "nn/data/transforms/pin_memory.h"
 #include "nn/data/transforms/stack.h"
 #include "nn/data/transforms/tensor.h"
+
+namespace rush::data {
+using datasets::BatchDataset;
+using datasets::Dataset;
+}  // namespace rush::data

@@ -1,6 +1,7 @@
 #include "optim/schedules/reduce_on_plateau.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 namespace rush::optim {
@@ -82,6 +83,35 @@ void ReduceLROnPlateau::reduce_lrs() {
     const double old_lr = groups[i].options().get_lr();
     const double new_lr = std::max(old_lr * options_.factor(), least.size() == 1 ? least[0] : least[i]);
     if (old_lr - new_lr > options_.eps()) groups[i].options().set_lr(new_lr);
+  }
+}
+
+static ReduceLROnPlateauOptions make_options(bool smaller_is_better, float factor, int patience, double threshold,
+                                             bool relative, int cooldown, const std::vector<float>& min_lr,
+                                             double eps) {
+  using Options = ReduceLROnPlateauOptions;
+  Options options;
+  options.mode(smaller_is_better ? Options::Mode::Min : Options::Mode::Max).factor(factor).patience(patience);
+  options.threshold(threshold).cooldown(cooldown).eps(eps);
+  options.threshold_mode(relative ? Options::ThresholdMode::Rel : Options::ThresholdMode::Abs);
+  if (!min_lr.empty()) options.min_lr(std::vector<double>(min_lr.begin(), min_lr.end()));
+  return options;
+}
+
+ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode, float factor,
+                                                       int patience, double threshold, ThresholdMode threshold_mode,
+                                                       int cooldown, const std::vector<float>& min_lr, double eps,
+                                                       bool verbose)
+    : ReduceLROnPlateau(optimizer, make_options(mode == min, factor, patience, threshold, threshold_mode == rel,
+                                                cooldown, min_lr, eps)),
+      verbose_(verbose) {}
+
+void ReduceLROnPlateauScheduler::step(float metric) {
+  const std::vector<double> before = current_lrs();
+  ReduceLROnPlateau::step(metric);
+  const std::vector<double> after = current_lrs();
+  for (size_t i = 0; verbose_ && i < after.size(); ++i) {
+    if (after[i] != before[i]) std::printf("Reducing learning rate of group %zu to %.4g\n", i, after[i]);
   }
 }
 

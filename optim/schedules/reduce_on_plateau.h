@@ -28,13 +28,13 @@ struct ReduceLROnPlateauOptions {
 };
 
 /// torch.optim.lr_scheduler.ReduceLROnPlateau. It changes nothing until its first step.
-class ReduceLROnPlateau final : public LRScheduler {
+class ReduceLROnPlateau : public LRScheduler {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
   /// Takes the metric of an epoch into account. NaN is no improvement.
   void step(double metric);
   /// Throws ValueError: there is no metric.
-  void step() override;
+  void step() final;
   /// Forgets the best metric and all counts.
   void reset();
 
@@ -48,6 +48,22 @@ class ReduceLROnPlateau final : public LRScheduler {
   ReduceLROnPlateauOptions options_;
   double best_;
   int64_t bad_epochs_ = 0, cooldown_left_ = 0;
+};
+
+/// The same by libtorch's name and arguments.
+class ReduceLROnPlateauScheduler final : public ReduceLROnPlateau {
+ public:
+  enum SchedulerMode { min, max };
+  enum ThresholdMode { rel, abs };
+  /// `min_lr` is empty, or has a number for each group. With `verbose`, each change of a rate is printed.
+  explicit ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode = min, float factor = 0.1f,
+                                      int patience = 10, double threshold = 1e-4, ThresholdMode threshold_mode = rel,
+                                      int cooldown = 0, const std::vector<float>& min_lr = {}, double eps = 1e-8,
+                                      bool verbose = false);
+  void step(float metric);
+
+ private:
+  bool verbose_;
 };
 
 }  // namespace rush::optim
