@@ -80,7 +80,7 @@ const Mistake kShapes[] = {
     WRONG(ValueError, "cat: expected at least one tensor", cat({})),
     WRONG(ValueError, "stack: tensors must have one shape, got (2) and (3)", stack({ones({2}), ones({3})})),
     WRONG(IndexError, "sum: dimension 2 is outside [-2, 1]", ones({2, 3}).sum(2)),
-    WRONG(IndexError, "index 5 is outside dimension 0 of size 2", ones({2, 3})[5]),
+    WRONG(IndexError, "index 5 is out of range for dimension 0 of size 2", ones({2, 3})[5]),
     WRONG(IndexError, "a 0-dimensional tensor has no dimension", ones({})[0]),
     WRONG(ValueError, "permute: got 3 dimensions (0, 1, 2) for a tensor of 2", ones({2, 3}).permute({0, 1, 2})),
     WRONG(ValueError, "expand: cannot expand (2, 3) to (2, 4)", ones({2, 3}).expand({2, 4})),

@@ -43,12 +43,11 @@ int main() {
     const auto& options = static_cast<SGDOptions&>(group.options());
     std::printf("%zu tensors, rate %.2f, momentum %.2f\n", group.params().size(), options.lr(), options.momentum());
   }
-  StepLR scheduler(optimizer, /*step_size=*/2, /*gamma=*/0.5);
   for (int i = 0; i < 4; ++i) {
     optimizer.zero_grad();
     second(torch::relu(first(torch::ones({1, 3})))).sum().backward();
     optimizer.step();
-    scheduler.step();
+    for (auto& group : optimizer.param_groups()) group.options().set_lr(group.options().get_lr() * 0.5);
     std::printf("%.4f %.4f\n", optimizer.param_groups()[0].options().get_lr(),
                 optimizer.param_groups()[1].options().get_lr());
   }

@@ -3,6 +3,7 @@
 #include "show.h"
 
 #include <array>
+#include <limits>
 
 int main() {
   torch::manual_seed(2);
@@ -25,10 +26,10 @@ int main() {
   std::cout << torch::tensor({1, 2, 3}) << std::endl;
   std::cout << torch::tensor({{1.5, 2.0}, {-3.25, 4.0}}) << std::endl;
   std::cout << torch::tensor({true, false}) << std::endl;
-  std::cout << torch::tensor({1.0, std::nan(""), INFINITY}) << std::endl;
+  std::cout << torch::tensor({1.0, std::nan(""), std::numeric_limits<double>::infinity()}) << std::endl;
   std::cout << torch::tensor({1e10, 1.0, 0.001}) << std::endl;
   std::cout << torch::tensor({123456, 7}) << std::endl;
-  std::cout << torch::tensor({12345678901, int64_t{7}}) << std::endl;
+  std::cout << torch::tensor({int64_t{12345678901}, int64_t{7}}) << std::endl;
   std::cout << torch::arange(60).view({2, 30}) << std::endl;
   std::cout << torch::arange(24).view({2, 3, 2, 2}) << std::endl;
   std::cout << (torch::arange(40).to(torch::kFloat32) * 100.5).view({2, 20}) << std::endl;
@@ -38,15 +39,15 @@ int main() {
       torch::TensorOptions().dtype(torch::kFloat64).layout(torch::kStrided).device(torch::kCPU).requires_grad(true);
   auto tensor = torch::full({3, 4}, /*value=*/123, options);
   assert(tensor.dtype() == torch::kFloat64);
-  std::cout << tensor.dtype() << ' ' << tensor.device() << ' ' << tensor.requires_grad() << ' ' << tensor.layout()
+  std::cout << tensor.scalar_type() << ' ' << tensor.device() << ' ' << tensor.requires_grad() << ' ' << tensor.layout()
             << std::endl;
-  std::cout << torch::ones(10, torch::kFloat32).dtype() << std::endl;
+  std::cout << torch::ones(10, torch::kFloat32).scalar_type() << std::endl;
   std::cout << torch::ones(10, torch::dtype(torch::kInt32)).scalar_type() << std::endl;
   std::cout << torch::ones({2}, torch::requires_grad()).requires_grad() << std::endl;
 
   // Conversion.
   auto source_tensor = torch::randn({2, 3});
-  std::cout << source_tensor.to(torch::kFloat64).dtype() << std::endl;
+  std::cout << source_tensor.to(torch::kFloat64).scalar_type() << std::endl;
   std::cout << (source_tensor * 10).to(torch::kInt32) << std::endl;
   std::cout << source_tensor.to(torch::kHalf) << std::endl;
 

@@ -57,13 +57,12 @@ inline void print_libtorch_scale(std::ostream& out, double scale) {
   out << text.str();
 }
 
-// Of a matrix, in so many columns a line as fit.
+// Of a matrix, in so many columns a line as fit. The first row is not indented.
 inline void print_libtorch_matrix(std::ostream& out, const Tensor& matrix, int64_t indent) {
   const LibtorchFormat format(out, matrix);
   const std::string margin(static_cast<size_t>(indent), ' ');
   const int64_t rows = matrix.size(0), columns = matrix.size(1),
                 fitting = (kLibtorchLine - indent) / (format.width + 1);
-  out << margin;
   for (int64_t first = 0; first < columns; first += fitting) {
     const int64_t last = std::min(first + fitting, columns) - 1;
     if (fitting < columns) {

@@ -24,7 +24,7 @@ struct Part {
     RUSH_CHECK_INDEX(!sizes.empty(), "select: a 0-dimensional tensor has no dimension to select from");
     dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "select");
     const int64_t size = sizes[dim];
-    RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " is outside dimension ", dim,
+    RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " is out of range for dimension ", dim,
                      " of size ", size);
     offset = wrap_add(offset, wrap_mul(index < 0 ? index + size : index, strides[dim]));
     sizes.erase(sizes.begin() + dim);
@@ -115,8 +115,8 @@ static Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t len
   RUSH_CHECK_VALUE(length >= 0, "narrow: the length must not be negative, got ", length);
   dim = wrap_dim(dim, self.dim(), "narrow");
   const int64_t size = self.sizes()[dim];
-  RUSH_CHECK_INDEX(start >= -size && start <= size, "narrow: start ", start, " is outside dimension ", dim, " of size ",
-                   size);
+  RUSH_CHECK_INDEX(start >= -size && start <= size, "narrow: start ", start, " is out of range for dimension ", dim,
+                   " of size ", size);
   if (start < 0) start += size;
   RUSH_CHECK_INDEX(length <= size - start, "narrow: ", length, " elements from ", start, " leave dimension ", dim,
                    " of size ", size);
