@@ -350,15 +350,17 @@ class Unpickler {
 class PtArchive {
  public:
   explicit PtArchive(const std::string& path) : path_(path), zip_(path) {
-    RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
-                  ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
     for (size_t i = 0; i < zip_.entries().size(); ++i) {
       const std::string& name = zip_.entries()[i].name;
       by_name_.emplace(name.substr(name.find('/') + 1), i);
     }
+    RUSH_CHECK_NOT_IMPLEMENTED(
+        !by_name_.contains("constants.pkl"), path,
+        ": a TorchScript archive, as torch.jit.save and libtorch's torch::save write, which holds "
+        "code: write module.state_dict() with Python's torch.save instead");
     RUSH_CHECK_IO(by_name_.contains("data.pkl"), path, ": a zip archive, but none of torch.save's: it has no data.pkl");
-    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("constants.pkl"), path,
-                               ": a TorchScript archive, which holds code: save a state dict with torch.save instead");
+    RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
+                  ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
     RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("byteorder") || bytes_of("byteorder") == "little", path,
                                ": written by a big-endian machine");
   }

@@ -231,6 +231,11 @@ TEST_CASE("pt: hostile files") {
   io::save_npz(other, {{"x", ones({2})}});
   CHECK_THROWS_WITH_AS(io::load_pt(other), doctest::Contains("it has no data.pkl"), IOError);
   CHECK_THROWS_AS(io::load_pt(folder / "missing.pt"), IOError);
+  const std::string script = folder / "script.pt";
+  io::ZipWriter archive(script);
+  archive.add("model/constants.pkl", std::make_unique<Source>("x"), true);
+  archive.commit();
+  CHECK_THROWS_WITH_AS(io::load_pt(script), doctest::Contains("a TorchScript archive"), NotImplementedError);
 }
 
 TEST_CASE("pt: damaged bytes are noticed") {
