@@ -37,6 +37,24 @@ constexpr StorageClass kStorageClasses[] = {
     {kComplex128, "ComplexDoubleStorage"},
 };
 
+// Newer dtypes have no class: their storages are bytes, and the tensor says of what.
+constexpr const char* kBytesClass = "torch.storage.UntypedStorage";
+
+const char* storage_class(ScalarType dtype) {
+  for (const StorageClass& known : kStorageClasses) {
+    if (known.dtype == dtype) return known.name;
+  }
+  return nullptr;
+}
+
+std::optional<ScalarType> storage_dtype(const std::string& name) {
+  if (name == kBytesClass) return kUInt8;
+  for (const StorageClass& known : kStorageClasses) {
+    if (name == std::string("torch.") + known.name) return known.dtype;
+  }
+  return std::nullopt;
+}
+
 // The instructions of pickles of protocol 2, which torch.save writes, and those of later ones that may stand in their
 // place: https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 enum Opcode : uint8_t {
@@ -247,16 +265,14 @@ class Unpickler {
               id.items[2]->kind == Object::Text && id.items[4]->kind == Object::Number,
           "a storage is not described as torch.save does");
     const std::string &name = id.items[1]->text, &key = id.items[2]->text;
-    const auto known = std::find_if(std::begin(kStorageClasses), std::end(kStorageClasses),
-                                    [&](const StorageClass& c) { return name == std::string("torch.") + c.name; });
-    RUSH_CHECK_NOT_IMPLEMENTED(known != std::end(kStorageClasses), path_, ": it holds a ", name,
-                               ", a dtype that Rushlight cannot read from such files");
+    const std::optional<ScalarType> dtype = storage_dtype(name);
+    RUSH_CHECK_NOT_IMPLEMENTED(dtype, path_, ": it holds a ", name, ", which Rushlight cannot read");
     Object*& read = storages_[key];
     if (!read) {
       read = &make(Object::Storage);
-      read->tensor = read_storage_(context_, key, known->dtype, id.items[4]->number);
+      read->tensor = read_storage_(context_, key, *dtype, id.items[4]->number);
     }
-    check(read->tensor.scalar_type() == known->dtype, "storage '", key, "' has two dtypes");
+    check(read->tensor.scalar_type() == *dtype, "storage '", key, "' has two dtypes");
     stack_.push_back(read);
   }
 
@@ -267,7 +283,11 @@ class Unpickler {
     const std::string& name = callable.text;
     const std::vector<const Object*>& items = arguments.items;
     if (name == "torch._utils._rebuild_tensor_v2") {
-      push(Object::TensorObject).tensor = tensor(items);
+      check(!items.empty() && items[0]->kind == Object::Storage, "a tensor without a storage");
+      push(Object::TensorObject).tensor = tensor(items, items[0]->tensor.scalar_type());
+    } else if (name == "torch._utils._rebuild_tensor_v3") {
+      check(items.size() >= 7 && items[6]->kind == Object::Global, "a tensor without a dtype");
+      push(Object::TensorObject).tensor = tensor(items, dtype_named(items[6]->text));
     } else if (name.starts_with("torch._utils._rebuild_parameter")) {
       check(!items.empty() && items[0]->kind == Object::TensorObject, "a parameter without a tensor");
       push(Object::TensorObject).tensor = items[0]->tensor;
@@ -295,28 +315,39 @@ class Unpickler {
     return all;
   }
 
-  // (storage, offset, sizes, strides, ...)
-  Tensor tensor(const std::vector<const Object*>& items) {
+  ScalarType dtype_named(const std::string& name) {
+    for (int i = 0; i < kNumScalarTypes; ++i) {
+      const auto dtype = static_cast<ScalarType>(i);
+      if (name == str("torch.", dtype)) return dtype;
+    }
+    RUSH_THROW(NotImplementedError, path_, ": it holds a tensor of ", name, ", a dtype that Rushlight lacks");
+  }
+
+  // (storage, offset, sizes, strides, ...), of the storage's dtype or one that its bytes are of.
+  Tensor tensor(const std::vector<const Object*>& items, ScalarType dtype) {
     check(items.size() >= 4 && items[0]->kind == Object::Storage && items[1]->kind == Object::Number,
           "a tensor is not described as torch.save does");
     const Tensor& storage = items[0]->tensor;
-    const int64_t offset = items[1]->number;
+    check(dtype == storage.scalar_type() || storage.scalar_type() == kUInt8,
+          "a tensor has another dtype than its storage");
+    check(dtype == storage.scalar_type() || dtype != kBool, "a tensor of bool lies in bytes of any value");
+    const int64_t offset = items[1]->number, all = storage.numel() * storage.element_size() / element_size(dtype);
     const DimVector sizes = numbers(*items[2]), strides = numbers(*items[3]);
     check(sizes.size() == strides.size() && sizes.size() <= 64, "a tensor has ", sizes.size(), " sizes and ",
           strides.size(), " strides");
-    check(array_bytes(sizes, storage.scalar_type()).has_value(), "a tensor's shape is too large");
+    check(array_bytes(sizes, dtype).has_value(), "a tensor's shape is too large");
     // The last element lies in the storage; no sum here exceeds the storage's size times two.
     int64_t last = offset;
     const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-    check(offset >= 0 && offset <= storage.numel(), "a tensor begins outside of its storage");
+    check(offset >= 0 && offset <= all, "a tensor begins outside of its storage");
     for (size_t d = 0; d < sizes.size() && !empty; ++d) {
       if (sizes[d] == 1 || strides[d] == 0) continue;
-      check(strides[d] <= storage.numel() / (sizes[d] - 1), "a tensor ends outside of its storage");
+      check(strides[d] <= all / (sizes[d] - 1), "a tensor ends outside of its storage");
       last += strides[d] * (sizes[d] - 1);
-      check(last < storage.numel(), "a tensor ends outside of its storage");
+      check(last < all, "a tensor ends outside of its storage");
     }
-    check(empty || last < storage.numel(), "a tensor ends outside of its storage");
-    return detail::make_view(storage, sizes, strides, offset);
+    check(empty || last < all, "a tensor ends outside of its storage");
+    return detail::make_view_as(storage, dtype, sizes, strides, offset);
   }
 
   template <class... Args>
@@ -437,10 +468,7 @@ class BytesSource final : public ByteSource {
  public:
   explicit BytesSource(std::string bytes) : bytes_(std::move(bytes)) {}
   uint64_t left() const override { return bytes_.size() - at_; }
-  void read(void* out, size_t size) override {
-    std::memcpy(out, bytes_.data() + at_, size);
-    at_ += size;
-  }
+  void read(void* out, size_t size) override { at_ += bytes_.copy(static_cast<char*>(out), size, at_); }
 
  private:
   std::string bytes_;
@@ -454,6 +482,7 @@ class ElementsSource final : public ByteSource {
       : tensor_(tensor), left_(static_cast<uint64_t>(tensor.numel() * element_size(tensor.scalar_type()))) {}
   uint64_t left() const override { return left_; }
   void read(void* out, size_t size) override {
+    if (size == 0) return;  // an empty tensor may have no memory
     if (!row_major_.defined()) row_major_ = tensor_.detach().cpu().contiguous();
     const auto end = static_cast<uint64_t>(tensor_.numel() * element_size(tensor_.scalar_type()));
     std::memcpy(out, static_cast<const char*>(row_major_.data_ptr()) + (end - left_), size);
@@ -496,27 +525,27 @@ void put_tuple(std::string& out, IntArrayRef numbers) {
   out += static_cast<char>(kTuple);
 }
 
-// _rebuild_tensor_v2((the storage), 0, sizes, strides, False, OrderedDict())
+// _rebuild_tensor_v2((the storage), 0, sizes, strides, False, OrderedDict()), or v3 with the dtype as one argument
+// more.
 void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
-  const auto* known = std::find_if(std::begin(kStorageClasses), std::end(kStorageClasses),
-                                   [&](const StorageClass& c) { return c.dtype == tensor.scalar_type(); });
-  RUSH_CHECK_NOT_IMPLEMENTED(known != std::end(kStorageClasses), "save_pt: ", tensor.scalar_type(),
-                             " cannot be written to such files");
+  const char* known = storage_class(tensor.scalar_type());
   DimVector strides(tensor.sizes());
   int64_t stride = 1;
   for (size_t d = strides.size(); d-- > 0;) stride *= std::max<int64_t>(std::exchange(strides[d], stride), 1);
-  out += "ctorch._utils\n_rebuild_tensor_v2\n((";
+  out += str("ctorch._utils\n_rebuild_tensor_v", known ? 2 : 3, "\n((");
   put_text(out, "storage");
-  out += str("ctorch\n", known->name, "\n");
+  out += known ? str("ctorch\n", known, "\n") : "ctorch.storage\nUntypedStorage\n";
   put_text(out, str(key));
   put_text(out, "cpu");
-  put_number(out, tensor.numel());
+  put_number(out, known ? tensor.numel() : tensor.numel() * tensor.element_size());
   out += "tQ";
   put_number(out, 0);
   put_tuple(out, tensor.sizes());
   put_tuple(out, strides);
-  out += "\x89";
-  out += "ccollections\nOrderedDict\n)RtR";
+  out += static_cast<char>(kNewFalse);
+  out += "ccollections\nOrderedDict\n)R";
+  if (!known) out += str("ctorch\n", tensor.scalar_type(), "\n");
+  out += "tR";
 }
 
 }  // namespace

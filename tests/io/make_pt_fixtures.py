@@ -36,9 +36,12 @@ FILES = {
     "a state dict": net.state_dict(),
     "a checkpoint": {"epoch": 5, "best": 0.25, "note": None, "model": net.state_dict(), "optimizer": optimizer.state_dict()},
     "a list": [base[0], (base[1], "text", torch.nn.Parameter(torch.ones(2)))],
+    "stored dtypes": {
+        str(d).removeprefix("torch."): torch.tensor([[0, 1, 100]]).to(d)
+        for d in [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2]
+    },
     "complex": [torch.tensor([1 + 2j]), torch.tensor([1 - 2j], dtype=torch.complex128)],
     "refused: a module": net,
-    "refused: a wide unsigned dtype": torch.tensor([1], dtype=torch.uint16),
 }
 
 

@@ -100,6 +100,8 @@ TEST_CASE("pt: what is saved is loaded") {
                                     {"empty", zeros({0, 3})},
                                     {"scalar", tensor(2.5, kFloat64)},
                                     {"half", ones({3}, kHalf)},
+                                    {"float8", arange(4, kFloat32).to(kFloat8_e5m2)},
+                                    {"wide", arange(4, kInt64).to(kUInt64)},
                                     {"flags", tensor({true, false})},
                                     {"complex", full({2}, complex<double>(1, 2))},
                                     {"\u00fc", tensor({1, 2, 3})}};
