@@ -2,12 +2,18 @@
 #pragma once
 #include "ATen/view_copies.h"
 
-namespace rush::inline aten {
+namespace rush {
+inline namespace aten {
 
 // ---- products ----
 inline Tensor linalg_matmul(const Tensor& self, const Tensor& other) { return self.matmul(other); }
 /// The sum of conj(x) y along `dim`, after broadcasting.
-inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1) { return x.conj().mul(y).sum(dim); }
+inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1) {
+  RUSH_CHECK_TYPE(!is_integral(x.scalar_type(), true) && x.scalar_type() == y.scalar_type(),
+                  "linalg_vecdot: needs two tensors of one floating or complex dtype, got ", x.scalar_type(), " and ",
+                  y.scalar_type());
+  return x.conj().mul(y).sum(dim);
+}
 inline Tensor linalg_diagonal(const Tensor& A, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
   return A.diagonal(offset, dim1, dim2);
 }
@@ -92,6 +98,7 @@ inline Tensor kron(const Tensor& self, const Tensor& other) {
 /// (..., n) -> (..., n, N), the powers x^0, x^1, ..., x^(N - 1).
 inline Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N = std::nullopt) {
   const int64_t powers = N.value_or(x.size(-1));
+  RUSH_CHECK_TYPE(x.scalar_type() != kBool, "linalg_vander: needs numbers, got bool");
   RUSH_CHECK_VALUE(powers > 1, "linalg_vander: N must be greater than 1, got ", powers);
   const Tensor in = is_integral(x.scalar_type(), true) ? x.to(kInt64) : x;
   const Tensor factors = in.unsqueeze(-1).expand([&] {
@@ -110,6 +117,19 @@ inline Tensor vander(const Tensor& x, std::optional<int64_t> N = std::nullopt, b
   Tensor out = ones({x.numel(), powers}, in.options());
   if (powers > 1) out = cat({out.narrow(1, 0, 1), in.unsqueeze(1).expand({-1, powers - 1}).cumprod(1)}, 1);
   return increasing ? out : out.flip({1});
+}
+
+// ---- solutions and inverses that tell which matrices are singular ----
+/// (the result, the info of linalg_lu_factor_ex): a singular matrix throws with `check_errors` only.
+inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, bool left = true,
+                                                  bool check_errors = false) {
+  const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, check_errors);
+  const bool vectors = B.dim() == 1 || (B.dim() == A.dim() - 1 && B.sizes() == A.select(-1, 0).sizes());
+  if (!vectors) return {linalg_lu_solve(LU, pivots, B, left), info};
+  return {linalg_lu_solve(LU, pivots, B.unsqueeze(-1), left).squeeze(-1), info};
+}
+inline std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors = false) {
+  return linalg_solve_ex(A, eye(A.size(-1), A.options()).expand_as(A), true, check_errors);
 }
 
 // ---- norms and ranks ----
@@ -132,6 +152,15 @@ inline Tensor native_norm(const Tensor& self, const std::optional<Scalar>& p, In
                           std::optional<ScalarType> dtype) {
   return dtype ? norm(self, p, dim, keepdim, *dtype) : norm(self, p, dim, keepdim);
 }
+namespace aten_detail {
+template <class Order>
+Tensor condition(const Tensor& A, const Order& order) {
+  const auto [inverse, info] = linalg_inv_ex(A);
+  return linalg_matrix_norm(A, order)
+      .mul(linalg_matrix_norm(inverse, order))
+      .masked_fill(info.gt(0), std::numeric_limits<double>::infinity());
+}
+}  // namespace aten_detail
 /// The norm of a matrix times that of its inverse, infinite for a singular one; by default, and for p 2 and -2, from
 /// singular values.
 inline Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p = std::nullopt) {
@@ -141,14 +170,15 @@ inline Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p = s
     const Tensor largest = values.select(-1, 0), smallest = values.select(-1, values.size(-1) - 1);
     return order > 0 ? largest.div(smallest) : smallest.div(largest);
   }
-  return linalg_matrix_norm(self, *p).mul(linalg_matrix_norm(linalg_inv(self), *p));
+  return aten_detail::condition(self, *p);
 }
 inline Tensor linalg_cond(const Tensor& self, std::string_view p) {
   if (p == "nuc") {
+    RUSH_CHECK_VALUE(self.size(-1) == self.size(-2), "linalg_cond: needs square matrices, got sizes ", self.sizes());
     const Tensor values = linalg_svdvals(self);
     return values.sum(-1).mul(values.reciprocal().sum(-1));
   }
-  return linalg_matrix_norm(self, p).mul(linalg_matrix_norm(linalg_inv(self), p));
+  return aten_detail::condition(self, p);
 }
 /// How many singular values (absolute eigenvalues where `hermitian`) are above max(atol, rtol * the largest). `rtol`
 /// is by default the larger size times the dtype's epsilon, 0 where a positive atol is given.
@@ -240,18 +270,6 @@ inline std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Ten
   const Tensor matrix = transpose ? A.transpose(-2, -1) : A;
   return {linalg_solve_triangular(matrix, self, upper != transpose, true, unitriangular), A.clone()};
 }
-/// (the result, the info of linalg_lu_factor_ex): a singular matrix throws with `check_errors` only.
-inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, bool left = true,
-                                                  bool check_errors = false) {
-  const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, check_errors);
-  const bool vectors = B.dim() == 1 || (B.dim() == A.dim() - 1 && B.sizes() == A.select(-1, 0).sizes());
-  if (!vectors) return {linalg_lu_solve(LU, pivots, B, left), info};
-  return {linalg_lu_solve(LU, pivots, B.unsqueeze(-1), left).squeeze(-1), info};
-}
-inline std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors = false) {
-  return linalg_solve_ex(A, eye(A.size(-1), A.options()).expand_as(A), true, check_errors);
-}
-
 /// The X of the tensor equation self X = other, whose products and sums are tensordot's: self's dimensions `dims` are
 /// moved to the end first. The sizes of self's first other.dim() dimensions multiply to those of the rest.
 inline Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntArrayRef dims = std::nullopt) {
@@ -308,4 +326,5 @@ inline Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& inpu
 }
 inline Tensor orgqr(const Tensor& self, const Tensor& input2) { return linalg_householder_product(self, input2); }
 
-}  // namespace rush::inline aten
+}  // namespace aten
+}  // namespace rush

@@ -8,7 +8,8 @@
 
 #include "core/ops/nn/cudnn_rnn.h"
 
-namespace rush::inline aten {
+namespace rush {
+inline namespace aten {
 
 // ---- element-wise ----
 #define RUSH_UNARY_NAME(second, first)                              \
@@ -35,8 +36,12 @@ RUSH_COMPARISON_NAME(not_equal, ne)
 #undef RUSH_COMPARISON_NAME
 
 inline Tensor arctan2(const Tensor& self, const Tensor& other) { return self.atan2(other); }
-/// self * 2^other.
-inline Tensor ldexp(const Tensor& self, const Tensor& other) { return self.mul(rush::pow(2.0, other)); }
+/// self * 2^other, as a floating point number.
+inline Tensor ldexp(const Tensor& self, const Tensor& other) {
+  const ScalarType common = result_type(self, other);
+  const Tensor out = self.mul(rush::pow(2.0, other));
+  return is_integral(common, true) ? out : out.to(common);
+}
 inline Tensor& ldexp_(Tensor& self, const Tensor& other) { return self.mul_(rush::pow(2.0, other)); }
 
 namespace aten_detail {
@@ -296,14 +301,17 @@ inline Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, cons
 }
 /// start, start + step, ... up to and including `end`, as floating point numbers unless the options say otherwise.
 inline Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {}) {
-  const double count = std::floor((end.to<double>() - start.to<double>()) / step.to<double>()) + 1;
-  RUSH_CHECK_VALUE(step.to<double>() != 0 && count >= 1, "range: cannot go from ", start, " to ", end, " by steps of ",
+  const bool whole = is_integral(options.dtype(), true);
+  const auto number = [&](const Scalar& x) { return whole ? std::trunc(x.to<double>()) : x.to<double>(); };
+  const double count = std::floor((number(end) - number(start)) / number(step)) + 1;
+  RUSH_CHECK_VALUE(number(step) != 0 && count >= 1, "range: cannot go from ", start, " to ", end, " by steps of ",
                    step);
-  const Tensor steps = arange(static_cast<int64_t>(count), options.has_dtype() ? options : options.dtype(kFloat32));
-  return steps.mul(step).add(start).to(steps.dtype());
+  const Tensor steps = arange(static_cast<int64_t>(count), options.dtype(options.dtype()));
+  return steps.mul(number(step)).add(number(start)).to(steps.dtype());
 }
 inline Tensor range(const Scalar& start, const Scalar& end, const TensorOptions& options = {}) {
   return range(start, end, 1, options);
 }
 
-}  // namespace rush::inline aten
+}  // namespace aten
+}  // namespace rush

@@ -3,7 +3,8 @@
 #pragma once
 #include "ATen/operator_names.h"
 
-namespace rush::inline aten {
+namespace rush {
+inline namespace aten {
 
 namespace aten_detail {
 inline Tensor as_floating(const Tensor& x) {
@@ -167,4 +168,5 @@ RUSH_FORALL_SPECIAL_POLYNOMIALS(RUSH_POLYNOMIAL)
 #undef RUSH_POLYNOMIAL
 #undef RUSH_UNPACKED
 
-}  // namespace rush::inline aten
+}  // namespace aten
+}  // namespace rush

@@ -2,7 +2,8 @@
 #pragma once
 #include "ATen/view_copies.h"
 
-namespace rush::inline aten {
+namespace rush {
+inline namespace aten {
 
 /// The mean of what is not NaN.
 inline Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
@@ -28,6 +29,8 @@ inline Tensor cov(const Tensor& self, int64_t correction = 1, const std::optiona
                      "cov: weights must be a vector of one for each of ", observations, " observations");
     RUSH_CHECK_VALUE(!given || given->numel() == 0 || given->min().item<double>() >= 0, "cov: a weight is negative");
   }
+  RUSH_CHECK_TYPE(!fweights || (is_integral(fweights->scalar_type(), false)), "cov: fweights must be integers");
+  RUSH_CHECK_TYPE(!aweights || aweights->is_floating_point(), "cov: aweights must be floating point");
   Tensor weights;
   if (fweights) weights = *fweights;
   if (aweights) weights = weights.defined() ? weights.mul(*aweights) : *aweights;
@@ -59,12 +62,13 @@ namespace aten_detail {
 // The trapezoids' areas. The distances dx broadcast with y where that has one element less along `dim`.
 template <class Distance>
 Tensor trapezoids(const Tensor& y, const Distance& dx, int64_t dim) {
+  RUSH_CHECK_TYPE(y.scalar_type() != kBool, "trapezoid: needs numbers, got bool");
   const int64_t count = y.size(dim);
   return y.narrow(dim, 1, count - 1).add(y.narrow(dim, 0, count - 1)).mul(dx).div(2.0);
 }
 // The distances between neighbours in x; a vector x lies along `dim` of y.
 inline Tensor distances(const Tensor& y, const Tensor& x, int64_t dim, const char* name) {
-  RUSH_CHECK_TYPE(y.scalar_type() != kBool && x.scalar_type() != kBool, name, ": needs numbers, got bool");
+  RUSH_CHECK_TYPE(x.scalar_type() != kBool, name, ": needs numbers, got bool");
   if (x.dim() == 1) {
     RUSH_CHECK_VALUE(x.size(0) == y.size(dim), name, ": y has ", y.size(dim), " points and x ", x.size(0));
     std::vector<int64_t> sizes(static_cast<size_t>(y.dim()), 1);
@@ -80,6 +84,7 @@ inline Tensor no_points(const Tensor& y, int64_t dim) { return y.sum(dim).mul(0)
 }  // namespace aten_detail
 
 inline Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1) {
+  dim = wrap_dim(dim, y.dim(), "trapezoid");
   if (y.size(dim) == 0) return aten_detail::no_points(y, dim);
   return aten_detail::trapezoids(y, aten_detail::distances(y, x, dim, "trapezoid"), dim).sum(dim);
 }
@@ -90,6 +95,7 @@ inline Tensor trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1)
 inline Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim = -1) { return trapezoid(y, x, dim); }
 inline Tensor trapz(const Tensor& y, double dx = 1, int64_t dim = -1) { return trapezoid(y, dx, dim); }
 inline Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1) {
+  dim = wrap_dim(dim, y.dim(), "cumulative_trapezoid");
   return aten_detail::trapezoids(y, aten_detail::distances(y, x, dim, "cumulative_trapezoid"), dim).cumsum(dim);
 }
 inline Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1) {
@@ -199,10 +205,14 @@ inline std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins = 1
                                             std::optional<ArrayRef<double>> range = std::nullopt,
                                             const std::optional<Tensor>& weight = {}, bool density = false) {
   double low = range ? (*range)[0] : 0, high = range ? (*range)[1] : 0;
+  RUSH_CHECK_TYPE(self.is_floating_point(), "histogram: needs floating point, got ", self.scalar_type());
+  if (!range && self.numel() == 0) high = 1;
   if (!range && self.numel() > 0) {
     low = self.min().item<double>();
     high = self.max().item<double>();
   }
+  RUSH_CHECK_VALUE(bins > 0 && std::isfinite(low) && std::isfinite(high) && low <= high, "histogram: cannot make ",
+                   bins, " bins between ", low, " and ", high);
   if (low == high) {  // as NumPy has it
     low -= 0.5;
     high += 0.5;
@@ -279,4 +289,5 @@ inline Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index,
   return scatter_reduce(self, dim, index.view(shape).expand_as(source), source, reduce, include_self);
 }
 
-}  // namespace rush::inline aten
+}  // namespace aten
+}  // namespace rush

@@ -2,7 +2,8 @@
 #pragma once
 #include "ATen/operator_names.h"
 
-namespace rush::inline aten {
+namespace rush {
+inline namespace aten {
 
 namespace aten_detail {
 inline std::vector<Tensor> clones(std::vector<Tensor> views) {
@@ -172,4 +173,5 @@ inline Tensor combinations(const Tensor& self, int64_t r = 2, bool with_replacem
   return stack(columns, 1);
 }
 
-}  // namespace rush::inline aten
+}  // namespace aten
+}  // namespace rush
