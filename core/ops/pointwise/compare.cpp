@@ -12,22 +12,19 @@ namespace rush {
 
 namespace native {
 
-// Numbers without arithmetic can be told equal: unsigned ones as signed ones of their size, 8-bit floats as float32.
+// eq and ne. Numbers without arithmetic can be told equal: unsigned ones as signed ones of their size, 8-bit floats as
+// float32.
 template <auto& kernel>
-static Tensor compare(const Tensor& self, const Tensor& other) {
+static Tensor equality(const Tensor& self, const Tensor& other) {
   constexpr auto binary = native::binary<kernel, Promotion::Compare>;
-  if constexpr (&kernel == &kernels::eq || &kernel == &kernels::ne) {
-    if (!has_arithmetic(self.scalar_type()) || !has_arithmetic(other.scalar_type())) {
-      const ScalarType type = result_type({self, other});
-      const auto comparable = [type](const Tensor& operand) {
-        const Tensor value = as_dtype(operand, type);
-        return is_floating_point(type) && !has_arithmetic(type) ? to_dtype(value, kFloat32)
-                                                                : seen_as(value, moved_as(type));
-      };
-      return binary(comparable(self), comparable(other));
-    }
-  }
-  return binary(self, other);
+  if (has_arithmetic(self.scalar_type()) && has_arithmetic(other.scalar_type())) return binary(self, other);
+  const ScalarType type = result_type({self, other});
+  const auto comparable = [type](const Tensor& operand) {
+    const Tensor value = as_dtype(operand, type);
+    return is_floating_point(type) && !has_arithmetic(type) ? to_dtype(value, kFloat32)
+                                                            : seen_as(value, moved_as(type));
+  };
+  return binary(comparable(self), comparable(other));
 }
 
 static Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
@@ -62,21 +59,26 @@ static bool equal(const Tensor& self, const Tensor& other) {
   RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "equal: cannot compare ", self.scalar_type(), " with ",
                   other.scalar_type());
   if (!(self.sizes() == other.sizes())) return false;
-  return all_true(native::contiguous(compare<kernels::eq>(self, other)), "equal");
+  return all_true(native::contiguous(equality<kernels::eq>(self, other)), "equal");
 }
 
 }  // namespace native
 
 void register_compare_ops(Registry& r) {
-  using native::binary_, native::with_scalar, native::with_scalar_;
+  using native::binary, native::binary_, native::with_scalar, native::with_scalar_;
   native::register_compare_fronts(r);
 #define RUSH_REGISTER(name)                                           \
-  r.native(ops::name, native::compare<kernels::name>);                \
   r.native(ops::name##_, binary_<kernels::name, Promotion::Compare>); \
   r.composite(ops::name##_Scalar, with_scalar<ops::name>);            \
   r.composite(ops::name##_Scalar_, with_scalar_<ops::name##_>);
   RUSH_FORALL_COMPARISONS(RUSH_REGISTER)
 #undef RUSH_REGISTER
+  r.native(ops::eq, native::equality<kernels::eq>);
+  r.native(ops::ne, native::equality<kernels::ne>);
+  r.native(ops::ge, binary<kernels::ge, Promotion::Compare>);
+  r.native(ops::gt, binary<kernels::gt, Promotion::Compare>);
+  r.native(ops::le, binary<kernels::le, Promotion::Compare>);
+  r.native(ops::lt, binary<kernels::lt, Promotion::Compare>);
   r.native(ops::isclose, native::isclose);
   r.native(ops::allclose, native::allclose);
   r.native(ops::equal, native::equal);
