@@ -14,6 +14,7 @@ template <class Change>
 Tensor& become(Tensor& self, const char* op, const Change& change) {
   RUSH_CHECK(self.defined(), op, ": expected a tensor, got an undefined one");
   TensorImpl& impl = *self.impl();
+  if (impl.layout() != kStrided) impl.throw_sparse(op);
   const bool recorded = GradMode::is_enabled() && self.requires_grad();
   if (recorded) check_inplace(self, op);
   Tensor before = detail::make_alias(self);

@@ -51,8 +51,6 @@ void SequentialSampler::visit(StateFields& fields) {
 
 namespace {
 
-bool is_libtorch(const Generator& generator) { return generator.get<GeneratorImpl>()->mt19937() != nullptr; }
-
 // As torch::randperm draws it.
 std::vector<size_t> libtorch_permutation(size_t size, const Generator& generator) {
   const Tensor order = randperm(static_cast<int64_t>(size), generator);
@@ -80,7 +78,7 @@ RandomSampler::RandomSampler(size_t size, Generator generator) : generator_(std:
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
   const size_t size = new_size.value_or(order_.size());
-  if (is_libtorch(generator())) {
+  if (generator().mt19937()) {
     drawn_from_ = generator().clone();
     order_ = libtorch_permutation(size, generator());
   } else {
@@ -97,7 +95,7 @@ std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
 void RandomSampler::visit(StateFields& fields) {
   fields.given("size", order_.size());
   fields.count("index", index_, order_.size());
-  if (is_libtorch(generator())) {
+  if (generator().mt19937()) {
     if (fields.reading()) drawn_from_ = drawn_from_.clone();  // copies of this sampler share the other
     visit_state(fields, "order.state", drawn_from_);
     if (generator_.defined()) visit_state(fields, "generator.state", generator_);

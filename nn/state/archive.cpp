@@ -39,7 +39,8 @@ void OutputArchive::write(const std::string& key, const Value& value) {
 }
 
 void OutputArchive::write(const std::string& key, const OutputArchive& nested) {
-  for (const auto& [name, value] : nested.values_) write(key + "." + name, value);
+  const io::NamedValues values = nested.values_;  // a copy: an archive may be written into itself
+  for (const auto& [name, value] : values) write(key + "." + name, value);
 }
 
 void OutputArchive::save_to(const std::string& filename) const { io::save_pt_values(filename, values_); }

@@ -90,8 +90,8 @@ void load(T& value, const std::string& path) {
 
 /// All of these to a stream and from one, with the same bytes as in a file.
 template <class T, std::derived_from<std::ostream> Stream>
-requires requires(T& value, const std::string& path) { save(value, path); }
-void save(T& value, Stream& stream) {
+requires requires(T&& value, const std::string& path) { save(value, path); }
+void save(T&& value, Stream& stream) {
   const serialize::TemporaryFile file;
   save(value, file.path());
   file.copy_to(stream);

@@ -1,5 +1,7 @@
 #include "core/ops/factory/factories.h"
 
+#include <algorithm>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/register.h"
@@ -249,6 +251,8 @@ Tensor detail::over_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef st
   const DimVector given = strides ? DimVector(*strides) : contiguous_strides(sizes);
   RUSH_CHECK_VALUE(given.size() == sizes.size(), "from_blob: mismatch in length of strides and shape: ", given, " for ",
                    sizes);
+  const bool backwards = std::any_of(given.begin(), given.end(), [](int64_t stride) { return stride < 0; });
+  RUSH_CHECK_VALUE(!backwards, "from_blob: the strides ", given, " lead to before the memory");
   RUSH_CHECK_VALUE(storage_offset >= 0, "from_blob: the storage offset ", storage_offset, " is negative");
   const int64_t extent = storage_extent(sizes, given, storage_offset);
   const int64_t nbytes = multiply_sizes("from_blob", extent, element_size(o.dtype()));

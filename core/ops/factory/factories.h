@@ -1,5 +1,7 @@
 // Factories: tensors made from sizes, numbers and memory.
 #pragma once
+#include <memory>
+
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/iterator/tensor_iterator.h"
@@ -103,8 +105,11 @@ concept StatefulDeleter = std::invocable<T&, void*> && !std::convertible_to<T, v
 template <class Deleter>
 Tensor over_owned_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef strides, int64_t storage_offset,
                          Deleter deleter, const TensorOptions& options) {
-  auto* owned = new OwnedDeleter<Deleter>{std::move(deleter), data};
-  return over_memory(data, sizes, strides, storage_offset, &OwnedDeleter<Deleter>::run, owned, options);
+  std::unique_ptr<OwnedDeleter<Deleter>> owned(new OwnedDeleter<Deleter>{std::move(deleter), data});
+  const Tensor tensor =
+      over_memory(data, sizes, strides, storage_offset, &OwnedDeleter<Deleter>::run, owned.get(), options);
+  owned.release();  // the storage's from now on
+  return tensor;
 }
 }  // namespace detail
 

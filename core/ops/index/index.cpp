@@ -17,8 +17,8 @@ namespace native {
 
 Tensor index_as_int64(const Tensor& index, Device device, const char* op) {
   RUSH_CHECK_VALUE(index.defined(), op, ": the index is undefined");
-  RUSH_CHECK_TYPE(is_integral(index.scalar_type(), false), op, ": expected integers as indices, got ",
-                  index.scalar_type());
+  RUSH_CHECK_TYPE(is_integral(index.scalar_type(), false) && has_arithmetic(index.scalar_type()), op,
+                  ": expected integers as indices, got ", index.scalar_type());
   RUSH_CHECK_VALUE(index.device() == device || index.is_cpu() || device.is_meta(), op, ": the index is on ",
                    index.device(), ", the tensor on ", device);
   const Tensor wide = index.scalar_type() == kInt64 ? index : to_dtype(index, kInt64);

@@ -28,7 +28,7 @@ PhiloxState reserve_words(const OptionalGenerator& generator, Device device, con
 Mt19937GeneratorImpl* mt19937_of(const OptionalGenerator& generator, Device device) {
   if (!device.is_cpu()) return nullptr;
   const Generator& chosen = generator && generator->defined() ? *generator : default_generator(device);
-  return chosen.get<GeneratorImpl>()->mt19937();
+  return chosen.mt19937();
 }
 
 // Calls kernel(row-major tensor, args..., words) for `self`, or for a tensor that is then copied to it; `libtorch` in

@@ -101,6 +101,12 @@ TEST_CASE("from_blob sees the caller's memory and says when it is done") {
   CHECK(deleted == 1);
   CHECK(values(from_blob(numbers, {2, 2}, {1, 2}, kFloat64)) == Doubles{0, 2, 9, 3});
   CHECK_THROWS_AS(from_blob(numbers, {-1}, kFloat64), ValueError);
+  CHECK_THROWS_WITH_AS(from_blob(numbers, {2, 2}, {-2, 1}, kFloat64), doctest::Contains("before the memory"),
+                       ValueError);
+  const auto owner = std::make_shared<int>(0);  // of a deleter that never runs, and does not stay
+  CHECK_THROWS_AS(from_blob(numbers, {-1}, [owner](void*) { ++*owner; }), ValueError);
+  CHECK(owner.use_count() == 1);
+  CHECK(*owner == 0);
 }
 
 TEST_CASE("fill") {

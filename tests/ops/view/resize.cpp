@@ -41,3 +41,11 @@ TEST_CASE("resize_ refuses what it cannot do, and changes nothing") {
   CHECK_THROWS_AS(ones({2}).resize_({int64_t{1} << 62, 4}), ValueError);
   CHECK_THROWS_AS(ones({2}).resize_({2, 2}, MemoryFormat::ChannelsLast), ValueError);
 }
+
+TEST_CASE("a sparse tensor is not turned in place") {
+  for (Tensor sparse : {arange(6).view({2, 3}).to_sparse(), arange(6).view({2, 3}).to_sparse_csr()}) {
+    CHECK_THROWS_WITH_AS(sparse.t_(), doctest::Contains("t_"), NotImplementedError);
+    CHECK_THROWS_WITH_AS(sparse.transpose_(0, 1), doctest::Contains("transpose_"), NotImplementedError);
+    CHECK(sparse.to_dense().equal(arange(6).view({2, 3})));
+  }
+}

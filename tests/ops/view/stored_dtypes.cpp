@@ -174,6 +174,15 @@ TEST_CASE("they can be told equal, by value") {
   CHECK_THROWS_AS(tensor({1}, kFloat8_e5m2) == tensor({1.0}), TypeError);
 }
 
+TEST_CASE("they are no indices") {
+  for (const ScalarType dtype : {kUInt16, kUInt32, kUInt64}) {
+    const Tensor index = zeros({2}, dtype);
+    CHECK_THROWS_WITH_AS(ones({3}).index({index}), doctest::Contains("expected integers as indices"), TypeError);
+    CHECK_THROWS_AS(ones({3}).index_select(0, index), TypeError);
+    CHECK_THROWS_AS(ones({3}).gather(0, index), TypeError);
+  }
+}
+
 TEST_CASE("arithmetic refuses them, naming the operator and the dtype") {
   for (const ScalarType dtype : kStored) {
     CAPTURE(name(dtype));
