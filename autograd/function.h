@@ -134,8 +134,7 @@ template <class T>
 void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
   is_tensor.push_back(false);
 }
-// Gives the outputs their history; one that is an input becomes a view of it first,
-// unless it was written in place.
+// Gives the outputs their history; one that is an input becomes a view of it first, unless it was written in place.
 void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const Tensors& dirty,
                     const intrusive_ptr<Node>& node);
 inline Tensors as_list(const Tensor& output) { return {output}; }

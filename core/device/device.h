@@ -14,9 +14,7 @@ const char* device_type_name(DeviceType type);
 namespace detail {
 // Throws ValueError as register_backend says.
 DeviceType add_device_type(std::string_view name);
-}  // namespace detail
 
-namespace detail {
 // A member that is read as what it holds and, as libtorch's programs do, by a call: `device.type` and `device.type()`.
 template <class T>
 struct CallableMember {

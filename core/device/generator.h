@@ -91,6 +91,7 @@ class Generator {
   Generator clone() const { return Generator(impl().clone()); }
   Device device() const { return impl().device(); }
   std::mutex& mutex() const { return impl().mutex_; }
+  Mt19937GeneratorImpl* mt19937() const { return impl().mt19937(); }
 
   /// GeneratorImpl::reserve under the lock: do not hold mutex() here.
   PhiloxState reserve(uint64_t increments) const {

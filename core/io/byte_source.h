@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "core/io/input_file.h"
@@ -16,6 +17,18 @@ class ByteSource {
   virtual void read(void* out, size_t size) = 0;
   /// How many bytes are left.
   virtual uint64_t left() const = 0;
+};
+
+/// Bytes in memory.
+class BytesSource final : public ByteSource {
+ public:
+  explicit BytesSource(std::string bytes) : bytes_(std::move(bytes)) {}
+  void read(void* out, size_t size) override { position_ += bytes_.copy(static_cast<char*>(out), size, position_); }
+  uint64_t left() const override { return bytes_.size() - position_; }
+
+ private:
+  std::string bytes_;
+  size_t position_ = 0;
 };
 
 /// A file from its beginning to its end.

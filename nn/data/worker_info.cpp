@@ -18,7 +18,7 @@ namespace detail {
 uint64_t draw_seed(const Generator& generator) {
   Generator source = generator.defined() ? generator : default_generator();
   // libtorch's loader draws no seed: what the program draws next must not change.
-  if (source.get<GeneratorImpl>()->mt19937()) source = source.clone();
+  if (source.mt19937()) source = source.clone();
   Philox4x32 words = philox_sequence(source.reserve(2), 0);
   const uint32_t upper = words();
   return join_words(upper, words());

@@ -1,6 +1,6 @@
 // Pooling: modules without parameters that reduce windows of the last dimensions.
 #pragma once
-#include "nn/cloneable.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/pool.h"
 
 namespace rush::nn {
@@ -20,30 +20,14 @@ namespace rush::nn {
 // clang-format on
 
 // torch.nn.AvgPool1d to LPPool3d, on (N, C, spatial...) or (C, spatial...).
-#define RUSH_POOL_MODULE_WITH(Name, ...)                                                                      \
-  class Name##Impl : public Cloneable<Name##Impl> {                                                           \
-   public:                                                                                                    \
-    explicit Name##Impl(const Name##Options& options) : options(options) {}                                   \
-    template <class First, class Second>                                                                      \
-    requires std::is_constructible_v<Name##Options, First, Second> Name##Impl(First&& first, Second&& second) \
-        : options(std::forward<First>(first), std::forward<Second>(second)) {}                                \
-    void reset() override {}                                                                                  \
-    void pretty_print(std::ostream& stream) const override;                                                   \
-    Tensor forward(const Tensor& input);                                                                      \
-    __VA_ARGS__                                                                                               \
-                                                                                                              \
-    Name##Options options;                                                                                    \
-  };                                                                                                          \
-  RUSH_MODULE(Name);
-#define RUSH_POOL_MODULE(Name, function) RUSH_POOL_MODULE_WITH(Name)
+#define RUSH_POOL_MODULE(Name, function) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_POOLS(RUSH_POOL_MODULE)
 #undef RUSH_POOL_MODULE
 // torch.nn.MaxPool1d to AdaptiveMaxPool3d; forward_with_indices is what return_indices=True is in Python.
 #define RUSH_POOL_MODULE(Name, function) \
-  RUSH_POOL_MODULE_WITH(Name, std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);)
+  RUSH_OPTIONS_MODULE(Name, std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);)
 RUSH_FORALL_MAX_POOLS(RUSH_POOL_MODULE)
 #undef RUSH_POOL_MODULE
-#undef RUSH_POOL_MODULE_WITH
 
 // torch.nn.FractionalMaxPool2d and 3d. Random samples that the options hold are a buffer. Throws ValueError unless
 // either the output's size is given or its ratio to the input's, between 0 and 1.

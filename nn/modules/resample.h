@@ -1,7 +1,7 @@
 // Modules without parameters that move or resize what lies in space: Fold, Unfold, Upsample, PixelShuffle,
 // PixelUnshuffle, ChannelShuffle and the paddings.
 #pragma once
-#include "nn/cloneable.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/fold.h"
 #include "nn/options/padding.h"
 #include "nn/options/upsampling.h"
@@ -26,20 +26,7 @@ namespace rush::nn {
   X(ConstantPad1d) X(ConstantPad2d) X(ConstantPad3d)
 // clang-format on
 
-#define RUSH_RESAMPLER_MODULE(Name, ...)                                                                      \
-  class Name##Impl : public Cloneable<Name##Impl> {                                                           \
-   public:                                                                                                    \
-    explicit Name##Impl(const Name##Options& options) : options(options) {}                                   \
-    template <class First, class Second>                                                                      \
-    requires std::is_constructible_v<Name##Options, First, Second> Name##Impl(First&& first, Second&& second) \
-        : options(std::forward<First>(first), std::forward<Second>(second)) {}                                \
-    void reset() override {}                                                                                  \
-    void pretty_print(std::ostream& stream) const override;                                                   \
-    Tensor forward(const Tensor& input);                                                                      \
-                                                                                                              \
-    Name##Options options;                                                                                    \
-  };                                                                                                          \
-  RUSH_MODULE(Name);
+#define RUSH_RESAMPLER_MODULE(Name, ...) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)
 #undef RUSH_RESAMPLER_MODULE

@@ -15,17 +15,6 @@ namespace {
 
 using fuzz::Random;
 
-class Bytes final : public rush::io::ByteSource {
- public:
-  explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
-  uint64_t left() const override { return bytes_.size() - at_; }
-  void read(void* out, size_t size) override { at_ += bytes_.copy(static_cast<char*>(out), size, at_); }
-
- private:
-  std::string bytes_;
-  size_t at_ = 0;
-};
-
 // Each process has its own, and removes it.
 struct File {
   std::string path = (std::filesystem::temp_directory_path() / rush::str("fuzz-", ::getpid(), ".pt")).string();
@@ -90,9 +79,9 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rush::io::ZipWriter archive(file_path());
-  archive.add("a/data.pkl", std::make_unique<Bytes>(std::string(data, data + size)), false);
-  archive.add("a/data/0", std::make_unique<Bytes>(std::string(24, '\0')), false);
-  archive.add("a/data/1", std::make_unique<Bytes>(std::string(4, '\1')), false);
+  archive.add("a/data.pkl", std::make_unique<rush::io::BytesSource>(std::string(data, data + size)), false);
+  archive.add("a/data/0", std::make_unique<rush::io::BytesSource>(std::string(24, '\0')), false);
+  archive.add("a/data/1", std::make_unique<rush::io::BytesSource>(std::string(4, '\1')), false);
   archive.commit();
   return fuzz::test_reader(data, size, [](const std::string&) {
     for (const auto& [name, tensor] : rush::io::load_pt(file_path())) fuzz::check_tensor(tensor);

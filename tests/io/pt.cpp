@@ -147,21 +147,11 @@ TEST_CASE("pt: numbers and texts") {
 }
 
 // An archive of torch.save's with this pickle and a storage of six floats.
-class Source final : public io::ByteSource {
- public:
-  explicit Source(std::string bytes) : bytes_(std::move(bytes)) {}
-  uint64_t left() const override { return bytes_.size() - at_; }
-  void read(void* out, size_t size) override { at_ += bytes_.copy(static_cast<char*>(out), size, at_); }
-
- private:
-  std::string bytes_;
-  size_t at_ = 0;
-};
 std::string archive_of(const TemporaryFolder& folder, const std::string& pickle) {
   const std::string path = folder / "given.pt";
   io::ZipWriter archive(path);
-  archive.add("a/data.pkl", std::make_unique<Source>(pickle), false);
-  archive.add("a/data/0", std::make_unique<Source>(std::string(24, '\0')), false);
+  archive.add("a/data.pkl", std::make_unique<io::BytesSource>(pickle), false);
+  archive.add("a/data/0", std::make_unique<io::BytesSource>(std::string(24, '\0')), false);
   archive.commit();
   return path;
 }
@@ -235,7 +225,7 @@ TEST_CASE("pt: hostile files") {
   CHECK_THROWS_AS(io::load_pt(folder / "missing.pt"), IOError);
   const std::string script = folder / "script.pt";
   io::ZipWriter archive(script);
-  archive.add("model/constants.pkl", std::make_unique<Source>("x"), true);
+  archive.add("model/constants.pkl", std::make_unique<io::BytesSource>("x"), true);
   archive.commit();
   CHECK_THROWS_WITH_AS(io::load_pt(script), doctest::Contains("a TorchScript archive"), NotImplementedError);
 }

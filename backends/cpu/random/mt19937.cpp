@@ -212,8 +212,10 @@ void randperm(const Tensor& out, Twister* twister) {  // Fisher and Yates
   const int64_t n = out.numel();
   auto* to = out.data_ptr<int64_t>();
   std::iota(to, to + n, 0);
+  const bool two_words = n >= int64_t{std::numeric_limits<uint32_t>::max()} / 20;
   for (int64_t i = 0; i + 1 < n; ++i) {
-    std::swap(to[i], to[i + static_cast<int64_t>(twister->random() % static_cast<uint64_t>(n - i))]);
+    std::swap(to[i], to[i + static_cast<int64_t>((two_words ? twister->random64() : twister->random()) %
+                                                 static_cast<uint64_t>(n - i))]);
   }
 }
 

@@ -1,99 +1,64 @@
-#include "core/io/pt.h"
-
+// Reads what torch.save wrote. No object of a class is ever made, and no function called.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <deque>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/io/array_bytes.h"
 #include "core/io/little_endian.h"
+#include "core/io/pickle.h"
+#include "core/io/pt.h"
 #include "core/io/zip_archive.h"
 #include "core/ops/factory/factories.h"
-#include "core/ops/view/copy.h"
 
 namespace rush::io {
 
 namespace {
 
-// The class that names a storage's dtype.
-struct StorageClass {
-  ScalarType dtype;
-  const char* name;
-};
-constexpr StorageClass kStorageClasses[] = {
-    {kFloat32, "FloatStorage"},
-    {kFloat64, "DoubleStorage"},
-    {kFloat16, "HalfStorage"},
-    {kInt64, "LongStorage"},
-    {kBFloat16, "BFloat16Storage"},
-    {kInt32, "IntStorage"},
-    {kUInt8, "ByteStorage"},
-    {kBool, "BoolStorage"},
-    {kInt16, "ShortStorage"},
-    {kInt8, "CharStorage"},
-    {kComplex64, "ComplexFloatStorage"},
-    {kComplex128, "ComplexDoubleStorage"},
-};
-
-// Newer dtypes have no class: their storages are bytes, and the tensor says of what.
-constexpr const char* kBytesClass = "torch.storage.UntypedStorage";
-
-const char* storage_class(ScalarType dtype) {
-  for (const StorageClass& known : kStorageClasses) {
-    if (known.dtype == dtype) return known.name;
+// The archive's entries, which have one folder before their names.
+class PtArchive {
+ public:
+  explicit PtArchive(const std::string& path) : path_(path), zip_(path) {
+    for (size_t i = 0; i < zip_.entries().size(); ++i) {
+      const std::string& name = zip_.entries()[i].name;
+      by_name_.emplace(name.substr(name.find('/') + 1), i);
+    }
+    RUSH_CHECK_NOT_IMPLEMENTED(
+        !by_name_.contains("constants.pkl"), path,
+        ": a TorchScript archive, as torch.jit.save and libtorch's torch::save write, which holds "
+        "code: write module.state_dict() with Python's torch.save instead");
+    RUSH_CHECK_IO(by_name_.contains("data.pkl"), path, ": a zip archive, but none of torch.save's: it has no data.pkl");
+    RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
+                  ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
+    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("byteorder") || bytes_of("byteorder") == "little", path,
+                               ": written by a big-endian machine");
   }
-  return nullptr;
-}
 
-std::optional<ScalarType> storage_dtype(const std::string& name) {
-  if (name == kBytesClass) return kUInt8;
-  for (const StorageClass& known : kStorageClasses) {
-    if (name == std::string("torch.") + known.name) return known.dtype;
+  std::string bytes_of(const std::string& name) {
+    const auto source = zip_.open(by_name_.at(name));
+    std::string bytes(source->left(), '\0');
+    source->read(bytes.data(), bytes.size());
+    return bytes;
   }
-  return std::nullopt;
-}
 
-// The instructions of pickles of protocol 2, which torch.save writes, and those of later ones that may stand in their
-// place: https://github.com/python/cpython/blob/main/Lib/pickletools.py.
-enum Opcode : uint8_t {
-  kMark = '(',
-  kStop = '.',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kNone = 'N',
-  kBinPersistentId = 'Q',
-  kReduce = 'R',
-  kBinUnicode = 'X',
-  kAppend = 'a',
-  kBuild = 'b',
-  kGlobal = 'c',
-  kAppends = 'e',
-  kBinFloat = 'G',
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kSetItem = 's',
-  kTuple = 't',
-  kSetItems = 'u',
-  kEmptyList = ']',
-  kEmptyTuple = ')',
-  kEmptyDict = '}',
-  kProtocol = 0x80,
-  kNewObject = 0x81,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kLong1 = 0x8a,
-  kShortBinUnicode = 0x8c,
-  kStackGlobal = 0x93,
-  kMemoize = 0x94,
-  kFrame = 0x95,
+  Tensor read_storage(const std::string& key, ScalarType dtype, int64_t numel) {
+    const auto found = by_name_.find("data/" + key);
+    RUSH_CHECK_IO(found != by_name_.end(), path_, ": not a valid PyTorch file: it has no storage '", key, "'");
+    const auto source = zip_.open(found->second);
+    const std::optional<uint64_t> bytes = numel < 0 ? std::nullopt : array_bytes({numel}, dtype);
+    RUSH_CHECK_IO(bytes && *bytes == source->left(), path_, ": not a valid PyTorch file: storage '", key, "' has ",
+                  source->left(), " bytes, and should have ", numel, " elements of ", dtype);
+    const Tensor storage = empty({numel}, TensorOptions(dtype).device(kCPU));
+    source->read(storage.data_ptr(), *bytes);
+    RUSH_CHECK_IO(values_valid(storage.data_ptr(), *bytes, dtype), path_, ": storage '", key,
+                  "' has a bool that is neither 0 nor 1");
+    return storage;
+  }
+
+ private:
+  const std::string& path_;
+  ZipReader zip_;
+  std::unordered_map<std::string, size_t> by_name_;
 };
 
 // A Python object, as far as one is understood.
@@ -109,9 +74,8 @@ struct Object {
 // Carries out a pickle. All objects belong to it, so that a list that holds itself does no harm.
 class Unpickler {
  public:
-  using ReadStorage = Tensor (*)(void* context, const std::string& key, ScalarType dtype, int64_t numel);
-  Unpickler(const std::string& path, std::string_view bytes, ReadStorage read_storage, void* context)
-      : path_(path), bytes_(bytes), read_storage_(read_storage), context_(context) {}
+  Unpickler(const std::string& path, std::string_view bytes, PtArchive& archive)
+      : path_(path), bytes_(bytes), archive_(archive) {}
 
   const Object& run() {
     while (true) {
@@ -270,7 +234,7 @@ class Unpickler {
     Object*& read = storages_[key];
     if (!read) {
       read = &make(Object::Storage);
-      read->tensor = read_storage_(context_, key, *dtype, id.items[4]->number);
+      read->tensor = archive_.read_storage(key, *dtype, id.items[4]->number);
     }
     check(read->tensor.scalar_type() == *dtype, "storage '", key, "' has two dtypes");
     stack_.push_back(read);
@@ -369,62 +333,11 @@ class Unpickler {
   const std::string& path_;
   std::string_view bytes_;
   size_t at_ = 0;
-  ReadStorage read_storage_;
-  void* context_;
+  PtArchive& archive_;
   std::deque<Object> objects_;
   std::vector<Object*> stack_;
   std::unordered_map<uint64_t, Object*> memo_;
   std::unordered_map<std::string, Object*> storages_;
-};
-
-// The archive's entries, which have one folder before their names.
-class PtArchive {
- public:
-  explicit PtArchive(const std::string& path) : path_(path), zip_(path) {
-    for (size_t i = 0; i < zip_.entries().size(); ++i) {
-      const std::string& name = zip_.entries()[i].name;
-      by_name_.emplace(name.substr(name.find('/') + 1), i);
-    }
-    RUSH_CHECK_NOT_IMPLEMENTED(
-        !by_name_.contains("constants.pkl"), path,
-        ": a TorchScript archive, as torch.jit.save and libtorch's torch::save write, which holds "
-        "code: write module.state_dict() with Python's torch.save instead");
-    RUSH_CHECK_IO(by_name_.contains("data.pkl"), path, ": a zip archive, but none of torch.save's: it has no data.pkl");
-    RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
-                  ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
-    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("byteorder") || bytes_of("byteorder") == "little", path,
-                               ": written by a big-endian machine");
-  }
-
-  std::string bytes_of(const std::string& name) {
-    const auto source = zip_.open(by_name_.at(name));
-    std::string bytes(source->left(), '\0');
-    source->read(bytes.data(), bytes.size());
-    return bytes;
-  }
-
-  static Tensor read_storage(void* context, const std::string& key, ScalarType dtype, int64_t numel) {
-    return static_cast<PtArchive*>(context)->read(key, dtype, numel);
-  }
-
- private:
-  Tensor read(const std::string& key, ScalarType dtype, int64_t numel) {
-    const auto found = by_name_.find("data/" + key);
-    RUSH_CHECK_IO(found != by_name_.end(), path_, ": not a valid PyTorch file: it has no storage '", key, "'");
-    const auto source = zip_.open(found->second);
-    const std::optional<uint64_t> bytes = numel < 0 ? std::nullopt : array_bytes({numel}, dtype);
-    RUSH_CHECK_IO(bytes && *bytes == source->left(), path_, ": not a valid PyTorch file: storage '", key, "' has ",
-                  source->left(), " bytes, and should have ", numel, " elements of ", dtype);
-    const Tensor storage = empty({numel}, TensorOptions(dtype).device(kCPU));
-    source->read(storage.data_ptr(), *bytes);
-    RUSH_CHECK_IO(values_valid(storage.data_ptr(), *bytes, dtype), path_, ": storage '", key,
-                  "' has a bool that is neither 0 nor 1");
-    return storage;
-  }
-
-  const std::string& path_;
-  ZipReader zip_;
-  std::unordered_map<std::string, size_t> by_name_;
 };
 
 // Goes through dicts, lists and tuples. A small pickle can stand for endlessly many names: both bounds are far beyond
@@ -462,98 +375,12 @@ class Collector {
   int visited_ = 0;
 };
 
-// ---- writing
-
-class BytesSource final : public ByteSource {
- public:
-  explicit BytesSource(std::string bytes) : bytes_(std::move(bytes)) {}
-  uint64_t left() const override { return bytes_.size() - at_; }
-  void read(void* out, size_t size) override { at_ += bytes_.copy(static_cast<char*>(out), size, at_); }
-
- private:
-  std::string bytes_;
-  size_t at_ = 0;
-};
-
-// A tensor's elements in row-major order, brought together in memory only while they are read.
-class ElementsSource final : public ByteSource {
- public:
-  explicit ElementsSource(const Tensor& tensor)
-      : tensor_(tensor), left_(static_cast<uint64_t>(tensor.numel() * element_size(tensor.scalar_type()))) {}
-  uint64_t left() const override { return left_; }
-  void read(void* out, size_t size) override {
-    if (size == 0) return;  // an empty tensor may have no memory
-    if (!row_major_.defined()) row_major_ = tensor_.detach().cpu().contiguous();
-    const auto end = static_cast<uint64_t>(tensor_.numel() * element_size(tensor_.scalar_type()));
-    std::memcpy(out, static_cast<const char*>(row_major_.data_ptr()) + (end - left_), size);
-    left_ -= size;
-    if (left_ == 0) row_major_ = Tensor();
-  }
-
- private:
-  Tensor tensor_, row_major_;
-  uint64_t left_;
-};
-
-void put_text(std::string& out, std::string_view text) {
-  out += static_cast<char>(kBinUnicode);
-  put_little_endian(out, text.size(), 4);
-  out += text;
-}
-void put_number(std::string& out, int64_t number) {
-  out += static_cast<char>(kLong1);
-  out += '\x08';
-  put_little_endian(out, static_cast<uint64_t>(number), 8);
-}
-void put_value(std::string& out, const std::string& name, const Value& value) {
-  if (value.is<int64_t>()) {
-    put_number(out, value.as<int64_t>());
-  } else if (value.is<bool>()) {
-    out += static_cast<char>(value.as<bool>() ? kNewTrue : kNewFalse);
-  } else if (value.is<std::string>()) {
-    put_text(out, value.as<std::string>());
-  } else {
-    RUSH_CHECK_TYPE(value.is<double>(), "save_pt: '", name, "' is of kind ", value.kind(), ", which is not written");
-    out += static_cast<char>(kBinFloat);
-    const auto bits = std::bit_cast<uint64_t>(value.as<double>());
-    for (int byte = 7; byte >= 0; --byte) out += static_cast<char>(bits >> (8 * byte));
-  }
-}
-void put_tuple(std::string& out, IntArrayRef numbers) {
-  out += static_cast<char>(kMark);
-  for (const int64_t n : numbers) put_number(out, n);
-  out += static_cast<char>(kTuple);
-}
-
-// _rebuild_tensor_v2((the storage), 0, sizes, strides, False, OrderedDict()), or v3 with the dtype as one argument
-// more.
-void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
-  const char* known = storage_class(tensor.scalar_type());
-  DimVector strides(tensor.sizes());
-  int64_t stride = 1;
-  for (size_t d = strides.size(); d-- > 0;) stride *= std::max<int64_t>(std::exchange(strides[d], stride), 1);
-  out += str("ctorch._utils\n_rebuild_tensor_v", known ? 2 : 3, "\n((");
-  put_text(out, "storage");
-  out += known ? str("ctorch\n", known, "\n") : "ctorch.storage\nUntypedStorage\n";
-  put_text(out, str(key));
-  put_text(out, "cpu");
-  put_number(out, known ? tensor.numel() : tensor.numel() * tensor.element_size());
-  out += "tQ";
-  put_number(out, 0);
-  put_tuple(out, tensor.sizes());
-  put_tuple(out, strides);
-  out += static_cast<char>(kNewFalse);
-  out += "ccollections\nOrderedDict\n)R";
-  if (!known) out += str("ctorch\n", tensor.scalar_type(), "\n");
-  out += "tR";
-}
-
 }  // namespace
 
 NamedValues load_pt_values(const std::string& path) {
   PtArchive archive(path);
   const std::string pickle = archive.bytes_of("data.pkl");
-  Unpickler unpickler(path, pickle, PtArchive::read_storage, &archive);
+  Unpickler unpickler(path, pickle, archive);
   Collector collector(path);
   collector.collect(unpickler.run(), "");
   return std::move(collector.values);
@@ -565,38 +392,6 @@ NamedTensors load_pt(const std::string& path) {
     if (value.is<Tensor>()) tensors.emplace_back(name, value.as<Tensor>());
   }
   return tensors;
-}
-
-void save_pt(const std::string& path, const NamedTensors& tensors) {
-  save_pt_values(path, NamedValues(tensors.begin(), tensors.end()));
-}
-
-void save_pt_values(const std::string& path, const NamedValues& values) {
-  std::unordered_set<std::string_view> names;
-  std::vector<Tensor> tensors;  // the storages, by their keys
-  std::string pickle = "\x80\x02}(";
-  for (const auto& [name, value] : values) {
-    RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two values are named '", name, "'");
-    put_text(pickle, name);
-    if (value.is<Tensor>()) {
-      const Tensor& tensor = value.as<Tensor>();
-      RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
-                       "' is undefined, sparse or has no data");
-      put_tensor(pickle, tensor, tensors.size());
-      tensors.push_back(tensor);
-    } else {
-      put_value(pickle, name, value);
-    }
-  }
-  pickle += "u.";
-  ZipWriter archive(path);
-  archive.add("archive/data.pkl", std::make_unique<BytesSource>(std::move(pickle)), false);
-  archive.add("archive/byteorder", std::make_unique<BytesSource>("little"), false);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    archive.add(str("archive/data/", i), std::make_unique<ElementsSource>(tensors[i]), false);
-  }
-  archive.add("archive/version", std::make_unique<BytesSource>("3\n"), false);
-  archive.commit();
 }
 
 bool is_pt(const std::string& path) {
