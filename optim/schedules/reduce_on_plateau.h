@@ -60,6 +60,7 @@ class ReduceLROnPlateauScheduler final : public ReduceLROnPlateau {
                                       int patience = 10, double threshold = 1e-4, ThresholdMode threshold_mode = rel,
                                       int cooldown = 0, const std::vector<float>& min_lr = {}, double eps = 1e-8,
                                       bool verbose = false);
+  using ReduceLROnPlateau::step;
   void step(float metric);
 
  private:
