@@ -19,6 +19,8 @@
 #include "core/device/backend.h"
 #include "core/device/guard.h"
 #include "core/dispatch/op.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/linalg/matmul.h"
 
 namespace rush::cuda {
 
@@ -83,6 +85,13 @@ class CudaBackend final : public Backend {
     RUSH_CUDA_CHECK(cudaDeviceSynchronize());
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited_for_device(device);
     throw_device_errors(device);
+  }
+
+  // The context, and cuBLAS, which loads its kernels when it first multiplies.
+  void start(int device) override {
+    const DeviceGuard guard(Device(kCUDA, device));
+    const Tensor x = zeros({8, 8}, TensorOptions(kBFloat16).device(Device(kCUDA, device)));
+    mm(x, x);
   }
 
   DeviceProperties properties(int device) override {

@@ -133,16 +133,6 @@ GPT make_model(const Settings& s, const GPTConfig& config, rush::Device device) 
   return model;
 }
 
-// Makes the context of a GPU, and the handle of its library for products, in a thread: it takes as long as reading
-// data.
-std::future<void> wake(rush::Device device) {
-  return std::async(device.is_cuda() ? std::launch::async : std::launch::deferred, [device] {
-    if (!device.is_cuda()) return;
-    const Tensor x = rush::ones({8, 8}, rush::TensorOptions(rush::kBFloat16).device(device));
-    rush::mm(x, x);
-  });
-}
-
 void begin(Pretraining& run, RunFolder& folder) {
   const std::string& path = folder.checkpoint();
   if (!folder.begin([&] { run.load(path, folder.changes()); }, [&] { run.save(path); })) return;
@@ -240,7 +230,7 @@ void run(Settings settings) {
   std::optional<RunFolder> folder;
   const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
   if (trains) folder.emplace(settings.out_dir, settings.beginning);
-  std::future<void> awake = wake(device);
+  std::optional<rush::DeviceStart> start(device);
   const Tokenizer tokenizer = read_tokenizer(settings);
   const GPTConfig config = make_config(settings, tokenizer);
   std::future<TextData> data;
@@ -250,7 +240,7 @@ void run(Settings settings) {
     data =
         std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
   }
-  awake.get();
+  start.reset();
   std::future<void> planned = plan_attention(settings, config, device);
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);

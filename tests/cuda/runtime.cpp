@@ -49,11 +49,18 @@ TEST_CASE("a hundred requests for more memory than the card has leave a training
 
 }  // namespace
 
+TEST_CASE("a device that is being started computes" * doctest::skip(no_gpu())) {
+  const DeviceStart first(kCUDA), second(Device(kCUDA, 0));
+  const Tensor x = ones({8, 8}, kCUDA);
+  CHECK(mm(x, x).eq(8).all().item<bool>());
+  CHECK_THROWS_AS(DeviceStart(Device(kCUDA, 99)), ValueError);
+}
+
 TEST_CASE("without a GPU one line says what is missing" * doctest::skip(cuda::is_available())) {
   CHECK(cuda::device_count() == 0);
-  for (const auto& call :
-       {+[] { zeros({2}, kCUDA); }, +[] { ones({2}).cuda(); }, +[] { cuda::synchronize(); },
-        +[] { cuda::current_device(); }, +[] { default_generator(kCUDA); }, +[] { ones({2}).pin_memory(); }}) {
+  for (const auto& call : {+[] { zeros({2}, kCUDA); }, +[] { ones({2}).cuda(); }, +[] { cuda::synchronize(); },
+                           +[] { cuda::current_device(); }, +[] { default_generator(kCUDA); },
+                           +[] { ones({2}).pin_memory(); }, +[] { DeviceStart start(kCUDA); }}) {
     try {
       call();
       FAIL("expected a CudaError");

@@ -20,6 +20,7 @@ using rush::TensorIterator;
 
 rush::DeviceType type;
 std::atomic<int> calls;
+std::atomic<int> started = -1;
 int kernels_set = 0;
 
 // ---- memory: an arena that nobody may read or write but while an Access is alive
@@ -117,6 +118,7 @@ class Sim final : public rush::Backend {
     const Access access;
     std::memcpy(to, from, nbytes);
   }
+  void start(int device) override { started = device; }
   bool falls_back_to_cpu() const override { return true; }
 
  private:
@@ -225,5 +227,6 @@ rush::DeviceType add_device() {
 
 int kernel_calls() { return calls; }
 int kernel_count() { return kernels_set; }
+int started_device() { return started; }
 
 }  // namespace sim

@@ -10,5 +10,7 @@ rush::DeviceType add_device();
 /// How often kernels of its own were called, and how many there are.
 int kernel_calls();
 int kernel_count();
+/// The device that was started last; -1 before.
+int started_device();
 
 }  // namespace sim

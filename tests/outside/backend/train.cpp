@@ -93,6 +93,8 @@ void check_names(DeviceType type) {
     }
     return false;
   };
+  { const DeviceStart start(Device("sim:1")), none(kCPU); }
+  check(sim::started_device() == 1, "started");
   check(throws("sim:2") && throws("simulator") && throws("sim:x"), "other names are refused");
   save(x, "sim.safetensors");
   Tensor loaded;
