@@ -23,9 +23,8 @@ namespace rush::graphs {
 //   - numbers of the host's that change, such as learning rates, are kept on the device and brought up to date before a
 //     replay by a ReplayHook;
 //   - the host cannot wait for the device, since nothing runs. What would wait (item(), nonzero(), a copy to memory
-//   that
-//     is not pinned, synchronize(), empty_cache()), and work on streams that have not waited for the captured one, is
-//     refused with a CudaError that names the last operator, before CUDA sees it: the capture goes on undisturbed.
+//     that is not pinned, synchronize(), empty_cache()), and work on streams that have not waited for the captured one,
+//     is refused with a CudaError that names the last operator, before CUDA sees it: the capture goes on undisturbed.
 //
 // These classes are part of every build; without a backend that records graphs they throw NotImplementedError. CUDA's
 // names for them, cuda::CUDAGraph and the like, are in backends/cuda/devices.h.

@@ -1,14 +1,15 @@
 #include "backends/cpu/reduce/reduce_loops.h"
 
-#include <limits>
 #include <memory>
 
+#include "backends/functors/reduce_dims.h"
 #include "core/threads/parallel.h"
 
 namespace rush::cpu {
 
 namespace {
 
+using functors::ReduceDims;
 using reduce::kBlock;
 using reduce::kLongRun;
 
@@ -35,44 +36,14 @@ struct Geometry {
   int64_t each = 1;     // how many elements an output is reduced from
 };
 
-struct SortedDim : Dim {
-  bool is_reduced;
-};
-
-// Whether `inner` continues `outer`, so that both are one dimension.
-bool merges(const SortedDim& outer, const SortedDim& inner) {
-  return outer.is_reduced == inner.is_reduced && outer.stride == inner.size * inner.stride &&
-         outer.out_stride == inner.size * inner.out_stride;
-}
-
 Geometry::Geometry(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  InlineVector<SortedDim, 5> sorted;  // outermost first
-  for (int64_t d = 0; d < input.dim(); ++d) {
-    const int64_t size = input.sizes()[d];
-    if (size == 1) continue;
-    const bool is_reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
-    sorted.push_back({{size, input.strides()[d], is_reduced ? 0 : output.strides()[d]}, is_reduced});
-  }
-  // A dimension of stride 0 repeats what lies inside it.
-  const auto extent = [](const SortedDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const SortedDim& a, const SortedDim& b) { return extent(a) > extent(b); });
-  InlineVector<SortedDim, 5> merged;
-  for (const SortedDim& next : sorted) {
-    if (!merged.empty() && merges(merged.back(), next)) {
-      merged.back() = {{merged.back().size * next.size, next.stride, next.out_stride}, next.is_reduced};
-    } else {
-      merged.push_back(next);
-    }
-  }
-  if (!merged.empty() && !merged.back().is_reduced) {
-    by_columns = true;
-    column = merged.back();
-    merged.pop_back();
-  }
-  for (const SortedDim& d : merged) {
-    (d.is_reduced ? reduced : kept).push_back(d);
-    (d.is_reduced ? each : outputs) *= d.size;
+  const ReduceDims merged = functors::coalesced(functors::reduce_dims_of(output, input, dims));
+  const auto dim = [&](size_t d) { return Dim{merged[d].size, merged[d].stride, merged[d].out_stride}; };
+  by_columns = !merged.empty() && !merged[0].reduced;
+  if (by_columns) column = dim(0);
+  for (size_t d = merged.size(); d-- > (by_columns ? 1 : 0);) {
+    (merged[d].reduced ? reduced : kept).push_back(dim(d));
+    (merged[d].reduced ? each : outputs) *= merged[d].size;
   }
   if (!reduced.empty()) {
     run = reduced.back();

@@ -10,8 +10,7 @@ namespace rush::cpu {
 // Dimensions are sorted by stride, and neighbours that are contiguous with each other are coalesced, so that memory is
 // read in order. Then
 //   if the innermost one is reduced, each output is the sum of contiguous ranges, accumulated in lanes that the
-//   compiler
-//     keeps in vector registers;
+//     compiler keeps in vector registers;
 //   if the innermost one is kept, whole rows are added to a tile of accumulators, one for each column.
 // Blocks of a fixed size are accumulated in order, and their results pairwise, so that the rounding error of a sum of n
 // numbers grows with log n. If there are few outputs, each is split into chunks of a fixed size that are reduced in

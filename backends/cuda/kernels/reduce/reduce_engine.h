@@ -285,7 +285,7 @@ void reduce_dims(const char* op, const T* x, const F& f, const Sink& sink, const
 template <class T, class F, class Sink>
 void reduce_with(const char* op, const F& f, const Tensor& output, const Tensor& input, IntArrayRef dims,
                  const Sink& sink) {
-  reduce_dims(op, static_cast<const T*>(input.data_ptr()), f, sink, reduce_dims_of(output, input, dims));
+  reduce_dims(op, static_cast<const T*>(input.data_ptr()), f, sink, functors::reduce_dims_of(output, input, dims));
 }
 
 // As above; the functor's result is the output.

@@ -12,11 +12,6 @@ namespace {
 constexpr int64_t kThreads = 256;
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
 
-bool merges(const ReduceDim& outer, const ReduceDim& inner) {
-  return outer.reduced == inner.reduced && outer.stride == inner.size * inner.stride &&
-         outer.out_stride == inner.size * inner.out_stride;
-}
-
 int64_t power_of_two_at_least(int64_t n) {
   int64_t power = 1;
   while (power < n) power *= 2;
@@ -46,32 +41,8 @@ bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size,
 
 }  // namespace
 
-ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims) {
-  ReduceDims all;
-  for (int64_t d = 0; d < input.dim(); ++d) {
-    const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
-    all.push_back({input.size(d), input.stride(d), reduced ? 0 : output.stride(d), reduced});
-  }
-  return all;
-}
-
 ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
-  ReduceDims sorted, merged;  // innermost first
-  for (const ReduceDim& d : dims) {
-    if (d.size != 1) sorted.push_back(d);
-  }
-  // A dimension of stride 0 repeats the dimensions inside it.
-  const auto extent = [](const ReduceDim& d) { return d.stride == 0 ? std::numeric_limits<int64_t>::max() : d.stride; };
-  std::reverse(sorted.begin(), sorted.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const ReduceDim& a, const ReduceDim& b) { return extent(a) < extent(b); });
-  for (const ReduceDim& next : sorted) {
-    if (!merged.empty() && merges(next, merged.back())) {
-      merged.back().size *= next.size;
-    } else {
-      merged.push_back(next);
-    }
-  }
+  const ReduceDims merged = functors::coalesced(dims);
   by_columns = !merged.empty() && !merged[0].reduced;
   if (by_columns) {
     columns = merged[0].size;

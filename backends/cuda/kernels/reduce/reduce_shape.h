@@ -3,17 +3,12 @@
 #include <cuda_runtime.h>
 
 #include "backends/cuda/kernels/positions.h"
+#include "backends/functors/reduce_dims.h"
 
 namespace rush::cuda {
 
-// A dimension of the input; strides are in elements. A reduced one has no stride in the output.
-struct ReduceDim {
-  int64_t size, stride, out_stride;
-  bool reduced;
-};
-using ReduceDims = InlineVector<ReduceDim, 5>;
-
-ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims);
+using functors::ReduceDim;
+using functors::ReduceDims;
 
 struct ReduceShape {
   ReduceShape(const char* op, const ReduceDims& dims);
