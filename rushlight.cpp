@@ -7,16 +7,18 @@
 #include "core/amp/register.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/register.h"
+#include "core/profiler/record.h"
 #include "optim/optim.h"
 
 namespace rush {
 
 void register_all(Registry& registry) {
+  profiler::register_profiler(registry);
   register_ops(registry);
   optim::register_step_operators(registry);
   register_cpu(registry);
 #ifdef RUSH_HAS_CUDA
-  register_cuda(registry);
+  register_cuda();
 #endif
   register_autograd(registry);
   register_autocast(registry);

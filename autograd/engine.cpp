@@ -18,6 +18,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
+#include "core/profiler/record.h"
 
 namespace rush {
 
@@ -150,6 +151,8 @@ Tensors apply_node(Node& node, const Tensors& grads) {
     ~Restore() { current_node = outer; }
   } restore;
   current_node = &node;
+  const profiler::Scope scope(
+      profiler::EventKind::Backward, [&] { return node.name(); }, static_cast<int64_t>(node.sequence_nr()));
   return autograd::AnomalyMode::is_enabled() ? autograd::apply_watched(node, grads) : node.apply(grads);
 }
 

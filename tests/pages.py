@@ -144,6 +144,13 @@ class Checker:
             if not words:
                 continue
             command = words.pop(0)
+            if command == "profile" and words:  # what follows is another command, or somebody's program
+                while words[0].startswith("--"):
+                    self.check_option("./rush profile", words[0], self.rush)
+                    del words[:2]  # its value, too
+                command = words.pop(0)
+                if "/" in command:
+                    continue
             if command not in self.commands:
                 self.say(f"./rush has no command {command}")
                 continue

@@ -5,7 +5,7 @@
 
 namespace rush {
 
-void register_cuda(Registry& registry) {
+void register_cuda() {
   cuda::register_runtime();
   cuda::register_copy();
   cuda::register_foreach();
@@ -18,7 +18,7 @@ void register_cuda(Registry& registry) {
   cuda::register_fft();
   cuda::register_rnn();
   cuda::register_sparse();
-  cuda::register_nvtx(registry);
+  cuda::register_nvtx();
   cuda::register_pointwise();
   cuda::register_reductions();
 }

@@ -3,10 +3,8 @@
 
 namespace rush {
 
-class Registry;
-
 // Installs the CUDA runtime and allocators and sets the CUDA kernel of every operator. Touches no device.
-void register_cuda(Registry& registry);
+void register_cuda();
 
 namespace cuda {
 void register_runtime();
@@ -16,7 +14,7 @@ void register_gelu_bias_backward();
 void register_capturable_optim();
 void register_linear_epilogues();
 void register_matmul();
-void register_nvtx(Registry& registry);
+void register_nvtx();
 void register_conv();
 void register_ctc_loss();
 void register_fft();

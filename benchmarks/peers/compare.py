@@ -41,6 +41,7 @@ RULES = [
     Rule(r"dispatch/\w+", peer="libtorch"),
     Rule(r"kernels/matmul/(\d+)", bar=1.11),
     Rule(r"kernels/\w+"),
+    Rule(r"profiler/\w+"),
     Rule(r"fft/cpu/.+"),
     Rule(r"sparse/cpu/.+"),
     Rule(r"training/mnist/(\d+)", alone=True),

@@ -12,6 +12,7 @@ import sys
 import torch
 
 import torch_kernels  # noqa: F401, registers workloads
+import torch_profiler  # noqa: F401
 import torch_sparse  # noqa: F401
 import torch_training  # noqa: F401
 from torch_timing import prepare

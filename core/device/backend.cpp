@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cctype>
-#include <system_error>
 
 #include "core/device/event.h"
 #include "core/device/guard.h"
@@ -81,23 +80,6 @@ Device concrete_device(Device device) {
   RUSH_CHECK_VALUE(device.index < backend.device_count(), "there is no device ", device, ", there are ",
                    backend.device_count());
   return device;
-}
-
-DeviceStart::DeviceStart(Device device) {
-  const Device concrete = concrete_device(device);
-  if (!concrete.is_accelerator()) return;
-  const auto start = [concrete, &backend = backend_of(concrete.type)] {
-    try {
-      backend.start(concrete.index);
-    } catch (const std::exception&) {
-      // As documented.
-    }
-  };
-  try {
-    thread_ = std::jthread(start);
-  } catch (const std::system_error&) {
-    // The machine refuses a thread: the first work waits.
-  }
 }
 
 Stream current_stream(Device device) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "core/device/allocator.h"
 #include "core/device/generator.h"
@@ -122,20 +121,6 @@ Backend& backend_of(DeviceType type);
 bool is_available(DeviceType type) noexcept;
 /// That of the first type that has a device and memory of the host that the device reads by itself; null without any.
 Backend* pinning_backend() noexcept;
-
-/// Does in a thread what the device's first work would wait for (a GPU's context, the handles and kernels of
-/// libraries), beside what the caller does meanwhile; the destructor waits for it. Throws as concrete_device does. What
-/// fails in the thread fails again, and is reported, where the device is used.
-///
-///   const rush::DeviceStart start(device);
-///   const Text data = read_text(path);
-class DeviceStart {
- public:
-  explicit DeviceStart(Device device);
-
- private:
-  std::jthread thread_;
-};
 
 /// Both must outlive every tensor. The first adds a device type under `name`, which then parses, prints, is saved and
 /// loaded: it must be a lower-case word that no type has. ValueError otherwise, or when there are kNumDeviceTypes.

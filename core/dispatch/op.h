@@ -51,7 +51,7 @@ using Stack = std::vector<Value>;
 // What watches a whole program is a fallback of the key Trace or Profiler, which every call of every thread carries
 // while it is in `watching`. These keys are above all others, and a call that goes on below autograd still carries them
 // (KeySet::and_above): so their fallback sees each stop of the call, and OpBase::served_by tells it which one is next.
-// RUSH_SHOW_DISPATCH=1 (core/dispatch/trace.h) prints the stops, RUSH_NVTX=1 shows a profiler those on a GPU.
+// RUSH_SHOW_DISPATCH=1 (core/dispatch/trace.h) prints the stops; Profiler is for profiles and NVTX (core/profiler).
 inline constinit KeySet watching;
 
 // See Note [The device of a call]. A backend adds its device type where there are several devices.
@@ -117,7 +117,8 @@ class OpBase {
   // The keys of a call's arguments, completed.
   static KeySet as_the_thread_asks(KeySet keys) {
     if (keys.empty()) keys = keys_on(dispatch_state.default_device.type);
-    return (keys | watching | dispatch_state.included).without(dispatch_state.excluded);
+    const KeySet watched = std::atomic_ref(watching).load(std::memory_order_relaxed);
+    return (keys | watched | dispatch_state.included).without(dispatch_state.excluded);
   }
   bool needs_care(KeySet keys, DispatchKey key) const {
     if (RUSH_LIKELY(!keys.has_any(kAccelerators) || !is_backend_key(key))) return false;

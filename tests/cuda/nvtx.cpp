@@ -1,7 +1,7 @@
 // The ranges that RUSH_NVTX=1 shows a profiler.
 #include <doctest/doctest.h>
 
-#include "backends/cuda/nvtx.h"
+#include "core/profiler/record.h"
 #include "rushlight.h"
 
 using namespace rush;
@@ -17,25 +17,25 @@ int depth = 0;
 // While there is one, calls on the GPU are written down as "(name" and ")".
 class RecordedRanges {
  public:
-  RecordedRanges() : previous_(cuda::call_ranges) {
+  RecordedRanges() : previous_(profiler::call_ranges) {
     ranges().clear();
-    cuda::call_ranges = {[](std::string_view op) {
-                           ranges().push_back("(" + std::string(op));
-                           ++depth;
-                         },
-                         []() noexcept {
-                           ranges().push_back(")");
-                           --depth;
-                         }};
+    profiler::call_ranges = {[](std::string_view op) {
+                               ranges().push_back("(" + std::string(op));
+                               ++depth;
+                             },
+                             []() noexcept {
+                               ranges().push_back(")");
+                               --depth;
+                             }};
     watching |= DispatchKey::Profiler;
   }
   ~RecordedRanges() {
-    cuda::call_ranges = previous_;
+    profiler::call_ranges = previous_;
     watching = watching.without(DispatchKey::Profiler);
   }
 
  private:
-  cuda::CallRanges previous_;
+  profiler::CallRanges previous_;
 };
 
 }  // namespace

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "core/profiler/profiler.h"
+
+namespace rush::profiler {
+
+namespace {
+
+std::string printed(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, number);
+  return text;
+}
+
+// As PyTorch prints times.
+std::string as_time(double microseconds) {
+  if (microseconds >= 1e6) return printed("%.3fs", microseconds / 1e6);
+  if (microseconds >= 1e3) return printed("%.3fms", microseconds / 1e3);
+  return printed("%.3fus", microseconds);
+}
+
+std::string shortened(std::string text, size_t width) {
+  if (text.size() > width) text = text.substr(0, width - 3) + "...";
+  return text;
+}
+
+double key_of(const Average& average, std::string_view name) {
+  if (name == "self_cpu_time_total") return average.self_cpu_time_total;
+  if (name == "cpu_time_total") return average.cpu_time_total;
+  if (name == "cpu_time_avg") return average.cpu_time_avg();
+  if (name == "count") return static_cast<double>(average.count);
+  if (name == "flops") return average.flops;
+  RUSH_THROW(ValueError, "table: there is no column '", name, "' to sort by");
+}
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell, below a line and the names.
+std::string set_in_columns(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows[0].size());
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string line, text;
+  for (const size_t width : widths) line += std::string(width, '-') + "  ";
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (r < 2) text += line + "\n";
+    for (size_t i = 0; i < rows[r].size(); ++i)
+      text += std::string(widths[i] - rows[r][i].size(), ' ') + rows[r][i] + "  ";
+    text += "\n";
+  }
+  return text + line + "\n";
+}
+
+}  // namespace
+
+const Average* KeyAverages::find(std::string_view name) const {
+  const auto found = std::find_if(begin(), end(), [&](const Average& average) { return average.name == name; });
+  return found == end() ? nullptr : &*found;
+}
+
+std::string KeyAverages::table(std::string_view sort_by, size_t row_limit, size_t max_name_width) const {
+  std::vector<const Average*> sorted;
+  double all = 0;
+  bool has_shapes = false, has_stacks = false, has_flops = false;
+  for (const Average& average : *this) {
+    sorted.push_back(&average);
+    if (average.kind != EventKind::Step) all += average.self_cpu_time_total;
+    has_shapes = has_shapes || !average.shapes.empty();
+    has_stacks = has_stacks || !average.stack.empty();
+    has_flops = has_flops || average.flops > 0;
+  }
+  if (!sort_by.empty()) {
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const Average* a, const Average* b) { return key_of(*a, sort_by) > key_of(*b, sort_by); });
+  }
+  if (sorted.size() > row_limit) sorted.resize(row_limit);
+
+  std::vector<Row> rows = {
+      {"Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"}};
+  if (has_shapes) rows[0].push_back("Input Shapes");
+  if (has_flops) rows[0].push_back("GFLOP/s");
+  if (has_stacks) rows[0].push_back("Called by");
+  const auto share = [&](double time) { return printed("%.2f%%", all > 0 ? 100 * time / all : 0); };
+  for (const Average* each : sorted) {
+    Row row = {shortened(each->name, max_name_width),
+               share(each->self_cpu_time_total),
+               as_time(each->self_cpu_time_total),
+               share(each->cpu_time_total),
+               as_time(each->cpu_time_total),
+               as_time(each->cpu_time_avg()),
+               str(each->count)};
+    if (has_shapes) row.push_back(shortened(each->shapes, 80));
+    if (has_flops) row.push_back(each->flops > 0 ? printed("%.3f", each->flops / each->cpu_time_total * 1e-3) : "--");
+    if (has_stacks) row.push_back(shortened(each->stack, 100));
+    rows.push_back(std::move(row));
+  }
+  return set_in_columns(rows) + "Self CPU time total: " + as_time(all) + "\n";
+}
+
+}  // namespace rush::profiler

@@ -1,0 +1,49 @@
+#include "core/profiler/profiled_program.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/profiler/profiler.h"
+
+namespace rush::profiler {
+
+namespace {
+
+constexpr size_t kRows = 20;
+constexpr int64_t kMostEvents = 2'000'000;  // some 40 MB as a gzipped trace
+
+Profile* profile = nullptr;  // never destroyed: threads may outlive the static variables
+pid_t profiled_process = 0;
+
+void report() {
+  if (getpid() != profiled_process) return;
+  try {
+    profile->stop();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "profile: %s\n", error.what());
+  }
+  std::fputs(profile->key_averages().table("self_cpu_time_total", kRows).c_str(), stderr);
+  const int64_t dropped = profile->dropped_events();
+  if (dropped > 0 && profile->has_trace()) {
+    std::fprintf(stderr, "The trace lacks the last %lld events.\n", static_cast<long long>(dropped));
+  }
+}
+
+}  // namespace
+
+void profile_if_asked() {
+  const char* path = std::getenv("RUSH_PROFILE");
+  if (!path) return;
+  try {
+    profile = new Profile({.trace = path, .max_events = *path ? kMostEvents : 0});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "profile: %s\n", error.what());
+    return;
+  }
+  profiled_process = getpid();
+  if (std::atexit(report) != 0) std::fputs("profile: there is no room for a report at the end\n", stderr);
+}
+
+}  // namespace rush::profiler

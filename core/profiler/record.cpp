@@ -1,0 +1,175 @@
+#include "core/profiler/record.h"
+
+#include <chrono>
+
+#include "core/debug/stack_trace.h"
+#include "core/dispatch/registry.h"
+#include "core/dispatch/value.h"
+#include "core/profiler/flops.h"
+#include "core/profiler/profiled_program.h"
+#include "core/profiler/recording.h"
+
+namespace rush::profiler {
+
+namespace {
+
+constexpr size_t kListed = 1024;  // events of a thread, before they are added up
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// What a thread has of the recording that it took part in last. It keeps that, so that scopes need not.
+struct OwnPart {
+  std::shared_ptr<Recording> recording;
+  uint64_t id = 0;
+  std::shared_ptr<ThreadLog> log = std::make_shared<ThreadLog>();
+
+  ~OwnPart() { give(); }
+  void attach() {
+    const std::shared_ptr<Recording> current = current_recording();
+    if (!current || current->id == id) return;
+    recording = current;
+    id = current->id;
+    const std::lock_guard lock(log->mutex);
+    log->events.clear();
+    log->events.reserve(kListed);
+    log->number = current->add_thread(log);
+    log->recording = id;
+  }
+  void add(const Event& event) {
+    const std::lock_guard lock(log->mutex);
+    if (log->recording != id) return;  // it has ended
+    log->events.push_back(event);
+    log->events.back().thread = log->number;
+    if (log->events.size() == kListed) recording->take(log->events);
+  }
+  void give() {
+    const std::lock_guard lock(log->mutex);
+    if (log->recording == id && recording) recording->take(log->events);
+  }
+};
+thread_local constinit OwnPart* part = nullptr;
+thread_local constinit bool thread_has_ended = false;
+
+// Null when the thread ends: destructors of static variables may still call operators.
+OwnPart* own_part() {
+  struct AtEnd {
+    ~AtEnd() {
+      delete part;
+      part = nullptr;
+      thread_has_ended = true;
+    }
+  };
+  if (RUSH_UNLIKELY(!part && !thread_has_ended)) {
+    thread_local const AtEnd at_end;
+    part = new OwnPart;
+  }
+  return part;
+}
+
+thread_local constinit Scope* innermost = nullptr;
+
+// "[[2, 3], [3], []]": an entry for each argument, as PyTorch's traces have it.
+std::string shapes_of(const Stack& arguments) {
+  std::string text;
+  for (const Value& value : arguments) {
+    std::string sizes;
+    if (value.is<Tensor>() && value.as<Tensor>().defined()) {
+      for (const int64_t size : value.as<Tensor>().sizes()) sizes += str(sizes.empty() ? "" : ", ", size);
+    }
+    text += str(text.empty() ? "[" : ", [", sizes, "]");
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+bool Scope::join() {
+  OwnPart* own = own_part();
+  const uint64_t current = detail::recording.load(std::memory_order_relaxed);
+  if (!own || current == 0) return false;
+  if (current != own->id) own->attach();
+  if (current != own->id) return false;
+  recording_ = own->recording.get();
+  return true;
+}
+
+// Comes last in a constructor: what throws before leaves no trace.
+void Scope::open() {
+  outer_ = innermost;
+  innermost = this;
+  event_.begin = now();
+}
+
+void Scope::begin(EventKind kind, std::string_view name, int64_t sequence_nr) {
+  if (!join()) return;
+  event_.kind = kind;
+  event_.name = *recording_->keep(name);
+  event_.sequence_nr = sequence_nr;
+  open();
+}
+
+Scope::Scope(const OpBase& op, const Stack& arguments) {
+  if (!join()) return;
+  op_ = &op;
+  event_.name = op.name();
+  if (recording_->record_shapes) event_.shapes = recording_->keep(shapes_of(arguments));
+  if (recording_->with_stack) {
+    event_.stack = recording_->keep(join_frames(StackTrace::capture().frames_outside_library()));
+  }
+  if (recording_->with_flops) flops_per_result_ = flops_per_result(op, arguments);
+  open();
+}
+
+void Scope::see_results(const Stack& results) {
+  if (!recording_ || results.empty() || !results[0].is<Tensor>()) return;
+  const Tensor& first = results[0].as<Tensor>();
+  if (!first.defined()) return;
+  if (sequence_nr_of) event_.sequence_nr = sequence_nr_of(first);
+  event_.flops = flops_per_result_ * static_cast<double>(first.numel());
+}
+
+void Scope::end() noexcept {
+  event_.end = now();
+  innermost = outer_;
+  if (outer_) outer_->event_.inner += event_.end - event_.begin;
+  if (OwnPart* own = own_part()) own->add(event_);
+}
+
+void observe_call(const OpBase& op, KeySet keys, Stack& stack) {
+  const KeySet behind = stops_behind(keys) | DispatchKey::Profiler;
+  const DispatchKey next = op.served_by(keys.without(KeySet(DispatchKey::Trace) | DispatchKey::Profiler));
+  struct Range {
+    const bool entered;
+    ~Range() {
+      if (entered) call_ranges.end();
+    }
+  } range{call_ranges.begin && keys.has_any(kAccelerators) && is_backend_key(next)};
+  if (range.entered) call_ranges.begin(op.name());
+  if (!is_recording() || (innermost && innermost->op_ == &op)) return op.call_boxed(stack, behind);
+  Scope scope(op, stack);
+  op.call_boxed(stack, behind);
+  scope.see_results(stack);
+}
+
+void register_profiler(Registry& registry) {
+  registry.fallback(DispatchKey::Profiler, observe_call);
+  profile_if_asked();
+}
+
+}  // namespace rush::profiler
+
+namespace rush {
+
+record_function::record_function(std::string_view name)
+    : is_marked_(profiler::call_ranges.begin != nullptr), scope_(profiler::EventKind::Range, [&] { return name; }) {
+  if (is_marked_) profiler::call_ranges.begin(name);
+}
+
+record_function::~record_function() {
+  if (is_marked_) profiler::call_ranges.end();
+}
+
+}  // namespace rush

@@ -1,0 +1,87 @@
+#include "core/profiler/trace_writer.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace rush::profiler {
+
+namespace {
+
+const char* category(EventKind kind) {
+  switch (kind) {
+    case EventKind::Operator:
+    case EventKind::Backward: return "cpu_op";
+    default: return "user_annotation";
+  }
+}
+
+std::string as_json(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Microseconds, which the format counts in, to the nanosecond.
+std::string microseconds(int64_t nanoseconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%lld.%03lld", static_cast<long long>(nanoseconds / 1000),
+                static_cast<long long>(nanoseconds % 1000));
+  return text;
+}
+
+}  // namespace
+
+void TraceWriter::Closer::operator()(void* file) const { gzclose(static_cast<gzFile>(file)); }
+
+TraceWriter::TraceWriter(std::string path) : path_(std::move(path)) {
+  errno = 0;
+  file_.reset(gzopen(path_.c_str(), path_.ends_with(".gz") ? "wb1" : "wbT"));
+  RUSH_CHECK_IO(file_, path_, ": cannot be written: ", std::strerror(errno ? errno : ENOMEM));
+  gzbuffer(static_cast<gzFile>(file_.get()), 1 << 17);
+  write("{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceName\": " + as_json(path_) +
+        ", \"deviceProperties\": [], \"traceEvents\": [\n" +
+        str("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": ", int64_t{getpid()},
+            ", \"tid\": 0, \"ts\": 0, \"args\": {\"name\": \"rushlight\"}}"));
+}
+
+TraceWriter::~TraceWriter() = default;
+
+void TraceWriter::write(const std::string& text) {
+  errno = 0;
+  const auto size = static_cast<unsigned>(text.size());
+  RUSH_CHECK_IO(gzwrite(static_cast<gzFile>(file_.get()), text.data(), size) == static_cast<int>(size), path_,
+                ": cannot be written: ", std::strerror(errno ? errno : EIO));
+}
+
+void TraceWriter::add(const Event& event, int64_t thread) {
+  ++written_;
+  std::string text =
+      str(",\n{\"ph\": \"X\", \"cat\": \"", category(event.kind), "\", \"name\": ", as_json(event.name),
+          ", \"pid\": ", int64_t{getpid()}, ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin),
+          ", \"dur\": ", microseconds(event.end - event.begin), ", \"args\": {\"External id\": ", written_);
+  if (event.sequence_nr >= 0) text += str(", \"Sequence number\": ", event.sequence_nr);
+  if (event.shapes) text += ", \"Input Dims\": " + *event.shapes;
+  if (event.flops > 0) text += str(", \"flops\": ", event.flops);
+  if (event.stack) text += ", \"Call stack\": " + as_json(*event.stack);
+  write(text + "}}");
+  if (event.sequence_nr >= 0) add_arrow(event, thread);
+}
+
+// From a forward call to the node of the backward pass that belongs to it.
+void TraceWriter::add_arrow(const Event& event, int64_t thread) {
+  const bool forward = event.kind == EventKind::Operator;
+  write(str(",\n{\"ph\": \"", forward ? "s" : "f", "\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": ",
+            event.sequence_nr, ", \"pid\": ", int64_t{getpid()}, ", \"tid\": ", thread,
+            ", \"ts\": ", microseconds(event.begin), forward ? "" : ", \"bp\": \"e\"", "}"));
+}
+
+void TraceWriter::finish() {
+  write("\n]}\n");
+  errno = 0;
+  RUSH_CHECK_IO(gzclose(static_cast<gzFile>(file_.release())) == Z_OK, path_,
+                ": cannot be written: ", std::strerror(errno ? errno : EIO));
+}
+
+}  // namespace rush::profiler

@@ -1,0 +1,35 @@
+// Traces as JSON, for Perfetto, chrome://tracing and Holistic Trace Analysis.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/profiler/record.h"
+
+namespace rush::profiler {
+
+class TraceWriter {
+ public:
+  /// Throws IOError. Gzipped where `path` ends with ".gz".
+  explicit TraceWriter(std::string path);
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+
+  /// Each throws IOError (disk full, ...). `thread` is the system's number of the event's thread.
+  void add(const Event& event, int64_t thread);
+  void finish();
+
+ private:
+  void write(const std::string& text);
+  void add_arrow(const Event& event, int64_t thread);
+
+  struct Closer {
+    void operator()(void* file) const;
+  };
+  const std::string path_;
+  std::unique_ptr<void, Closer> file_;  // zlib's
+  int64_t written_ = 0;
+};
+
+}  // namespace rush::profiler

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# profiled_program.sh MNIST: a program that RUSH_PROFILE has recorded prints its operators and leaves a trace, and goes on
+# where it cannot.
+set -euo pipefail
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+fail() {
+  printf 'profiled_program: %s\n' "$*" >&2
+  exit 1
+}
+
+run=("$1" --digits 240 --batch_size 32 --epochs 1 --out_dir "")
+
+RUSH_PROFILE=trace.json.gz "${run[@]}" >out 2>err || fail "it failed: $(<err)"
+for expected in 'aten::convolution ' 'ConvolutionBackward ' '# of Calls' 'Self CPU time total: '; do
+  grep -qF -- "$expected" err || fail "no '$expected' in: $(<err)"
+done
+[[ $(gzip -dc trace.json.gz | tail -n 1) == ']}' ]] || fail "the trace has no end"
+(($(gzip -dc trace.json.gz | grep -c '"cat": "cpu_op"') > 500)) || fail "the trace has few events"
+
+RUSH_PROFILE='' "${run[@]}" >out 2>err || fail "it failed without a file: $(<err)"
+grep -qF 'aten::convolution ' err || fail "no table without a file"
+
+RUSH_PROFILE=no/such/folder/trace.json "${run[@]}" >out 2>err || fail "it ended where it can write no trace"
+[[ $(<err) == 'profile: no/such/folder/trace.json: '* ]] || fail "expected why there is no trace, got: $(<err)"
+
+if [[ -e /dev/full ]]; then
+  RUSH_PROFILE=/dev/full "${run[@]}" >out 2>err || fail "it ended on a full disk"
+  grep -q 'profile: /dev/full: .*space' err || fail "expected that the disk is full, got: $(<err)"
+fi
