@@ -54,5 +54,8 @@ Tensor& Tensor::squeeze_(int64_t dim) const {
 Tensor& Tensor::unsqueeze_(int64_t dim) const {
   return become(self(), "unsqueeze_", [=](const Tensor& t) { return t.unsqueeze(dim); });
 }
+const Tensor& Tensor::as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) const {
+  return become(self(), "as_strided_", [=](const Tensor& t) { return t.as_strided(size, stride, offset); });
+}
 
 }  // namespace rush

@@ -62,6 +62,8 @@ concept Text = std::convertible_to<const T&, std::string_view>;
 namespace indexing {
 struct TensorIndex;
 }
+template <class T>
+class MaybeOwned;
 template <class T, size_t N>
 class TensorAccessor;
 template <class T, size_t N, class Index>
@@ -143,7 +145,7 @@ class Tensor : public DeviceCopies<Tensor> {
   void* data_ptr() const { return checked().data(); }
   template <class T>
   T* data_ptr() const {
-    RUSH_CHECK_TYPE(scalar_type() == scalar_type_of<T>, "data_ptr: asked for ", name(scalar_type_of<T>),
+    RUSH_CHECK_TYPE(scalar_type() == scalar_type_of<T>, "data_ptr: asked for ", rush::name(scalar_type_of<T>),
                     ", the tensor is ", scalar_type());
     return static_cast<T*>(data_ptr());
   }
@@ -227,6 +229,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& squeeze_() const;
   Tensor& squeeze_(int64_t dim) const;
   Tensor& unsqueeze_(int64_t dim) const;
+  const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
   // ---- indexing (core/indexing.h) ----
   Tensor operator[](int64_t index) const { return select(0, index); }

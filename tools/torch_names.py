@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures which share of libtorch's public names compiles against compat/: those of the C++ frontend's headers, ATen's operators
 as functions, and the methods of Tensor. A name counts when the compiler finds it; whether its overloads and results are libtorch's
-is what tests/torch_programs checks. usage: torch_names.py TORCH_INCLUDE [--missing] [--compiler c++]
+is what tests/torch_programs checks. TorchScript, c10d and quantized tensors are left out: APART. usage: torch_names.py TORCH_INCLUDE [--missing] [--compiler c++]
 TORCH_INCLUDE is the folder that holds torch/ and ATen/; --missing lists the names that are not found."""
 import argparse
 import pathlib
@@ -12,6 +12,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HIDDEN = re.compile(r"^_|^detail$|^impl$|^internal$|_symint_?$|^__|^TORCH_|^AT_|^C10_|^operator")
+# TorchScript, distributed communication and quantized tensors, which Rushlight does not have: their names do not count.
+APART = re.compile(
+    r"^torch::(jit|distributed|c10d)\b|^(torch::)?(quantized_|quantize_|fake_quantize_|fused_moving_avg_obs_fake_quant$|fbgemm_|q_)"
+    r"|^(torch::)?(dequantize|int_repr|is_quantized|qscheme|quantizer|empty_quantized|choose_qparams_optimized)$"
+)
 # A declaration at the scope of a namespace, and what it declares.
 DECLARATIONS = [
     re.compile(r"^(?:template\s*<.*?>\s*)?(?:class|struct|enum(?:\s+class)?)\s+(?:TORCH_API\s+|C10_API\s+)?(\w+)\b(?!\s*<)"),
@@ -97,10 +102,17 @@ def operator_names(include):
     return [f"torch::{stem}" for stem in sorted(declared)]
 
 
+def public_members(text, class_name):
+    """The text of the class's body without what is not public."""
+    body = re.search(rf"^class TORCH_API {class_name}\b[^;{{]*\{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL).group(1)
+    parts = re.split(r"^ *(public|protected|private) *:", "private:" + body, flags=re.MULTILINE)
+    return "".join(part for access, part in zip(parts[1::2], parts[2::2]) if access == "public")
+
+
 def method_names(include):
     names = set()
-    for header in ["ATen/core/TensorBody.h", "ATen/core/TensorBase.h"]:
-        text = without_comments((include / header).read_text())
+    for header, class_name in [("ATen/core/TensorBody.h", "Tensor"), ("ATen/core/TensorBase.h", "TensorBase")]:
+        text = public_members(without_comments((include / header).read_text()), class_name)
         names |= set(re.findall(r"^  [A-Za-z_:][\w:<>,&\* ]*[ &\*](\w+)\(", text, re.MULTILINE))
     words = {"if", "return", "TensorBase", "fn", "func", "defined_"}
     return sorted(name for name in names if not HIDDEN.search(name) and name not in words and not name.isupper())
@@ -131,6 +143,7 @@ def main():
         "operators as functions": operator_names(args.include),
         "methods of Tensor": method_names(args.include),
     }
+    groups = {group: [name for name in names if not APART.search(name)] for group, names in groups.items()}
     lines = []
     for group, names in groups.items():
         for i, name in enumerate(names):

@@ -11,6 +11,7 @@
 #include "core/ops/nn/norm.h"
 #include "core/ops/optim/foreach.h"
 #include "core/ops/pointwise/power.h"
+#include "core/ops/pointwise/special.h"
 #include "core/ops/reduce/unique.h"
 
 namespace rush {
@@ -39,6 +40,10 @@ void refuse(Registry& r) {
 void register_missing_derivatives(Registry& r) {
   // PyTorch has none of these either.
   refuse<ops::heaviside, ops::heaviside_, ops::nextafter, ops::nextafter_>(r);
+  refuse<ops::special_airy_ai, ops::special_bessel_j0, ops::special_bessel_j1, ops::special_bessel_y0,
+         ops::special_bessel_y1, ops::special_spherical_bessel_j0>(r);
+  refuse<ops::special_modified_bessel_k0, ops::special_modified_bessel_k1, ops::special_scaled_modified_bessel_k0,
+         ops::special_scaled_modified_bessel_k1>(r);
   refuse<ops::linspace_Tensor_Tensor, ops::linspace_Tensor_Scalar, ops::linspace_Scalar_Tensor>(r);
   refuse<ops::logspace_Tensor_Tensor, ops::logspace_Tensor_Scalar, ops::logspace_Scalar_Tensor>(r);
   refuse<ops::_unique, ops::_unique2, ops::unique_dim, ops::unique_consecutive, ops::unique_dim_consecutive>(r);

@@ -23,7 +23,7 @@ void register_autograd(Registry& registry);
   X(register_pool_derivatives) X(register_pad_derivatives) X(register_random_derivatives)                              \
   X(register_rearrange_derivatives) X(register_reduce_derivatives) X(register_scan_derivatives)                        \
   X(register_softmax_derivatives) X(register_sort_derivatives) X(register_statistics_derivatives)                      \
-  X(register_triangular_derivatives) X(register_unary_derivatives) X(register_vector_norm_derivatives)                 \
+  X(register_triangular_derivatives) X(register_special_derivatives) X(register_unary_derivatives) X(register_vector_norm_derivatives)                 \
   X(register_upsample_derivatives) X(register_view_derivatives) X(register_missing_derivatives)
 // clang-format on
 #define RUSH_DECLARE(function) void function(Registry& registry);

@@ -1,9 +1,10 @@
-// Special functions: digamma, polygamma, the inverse error function, logit.
+// Special functions: digamma, the zeta function, polygamma, the inverse error function, logit.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "backends/functors/bessel.h"
 #include "backends/functors/unary.h"
 
 namespace rush::functors {
@@ -16,7 +17,6 @@ struct Digamma {
     if (x == 0) return std::copysign(std::numeric_limits<T>::infinity(), -x);
     if (x < 0) {
       if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
-      constexpr double kPi = 3.14159265358979323846;
       // Of the fraction, in double: tan(pi x) loses all digits of a large x.
       const double fraction = x - std::trunc(x);
       return (*this)(1 - x) - static_cast<T>(kPi / std::tan(kPi * fraction));
@@ -33,32 +33,43 @@ struct Digamma {
 };
 
 // The Hurwitz zeta function sum_k (q + k)^-s by Euler's and Maclaurin's formula: ten terms, then the integral and
-// corrections B_2j / (2j)! s (s+1) ... (s + 2j - 2) (q + 10)^-(s + 2j - 1).
+// corrections B_2j / (2j)! s (s+1) ... (s + 2j - 2) (q + 10)^-(s + 2j - 1). Infinite at s = 1 and at the poles, NaN
+// where s < 1 or a power of a negative number is not real.
 struct Zeta {
-  template <class T>
-  RUSH_HD T operator()(T s, T q) const {
-    if (q <= 0 && q == std::floor(q)) return std::numeric_limits<T>::infinity();
-    if (q > 0 && std::isinf(q)) return 0;
-    T sum = 0;
-    for (int k = 0; k < 10 || q < 10; ++k, q += 1) sum += std::pow(q, -s);
-    const T last = std::pow(q, -s);
+  RUSH_HD static double of(double s, double q) {
+    if (s == 1) return kInfinity;
+    if (s < 1 || (q < 0 && q != std::floor(q) && s != std::floor(s))) return kNotANumber;
+    if (q <= 0 && q == std::floor(q)) return kInfinity;
+    if (q > 0 && std::isinf(q)) return s != s ? s : 0;
+    double sum = 0, term = 0;
+    for (int k = 0; k < 10 || q < 10; ++k, q += 1) {
+      sum += term = std::pow(q, -s);
+      if (std::abs(term) < 1e-17 * std::abs(sum)) return sum;
+    }
+    const double last = std::pow(q, -s);
     sum += last * q / (s - 1) + last / 2;
     // B_2j / (2j)!
-    const T bernoulli[] = {T(1. / 12),
-                           T(-1. / 720),
-                           T(1. / 30240),
-                           T(-1. / 1209600),
-                           T(1. / 47900160),
-                           T(-5.2841901386874932e-10),
-                           T(1.3382536530684679e-11),
-                           T(-3.3896802963225829e-13)};
-    T rising = s, power = last / q;
+    const double bernoulli[] = {1. / 12,
+                                -1. / 720,
+                                1. / 30240,
+                                -1. / 1209600,
+                                1. / 47900160,
+                                -5.2841901386874932e-10,
+                                1.3382536530684679e-11,
+                                -3.3896802963225829e-13};
+    double rising = s, power = last / q;
     for (int j = 0; j < 8; ++j) {
-      sum += bernoulli[j] * rising * power;
+      const double correction = bernoulli[j] * rising * power;
+      sum += correction;
+      if (std::abs(correction) < 1e-17 * std::abs(sum)) return sum;
       rising *= (s + 2 * j + 1) * (s + 2 * j + 2);
       power /= q * q;
     }
     return sum;
+  }
+  template <class T>
+  RUSH_HD T operator()(T s, T q) const {
+    return static_cast<T>(of(static_cast<double>(s), static_cast<double>(q)));
   }
 };
 
@@ -68,7 +79,6 @@ struct Polygamma {
   template <class T>
   RUSH_HD T operator()(T x) const {
     // Reflected: on the left the zeta series passes close by its poles.
-    constexpr double kPi = 3.14159265358979323846;
     if (n == 1 && x < T(0.5)) {
       const double sine = std::sin(kPi * (static_cast<double>(x) - std::trunc(static_cast<double>(x))));
       return static_cast<T>(kPi * kPi / (sine * sine)) - (*this)(1 - x);
@@ -147,6 +157,7 @@ using SpecialTable =
     Table<Row<kernels::erfc, Erfc, RealFloatTypes, kSlow>, Row<kernels::erfinv, Erfinv, RealFloatTypes, kSlow>,
           Row<kernels::lgamma, Lgamma, RealFloatTypes, kSlow>, Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
           Row<kernels::polygamma, Polygamma, RealFloatTypes, kSlow>,
+          Row<kernels::special_zeta, Zeta, RealFloatTypes, kSlow>,
           Row<kernels::logit, With<Logit>, RealFloatTypes, kSlow>,
           Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
 

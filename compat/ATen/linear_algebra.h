@@ -313,6 +313,32 @@ inline Tensor times_reflectors(const Tensor& reflectors, const Tensor& tau, Tens
 }
 }  // namespace aten_detail
 
+/// (reflectors, tau) of A = Q R, where R stands on and above the diagonal of the reflectors. As in LAPACK, the diagonal
+/// of R has the opposite sign of what a column had there; a column without a tail has no reflector: tau is 0.
+inline std::tuple<Tensor, Tensor> geqrf(const Tensor& self) {
+  RUSH_CHECK_VALUE(self.dim() >= 2, "geqrf: needs matrices, got ", self.dim(), " dimensions");
+  const Tensor a = self.detach().clone();
+  const int64_t rows = self.size(-2), columns = self.size(-1), count = std::min(rows, columns);
+  std::vector<Tensor> tau;
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor rest = a.slice(-2, i), column = rest.narrow(-1, i, 1);  // (..., m - i, 1)
+    const Tensor first = column.narrow(-2, 0, 1), tail = column.slice(-2, 1);
+    const Tensor norm = linalg_vector_norm(column, 2, IntArrayRef{-2}, true);
+    const Tensor beta = where(real(first).ge(0), norm.neg(), norm).to(a.scalar_type());
+    const Tensor none = tail.ne(0).any(-2, true).logical_not().logical_and(first.eq(real(first)));
+    const Tensor factor = where(none, 0, beta.sub(first).div(where(none, 1, beta)));
+    const Tensor v = cat({ones_like(first), where(none, 0, tail.div(where(none, 1, first.sub(beta))))}, -2);
+    const Tensor others = rest.slice(-1, i + 1);
+    others.copy_(others.sub(factor.conj().mul(v).matmul(adjoint(v).matmul(others))));
+    tail.copy_(v.slice(-2, 1));
+    first.copy_(where(none, first, beta));
+    tau.push_back(factor.squeeze(-1));
+  }
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes.pop_back();
+  sizes.back() = count;
+  return {a, tau.empty() ? zeros(sizes, self.options()) : cat(tau, -1)};
+}
 /// The first n columns of Q, for `input` (..., m, n).
 inline Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   const Tensor columns = eye(input.size(-2), input.size(-1), input.options()).expand_as(input);

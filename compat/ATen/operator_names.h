@@ -147,6 +147,10 @@ inline Tensor slow_conv3d(const Tensor& self, const Tensor& weight, IntArrayRef 
                           const std::optional<Tensor>& bias = {}, IntArrayRef stride = 1, IntArrayRef padding = 0) {
   return conv3d(self, weight, bias, stride, padding);
 }
+inline Tensor slow_conv3d_forward(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                                  const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding) {
+  return slow_conv3d(self, weight, kernel_size, bias, stride, padding);
+}
 inline Tensor slow_conv_dilated2d(const Tensor& self, const Tensor& weight, IntArrayRef /*kernel_size*/,
                                   const std::optional<Tensor>& bias = {}, IntArrayRef stride = 1,
                                   IntArrayRef padding = 0, IntArrayRef dilation = 1) {
@@ -189,6 +193,17 @@ inline std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self, const T
   return ops::nll_loss2d_forward(self, target, weight, reduction, ignore_index);
 }
 inline std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) { return ops::log_sigmoid_forward(self); }
+
+/// (the loss, where each element of self is a target): the targets of a sample end before its first -1.
+inline std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target,
+                                                                 int64_t reduction) {
+  const Tensor unused = target.lt(0).cumsum(-1).gt(0);
+  const Tensor index = target.masked_fill(unused, self.size(-1));  // a column that is cut off
+  std::vector<int64_t> sizes = self.sizes().vec();
+  ++sizes.back();
+  const Tensor marked = zeros(sizes, self.options()).scatter_(-1, index, 1);
+  return {multilabel_margin_loss(self, target, reduction), marked.narrow(-1, 0, self.size(-1))};
+}
 
 /// The derivative of glu(x) = a sigmoid(b) in the direction dx; (a, b) are the halves of x along `dim`.
 inline Tensor glu_jvp(const Tensor& glu, const Tensor& x, const Tensor& dx, int64_t dim) {
@@ -248,6 +263,8 @@ inline const Tensor& resize_as_(const Tensor& self, const Tensor& the_template,
 inline Tensor resize(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return self.detach().clone().resize_(size, memory_format);
 }
+inline Tensor set(const Tensor& self, const Tensor& source) { return self.detach().clone().set_(source); }
+inline Tensor set(const Tensor& self) { return self.detach().clone().set_(); }
 inline Tensor resize_as(const Tensor& self, const Tensor& the_template,
                         std::optional<MemoryFormat> memory_format = std::nullopt) {
   return resize(self, the_template.sizes(), memory_format);

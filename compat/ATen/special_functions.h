@@ -2,6 +2,7 @@
 // https://pytorch.org/docs/stable/special.html
 #pragma once
 #include "ATen/operator_names.h"
+#include "core/ops/pointwise/special.h"
 
 namespace rush {
 inline namespace aten {
@@ -27,13 +28,24 @@ inline Tensor& written_to(Tensor& result, const Tensor& value) {
   X(expit, sigmoid)                  \
   X(expm1, expm1)                    \
   X(gammaln, lgamma)                 \
+  X(i0, i0)                          \
   X(log1p, log1p)                    \
+  X(modified_bessel_i0, i0)          \
   X(psi, digamma)                    \
   X(sinc, sinc)
 #define RUSH_SPECIAL_NAME(special, name) \
   inline Tensor special_##special(const Tensor& self) { return self.name(); }
 RUSH_FORALL_SPECIAL_UNARY(RUSH_SPECIAL_NAME)
 #undef RUSH_SPECIAL_NAME
+inline Tensor special_modified_bessel_i1(const Tensor& self) { return special_i1(self); }
+inline Tensor special_gammainc(const Tensor& self, const Tensor& other) { return igamma(self, other); }
+inline Tensor special_gammaincc(const Tensor& self, const Tensor& other) { return igammac(self, other); }
+inline Tensor special_zeta(const Scalar& self, const Tensor& other) {
+  return special_zeta(rush::detail::wrapped_number(self, other), other);
+}
+inline Tensor special_zeta(const Tensor& self, const Scalar& other) {
+  return special_zeta(self, rush::detail::wrapped_number(other, self));
+}
 inline Tensor special_logit(const Tensor& self, std::optional<double> eps = std::nullopt) { return logit(self, eps); }
 inline Tensor special_polygamma(int64_t n, const Tensor& self) { return polygamma(n, self); }
 inline Tensor special_round(const Tensor& self, int64_t decimals = 0) { return round(self, decimals); }

@@ -105,6 +105,12 @@ inline Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim =
   return aten_detail::with_part(self, src, "slice_scatter",
                                 [&](const Tensor& out) { return out.slice(dim, start, end, step); });
 }
+/// The view of `src` that `self`, which a slice of it is, has in its memory: `src` with self's values.
+inline Tensor slice_inverse(const Tensor& self, const Tensor& src, int64_t /*dim*/ = 0,
+                            std::optional<int64_t> /*start*/ = std::nullopt,
+                            std::optional<int64_t> /*end*/ = std::nullopt, int64_t /*step*/ = 1) {
+  return self.as_strided(src.sizes(), src.strides(), src.storage_offset());
+}
 
 // ---- NumPy's splits: into equal sections, or before each index ----
 namespace aten_detail {

@@ -11,12 +11,27 @@ namespace torch::special {
     return aten_detail::written_to(result, special_##name(self));         \
   }
 RUSH_FORALL_SPECIAL_UNARY(RUSH_SPECIAL_UNARY)
+RUSH_SPECIAL_UNARY(airy_ai)
+RUSH_SPECIAL_UNARY(bessel_j0)
+RUSH_SPECIAL_UNARY(bessel_j1)
+RUSH_SPECIAL_UNARY(bessel_y0)
+RUSH_SPECIAL_UNARY(bessel_y1)
 RUSH_SPECIAL_UNARY(entr)
 RUSH_SPECIAL_UNARY(erfcx)
+RUSH_SPECIAL_UNARY(i0e)
+RUSH_SPECIAL_UNARY(i1)
+RUSH_SPECIAL_UNARY(i1e)
 RUSH_SPECIAL_UNARY(log_ndtr)
 RUSH_SPECIAL_UNARY(logit)
+RUSH_SPECIAL_UNARY(modified_bessel_i1)
+RUSH_SPECIAL_UNARY(modified_bessel_k0)
+RUSH_SPECIAL_UNARY(modified_bessel_k1)
 RUSH_SPECIAL_UNARY(ndtr)
+RUSH_SPECIAL_UNARY(ndtri)
 RUSH_SPECIAL_UNARY(round)
+RUSH_SPECIAL_UNARY(scaled_modified_bessel_k0)
+RUSH_SPECIAL_UNARY(scaled_modified_bessel_k1)
+RUSH_SPECIAL_UNARY(spherical_bessel_j0)
 #undef RUSH_SPECIAL_UNARY
 
 #define RUSH_SPECIAL_BINARY_OF(name, First, Second)                                                  \
@@ -31,6 +46,9 @@ RUSH_SPECIAL_UNARY(round)
 RUSH_FORALL_SPECIAL_POLYNOMIALS(RUSH_SPECIAL_BINARY)
 RUSH_SPECIAL_BINARY(xlog1py)
 RUSH_SPECIAL_BINARY(xlogy)
+RUSH_SPECIAL_BINARY(zeta)
+RUSH_SPECIAL_BINARY_OF(gammainc, Tensor, Tensor)
+RUSH_SPECIAL_BINARY_OF(gammaincc, Tensor, Tensor)
 #undef RUSH_SPECIAL_BINARY
 #undef RUSH_SPECIAL_BINARY_OF
 

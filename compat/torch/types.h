@@ -13,9 +13,7 @@
 
 #include "ATen/core/Formatting.h"
 #include "ATen/core/ivalue.h"
-#include "ATen/linear_algebra.h"
-#include "ATen/special_functions.h"
-#include "ATen/statistics.h"
+#include "ATen/tensor_methods.h"
 #include "c10/util/Exception.h"
 #include "c10/util/Optional.h"
 #include "c10/util/irange.h"

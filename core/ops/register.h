@@ -26,7 +26,7 @@ void register_ops(Registry& registry);
   X(register_random_ops) X(register_range_ops) X(register_rearrange_ops) X(register_recurrent_ops)                     \
   X(register_reduce_ops) X(register_split_ops) X(register_triangular_ops) X(register_scan_ops)                         \
   X(register_search_ops) X(register_softmax_ops) X(register_sort_ops) X(register_statistics_ops)                       \
-  X(register_stft_ops) X(register_unary_ops) X(register_upsample_ops) X(register_unique_ops)                           \
+  X(register_stft_ops) X(register_special_ops) X(register_unary_ops) X(register_upsample_ops) X(register_unique_ops)                           \
   X(register_vector_norm_ops) X(register_window_ops) X(register_view_ops) X(register_semi_structured_ops)              \
   X(register_sparse_ops) X(register_sparse_arithmetic_ops) X(register_sparse_convert_ops)                              \
   X(register_sparse_matmul_ops) X(register_sparse_softmax_ops)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ostream>
 
-#include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/nn/pool.h"
 #include "core/ops/pointwise/binary.h"
@@ -11,60 +10,30 @@
 #include "core/ops/view/pad.h"
 #include "core/ops/view/view.h"
 #include "nn/functional/norm.h"
-#include "nn/init.h"
 #include "nn/module_text.h"
 
 namespace rush::nn {
 
-template <class Derived, class Options>
-detail::NormImplBase<Derived, Options>::NormImplBase(const Options& options) : options(options) {
-  NormImplBase::reset();
-}
-
-template <class Derived, class Options>
-void detail::NormImplBase<Derived, Options>::reset() {
-  const int64_t channels = options.num_features();
-  const auto each_channel = [&](bool wanted) { return wanted ? empty(channels) : Tensor(); };
-  weight = this->register_parameter("weight", each_channel(options.affine()), options.affine());
-  bias = this->register_parameter("bias", each_channel(options.affine()), options.affine());
-  const bool tracks = options.track_running_stats();
-  running_mean = this->register_buffer("running_mean", each_channel(tracks));
-  running_var = this->register_buffer("running_var", each_channel(tracks));
-  num_batches_tracked = this->register_buffer("num_batches_tracked", tracks ? zeros({}, kInt64) : Tensor());
-  reset_running_stats();
-  reset_parameters();
-}
-
-template <class Derived, class Options>
-void detail::NormImplBase<Derived, Options>::reset_parameters() {
-  if (!options.affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
-}
-
-template <class Derived, class Options>
-void detail::NormImplBase<Derived, Options>::reset_running_stats() {
-  if (!options.track_running_stats()) return;
-  init::zeros_(running_mean);
-  init::ones_(running_var);
-  init::zeros_(num_batches_tracked);
-}
-
 template <size_t D, class Derived>
-double BatchNormNdImpl<D, Derived>::next_momentum() {
+double BatchNormImplBase<D, Derived>::next_momentum() {
   if (!this->is_training() || !this->num_batches_tracked.defined()) return this->options.momentum().value_or(0);
   this->num_batches_tracked.add_(1);
   return this->options.momentum() ? *this->options.momentum() : 1 / this->num_batches_tracked.template item<double>();
 }
 
 template <size_t D, class Derived>
-auto BatchNormNdImpl<D, Derived>::next_call(const Tensor& input) -> Call {
+void BatchNormImplBase<D, Derived>::_check_input_dim(const Tensor& input) {
   constexpr auto dims = static_cast<int64_t>(D) + 2;
   RUSH_CHECK_VALUE(input.dim() == dims || (D == 1 && input.dim() == 2), "BatchNorm", D, "d: expected ",
                    D == 1   ? "2 or 3"
                    : D == 2 ? "4"
                             : "5",
                    " dimensions, got an input of shape ", input.sizes());
+}
+
+template <size_t D, class Derived>
+auto BatchNormImplBase<D, Derived>::next_call(const Tensor& input) -> Call {
+  _check_input_dim(input);
   const double momentum = next_momentum();
   const bool by_batch = this->is_training() || !this->running_mean.defined();
   // Running statistics of an untracked module neither are used nor change.
@@ -79,33 +48,38 @@ auto BatchNormNdImpl<D, Derived>::next_call(const Tensor& input) -> Call {
 }
 
 template <size_t D, class Derived>
-Tensor BatchNormNdImpl<D, Derived>::forward(const Tensor& input) {
+Tensor BatchNormImplBase<D, Derived>::forward(const Tensor& input) {
   const ModuleScope scope(*this);
   const Call call = next_call(input);
   return functional::batch_norm(input, call.running_mean, call.running_var, call.options);
 }
 
 template <size_t D, class Derived>
-Tensor BatchNormNdImpl<D, Derived>::forward_relu(const Tensor& input, const Tensor& residual) {
+Tensor BatchNormImplBase<D, Derived>::forward_relu(const Tensor& input, const Tensor& residual) {
   const ModuleScope scope(*this);
   const Call call = next_call(input);
   return functional::batch_norm_relu(input, residual, call.running_mean, call.running_var, call.options);
 }
 
 template <size_t D, class Derived>
-void BatchNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
+void BatchNormImplBase<D, Derived>::pretty_print(std::ostream& stream) const {
   stream << detail::module_text("BatchNorm", D, "d(", this->options.num_features(), ", eps=", this->options.eps(),
                                 ", momentum=", this->options.momentum(), ", affine=", this->options.affine(),
                                 ", track_running_stats=", this->options.track_running_stats(), ")");
 }
 
 template <size_t D, class Derived>
-Tensor InstanceNormNdImpl<D, Derived>::forward(const Tensor& input) {
-  const ModuleScope scope(*this);
+void InstanceNormImpl<D, Derived>::_check_input_dim(const Tensor& input) {
   constexpr auto dims = static_cast<int64_t>(D) + 2;
   RUSH_CHECK_VALUE(input.dim() == dims || input.dim() == dims - 1, "InstanceNorm", D, "d: expected ", dims - 1, " or ",
                    dims, " dimensions, got an input of shape ", input.sizes());
-  const bool batched = input.dim() == dims;
+}
+
+template <size_t D, class Derived>
+Tensor InstanceNormImpl<D, Derived>::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  _check_input_dim(input);
+  const bool batched = input.dim() == static_cast<int64_t>(D) + 2;
   const Tensor result =
       functional::instance_norm(batched ? input : input.unsqueeze(0),
                                 functional::InstanceNormFuncOptions()
@@ -120,22 +94,19 @@ Tensor InstanceNormNdImpl<D, Derived>::forward(const Tensor& input) {
 }
 
 template <size_t D, class Derived>
-void InstanceNormNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
+void InstanceNormImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const InstanceNormOptions& o = this->options;
   stream << detail::module_text("InstanceNorm", D, "d(", o.num_features(), ", eps=", o.eps(),
                                 ", momentum=", o.momentum(), ", affine=", o.affine(),
                                 ", track_running_stats=", o.track_running_stats(), ")");
 }
 
-#define RUSH_NORM_CLASSES(Name, D)                                    \
-  template class detail::NormImplBase<Name##D##dImpl, Name##Options>; \
-  template class Name##NdImpl<D, Name##D##dImpl>;
-RUSH_NORM_CLASSES(BatchNorm, 1)
-RUSH_NORM_CLASSES(BatchNorm, 2)
-RUSH_NORM_CLASSES(BatchNorm, 3)
-RUSH_NORM_CLASSES(InstanceNorm, 1)
-RUSH_NORM_CLASSES(InstanceNorm, 2)
-RUSH_NORM_CLASSES(InstanceNorm, 3)
+#define RUSH_NORM_CLASSES(D)                                \
+  template class BatchNormImplBase<D, BatchNorm##D##dImpl>; \
+  template class InstanceNormImpl<D, InstanceNorm##D##dImpl>;
+RUSH_NORM_CLASSES(1)
+RUSH_NORM_CLASSES(2)
+RUSH_NORM_CLASSES(3)
 #undef RUSH_NORM_CLASSES
 
 Tensor LocalResponseNormImpl::forward(const Tensor& input) {

@@ -1,40 +1,65 @@
 // BatchNorm, InstanceNorm, LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm, CrossMapLRN2d.
 #pragma once
+#include "core/ops/factory/factories.h"
 #include "nn/cloneable.h"
+#include "nn/init.h"
 #include "nn/options/norm.h"
 
 namespace rush::nn {
 
-namespace detail {
-
-// What batch and instance normalisation share. Parameters weight and bias (C) where affine; buffers running_mean,
-// running_var (C) and num_batches_tracked () where they track.
-template <class Derived, class Options>
+/// What batch and instance normalisation share. Parameters weight and bias (C) where affine; buffers running_mean,
+/// running_var (C) and num_batches_tracked () where they track.
+template <size_t D, class Derived, class Options>
 class NormImplBase : public Cloneable<Derived> {
  public:
-  explicit NormImplBase(const Options& options);
-  void reset() override;
-  void reset_parameters();
-  // Puts the running statistics back to mean 0 and variance 1.
-  void reset_running_stats();
+  explicit NormImplBase(const Options& options) : options(options) { NormImplBase::reset(); }
+  void reset() override {
+    const int64_t channels = options.num_features();
+    const auto each_channel = [&](bool wanted) { return wanted ? empty(channels) : Tensor(); };
+    weight = this->register_parameter("weight", each_channel(options.affine()), options.affine());
+    bias = this->register_parameter("bias", each_channel(options.affine()), options.affine());
+    const bool tracks = options.track_running_stats();
+    running_mean = this->register_buffer("running_mean", each_channel(tracks));
+    running_var = this->register_buffer("running_var", each_channel(tracks));
+    num_batches_tracked = this->register_buffer("num_batches_tracked", tracks ? zeros({}, kInt64) : Tensor());
+    reset_running_stats();
+    reset_parameters();
+  }
+  void reset_parameters() {
+    if (!options.affine()) return;
+    init::ones_(weight);
+    init::zeros_(bias);
+  }
+  /// Puts the running statistics back to mean 0 and variance 1.
+  void reset_running_stats() {
+    if (!options.track_running_stats()) return;
+    init::zeros_(running_mean);
+    init::ones_(running_var);
+    init::zeros_(num_batches_tracked);
+  }
 
   Options options;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-};
 
-}  // namespace detail
+ protected:
+  /// Throws ValueError where forward cannot take the input's number of dimensions.
+  virtual void _check_input_dim(const Tensor& input) = 0;
+};
 
 /// The batch normalisations of one, two and three dimensions. Ioffe and Szegedy, "Batch normalization" (2015).
 template <size_t D, class Derived>
-class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
+class BatchNormImplBase : public NormImplBase<D, Derived, BatchNormOptions> {
  public:
-  using detail::NormImplBase<Derived, BatchNormOptions>::NormImplBase;
+  using NormImplBase<D, Derived, BatchNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
   /// (N, C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
   /// relu(forward(input) + residual) in fewer passes, without the sum where `residual` is undefined. Throws as
   /// `forward` does, ValueError for a residual of another shape than the input's, TypeError for one of another dtype.
   Tensor forward_relu(const Tensor& input, const Tensor& residual = {});
+
+ protected:
+  void _check_input_dim(const Tensor& input) override;
 
  private:
   // The part of a call that comes before the operator: the input's dimensions are checked and the batch is counted.
@@ -49,28 +74,31 @@ class BatchNormNdImpl : public detail::NormImplBase<Derived, BatchNormOptions> {
 
 /// The instance normalisations: each channel of each sample for itself. Ulyanov et al. (2016).
 template <size_t D, class Derived>
-class InstanceNormNdImpl : public detail::NormImplBase<Derived, InstanceNormOptions> {
+class InstanceNormImpl : public NormImplBase<D, Derived, InstanceNormOptions> {
  public:
-  using detail::NormImplBase<Derived, InstanceNormOptions>::NormImplBase;
+  using NormImplBase<D, Derived, InstanceNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
   /// (N, C, spatial...) or (C, spatial...) -> the same shape. Throws ValueError on another number of dimensions.
   Tensor forward(const Tensor& input);
+
+ protected:
+  void _check_input_dim(const Tensor& input) override;
 };
 
-#define RUSH_NORM_MODULE(Name, D)                                                    \
-  class Name##D##dImpl : public Name##NdImpl<D, Name##D##dImpl> {                    \
-   public:                                                                           \
-    explicit Name##D##dImpl(const Name##Options& options) : Name##NdImpl(options) {} \
-  };                                                                                 \
+#define RUSH_NORM_MODULE(Name, D, Base)                                      \
+  class Name##D##dImpl : public Base<D, Name##D##dImpl> {                    \
+   public:                                                                   \
+    explicit Name##D##dImpl(const Name##Options& options) : Base(options) {} \
+  };                                                                         \
   RUSH_MODULE(Name##D##d)
 // torch.nn.BatchNorm1d (on (N, C) or (N, C, L)), BatchNorm2d, BatchNorm3d.
-RUSH_NORM_MODULE(BatchNorm, 1);
-RUSH_NORM_MODULE(BatchNorm, 2);
-RUSH_NORM_MODULE(BatchNorm, 3);
+RUSH_NORM_MODULE(BatchNorm, 1, BatchNormImplBase);
+RUSH_NORM_MODULE(BatchNorm, 2, BatchNormImplBase);
+RUSH_NORM_MODULE(BatchNorm, 3, BatchNormImplBase);
 // torch.nn.InstanceNorm1d, InstanceNorm2d, InstanceNorm3d.
-RUSH_NORM_MODULE(InstanceNorm, 1);
-RUSH_NORM_MODULE(InstanceNorm, 2);
-RUSH_NORM_MODULE(InstanceNorm, 3);
+RUSH_NORM_MODULE(InstanceNorm, 1, InstanceNormImpl);
+RUSH_NORM_MODULE(InstanceNorm, 2, InstanceNormImpl);
+RUSH_NORM_MODULE(InstanceNorm, 3, InstanceNormImpl);
 #undef RUSH_NORM_MODULE
 
 /// torch.nn.LocalResponseNorm, on (N, C, spatial...).

@@ -1,21 +1,40 @@
 // Modules that are their options and a forward.
 #pragma once
+#include <type_traits>
+#include <utility>
+
 #include "nn/cloneable.h"
+
+namespace rush::nn {
+
+/// What such modules have in common. Derived has pretty_print and forward.
+template <class Derived, class Options>
+class OptionsModule : public Cloneable<Derived> {
+ public:
+  explicit OptionsModule(const Options& options) : options(options) {}
+  template <class First, class Second>
+  requires std::is_constructible_v<Options, First, Second> OptionsModule(First&& first, Second&& second)
+      : options(std::forward<First>(first), std::forward<Second>(second)) {}
+  void reset() override {}
+
+  Options options;
+};
+
+}  // namespace rush::nn
+
+// The base of Name1dImpl and so on by libtorch's name: template <size_t D, class Derived> NameImpl.
+#define RUSH_OPTIONS_BASE(Name)      \
+  template <size_t D, class Derived> \
+  using Name##Impl = OptionsModule<Derived, Name##Options<D>>;
 
 // Declares NameImpl and Name, made of NameOptions or of two values that make those; further members follow the name.
 // The source defines pretty_print and forward.
-#define RUSH_OPTIONS_MODULE(Name, ...)                                                                        \
-  class Name##Impl : public Cloneable<Name##Impl> {                                                           \
-   public:                                                                                                    \
-    explicit Name##Impl(const Name##Options& options) : options(options) {}                                   \
-    template <class First, class Second>                                                                      \
-    requires std::is_constructible_v<Name##Options, First, Second> Name##Impl(First&& first, Second&& second) \
-        : options(std::forward<First>(first), std::forward<Second>(second)) {}                                \
-    void reset() override {}                                                                                  \
-    void pretty_print(std::ostream& stream) const override;                                                   \
-    Tensor forward(const Tensor& input);                                                                      \
-    __VA_ARGS__                                                                                               \
-                                                                                                              \
-    Name##Options options;                                                                                    \
-  };                                                                                                          \
+#define RUSH_OPTIONS_MODULE(Name, ...)                                 \
+  class Name##Impl : public OptionsModule<Name##Impl, Name##Options> { \
+   public:                                                             \
+    using OptionsModule<Name##Impl, Name##Options>::OptionsModule;     \
+    void pretty_print(std::ostream& stream) const override;            \
+    Tensor forward(const Tensor& input);                               \
+    __VA_ARGS__                                                        \
+  };                                                                   \
   RUSH_MODULE(Name);

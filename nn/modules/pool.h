@@ -19,6 +19,16 @@ namespace rush::nn {
   X(AdaptiveMaxPool3d, adaptive_max_pool3d)
 // clang-format on
 
+// The bases of the poolings, by libtorch's names, for modules that a program derives from them.
+RUSH_OPTIONS_BASE(AvgPool)
+RUSH_OPTIONS_BASE(MaxPool)
+RUSH_OPTIONS_BASE(LPPool)
+RUSH_OPTIONS_BASE(MaxUnpool)
+template <size_t D, class Size, class Derived>
+using AdaptiveAvgPoolImpl = OptionsModule<Derived, AdaptiveAvgPoolOptions<Size>>;
+template <size_t D, class Size, class Derived>
+using AdaptiveMaxPoolImpl = OptionsModule<Derived, AdaptiveMaxPoolOptions<Size>>;
+
 // torch.nn.AvgPool1d to LPPool3d, on (N, C, spatial...) or (C, spatial...).
 #define RUSH_POOL_MODULE(Name, function) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_POOLS(RUSH_POOL_MODULE)
@@ -53,15 +63,12 @@ RUSH_FRACTIONAL_POOL_MODULE(FractionalMaxPool3d);
 
 // torch.nn.MaxUnpool1d to 3d: the inverse of MaxPool's forward_with_indices, as far as there is one.
 #define RUSH_UNPOOL_MODULE(Name)                                                           \
-  class Name##Impl : public Cloneable<Name##Impl> {                                        \
+  class Name##Impl : public OptionsModule<Name##Impl, Name##Options> {                     \
    public:                                                                                 \
-    explicit Name##Impl(const Name##Options& options) : options(options) {}                \
-    void reset() override {}                                                               \
+    using OptionsModule<Name##Impl, Name##Options>::OptionsModule;                         \
     void pretty_print(std::ostream& stream) const override;                                \
     Tensor forward(const Tensor& input, const Tensor& indices,                             \
                    const std::optional<std::vector<int64_t>>& output_size = std::nullopt); \
-                                                                                           \
-    Name##Options options;                                                                 \
   };                                                                                       \
   RUSH_MODULE(Name)
 RUSH_UNPOOL_MODULE(MaxUnpool1d);

@@ -26,6 +26,12 @@ namespace rush::nn {
   X(ConstantPad1d) X(ConstantPad2d) X(ConstantPad3d)
 // clang-format on
 
+// The bases of the paddings, by libtorch's names, for modules that a program derives from them.
+RUSH_OPTIONS_BASE(ReflectionPad)
+RUSH_OPTIONS_BASE(ReplicationPad)
+RUSH_OPTIONS_BASE(ZeroPad)
+RUSH_OPTIONS_BASE(ConstantPad)
+
 #define RUSH_RESAMPLER_MODULE(Name, ...) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)

@@ -60,6 +60,8 @@ struct AdaptiveAvgPoolOptions {
 using AdaptiveAvgPool1dOptions = AdaptiveAvgPoolOptions<ExpandingArray<1>>;
 using AdaptiveAvgPool2dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<2>>;
 using AdaptiveAvgPool3dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<3>>;
+template <class Size>
+using AdaptiveMaxPoolOptions = AdaptiveAvgPoolOptions<Size>;
 using AdaptiveMaxPool1dOptions = AdaptiveAvgPool1dOptions;
 using AdaptiveMaxPool2dOptions = AdaptiveAvgPool2dOptions;
 using AdaptiveMaxPool3dOptions = AdaptiveAvgPool3dOptions;

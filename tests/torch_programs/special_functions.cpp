@@ -1,5 +1,5 @@
-// torch::special: second names of operators, functions that operators make with their derivatives, and orthogonal
-// polynomials.
+// torch::special: second names of operators, functions that operators make with their derivatives, Bessel functions,
+// incomplete gamma functions, the zeta function, and orthogonal polynomials.
 #include "show.h"
 
 namespace special = torch::special;
@@ -78,6 +78,66 @@ static void composed() {
   show("multigammaln out", special::multigammaln_out(out, x.detach(), 3));
 }
 
+static void bessel() {
+  const torch::Tensor x = torch::tensor({-20.0, -7.5, -1.25, 0.5, 2.0, 4.0, 9.0, 30.0}, torch::kFloat64);
+  const torch::Tensor positive = torch::tensor({0.01, 0.5, 1.5, 2.5, 6.0, 12.0, 40.0}, torch::kFloat64);
+  show_unary("i0", special::i0, special::i0_out, x.slice(0, 1, 7));
+  show_unary("i0e", special::i0e, special::i0e_out, x);
+  show_unary("i1", special::i1, special::i1_out, x.slice(0, 1, 7));
+  show_unary("i1e", special::i1e, special::i1e_out, x);
+  const torch::Tensor open = torch::tensor({1e-30, 1e-5, 0.1, 0.4, 0.5, 0.8, 0.999}, torch::kFloat64);
+  show("ndtri", special::ndtri(open));
+  show_unary("ndtri", special::ndtri, special::ndtri_out, open.slice(0, 2));
+#define SHOW_PLAIN(name, points)            \
+  show(#name, special::name(points));       \
+  out = torch::empty({0}, torch::kFloat64); \
+  show("out", special::name##_out(out, points));
+  torch::Tensor out = torch::empty({0}, torch::kFloat64);
+  SHOW_PLAIN(modified_bessel_i0, x.slice(0, 1, 7))
+  SHOW_PLAIN(modified_bessel_i1, x.slice(0, 1, 7))
+  SHOW_PLAIN(modified_bessel_k0, positive)
+  SHOW_PLAIN(modified_bessel_k1, positive)
+  SHOW_PLAIN(scaled_modified_bessel_k0, positive)
+  SHOW_PLAIN(scaled_modified_bessel_k1, positive)
+  SHOW_PLAIN(bessel_j0, x)
+  SHOW_PLAIN(bessel_j1, x)
+  SHOW_PLAIN(bessel_y0, positive)
+  SHOW_PLAIN(bessel_y1, positive)
+  SHOW_PLAIN(spherical_bessel_j0, x)
+  SHOW_PLAIN(airy_ai, x)
+  show("of integers", special::bessel_j0(torch::arange(4)));
+  show("method", x.slice(0, 2, 6).i0());
+  torch::Tensor changed = x.slice(0, 2, 6).clone();
+  changed.i0_();
+  show("in place", changed);
+}
+
+static void gamma_and_zeta() {
+  const torch::Tensor a = torch::tensor({0.1, 0.5, 1.0, 3.0, 25.0, 25.0, 300.0, 40.0}, torch::kFloat64);
+  torch::Tensor x = torch::tensor({0.3, 0.01, 2.0, 8.0, 23.0, 60.0, 310.0, 2.0}, torch::kFloat64).requires_grad_();
+  torch::Tensor out = torch::empty({0}, torch::kFloat64);
+  show("igamma", torch::igamma(a, x));
+  show("igammac", torch::igammac(a, x));
+  show("gammainc", special::gammainc(a, x));
+  show("gammaincc", special::gammaincc(a, x));
+  show("out", special::gammainc_out(out, a, x.detach()));
+  show("out", special::gammaincc_out(out, a, x.detach()));
+  show("methods", a.igamma(x.detach()) + a.igammac(x.detach()));
+  show("in place", a.clone().igamma_(x.detach()));
+  show("gradient", torch::autograd::grad({torch::igamma(a, x).sum()}, {x})[0]);
+  show("gradient", torch::autograd::grad({torch::igammac(a, x).sum()}, {x})[0]);
+  const torch::Tensor s = torch::tensor({1.5, 2.0, 3.0, 4.5, 12.0, 1.0, 2.0}, torch::kFloat64).slice(0, 0, 5);
+  torch::Tensor q = torch::tensor({1.0, 0.25, 2.5, 10.0, 0.9}, torch::kFloat64).requires_grad_();
+  show("zeta", special::zeta(s, q));
+  show("zeta of a number", special::zeta(2, q));
+  show("zeta with a number", special::zeta(s, 1));
+  out = torch::empty({0}, torch::kFloat64);
+  show("out", special::zeta_out(out, s, q.detach()));
+  show("gradient", torch::autograd::grad({special::zeta(s, q).sum()}, {q})[0]);
+  torch::Tensor changed = s.clone();
+  show("polygamma_", changed.polygamma_(1));
+}
+
 // Rounding differs in float32, where libtorch computes some of these by cosines.
 #define SHOW_POLYNOMIAL(name)                              \
   show(#name, special::name(points, degrees));             \
@@ -111,5 +171,7 @@ static void polynomials() {
 int main() {
   second_names();
   composed();
+  bessel();
+  gamma_and_zeta();
   polynomials();
 }

@@ -236,6 +236,9 @@ void register_index_ops(Registry& r) {
   r.native(ops::put_, native::put_);
 }
 
+Tensor Tensor::index_put(OptionalTensorList indices, const Tensor& values, bool accumulate) const {
+  return ops::index_put(*this, indices, values, accumulate);
+}
 Tensor Tensor::take(const Tensor& index) const { return ops::take(*this, index); }
 Tensor Tensor::put(const Tensor& index, const Tensor& source, bool accumulate) const {
   return ops::put(*this, index, source, accumulate);

@@ -142,4 +142,6 @@ void register_least_squares_ops(Registry& r) {
   r.native(ops::linalg_lstsq, native::linalg_lstsq);
 }
 
+Tensor Tensor::pinverse(double rcond) const { return ops::pinverse(*this, rcond); }
+
 }  // namespace rush

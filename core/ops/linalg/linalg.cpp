@@ -148,4 +148,6 @@ void register_linalg_ops(Registry& r) {
   r.composite(ops::linalg_svdvals, native::linalg_svdvals);
 }
 
+Tensor Tensor::inverse() const { return ops::linalg_inv(*this); }
+
 }  // namespace rush

@@ -159,4 +159,11 @@ void register_lu_ops(Registry& r) {
   r.composite(ops::lu_solve, native::lu_solve);
 }
 
+Tensor Tensor::det() const { return ops::linalg_det(*this); }
+Tensor Tensor::logdet() const { return ops::logdet(*this); }
+std::tuple<Tensor, Tensor> Tensor::slogdet() const { return ops::slogdet(*this); }
+Tensor Tensor::lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const {
+  return ops::lu_solve(*this, LU_data, LU_pivots);
+}
+
 }  // namespace rush

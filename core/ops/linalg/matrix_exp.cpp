@@ -83,4 +83,6 @@ void register_matrix_exp_ops(Registry& r) {
   r.composite(ops::matrix_exp, native::matrix_exp);
 }
 
+Tensor Tensor::matrix_exp() const { return ops::matrix_exp(*this); }
+
 }  // namespace rush

@@ -20,6 +20,7 @@
   X(exp)        /* e to the power of each element */                                    \
   X(exp2)       /* 2 to the power of each element */                                    \
   X(expm1)      /* exp(x) - 1, accurate near 0 */                                       \
+  X(i0)         /* modified Bessel function of the first kind of order 0 */             \
   X(lgamma)     /* logarithm of the absolute value of the gamma function */             \
   X(log)        /* natural logarithm; NaN below 0 for real numbers */                   \
   X(log10)      /* logarithm to base 10 */                                              \

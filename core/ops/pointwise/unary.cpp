@@ -175,5 +175,6 @@ Tensor& Tensor::nan_to_num_(std::optional<double> nan, std::optional<double> pos
   return ops::nan_to_num_(self(), nan, posinf, neginf);
 }
 Tensor Tensor::polygamma(int64_t n) const { return ops::polygamma(n, *this); }
+Tensor& Tensor::polygamma_(int64_t n) const { return copy_(ops::polygamma(n, *this)); }
 
 }  // namespace rush

@@ -156,6 +156,12 @@ Tensor Tensor::moveaxis(int64_t source, int64_t destination) const {
 }
 Tensor Tensor::t() const { return ops::t(*this); }
 Tensor Tensor::mT() const { return ops::mT(*this); }
+Tensor Tensor::mH() const { return ops::mT(*this).conj(); }
+Tensor Tensor::matrix_H() const {
+  RUSH_CHECK_VALUE(dim() == 2, "matrix_H: expected one matrix, got ", dim(), " dimensions: mH takes batches");
+  return mH();
+}
+Tensor Tensor::adjoint() const { return mH(); }
 Tensor Tensor::numpy_T() const { return ops::numpy_T(*this); }
 Tensor Tensor::squeeze() const { return ops::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return ops::squeeze_dim(*this, dim); }

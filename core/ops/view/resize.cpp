@@ -1,4 +1,4 @@
-// resize_: new sizes for a tensor in place, over a storage that grows where it must.
+// resize_: new sizes for a tensor in place, over a storage that grows where it must. set_: another storage in place.
 #include "core/ops/view/copy.h"
 #include "core/size_arithmetic.h"
 
@@ -41,5 +41,39 @@ const Tensor& Tensor::resize_as_(const Tensor& other, std::optional<MemoryFormat
   if (format && *format == MemoryFormat::Preserve) format = other.suggest_memory_format();
   return resize_(other.sizes(), format);
 }
+
+Tensor& Tensor::set_(Storage source, int64_t storage_offset, IntArrayRef size, IntArrayRef stride) const {
+  RUSH_CHECK(!requires_grad(),
+             "set_: the tensor requires a gradient: give set_ what detach() returns, or use set_data");
+  if (layout() != kStrided) checked().throw_sparse("set_");
+  RUSH_CHECK_VALUE(source.device() == device(), "set_: the tensor is on ", device(), ", the storage on ",
+                   source.device());
+  RUSH_CHECK_VALUE(stride.empty() || stride.size() == size.size(), "set_: got ", size.size(), " sizes and ",
+                   stride.size(), " strides");
+  RUSH_CHECK_VALUE(storage_offset >= 0, "set_: storage offset ", storage_offset, " is negative");
+  for (const int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "set_: strides must not be negative, got ", stride);
+  checked_numel(size);
+  const DimVector strides = stride.empty() ? contiguous_strides(size) : DimVector(stride);
+  const int64_t nbytes = multiply_sizes("set_", storage_extent(size, strides, storage_offset), element_size());
+  if (static_cast<size_t>(nbytes) > source.nbytes()) grow(source, nbytes);
+  checked().set_storage(std::move(source));
+  checked().set_geometry(size, strides, storage_offset);
+  checked().set_view({}, ViewOrigin::None);
+  return self();
+}
+
+Tensor& Tensor::set_(const Tensor& source, int64_t storage_offset, IntArrayRef size, IntArrayRef stride) const {
+  RUSH_CHECK_VALUE(source.scalar_type() == scalar_type(), "set_: the tensor is ", scalar_type(), ", the source ",
+                   source.scalar_type());
+  return set_(source.storage(), storage_offset, size, stride);
+}
+Tensor& Tensor::set_(const Tensor& source) const {
+  return set_(source, source.storage_offset(), source.sizes(), source.strides());
+}
+Tensor& Tensor::set_(Storage source) const {
+  const auto count = static_cast<int64_t>(source.nbytes()) / element_size();
+  return set_(std::move(source), 0, count);
+}
+Tensor& Tensor::set_() const { return set_(detail::empty_contiguous({0}, scalar_type(), device())); }
 
 }  // namespace rush

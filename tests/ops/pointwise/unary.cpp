@@ -48,6 +48,7 @@ const Function kSmooth[] = {
     {FN(exp), std::exp, -2, 2},
     {FN(exp2), std::exp2, -2, 2},
     {FN(expm1), std::expm1, -2, 2},
+    {FN(i0), [](double x) { return std::cyl_bessel_i(0, std::abs(x)); }, -3, 3},
     {FN(lgamma), std::lgamma, 2.2, 6},
     {FN(log), std::log, 0.2, 4},
     {FN(log10), std::log10, 0.2, 4},

@@ -14,7 +14,7 @@ void register_pointwise();
   X(register_im2col) X(register_masked) X(register_optim) X(register_pad) X(register_pointwise_loss)                   \
   X(register_power) X(register_random) X(register_random_order) X(register_range) X(register_rearrange)                \
   X(register_special) X(register_strided_sum) X(register_ternary) X(register_triangular) X(register_trigonometry)      \
-  X(register_unary) X(register_unary_math) X(register_upsample)
+  X(register_bessel) X(register_unary) X(register_unary_math) X(register_upsample)
 // clang-format on
 #define RUSH_DECLARE(function) void function();
 RUSH_FORALL_CUDA_POINTWISE(RUSH_DECLARE)
