@@ -12,7 +12,7 @@ fail() {
   exit 1
 }
 
-run=("$1" --digits 240 --batch_size 32 --epochs 1 --out_dir "")
+run=("$1" --digits 240 --batch_size 32 --epochs 1 --overwrite --out_dir run)
 
 RUSH_PROFILE=trace.json.gz "${run[@]}" >out 2>err || fail "it failed: $(<err)"
 for expected in 'aten::convolution ' 'ConvolutionBackward ' '# of Calls' 'Self CPU time total: '; do
