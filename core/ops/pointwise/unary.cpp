@@ -175,6 +175,9 @@ Tensor& Tensor::nan_to_num_(std::optional<double> nan, std::optional<double> pos
   return ops::nan_to_num_(self(), nan, posinf, neginf);
 }
 Tensor Tensor::polygamma(int64_t n) const { return ops::polygamma(n, *this); }
-Tensor& Tensor::polygamma_(int64_t n) const { return copy_(ops::polygamma(n, *this)); }
+Tensor& Tensor::polygamma_(int64_t n) const {
+  RUSH_CHECK_TYPE(is_floating_point(), "polygamma_: the result is floating point, the tensor ", scalar_type());
+  return copy_(ops::polygamma(n, *this));
+}
 
 }  // namespace rush

@@ -207,6 +207,8 @@ TEST_CASE("unary: rounding to decimals, logit, polygamma") {
   CHECK(values(digamma(tensor({-0.5}, kFloat64)))[0] == doctest::Approx(0.03648997397857652056));
   CHECK(values(polygamma(1, tensor({HUGE_VAL}, kFloat64))) == Doubles{0});
   CHECK_THROWS_AS(polygamma(-1, tensor({1.0})), ValueError);
+  CHECK(values(tensor({1.0}, kFloat64).polygamma_(2)) == values(polygamma(2, tensor({1.0}, kFloat64))));
+  CHECK_THROWS_AS(tensor({1}).polygamma_(2), TypeError);
   const auto fn = [](const Tensors& in) {
     return Tensors{logit(in[0]), logit(in[0], 0.2), polygamma(2, in[0]), nan_to_num(in[0])};
   };
