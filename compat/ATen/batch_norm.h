@@ -30,6 +30,7 @@ inline std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double e
 inline Tensor batch_norm_elemt(const Tensor& input, const std::optional<Tensor>& weight,
                                const std::optional<Tensor>& bias, const Tensor& mean, const Tensor& invstd,
                                double /*eps*/) {
+  RUSH_CHECK_VALUE(input.dim() >= 2, "batch_norm_elemt: needs an input (N, C, ...), got ", input.dim(), " dimensions");
   std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
   shape[1] = input.size(1);
   Tensor out = input.sub(mean.view(shape)).mul(invstd.view(shape));

@@ -197,6 +197,7 @@ inline std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) { retu
 /// (the loss, where each element of self is a target): the targets of a sample end before its first -1.
 inline std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target,
                                                                  int64_t reduction) {
+  RUSH_CHECK_VALUE(self.dim() >= 1, "multilabel_margin_loss_forward: needs a dimension of classes");
   const Tensor unused = target.lt(0).cumsum(-1).gt(0);
   const Tensor index = target.masked_fill(unused, self.size(-1));  // a column that is cut off
   std::vector<int64_t> sizes = self.sizes().vec();

@@ -92,6 +92,7 @@ inline double binomial_number_of_small(double n, double p, Uniform& uniform) {
   }
 }
 inline double binomial_number(double n, double p, Uniform& uniform) {
+  RUSH_CHECK_VALUE(std::isfinite(n), "binomial: the number of trials must be finite, got ", n);
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (p <= 0.5) return binomial_number_of_small(n, p, uniform);

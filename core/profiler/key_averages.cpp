@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 #include "core/profiler/profiler.h"
 
@@ -22,6 +21,7 @@ std::string as_time(double microseconds) {
 }
 
 std::string shortened(std::string text, size_t width) {
+  width = std::max<size_t>(width, 3);
   if (text.size() > width) text = text.substr(0, width - 3) + "...";
   return text;
 }

@@ -12,7 +12,7 @@ namespace rush::profiler {
 namespace {
 
 constexpr size_t kRows = 20;
-constexpr int64_t kMostEvents = 2'000'000;  // some 40 MB as a gzipped trace
+constexpr int64_t kMostEvents = 2'000'000;  // some 30 MB as a gzipped trace
 
 Profile* profile = nullptr;  // never destroyed: threads may outlive the static variables
 pid_t profiled_process = 0;

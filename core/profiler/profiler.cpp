@@ -19,8 +19,11 @@ Action Schedule::at(int64_t step) const {
 Profile::Profile(ProfileOptions options) : options_(std::move(options)) {
   RUSH_CHECK_VALUE(options_.max_events >= 0, "profiler: max_events must be at least 0, got ", options_.max_events);
   if (const auto& s = options_.schedule) {
-    RUSH_CHECK_VALUE(s->wait >= 0 && s->warmup >= 0 && s->active >= 1 && s->repeat >= 0 && s->skip_first >= 0,
-                     "profiler: a schedule needs an active step, and no number below 0");
+    constexpr int64_t kMost = int64_t{1} << 40;  // so that their sum is a number of steps, too
+    for (const int64_t steps : {s->wait, s->warmup, s->active - 1, s->repeat, s->skip_first}) {
+      RUSH_CHECK_VALUE(steps >= 0 && steps <= kMost,
+                       "profiler: a schedule needs an active step, and no number below 0 or above ", kMost);
+    }
   }
   begin_step();
 }
@@ -31,7 +34,7 @@ Profile::~Profile() {
   } catch (const std::exception&) {
     // stop() would have said so.
   }
-  if (recording_) recording_->forget();
+  if (recording_ && recording_->is_of_this_process()) recording_->forget();
 }
 
 // Begins what the schedule asks of this step.
@@ -39,6 +42,7 @@ void Profile::begin_step() {
   const Action action = options_.schedule ? options_.schedule->at(step_) : Action::Record;
   if (action == Action::None) return;
   if (!records_) {
+    check_none_records();  // before a file is written over
     ProfileOptions options = options_;
     if (action == Action::Warmup) options.trace.clear();
     recording_ = std::make_shared<Recording>(options);
@@ -51,8 +55,8 @@ void Profile::begin_step() {
 void Profile::end_recording() {
   if (!records_) return;
   records_ = false;
-  profiler::end_recording();
-  recording_->finish();
+  profiler::end_recording(recording_);
+  if (recording_->is_of_this_process()) recording_->finish();
 }
 
 void Profile::step() {

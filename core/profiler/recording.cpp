@@ -14,15 +14,28 @@ std::mutex current_mutex;
 // Never destroyed: threads may end after the static variables do.
 std::shared_ptr<Recording>& current = *new std::shared_ptr<Recording>;
 
-// Calls do not carry the key in a child that forks while a profile records: the profile is the parent's.
 void watch(bool on) {
   const std::atomic_ref<KeySet> keys(watching);
   keys.store(on ? keys.load() | DispatchKey::Profiler : keys.load().without(DispatchKey::Profiler));
 }
-void stop_in_child() {
+void stop() {
   detail::recording.store(0);
   if (!call_ranges.begin) watch(false);
 }
+
+// A child that is forked while a profile records is not recorded: the profile is the parent's, and is not destroyed
+// here.
+void lock_before_fork() { current_mutex.lock(); }
+void unlock_in_parent() { current_mutex.unlock(); }
+void stop_in_child() {
+  if (current) {
+    stop();
+    new std::shared_ptr<Recording>(std::move(current));
+  }
+  current_mutex.unlock();
+}
+
+void check_none() { RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first"); }
 
 }  // namespace
 
@@ -31,22 +44,29 @@ std::shared_ptr<Recording> current_recording() {
   return current;
 }
 
+void check_none_records() {
+  const std::lock_guard lock(current_mutex);
+  check_none();
+}
+
 void begin_recording(const std::shared_ptr<Recording>& recording) {
-  static const int handler = pthread_atfork(nullptr, nullptr, stop_in_child);
+  static const int handler = pthread_atfork(lock_before_fork, unlock_in_parent, stop_in_child);
   RUSH_CHECK(handler == 0, "profiler: the system refuses a handler of fork()");
   const std::lock_guard lock(current_mutex);
-  RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first");
+  check_none();
   current = recording;
   detail::recording.store(recording->id);
   watch(true);
 }
 
-void end_recording() {
+void end_recording(const std::shared_ptr<Recording>& recording) {
   const std::lock_guard lock(current_mutex);
-  detail::recording.store(0);
-  if (!call_ranges.begin) watch(false);
+  if (current != recording) return;
+  stop();
   current = nullptr;
 }
+
+bool Recording::is_of_this_process() const { return getpid() == process_; }
 
 Recording::Recording(const ProfileOptions& options)
     : id([] {
@@ -56,6 +76,7 @@ Recording::Recording(const ProfileOptions& options)
       record_shapes(options.record_shapes),
       with_stack(options.with_stack),
       with_flops(options.with_flops),
+      process_(getpid()),
       max_events_(static_cast<size_t>(options.max_events)) {
   if (!options.trace.empty()) trace_ = std::make_unique<TraceWriter>(options.trace);
 }
@@ -78,7 +99,7 @@ void Recording::add(const Event& event) {
   sums.total += event.end - event.begin;
   sums.inner += event.inner;
   sums.flops += event.flops;
-  if (written_ == max_events_) {
+  if (written_ == max_events_ || !trouble_.empty()) {
     ++dropped_;
     return;
   }
@@ -92,11 +113,13 @@ void Recording::add(const Event& event) {
 
 void Recording::take(std::vector<Event>& events) noexcept {
   const std::lock_guard lock(mutex_);
-  try {
-    for (const Event& event : events) add(event);
-  } catch (const std::exception& error) {
-    if (trouble_.empty()) trouble_ = error.what();
-    trace_ = nullptr;
+  for (const Event& event : events) {
+    try {
+      add(event);
+    } catch (const std::exception& error) {
+      trouble_ = error.what();
+      trace_ = nullptr;
+    }
   }
   events.clear();
 }

@@ -1,10 +1,10 @@
 // What a profile has recorded so far, and the lists of threads that add to it.
 #pragma once
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
@@ -26,6 +26,9 @@ class Recording {
   explicit Recording(const ProfileOptions& options);
 
   const uint64_t id;  // no two have the same
+  // False in a child that was forked meanwhile, where other threads may have held its locks, and its trace is the
+  // parent's: there it is left alone.
+  bool is_of_this_process() const;
   const bool record_shapes, with_stack, with_flops;
 
   // Text that lives as long as the recording, once however often it is asked for.
@@ -51,6 +54,7 @@ class Recording {
   };
   void add(const Event& event);
 
+  const int64_t process_;
   mutable std::mutex mutex_;  // of all below
   std::unordered_set<std::string> texts_;
   std::vector<std::shared_ptr<ThreadLog>> logs_;
@@ -67,7 +71,9 @@ class Recording {
 // The one that records now; null without any.
 std::shared_ptr<Recording> current_recording();
 // Throws Error where there is one.
+void check_none_records();
 void begin_recording(const std::shared_ptr<Recording>& recording);
-void end_recording();
+// Does nothing where another one records.
+void end_recording(const std::shared_ptr<Recording>& recording);
 
 }  // namespace rush::profiler

@@ -35,18 +35,20 @@ std::string microseconds(int64_t nanoseconds) {
 
 void TraceWriter::Closer::operator()(void* file) const { gzclose(static_cast<gzFile>(file)); }
 
-TraceWriter::TraceWriter(std::string path) : path_(std::move(path)) {
+TraceWriter::TraceWriter(std::string path) : path_(std::move(path)), process_(getpid()) {
   errno = 0;
   file_.reset(gzopen(path_.c_str(), path_.ends_with(".gz") ? "wb1" : "wbT"));
   RUSH_CHECK_IO(file_, path_, ": cannot be written: ", std::strerror(errno ? errno : ENOMEM));
   gzbuffer(static_cast<gzFile>(file_.get()), 1 << 17);
   write("{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceName\": " + as_json(path_) +
         ", \"deviceProperties\": [], \"traceEvents\": [\n" +
-        str("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": ", int64_t{getpid()},
+        str("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": ", process_,
             ", \"tid\": 0, \"ts\": 0, \"args\": {\"name\": \"rushlight\"}}"));
 }
 
-TraceWriter::~TraceWriter() = default;
+TraceWriter::~TraceWriter() {
+  if (getpid() != process_) static_cast<void>(file_.release());
+}
 
 void TraceWriter::write(const std::string& text) {
   errno = 0;
@@ -59,7 +61,7 @@ void TraceWriter::add(const Event& event, int64_t thread) {
   ++written_;
   std::string text =
       str(",\n{\"ph\": \"X\", \"cat\": \"", category(event.kind), "\", \"name\": ", as_json(event.name),
-          ", \"pid\": ", int64_t{getpid()}, ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin),
+          ", \"pid\": ", process_, ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin),
           ", \"dur\": ", microseconds(event.end - event.begin), ", \"args\": {\"External id\": ", written_);
   if (event.sequence_nr >= 0) text += str(", \"Sequence number\": ", event.sequence_nr);
   if (event.shapes) text += ", \"Input Dims\": " + *event.shapes;
@@ -72,9 +74,9 @@ void TraceWriter::add(const Event& event, int64_t thread) {
 // From a forward call to the node of the backward pass that belongs to it.
 void TraceWriter::add_arrow(const Event& event, int64_t thread) {
   const bool forward = event.kind == EventKind::Operator;
-  write(str(",\n{\"ph\": \"", forward ? "s" : "f", "\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": ",
-            event.sequence_nr, ", \"pid\": ", int64_t{getpid()}, ", \"tid\": ", thread,
-            ", \"ts\": ", microseconds(event.begin), forward ? "" : ", \"bp\": \"e\"", "}"));
+  write(str(",\n{\"ph\": \"", forward ? "s" : "f",
+            "\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": ", event.sequence_nr, ", \"pid\": ", process_,
+            ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin), forward ? "" : ", \"bp\": \"e\"", "}"));
 }
 
 void TraceWriter::finish() {

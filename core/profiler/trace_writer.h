@@ -13,6 +13,7 @@ class TraceWriter {
  public:
   /// Throws IOError. Gzipped where `path` ends with ".gz".
   explicit TraceWriter(std::string path);
+  /// In a forked child it leaves the file to the parent.
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
 
@@ -28,6 +29,7 @@ class TraceWriter {
     void operator()(void* file) const;
   };
   const std::string path_;
+  const int64_t process_;
   std::unique_ptr<void, Closer> file_;  // zlib's
   int64_t written_ = 0;
 };

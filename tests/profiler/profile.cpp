@@ -71,6 +71,7 @@ TEST_CASE("a profile counts calls and times, those within others too; without on
   CHECK(table.find("aten::mul") == table.npos);  // the third
   CHECK(table.find("Self CPU time total: ") != table.npos);
   CHECK_THROWS_AS(averages.table("colour"), ValueError);
+  CHECK(averages.table("count", 2, 0).find("...") != std::string::npos);
 }
 
 TEST_CASE("a call is one event, whether a derivative is recorded or not, and also one that throws") {
@@ -125,6 +126,7 @@ TEST_CASE("shapes, places and floating-point operations") {
   a.mm(b);
   b.t().mm(a.t());
   conv2d(image, weight);
+  conv_transpose2d(image, weight.transpose(0, 1));
   profile.stop();
   const auto whole = profile.key_averages(), by_shape = profile.key_averages(true);
   CHECK(whole.find("aten::mm")->count == 2);
@@ -138,6 +140,21 @@ TEST_CASE("shapes, places and floating-point operations") {
   CHECK(shapes == std::set<std::string>{"[[3, 4], [4, 5]]", "[[5, 4], [4, 3]]"});
   CHECK(whole.table().find("GFLOP/s") != std::string::npos);
   CHECK(by_shape.table().find("Input Shapes") != std::string::npos);
+}
+
+TEST_CASE("a call that is refused is refused as without a profile") {
+  const auto message = [] {
+    try {
+      tensor(1.0).mm(ones({4, 5}));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string expected = message();
+  CHECK_FALSE(expected.empty());
+  const Profile profile({.record_shapes = true, .with_flops = true});
+  CHECK(message() == expected);
 }
 
 TEST_CASE("a schedule records some steps, and hands each cycle over") {
@@ -205,7 +222,13 @@ TEST_CASE("a forked child is not recorded, and may record for itself") {
   const pid_t child = fork();
   if (child == 0) {
     x.neg();
-    _exit(profiler::is_recording() ? 1 : 0);
+    if (profiler::is_recording()) _exit(1);
+    Profile own;
+    x.neg();
+    profile.stop();  // the parent's goes on, and the child's
+    x.neg();
+    own.stop();
+    _exit(own.key_averages().find("aten::neg")->count == 2 ? 0 : 2);
   }
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
