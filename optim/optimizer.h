@@ -39,8 +39,8 @@ class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  /// Throws ValueError on a number outside its range.
-  virtual void check() const = 0;
+  /// Throws ValueError on a number outside its range. A program's own options may leave it out.
+  virtual void check() const {}
   virtual double get_lr() const = 0;
   virtual void set_lr(double lr) = 0;
   /// SGD's momentum, Adam's beta1; nothing where there is neither.

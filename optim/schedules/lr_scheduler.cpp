@@ -27,6 +27,7 @@ void LRScheduler::step() {
   }
   ++last_epoch_;
   set_lrs(get_lrs());
+  ++step_count_;
 }
 
 void LRScheduler::jump_to(int64_t epoch) {
