@@ -141,14 +141,15 @@ const Mistake kDtypes[] = {
 
 const Mistake kGradients[] = {
     WRONG(Error, "backward: a gradient is needed for an output of shape (3) ... sum()", leaf().mul(2).backward()),
-    WRONG(Error, "backward: the graph was freed ... retain_graph=true", const Tensor y = leaf().exp().sum();
+    WRONG(Error, "backward: Trying to backward through the graph a second time ... retain_graph=true",
+          const Tensor y = leaf().exp().sum();
           y.backward(); y.backward()),
-    WRONG(Error, "backward: a tensor does not require a gradient", ones({2}).sum().backward()),
-    WRONG(Error, "does not require a gradient ... NoGradGuard", const NoGradGuard guard; leaf().sum().backward()),
+    WRONG(Error, "backward: a tensor does not require grad and does not have a grad_fn", ones({2}).sum().backward()),
+    WRONG(Error, "does not require grad ... NoGradGuard", const NoGradGuard guard; leaf().sum().backward()),
     WRONG(ValueError, "backward: the gradient has shape (2), the output (3)", leaf().mul(2).backward(ones({2}))),
     WRONG(Error, "add_: a leaf Variable that requires grad is being used in an in-place operation ... NoGradGuard",
           leaf().add_(1)),
-    WRONG(Error, "add_: a view of a leaf that requires a gradient ... NoGradGuard", const Tensor x = leaf();
+    WRONG(Error, "add_: a view of a leaf Variable that requires grad ... NoGradGuard", const Tensor x = leaf();
           x[0].add_(1)),
     WRONG(Error,
           "ExpBackward needs has been modified by an inplace operation ... version 1, expected version 0 ... "
@@ -158,7 +159,8 @@ const Mistake kGradients[] = {
     WRONG(Error,
           "requires_grad_: Only Tensors of floating point and complex dtype can require gradients, this is int64",
           ones({2}, kInt64).requires_grad_()),
-    WRONG(Error, "grad: input 0 was not used ... allow_unused=true", autograd::grad({leaf().sum()}, {leaf()})),
+    WRONG(Error, "grad: input 0 appears to not have been used in the graph ... allow_unused=true",
+          autograd::grad({leaf().sum()}, {leaf()})),
     WRONG(Error, "requires_grad_: only leaves can be changed ... detach()", leaf().mul(2).requires_grad_(false)),
     WRONG(Error, "retain_grad: the tensor does not require a gradient", ones({2}).retain_grad()),
     WRONG(ValueError, "optimizer: there are no parameters to optimize ... register_parameter",
