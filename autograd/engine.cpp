@@ -215,9 +215,10 @@ namespace {
 std::vector<Edge> root_edges(TensorList outputs, const char* op) {
   std::vector<Edge> roots;
   for (const Tensor& output : outputs) {
-    RUSH_CHECK(output.defined() && output.requires_grad(), op,
-               ": a tensor does not require a gradient and has no grad_fn: nothing that it was computed from requires "
-               "one, or it was computed under NoGradGuard or from a detach()");
+    RUSH_CHECK(
+        output.defined() && output.requires_grad(), op,
+        ": a tensor does not require grad and does not have a grad_fn: nothing that it was computed from requires "
+        "one, or it was computed under NoGradGuard or from a detach()");
     roots.push_back(gradient_edge(output));
   }
   return roots;
@@ -235,8 +236,9 @@ Tensors root_gradients(TensorList outputs, TensorList given, const char* op) {
       gradients.push_back(given[i]);
       continue;
     }
-    RUSH_CHECK(output.numel() == 1, op, ": a gradient is needed for an output of shape ", output.sizes(),
-               "; only one element has an implicit gradient of 1: reduce it with sum() or mean(), or pass a gradient");
+    RUSH_CHECK(
+        output.numel() == 1, op, ": a gradient is needed for an output of shape ", output.sizes(),
+        "; grad can be implicitly created only for scalar outputs: reduce it with sum() or mean(), or pass a gradient");
     RUSH_CHECK(!output.is_complex(), op, ": a complex output has no implicit gradient");
     gradients.push_back(ones_like(output));
   }
@@ -282,7 +284,7 @@ Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std
   }
   for (size_t i = 0; i < result.size(); ++i) {
     RUSH_CHECK(allow_unused || result[i].defined(), "grad: input ", i,
-               " was not used in the computation; pass allow_unused=true to get an undefined gradient");
+               " appears to not have been used in the graph; pass allow_unused=true to get an undefined gradient");
   }
   return result;
 }

@@ -53,6 +53,7 @@ void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const T
     RUSH_CHECK(is_among(input, outputs), node->name(),
                ": Some elements marked as dirty during the forward method were not returned as output; return every "
                "input that mark_dirty names");
+    input.bump_version();  // whatever wrote it
   }
   for (Tensor& output : outputs) {
     const bool skip = is_among(output, non_differentiable);

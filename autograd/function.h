@@ -66,7 +66,7 @@ class AutogradContext {
   template <class>
   friend class Function;
   template <class>
-  friend struct FunctionNode;
+  friend struct CppNode;
   Tensors to_save_, non_differentiable_, dirty_;
   SavedList saved_;
   Node* node_ = nullptr;
@@ -86,13 +86,16 @@ namespace detail {
 void drop_undefined_tail(Tensors& grads, size_t count);
 }  // namespace detail
 
+// What the names of custom functions start with; compat/ sets it to libtorch's "torch::autograd::".
+inline std::string function_prefix;
+
 template <class F>
-struct FunctionNode final : Node {
+struct CppNode final : Node {
   AutogradContext ctx;
   std::vector<bool> is_tensor;     // of forward's arguments
   AutocastState forward_autocast;  // that forward ran in
 
-  std::string name() const override { return Node::name(); }
+  std::string name() const override { return function_prefix + Node::name(); }
   void visit_saved(SavedVisitor& visitor) override { rush::detail::visit_one(visitor, "saved", ctx.saved_); }
 
   Tensors apply(const Tensors& grads) override {
@@ -162,7 +165,7 @@ class ForwardAutocast {
 }  // namespace detail
 
 template <class F>
-Tensor FunctionNode<F>::zeros_of(const GradMetadata& output) {
+Tensor CppNode<F>::zeros_of(const GradMetadata& output) {
   return detail::zeros_for(output);
 }
 
@@ -182,7 +185,7 @@ class Function {
   template <class X = T, class... Args>
   static auto apply(Args&&... args) {
     using Result = std::decay_t<decltype(X::forward(nullptr, args...))>;
-    auto node = make_intrusive<FunctionNode<X>>();
+    auto node = make_intrusive<CppNode<X>>();
     remember_forward_call(*node, "a custom function");
     (detail::add_argument(*node, node->is_tensor, args), ...);
     bool recording = false;

@@ -57,7 +57,8 @@ struct CopySlices final : Node {
 
   Tensors apply(const Tensors& grads) override {
     RUSH_CHECK(function,
-               "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go "
+               "backward: Trying to backward through the graph a second time, which the first freed; pass "
+               "retain_graph=true to go "
                "through it again");
     // A clone in the base's own layout, so that the view's geometry fits it.
     Tensor grad =
@@ -101,10 +102,12 @@ void check_inplace(const Tensor& tensor, std::string_view name) {
                ": the output of an operator that returns several views is written in place; clone it first");
     const Tensor base(impl->view_base());
     RUSH_CHECK(!(tensor.requires_grad() && base.is_leaf()), op,
-               ": a view of a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+               ": a view of a leaf Variable that requires grad is being used in an in-place operation; use NoGradGuard "
+               "to update it");
   } else {
-    RUSH_CHECK(!(tensor.requires_grad() && tensor.is_leaf()), op,
-               ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+    RUSH_CHECK(
+        !(tensor.requires_grad() && tensor.is_leaf()), op,
+        ": a leaf Variable that requires grad is being used in an in-place operation; use NoGradGuard to update it");
   }
 }
 

@@ -20,7 +20,7 @@ Node::~Node() = default;
 
 std::string Node::name() const {
   const std::string full = demangle(typeid(*this).name());
-  const size_t colon = full.rfind("::");
+  const size_t colon = full.rfind("::", full.find('<'));  // not within the brackets of a template
   return colon == full.npos ? full : full.substr(colon + 2);
 }
 

@@ -54,17 +54,17 @@ Saved Saved::output(const Tensor& output, Node* node) {
 }
 
 Tensor Saved::get() const {
-  RUSH_CHECK(
-      !released_,
-      "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through it again");
+  RUSH_CHECK(!released_,
+             "backward: Trying to backward through the graph a second time, which the first freed; pass "
+             "retain_graph=true to go through it again");
   if (!defined()) return {};
   const Edge made_by = node_ ? Edge{intrusive_ptr<Node>::share(node_), slot_} : packed_ ? packed_->edge : Edge();
   if (packed_) return made_by.valid() ? with_history(packed_->unpack(), made_by) : packed_->unpack();
   const auto now = static_cast<uint32_t>(tensor_._version());
   RUSH_CHECK(
       now == version_, "backward: a tensor of sizes ", tensor_.sizes(), " that ",
-      current_node ? current_node->name() : "the gradient", " needs was modified in place: it is at version ", now,
-      ", expected version ", version_,
+      current_node ? current_node->name() : "the gradient",
+      " needs has been modified by an inplace operation: it is at version ", now, ", expected version ", version_,
       autograd::AnomalyMode::is_enabled() ? "" : "; with DetectAnomalyGuard the error names the call that saved it");
   return made_by.valid() ? with_history(tensor_, made_by) : tensor_;
 }

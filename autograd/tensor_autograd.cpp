@@ -12,7 +12,8 @@ namespace rush {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RUSH_CHECK(!requires_grad || rush::is_differentiable(scalar_type()),
-             "requires_grad_: only floating point and complex tensors have gradients, this is ", scalar_type());
+             "requires_grad_: Only Tensors of floating point and complex dtype can require gradients, this is ",
+             scalar_type());
   RUSH_CHECK(
       !requires_grad || !is_inference() || InferenceMode::is_enabled(),
       "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone "

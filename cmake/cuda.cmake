@@ -108,6 +108,16 @@ if(RUSH_CUSPARSELT_INCLUDE AND RUSH_CUSPARSELT_LIBRARY)
   set(RUSH_HAS_CUSPARSELT ON)
 endif()
 
+# CUPTI, which the profiler opens at run time: by its name, or where it is now.
+set(RUSH_HAS_CUPTI OFF)
+find_path(RUSH_CUPTI_INCLUDE cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS} "${CUDAToolkit_BIN_DIR}/../extras/CUPTI/include")
+find_library(RUSH_CUPTI_LIBRARY NAMES cupti libcupti.so.13
+  HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUDAToolkit_BIN_DIR}/../extras/CUPTI/lib64")
+mark_as_advanced(RUSH_CUPTI_INCLUDE RUSH_CUPTI_LIBRARY)
+if(RUSH_CUPTI_INCLUDE AND RUSH_CUPTI_LIBRARY AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
+  set(RUSH_HAS_CUPTI ON)
+endif()
+
 # rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled.
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE

@@ -36,6 +36,7 @@ class ArrayRef {
   constexpr ArrayRef(const T (&array)[N]) : data_(array), size_(N) {}
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
   /// The list lives until the end of the full expression, which is as long as an argument is used.
   constexpr ArrayRef(const std::initializer_list<T>& list) : data_(list.begin()), size_(list.size()) {}

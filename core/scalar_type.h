@@ -149,8 +149,4 @@ ScalarType to_complex(ScalarType type);
 // downwards.
 bool can_cast(ScalarType from, ScalarType to);
 
-// What factories use when no dtype is given; float32 until changed. Throws TypeError unless floating point.
-ScalarType get_default_dtype();
-void set_default_dtype(ScalarType type);
-
 }  // namespace rush

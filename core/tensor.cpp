@@ -13,8 +13,8 @@ namespace rush {
 int64_t wrap_dim(int64_t dim, int64_t dims, const char* op) {
   // A 0-dimensional tensor is addressed as if it had one dimension.
   const int64_t range = dims == 0 ? 1 : dims;
-  RUSH_CHECK_INDEX(dim >= -range && dim < range, op, ": dimension ", dim, " is outside [", -range, ", ", range - 1,
-                   "] of a tensor with ", dims, " dimensions");
+  RUSH_CHECK_INDEX(dim >= -range && dim < range, op, ": Dimension out of range (expected to be in range of [", -range,
+                   ", ", range - 1, "], but got ", dim, ")");
   return dim < 0 ? dim + range : dim;
 }
 

@@ -108,7 +108,7 @@ class Tensor : public DeviceCopies<Tensor> {
   int64_t itemsize() const { return element_size(); }
   int64_t nbytes() const { return numel() * element_size(); }
   ScalarType scalar_type() const { return checked().dtype(); }
-  ScalarType dtype() const { return scalar_type(); }
+  TypeMeta dtype() const { return TypeMeta(scalar_type()); }
   Device device() const { return checked().device(); }
   Layout layout() const { return checked().layout(); }
   // Whether the layout is COO; CSR. Note [Sparse tensors].
@@ -145,8 +145,8 @@ class Tensor : public DeviceCopies<Tensor> {
   void* data_ptr() const { return checked().data(); }
   template <class T>
   T* data_ptr() const {
-    RUSH_CHECK_TYPE(scalar_type() == scalar_type_of<T>, "data_ptr: asked for ", rush::name(scalar_type_of<T>),
-                    ", the tensor is ", scalar_type());
+    RUSH_CHECK_TYPE(scalar_type() == scalar_type_of<T>, "data_ptr: expected scalar type ",
+                    traits_of(scalar_type_of<T>).enumerator, " but found ", traits_of(scalar_type()).enumerator);
     return static_cast<T*>(data_ptr());
   }
   template <class T>

@@ -67,22 +67,23 @@ using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
   static_assert(N > 0, "accessor: a tensor without dimensions is read with item()");
-  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "accessor: expected ", N, " dimensions, the tensor has ", dim());
+  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "accessor: TensorAccessor expected ", N, " dims but tensor has ",
+                   dim());
   RUSH_CHECK_VALUE(device().is_cpu(), "accessor: expected a tensor on the CPU, got one on ", device());
   return {const_cast<T*>(data_ptr<std::remove_const_t<T>>()), sizes().data(), strides().data()};
 }
 
 template <class T, size_t N>
 PackedTensorAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
-  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor64: expected ", N, " dimensions, the tensor has ",
-                   dim());
+  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor64: TensorAccessor expected ", N,
+                   " dims but tensor has ", dim());
   return {data_ptr<std::remove_const_t<T>>(), sizes().data(), strides().data()};
 }
 
 template <class T, size_t N>
 PackedTensorAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
-  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor32: expected ", N, " dimensions, the tensor has ",
-                   dim());
+  RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor32: TensorAccessor expected ", N,
+                   " dims but tensor has ", dim());
   RUSH_CHECK_VALUE(storage_extent(sizes(), strides(), 0) <= INT32_MAX,
                    "packed_accessor32: the tensor's elements lie further apart than 32-bit indices reach; use "
                    "packed_accessor64");

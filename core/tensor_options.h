@@ -4,7 +4,7 @@
 
 #include "core/device/device.h"
 #include "core/layout.h"
-#include "core/scalar_type.h"
+#include "core/type_meta.h"
 
 namespace rush {
 
@@ -13,6 +13,7 @@ class TensorOptions {
   TensorOptions() = default;
   /// Implicit, so that factories take `kFloat64` or `kCUDA` where options are expected.
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
+  TensorOptions(TypeMeta dtype) : dtype_(dtype.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
 
@@ -26,7 +27,7 @@ class TensorOptions {
   }
 
   /// What was given, else the default.
-  ScalarType dtype() const { return dtype_.given ? dtype_.value : get_default_dtype(); }
+  TypeMeta dtype() const { return dtype_.given ? TypeMeta(dtype_.value) : get_default_dtype(); }
   Device device() const { return device_.given ? device_.value : get_default_device(); }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }

@@ -75,8 +75,8 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool
   const Tensor norm = total_norm(tensors, norm_type);
   if (!error_if_nonfinite) return norm;
   const double value = norm.item<double>();
-  RUSH_CHECK(std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type, " of the gradients is ", value,
-             "; pass error_if_nonfinite=false to scale them nevertheless");
+  RUSH_CHECK(std::isfinite(value), "clip_grad_norm_: the norm of order ", norm_type,
+             " of the gradients is non-finite, ", value, "; pass error_if_nonfinite=false to scale them nevertheless");
   return norm;
 }
 

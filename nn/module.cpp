@@ -118,11 +118,27 @@ const char* printed_namespace() { return printed_namespace_; }
 void set_printed_namespace(const char* name) { printed_namespace_ = name; }
 std::string printed_prefix() { return std::string(printed_namespace_) + "::nn::"; }
 
-// As a stream does.
-void append_option(std::string& out, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  out += text;
+ModuleText& ModuleText::operator+=(std::string_view text) {
+  std::string* last = pieces_.empty() ? nullptr : std::get_if<std::string>(&pieces_.back());
+  if (last) {
+    last->append(text);
+  } else {
+    pieces_.emplace_back(std::string(text));
+  }
+  return *this;
+}
+
+ModuleText& ModuleText::operator+=(const ModuleText& other) {
+  pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
+  return *this;
+}
+
+std::ostream& operator<<(std::ostream& stream, const ModuleText& text) {
+  for (const auto& piece : text.pieces_) {
+    if (std::holds_alternative<bool>(piece)) stream << std::boolalpha;
+    std::visit([&stream](const auto& value) { stream << value; }, piece);
+  }
+  return stream;
 }
 
 }  // namespace detail
@@ -212,12 +228,14 @@ Module::~Module() {
 }
 
 std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
-  RUSH_THROW(NotImplementedError, "clone: ", name(), " cannot be cloned; derive it from rush::nn::Cloneable<", name(),
-             "> instead of rush::nn::Module");
+  RUSH_THROW(NotImplementedError, "clone() has not been implemented for ", name(), ". Subclass ",
+             detail::printed_prefix(), "Cloneable<", name(), "> instead of ", detail::printed_prefix(),
+             "Module to inherit the ability to clone");
 }
 
 void Module::clone_(Module&, const std::optional<Device>&) {
-  RUSH_THROW(NotImplementedError, "clone: ", name(), " cannot be cloned; derive it from rush::nn::Cloneable");
+  RUSH_THROW(NotImplementedError, "clone() has not been implemented for ", name(), ". Subclass ",
+             detail::printed_prefix(), "Cloneable<", name(), "> to inherit the ability to clone");
 }
 
 void Module::forget_members() {
@@ -414,6 +432,7 @@ void Module::replace_child(const std::string& name, std::shared_ptr<Module> modu
 }
 
 void Module::unregister_module(const std::string& name) {
+  RUSH_CHECK_VALUE(children_.contains(name), "No Module with name `", name, "` is registered");
   const std::shared_ptr<Module> gone = children_[name];
   release_children();
   children_.erase(name);

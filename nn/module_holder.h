@@ -11,6 +11,8 @@
 
 namespace rush::nn {
 
+class Module;
+
 namespace detail {
 
 struct ModuleHolderBase {};
@@ -29,6 +31,25 @@ struct Contained<T, true> {
 template <class T>
 using contained_t = typename Contained<T>::type;
 
+// A std::shared_ptr<T> that only what uses it pays for: the compiler sees a hundred holders in every program, and
+// instantiates one std::shared_ptr.
+template <class T>
+class ModulePointer {
+ public:
+  ModulePointer() = default;
+  ModulePointer(std::nullptr_t) {}
+  ModulePointer(std::shared_ptr<T> module) : module_(std::move(module)) {}
+
+  explicit operator bool() const noexcept { return module_ != nullptr; }
+  T* get() const noexcept { return static_cast<T*>(module_.get()); }
+  T* operator->() const noexcept { return get(); }
+  T& operator*() const noexcept { return *get(); }
+  operator std::shared_ptr<T>() const noexcept { return std::static_pointer_cast<T>(module_); }
+
+ private:
+  std::shared_ptr<Module> module_;
+};
+
 }  // namespace detail
 
 /// A shared pointer to a module that constructs it: Linear(2, 3) makes a LinearImpl(2, 3). A holder made from nullptr
@@ -46,10 +67,9 @@ class ModuleHolder : detail::ModuleHolderBase {
   ModuleHolder(std::nullptr_t) {}
   ModuleHolder(std::shared_ptr<ContainedModule> module) : impl_(std::move(module)) {}
   template <class Head, class... Tail>
-  requires(!(sizeof...(Tail) == 0 &&
-             (std::is_base_of_v<ModuleHolder, std::decay_t<Head>> ||
-              std::is_convertible_v<Head, std::shared_ptr<ContainedModule>>))) explicit ModuleHolder(Head&& head,
-                                                                                                     Tail&&... tail)
+  requires(sizeof...(Tail) > 0 || !std::is_base_of_v<ModuleHolder, std::decay_t<Head>>) &&
+      (sizeof...(Tail) > 0 || !std::is_convertible_v<Head, std::shared_ptr<ContainedModule>>)  //
+      explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<ContainedModule>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
 
   explicit operator bool() const noexcept { return static_cast<bool>(impl_); }
@@ -57,9 +77,12 @@ class ModuleHolder : detail::ModuleHolderBase {
   /// All throw Error on an empty holder.
   ContainedModule* operator->() const { return get(); }
   ContainedModule& operator*() const { return *get(); }
-  ContainedModule* get() const { return ptr().get(); }
-  const std::shared_ptr<ContainedModule>& ptr() const {
-    RUSH_CHECK(impl_, "accessing an empty module holder");
+  ContainedModule* get() const {
+    RUSH_CHECK(impl_, "Accessing empty ModuleHolder: its module is not made yet");
+    return impl_.get();
+  }
+  std::shared_ptr<ContainedModule> ptr() const {
+    get();
     return impl_;
   }
   operator std::shared_ptr<ContainedModule>() const { return ptr(); }
@@ -78,7 +101,7 @@ class ModuleHolder : detail::ModuleHolderBase {
   }
 
  protected:
-  std::shared_ptr<ContainedModule> impl_;
+  detail::ModulePointer<ContainedModule> impl_;
 };
 
 /// Prints the module that it holds.

@@ -1,34 +1,48 @@
 // How modules are written out: as libtorch's, letter for letter. Not part of the API: the modules' sources include it.
 #pragma once
 #include <concepts>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "core/str.h"
 #include "nn/expanding_array.h"
+#include "nn/printed_namespace.h"
 
 namespace rush::nn::detail {
 
-// Note [The names of modules in print]
-// A module prints as "rush::nn::Linear(...)". In a program that was written for libtorch it is
-// "torch::nn::Linear(...)": compat/ says so, before main, with set_printed_namespace. The rest is the same in both, and
-// is what libtorch prints: numbers as a stream prints them, with six digits, and lists in square brackets.
+// A module in print. Numbers take the form that the stream is set to, and a truth value leaves std::boolalpha on: both
+// as in libtorch, whose modules write their options to the stream one by one.
+class ModuleText {
+ public:
+  ModuleText() = default;
+  ModuleText(std::string_view text) { *this += text; }
+  ModuleText(const char* text) : ModuleText(std::string_view(text)) {}
+  ModuleText& operator+=(std::string_view text);
+  ModuleText& operator+=(const char* text) { return *this += std::string_view(text); }
+  ModuleText& operator+=(const ModuleText& other);
+  void append_number(double value) { pieces_.emplace_back(value); }
+  void append_flag(bool value) { pieces_.emplace_back(value); }
 
-// "rush", until it is set: `name` must live as long as the program.
-const char* printed_namespace();
-void set_printed_namespace(const char* name);
-// "rush::nn::", or what stands for it.
-std::string printed_prefix();
+  friend std::ostream& operator<<(std::ostream& stream, const ModuleText& text);
 
-void append_option(std::string& out, double value);
+ private:
+  std::vector<std::variant<std::string, double, bool>> pieces_;
+};
+
 template <size_t D, class T>
-void append_option(std::string& out, const ExpandingArray<D, T>& values);
+void append_option(ModuleText& out, const ExpandingArray<D, T>& values);
 template <class T>
-void append_option(std::string& out, const std::optional<T>& value);
+void append_option(ModuleText& out, const std::optional<T>& value);
+inline void append_option(ModuleText& out, double value) { out.append_number(value); }
+inline void append_option(ModuleText& out, bool value) { out.append_flag(value); }
+inline void append_option(ModuleText& out, const ModuleText& text) { out += text; }
 template <class T>
 requires rush::detail::Range<T> &&
-    (!std::convertible_to<const T&, std::string_view>)void append_option(std::string& out, const T& values) {
+    (!std::convertible_to<const T&, std::string_view>)void append_option(ModuleText& out, const T& values) {
   const char* separator = "[";
   for (const auto& value : values) {
     out += separator;
@@ -37,13 +51,13 @@ requires rush::detail::Range<T> &&
   }
   out += values.begin() == values.end() ? "[]" : "]";
 }
-// Text, integers, truth values.
+// Text and integers.
 template <class T>
 requires std::integral<T> || std::convertible_to<const T&, std::string_view>
-void append_option(std::string& out, const T& value) { rush::append(out, value); }
+void append_option(ModuleText& out, const T& value) { out += str(value); }
 // One number stands without brackets.
 template <size_t D, class T>
-void append_option(std::string& out, const ExpandingArray<D, T>& values) {
+void append_option(ModuleText& out, const ExpandingArray<D, T>& values) {
   if constexpr (D == 1) {
     append_option(out, values[0]);
   } else {
@@ -51,7 +65,7 @@ void append_option(std::string& out, const ExpandingArray<D, T>& values) {
   }
 }
 template <class T>
-void append_option(std::string& out, const std::optional<T>& value) {
+void append_option(ModuleText& out, const std::optional<T>& value) {
   if (value) {
     append_option(out, *value);
   } else {
@@ -61,16 +75,16 @@ void append_option(std::string& out, const std::optional<T>& value) {
 
 // The arguments' texts in a row.
 template <class... Args>
-std::string options_text(const Args&... args) {
-  std::string out;
+ModuleText options_text(const Args&... args) {
+  ModuleText out;
   (append_option(out, args), ...);
   return out;
 }
 
 // The same after "rush::nn::".
 template <class... Args>
-std::string module_text(const Args&... args) {
-  return printed_prefix() + options_text(args...);
+ModuleText module_text(const Args&... args) {
+  return options_text(printed_prefix(), args...);
 }
 
 }  // namespace rush::nn::detail

@@ -73,6 +73,11 @@ PackedSequence PackedSequence::to(const TensorOptions& options) const {
   return PackedSequence(data, batch_sizes_, moved(sorted_indices_), moved(unsorted_indices_));
 }
 
+PackedSequence PackedSequence::pin_memory() const {
+  const auto pinned = [](const Tensor& indices) { return indices.defined() ? indices.pin_memory() : indices; };
+  return PackedSequence(data_.pin_memory(), batch_sizes_, pinned(sorted_indices_), pinned(unsorted_indices_));
+}
+
 Tensor invert_permutation(const Tensor& permutation) {
   if (!permutation.defined()) return {};
   const std::vector<int64_t> forward = to_vector(permutation);

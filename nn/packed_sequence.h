@@ -29,6 +29,8 @@ class PackedSequence : public DeviceCopies<PackedSequence> {
   // The same with the data (and, where the device changes, the indices) converted; the batch sizes stay on the CPU.
   PackedSequence to(const TensorOptions& options) const;
   bool is_on(DeviceType type) const { return data_.is_on(type); }
+  bool is_pinned() const { return data_.is_pinned(); }
+  PackedSequence pin_memory() const;
 
  private:
   Tensor data_, batch_sizes_, sorted_indices_, unsorted_indices_;

@@ -30,7 +30,7 @@ class OptimizerParamState {
 template <class Derived>
 class OptimizerCloneableParamState : public OptimizerParamState {
   std::unique_ptr<OptimizerParamState> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
 
@@ -39,8 +39,8 @@ class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  /// Throws ValueError on a number outside its range.
-  virtual void check() const = 0;
+  /// Throws ValueError on a number outside its range. A program's own options may leave it out.
+  virtual void check() const {}
   virtual double get_lr() const = 0;
   virtual void set_lr(double lr) = 0;
   /// SGD's momentum, Adam's beta1; nothing where there is neither.
@@ -61,7 +61,7 @@ void check_betas(const char* optimizer, const std::tuple<double, double>& betas)
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
   std::unique_ptr<OptimizerOptions> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
 

@@ -12,6 +12,7 @@
 #include "backends/cuda/graphs/graph.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
+#include "backends/cuda/profiler/activity_sources.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/stream.h"
 #include "backends/cuda/stream/stream_order.h"
@@ -186,6 +187,7 @@ class CudaBackend final : public Backend {
     return rush::make_generator<CUDAGeneratorImpl>(device, seed);
   }
   graphs::GraphRuntime* graph_runtime() override { return &cuda::graph_runtime(); }
+  profiler::ActivitySource* activity_source() override { return &cuda::activity_source(); }
 
  private:
   // What is captured can wait for nothing outside, and the default stream for nothing that is captured.

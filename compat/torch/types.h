@@ -1,29 +1,42 @@
 // The names of libtorch. Note [Programs written for libtorch]
 // A program that includes <torch/torch.h> builds unchanged with rushlight::torch_compat: these headers have libtorch's
-// paths, and its namespaces `torch`, `at` and `c10` show everything that `rush` holds. They are using-directives, not
-// aliases, so that a program may put names of its own there. One that reopens a namespace inside, such as torch::nn,
-// hides ours: that is where "unchanged" ends, together with TorchScript and device code. What such a program prints and
-// draws is libtorch's: tensors, modules and random numbers on the CPU.
+// paths. The word `torch` means `rush`: a macro, since only so can a program reopen torch::nn and specialise there,
+// which an alias refuses, and say `nn` after `using namespace torch`, which a second namespace makes ambiguous. `at`
+// and `c10`, words that methods have too, are namespaces with a using-directive; a program may put names of its own
+// there. "Unchanged" ends with TorchScript and device code. What such a program prints and draws is libtorch's:
+// tensors, modules and random numbers on the CPU.
 #pragma once
 #include <rushlight.h>
 
+#include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <iostream>
+#include <limits>
 #include <sstream>
 
 #include "ATen/core/Formatting.h"
 #include "ATen/core/ivalue.h"
 #include "ATen/tensor_methods.h"
+#include "c10/core/DispatchKeySet.h"
 #include "c10/util/Exception.h"
+#include "c10/util/Logging.h"
 #include "c10/util/Optional.h"
+#include "c10/util/complex.h"
 #include "c10/util/irange.h"
 #include "core/device/mt19937.h"
-#include "nn/module_text.h"
+#include "nn/printed_namespace.h"
 #include "nn/state/archive.h"
+#include "torch/data/detail/queue.h"
+#include "torch/data/detail/sequencers.h"
+
+#define torch rush
 
 namespace rush::detail {
 // See Note [The names of modules in print].
 inline const bool modules_print_as_torch = (nn::detail::set_printed_namespace("torch"), true);
+inline const bool steps_late_as_torch = (optim::detail::step_lr_is_late = true);
+inline const bool functions_print_as_torch = ((autograd::function_prefix = "torch::autograd::"), true);
 // Programs that include these headers draw libtorch's numbers on the CPU: Note [libtorch's random numbers].
 inline const bool draws_libtorch_numbers = (set_default_generator(make_generator<Mt19937GeneratorImpl>()), true);
 }  // namespace rush::detail
@@ -43,19 +56,64 @@ namespace c10 {
 using namespace rush;
 using std::string_view;
 using DeviceIndex = int8_t;
-/// libtorch has element types under two names, where we have ScalarType for both.
-inline ScalarType scalarTypeToTypeMeta(ScalarType type) { return type; }
-inline ScalarType typeMetaToScalarType(ScalarType type) { return type; }
+constexpr TypeMeta scalarTypeToTypeMeta(ScalarType type) { return TypeMeta(type); }
+constexpr ScalarType typeMetaToScalarType(TypeMeta type) { return type.toScalarType(); }
+/// Of an element, in bytes.
+constexpr size_t elementSize(ScalarType type) { return TypeMeta(type).itemsize(); }
+constexpr bool isFloatingType(ScalarType type) { return rush::is_floating_point(type); }
+constexpr bool isIntegralType(ScalarType type, bool includeBool) { return rush::is_integral(type, includeBool); }
+constexpr bool isComplexType(ScalarType type) { return rush::is_complex(type); }
+constexpr bool isSignedType(ScalarType type) { return rush::traits_of(type).is_signed; }
+inline ScalarType promoteTypes(ScalarType a, ScalarType b) { return rush::promote_types(a, b); }
+inline bool canCast(ScalarType from, ScalarType to) { return rush::can_cast(from, to); }
+/// Quantised types, of which there are none, would give the integers beneath.
+constexpr ScalarType toUnderlying(ScalarType type) { return type; }
+/// The real type beneath a complex one; other types are themselves.
+inline ScalarType toRealValueType(ScalarType type) { return rush::to_real(type); }
+inline ScalarType toComplexType(ScalarType type) { return rush::to_complex(type); }
+template <class T>
+struct CppTypeToScalarType : std::integral_constant<ScalarType, scalar_type_of<T>> {};
+/// "CUDA", or "cuda".
+inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
+  std::string name = rush::detail::printed(type);
+  if (!lower_case) std::transform(name.begin(), name.end(), name.begin(), [](char c) { return std::toupper(c); });
+  return name;
+}
 /// "Float", "Long". In namespace rush, doctest and others would take it for their own.
 constexpr const char* toString(ScalarType type) { return rush::detail::enumerator_name(type); }
 }  // namespace c10
 
+namespace rush {
+/// Leaves std::boolalpha on, as libtorch does.
+inline std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
+  return out << std::boolalpha << str(options);
+}
+// Devices that programs ask for, and then find missing.
+inline const DeviceType kMPS = detail::add_device_type("mps"), kXPU = detail::add_device_type("xpu");
+/// The options of that element type.
+template <class T>
+TensorOptions dtype() {
+  return TensorOptions(scalar_type_of<T>);
+}
+inline TensorOptions layout(Layout value) { return TensorOptions().layout(value); }
+inline TensorOptions memory_format(MemoryFormat value) { return TensorOptions().memory_format(value); }
+}  // namespace rush
+
+namespace rush::indexing {
+inline std::ostream& operator<<(std::ostream& out, const Slice& slice) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  const bool back = slice.step < 0;
+  return out << slice.start.value_or(back ? most : 0) << ":" << slice.stop.value_or(back ? -most - 1 : most) << ":"
+             << slice.step;
+}
+}  // namespace rush::indexing
+
+namespace caffe2 {
+using rush::TypeMeta;
+}  // namespace caffe2
+
 namespace torch {
-using namespace rush;
-using c10::DeviceIndex;
-using c10::IValue;
-using c10::str;
-using c10::toString;
+using namespace c10;
 using std::nullopt;
 using std::optional;
 

@@ -32,6 +32,9 @@ namespace rush {
 namespace graphs {
 class GraphRuntime;
 }
+namespace profiler {
+class ActivitySource;
+}
 
 /// The parts of cudaDeviceProp that programs ask for, by its names.
 struct DeviceProperties {
@@ -109,6 +112,8 @@ class Backend {
   virtual Generator make_generator(Device device, uint64_t seed);
   /// Null where work cannot be recorded and replayed.
   virtual graphs::GraphRuntime* graph_runtime() { return nullptr; }
+  /// What profiles learn of its devices' work from; null where they see the calls alone.
+  virtual profiler::ActivitySource* activity_source() { return nullptr; }
   /// Whether the CPU's kernels stand in for those that it lacks.
   virtual bool falls_back_to_cpu() const { return false; }
 };

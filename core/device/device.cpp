@@ -68,7 +68,8 @@ Device::Device(std::string_view text) {
   const std::string_view digits = text.substr(colon + 1);
   int parsed = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-  RUSH_CHECK_VALUE(error == std::errc() && end == digits.data() + digits.size() && parsed >= 0 && parsed < 128,
+  RUSH_CHECK_VALUE(error == std::errc() && end == digits.data() + digits.size() && parsed >= 0 && parsed < 128 &&
+                       (digits.size() == 1 || digits[0] != '0'),
                    "Device: bad device index in '", text, "'");
   index = static_cast<int8_t>(parsed);
 }

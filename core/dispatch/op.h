@@ -1,6 +1,8 @@
 // Op: one operator. It holds its schema and a kernel per dispatch key, and its call picks one and jumps.
 #pragma once
+#include <atomic>
 #include <concepts>
+#include <cstring>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -75,20 +77,15 @@ class OpBase {
  public:
   constexpr explicit OpBase(const char* schema, std::initializer_list<Tag> tags = {}) : schema_(schema) {
     for (Tag tag : tags) tags_ |= static_cast<uint8_t>(tag);
-    const std::string_view text(schema);
-    name_ = text.substr(0, text.find('('));
-    const size_t alias = text.find("Tensor(a");
-    // "(a)" or "(a -> *)" is a view of the argument; "(a!)" is written.
-    is_view_ = alias != text.npos && text[alias + 8] != '!';
   }
   OpBase(const OpBase&) = delete;
 
   // "aten::add.Tensor"
-  std::string_view name() const { return name_; }
+  std::string_view name() const { return {schema_, std::strcspn(schema_, "(")}; }
   // "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
   const char* schema() const { return schema_; }
-  // Whether the result shares memory with the first argument.
-  constexpr bool is_view() const { return is_view_; }
+  // Whether the result shares memory with the first argument. Known once it is registered.
+  bool is_view() const { return is_view_; }
   constexpr bool has_tag(Tag tag) const { return (tags_ & static_cast<uint8_t>(tag)) != 0; }
   // Whether a kernel of its own serves `key`.
   bool has_kernel(DispatchKey key) const { return table_[static_cast<int>(key)] != nullptr; }
@@ -127,7 +124,6 @@ class OpBase {
   }
 
   const char* schema_;
-  std::string_view name_;
   bool is_view_ = false;
   uint8_t tags_ = 0;
   KeySet mask_;
@@ -141,21 +137,23 @@ class OpBase {
 
 namespace detail {
 
-inline KeySet keys_of(const Tensor& t) { return t.defined() ? t.impl()->keys() : KeySet(DispatchKey::UndefinedTensor); }
-inline KeySet keys_of(const std::optional<Tensor>& t) { return given(t) ? t->impl()->keys() : KeySet(); }
-inline KeySet keys_of(TensorList list) {
-  KeySet keys;
-  for (const Tensor& t : list) keys |= keys_of(t);
-  return keys;
-}
-inline KeySet keys_of(OptionalTensorList list) {
-  KeySet keys;
-  for (const auto& t : list) keys |= keys_of(t);
-  return keys;
-}
+// The kinds of arguments are told apart within one template: of overloads, the compiler would try every conversion.
 template <class T>
-KeySet keys_of(const T&) {
-  return {};
+inline constexpr bool is_list_of_tensors = std::is_same_v<T, TensorList> || std::is_same_v<T, OptionalTensorList>;
+
+template <class T>
+KeySet keys_of(const T& arg) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    return arg.defined() ? arg.impl()->keys() : KeySet(DispatchKey::UndefinedTensor);
+  } else if constexpr (std::is_same_v<T, std::optional<Tensor>>) {
+    return given(arg) ? arg->impl()->keys() : KeySet();
+  } else if constexpr (is_list_of_tensors<T>) {
+    KeySet keys;
+    for (const auto& t : arg) keys |= keys_of(t);
+    return keys;
+  } else {
+    return {};
+  }
 }
 
 template <class T>
@@ -192,10 +190,13 @@ bool is_undefined(const T&) {
 
 // A factory has no tensor argument; its device argument says where to go. One that is given beside a tensor, as to
 // empty_like, adds its key.
-inline KeySet device_key(const std::optional<Device>& device) { return device ? keys_on(device->type) : KeySet(); }
 template <class T>
-KeySet device_key(const T&) {
-  return {};
+KeySet device_key(const T& arg) {
+  if constexpr (std::is_same_v<T, std::optional<Device>>) {
+    return arg ? keys_on(arg->type) : KeySet();
+  } else {
+    return {};
+  }
 }
 
 // Set by a debug mode of a backend, which also adds its device type to devices_to_check: called for each tensor on an

@@ -1,6 +1,7 @@
 #include "core/dispatch/registry.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace rush {
 void Registry::list(OpBase& op) {
   op.mask_ |= DispatchKey::Sparse;  // Note [Dense kernels and sparse tensors]
   if (!op.has_tag(Tag::TakesUndefined)) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
+  // "(a)" or "(a -> *)" is a view of the argument; "(a!)" is written.
+  const char* alias = std::strstr(op.schema_, "Tensor(a");
+  op.is_view_ = alias && alias[8] != '!';
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
   for (int slot = 0; added && slot < kNumDispatchKeys; ++slot) {

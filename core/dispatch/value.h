@@ -15,7 +15,13 @@ class Value {
                             std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Tensor>,
                             std::vector<std::optional<Tensor>>, ScalarType, Layout, Device, MemoryFormat, Generator>;
 
-  Value() = default;
+  // Not here, since every program would compile them.
+  Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
   template <class T>
   requires std::constructible_from<Data, T&&> &&(!std::is_same_v<std::decay_t<T>, Value>)Value(T&& value)
       : data_(std::forward<T>(value)) {}

@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <typeinfo>
 #include <vector>
 
-#include "core/debug/stack_trace.h"
 #include "core/dispatch/key.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/join.h"
@@ -269,24 +267,9 @@ std::vector<std::string> suffixes(const Tensor& tensor) {
 
 }  // namespace
 
-namespace {
-
-// As C++ writes the type, which is how libtorch prints a dtype: "float", "c10::Half".
-std::string cpp_type_name(ScalarType dtype) {
-  std::string name;
-#define RUSH_NAME(enumerator, type, ...) \
-  if (dtype == ScalarType::enumerator) name = demangle(typeid(type).name());
-  RUSH_FORALL_SCALAR_TYPES(RUSH_NAME)
-#undef RUSH_NAME
-  for (size_t at = 0; (at = name.find("rush::", at)) != name.npos;) name.replace(at, 6, "c10::");
-  return name;
-}
-
-}  // namespace
-
 void append(std::string& out, const TensorOptions& o) {
   const auto mark = [](bool given) { return given ? "" : " (default)"; };
-  out += rush::str("TensorOptions(dtype=", cpp_type_name(o.dtype()), mark(o.has_dtype()), ", device=", o.device(),
+  out += rush::str("TensorOptions(dtype=", o.dtype(), mark(o.has_dtype()), ", device=", o.device(),
                    mark(o.has_device()), ", layout=", detail::printed(o.layout()), mark(o.has_layout()),
                    ", requires_grad=", o.requires_grad(), mark(o.has_requires_grad()),
                    ", pinned_memory=", o.pinned_memory(), mark(o.has_pinned_memory()), ", memory_format=");

@@ -31,7 +31,8 @@ std::string printed(const T& value) {
 }
 }  // namespace detail
 
-template <class Stream, detail::OneOf<ScalarType, DeviceType, Device, Layout, MemoryFormat, Scalar, TensorOptions> T>
+template <class Stream,
+          detail::OneOf<ScalarType, TypeMeta, DeviceType, Device, Layout, MemoryFormat, Scalar, TensorOptions> T>
 requires requires(Stream& s) { s << std::string(); }
 Stream& operator<<(Stream& stream, const T& value) {
   stream << detail::printed(value);

@@ -49,7 +49,9 @@ void Profile::begin_step() {
     begin_recording(recording_);
     records_ = true;
   }
-  if (options_.schedule) step_scope_.emplace(EventKind::Step, [&] { return str("ProfilerStep#", step_); });
+  if (options_.schedule)
+    step_scope_.emplace(
+        EventKind::Step, [] { return "ProfilerStep*"; }, step_);
 }
 
 void Profile::end_recording() {

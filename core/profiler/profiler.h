@@ -29,6 +29,9 @@ struct Average {
   double cpu_time_total = 0;       // microseconds
   double self_cpu_time_total = 0;  // without the events within
   double flops = 0;                // of multiplications and additions, each one
+  // Of devices: what the calls started, and where the host waited for it. A row of kind Device is a kernel or copy.
+  double device_time_total = 0, self_device_time_total = 0;
+  double self_wait_time_total = 0;
 
   double cpu_time_avg() const { return cpu_time_total / static_cast<double>(count); }
 };
@@ -36,12 +39,14 @@ struct Average {
 /// torch.profiler's key_averages().
 class KeyAverages : public std::vector<Average> {
  public:
-  /// As text, with PyTorch's columns. `sort_by` is "self_cpu_time_total", "cpu_time_total", "cpu_time_avg", "count",
-  /// "flops", or empty for the order of the names. Throws ValueError for another.
-  std::string table(std::string_view sort_by = "self_cpu_time_total", size_t row_limit = 100,
-                    size_t max_name_width = 55) const;
+  /// As text, with PyTorch's columns. `sort_by` is "self_cpu_time_total", "cpu_time_total", "cpu_time_avg",
+  /// "self_device_time_total", "device_time_total", "count", "flops", or "none" for the order of the names. Empty is
+  /// the device's own time where there is any, else the CPU's. Throws ValueError for another.
+  std::string table(std::string_view sort_by = {}, size_t row_limit = 100, size_t max_name_width = 55) const;
   /// Null where nothing of that name was recorded.
   const Average* find(std::string_view name) const;
+
+  std::string device = "device";  // the type of the devices, "CUDA"
 };
 
 class Profile;
@@ -50,6 +55,7 @@ struct ProfileOptions {
   bool record_shapes = false;  // of the tensors that operators are given
   bool with_stack = false;     // the functions of the program that called; tens of microseconds a call
   bool with_flops = false;     // of products, convolutions, attention, additions and multiplications
+  bool with_devices = true;    // what accelerators do: kernels, copies, waits for them
   /// Without one, everything from the profile's making to its end.
   std::optional<Schedule> schedule = std::nullopt;
   /// Called at the end of each `active`, in step() or stop().

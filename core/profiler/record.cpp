@@ -5,6 +5,7 @@
 #include "core/debug/stack_trace.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/value.h"
+#include "core/profiler/device_activity.h"
 #include "core/profiler/flops.h"
 #include "core/profiler/profiled_program.h"
 #include "core/profiler/recording.h"
@@ -24,6 +25,7 @@ int64_t now() {
 struct OwnPart {
   std::shared_ptr<Recording> recording;
   uint64_t id = 0;
+  CallPaths paths;  // those that the thread has been on
   std::shared_ptr<ThreadLog> log = std::make_shared<ThreadLog>();
 
   ~OwnPart() { give(); }
@@ -32,15 +34,21 @@ struct OwnPart {
     if (!current || current->id == id) return;
     recording = current;
     id = current->id;
+    paths.clear();
     const std::lock_guard lock(log->mutex);
     log->events.clear();
     log->events.reserve(kListed);
     log->number = current->add_thread(log);
     log->recording = id;
   }
-  void add(const Event& event) {
+  uint32_t path_of(const CallPath& path) {
+    const auto [at, is_new] = paths.try_emplace(path);
+    if (is_new) at->second = recording->number_of(path);
+    return at->second;
+  }
+  void add(const Event& event, uint64_t recorded_by) {
     const std::lock_guard lock(log->mutex);
-    if (log->recording != id) return;  // it has ended
+    if (log->recording != recorded_by) return;  // it has ended
     log->events.push_back(event);
     log->events.back().thread = log->number;
     if (log->events.size() == kListed) recording->take(log->events);
@@ -93,11 +101,19 @@ bool Scope::join() {
   if (current != own->id) own->attach();
   if (current != own->id) return false;
   recording_ = own->recording.get();
+  recording_id_ = own->id;
   return true;
 }
 
 // Comes last in a constructor: what throws before leaves no trace.
 void Scope::open() {
+  event_.number = recording_->next_number();
+  if (recording_->devices) {
+    const uint32_t outer = innermost && innermost->recording_id_ == recording_id_ ? innermost->event_.path : 0;
+    event_.path = own_part()->path_of({outer, {event_.name, event_.kind, event_.shapes, event_.stack}});
+    recording_->devices->enter(label_of(event_.path, event_.number));
+    devices_ = recording_->devices;
+  }
   outer_ = innermost;
   innermost = this;
   event_.begin = now();
@@ -134,8 +150,9 @@ void Scope::see_results(const Stack& results) {
 void Scope::end() noexcept {
   event_.end = now();
   innermost = outer_;
+  if (devices_) devices_->leave();
   if (outer_) outer_->event_.inner += event_.end - event_.begin;
-  if (OwnPart* own = own_part()) own->add(event_);
+  if (OwnPart* own = own_part()) own->add(event_, recording_id_);
 }
 
 void observe_call(const OpBase& op, KeySet keys, Stack& stack) {

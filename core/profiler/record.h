@@ -16,7 +16,13 @@ namespace rush::profiler {
 // that an event is complete when it is written down: full lists are added up, and given to the trace, while the program
 // goes on. So memory does not grow with the number of steps.
 
-enum class EventKind : uint8_t { Operator, Backward, Range, Step };
+enum class EventKind : uint8_t {
+  Operator,
+  Backward,
+  Range,
+  Step,
+  Device,  // what a device did: a kernel, a copy
+};
 
 struct Event {
   std::string_view name;  // the operator's, or one that the recording keeps
@@ -24,7 +30,9 @@ struct Event {
   uint32_t thread = 0;         // its number in the recording
   int64_t begin = 0, end = 0;  // nanoseconds of std::chrono::steady_clock
   int64_t inner = 0;           // nanoseconds of the events directly within
-  int64_t sequence_nr = -1;    // of the node that the call made, or that is applied
+  int64_t sequence_nr = -1;    // of the node that the call made, or that is applied; of a step
+  uint32_t number = 0;         // of the event in the recording, from 1
+  uint32_t path = 0;           // Note [What a device did]; 0 without devices
   double flops = 0;
   const std::string* shapes = nullptr;  // of the arguments; kept by the recording
   const std::string* stack = nullptr;
@@ -37,6 +45,7 @@ inline constinit std::atomic<uint64_t> recording{0};  // the number of the one t
 inline bool is_recording() { return detail::recording.load(std::memory_order_relaxed) != 0; }
 
 class Recording;
+class ActivitySource;
 
 // From its making to its end, an event of this thread; nothing while no profile records.
 class Scope {
@@ -64,7 +73,9 @@ class Scope {
   void see_results(const Stack& results);
   void end() noexcept;
 
-  Recording* recording_ = nullptr;  // null: not recorded
+  Recording* recording_ = nullptr;  // null: not recorded; it may end before the scope does
+  uint64_t recording_id_ = 0;
+  ActivitySource* devices_ = nullptr;  // which was told of the scope
   Scope* outer_ = nullptr;
   const OpBase* op_ = nullptr;
   double flops_per_result_ = 0;

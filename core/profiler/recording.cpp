@@ -4,7 +4,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
+#include <utility>
+
+#include "core/device/backend.h"
+#include "core/print/stream_output.h"
 
 namespace rush::profiler {
 
@@ -35,6 +41,16 @@ void stop_in_child() {
   current_mutex.unlock();
 }
 
+// The first that a backend with a device has.
+ActivitySource* activity_source(DeviceType& found) {
+  for (int type = 0; type < kNumDeviceTypes; ++type) {
+    found = static_cast<DeviceType>(type);
+    if (!is_available(found)) continue;
+    if (ActivitySource* source = backend_of(found).activity_source()) return source;
+  }
+  return nullptr;
+}
+
 void check_none() { RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first"); }
 
 }  // namespace
@@ -54,6 +70,7 @@ void begin_recording(const std::shared_ptr<Recording>& recording) {
   RUSH_CHECK(handler == 0, "profiler: the system refuses a handler of fork()");
   const std::lock_guard lock(current_mutex);
   check_none();
+  recording->start_devices();
   current = recording;
   detail::recording.store(recording->id);
   watch(true);
@@ -76,14 +93,34 @@ Recording::Recording(const ProfileOptions& options)
       record_shapes(options.record_shapes),
       with_stack(options.with_stack),
       with_flops(options.with_flops),
+      devices(options.with_devices ? activity_source(device_type) : nullptr),
       process_(getpid()),
+      paths_(1),
       max_events_(static_cast<size_t>(options.max_events)) {
   if (!options.trace.empty()) trace_ = std::make_unique<TraceWriter>(options.trace);
 }
 
 const std::string* Recording::keep(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  return &*texts_.emplace(text).first;
+  return keep_locked(text);
+}
+
+const std::string* Recording::keep_locked(std::string_view text) {
+  const auto found = texts_.find(text);
+  return &*(found != texts_.end() ? found : texts_.emplace(text).first);
+}
+
+uint32_t Recording::number_of(const CallPath& path) {
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = path_numbers_.try_emplace(path, static_cast<uint32_t>(paths_.size()));
+  if (is_new) paths_.push_back({path});
+  return at->second;
+}
+
+void Recording::start_devices() {
+  if (!devices) return;
+  devices->start(*this);
+  devices_run_ = true;
 }
 
 uint32_t Recording::add_thread(const std::shared_ptr<ThreadLog>& log) {
@@ -93,21 +130,61 @@ uint32_t Recording::add_thread(const std::shared_ptr<ThreadLog>& log) {
   return static_cast<uint32_t>(logs_.size() - 1);
 }
 
+bool Recording::has_room() {
+  if (written_ == max_events_ || !trouble_.empty()) {
+    ++dropped_;
+    return false;
+  }
+  ++written_;
+  return true;
+}
+
 void Recording::add(const Event& event) {
   Sums& sums = sums_[{event.name, event.kind, event.shapes, event.stack}];
   ++sums.count;
   sums.total += event.end - event.begin;
   sums.inner += event.inner;
   sums.flops += event.flops;
-  if (written_ == max_events_ || !trouble_.empty()) {
-    ++dropped_;
-    return;
-  }
-  ++written_;
+  if (!has_room()) return;
   if (trace_) {
     trace_->add(event, thread_ids_[event.thread]);
   } else {
     events_.push_back(event);
+  }
+}
+
+void Recording::add(const Activity& activity) {
+  Activity kept = activity;
+  kept.name = *keep_locked(activity.name);
+  const uint32_t path = path_of(activity.label);
+  PathSums& sums = paths_.at(path < paths_.size() ? path : 0);
+  const int64_t time = activity.end - activity.begin;
+  if (is_on_device(activity.kind)) {
+    sums.device += time;
+    busy_[activity.device].add(activity.begin, activity.end);
+    Sums& own = sums_[{kept.name, EventKind::Device}];
+    ++own.count;
+    own.total += time;
+  } else if (activity.kind == ActivityKind::Wait) {
+    sums.wait += time;
+  }
+  if (!has_room()) return;
+  if (trace_) {
+    trace_->add(kept);
+  } else {
+    activities_.push_back(kept);
+  }
+}
+
+void Recording::take(std::span<const Activity> activities) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const Activity& activity : activities) {
+    try {
+      add(activity);
+    } catch (const std::exception& error) {
+      trouble_ = error.what();
+      trace_ = nullptr;
+    }
   }
 }
 
@@ -125,6 +202,7 @@ void Recording::take(std::vector<Event>& events) noexcept {
 }
 
 void Recording::finish() {
+  if (std::exchange(devices_run_, false)) devices->stop();
   std::vector<std::shared_ptr<ThreadLog>> logs;
   {
     const std::lock_guard lock(mutex_);
@@ -144,38 +222,69 @@ void Recording::finish() {
 void Recording::forget() {
   const std::lock_guard lock(mutex_);
   events_ = {};
+  activities_ = {};
   sums_ = {};
+  busy_ = {};
 }
 
 KeyAverages Recording::averages(bool by_shapes, bool by_stack) const {
   const std::lock_guard lock(mutex_);
-  std::map<Key, Sums> grouped;
+  const auto group_of = [&](const EventKey& key) {
+    return EventKey{key.name, key.kind, by_shapes ? key.shapes : nullptr, by_stack ? key.stack : nullptr};
+  };
+  std::map<EventKey, Average> groups;
+  const auto average_of = [&](const EventKey& group) -> Average& {
+    const auto [at, is_new] = groups.try_emplace(group);
+    if (is_new) {
+      at->second.name = group.name;
+      at->second.kind = group.kind;
+      if (group.shapes) at->second.shapes = *group.shapes;
+      if (group.stack) at->second.stack = *group.stack;
+    }
+    return at->second;
+  };
+  const auto microseconds = [](int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; };
   for (const auto& [key, sums] : sums_) {
-    const auto& [name, kind, shapes, stack] = key;
-    Sums& group = grouped[{name, kind, by_shapes ? shapes : nullptr, by_stack ? stack : nullptr}];
-    group.count += sums.count;
-    group.total += sums.total;
-    group.inner += sums.inner;
-    group.flops += sums.flops;
+    Average& average = average_of(group_of(key));
+    average.count += sums.count;
+    average.flops += sums.flops;
+    if (key.kind == EventKind::Device) {
+      average.device_time_total += microseconds(sums.total);
+      average.self_device_time_total += microseconds(sums.total);
+    } else {
+      average.cpu_time_total += microseconds(sums.total);
+      average.self_cpu_time_total += microseconds(sums.total - sums.inner);
+    }
+  }
+  for (size_t number = 1; number < paths_.size(); ++number) {
+    const PathSums& sums = paths_[number];
+    if (sums.device == 0 && sums.wait == 0) continue;
+    std::vector<EventKey> counted;  // an operator that is within itself has the time once
+    for (uint32_t at = static_cast<uint32_t>(number); at != 0; at = paths_[at].path.outer) {
+      const EventKey group = group_of(paths_[at].path.key);
+      Average& average = average_of(group);
+      if (at == number) {
+        average.self_device_time_total += microseconds(sums.device);
+        average.self_wait_time_total += microseconds(sums.wait);
+      }
+      if (std::find(counted.begin(), counted.end(), group) != counted.end()) continue;
+      counted.push_back(group);
+      average.device_time_total += microseconds(sums.device);
+    }
   }
   KeyAverages averages;
-  for (const auto& [key, sums] : grouped) {
-    const auto& [name, kind, shapes, stack] = key;
-    averages.push_back({.name = std::string(name),
-                        .kind = kind,
-                        .shapes = shapes ? *shapes : "",
-                        .stack = stack ? *stack : "",
-                        .count = sums.count,
-                        .cpu_time_total = static_cast<double>(sums.total) * 1e-3,
-                        .self_cpu_time_total = static_cast<double>(sums.total - sums.inner) * 1e-3,
-                        .flops = sums.flops});
+  if (devices) {
+    averages.device = rush::detail::printed(device_type);
+    for (char& letter : averages.device) letter = static_cast<char>(std::toupper(letter));
   }
+  for (auto& [key, average] : groups) averages.push_back(std::move(average));
   return averages;
 }
 
 void Recording::write_trace(TraceWriter& writer) const {
   const std::lock_guard lock(mutex_);
   for (const Event& event : events_) writer.add(event, thread_ids_[event.thread]);
+  for (const Activity& activity : activities_) writer.add(activity);
 }
 
 int64_t Recording::dropped() const {

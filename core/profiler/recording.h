@@ -1,13 +1,17 @@
 // What a profile has recorded so far, and the lists of threads that add to it.
 #pragma once
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "core/profiler/busy_time.h"
+#include "core/profiler/device_activity.h"
 #include "core/profiler/profiler.h"
 #include "core/profiler/trace_writer.h"
 
@@ -21,7 +25,38 @@ struct ThreadLog {
   std::vector<Event> events;
 };
 
-class Recording {
+// What events are added up by.
+struct EventKey {
+  std::string_view name;
+  EventKind kind = EventKind::Operator;
+  const std::string* shapes = nullptr;
+  const std::string* stack = nullptr;
+  auto operator<=>(const EventKey&) const = default;
+};
+
+// An operator within others; 0 is the path outside of all. Texts are the recording's, or operators': one address each.
+struct CallPath {
+  uint32_t outer = 0;
+  EventKey key;
+
+  bool operator==(const CallPath& other) const {
+    return outer == other.outer && key.name.data() == other.key.name.data() && key.kind == other.key.kind &&
+           key.shapes == other.key.shapes && key.stack == other.key.stack;
+  }
+  struct Hash {
+    size_t operator()(const CallPath& path) const {
+      size_t hash = path.outer;
+      for (const void* part : {static_cast<const void*>(path.key.name.data()),
+                               static_cast<const void*>(path.key.shapes), static_cast<const void*>(path.key.stack)}) {
+        hash = hash * 0x9E3779B97F4A7C15 + std::hash<const void*>()(part);
+      }
+      return hash;
+    }
+  };
+};
+using CallPaths = std::unordered_map<CallPath, uint32_t, CallPath::Hash>;
+
+class Recording final : private ActivitySink {
  public:
   explicit Recording(const ProfileOptions& options);
 
@@ -30,9 +65,16 @@ class Recording {
   // parent's: there it is left alone.
   bool is_of_this_process() const;
   const bool record_shapes, with_stack, with_flops;
+  DeviceType device_type = kCPU;  // of `devices`
+  ActivitySource* const devices;  // null: they are not recorded
 
   // Text that lives as long as the recording, once however often it is asked for.
   const std::string* keep(std::string_view text);
+  uint32_t next_number() { return numbers_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  // Of a path that was not asked for before, the next.
+  uint32_t number_of(const CallPath& path);
+  // Begins to record what devices do; what finish() ends.
+  void start_devices();
   // A number for the thread that calls.
   uint32_t add_thread(const std::shared_ptr<ThreadLog>& log);
   // Adds the events up, and empties the list. What there is no memory for is dropped.
@@ -47,20 +89,38 @@ class Recording {
   int64_t dropped() const;
 
  private:
-  using Key = std::tuple<std::string_view, EventKind, const std::string*, const std::string*>;
   struct Sums {
     int64_t count = 0, total = 0, inner = 0;
     double flops = 0;
   };
+  // What devices did for calls on a path, without those within.
+  struct PathSums {
+    CallPath path;
+    int64_t device = 0, wait = 0;
+  };
   void add(const Event& event);
+  void take(std::span<const Activity> activities) noexcept override;
+  void add(const Activity& activity);
+  // Whether there is room for another event in the trace.
+  bool has_room();
+  const std::string* keep_locked(std::string_view text);
 
   const int64_t process_;
   mutable std::mutex mutex_;  // of all below
-  std::unordered_set<std::string> texts_;
+  struct TextHash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::unordered_set<std::string, TextHash, std::equal_to<>> texts_;
   std::vector<std::shared_ptr<ThreadLog>> logs_;
   std::vector<int64_t> thread_ids_;  // the system's
-  std::map<Key, Sums> sums_;
+  std::map<EventKey, Sums> sums_;
   std::vector<Event> events_;
+  std::vector<Activity> activities_;
+  std::atomic<uint32_t> numbers_{0};
+  CallPaths path_numbers_;
+  std::vector<PathSums> paths_;
+  std::map<int32_t, BusyTime> busy_;  // of devices
+  bool devices_run_ = false;
   const size_t max_events_;
   size_t written_ = 0;
   int64_t dropped_ = 0;

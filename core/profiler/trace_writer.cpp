@@ -58,17 +58,60 @@ void TraceWriter::write(const std::string& text) {
 }
 
 void TraceWriter::add(const Event& event, int64_t thread) {
-  ++written_;
+  const bool is_step = event.kind == EventKind::Step;
+  const std::string name = is_step ? str("ProfilerStep#", event.sequence_nr) : std::string(event.name);
   std::string text =
-      str(",\n{\"ph\": \"X\", \"cat\": \"", category(event.kind), "\", \"name\": ", as_json(event.name),
+      str(",\n{\"ph\": \"X\", \"cat\": \"", category(event.kind), "\", \"name\": ", as_json(name),
           ", \"pid\": ", process_, ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin),
-          ", \"dur\": ", microseconds(event.end - event.begin), ", \"args\": {\"External id\": ", written_);
-  if (event.sequence_nr >= 0) text += str(", \"Sequence number\": ", event.sequence_nr);
+          ", \"dur\": ", microseconds(event.end - event.begin), ", \"args\": {\"External id\": ", event.number);
+  const bool has_node = event.sequence_nr >= 0 && !is_step;
+  if (has_node) text += str(", \"Sequence number\": ", event.sequence_nr);
   if (event.shapes) text += ", \"Input Dims\": " + *event.shapes;
   if (event.flops > 0) text += str(", \"flops\": ", event.flops);
   if (event.stack) text += ", \"Call stack\": " + as_json(*event.stack);
   write(text + "}}");
-  if (event.sequence_nr >= 0) add_arrow(event, thread);
+  if (has_node) add_arrow(event, thread);
+}
+
+void TraceWriter::add(const Activity& activity) {
+  const bool on_device = is_on_device(activity.kind);
+  if (on_device) introduce(activity.device, activity.stream);
+  const auto list = [](const std::array<int32_t, 3>& n) { return str("[", n[0], ", ", n[1], ", ", n[2], "]"); };
+  const std::string where = on_device ? str(", \"pid\": ", activity.device, ", \"tid\": ", activity.stream)
+                                      : str(", \"pid\": ", process_, ", \"tid\": ", activity.thread);
+  std::string text =
+      str(",\n{\"ph\": \"X\", \"cat\": \"", activity.category, "\", \"name\": ", as_json(activity.name), where,
+          ", \"ts\": ", microseconds(activity.begin), ", \"dur\": ", microseconds(activity.end - activity.begin),
+          ", \"args\": {\"External id\": ", number_of(activity.label), ", \"correlation\": ", activity.correlation);
+  if (on_device) text += str(", \"device\": ", activity.device, ", \"stream\": ", activity.stream);
+  if (activity.kind == ActivityKind::Kernel) {
+    text += str(", \"grid\": ", list(activity.grid), ", \"block\": ", list(activity.block),
+                ", \"registers per thread\": ", activity.registers, ", \"shared memory\": ", activity.shared_memory);
+  }
+  if (activity.bytes > 0) {
+    const double seconds = static_cast<double>(activity.end - activity.begin) * 1e-9;
+    text += str(", \"bytes\": ", activity.bytes);
+    if (seconds > 0)
+      text += str(", \"memory bandwidth (GB/s)\": ", static_cast<double>(activity.bytes) / seconds * 1e-9);
+  }
+  if (activity.graph_node != 0) text += str(", \"graph node id\": ", activity.graph_node);
+  write(text + "}}");
+  if (activity.correlation == 0 || (!on_device && activity.kind != ActivityKind::Launch)) return;
+  // From the call to what it started.
+  write(str(",\n{\"ph\": \"", on_device ? "f" : "s",
+            "\", \"cat\": \"ac2g\", \"name\": \"ac2g\", \"id\": ", activity.correlation, where,
+            ", \"ts\": ", microseconds(activity.begin), on_device ? ", \"bp\": \"e\"" : "", "}"));
+}
+
+// Names a device and its stream, once.
+void TraceWriter::introduce(int32_t device, uint32_t stream) {
+  const auto name = [&](const char* what, int64_t thread, const std::string& text) {
+    write(str(",\n{\"ph\": \"M\", \"name\": \"", what, "\", \"pid\": ", device, ", \"tid\": ", thread,
+              ", \"ts\": 0, \"args\": {\"name\": ", as_json(text), "}}"));
+  };
+  if (!introduced_.emplace(device, stream).second) return;
+  name("process_name", 0, str("GPU ", device));
+  name("thread_name", stream, str("stream ", stream));
 }
 
 // From a forward call to the node of the backward pass that belongs to it.

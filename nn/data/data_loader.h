@@ -94,7 +94,7 @@ class DataLoader {
   }
   Iterator end() { return Iterator(); }
 
-  const DataLoaderOptions& options() const noexcept { return options_; }
+  FullDataLoaderOptions options() const noexcept { return FullDataLoaderOptions(options_); }
   const Dataset& dataset() const noexcept { return *dataset_; }
   static constexpr size_t kMostUnused = 8;
   /// Ends the threads. The loader cannot be used afterwards unless it has none.

@@ -26,4 +26,19 @@ struct DataLoaderOptions {
   RUSH_ARG(Generator, generator) = Generator();
 };
 
+/// What a loader goes by. Mirrors torch::data::FullDataLoaderOptions.
+struct FullDataLoaderOptions {
+  explicit FullDataLoaderOptions(const DataLoaderOptions& options)
+      : batch_size(options.batch_size()),
+        workers(options.workers()),
+        max_jobs(options.max_jobs().value_or(2 * workers)),
+        timeout(options.timeout()),
+        enforce_ordering(options.enforce_ordering()),
+        drop_last(options.drop_last()) {}
+
+  size_t batch_size, workers, max_jobs;
+  std::optional<std::chrono::milliseconds> timeout;
+  bool enforce_ordering, drop_last;
+};
+
 }  // namespace rush::data

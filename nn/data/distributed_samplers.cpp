@@ -1,6 +1,8 @@
 #include "nn/data/distributed_samplers.h"
 
+#include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace rush::data::samplers {
 
@@ -46,7 +48,12 @@ DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_repli
 }
 
 std::vector<size_t> DistributedRandomSampler::order(size_t epoch, size_t count) const {
-  return detail::permutation(count, PhiloxState{epoch, 0});
+  if (!default_generator().mt19937()) return detail::permutation(count, PhiloxState{epoch, 0});
+  // libtorch's order; all replicas have the same standard library.
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<uint32_t>(epoch)));
+  return order;
 }
 
 DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas, size_t rank,

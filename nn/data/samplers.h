@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/device/generator.h"
+#include "nn/state/archive.h"
 #include "nn/state/state_dict.h"
 
 namespace rush::data::samplers {
@@ -27,6 +28,11 @@ class Sampler {
   StateDict state_dict() { return saved_state(*this); }
   /// Goes on from that place. Throws ValueError, and changes nothing, if the dict does not fit this sampler.
   void load_state_dict(const StateDict& dict) { load_state(*this, dict, "Sampler::load_state_dict"); }
+  /// The same in an archive.
+  virtual void save(serialize::OutputArchive& archive) const {
+    serialize::save_state(archive, const_cast<Sampler*>(this)->state_dict());
+  }
+  virtual void load(serialize::InputArchive& archive) { load_state_dict(serialize::load_state(archive)); }
 };
 
 /// Each example once, in order.

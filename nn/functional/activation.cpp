@@ -1,5 +1,6 @@
 #include "nn/functional/activation.h"
 
+#include "core/device/generator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/pointwise/activation.h"
@@ -46,14 +47,23 @@ Tensor threshold(Tensor input, const ThresholdFuncOptions& o) {
 Tensor hardshrink(const Tensor& input, const HardshrinkFuncOptions& o) { return rush::hardshrink(input, o.lambda()); }
 Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& o) { return rush::softshrink(input, o.lambda()); }
 Tensor prelu(const Tensor& input, const Tensor& weight) { return rush::prelu(input, weight); }
+// 1, and where the input is not positive a number between lower and upper.
+static Tensor rrelu_slopes(const Tensor& input, const RReLUFuncOptions& o) {
+  if (input.is_cpu() && default_generator().mt19937()) {  // libtorch draws for those numbers only, in float64
+    const Tensor chosen = input.le(0);
+    const Tensor drawn = empty({chosen.sum().item<int64_t>()}, kFloat64).uniform_(o.lower(), o.upper());
+    return ones_like(input).masked_scatter(chosen, drawn.to(input.scalar_type()));
+  }
+  const Tensor drawn = empty(input.sizes(), input.options()).uniform_(o.lower(), o.upper());
+  return where(input.gt(0), 1.0, drawn).to(input.scalar_type());
+}
 Tensor rrelu(Tensor input, const RReLUFuncOptions& o) {
   RUSH_CHECK_VALUE(o.lower() <= o.upper(), "rrelu: lower is ", o.lower(), ", more than upper, ", o.upper());
   if (!o.training()) {
     const double mean = (o.lower() + o.upper()) / 2;
     return o.inplace() ? rush::leaky_relu_(input, mean) : rush::leaky_relu(input, mean);
   }
-  const Tensor drawn = empty(input.sizes(), input.options()).uniform_(o.lower(), o.upper());
-  const Tensor slopes = where(input.gt(0), 1.0, drawn).to(input.scalar_type());
+  const Tensor slopes = rrelu_slopes(input, o);
   return o.inplace() ? input.mul_(slopes) : input * slopes;
 }
 Tensor sigmoid(const Tensor& input) { return rush::sigmoid(input); }

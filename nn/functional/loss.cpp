@@ -37,6 +37,11 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1L
   return rush::smooth_l1_loss(input, target, reduction_get_enum(o.reduction()), o.beta().value_or(1.0));
 }
 
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& o, double beta) {
+  RUSH_CHECK(!o.beta(), "smooth_l1_loss: expected beta not to be provided in 'options', but got ", *o.beta());
+  return rush::smooth_l1_loss(input, target, reduction_get_enum(o.reduction()), beta);
+}
+
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& o) {
   return rush::huber_loss(input, target, reduction_get_enum(o.reduction()), o.delta());
 }

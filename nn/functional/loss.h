@@ -13,6 +13,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
 Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& options = {});
 /// Squared below beta, absolute above: d^2 / (2 beta) or |d| - beta / 2
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options = {});
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta);
 /// Squared below delta, absolute above: d^2 / 2 or delta (|d| - delta / 2)
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options = {});
 /// -(target log(input) + (1 - target) log(1 - input)), the logarithms not below -100

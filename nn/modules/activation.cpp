@@ -12,24 +12,26 @@ namespace rush::nn {
 namespace {
 
 // What stands between the brackets when a module is printed: its options, "inplace" only when it is on.
-std::string inplace(bool on, const char* separator = ", ") {
-  return on ? detail::options_text(separator, "inplace=true") : "";
+detail::ModuleText inplace(bool on, const char* separator = ", ") {
+  return on ? detail::options_text(separator, "inplace=", true) : "";
 }
-std::string describe(const ReLUOptions& o) { return inplace(o.inplace(), ""); }
-std::string describe(const ELUOptions& o) { return detail::options_text("alpha=", o.alpha(), inplace(o.inplace())); }
-std::string describe(const LeakyReLUOptions& o) {
+detail::ModuleText describe(const ReLUOptions& o) { return inplace(o.inplace(), ""); }
+detail::ModuleText describe(const ELUOptions& o) {
+  return detail::options_text("alpha=", o.alpha(), inplace(o.inplace()));
+}
+detail::ModuleText describe(const LeakyReLUOptions& o) {
   return detail::options_text("negative_slope=", o.negative_slope(), inplace(o.inplace()));
 }
-std::string describe(const GELUOptions&) { return ""; }
-std::string describe(const HardtanhOptions& o) {
+detail::ModuleText describe(const GELUOptions&) { return ""; }
+detail::ModuleText describe(const HardtanhOptions& o) {
   return detail::options_text("min_val=", o.min_val(), ", max_val=", o.max_val(), inplace(o.inplace()));
 }
-std::string describe(const SoftplusOptions& o) {
+detail::ModuleText describe(const SoftplusOptions& o) {
   return detail::options_text("beta=", o.beta(), ", threshold=", o.threshold());
 }
-std::string describe(const HardshrinkOptions& o) { return detail::options_text(o.lambda()); }
-std::string describe(const GLUOptions& o) { return detail::options_text("dim=", o.dim()); }
-std::string describe(const SoftmaxOptions& o) { return detail::options_text("dim=", o.dim()); }
+detail::ModuleText describe(const HardshrinkOptions& o) { return detail::options_text(o.lambda()); }
+detail::ModuleText describe(const GLUOptions& o) { return detail::options_text("dim=", o.dim()); }
+detail::ModuleText describe(const SoftmaxOptions& o) { return detail::options_text("dim=", o.dim()); }
 
 }  // namespace
 

@@ -44,8 +44,8 @@ template <size_t D, class Derived>
 void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto& o = options;
   const auto all = [](const ExpandingArray<D>& values, int64_t value) { return values == ExpandingArray<D>(value); };
-  std::string text = detail::module_text("Conv", D, "d(", o.in_channels(), ", ", o.out_channels(),
-                                         ", kernel_size=", o.kernel_size(), ", stride=", o.stride());
+  detail::ModuleText text = detail::module_text("Conv", D, "d(", o.in_channels(), ", ", o.out_channels(),
+                                                ", kernel_size=", o.kernel_size(), ", stride=", o.stride());
   if (const auto* padding = std::get_if<ExpandingArray<D>>(&o.padding())) {
     if (!all(*padding, 0)) text += detail::options_text(", padding=", *padding);
   } else {
@@ -53,7 +53,7 @@ void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   }
   if (!all(o.dilation(), 1)) text += detail::options_text(", dilation=", o.dilation());
   if (o.groups() != 1) text += detail::options_text(", groups=", o.groups());
-  if (!o.bias()) text += ", bias=false";
+  if (!o.bias()) text += detail::options_text(", bias=", false);
   if (!holds<enumtype::kZeros>(o.padding_mode())) {
     text += ", padding_mode=" + enumtype::get_enum_name(o.padding_mode());
   }

@@ -41,11 +41,12 @@ void ConvTransposeNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto unless = [](const char* name, const ExpandingArray<D>& values, int64_t value) {
     return values == ExpandingArray<D>(value) ? "" : detail::options_text(", ", name, "=", values);
   };
-  stream << detail::module_text(
-      "ConvTranspose", D, "d(", o.in_channels(), ", ", o.out_channels(), ", kernel_size=", o.kernel_size(),
-      ", stride=", o.stride(), unless("padding", o.padding(), 0), unless("dilation", o.dilation(), 1),
-      unless("output_padding", o.output_padding(), 0),
-      o.groups() != 1 ? detail::options_text(", groups=", o.groups()) : "", o.bias() ? "" : ", bias=false", ")");
+  stream << detail::module_text("ConvTranspose", D, "d(", o.in_channels(), ", ", o.out_channels(),
+                                ", kernel_size=", o.kernel_size(), ", stride=", o.stride(),
+                                unless("padding", o.padding(), 0), unless("dilation", o.dilation(), 1),
+                                unless("output_padding", o.output_padding(), 0),
+                                o.groups() != 1 ? detail::options_text(", groups=", o.groups()) : "",
+                                o.bias() ? "" : detail::options_text(", bias=", false), ")");
 }
 
 template <size_t D, class Derived>

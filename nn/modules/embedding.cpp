@@ -57,13 +57,13 @@ void EmbeddingImpl::reset() {
 void EmbeddingImpl::reset_parameters() { reset_table(weight, options); }
 
 void EmbeddingImpl::pretty_print(std::ostream& stream) const {
-  std::string text = detail::module_text("Embedding(num_embeddings=", options.num_embeddings(),
-                                         ", embedding_dim=", options.embedding_dim());
+  detail::ModuleText text = detail::module_text("Embedding(num_embeddings=", options.num_embeddings(),
+                                                ", embedding_dim=", options.embedding_dim());
   if (options.padding_idx()) text += detail::options_text(", padding_idx=", *options.padding_idx());
   if (options.max_norm()) text += detail::options_text(", max_norm=", *options.max_norm());
   if (options.norm_type() != 2) text += detail::options_text(", norm_type=", options.norm_type());
-  if (options.scale_grad_by_freq()) text += ", scale_grad_by_freq=true";
-  if (options.sparse()) text += ", sparse=true";
+  if (options.scale_grad_by_freq()) text += detail::options_text(", scale_grad_by_freq=", true);
+  if (options.sparse()) text += detail::options_text(", sparse=", true);
   stream << text << ")";
 }
 
@@ -105,14 +105,14 @@ void EmbeddingBagImpl::reset() {
 void EmbeddingBagImpl::reset_parameters() { reset_table(weight, options); }
 
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
-  std::string text = detail::module_text("EmbeddingBag(num_embeddings=", options.num_embeddings(),
-                                         ", embedding_dim=", options.embedding_dim());
+  detail::ModuleText text = detail::module_text("EmbeddingBag(num_embeddings=", options.num_embeddings(),
+                                                ", embedding_dim=", options.embedding_dim());
   if (options.max_norm()) text += detail::options_text(", max_norm=", *options.max_norm());
   if (options.norm_type() != 2) text += detail::options_text(", norm_type=", options.norm_type());
-  if (options.scale_grad_by_freq()) text += ", scale_grad_by_freq=true";
-  if (options.sparse()) text += ", sparse=true";
+  if (options.scale_grad_by_freq()) text += detail::options_text(", scale_grad_by_freq=", true);
+  if (options.sparse()) text += detail::options_text(", sparse=", true);
   if (!enumtype::holds<enumtype::kMean>(options.mode())) text += ", mode=" + enumtype::get_enum_name(options.mode());
-  if (options.include_last_offset()) text += ", include_last_offset=true";
+  if (options.include_last_offset()) text += detail::options_text(", include_last_offset=", true);
   if (options.padding_idx()) text += detail::options_text(", padding_idx=", *options.padding_idx());
   stream << text << ")";
 }

@@ -72,7 +72,7 @@ Tensor FlattenImpl::forward(const Tensor& input) {
 }
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
-  std::string sizes = detail::options_text(options.sizes());
+  std::string sizes = str(options.sizes());
   sizes.front() = '{';
   sizes.back() = '}';
   stream << detail::module_text("Unflatten(dim=", options.dim(), ", unflattened_size=", sizes, ")");

@@ -21,22 +21,26 @@ void register_weights(Module& module, Options& options) {
 
 // What follows the name when a module is printed.
 template <class Options>
-std::string describe(const Options&) {
+detail::ModuleText describe(const Options&) {
   return "()";
 }
-std::string describe(const SmoothL1LossOptions&) { return ""; }
-std::string describe(const HuberLossOptions&) { return ""; }
-std::string describe(const HingeEmbeddingLossOptions& o) { return detail::options_text("(margin=", o.margin(), ")"); }
-std::string describe(const CosineEmbeddingLossOptions& o) { return detail::options_text("(margin=", o.margin(), ")"); }
-std::string describe(const MultiMarginLossOptions& o) {
+detail::ModuleText describe(const SmoothL1LossOptions&) { return ""; }
+detail::ModuleText describe(const HuberLossOptions&) { return ""; }
+detail::ModuleText describe(const HingeEmbeddingLossOptions& o) {
+  return detail::options_text("(margin=", o.margin(), ")");
+}
+detail::ModuleText describe(const CosineEmbeddingLossOptions& o) {
+  return detail::options_text("(margin=", o.margin(), ")");
+}
+detail::ModuleText describe(const MultiMarginLossOptions& o) {
   return detail::options_text("(p=", o.p(), ", margin=", o.margin(),
                               ", weight=", o.weight().defined() ? to_string(o.weight()) : "[ Tensor (undefined) ]",
                               ", reduction=", enumtype::get_enum_name(o.reduction()), ")");
 }
-std::string describe(const TripletMarginLossOptions& o) {
+detail::ModuleText describe(const TripletMarginLossOptions& o) {
   return detail::options_text("(margin=", o.margin(), ", p=", o.p(), ", eps=", o.eps(), ", swap=", o.swap(), ")");
 }
-std::string describe(const TripletMarginWithDistanceLossOptions& o) {
+detail::ModuleText describe(const TripletMarginWithDistanceLossOptions& o) {
   return detail::options_text("(margin=", o.margin(), ", swap=", o.swap(), ")");
 }
 

@@ -10,29 +10,29 @@ namespace rush::nn {
 namespace {
 
 template <size_t D>
-std::string describe(const MaxPoolOptions<D>& o) {
+detail::ModuleText describe(const MaxPoolOptions<D>& o) {
   return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding(),
                               ", dilation=", o.dilation(), ", ceil_mode=", o.ceil_mode());
 }
 
 template <size_t D>
-std::string describe(const AvgPoolOptions<D>& o) {
+detail::ModuleText describe(const AvgPoolOptions<D>& o) {
   return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding());
 }
 
 template <size_t D>
-std::string describe(const LPPoolOptions<D>& o) {
+detail::ModuleText describe(const LPPoolOptions<D>& o) {
   return detail::options_text("norm_type=", o.norm_type(), ", kernel_size=", o.kernel_size(), ", stride=", o.stride(),
                               ", ceil_mode=", o.ceil_mode());
 }
 
 template <size_t D>
-std::string describe(const MaxUnpoolOptions<D>& o) {
+detail::ModuleText describe(const MaxUnpoolOptions<D>& o) {
   return detail::options_text("kernel_size=", o.kernel_size(), ", stride=", o.stride(), ", padding=", o.padding());
 }
 
 template <class Size>
-std::string describe(const AdaptiveAvgPoolOptions<Size>& o) {
+detail::ModuleText describe(const AdaptiveAvgPoolOptions<Size>& o) {
   return detail::options_text("output_size=", o.output_size());
 }
 

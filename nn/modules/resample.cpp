@@ -12,28 +12,28 @@ namespace rush::nn {
 namespace {
 
 // What stands between the brackets when a module is printed.
-std::string describe(const UnfoldOptions& o) {
+detail::ModuleText describe(const UnfoldOptions& o) {
   return detail::options_text("kernel_size=", o.kernel_size(), ", dilation=", o.dilation(), ", padding=", o.padding(),
                               ", stride=", o.stride());
 }
-std::string describe(const FoldOptions& o) {
+detail::ModuleText describe(const FoldOptions& o) {
   const UnfoldOptions windows =
       UnfoldOptions(o.kernel_size()).dilation(o.dilation()).padding(o.padding()).stride(o.stride());
   return detail::options_text("output_size=", o.output_size(), ", ", describe(windows));
 }
-std::string describe(const PixelShuffleOptions& o) {
+detail::ModuleText describe(const PixelShuffleOptions& o) {
   return detail::options_text("upscale_factor=", o.upscale_factor());
 }
-std::string describe(const PixelUnshuffleOptions& o) {
+detail::ModuleText describe(const PixelUnshuffleOptions& o) {
   return detail::options_text("downscale_factor=", o.downscale_factor());
 }
-std::string describe(const ChannelShuffleOptions& o) { return detail::options_text("groups=", o.groups()); }
+detail::ModuleText describe(const ChannelShuffleOptions& o) { return detail::options_text("groups=", o.groups()); }
 template <size_t D>
-std::string describe(const PaddingOptions<D>& o) {
+detail::ModuleText describe(const PaddingOptions<D>& o) {
   return detail::options_text("padding=", o.padding());
 }
 template <size_t D>
-std::string describe(const ConstantPadOptions<D>& o) {
+detail::ModuleText describe(const ConstantPadOptions<D>& o) {
   return detail::options_text("padding=", o.padding(), ", value=", o.value());
 }
 
@@ -97,7 +97,7 @@ namespace {
 
 // Where an upsampling module goes, as it is printed.
 template <class Options>
-std::string target(const Options& o) {
+detail::ModuleText target(const Options& o) {
   return o.scale_factor() ? detail::options_text("scale_factor=", *o.scale_factor())
                           : detail::options_text("size=", o.size());
 }

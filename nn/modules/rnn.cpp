@@ -53,9 +53,7 @@ RecurrentLayers layers_of(const Options& o) {
   return {mode_of(o), o.input_size(), o.hidden_size(), projection_of(o), o.num_layers(), o.bidirectional(), o.bias()};
 }
 
-std::string suffix_of(int64_t layer, bool reverse) {
-  return detail::options_text("_l", layer, reverse ? "_reverse" : "");
-}
+std::string suffix_of(int64_t layer, bool reverse) { return str("_l", layer, reverse ? "_reverse" : ""); }
 
 void uniform_all(const std::vector<Tensor>& parameters, int64_t hidden_size) {
   const double bound = hidden_size > 0 ? 1 / std::sqrt(static_cast<double>(hidden_size)) : 0;
@@ -281,8 +279,9 @@ void detail::RNNCellImplBase<Derived, Options>::reset_parameters() {
 
 template <class Derived, class Options>
 void detail::RNNCellImplBase<Derived, Options>::pretty_print(std::ostream& stream) const {
-  std::string text = detail::module_text(kName<Options>, "Cell(", options.input_size(), ", ", options.hidden_size());
-  if (!options.bias()) text += ", bias=false";
+  detail::ModuleText text =
+      detail::module_text(kName<Options>, "Cell(", options.input_size(), ", ", options.hidden_size());
+  if (!options.bias()) text += detail::options_text(", bias=", false);
   if constexpr (requires { options.nonlinearity(); }) {
     if (!enumtype::holds<enumtype::kTanh>(options.nonlinearity())) {
       text += ", nonlinearity=" + enumtype::get_enum_name(options.nonlinearity());

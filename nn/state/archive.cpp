@@ -132,4 +132,14 @@ std::vector<std::string> InputArchive::keys() const {
   return names;
 }
 
+void save_state(OutputArchive& archive, const StateDict& dict) {
+  for (const auto& item : dict) archive.write(item.key(), item.value());
+}
+
+StateDict load_state(const InputArchive& archive) {
+  StateDict dict;
+  for (auto& [name, tensor] : archive.tensors()) dict.insert(name, std::move(tensor));
+  return dict;
+}
+
 }  // namespace rush::serialize

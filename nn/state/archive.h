@@ -9,6 +9,7 @@
 #include "core/dispatch/value.h"
 #include "core/io/pt.h"
 #include "core/tensor.h"
+#include "nn/state/state_dict.h"
 
 // Note [Archives]
 // An archive holds tensors, numbers, texts and archives by name. It is saved as a dict in PyTorch's own format
@@ -73,5 +74,9 @@ class InputArchive {
 
   const Value* find(const std::string& key) const;
 };
+
+/// The tensors of a state dict in an archive, and back.
+void save_state(OutputArchive& archive, const StateDict& dict);
+StateDict load_state(const InputArchive& archive);
 
 }  // namespace rush::serialize

@@ -22,7 +22,8 @@ void StepLR::visit(StateFields& fields) {
 }
 
 std::vector<double> StepLR::get_lrs() {
-  return last_epoch_ == 0 || last_epoch_ % step_size_ != 0 ? current_lrs() : scaled(gamma_);
+  const int64_t steps = detail::step_lr_is_late ? last_epoch_ - 1 : last_epoch_;
+  return steps <= 0 || steps % step_size_ != 0 ? current_lrs() : scaled(gamma_);
 }
 
 std::vector<double> StepLR::get_closed_form_lrs() {

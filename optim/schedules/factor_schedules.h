@@ -6,6 +6,11 @@
 
 namespace rush::optim {
 
+namespace detail {
+// Whether a StepLR changes the rate one step later, as libtorch's; compat/ sets it.
+inline bool step_lr_is_late = false;
+}  // namespace detail
+
 /// Multiplies the rate by gamma every step_size epochs.
 class StepLR final : public LRScheduler {
  public:

@@ -44,11 +44,13 @@ class LRScheduler {
   // Goes on from `epoch`, by the closed form.
   virtual void jump_to(int64_t epoch);
   // Throws ValueError on an option outside its range. The constructors of derived classes call it.
-  virtual void check() const = 0;
+  virtual void check() const {}
   // Names what a state dict keeps. Overrides call the base's first.
   virtual void visit(StateFields& fields);
 
   std::vector<double> current_lrs() const;
+  // libtorch's name.
+  std::vector<double> get_current_lrs() const { return current_lrs(); }
   // The rates that the groups have now, each times `factor`.
   std::vector<double> scaled(double factor) const;
   // `factor` times the rates that the groups started with.

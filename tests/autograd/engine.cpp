@@ -50,11 +50,11 @@ TEST_CASE("a graph is freed by its backward pass unless it is retained") {
   y.backward({}, true);
   y.backward();
   CHECK(list(x.grad()) == std::vector<double>{4, 8});
-  CHECK_THROWS_WITH_AS(
-      y.backward(),
-      "backward: the graph was freed by an earlier backward pass; pass retain_graph=true to go through "
-      "it again",
-      Error);
+  CHECK_THROWS_WITH_AS(y.backward(),
+                       "backward: Trying to backward through the graph a second time, which the first freed; pass "
+                       "retain_graph=true to go through "
+                       "it again",
+                       Error);
 }
 
 TEST_CASE("grad returns gradients and leaves .grad alone") {

@@ -69,11 +69,11 @@ TEST_CASE("a saved tensor that was written since is reported with its operator's
   const Tensor y = x * 2;
   const Tensor z = y * y;
   y.add_(1);
-  CHECK_THROWS_WITH_AS(
-      z.sum().backward(),
-      "backward: a tensor of sizes (2) that MulBackward needs was modified in place: it is at version 1, "
-      "expected version 0; with DetectAnomalyGuard the error names the call that saved it",
-      Error);
+  CHECK_THROWS_WITH_AS(z.sum().backward(),
+                       "backward: a tensor of sizes (2) that MulBackward needs has been modified by an inplace "
+                       "operation: it is at version 1, "
+                       "expected version 0; with DetectAnomalyGuard the error names the call that saved it",
+                       Error);
   // Through a view of what was saved, too.
   const Tensor a = x * 2;
   const Tensor b = a.exp();

@@ -19,7 +19,11 @@ TEST_CASE("what describes a tensor prints as in libtorch") {
   const Tensor x = zeros({2, 3}, kDouble);
   CHECK(printed(x.sizes()) == "[2, 3]");
   CHECK(printed(IntArrayRef()) == "[]");
-  CHECK(printed(x.dtype()) == "Double");
+  CHECK(printed(x.scalar_type()) == "Double");
+  CHECK(printed(x.dtype()) == "double");
+  CHECK(printed(zeros({1}, kInt64).dtype()) == "long int");
+  CHECK(printed(zeros({1}, kUInt64).dtype()) == "long unsigned int");
+  CHECK(printed(TypeMeta::Make<BFloat16>()) == "c10::BFloat16");
   CHECK(printed(kBFloat16) == "BFloat16");
   CHECK(printed(x.device()) == "cpu");
   CHECK(printed(Device(kCUDA, 1)) == "cuda:1");

@@ -15,6 +15,7 @@
 #include "backends/cuda/thread_state.h"
 #include "core/dispatch/key.h"
 #include "core/dispatch/op.h"
+#include "core/profiler/record.h"
 
 namespace rush::cuda {
 
@@ -141,6 +142,7 @@ void Graph::recorded(void* event, cudaStream_t stream) {
 void Graph::replay() {
   check_not_capturing("the replay of a graph");
   RUSH_CHECK(exec_, "CUDAGraph: replay() of a graph that was not captured");
+  const record_function range("CUDAGraph::replay");
   const DeviceGuard guard(Device(kCUDA, device_));
   const Stream now{Device(kCUDA, device_), current_stream()};
   // The last replay may still be reading the words.

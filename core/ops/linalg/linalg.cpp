@@ -66,7 +66,7 @@ Tensor linalg_cholesky(const Tensor& a, bool upper) {
   const Tensor out = empty_like_matrices(a, a.sizes());
   const Tensor batch = as_batch(upper ? a.transpose(-2, -1).conj() : a), info = new_info(batch);
   kernels::linalg_cholesky(a.device().type, as_batch(out), batch, info);
-  check_info("linalg_cholesky", info, a.dim() > 2, "is not positive definite");
+  check_info("linalg_cholesky", info, a.dim() > 2, "is not positive-definite");
   return upper ? out.transpose(-2, -1).conj() : out;
 }
 

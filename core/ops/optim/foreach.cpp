@@ -120,8 +120,9 @@ std::vector<Tensor> foreach_norm(TensorList tensors, const Scalar& ord, std::opt
 void check_can_be_multiplied(const char* op, const Tensor& tensor) {
   RUSH_CHECK_VALUE(tensor.layout() != kStrided || !may_overlap(tensor.sizes(), tensor.strides()), op,
                    ": several elements of a tensor share memory; clone it first");
-  RUSH_CHECK(!(dispatch_state.grad_mode && tensor.requires_grad() && tensor.is_leaf()), op,
-             ": a leaf that requires a gradient is written in place; use NoGradGuard to update it");
+  RUSH_CHECK(
+      !(dispatch_state.grad_mode && tensor.requires_grad() && tensor.is_leaf()), op,
+      ": a leaf Variable that requires grad is being used in an in-place operation; use NoGradGuard to update it");
 }
 
 void foreach_mul_(TensorList tensors, const Tensor& other) {

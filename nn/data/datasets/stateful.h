@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/data/datasets/base.h"
+#include "nn/state/archive.h"
 #include "nn/state/state_dict.h"
 
 namespace rush::data::datasets {
@@ -29,6 +30,11 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
   StateDict state_dict() { return saved_state(*this); }
   /// Throws ValueError, and goes back to where it was, if the dict does not fit this dataset.
   void load_state_dict(const StateDict& dict) { load_state(*this, dict, "StatefulDataset::load_state_dict"); }
+  /// The same in an archive.
+  virtual void save(serialize::OutputArchive& archive) const {
+    serialize::save_state(archive, const_cast<StatefulDataset*>(this)->state_dict());
+  }
+  virtual void load(serialize::InputArchive& archive) { load_state_dict(serialize::load_state(archive)); }
 };
 
 /// A dataset that gives one example after the other: derive from it and write `next` and `reset`. Mirrors

@@ -266,7 +266,7 @@ TEST_CASE("linalg: bad input") {
   batch.select(0, 1).fill_(0);
   CHECK_THROWS_WITH_AS(linalg_inv(batch), "linalg_inv: matrix 1 of the batch is singular", LinAlgError);
   CHECK_THROWS_AS(linalg_solve(batch, batch), LinAlgError);
-  CHECK_THROWS_WITH_AS(linalg_cholesky(-batch), "linalg_cholesky: matrix 0 of the batch is not positive definite",
+  CHECK_THROWS_WITH_AS(linalg_cholesky(-batch), "linalg_cholesky: matrix 0 of the batch is not positive-definite",
                        LinAlgError);
   CHECK_THROWS_AS(linalg_inv(oblong), ValueError);
   CHECK_THROWS_AS(linalg_det(ones({2})), ValueError);
