@@ -7,6 +7,7 @@
 #include "core/amp/register.h"
 #include "core/dispatch/registry.h"
 #include "core/ops/register.h"
+#include "core/profiler/profiled_program.h"
 #include "core/profiler/record.h"
 #include "optim/optim.h"
 
@@ -22,6 +23,7 @@ void register_all(Registry& registry) {
 #endif
   register_autograd(registry);
   register_autocast(registry);
+  profiler::profile_if_asked();
 }
 
 }  // namespace rush

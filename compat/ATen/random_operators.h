@@ -17,7 +17,7 @@ class Uniform {
   explicit Uniform(const OptionalGenerator& generator)
       : source_(generator && generator->defined() ? *generator : default_generator(kCPU)) {
     if (!source_.mt19937()) {
-      const auto seed = empty({1}, kInt64).random_(source_).item<int64_t>();
+      const auto seed = empty({1}, TensorOptions(kInt64).device(kCPU)).random_(source_).item<int64_t>();
       source_ = make_generator<Mt19937GeneratorImpl>(static_cast<uint64_t>(seed));
     }
     lock_ = std::unique_lock(source_.mutex());

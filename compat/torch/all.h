@@ -1,6 +1,7 @@
 #pragma once
 #include "torch/cuda.h"
 #include "torch/mps.h"
+#include "torch/serialize.h"
 #include "torch/special.h"
 #include "torch/types.h"
 #include "torch/utils.h"

@@ -31,19 +31,19 @@ OpBase::AnyFn OpBase::resolve(KeySet keys) const {
 }
 
 void OpBase::throw_no_kernel(KeySet keys) const {
-  RUSH_CHECK_NOT_IMPLEMENTED(!keys.has(DispatchKey::Sparse), name_,
+  RUSH_CHECK_NOT_IMPLEMENTED(!keys.has(DispatchKey::Sparse), name(),
                              ": not implemented for sparse tensors (no kernel for ", keys,
                              "); to_dense() makes a dense tensor of one");
   KeySet served;
   for (int i = 1; i < kNumDispatchKeys; ++i) {
     if (table_[i]) served |= static_cast<DispatchKey>(i);
   }
-  RUSH_THROW(NotImplementedError, name_, ": no kernel for keys ", keys, ", it has ", served);
+  RUSH_THROW(NotImplementedError, name(), ": no kernel for keys ", keys, ", it has ", served);
 }
 
 void OpBase::call_boxed(Stack& stack, KeySet without) const {
   registry();
-  RUSH_INTERNAL_ASSERT(boxed_, name_, " is not registered");
+  RUSH_INTERNAL_ASSERT(boxed_, name(), " is not registered");
   boxed_(*this, without, stack);
 }
 

@@ -60,11 +60,17 @@ const OpBase* Registry::find(std::string_view name) const {
 Registry& registry() {
   static Registry instance;
   static std::once_flag once;
+  static thread_local bool is_registering = false;
+  if (is_registering) return instance;  // to what is registered later and looks for what was before
   std::call_once(once, [] {
+    is_registering = true;
+    struct AtEnd {
+      ~AtEnd() { is_registering = false; }
+    } at_end;
     register_all(instance);
-    const char* show = std::getenv("RUSH_SHOW_DISPATCH");
     instance.fallback(DispatchKey::Trace, print_call);
-    if (show && std::string_view(show) != "0" && *show) watching |= DispatchKey::Trace;
+    const char* show = std::getenv("RUSH_SHOW_DISPATCH");
+    if (show && *show && std::string_view(show) != "0") watching |= DispatchKey::Trace;
   });
   return instance;
 }

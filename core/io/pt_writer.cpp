@@ -75,10 +75,11 @@ void save_pt(const std::string& path, const NamedTensors& tensors) {
 void save_pt_values(const std::string& path, const NamedValues& values) {
   std::unordered_set<std::string_view> names;
   std::vector<Tensor> tensors;  // the storages, by their keys
-  std::string pickle = "\x80\x02}(";
+  const bool is_dict = values.size() != 1 || !values[0].first.empty();
+  std::string pickle = is_dict ? "\x80\x02}(" : "\x80\x02";
   for (const auto& [name, value] : values) {
     RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two values are named '", name, "'");
-    put_text(pickle, name);
+    if (is_dict) put_text(pickle, name);
     if (value.is<Tensor>()) {
       const Tensor& tensor = value.as<Tensor>();
       RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
@@ -89,7 +90,7 @@ void save_pt_values(const std::string& path, const NamedValues& values) {
       put_value(pickle, name, value);
     }
   }
-  pickle += "u.";
+  pickle += is_dict ? "u." : ".";
   ZipWriter archive(path);
   archive.add("archive/data.pkl", std::make_unique<BytesSource>(std::move(pickle)), false);
   archive.add("archive/byteorder", std::make_unique<BytesSource>("little"), false);

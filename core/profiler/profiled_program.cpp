@@ -25,6 +25,7 @@ void report() {
     std::fprintf(stderr, "profile: %s\n", error.what());
   }
   std::fputs(profile->key_averages().table({}, kRows).c_str(), stderr);
+  std::fputs(to_text(profile->advice()).c_str(), stderr);
   const int64_t dropped = profile->dropped_events();
   if (dropped > 0 && profile->has_trace()) {
     std::fprintf(stderr, "The trace lacks the last %lld events.\n", static_cast<long long>(dropped));

@@ -88,6 +88,10 @@ KeyAverages Profile::key_averages(bool group_by_input_shape, bool group_by_stack
   return recording_ ? recording_->averages(group_by_input_shape, group_by_stack) : KeyAverages();
 }
 
+std::vector<Advice> Profile::advice() const {
+  return recording_ ? advice_on(recording_->facts()) : std::vector<Advice>();
+}
+
 void Profile::export_chrome_trace(const std::string& path) const {
   RUSH_CHECK_VALUE(options_.trace.empty(), "export_chrome_trace: this profile writes its trace to ", options_.trace);
   TraceWriter writer(path);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/profiler/advice.h"
 #include "core/profiler/record.h"
 
 namespace rush::profiler {
@@ -92,6 +93,8 @@ class Profile {
 
   /// What was recorded last, or so far: the sums over all calls of a name.
   KeyAverages key_averages(bool group_by_input_shape = false, bool group_by_stack = false) const;
+  /// What bounded the program, and what to try. See Note [What advice goes by].
+  std::vector<Advice> advice() const;
   /// Writes what was recorded last as JSON that Perfetto and chrome://tracing show, in the schema of PyTorch's traces;
   /// gzipped where `path` ends with ".gz". Throws IOError.
   void export_chrome_trace(const std::string& path) const;

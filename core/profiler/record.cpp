@@ -7,7 +7,6 @@
 #include "core/dispatch/value.h"
 #include "core/profiler/device_activity.h"
 #include "core/profiler/flops.h"
-#include "core/profiler/profiled_program.h"
 #include "core/profiler/recording.h"
 
 namespace rush::profiler {
@@ -110,7 +109,7 @@ void Scope::open() {
   event_.number = recording_->next_number();
   if (recording_->devices) {
     const uint32_t outer = innermost && innermost->recording_id_ == recording_id_ ? innermost->event_.path : 0;
-    event_.path = own_part()->path_of({outer, {event_.name, event_.kind, event_.shapes, event_.stack}});
+    event_.path = own_part()->path_of({outer, {event_.name, event_.kind, event_.dtype, event_.shapes, event_.stack}});
     recording_->devices->enter(label_of(event_.path, event_.number));
     devices_ = recording_->devices;
   }
@@ -131,6 +130,11 @@ Scope::Scope(const OpBase& op, const Stack& arguments) {
   if (!join()) return;
   op_ = &op;
   event_.name = op.name();
+  // Under autocast the operator is called again, with another dtype.
+  const bool is_final = !dispatch_state.included.has(DispatchKey::Autocast);
+  if (is_final && !arguments.empty() && arguments[0].is<Tensor>() && arguments[0].as<Tensor>().defined()) {
+    event_.dtype = static_cast<int8_t>(arguments[0].as<Tensor>().scalar_type());
+  }
   if (recording_->record_shapes) event_.shapes = recording_->keep(shapes_of(arguments));
   if (recording_->with_stack) {
     event_.stack = recording_->keep(join_frames(StackTrace::capture().frames_outside_library()));
@@ -150,7 +154,7 @@ void Scope::see_results(const Stack& results) {
 void Scope::end() noexcept {
   event_.end = now();
   innermost = outer_;
-  if (devices_) devices_->leave();
+  if (devices_ && !detail::devices_are_the_parents.load(std::memory_order_relaxed)) devices_->leave();
   if (outer_) outer_->event_.inner += event_.end - event_.begin;
   if (OwnPart* own = own_part()) own->add(event_, recording_id_);
 }
@@ -171,10 +175,7 @@ void observe_call(const OpBase& op, KeySet keys, Stack& stack) {
   scope.see_results(stack);
 }
 
-void register_profiler(Registry& registry) {
-  registry.fallback(DispatchKey::Profiler, observe_call);
-  profile_if_asked();
-}
+void register_profiler(Registry& registry) { registry.fallback(DispatchKey::Profiler, observe_call); }
 
 }  // namespace rush::profiler
 

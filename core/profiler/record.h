@@ -24,9 +24,13 @@ enum class EventKind : uint8_t {
   Device,  // what a device did: a kernel, a copy
 };
 
+/// The range that a DataLoader's wait for its next batch is recorded as.
+inline constexpr std::string_view kLoaderRange = "DataLoader";
+
 struct Event {
   std::string_view name;  // the operator's, or one that the recording keeps
   EventKind kind = EventKind::Operator;
+  int8_t dtype = -1;           // of an operator's first tensor
   uint32_t thread = 0;         // its number in the recording
   int64_t begin = 0, end = 0;  // nanoseconds of std::chrono::steady_clock
   int64_t inner = 0;           // nanoseconds of the events directly within
@@ -40,7 +44,9 @@ struct Event {
 
 namespace detail {
 inline constinit std::atomic<uint64_t> recording{0};  // the number of the one that goes on
-}
+// In a child that was forked while a profile recorded: what devices do is the parent's to know.
+inline constinit std::atomic<bool> devices_are_the_parents{false};
+}  // namespace detail
 /// Whether a profile records now.
 inline bool is_recording() { return detail::recording.load(std::memory_order_relaxed) != 0; }
 
@@ -97,7 +103,6 @@ inline constinit CallRanges call_ranges;
 using SequenceNr = int64_t (*)(const Tensor& tensor);
 inline constinit SequenceNr sequence_nr_of = nullptr;
 
-// Also begins the profile that RUSH_PROFILE asks for.
 void register_profiler(Registry& registry);
 
 }  // namespace rush::profiler

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <ranges>
 #include <utility>
 
 #include "core/device/backend.h"
@@ -35,6 +36,7 @@ void lock_before_fork() { current_mutex.lock(); }
 void unlock_in_parent() { current_mutex.unlock(); }
 void stop_in_child() {
   if (current) {
+    detail::devices_are_the_parents.store(true);
     stop();
     new std::shared_ptr<Recording>(std::move(current));
   }
@@ -43,6 +45,7 @@ void stop_in_child() {
 
 // The first that a backend with a device has.
 ActivitySource* activity_source(DeviceType& found) {
+  if (detail::devices_are_the_parents.load()) return nullptr;
   for (int type = 0; type < kNumDeviceTypes; ++type) {
     found = static_cast<DeviceType>(type);
     if (!is_available(found)) continue;
@@ -140,7 +143,9 @@ bool Recording::has_room() {
 }
 
 void Recording::add(const Event& event) {
-  Sums& sums = sums_[{event.name, event.kind, event.shapes, event.stack}];
+  first_ = std::min(first_, event.begin);
+  last_ = std::max(last_, event.end);
+  Sums& sums = sums_[{event.name, event.kind, event.dtype, event.shapes, event.stack}];
   ++sums.count;
   sums.total += event.end - event.begin;
   sums.inner += event.inner;
@@ -159,14 +164,21 @@ void Recording::add(const Activity& activity) {
   const uint32_t path = path_of(activity.label);
   PathSums& sums = paths_.at(path < paths_.size() ? path : 0);
   const int64_t time = activity.end - activity.begin;
+  first_ = std::min(first_, activity.begin);
+  last_ = std::max(last_, activity.end);
   if (is_on_device(activity.kind)) {
     sums.device += time;
     busy_[activity.device].add(activity.begin, activity.end);
     Sums& own = sums_[{kept.name, EventKind::Device}];
     ++own.count;
     own.total += time;
+    if (activity.is_pageable) pageable_ += time;
+    if (activity.kind == ActivityKind::Kernel && is_small(activity)) small_ += time;
   } else if (activity.kind == ActivityKind::Wait) {
     sums.wait += time;
+    ++sums.waits;
+  } else if (activity.kind == ActivityKind::Launch) {
+    ++launches_;
   }
   if (!has_room()) return;
   if (trace_) {
@@ -174,6 +186,13 @@ void Recording::add(const Activity& activity) {
   } else {
     activities_.push_back(kept);
   }
+}
+
+// Whether it leaves multiprocessors without work.
+bool Recording::is_small(const Activity& kernel) {
+  const auto [at, is_new] = multiprocessors_.try_emplace(kernel.device);
+  if (is_new) at->second = backend_of(device_type).properties(kernel.device).multi_processor_count;
+  return int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] < at->second;
 }
 
 void Recording::take(std::span<const Activity> activities) noexcept {
@@ -230,7 +249,7 @@ void Recording::forget() {
 KeyAverages Recording::averages(bool by_shapes, bool by_stack) const {
   const std::lock_guard lock(mutex_);
   const auto group_of = [&](const EventKey& key) {
-    return EventKey{key.name, key.kind, by_shapes ? key.shapes : nullptr, by_stack ? key.stack : nullptr};
+    return EventKey{key.name, key.kind, -1, by_shapes ? key.shapes : nullptr, by_stack ? key.stack : nullptr};
   };
   std::map<EventKey, Average> groups;
   const auto average_of = [&](const EventKey& group) -> Average& {
@@ -279,6 +298,28 @@ KeyAverages Recording::averages(bool by_shapes, bool by_stack) const {
   }
   for (auto& [key, average] : groups) averages.push_back(std::move(average));
   return averages;
+}
+
+Facts Recording::facts() const {
+  const std::lock_guard lock(mutex_);
+  Facts facts;
+  facts.span = last_ > first_ ? last_ - first_ : 0;
+  for (BusyTime busy : std::views::values(busy_)) facts.busy = std::max(facts.busy, busy.total());
+  facts.launches = launches_;
+  facts.pageable = pageable_;
+  facts.small = small_;
+  for (const auto& [key, sums] : sums_) {
+    if (key.kind == EventKind::Device) {
+      facts.on_device[std::string(key.name)] = {sums.count, sums.total};
+      facts.kernels += sums.count;
+    }
+    if (key.kind == EventKind::Range && key.name == kLoaderRange) facts.loader += sums.total;
+  }
+  for (const PathSums& sums : paths_) {
+    if (sums.waits > 0) facts.waits.push_back({std::string(sums.path.key.name), sums.waits, sums.wait});
+    if (sums.device > 0) facts.calls.push_back({std::string(sums.path.key.name), sums.path.key.dtype, sums.device});
+  }
+  return facts;
 }
 
 void Recording::write_trace(TraceWriter& writer) const {

@@ -12,6 +12,7 @@
 
 #include "core/profiler/busy_time.h"
 #include "core/profiler/device_activity.h"
+#include "core/profiler/facts.h"
 #include "core/profiler/profiler.h"
 #include "core/profiler/trace_writer.h"
 
@@ -29,6 +30,7 @@ struct ThreadLog {
 struct EventKey {
   std::string_view name;
   EventKind kind = EventKind::Operator;
+  int8_t dtype = -1;
   const std::string* shapes = nullptr;
   const std::string* stack = nullptr;
   auto operator<=>(const EventKey&) const = default;
@@ -41,11 +43,11 @@ struct CallPath {
 
   bool operator==(const CallPath& other) const {
     return outer == other.outer && key.name.data() == other.key.name.data() && key.kind == other.key.kind &&
-           key.shapes == other.key.shapes && key.stack == other.key.stack;
+           key.dtype == other.key.dtype && key.shapes == other.key.shapes && key.stack == other.key.stack;
   }
   struct Hash {
     size_t operator()(const CallPath& path) const {
-      size_t hash = path.outer;
+      size_t hash = path.outer * 64 + static_cast<size_t>(path.key.dtype + 1);
       for (const void* part : {static_cast<const void*>(path.key.name.data()),
                                static_cast<const void*>(path.key.shapes), static_cast<const void*>(path.key.stack)}) {
         hash = hash * 0x9E3779B97F4A7C15 + std::hash<const void*>()(part);
@@ -85,6 +87,7 @@ class Recording final : private ActivitySink {
   void forget();
 
   KeyAverages averages(bool by_shapes, bool by_stack) const;
+  Facts facts() const;
   void write_trace(TraceWriter& writer) const;
   int64_t dropped() const;
 
@@ -96,11 +99,12 @@ class Recording final : private ActivitySink {
   // What devices did for calls on a path, without those within.
   struct PathSums {
     CallPath path;
-    int64_t device = 0, wait = 0;
+    int64_t device = 0, wait = 0, waits = 0;
   };
   void add(const Event& event);
   void take(std::span<const Activity> activities) noexcept override;
   void add(const Activity& activity);
+  bool is_small(const Activity& kernel);
   // Whether there is room for another event in the trace.
   bool has_room();
   const std::string* keep_locked(std::string_view text);
@@ -119,7 +123,10 @@ class Recording final : private ActivitySink {
   std::atomic<uint32_t> numbers_{0};
   CallPaths path_numbers_;
   std::vector<PathSums> paths_;
-  std::map<int32_t, BusyTime> busy_;  // of devices
+  std::map<int32_t, BusyTime> busy_;                 // of devices
+  int64_t launches_ = 0, pageable_ = 0, small_ = 0;  // as in Facts
+  std::map<int32_t, int64_t> multiprocessors_;
+  int64_t first_ = INT64_MAX, last_ = INT64_MIN;  // of the times of events and activities
   bool devices_run_ = false;
   const size_t max_events_;
   size_t written_ = 0;

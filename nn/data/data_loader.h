@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/profiler/record.h"
 #include "nn/data/batch_request.h"
 #include "nn/data/dataloader_options.h"
 #include "nn/data/datasets/stateful.h"
@@ -199,6 +200,7 @@ class DataLoader {
   }
 
   std::optional<BatchType> next_batch() {
+    const record_function range(profiler::kLoaderRange);
     while (std::optional<Loaded> loaded = pool_ ? load_in_workers() : load_here()) {
       if constexpr (!kStateful) {
         return loaded;

@@ -1,5 +1,7 @@
 #include "optim/schedules/lr_scheduler.h"
 
+#include <algorithm>
+
 #include "core/error/warning.h"
 
 namespace rush::optim {
@@ -27,6 +29,7 @@ void LRScheduler::step() {
   }
   ++last_epoch_;
   set_lrs(get_lrs());
+  ++step_count_;
 }
 
 void LRScheduler::jump_to(int64_t epoch) {
@@ -58,6 +61,7 @@ std::vector<double> LRScheduler::scaled_base(double factor) const {
 
 void LRScheduler::visit(StateFields& fields) {
   fields("last_epoch", last_epoch_);
+  step_count_ = static_cast<unsigned>(std::max<int64_t>(last_epoch_, 0));
   fields.fixed("base_lrs", base_lrs_);
   fields.fixed("last_lrs", last_lrs_);
 }

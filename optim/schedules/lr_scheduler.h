@@ -61,6 +61,7 @@ class LRScheduler {
   std::vector<double> base_lrs_;
   std::vector<double> last_lrs_;
   int64_t last_epoch_ = -1;
+  unsigned step_count_ = 0;  // calls of step() so far; libtorch's name
   bool is_initial_ = false;  // inside initial_step
 };
 

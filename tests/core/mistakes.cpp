@@ -182,7 +182,7 @@ const Mistake kModules[] = {
           m.register_module("fc", nn::Linear(1, 1))),
     WRONG(ValueError, "must not contain a dot (got 'fc.weight')", nn::Module m;
           m.register_parameter("fc.weight", ones({2}))),
-    WRONG(Error, "empty module holder", nn::Linear fc{nullptr}; fc(ones({2}))),
+    WRONG(Error, "Accessing empty ModuleHolder", nn::Linear fc{nullptr}; fc(ones({2}))),
     WRONG(Error, "Sequential: forward of an empty one", nn::Sequential()->forward(ones({2}))),
     WRONG(IndexError, "Sequential: position 3 of 1", nn::Sequential(nn::ReLU())->ptr(3)),
     WRONG(IndexError, "OrderedDict: an item of an empty dictionary of Parameters",

@@ -92,6 +92,19 @@ TEST_CASE("a call is one event, whether a derivative is recorded or not, and als
   CHECK(averages.find("aten::mm")->count == 1);
 }
 
+TEST_CASE("a range that outlives its profile is in no other") {
+  auto first = std::make_unique<Profile>();
+  auto range = std::make_unique<record_function>("older than the second profile");
+  first->stop();
+  first.reset();
+  Profile second;
+  ones({2}).add(1);
+  range.reset();
+  second.stop();
+  CHECK(second.key_averages().find("older than the second profile") == nullptr);
+  CHECK(second.key_averages().find("aten::ones") != nullptr);
+}
+
 TEST_CASE("forward calls and the nodes that belong to them are linked") {
   const TemporaryFolder folder;
   nn::Linear net(4, 2);
@@ -159,10 +172,16 @@ TEST_CASE("a call that is refused is refused as without a profile") {
 }
 
 TEST_CASE("a schedule records some steps, and hands each cycle over") {
+  const TemporaryFolder folder;
   std::vector<std::vector<std::string>> cycles;
   const auto note = [&](Profile& profile) {
     cycles.emplace_back();
     for (const auto& each : profile.key_averages()) cycles.back().push_back(each.name + str(" ", each.count));
+    profile.export_chrome_trace(folder / "trace.json");
+    for (const auto& event : events_of(folder / "trace.json")) {
+      const std::string name = event["name"];
+      if (name.starts_with("ProfilerStep")) cycles.back().push_back(name);
+    }
   };
   const Tensor x = ones({2});
   Profile profile({.schedule = Schedule{.wait = 1, .warmup = 1, .active = 2, .repeat = 2, .skip_first = 1},
@@ -173,8 +192,8 @@ TEST_CASE("a schedule records some steps, and hands each cycle over") {
   }
   profile.stop();
   REQUIRE(cycles.size() == 2);
-  CHECK(cycles[0] == std::vector<std::string>{"ProfilerStep#3 1", "ProfilerStep#4 1", "aten::exp 2"});
-  CHECK(cycles[1] == std::vector<std::string>{"ProfilerStep#7 1", "ProfilerStep#8 1", "aten::exp 2"});
+  CHECK(cycles[0] == std::vector<std::string>{"ProfilerStep* 2", "aten::exp 2", "ProfilerStep#3", "ProfilerStep#4"});
+  CHECK(cycles[1] == std::vector<std::string>{"ProfilerStep* 2", "aten::exp 2", "ProfilerStep#7", "ProfilerStep#8"});
   CHECK_THROWS_AS(Profile({.schedule = Schedule{.active = 0}}), ValueError);
 }
 

@@ -106,4 +106,9 @@ int main(int, char** argv) {
   const double expected = train(net, optimizer, 0, 3);
   torch::manual_seed(6);
   show("and go on", train(third, third_optimizer, 0, 3) - expected);
+
+  // A value by itself, as Python's torch.load reads it.
+  const std::vector<char> bytes = torch::pickle_save(torch::arange(6).view({2, 3}));
+  std::cout << bytes[0] << bytes[1] << "\n" << torch::pickle_load(bytes).toTensor() << "\n";
+  std::cout << torch::pickle_load(torch::pickle_save(2.5)).toDouble() << "\n";
 }

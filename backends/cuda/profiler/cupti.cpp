@@ -24,13 +24,14 @@ namespace {
 using profiler::Activity;
 using profiler::ActivityKind;
 
-#define RUSH_CUPTI_FUNCTIONS(_)                                                                                  \
-  _(cuptiActivityRegisterCallbacks)                                                                              \
-  _(cuptiActivityRegisterTimestampCallback)                                                                      \
-  _(cuptiActivityEnable) _(cuptiActivityDisable) _(cuptiActivityFlushAll) _(cuptiActivityGetNextRecord)          \
-      _(cuptiActivityPushExternalCorrelationId) _(cuptiActivityPopExternalCorrelationId) _(cuptiSetThreadIdType) \
-          _(cuptiGetCallbackName) _(cuptiGetResultString) _(cuptiActivityEnableRuntimeApi)                       \
-              _(cuptiActivityEnableDriverApi)
+#define RUSH_CUPTI_FUNCTIONS(_)                                                                                        \
+  _(cuptiActivityRegisterCallbacks)                                                                                    \
+  _(cuptiActivityRegisterTimestampCallback)                                                                            \
+  _(cuptiActivityEnable)                                                                                               \
+  _(cuptiActivityDisable)                                                                                              \
+  _(cuptiActivityFlushAll) _(cuptiActivityGetNextRecord) _(cuptiActivityPushExternalCorrelationId)                     \
+      _(cuptiActivityPopExternalCorrelationId) _(cuptiSetThreadIdType) _(cuptiGetCallbackName) _(cuptiGetResultString) \
+          _(cuptiActivityEnableRuntimeApi) _(cuptiActivityEnableDriverApi)
 
 struct Cupti {
 #define RUSH_DECLARE(name) decltype(&::name) name = nullptr;
@@ -66,8 +67,12 @@ using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using SetRecord = CUpti_ActivityMemset4;
 
-constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                                         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                         CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_RUNTIME,
+                                         CUPTI_ACTIVITY_KIND_DRIVER,
                                          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
 const char* copy_name(unsigned kind) {
@@ -117,8 +122,8 @@ class CuptiSource final : public profiler::ActivitySource {
     if (status == CUPTI_SUCCESS) status = cupti_.cuptiActivityEnable(kKinds[0]);
     if (status == CUPTI_SUCCESS) status = cupti_.cuptiActivityDisable(kKinds[0]);
     if (status != CUPTI_SUCCESS) return "CUPTI: " + text_of(status);
-    runtime_calls_ = calls(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
-    driver_calls_ = calls(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
+    sort_calls(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, runtime_calls_, silent_runtime_calls_);
+    sort_calls(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, driver_calls_, silent_driver_calls_);
     return {};
   }
 
@@ -129,8 +134,14 @@ class CuptiSource final : public profiler::ActivitySource {
       labels_.assign(kLabelled, {});
       lost_ = 0;
     }
-    enable_calls(1);
     for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityEnable(kind), "cuptiActivityEnable");
+    // To save their cost: one that is refused is dropped when it is read.
+    for (const CUpti_CallbackId call : silent_runtime_calls_) {
+      static_cast<void>(cupti_.cuptiActivityEnableRuntimeApi(call, 0));
+    }
+    for (const CUpti_CallbackId call : silent_driver_calls_) {
+      static_cast<void>(cupti_.cuptiActivityEnableDriverApi(call, 0));
+    }
   }
 
   void enter(uint64_t label) override {
@@ -142,9 +153,12 @@ class CuptiSource final : public profiler::ActivitySource {
   }
 
   void stop() override {
+    // First the calls, of which the one below is none of the program's.
+    for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER}) {
+      check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
+    }
     static_cast<void>(cudaDeviceSynchronize());  // an error is the program's, which meets it in its next call
     for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
-    enable_calls(0);
     check(cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
     const std::lock_guard lock(mutex_);
     report(std::exchange(unlabelled_, {}), true);
@@ -174,25 +188,19 @@ class CuptiSource final : public profiler::ActivitySource {
     RUSH_CHECK_AS(CudaError, status == CUPTI_SUCCESS, "profiler: ", call, ": ", text_of(status));
   }
 
-  std::vector<Call> calls(CUpti_CallbackDomain domain, CUpti_CallbackId size) const {
-    std::vector<Call> told;
+  // Those that are told, and the others.
+  void sort_calls(CUpti_CallbackDomain domain, CUpti_CallbackId size, std::vector<Call>& told,
+                  std::vector<CUpti_CallbackId>& silent) const {
     for (CUpti_CallbackId id = 1; id < size; ++id) {
       const char* name = nullptr;
-      if (cupti_.cuptiGetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name && is_told(name)) {
+      if (cupti_.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name) continue;
+      if (is_told(name)) {
         told.push_back({id, without_version(name)});
+      } else {
+        silent.push_back(id);
       }
     }
-    return told;
   }
-  void enable_calls(uint8_t on) const {
-    for (const Call& call : runtime_calls_) {
-      check(cupti_.cuptiActivityEnableRuntimeApi(call.id, on), "cuptiActivityEnableRuntimeApi");
-    }
-    for (const Call& call : driver_calls_) {
-      check(cupti_.cuptiActivityEnableDriverApi(call.id, on), "cuptiActivityEnableDriverApi");
-    }
-  }
-
   static CuptiSource*& instance() {
     static CuptiSource* source = nullptr;
     return source;
@@ -327,6 +335,7 @@ class CuptiSource final : public profiler::ActivitySource {
 
   Cupti cupti_;
   std::vector<Call> runtime_calls_, driver_calls_;
+  std::vector<CUpti_CallbackId> silent_runtime_calls_, silent_driver_calls_;
   std::mutex mutex_;  // of all below; CUPTI calls back from a thread of its own
   profiler::ActivitySink* sink_ = nullptr;
   std::vector<Labelled> labels_;

@@ -1,0 +1,120 @@
+// Programs with a flaw each, and the same without: a profile names the flaw, and says nothing of the mended one.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "backends/cuda/cuda.h"
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+bool no_gpu() { return !cuda::is_available(); }
+
+std::string flaws_of(const std::function<void()>& program) {
+  program();  // once before: plans are made, memory is taken
+  cuda::synchronize();
+  profiler::Profile profile;
+  program();
+  cuda::synchronize();
+  profile.stop();
+  std::string flaws;
+  for (const profiler::Advice& advice : profile.advice()) flaws += (flaws.empty() ? "" : ", ") + advice.flaw;
+  return flaws;
+}
+
+// About 50 us of a fast GPU's memory for each round.
+void stream_through(const Tensor& x, int rounds) {
+  for (int i = 0; i < rounds; ++i) x.mul_(1.0F);
+}
+
+struct SlowDigits : data::datasets::Dataset<SlowDigits, Tensor> {
+  explicit SlowDigits(int milliseconds) : pause(milliseconds) {}
+  Tensor get(size_t) override {
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
+    return image;
+  }
+  std::optional<size_t> size() const override { return 40; }
+  std::chrono::milliseconds pause;
+  Tensor image = ones({16});
+};
+
+void train_from(int milliseconds_an_example, const Tensor& x) {
+  auto loader = data::make_data_loader<data::samplers::SequentialSampler>(SlowDigits(milliseconds_an_example),
+                                                                          data::DataLoaderOptions(1));
+  for (const auto& batch : *loader) {
+    static_cast<void>(batch);
+    stream_through(x, 20);
+  }
+}
+
+void convolve(MemoryFormat format) {
+  const Tensor x = ones({64, 128, 56, 56}, TensorOptions(kCUDA).dtype(kBFloat16)).contiguous(format);
+  const Tensor w = ones({128, 128, 3, 3}, TensorOptions(kCUDA).dtype(kBFloat16)).contiguous(format);
+  for (int i = 0; i < 20; ++i) conv2d(x, w, {}, 1, 1);
+}
+
+}  // namespace
+
+TEST_CASE("a profile names a program's flaw, and none of the mended program" * doctest::skip(no_gpu())) {
+  const TensorOptions on_gpu(kCUDA);
+  const Tensor large = ones({1 << 24}, on_gpu), small = ones({1 << 10}, on_gpu);
+  const Tensor square = randn({4096, 4096}, on_gpu);
+  const Tensor pageable = ones({1 << 22}), pinned = pageable.pin_memory();
+  const Tensor q = randn({32, 16, 512, 64}, on_gpu).to(kBFloat16);
+  const Tensor few_rows = ones({16, 1 << 20}, on_gpu), many_rows = ones({1 << 12, 1 << 12}, on_gpu);
+  struct Program {
+    const char* flaw;
+    std::function<void()> flawed, mended;
+  };
+  const std::vector<Program> programs = {
+      {"sync",
+       [&] {
+         for (int i = 0; i < 200; ++i) {
+           stream_through(large, 1);
+           small.sum().item<float>();
+         }
+       },
+       [&] { stream_through(large, 200); }},
+      {"loader", [&] { train_from(3, large); }, [&] { train_from(0, large); }},
+      {"launches", [&] { stream_through(small, 2000); }, [&] { stream_through(large, 200); }},
+      {"float32",
+       [&] {
+         for (int i = 0; i < 50; ++i) linear(square, square);
+       },
+       [&] {
+         const autocast::Autocast sixteen_bits(kCUDA, kBFloat16);
+         for (int i = 0; i < 50; ++i) linear(square, square);
+       }},
+      {"layout", [] { convolve(MemoryFormat::Contiguous); }, [] { convolve(MemoryFormat::ChannelsLast); }},
+      {"pageable",
+       [&] {
+         for (int i = 0; i < 20; ++i) pageable.to(kCUDA);
+       },
+       [&] {
+         for (int i = 0; i < 20; ++i) pinned.to(kCUDA, /*non_blocking=*/true);
+       }},
+      {"attention",
+       [&] {
+         for (int i = 0; i < 20; ++i) matmul(softmax(matmul(q, q.transpose(-2, -1)), -1), q);
+       },
+       [&] {
+         for (int i = 0; i < 20; ++i) scaled_dot_product_attention(q, q, q);
+       }},
+      {"small kernels",
+       [&] {
+         for (int i = 0; i < 20; ++i) softmax(few_rows, 1);
+       },
+       [&] {
+         for (int i = 0; i < 20; ++i) softmax(many_rows, 1);
+       }},
+  };
+  for (const Program& program : programs) {
+    CAPTURE(program.flaw);
+    CHECK(flaws_of(program.flawed).find(program.flaw) != std::string::npos);
+    CHECK(flaws_of(program.mended) == "");
+  }
+}
