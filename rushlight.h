@@ -83,6 +83,7 @@
 #include "core/ops/view/view.h"
 #include "core/print/stream_output.h"
 #include "core/profiler/profiler.h"
+#include "core/profiler/roofline.h"
 #include "core/tensor.h"
 #include "core/tensor_accessor.h"
 #include "core/threads/parallel.h"

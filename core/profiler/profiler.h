@@ -29,7 +29,9 @@ struct Average {
   int64_t count = 0;
   double cpu_time_total = 0;       // microseconds
   double self_cpu_time_total = 0;  // without the events within
-  double flops = 0;                // of multiplications and additions, each one
+  // Multiplications and additions, each one, those of 16-bit numbers again, and the bytes of arguments and results:
+  // with `with_flops`.
+  double flops = 0, flops_16 = 0, bytes = 0;
   // Of devices: what the calls started, and where the host waited for it. A row of kind Device is a kernel or copy.
   double device_time_total = 0, self_device_time_total = 0;
   double self_wait_time_total = 0;
@@ -55,8 +57,9 @@ class Profile;
 struct ProfileOptions {
   bool record_shapes = false;  // of the tensors that operators are given
   bool with_stack = false;     // the functions of the program that called; tens of microseconds a call
-  bool with_flops = false;     // of products, convolutions, attention, additions and multiplications
-  bool with_devices = true;    // what accelerators do: kernels, copies, waits for them
+  // Of products, convolutions, attention, additions and multiplications; and the bytes of all tensors. See roofline.h.
+  bool with_flops = false;
+  bool with_devices = true;  // what accelerators do: kernels, copies, waits for them
   /// Without one, everything from the profile's making to its end.
   std::optional<Schedule> schedule = std::nullopt;
   /// Called at the end of each `active`, in step() or stop().

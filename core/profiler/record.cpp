@@ -91,6 +91,15 @@ std::string shapes_of(const Stack& arguments) {
   return "[" + text + "]";
 }
 
+// Of the tensors' elements, as if each were read or written once.
+double bytes_of(const Stack& values) {
+  double bytes = 0;
+  for (const Value& value : values) {
+    if (value.is<Tensor>() && value.as<Tensor>().defined()) bytes += static_cast<double>(value.as<Tensor>().nbytes());
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool Scope::join() {
@@ -139,7 +148,10 @@ Scope::Scope(const OpBase& op, const Stack& arguments) {
   if (recording_->with_stack) {
     event_.stack = recording_->keep(join_frames(StackTrace::capture().frames_outside_library()));
   }
-  if (recording_->with_flops) flops_per_result_ = flops_per_result(op, arguments);
+  if (recording_->with_flops) {
+    flops_per_result_ = flops_per_result(op, arguments);
+    event_.bytes = bytes_of(arguments);
+  }
   open();
 }
 
@@ -148,7 +160,10 @@ void Scope::see_results(const Stack& results) {
   const Tensor& first = results[0].as<Tensor>();
   if (!first.defined()) return;
   if (sequence_nr_of) event_.sequence_nr = sequence_nr_of(first);
+  if (!recording_->with_flops) return;
   event_.flops = flops_per_result_ * static_cast<double>(first.numel());
+  if (first.element_size() == 2) event_.flops_16 = event_.flops;
+  event_.bytes += bytes_of(results);
 }
 
 void Scope::end() noexcept {

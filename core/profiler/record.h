@@ -30,14 +30,15 @@ inline constexpr std::string_view kLoaderRange = "DataLoader";
 struct Event {
   std::string_view name;  // the operator's, or one that the recording keeps
   EventKind kind = EventKind::Operator;
-  int8_t dtype = -1;           // of an operator's first tensor
-  uint32_t thread = 0;         // its number in the recording
-  int64_t begin = 0, end = 0;  // nanoseconds of std::chrono::steady_clock
-  int64_t inner = 0;           // nanoseconds of the events directly within
-  int64_t sequence_nr = -1;    // of the node that the call made, or that is applied; of a step
-  uint32_t number = 0;         // of the event in the recording, from 1
-  uint32_t path = 0;           // Note [What a device did]; 0 without devices
-  double flops = 0;
+  int8_t dtype = -1;                    // of an operator's first tensor
+  uint32_t thread = 0;                  // its number in the recording
+  int64_t begin = 0, end = 0;           // nanoseconds of std::chrono::steady_clock
+  int64_t inner = 0;                    // nanoseconds of the events directly within
+  int64_t sequence_nr = -1;             // of the node that the call made, or that is applied; of a step
+  uint32_t number = 0;                  // of the event in the recording, from 1
+  uint32_t path = 0;                    // Note [What a device did]; 0 without devices
+  double flops = 0, flops_16 = 0;       // the second of numbers of 16 bits
+  double bytes = 0;                     // of arguments and results
   const std::string* shapes = nullptr;  // of the arguments; kept by the recording
   const std::string* stack = nullptr;
 };

@@ -150,6 +150,8 @@ void Recording::add(const Event& event) {
   sums.total += event.end - event.begin;
   sums.inner += event.inner;
   sums.flops += event.flops;
+  sums.flops_16 += event.flops_16;
+  sums.bytes += event.bytes;
   if (!has_room()) return;
   if (trace_) {
     trace_->add(event, thread_ids_[event.thread]);
@@ -267,6 +269,8 @@ KeyAverages Recording::averages(bool by_shapes, bool by_stack) const {
     Average& average = average_of(group_of(key));
     average.count += sums.count;
     average.flops += sums.flops;
+    average.flops_16 += sums.flops_16;
+    average.bytes += sums.bytes;
     if (key.kind == EventKind::Device) {
       average.device_time_total += microseconds(sums.total);
       average.self_device_time_total += microseconds(sums.total);

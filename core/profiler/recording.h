@@ -94,7 +94,7 @@ class Recording final : private ActivitySink {
  private:
   struct Sums {
     int64_t count = 0, total = 0, inner = 0;
-    double flops = 0;
+    double flops = 0, flops_16 = 0, bytes = 0;
   };
   // What devices did for calls on a path, without those within.
   struct PathSums {
