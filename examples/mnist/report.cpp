@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "core/error/error.h"
+#include "core/io/png.h"
+#include "examples/data_uri.h"
 #include "examples/mnist/report_page.h"
 #include "examples/mnist/synthetic_digits.h"
-#include "examples/png.h"
 
 namespace examples {
 namespace {
@@ -58,7 +59,7 @@ std::string fill(std::string_view page, const std::vector<std::pair<std::string_
 std::string image(const MnistReport& report, size_t i) {
   const std::span pixels = std::span(report.pixels).subspan(i * kDigitPixels, kDigitPixels);
   return "<img alt=\"" + std::to_string(report.labels[i]) + "\" width=\"28\" height=\"28\" src=\"" +
-         png_data_uri(kDigitSize, kDigitSize, pixels) + "\">";
+         data_uri("image/png", rush::io::encode_png(kDigitSize, kDigitSize, 1, pixels)) + "\">";
 }
 
 bool correct(const MnistReport& report, size_t i) { return report.labels[i] == report.predicted[i]; }
