@@ -1,7 +1,8 @@
 #include "examples/run_log.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
