@@ -21,37 +21,23 @@ class GraphDef {
 
   ProtoMessage describe(const Tensor& output) {
     const Edge root = gradient_edge(output);
-    append("output", "Output", {&root, 1}, output);
+    append("output", "Output", {&root, 1});
     for (size_t i = 0; i < nodes_.size(); ++i) {  // grows as edges lead to more
       Node& node = *nodes_[i];
-      const auto* leaf = dynamic_cast<const AccumulateGrad*>(&node);
-      if (leaf) {
-        append(name_of(node), "Leaf", {}, leaf->variable);
-      } else {
-        append(name_of(node), operator_of(node), {node.next_edges().begin(), node.next_edges().size()}, {});
-      }
+      append(name_of(node), operator_of(node), {node.next_edges().begin(), node.next_edges().size()});
     }
     constexpr int64_t kProducer = 22;  // the version of GraphDef that has no features beyond those used here
     return graph_.message(4, ProtoMessage().integer(1, kProducer));
   }
 
  private:
-  void append(const std::string& name, const std::string& op, std::span<const Edge> inputs, const Tensor& shown) {
+  void append(const std::string& name, const std::string& op, std::span<const Edge> inputs) {
     ProtoMessage node;
     node.text(1, name).text(2, op);
     for (const Edge& input : inputs) {
       if (input.valid()) node.text(3, name_of(*input.node));
     }
-    if (shown.defined()) node.message(5, shape_attribute(shown));
     graph_.message(1, node);
-  }
-
-  // An entry of the map of attributes: a list of one shape.
-  static ProtoMessage shape_attribute(const Tensor& tensor) {
-    ProtoMessage shape;
-    for (const int64_t size : tensor.sizes()) shape.message(2, ProtoMessage().integer(1, size));
-    const ProtoMessage list = ProtoMessage().message(1, ProtoMessage().message(7, shape));
-    return ProtoMessage().text(1, "_output_shapes").message(2, list);
   }
 
   const std::string* parameter_of(const Node& node) const {
@@ -60,7 +46,7 @@ class GraphDef {
     return found == parameters_.end() ? nullptr : &found->second;
   }
 
-  // "ConvolutionBackward" -> "Convolution"
+  // "ConvolutionBackward" -> "Convolution"; a leaf's is "AccumulateGrad".
   static std::string operator_of(Node& node) {
     const std::string name = node.name();
     return name.substr(0, name.rfind("Backward"));
@@ -80,8 +66,8 @@ class GraphDef {
     if (!added) return at->second;
     nodes_.push_back(intrusive_ptr<Node>::share(&node));
     const std::string* parameter = parameter_of(node);
-    const std::string op = dynamic_cast<const AccumulateGrad*>(&node) ? "leaf" : scope_of(node) + operator_of(node);
-    return at->second = parameter ? *parameter : str(op, "_", nodes_.size());
+    at->second = parameter ? *parameter : str(scope_of(node), operator_of(node), "_", nodes_.size());
+    return at->second;
   }
 
   std::unordered_map<const TensorImpl*, std::string> parameters_;

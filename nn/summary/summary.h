@@ -17,22 +17,14 @@ using NamedScalars = std::vector<std::pair<std::string, double>>;
 
 namespace summary {
 
+// What each throws, SummaryWriter's functions say.
 ProtoMessage scalar(const std::string& tag, double value);
-
-/// Counts the values by TensorFlow's buckets, whose limits grow by a tenth each. Those that are not finite are left
-/// out. Throws TypeError for complex values.
+// Counts by TensorFlow's buckets, whose limits grow by a tenth each.
 ProtoMessage histogram(const std::string& tag, const Tensor& values);
-
-/// A PNG of a tensor whose dimensions `dataformats` names: "CHW", "HWC" or "HW" (one channel), with 1 to 4 channels,
-/// see io::encode_png. Floating point values are taken from [0, 1], beyond which they are cut; uint8 ones are the
-/// pixels. Throws ValueError for other shapes or names and TypeError for other dtypes.
 ProtoMessage image(const std::string& tag, const Tensor& image, const std::string& dataformats);
-
-/// Text in Markdown.
 ProtoMessage text(const std::string& tag, const std::string& text);
-
-/// What makes a run a session of an experiment: the names of hyperparameters and metrics, the session's values of the
-/// first, and its successful end.
+// What makes a run a session of an experiment: the names of hyperparameters and metrics, the session's values of the
+// first, and its successful end.
 ProtoMessage hparams(const HParams& hparams, const NamedScalars& metrics);
 
 }  // namespace summary
