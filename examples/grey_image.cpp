@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "core/error/error.h"
-#include "examples/png.h"
+#include "core/io/png.h"
 
 namespace examples {
 namespace {
@@ -85,6 +85,6 @@ void GreyImage::write_around(int x, int y, std::string_view text, uint8_t grey) 
   write(x - width_of_text(text) / 2, y, text, grey);
 }
 
-std::string GreyImage::png() const { return encode_png(width_, height_, pixels_); }
+std::string GreyImage::png() const { return rush::io::encode_png(width_, height_, 1, pixels_); }
 
 }  // namespace examples

@@ -202,6 +202,16 @@ void Options::parse_or_exit(int argc, char** argv, const std::function<void()>& 
   }
 }
 
+std::vector<std::pair<std::string, std::string>> Options::values() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option == app_->get_help_ptr()) continue;
+    std::string value = option->empty() ? option->get_default_str() : option->results().back();
+    if (!value.empty()) out.emplace_back(option->get_single_name(), std::move(value));
+  }
+  return out;
+}
+
 std::string Options::help() const {
   size_t width = 0;
   for (const CLI::Option* option : app_->get_options()) width = std::max(width, option->get_name().size());

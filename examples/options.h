@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -42,6 +43,9 @@ class Options {
   /// For `main`: prints the help and exits with 0 on `--help`; prints the error and exits with 2 on bad options, also
   /// on those for which `check` throws rush::ValueError: good values that do not go together.
   void parse_or_exit(int argc, char** argv, const std::function<void()>& check = {});
+
+  /// The names without dashes ("learning_rate") and values of all options, given or not, except empty values.
+  std::vector<std::pair<std::string, std::string>> values() const;
 
   /// A line per option with its range, its default and its other names.
   std::string help() const;

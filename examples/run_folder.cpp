@@ -69,6 +69,11 @@ void make_folder(const std::string& path) {
                 ": cannot write in this folder: ", std::strerror(errno));
 }
 
+void write_picture(const std::string& path, const std::string& content) {
+  rush::io::write_file_atomically(path, content);
+  std::printf("picture: %s\n", path.c_str());
+}
+
 void Beginning::add_to(Options& options) {
   options.add("--resume", &resume, "go on from the checkpoint in out_dir; where there is none, start");
   options.add("--overwrite", &overwrite,

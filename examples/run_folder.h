@@ -15,6 +15,9 @@ namespace examples {
 /// be made or written.
 void make_folder(const std::string& path);
 
+/// Writes a picture, and says where. Throws rush::IOError.
+void write_picture(const std::string& path, const std::string& content);
+
 /// How a run begins where there may be the checkpoint of an earlier one.
 struct Beginning {
   bool resume = false, overwrite = false, allow_changes = false;

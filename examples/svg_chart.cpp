@@ -11,8 +11,8 @@ namespace examples {
 namespace {
 
 // The drawing's own units; the page scales it.
-constexpr double kWidth = 560, kHeight = 320;
-constexpr double kLeft = 52, kRight = 16, kTop = 44, kBottom = 42;
+constexpr double kWidth = 400, kHeight = 260;
+constexpr double kLeft = 60, kRight = 16, kTop = 44, kBottom = 42;
 constexpr int kWantedTicks = 5;
 
 std::string number(double value, int digits) {
@@ -55,7 +55,8 @@ struct Axis {
   }
 
   static Axis linear(Range range, double start, double stop, bool tight) {
-    if (range.low == range.high) range.low -= .5, range.high += .5;
+    const double pad = range.low < range.high ? 0 : range.low == 0 ? .5 : std::abs(range.low) / 2;
+    range.low -= pad, range.high += pad;
     const double step = nice_step(range.high - range.low);
     // Whole ticks around the values, or, for a tight axis, within them.
     const double first = (tight ? std::ceil(range.low / step) : std::floor(range.low / step));
@@ -195,7 +196,7 @@ class Drawing {
     double right = kWidth - kRight;
     for (auto series = chart_.series.rbegin(); series != chart_.series.rend(); ++series) {
       if (series->name.empty()) continue;
-      constexpr double kCharacter = 6.4, kGap = 30;
+      constexpr double kCharacter = 7.2, kGap = 30;
       text(right, 18, "end", "tick", series->name);
       right -= kCharacter * static_cast<double>(series->name.size()) + 10;
       out_ += "<circle cx=\"" + number(right, 1) + "\" cy=\"14\" r=\"4.5\" style=\"fill:" + series->color + "\"/>\n";

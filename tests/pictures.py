@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """pictures.py FOLDER: runs the programs in it that make pictures, at small sizes, and checks what they make: SVG with an
 XML parser, pages with an HTML parser, PNG byte by byte. All that is drawn must lie within its picture, no text over
-another; where rsvg-convert is installed the SVG is drawn, and must show as many colours as it has kinds of things."""
+another; where rsvg-convert is installed the SVG is drawn, and must show as many colours as it has kinds of things. Where
+Chromium is installed it opens the pages, which must need nothing from elsewhere and fit a phone."""
 import base64
+import html as html_text
+import json
 import math
 import os
 import re
@@ -162,7 +165,7 @@ def colours_of(svg, name):
 class Page(HTMLParser):
     def __init__(self):
         super().__init__(convert_charrefs=True)
-        self.open, self.images, self.cells, self.rows, self.style, self.text = [], [], [], [], "", ""
+        self.open, self.images, self.rows, self.headings, self.style, self.text = [], [], [], [], "", ""
 
     def handle_starttag(self, tag, attributes):
         names = [name for name, _ in attributes]
@@ -187,39 +190,86 @@ class Page(HTMLParser):
             self.style += data
         else:
             self.text += data
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.headings.append(data)
 
 
-def check_page(path):
+def check_page(path, charts, sections):
+    """A report with these charts, by their titles with how many colours they show, and sections, by their headings."""
     html = path.read_text(encoding="utf-8")
     page = Page()
     page.feed(html)
     page.close()
-    check(not page.open, path.name, "leaves open:", page.open)
-    check("{{" not in page.text, path.name, "has a placeholder left")
-    check(len(page.images) >= 40, path.name, "shows", len(page.images), "digits")
-    check(len(page.rows) == 11 and set(page.rows) == {12}, path.name, "has a crooked table:", page.rows)
-    for uri in page.images:
-        check(uri.startswith("data:image/png;base64,"), path.name, "loads", uri[:40])
-        rows = pixels_of(base64.b64decode(uri.partition(",")[2], validate=True), path.name)
-        check(len(rows) == 28 and len(rows[0]) == 28, path.name, "shows an image that is no digit")
-    charts = re.findall(r"<svg class=\"chart\".*?\n</svg>\n(?=</div>)", html, re.S)
-    check(len(charts) == 2, path.name, "has", len(charts), "charts")
-    for chart in charts:
+    check(not page.open, path, "leaves open:", page.open)
+    check("{{" not in page.text, path, "has a placeholder left")
+    check(page.headings[1:] == ["Training", *sections, "Settings", "Machine"], path, "has the sections", page.headings)
+    for text in ("seed", "out_dir", "processor", "threads"):
+        check(text in page.text, path, "does not say", text)
+    drawn = re.findall(r"<svg class=\"chart\".*?\n</svg>\n(?=</div>)", html, re.S)
+    titles = [re.search('aria-label="(.*?)"', chart)[1] for chart in drawn]
+    check(titles == list(charts), path, "has the charts", titles)
+    for chart, colours in zip(drawn, charts.values()):
         chart = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-        check_svg(chart, page.style, path.name, 10)
+        check_svg(chart, page.style, str(path), 10)
         # The page's colours are CSS variables, which rsvg-convert does not know.
-        plain = chart.replace("var(--first)", "#c2610c").replace("var(--second)", "#0f7c86")
-        plain = re.sub("<polyline", '<polyline fill="none"', plain)
-        check(colours_of(plain, path.name) in (None, 2), path.name, "shows other colours than two")
+        for name, colour in {"first": "#c2610c", "second": "#0f7c86", "third": "#6d4bb0"}.items():
+            chart = chart.replace(f"var(--{name})", colour)
+        shown = colours_of(chart.replace("<polyline", '<polyline fill="none"'), str(path))
+        check(shown in (None, colours), path, titles, "shows", shown, "colours")
+    for uri in page.images:
+        check(uri.startswith("data:image/"), path, "loads", uri[:40])
+    check_in_browser(path, html)
+    return page
+
+
+def check_in_browser(path, html):
+    """Opens the page as wide as on a phone, within another that says how wide it came out."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium:
+        return
+    around = path.with_name("around.html")
+    around.write_text(f"""<iframe style="width:390px" srcdoc="{html_text.escape(html)}"></iframe><script>
+        onload = () => {{ document.title = "as wide as " + frames[0].document.documentElement.scrollWidth; }};</script>""")
+    done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent}/.browser",
+                           "--enable-logging=stderr", "--dump-dom", f"file://{around}"], capture_output=True, text=True)
+    width = re.search(r"<title>as wide as (\d+)", done.stdout)
+    check(width and int(width[1]) <= 390, path, "does not fit 390 pixels:", width and width[1], done.stderr[-300:])
+    check("CONSOLE" not in done.stderr, path, "complains:", done.stderr)
+
+
+def check_digits(page):
+    check(len(page.images) >= 40, "the demo's report shows", len(page.images), "digits")
+    check(len(page.rows) == 11 and set(page.rows) == {12}, "the demo's report has a crooked table:", page.rows)
+    for uri in page.images:
+        rows = pixels_of(base64.b64decode(uri.partition(",")[2], validate=True), "report.html")
+        check(len(rows) == 28 and len(rows[0]) == 28, "the demo's report shows an image that is no digit")
 
 
 # ---- the programs
 
 def run(folder, scratch, program, *arguments):
-    done = subprocess.run([folder / program, *arguments, "--out_dir", scratch / program], cwd=scratch, text=True,
+    done = subprocess.run([folder / program, *arguments, "--out_dir", scratch / program], cwd=scratch, text=True, errors="replace",
                           env={**os.environ, "RUSH_DATA": str(scratch), "RUSH_ROOT": str(scratch)}, capture_output=True)
     check(done.returncode == 0, program, "failed:", done.stderr)
     return scratch / program
+
+
+def check_transformers(folder, scratch, of_each_step):
+    (scratch / "text").write_text("to be or not to be <b>&\n" * 100)
+    small = ["--data", "text", "--n_layer", "1", "--n_head", "2", "--n_embd", "16", "--block_size", "16", "--max_iters", "40",
+             "--eval_interval", "10", "--eval_iters", "2", "--max_new_tokens", "50"]
+    gpt = run(folder, scratch, "gpt", *small)
+    check_page(gpt / "report.html", {"loss": 3, **of_each_step}, ["What it writes"])
+    if not (folder / "gpt2").exists():
+        return
+    # GPT-2's spelling of the 256 bytes, and one pair.
+    plain = [byte for byte in range(256) if 32 < byte < 127 or 160 < byte != 173]
+    hidden = [byte for byte in range(256) if byte not in plain]
+    spelling = {chr(byte): byte for byte in plain} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
+    (scratch / "encoder.json").write_text(json.dumps({**spelling, "<|endoftext|>": 256, "to": 257}))
+    (scratch / "vocab.bpe").write_text("t o\n")
+    gpt2 = run(folder, scratch, "gpt2", *small, "--vocab", "encoder.json", "--merges", "vocab.bpe")
+    check_page(gpt2 / "report.html", {"loss": 3, "gradient norm": 1, **of_each_step}, ["What it writes"])
 
 
 def check_png(path, width, height):
@@ -241,11 +291,20 @@ def main():
         check("var(" not in picture, "embedding.svg uses CSS variables, which few viewers know")
         colours = colours_of(picture, "embedding.svg")
         check(colours is None or colours >= classes + 1, "embedding.svg shows", colours, "colours")
+        of_each_step = {"learning rate": 1, "samples a second": 1, "memory (GiB)": 1}
+        check_page(gcn / "report.html", {"loss": 1, "accuracy": 1, **of_each_step}, ["What it learned"])
         mnist = run(folder, scratch, "mnist", "--digits", "480", "--batch_size", "16", "--epochs", "2")
-        check_page(mnist / "report.html")
-        check_png(run(folder, scratch, "spectrogram", "--max_iters", "2", "--sounds", "1") / "sounds.png", 300, 700)
-        shapes = run(folder, scratch, "submanifold", "--max_iters", "1", "--shapes", "1", "--test_shapes", "3")
+        sections = ["Test digits", "The worst mistakes", "What is taken for what"]
+        check_digits(check_page(mnist / "report.html", {"loss": 2, "accuracy": 2, **of_each_step}, sections))
+        sounds = run(folder, scratch, "spectrogram", "--max_iters", "8", "--sounds", "1")
+        check_png(sounds / "sounds.png", 300, 700)
+        check_page(sounds / "report.html", {"loss": 1, **of_each_step}, ["Sounds"])
+        shapes = run(folder, scratch, "submanifold", "--max_iters", "8", "--shapes", "1", "--test_shapes", "3")
         check_png(shapes / "shapes.png", 300, 500)
+        check_page(shapes / "report.html", {"loss": 1, **of_each_step}, ["Shapes"])
+        resnet = run(folder, scratch, "resnet", "--image_size", "32", "--batch_size", "2", "--max_iters", "8")
+        check_page(resnet / "report.html", {"loss": 1, **of_each_step}, [])
+        check_transformers(folder, scratch, of_each_step)
 
 
 main()

@@ -30,7 +30,7 @@ double accuracy_of(const Tensor& scores, const Tensor& labels, const Tensor& nod
 
 }  // namespace
 
-GCNTraining::GCNTraining(const BlockGraph& graph, const GCNTrainingOptions& o) {
+GCNTraining::GCNTraining(const BlockGraph& graph, const GCNTrainingOptions& o, RunLog& log) {
   const Tensor adjacency = normalized_adjacency(graph.edges).to(o.device);
   const Tensor features = graph.features.to(o.device), labels = graph.labels.to(o.device);
   const Tensor train = graph.train.to(o.device), test = graph.test.to(o.device);
@@ -48,6 +48,9 @@ GCNTraining::GCNTraining(const BlockGraph& graph, const GCNTrainingOptions& o) {
     net->eval();
     const NoGradGuard no_grad;
     test_accuracy.push_back(accuracy_of(net(adjacency, features), labels, test));
+    log.add(epoch + 1, "loss/train", train_loss.back());
+    log.add(epoch + 1, "accuracy/test", test_accuracy.back());
+    log.add_step(epoch + 1, o.learning_rate, "nodes", static_cast<double>(graph.nodes()));
   }
   const NoGradGuard no_grad;
   net->eval();

@@ -2,6 +2,7 @@
 // (2017). A layer averages over a node's neighbours, by a product with the sparse adjacency matrix, and is linear.
 #pragma once
 #include "examples/gcn/block_graph.h"
+#include "examples/run_log.h"
 #include "nn/modules.h"
 
 namespace examples {
@@ -32,8 +33,8 @@ struct GCNTraining {
   double accuracy = 0;                            // of the nodes that were not trained on, in the end
   rush::Tensor embedding;                         // (N, H), on the CPU
 
-  /// Trains a net on the graph's `train` nodes. The adjacency stays sparse, forward and backward.
-  GCNTraining(const BlockGraph& graph, const GCNTrainingOptions& options);
+  /// Trains a net on the graph's `train` nodes, and logs both curves. The adjacency stays sparse, forward and backward.
+  GCNTraining(const BlockGraph& graph, const GCNTrainingOptions& options, RunLog& log);
 };
 
 /// The graph as an SVG picture: nodes where the two principal components of the embedding put them, coloured by their

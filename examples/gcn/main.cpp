@@ -1,12 +1,12 @@
 // `./rush gcn`: trains a graph convolutional net on a random graph of communities, and draws what it learned.
 #include <cstdio>
 
-#include "core/io/atomic_file.h"
 #include "examples/check_loss.h"
 #include "examples/gcn/gcn.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 #include "rushlight.h"
 
@@ -18,6 +18,7 @@ struct Settings {
   int64_t seed = 1;
   BlockGraphOptions graph;
   GCNTrainingOptions training;
+  LogOptions log;
 
   void parse(int argc, char** argv) {
     Options options("gcn", "Trains a graph convolutional net to tell the communities of a random graph apart.");
@@ -32,11 +33,13 @@ struct Settings {
     options.add("--learning_rate,--lr", &training.learning_rate, "Adam's", 1e-9, 1e3);
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of the graph and of the weights", 0);
-    options.add("--out_dir", &out_dir, "where the picture goes");
+    options.add("--out_dir", &out_dir, "where picture and report go");
+    log.add_to(options);
     options.parse_or_exit(argc, argv, [this] {
       check_device(device);
       graph.check();
     });
+    log.settings = options.values();
   }
 };
 
@@ -48,13 +51,17 @@ void run(Settings settings) {
   std::printf("%lld nodes in %lld communities, %lld edges; %lld nodes to train on\n",
               static_cast<long long>(graph.nodes()), static_cast<long long>(settings.graph.classes),
               static_cast<long long>(graph.edges._nnz() / 2), static_cast<long long>(graph.train.numel()));
-  const GCNTraining training(graph, settings.training);
+  RunLog log("gcn", settings.log, settings.out_dir, settings.training.device);
+  const GCNTraining training(graph, settings.training, log);
   check_loss(training.train_loss.back(), rush::str("epoch ", training.train_loss.size()));
   std::printf("loss %.4f in the first epoch, %.4f in the last; accuracy on the other nodes %.2f %%\n",
               training.train_loss.front(), training.train_loss.back(), training.accuracy * 100);
-  const std::string path = settings.out_dir + "/embedding.svg";
-  rush::io::write_file_atomically(path, gcn_picture(graph, training));
-  std::printf("picture: %s\n", path.c_str());
+  const std::string picture = gcn_picture(graph, training);
+  write_picture(settings.out_dir + "/embedding.svg", picture);
+  log.report.headline = percent(training.accuracy, 1);
+  log.report.summary = "of the nodes that the net was not trained on are put into their community.";
+  log.report.sections = {{"What it learned", "", picture_html("image/svg+xml", picture, "the graph's nodes")}};
+  log.finish();
 }
 
 }  // namespace

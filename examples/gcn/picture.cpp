@@ -77,7 +77,7 @@ std::string gcn_picture(const BlockGraph& graph, const GCNTraining& training) {
   append(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f'>\n", kSide, kCaption + kSide + kCharts);
   out += R"(<style>
 svg { font-family: sans-serif; }
-.chart text { fill: #222; font-size: 16px; }
+.chart text { fill: #222; font-size: 12px; }
 .chart .title { font-weight: 600; }
 .chart .tick { fill: #666; }
 .chart .grid { stroke: #ddd; }

@@ -1,4 +1,5 @@
 // Trains a character-level GPT on a text and lets it write. The options have nanoGPT's names.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "examples/precision.h"
 #include "examples/progress.h"
 #include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 #include "examples/stop_request.h"
 #include "examples/warmup_cosine.h"
@@ -39,6 +41,7 @@ struct Settings {
   double dropout = 0, temperature = 0.8;
   bool graph = false;
   Beginning beginning;
+  LogOptions log;
   std::string resume_command;
 
   void parse(int argc, char** argv) {
@@ -72,7 +75,8 @@ struct Settings {
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &graph, "take the steps as a CUDA graph");
-    options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
+    options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
+    log.add_to(options);
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv, [this] {
       beginning.resume = beginning.resume || init_from == "resume";
@@ -81,6 +85,10 @@ struct Settings {
     resume_command = examples::resume_command(argc, argv);
     // The rate that suits Adam falls with the width: Yang et al., "Tensor Programs V" (2022), table 3.
     if (learning_rate == 0) learning_rate = 3e-3 * 128 / static_cast<double>(n_embd);
+    log.settings = options.values();
+    for (auto& [name, value] : log.settings) {
+      if (name == "learning_rate") value = rush::str(learning_rate);
+    }
   }
 
   void check() const {
@@ -100,9 +108,10 @@ struct Settings {
 
 class Trainer {
  public:
-  Trainer(const Settings& settings, const std::string& text, RunFolder& folder)
+  Trainer(const Settings& settings, const std::string& text, RunFolder& folder, RunLog& log)
       : s_(settings),
         folder_(folder),
+        log_(log),
         device_(settings.device),
         precision_(settings.dtype, device_),
         scaler_(precision_.scaler()),
@@ -140,18 +149,17 @@ class Trainer {
     const StopRequest request;
     while (iteration_ < s_.max_iters) {
       if (iteration_ % s_.eval_interval == 0) report(progress);
+      log_.add_step(iteration_ + 1, schedule_.get_last_lr()[0], "tokens", static_cast<double>(batch_tokens));
       const Tensor loss = step();
       ++iteration_;
-      if (iteration_ % 10 == 0 || iteration_ == s_.max_iters) losses_.push(loss);
-      while (const std::optional<Tensor> late = losses_.pop(iteration_ == s_.max_iters)) {
-        last_loss_ = late->item<double>();
-        check_loss(last_loss_, rush::str("iteration ", iteration_));
-      }
+      if (iteration_ % kLossInterval == 0 || iteration_ == s_.max_iters) losses_.push(loss);
+      const bool saving = iteration_ % s_.checkpoint_interval == 0, stopping = request.pending();
+      note_losses(/*all=*/saving || stopping || iteration_ == s_.max_iters);
       progress.update((iteration_ - first) * batch_tokens,
                       {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
       seconds_ = seconds_before + progress.elapsed();
-      if (request.pending()) stop(request);
-      if (iteration_ % s_.checkpoint_interval == 0) try_to_save(progress);
+      if (stopping) stop(request);
+      if (saving) try_to_save(progress);
     }
     save_checkpoint();
     report(progress);
@@ -219,7 +227,10 @@ class Trainer {
     all.add("model", model_).add("best", best_).add("optimizer", optimizer_).add("schedule", schedule_);
     all.add("scaler", scaler_).add("batches", generator_).add("random", rush::default_generator(device_));
     all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
-    all.add("best_loss", best_loss_).add("best_iteration", best_iteration_);
+    all.add("log", log_)
+        .add("loss_iteration", loss_iteration_)
+        .add("best_loss", best_loss_)
+        .add("best_iteration", best_iteration_);
     return all;
   }
 
@@ -283,6 +294,15 @@ class Trainer {
     return loss;
   }
 
+  void note_losses(bool all) {
+    while (const std::optional<Tensor> late = losses_.pop(all)) {
+      loss_iteration_ = std::min((loss_iteration_ / kLossInterval + 1) * kLossInterval, s_.max_iters);
+      last_loss_ = late->item<double>();
+      check_loss(last_loss_, rush::str("iteration ", loss_iteration_));
+      log_.add(loss_iteration_, "loss/batch", last_loss_);
+    }
+  }
+
   // On the same batches each time, so that one estimate compares with another.
   double estimate(TextData::Split split) {
     return estimated_loss(data_, split, s_.batch_size, s_.eval_iters, s_.seed,
@@ -296,6 +316,8 @@ class Trainer {
     model_->train();
     check_loss(train + validation, rush::str("the estimate of iteration ", iteration_));
     history_.push_back({{"iteration", iteration_}, {"train_loss", train}, {"val_loss", validation}});
+    log_.add(iteration_, "loss/train", train);
+    log_.add(iteration_, "loss/validation", validation);
     if (best_iteration_ < 0 || validation < best_loss_) {
       best_loss_ = validation;
       best_iteration_ = iteration_;
@@ -322,6 +344,7 @@ class Trainer {
 
   const Settings& s_;
   RunFolder& folder_;
+  RunLog& log_;
   rush::Device device_;
   Precision precision_;
   rush::amp::GradScaler scaler_;
@@ -334,8 +357,10 @@ class Trainer {
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
   std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
-  LateNumbers losses_{1};  // of every tenth iteration
-  int64_t iteration_ = 0;  // the next one
+  static constexpr int64_t kLossInterval = 10;
+  LateNumbers losses_{1};       // of some iterations
+  int64_t loss_iteration_ = 0;  // that of the last loss that is known
+  int64_t iteration_ = 0;       // the next one
   double last_loss_ = 0, seconds_ = 0;
   double best_loss_ = 0;
   int64_t best_iteration_ = -1;  // none
@@ -349,17 +374,27 @@ void train(const Settings& settings) {
                                      "own texts"
                                    : ("training on " + path).c_str());
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
-  Trainer trainer(settings, read_text(path), folder);
+  RunLog log("gpt", settings.log, settings.out_dir, rush::Device(settings.device));
+  Trainer trainer(settings, read_text(path), folder, log);
   trainer.begin();
   const double loss = trainer.run();
-  if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", trainer.write().c_str());
+  if (settings.max_new_tokens > 0) {
+    const std::string text = trainer.write();
+    std::printf("----\n%s\n----\n", text.c_str());
+    log.add_text("What it writes", text);
+  }
   if (!settings.out_dir.empty()) trainer.save(settings.out_dir);
   if (!settings.json_file.empty()) {
     json results = trainer.results();
     results["val_loss"] = loss;
     rush::io::write_file_atomically(settings.json_file, results.dump(2) + "\n");
   }
-  std::printf("val loss %.4f\n", loss);
+  char headline[32];
+  std::snprintf(headline, sizeof headline, "%.4f", loss);
+  log.report.headline = headline;
+  log.report.summary = "nats a character is the loss of the best weights on text that they were not trained on.";
+  log.finish();
+  std::printf("val loss %s\n", headline);
 }
 
 }  // namespace

@@ -12,8 +12,10 @@
 #include "examples/options.h"
 #include "examples/process_age.h"
 #include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 #include "examples/stop_request.h"
+#include "examples/utf8.h"
 
 namespace examples {
 namespace {
@@ -28,6 +30,7 @@ struct Settings {
   int64_t checkpoint_interval = 250, max_new_tokens = 200, top_k = 200;
   double temperature = 0.8, peak_flops = 0;
   Beginning beginning;
+  LogOptions log;
   std::string resume_command;
 
   void parse(int argc, char** argv) {
@@ -69,11 +72,13 @@ struct Settings {
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &training.graph, "take the steps as a CUDA graph");
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
-    options.add("--out_dir", &out_dir, "folder for weights and checkpoint; empty: none");
+    options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
+    log.add_to(options);
     options.parse_or_exit(argc, argv, [this] {
       beginning.resume = beginning.resume || init_from == "resume";
       check();
     });
+    log.settings = options.values();
     resume_command = examples::resume_command(argc, argv);
   }
 
@@ -157,6 +162,8 @@ void report(Pretraining& run, const Settings& s) {
   const double train = run.estimate(TextData::Train), validation = run.estimate(TextData::Validation);
   std::printf("step %lld: train loss %.4f, val loss %.4f\n", static_cast<long long>(run.iteration()), train,
               validation);
+  run.log().add(run.iteration(), "loss/train", train);
+  run.log().add(run.iteration(), "loss/validation", validation);
   if (!(validation < run.best_loss())) return;
   if (!s.out_dir.empty()) save_gpt2_weights(run.model(), s.out_dir);
   run.best_loss() = validation;
@@ -228,6 +235,7 @@ void run(Settings settings) {
   const rush::Device device(settings.device);
   settings.training.device = device;
   std::optional<RunFolder> folder;
+  RunLog log("gpt2", settings.log, settings.out_dir, device);
   const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
   if (trains) folder.emplace(settings.out_dir, settings.beginning);
   std::optional<rush::DeviceStart> start(device);
@@ -245,12 +253,20 @@ void run(Settings settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);
   if (data.valid()) {
-    Pretraining run(model, data.get(), settings.training);
+    Pretraining run(model, data.get(), settings.training, log);
     begin(run, *folder);
     planned.get();
     train(run, settings, *folder);
+    log.report.headline = rush::str(run.iteration(), " steps");
+    log.report.summary =
+        rush::str("of ", run.tokens_in_step(), " tokens, with ", model->parameter_count(), " weights.");
   }
-  if (settings.max_new_tokens > 0) std::printf("----\n%s\n----\n", write(*model, tokenizer, settings).c_str());
+  if (settings.max_new_tokens > 0) {
+    const std::string text = write(*model, tokenizer, settings);
+    std::printf("----\n%s\n----\n", text.c_str());
+    log.add_text("What it writes", text);
+  }
+  if (trains) log.finish();
 }
 
 }  // namespace

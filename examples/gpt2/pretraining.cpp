@@ -36,8 +36,9 @@ double known_peak_flops(rush::Device device) {
   return 0;
 }
 
-Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& options)
+Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log)
     : options_(options),
+      log_(log),
       model_(std::move(model)),
       data_(std::move(data)),
       micro_batches_(micro_batches(options.total_batch_size, options.batch_size, model_->config().block_size)),
@@ -98,6 +99,9 @@ StepReport Pretraining::step() {
   check_loss(report.loss, rush::str("step ", iteration_));
   report.grad_norm = result[1].item<double>();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  log_.add(iteration_, "loss/batch", report.loss);
+  log_.add(iteration_, "gradient norm", report.grad_norm);
+  log_.add_step(iteration_, report.learning_rate, "tokens", static_cast<double>(tokens_in_step()), report.seconds);
   return report;
 }
 
@@ -136,7 +140,7 @@ rush::Checkpoint Pretraining::checkpoint(std::vector<std::string>* changes) {
   expect_rates(all, options_, changes);
   all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_).add("scaler", scaler_);
   all.add("batches", generator_).add("random", rush::default_generator(options_.device));
-  all.add("iteration", iteration_).add("best_loss", best_loss_);
+  all.add("iteration", iteration_).add("best_loss", best_loss_).add("log", log_);
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/precision.h"
+#include "examples/run_log.h"
 #include "examples/warmup_cosine.h"
 #include "rushlight.h"
 
@@ -55,9 +56,9 @@ class Pretraining {
  public:
   /// Trains `model`, which moves to the device. Throws rush::ValueError as micro_batches does, and for a graph that is
   /// not on a GPU.
-  Pretraining(GPT model, TextData data, const PretrainingOptions& options);
+  Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log);
 
-  /// Averages the gradients over the micro-batches of a step and lets AdamW take it. Waits for the device.
+  /// Averages the gradients over the micro-batches of a step, lets AdamW take it and logs it. Waits for the device.
   StepReport step();
   /// The loss on random blocks, the same ones each time.
   double estimate(TextData::Split split);
@@ -77,6 +78,8 @@ class Pretraining {
   const TextData& data() const { return data_; }
   /// The least estimate so far that the caller found worth keeping; infinite: none.
   double& best_loss() { return best_loss_; }
+  /// Which the checkpoint has, too.
+  RunLog& log() { return log_; }
 
  private:
   rush::Checkpoint checkpoint(std::vector<std::string>* changes);
@@ -86,6 +89,7 @@ class Pretraining {
   rush::Tensor take_step(const rush::Tensor& inputs, const rush::Tensor& next);
 
   PretrainingOptions options_;
+  RunLog& log_;
   GPT model_;
   TextData data_;
   int64_t micro_batches_;

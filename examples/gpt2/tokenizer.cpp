@@ -8,6 +8,7 @@
 
 #include "core/error/error.h"
 #include "core/io/read_file.h"
+#include "examples/utf8.h"
 
 namespace examples {
 

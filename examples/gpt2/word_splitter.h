@@ -36,7 +36,4 @@ class WordSplitter {
   std::unique_ptr<pcre2_real_code_8, FreeCode> code_;
 };
 
-/// The length of the character at the beginning of `text`; 0 if that is no valid UTF-8 or `text` is empty.
-size_t utf8_character(std::string_view text);
-
 }  // namespace examples

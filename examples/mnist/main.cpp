@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "core/io/atomic_file.h"
+#include "examples/mnist/digit_sections.h"
 #include "examples/mnist/digit_sets.h"
-#include "examples/mnist/report.h"
 #include "examples/mnist/trainer.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 #include "examples/stop_request.h"
 #include "rushlight.h"
@@ -26,6 +27,7 @@ struct Settings {
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
   bool graph = false;
   Beginning beginning;
+  LogOptions log;
   double lr = 8e-3;
 };
 
@@ -46,6 +48,7 @@ Settings parse(int argc, char** argv) {
   settings.beginning.add_to(options);
   options.add("--checkpoint_interval", &settings.checkpoint_interval, "steps between checkpoints", 1, 1 << 30);
   options.add("--out_dir", &settings.out_dir, "where weights, checkpoint and report go");
+  settings.log.add_to(options);
   options.add("--json", &settings.json_file, "write the results to this file");
   options.parse_or_exit(argc, argv, [&] {
     check_device(settings.device, settings.graph);
@@ -54,39 +57,39 @@ Settings parse(int argc, char** argv) {
     RUSH_CHECK_VALUE(settings.digits == 0 || settings.digits >= settings.batch_size, "--digits ", settings.digits,
                      " make no batch of --batch_size ", settings.batch_size);
   });
+  settings.log.settings = options.values();
   settings.resume_command = resume_command(argc, argv);
   return settings;
 }
 
-std::string seconds_text(double seconds) { return rush::str(std::lround(seconds), " s"); }
+ReadDigits read_digits(const DigitSets& digits, const Evaluation& test) {
+  ReadDigits read;
+  const auto count = static_cast<size_t>(digits.test.size());
+  const rush::Tensor pixels = digits.test.images.mul(255).round().to(rush::kUInt8);
+  read.pixels.assign(pixels.data_ptr<uint8_t>(), pixels.data_ptr<uint8_t>() + pixels.numel());
+  read.labels.assign(digits.test.targets.data_ptr<int64_t>(), digits.test.targets.data_ptr<int64_t>() + count);
+  read.predicted.assign(test.predicted.data_ptr<int64_t>(), test.predicted.data_ptr<int64_t>() + count);
+  read.confidence.assign(test.confidence.data_ptr<float>(), test.confidence.data_ptr<float>() + count);
+  return read;
+}
 
-MnistReport make_report(const Settings& settings, const DigitSets& digits, const Trainer& trainer,
-                        const Evaluation& test) {
-  MnistReport report;
-  const History& history = trainer.history();
-  report.dataset = digits.description;
-  report.facts = {{"training time", seconds_text(history.seconds)},
+void describe(Report& report, const Settings& settings, const DigitSets& digits, const Trainer& trainer,
+              const Evaluation& test) {
+  const int64_t count = digits.test.size(), right = std::llround(test.accuracy * static_cast<double>(count));
+  report.headline = percent(test.accuracy, 2);
+  report.summary = rush::str("of ", count, " test digits are read correctly, ", count - right, " are not. ",
+                             digits.description, ".");
+  report.facts = {{"training time", rush::str(std::lround(trainer.seconds()), " s")},
                   {"epochs", rush::str(settings.epochs)},
                   {"weights", rush::str(trainer.parameter_count())},
                   {"device", settings.device},
                   {"precision", settings.dtype}};
-  report.train_loss = history.train_loss;
-  report.test_loss = history.test_loss;
-  report.train_accuracy = history.train_accuracy;
-  report.test_accuracy = history.test_accuracy;
-
-  const auto count = static_cast<size_t>(digits.test.size());
-  const rush::Tensor pixels = digits.test.images.mul(255).round().to(rush::kUInt8);
-  report.pixels.assign(pixels.data_ptr<uint8_t>(), pixels.data_ptr<uint8_t>() + pixels.numel());
-  report.labels.assign(digits.test.targets.data_ptr<int64_t>(), digits.test.targets.data_ptr<int64_t>() + count);
-  report.predicted.assign(test.predicted.data_ptr<int64_t>(), test.predicted.data_ptr<int64_t>() + count);
-  report.confidence.assign(test.confidence.data_ptr<float>(), test.confidence.data_ptr<float>() + count);
-  return report;
+  report.sections = digit_sections(read_digits(digits, test));
 }
 
-nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const Trainer& trainer,
+nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const Trainer& trainer, const RunLog& log,
                        const Evaluation& test) {
-  const History& history = trainer.history();
+  const std::vector<ChartPoint> losses = log.curve("loss/test"), accuracies = log.curve("accuracy/test");
   nlohmann::json out = {{"dataset", digits.description},
                         {"device", settings.device},
                         {"dtype", settings.dtype},
@@ -94,11 +97,11 @@ nlohmann::json to_json(const Settings& settings, const DigitSets& digits, const 
                         {"batch_size", settings.batch_size},
                         {"lr", settings.lr},
                         {"parameters", trainer.parameter_count()},
-                        {"training_seconds", history.seconds},
+                        {"training_seconds", trainer.seconds()},
                         {"test_loss", test.loss},
                         {"test_accuracy", test.accuracy}};
-  for (size_t i = 0; i < history.test_loss.size(); ++i) {
-    out["epochs"].push_back({{"test_loss", history.test_loss[i].y}, {"test_accuracy", history.test_accuracy[i].y}});
+  for (size_t i = 0; i < losses.size(); ++i) {
+    out["epochs"].push_back({{"test_loss", losses[i].y}, {"test_accuracy", accuracies[i].y}});
   }
   return out;
 }
@@ -117,23 +120,28 @@ void run(const Settings& settings) {
   const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());
 
-  Trainer trainer(digits, {settings.epochs, settings.batch_size, settings.lr, rush::Device(settings.device),
-                           folder.checkpoint(), settings.checkpoint_interval, settings.seed, settings.dtype,
-                           settings.graph, settings.resume_command, folder.changes()});
+  const rush::Device device(settings.device);
+  RunLog log("demo", settings.log, settings.out_dir, device);
+  Trainer trainer(
+      digits,
+      {settings.epochs, settings.batch_size, settings.lr, device, folder.checkpoint(), settings.checkpoint_interval,
+       settings.seed, settings.dtype, settings.graph, settings.resume_command, folder.changes()},
+      log);
   if (folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) {
-    std::printf("going on from %s, epoch %lld, step %zu\n", folder.checkpoint().c_str(),
-                static_cast<long long>(trainer.epoch() + 1), trainer.history().train_loss.size());
+    std::printf("going on from %s, epoch %lld, step %lld\n", folder.checkpoint().c_str(),
+                static_cast<long long>(trainer.epoch() + 1), static_cast<long long>(trainer.step()));
   }
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 
   const Evaluation test = trainer.evaluate();
-  const std::string weights = settings.out_dir + "/net.safetensors", page = settings.out_dir + "/report.html";
+  const std::string weights = settings.out_dir + "/net.safetensors";
   trainer.save(weights);
-  rush::io::write_file_atomically(page, render_report(make_report(settings, digits, trainer, test)));
+  std::printf("weights: %s\n", weights.c_str());
+  describe(log.report, settings, digits, trainer, test);
+  log.finish();
   if (!settings.json_file.empty()) {
-    rush::io::write_file_atomically(settings.json_file, to_json(settings, digits, trainer, test).dump(1) + "\n");
+    rush::io::write_file_atomically(settings.json_file, to_json(settings, digits, trainer, log, test).dump(1) + "\n");
   }
-  std::printf("wrote %s and %s\n", weights.c_str(), page.c_str());
   std::printf("test accuracy %.4f\n", test.accuracy);
   folder.remove_checkpoint();  // the rates of a finished run have come to their end: nothing goes on from it
 }

@@ -36,7 +36,7 @@ Tensor share_right(const Tensor& scores, const Tensor& targets) {
 
 }  // namespace
 
-Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
+Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog& log)
     : digits_(digits),
       options_(options),
       steps_per_epoch_(digits.train.size() / options.batch_size),
@@ -49,7 +49,8 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
       precision_(options.dtype, options.device),
       scaler_(precision_.scaler()),
       optimizer_(net_->parameters(), rush::optim::AdamWOptions(options.lr).capturable(options.graph)),
-      schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_) {
+      schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_),
+      log_(log) {
   net_->to(options.device);
   if (!options.graph) return;
   RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
@@ -59,18 +60,20 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options)
 void Trainer::run_epoch() {
   net_->train();
   const StopRequest request;
-  const auto before = static_cast<int64_t>(history_.train_loss.size()) - epoch_ * steps_per_epoch_;
-  const double seconds_before = history_.seconds;
+  const int64_t before = step_ - epoch_ * steps_per_epoch_;
+  const double seconds_before = seconds_;
   Progress progress(rush::str("epoch ", epoch_ + 1, "/", options_.epochs),
                     (steps_per_epoch_ - before) * options_.batch_size, "images");
   Shown shown;
   int64_t steps = 0;
   for (const auto& batch : batches_) {
+    ++steps;
+    log_.add_step(epoch_ * steps_per_epoch_ + before + steps, schedule_.get_last_lr()[0], "images",
+                  static_cast<double>(options_.batch_size));
     learn(batch.data, batch.target);
     note_results(shown, /*all=*/false);
-    ++steps;
     progress.update(steps * options_.batch_size, {{"loss", shown.loss}, {"accuracy", shown.accuracy}});
-    history_.seconds = seconds_before + progress.elapsed();
+    seconds_ = seconds_before + progress.elapsed();
     const bool stopping = request.pending();
     if (!stopping && (before + steps) % options_.checkpoint_interval != 0) continue;
     note_results(shown, /*all=*/true);
@@ -83,8 +86,8 @@ void Trainer::run_epoch() {
   const Evaluation test = evaluate();
   check_loss(test.loss, rush::str("the test after epoch ", epoch_ + 1));
   ++epoch_;
-  history_.test_loss.push_back({static_cast<double>(epoch_), test.loss});
-  history_.test_accuracy.push_back({static_cast<double>(epoch_), test.accuracy});
+  log_.add(step_, "loss/test", test.loss);
+  log_.add(step_, "accuracy/test", test.accuracy);
   std::printf("  after %lld: test loss %.4f, test accuracy %.4f\n", static_cast<long long>(epoch_), test.loss,
               test.accuracy);
   if (request.pending()) stop(request);
@@ -97,11 +100,11 @@ void Trainer::try_to_save(Progress& progress) {
 }
 
 void Trainer::stop(const StopRequest& request) {
-  request.end(rush::str("after step ", history_.train_loss.size()),
-              options_.checkpoint.empty() ? "" : options_.resume_command, [this] { save_checkpoint(); });
+  request.end(rush::str("after step ", step_), options_.checkpoint.empty() ? "" : options_.resume_command,
+              [this] { save_checkpoint(); });
 }
 
-rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
+rush::Checkpoint Trainer::checkpoint() {
   const Tensor labels = digits_.train.targets.contiguous();
   rush::io::Crc32 sum;
   sum.update(labels.data_ptr(), static_cast<size_t>(labels.nbytes()));
@@ -112,36 +115,19 @@ rush::Checkpoint Trainer::checkpoint(HistoryValues& values) {
   all.expect("digits", rush::str(digits_.train.size(), " with checksum ", sum.value()));
   all.add("net", net_).add("optimizer", optimizer_).add("schedule", schedule_);
   all.add("scaler", scaler_).add("random", rush::default_generator()).add("loader", batches_).add("epoch", epoch_);
-  all.add("train_loss", values[0]).add("train_accuracy", values[1]);
-  all.add("test_loss", values[2]).add("test_accuracy", values[3]).add("seconds", history_.seconds);
+  all.add("log", log_).add("step", step_).add("seconds", seconds_);
   return all;
 }
 
 void Trainer::save_checkpoint() {
   if (options_.checkpoint.empty()) return;
-  check_weights(net_->parameters(), rush::str("step ", history_.train_loss.size()));
-  HistoryValues values;
-  const std::vector<ChartPoint>* lists[] = {&history_.train_loss, &history_.train_accuracy, &history_.test_loss,
-                                            &history_.test_accuracy};
-  for (size_t i = 0; i < values.size(); ++i) {
-    for (const ChartPoint& point : *lists[i]) values[i].push_back(point.y);
-  }
-  examples::save_checkpoint(checkpoint(values), options_.checkpoint);
+  check_weights(net_->parameters(), rush::str("step ", step_));
+  examples::save_checkpoint(checkpoint(), options_.checkpoint);
 }
 
 bool Trainer::resume() {
   if (!std::filesystem::exists(options_.checkpoint)) return false;
-  HistoryValues values;
-  checkpoint(values).load(options_.checkpoint);
-  std::vector<ChartPoint>* lists[] = {&history_.train_loss, &history_.train_accuracy, &history_.test_loss,
-                                      &history_.test_accuracy};
-  for (size_t i = 0; i < values.size(); ++i) {
-    lists[i]->clear();
-    for (const double y : values[i]) {
-      const size_t count = lists[i]->size() + 1;
-      lists[i]->push_back({i < 2 ? steps_to_epochs(count) : static_cast<double>(count), y});
-    }
-  }
+  checkpoint().load(options_.checkpoint);
   return true;
 }
 
@@ -168,10 +154,9 @@ void Trainer::learn(const Tensor& images, const Tensor& targets) {
 void Trainer::note_results(Shown& shown, bool all) {
   while (const std::optional<Tensor> step = results_.pop(all)) {
     const double loss = (*step)[0].item<double>(), accuracy = (*step)[1].item<double>();
-    check_loss(loss, rush::str("step ", history_.train_loss.size() + 1));
-    const double x = steps_to_epochs(history_.train_loss.size() + 1);
-    history_.train_loss.push_back({x, loss});
-    history_.train_accuracy.push_back({x, accuracy});
+    check_loss(loss, rush::str("step ", ++step_));
+    log_.add(step_, "loss/train", loss);
+    log_.add(step_, "accuracy/train", accuracy);
     const double weight = 1 / std::min(static_cast<double>(++shown.steps), kShownSteps);
     shown.loss += weight * (loss - shown.loss);
     shown.accuracy += weight * (accuracy - shown.accuracy);

@@ -1,7 +1,6 @@
 // Trains the demo's net and remembers how it went.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,7 +11,7 @@
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/net.h"
 #include "examples/precision.h"
-#include "examples/svg_chart.h"
+#include "examples/run_log.h"
 #include "rushlight.h"
 
 namespace examples {
@@ -39,16 +38,10 @@ struct Evaluation {
   rush::Tensor predicted, confidence;  // (N) the digits, and the probabilities given to them, on the CPU
 };
 
-/// How the training went; x counts epochs.
-struct History {
-  std::vector<ChartPoint> train_loss, train_accuracy;  // a point a step
-  std::vector<ChartPoint> test_loss, test_accuracy;    // a point an epoch
-  double seconds = 0;                                  // spent training
-};
-
 class Trainer {
  public:
-  Trainer(const DigitSets& digits, const TrainerOptions& options);
+  /// Logs "loss/train" and "accuracy/train" at every step, and "loss/test" and "accuracy/test" after each epoch.
+  Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog& log);
 
   /// Shows every training digit to the net once, in random order, then tests it. Reports on the terminal. The learning
   /// rate ends where the last epoch does. A checkpoint that cannot be written is a warning. Throws Stopped, after it
@@ -66,7 +59,10 @@ class Trainer {
   /// Runs the net over the test set. Nothing is learned.
   Evaluation evaluate();
 
-  const History& history() const { return history_; }
+  /// How many steps were done.
+  int64_t step() const { return step_; }
+  /// The time spent training.
+  double seconds() const { return seconds_; }
   int64_t parameter_count() const;
   /// Writes the weights and running statistics, by name, as a safetensors file. Throws rush::IOError.
   void save(const std::string& path) const;
@@ -80,7 +76,7 @@ class Trainer {
   void learn(const rush::Tensor& images, const rush::Tensor& targets);
   void try_to_save(Progress& progress);
   [[noreturn]] void stop(const StopRequest& request);
-  // What a step's numbers add to the history; `shown` are the bar's.
+  // What a step's numbers add to the log; `shown` are the bar's.
   struct Shown {
     double loss = 0, accuracy = 0;
     int64_t steps = 0;
@@ -88,12 +84,7 @@ class Trainer {
   void note_results(Shown& shown, bool all);
   // One step of the training; the loss and the share of the digits that were right, on the device.
   rush::Tensor take_step(const rush::Tensor& images, const rush::Tensor& targets);
-  // All that a run consists of. The history's numbers stand in `values` meanwhile.
-  using HistoryValues = std::array<std::vector<double>, 4>;
-  rush::Checkpoint checkpoint(HistoryValues& values);
-  double steps_to_epochs(size_t steps) const {
-    return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_);
-  }
+  rush::Checkpoint checkpoint();  // all that a run consists of
 
   const DigitSets& digits_;
   TrainerOptions options_;
@@ -108,8 +99,9 @@ class Trainer {
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
   std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   LateNumbers results_;  // loss and accuracy of each step
-  History history_;
-  int64_t epoch_ = 0;
+  RunLog& log_;
+  int64_t epoch_ = 0, step_ = 0;  // `step_`: those whose numbers are known
+  double seconds_ = 0;
 };
 
 }  // namespace examples

@@ -1,5 +1,6 @@
 // Trains ResNet-18, 34 or 50 on images of noise and says how many it takes a second.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -9,15 +10,18 @@
 #include "examples/options.h"
 #include "examples/parameter_count.h"
 #include "examples/resnet/training.h"
+#include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 
 namespace examples {
 namespace {
 
 struct Settings {
-  std::string arch = "resnet18", device = "cpu";
+  std::string arch = "resnet18", device = "cpu", out_dir;
   int64_t steps = 20, warmup_steps = 5, seed = 0;
   ResNetTrainingOptions training;
+  LogOptions log;
 
   void parse(int argc, char** argv) {
     Options options("resnet", "Trains a residual network on images of noise and says how many it takes a second.");
@@ -34,7 +38,10 @@ struct Settings {
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights, images and labels", 0);
+    options.add("--out_dir", &out_dir, "folder for the report; empty: none");
+    log.add_to(options);
     options.parse_or_exit(argc, argv, [this] { check_device(device); });
+    log.settings = options.values();
     const int64_t classes = training.model.num_classes;
     training.model = ResNetConfig::of(arch);
     training.model.num_classes = classes;
@@ -44,6 +51,8 @@ struct Settings {
 void run(Settings settings) {
   ResNetTrainingOptions& options = settings.training;
   options.device = rush::Device(settings.device);
+  if (!settings.out_dir.empty()) make_folder(settings.out_dir);
+  RunLog log("resnet", settings.log, settings.out_dir, options.device);
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   // All steps have the same shapes: timing cuDNN's algorithms in the first one pays.
   rush::globalContext().setBenchmarkCuDNN(true);
@@ -58,19 +67,28 @@ void run(Settings settings) {
   for (int64_t i = 1; i < settings.warmup_steps; ++i) training.step();
   LapClock clock(options.device);
   clock.mark();
-  rush::Tensor last;
+  std::vector<rush::Tensor> losses;  // read afterwards: nothing waits for the device meanwhile
   for (int64_t i = 0; i < settings.steps; ++i) {
-    last = training.step();
+    losses.push_back(training.step());
     clock.mark();
   }
-  check_loss(last.item<double>(), rush::str("step ", settings.warmup_steps + settings.steps));
   const std::vector<double> laps = clock.laps();
   const auto [least, most] = std::minmax_element(laps.begin(), laps.end());
-  const double step = median(laps);
-  std::printf("loss %.4f at the first step, %.4f at the last\n", first.item<double>(), last.item<double>());
-  std::printf("%.0f images/s, %.2f ms a step (%.2f to %.2f), %.2f GiB at most\n",
-              static_cast<double>(options.batch_size) / step, step * 1e3, *least * 1e3, *most * 1e3,
-              static_cast<double>(rush::allocator(options.device.type).stats().max_allocated) / (1 << 30));
+  const double step = median(laps), rate = static_cast<double>(options.batch_size) / step;
+  double loss = 0;
+  for (size_t i = 0; i < laps.size(); ++i) {
+    const int64_t number = settings.warmup_steps + static_cast<int64_t>(i) + 1;
+    loss = losses[i].item<double>();
+    check_loss(loss, rush::str("step ", number));
+    log.add(number, "loss/train", loss);
+    log.add_step(number, options.learning_rate, "images", static_cast<double>(options.batch_size), laps[i]);
+  }
+  std::printf("loss %.4f at the first step, %.4f at the last\n", first.item<double>(), loss);
+  std::printf("%.0f images/s, %.2f ms a step (%.2f to %.2f), %.2f GiB at most\n", rate, step * 1e3, *least * 1e3,
+              *most * 1e3, static_cast<double>(rush::allocator(options.device.type).stats().max_allocated) / (1 << 30));
+  log.report.headline = rush::str(std::lround(rate), " images/s");
+  log.report.summary = rush::str(settings.arch, " learns in steps of ", options.batch_size, " images of noise.");
+  log.finish();
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ class SoundClassifier {
 
   /// A step on `count` sounds of each kind; the loss before it, on the device, which has not been waited for.
   rush::Tensor step(int64_t count);
+  /// Of the next step.
+  double learning_rate() const { return schedule_.get_last_lr()[0]; }
   /// What it takes `count` new sounds of each kind for: (kinds, kinds), the share of the sounds of a row's kind that
   /// were taken for a column's.
   rush::Tensor confusion(int64_t count);

@@ -65,6 +65,8 @@ class ShapeClassifier {
 
   /// A step on `count` shapes of each kind; the loss before it, on the device, which has not been waited for.
   rush::Tensor step(int64_t count);
+  /// Of the next step.
+  double learning_rate() const { return schedule_.get_last_lr()[0]; }
   /// What it takes the shapes for: (N), places in kShapeNames.
   rush::Tensor guess(const Shapes& shapes);
 

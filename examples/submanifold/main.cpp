@@ -2,10 +2,10 @@
 #include <cstdio>
 
 #include "core/dispatch/registry.h"
-#include "core/io/atomic_file.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/run_folder.h"
+#include "examples/run_log.h"
 #include "examples/run_program.h"
 #include "examples/submanifold/classifier.h"
 #include "examples/train_and_report.h"
@@ -18,6 +18,7 @@ struct Settings {
   std::string device = "cpu", out_dir = "out/submanifold";
   int64_t steps = 100, shapes = 8, test_shapes = 50, seed = 1;
   double learning_rate = 1e-2;
+  LogOptions log;
 
   void parse(int argc, char** argv) {
     Options options("submanifold", "Learns to tell shapes in space apart by sparse convolutions, and draws some.");
@@ -27,8 +28,10 @@ struct Settings {
     options.add("--learning_rate,--lr", &learning_rate, "the highest of the one cycle", 1e-9, 1e3);
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights and shapes", 0);
-    options.add("--out_dir", &out_dir, "folder for the picture; empty: none");
+    options.add("--out_dir", &out_dir, "folder for picture and report; empty: none");
+    log.add_to(options);
     options.parse_or_exit(argc, argv, [this] { check_device(device); });
+    log.settings = options.values();
   }
 };
 
@@ -40,12 +43,6 @@ void describe(const Shapes& shapes) {
   std::printf("sites: %.2f %% of the grid; pairs: %.1f of 27 a site\n", 100 * sites / places, pairs / sites);
 }
 
-void write_picture(const Shapes& shapes, const Settings& s) {
-  const std::string path = s.out_dir + "/shapes.png";
-  rush::io::write_file_atomically(path, draw_shapes(shapes, std::min<int64_t>(s.test_shapes, 8)));
-  std::printf("picture: %s\n", path.c_str());
-}
-
 void run(const Settings& s) {
   if (!s.out_dir.empty()) make_folder(s.out_dir);
   register_submanifold_conv(rush::registry());
@@ -53,15 +50,29 @@ void run(const Settings& s) {
   const rush::Device device(s.device);
   const Shapes test = make_shapes(s.test_shapes, device);
   describe(test);
+  RunLog log("submanifold", s.log, s.out_dir, device);
   ShapeClassifier classifier(device, s.learning_rate, s.steps);
-  train_and_report(s.steps, [&] { return classifier.step(s.shapes); });
+  const auto in_a_step = static_cast<double>(s.shapes) * kShapeNames.size();
+  train_and_report(
+      s.steps, log,
+      [&] {
+        return TrainingStep{classifier.learning_rate(), "shapes", in_a_step};
+      },
+      [&] { return classifier.step(s.shapes); });
   const rush::Tensor right = classifier.guess(test).eq(test.labels).to(rush::kFloat64).cpu();
   const rush::Tensor by_kind = right.view({static_cast<int64_t>(kShapeNames.size()), -1}).mean({1});
   for (size_t kind = 0; kind < kShapeNames.size(); ++kind) {
     std::printf("%-7s %5.1f %% right\n", kShapeNames[kind], 100 * by_kind[static_cast<int64_t>(kind)].item<double>());
   }
-  std::printf("accuracy %.4f\n", right.mean().item<double>());
-  if (!s.out_dir.empty()) write_picture(test, s);
+  const double accuracy = right.mean().item<double>();
+  std::printf("accuracy %.4f\n", accuracy);
+  const std::string picture = draw_shapes(test, std::min<int64_t>(s.test_shapes, 8));
+  if (!s.out_dir.empty()) write_picture(s.out_dir + "/shapes.png", picture);
+  log.report.headline = percent(accuracy, 1);
+  log.report.summary = "of new shapes are told apart by sparse convolutions.";
+  log.report.sections = {
+      {"Shapes", "Some of each kind: what is near is bright.", picture_html("image/png", picture, "shapes")}};
+  log.finish();
 }
 
 }  // namespace

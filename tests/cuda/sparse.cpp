@@ -180,6 +180,7 @@ TEST_CASE("a graph convolutional net trains on the GPU" * doctest::skip(!cuda::i
   examples::GCNTrainingOptions training;
   training.epochs = 60;
   training.device = kGpu;
-  CHECK(examples::GCNTraining(graph, training).accuracy > 0.8);
+  examples::RunLog log;
+  CHECK(examples::GCNTraining(graph, training, log).accuracy > 0.8);
   CHECK(cuda::live_sparse_descriptors == 0);
 }

@@ -51,7 +51,10 @@ TEST_CASE("a graph convolutional net learns the communities from a few nodes, an
   BlockGraph graph = small_graph();
   GCNTrainingOptions options;
   options.epochs = 60;
-  const GCNTraining training(graph, options);
+  RunLog log;
+  const GCNTraining training(graph, options, log);
+  CHECK(log.curve("loss/train").size() == 60);
+  CHECK(log.curve("learning rate").back().y == options.learning_rate);
   CHECK(training.accuracy > 0.8);
   CHECK(training.train_loss.back() < training.train_loss.front() / 2);
   CHECK(training.embedding.sizes() == IntArrayRef({400, 32}));
@@ -66,5 +69,5 @@ TEST_CASE("a graph convolutional net learns the communities from a few nodes, an
   CHECK(count("<svg xmlns=") == 1);  // tests/pictures.py parses and draws all of it
   CHECK(count("<svg") == count("</svg>"));
   graph.edges = zeros_like(graph.edges);
-  CHECK(GCNTraining(graph, options).accuracy < training.accuracy - 0.1);
+  CHECK(GCNTraining(graph, options, log).accuracy < training.accuracy - 0.1);
 }

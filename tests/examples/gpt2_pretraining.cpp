@@ -28,12 +28,14 @@ TextData counting() {
   return TextData(train, validation, kTiny.block_size);
 }
 
+RunLog unread;
+
 Pretraining tiny_run(PretrainingOptions options) {
   manual_seed(1);
   options.warmup_iters = 2;
   options.learning_rate = 1e-2;
   options.min_lr = 1e-3;
-  return Pretraining(GPT(kTiny), counting(), options);
+  return Pretraining(GPT(kTiny), counting(), options, unread);
 }
 
 double difference(GPTImpl& a, GPTImpl& b) {
@@ -111,7 +113,7 @@ TEST_CASE("a run that goes on from its checkpoint takes the same steps") {
 
   GPTConfig other = kTiny;
   other.n_layer = 1;
-  Pretraining stranger(GPT(other), counting(), options);
+  Pretraining stranger(GPT(other), counting(), options, unread);
   CHECK_THROWS_AS(stranger.load(folder / "checkpoint"), ValueError);
 }
 
@@ -143,7 +145,7 @@ TEST_CASE("a run goes on with other settings only where that is allowed, and the
   std::vector<int32_t> backwards(200);
   for (size_t i = 0; i < backwards.size(); ++i) backwards[i] = static_cast<int32_t>((200 - i) % 13);
   options.warmup_iters = 2;
-  Pretraining another(GPT(kTiny), TextData(backwards, backwards, kTiny.block_size), options);
+  Pretraining another(GPT(kTiny), TextData(backwards, backwards, kTiny.block_size), options, unread);
   CHECK_THROWS_WITH_AS(another.load(folder / "checkpoint"), doctest::Contains("text: saved with '200 + 40 tokens"),
                        ValueError);
 

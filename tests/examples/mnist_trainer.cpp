@@ -65,35 +65,40 @@ TEST_CASE("load_digits: a damaged MNIST is an error, not a reason to draw") {
                        rush::IOError);
 }
 
-TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with the whole history") {
+TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with the whole log") {
   TemporaryFolder folder;
   const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 96, 20), fewer = load_digits("", 1, 64, 20);
   const TrainerOptions options{/*epochs=*/2, /*batch_size=*/16,     /*lr=*/8e-3,
                                rush::kCPU,   folder / "checkpoint", 4};
-  Trainer whole(sets, options);
+  RunLog whole_log, other_log;
+  Trainer whole(sets, options, whole_log);
   CHECK(!whole.resume());
   whole.run_epoch();
-  Trainer other(sets, options);
+  Trainer other(sets, options, other_log);
   REQUIRE(other.resume());
   CHECK(other.epoch() == 1);
   whole.run_epoch();  // draws on: the generator is shared
   REQUIRE(other.resume());
   CHECK(other.epoch() == 2);
-  REQUIRE(other.history().train_loss.size() == 12);
-  for (size_t i = 0; i < 12; ++i) {
-    CHECK(other.history().train_loss[i].x == whole.history().train_loss[i].x);
-    CHECK(other.history().train_loss[i].y == whole.history().train_loss[i].y);
+  CHECK(other.step() == 12);
+  for (const char* name : {"loss/train", "accuracy/train", "loss/test", "learning rate", "samples a second/images"}) {
+    const std::vector<ChartPoint> curve = other_log.curve(name), expected = whole_log.curve(name);
+    REQUIRE(curve.size() == (std::string(name) == "loss/test" ? 2 : 12));
+    for (size_t i = 0; i < curve.size(); ++i) {
+      CHECK(curve[i].x == expected[i].x);
+      CHECK(curve[i].y == expected[i].y);
+    }
+    CHECK(curve.back().x == 12);
   }
-  CHECK(other.history().test_loss.back().x == 2);
 
   TrainerOptions longer = options;
   longer.epochs = 3;
-  CHECK_THROWS_WITH_AS(Trainer(sets, longer).resume(), doctest::Contains("epochs: saved with '2', now '3'"),
+  CHECK_THROWS_WITH_AS(Trainer(sets, longer, other_log).resume(), doctest::Contains("epochs: saved with '2', now '3'"),
                        rush::ValueError);
-  CHECK_THROWS_WITH_AS(Trainer(fewer, options).resume(), doctest::Contains("digits: saved with '96 with checksum"),
-                       rush::ValueError);
+  CHECK_THROWS_WITH_AS(Trainer(fewer, options, other_log).resume(),
+                       doctest::Contains("digits: saved with '96 with checksum"), rush::ValueError);
 }
 
 TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
@@ -101,15 +106,15 @@ TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
   const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 1600, 200);
-  Trainer trainer(sets, {/*epochs=*/2, /*batch_size=*/32, /*lr=*/8e-3, rush::kCPU});
+  RunLog log;
+  Trainer trainer(sets, {/*epochs=*/2, /*batch_size=*/32, /*lr=*/8e-3, rush::kCPU}, log);
   while (trainer.epoch() < 2) trainer.run_epoch();
-  const History& history = trainer.history();
-  REQUIRE(history.train_loss.size() == 100);
-  CHECK(history.train_loss.back().x == 2);
-  CHECK(history.test_accuracy.back().y > 0.8);
+  CHECK(log.curve("loss/train").size() == 100);
+  const double accuracy = log.curve("accuracy/test").back().y;
+  CHECK(accuracy > 0.8);
 
   const Evaluation test = trainer.evaluate();
-  CHECK(test.accuracy == history.test_accuracy.back().y);
+  CHECK(test.accuracy == accuracy);
   const rush::Tensor right = test.predicted.eq(sets.test.targets).to(rush::kFloat64).mean();
   CHECK(right.item<double>() == doctest::Approx(test.accuracy));
   CHECK(test.confidence.min().item<float>() >= 0.1f);

@@ -87,6 +87,13 @@ TEST_CASE("Options: defaults stay where nothing is given") {
   CHECK(config.lr == 1e-3);
 }
 
+TEST_CASE("Options: the values of all options, where they are not empty") {
+  Config config;
+  config.options.parse({"--n-layer", "6", "--lr=3e-4", "--n_layer=12", "--compile"});
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  CHECK(config.options.values() == Values{{"n_layer", "12"}, {"lr", "3e-4"}, {"device", "cpu"}, {"compile", "true"}});
+}
+
 TEST_CASE("Options: bad input is one line that names the option") {
   CHECK(failure({"--n_layr", "1"}) == "unknown option --n_layr (did you mean --n_layer?)");
   CHECK(failure({"--wibble=3"}) == "unknown option --wibble");

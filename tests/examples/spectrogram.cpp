@@ -6,7 +6,7 @@
 
 #include "examples/grey_image.h"
 #include "examples/spectrogram/classifier.h"
-#include "tests/examples/decoded_png.h"
+#include "tests/io/decoded_png.h"
 
 using namespace examples;
 using rush::Tensor;
@@ -90,7 +90,7 @@ TEST_CASE("spectrograms are drawn below each other, high above low and loud brig
   Tensor two = rush::zeros({2, 8, 5});
   two[0][7][1].fill_(1);
   constexpr std::array<const char*, 2> kNames = {"up", "nothing"};
-  const DecodedPng png = decode_png(draw(two, kNames, kSampleRate));
+  const rush::testing::DecodedPng png = rush::testing::decode_png(draw(two, kNames, kSampleRate));
   // The one bright value is the second of the uppermost row, on black: left of it are names and ticks, on white.
   constexpr size_t kScale = 4;
   const size_t left = png.width - 2 * 8 - static_cast<size_t>(width_of_text("time (s)"));

@@ -12,8 +12,8 @@
 #include "core/dispatch/value.h"
 #include "examples/submanifold/classifier.h"
 #include "rushlight.h"
-#include "tests/examples/decoded_png.h"
 #include "tests/examples/submanifold_testing.h"
+#include "tests/io/decoded_png.h"
 
 using namespace rush;
 using namespace examples;
@@ -266,7 +266,7 @@ TEST_CASE("shapes are the sites of what they are called") {
     CHECK((kind == 0) == ((axes[2] / axes[1]).item<double>() < 0.1));  // a circle is flat
   }
   CHECK_THROWS_AS(make_shapes(0, kCPU), ValueError);
-  const DecodedPng png = decode_png(draw_shapes(shapes, 2));
+  const rush::testing::DecodedPng png = rush::testing::decode_png(draw_shapes(shapes, 2));
   for (size_t kind = 0; kind < kShapeNames.size(); ++kind) {
     CAPTURE(kShapeNames[kind]);
     size_t letters = 0, lit = 0;  // dark pixels of the name, bright ones of the shapes

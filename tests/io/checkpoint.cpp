@@ -1,10 +1,8 @@
 #include "optim/state/checkpoint.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -12,10 +10,12 @@
 
 #include "core/io/safetensors.h"
 #include "rushlight.h"
+#include "tests/io/file_size_limit.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
 using rush::testing::file_content;
+using rush::testing::FileSizeLimit;
 using rush::testing::TemporaryFolder;
 
 namespace {
@@ -103,24 +103,6 @@ std::string refusal(const F& function) {
   }
   return "nothing was thrown";
 }
-
-// Limits the size of the files that this process writes, as a full disk does.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "backends/cuda/devices.h"
 #include "backends/cuda/memory/memory.h"
 #include "core/iterator/tensor_iterator.h"
+#include "nn/summary/summary_writer.h"
 
 using namespace rush;
 namespace F = rush::nn::functional;

@@ -8,18 +8,18 @@ inline constexpr char kReportPage[] = R"html(<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{accuracy}} on handwritten digits</title>
+<title>{{program}}: {{headline}}</title>
 <style>
 :root {
   color-scheme: light dark;
   --paper: #faf8f4; --card: #ffffff; --ink: #23201b; --faint: #776f63; --line: #e5dfd4;
-  --first: #c2610c; --second: #0f7c86; --wrong: #c02b2b; --flame: #e88a1a;
+  --first: #c2610c; --second: #0f7c86; --third: #6d4bb0; --wrong: #c02b2b; --flame: #e88a1a;
   --digit-filter: invert(1); --digit-blend: multiply;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14120f; --card: #1d1a16; --ink: #efe9de; --faint: #9a9184; --line: #332e27;
-    --first: #f5a142; --second: #56c2cb; --wrong: #ff7a6e; --flame: #ffb347;
+    --first: #f5a142; --second: #56c2cb; --third: #b79bf0; --wrong: #ff7a6e; --flame: #ffb347;
     --digit-filter: none; --digit-blend: screen;
   }
 }
@@ -35,7 +35,7 @@ header p { margin: 6px 0 0; font-size: 18px; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 14px 16px; }
 .tiles dt { color: var(--faint); font-size: 13px; }
 .tiles dd { margin: 0; font-size: 18px; font-weight: 600; overflow-wrap: anywhere; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: 16px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); gap: 16px; }
 .chart { display: block; width: 100%; height: auto; }
 .chart text { fill: var(--ink); font-size: 12px; font-variant-numeric: tabular-nums; }
 .chart .title { font-size: 15px; font-weight: 600; }
@@ -45,6 +45,12 @@ header p { margin: 6px 0 0; font-size: 18px; }
 .chart polyline { fill: none; stroke-linejoin: round; }
 .chart .thin { stroke-width: 1; opacity: .3; }
 .chart .line { stroke-width: 2.2; }
+.picture { display: block; width: min(100%, 760px); height: auto; margin: 0 auto; border-radius: 12px; background: #ffffff; }
+pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: 14px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
+.pairs { margin: 10px 0 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 0 32px; }
+.pairs div { display: flex; gap: 16px; justify-content: space-between; padding: 5px 0; border-bottom: 1px solid var(--line); }
+.pairs dt { color: var(--faint); }
+.pairs dd { margin: 0; text-align: right; overflow-wrap: anywhere; }
 .digits { display: grid; grid-template-columns: repeat(auto-fill, minmax(46px, 1fr)); gap: 12px; }
 .mistakes { display: grid; grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); gap: 12px; }
 figure { margin: 0; text-align: center; font-size: 13px; font-variant-numeric: tabular-nums; }
@@ -67,38 +73,25 @@ footer { margin-top: 48px; color: var(--faint); font-size: 13px; }
 <body>
 <main>
 <header>
-<h1>{{accuracy}}</h1>
-<p>of {{count}} test digits are read correctly, {{errors}} are not. {{dataset}}.</p>
+<h1>{{headline}}</h1>
+<p>{{summary}}</p>
 </header>
 <dl class="tiles">
 {{facts}}</dl>
 
 <h2>Training</h2>
-<p>Pale: single steps. Strong: their moving average. Dots: the whole test set.</p>
+<p>Pale: single steps. Strong: their moving average. Dots: single measurements.</p>
 <div class="charts">
-<div class="card">
-{{loss_chart}}</div>
-<div class="card">
-{{accuracy_chart}}</div>
-</div>
+{{charts}}</div>
+{{sections}}
+<h2>Settings</h2>
+<dl class="pairs">
+{{settings}}</dl>
 
-<h2>Test digits</h2>
-<p>The first {{grid_count}} images, each with the net's answer. A frame marks a mistake: the answer is struck out, the right digit stands beside it.</p>
-<div class="digits">
-{{grid}}</div>
-
-<h2>The worst mistakes</h2>
-<p>{{mistakes_text}}</p>
-<div class="mistakes">
-{{mistakes}}</div>
-
-<h2>What is taken for what</h2>
-<p>Rows: the digit that was written. Columns: the digit that was read.</p>
-<div class="card scroll">
-<table>
-{{confusion}}</table>
-</div>
-<footer>Made by Rushlight's digit demo.</footer>
+<h2>Machine</h2>
+<dl class="pairs">
+{{machine}}</dl>
+<footer>Made by Rushlight's program {{program}}.</footer>
 </main>
 </body>
 </html>
