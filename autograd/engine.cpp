@@ -216,8 +216,8 @@ std::vector<Edge> root_edges(TensorList outputs, const char* op) {
   std::vector<Edge> roots;
   for (const Tensor& output : outputs) {
     RUSH_CHECK(
-        output.defined() && output.requires_grad(), op,
-        ": a tensor does not require grad and does not have a grad_fn: nothing that it was computed from requires "
+        output.defined() && output.requires_grad(), op, ": element ", roots.size(),
+        " of tensors does not require grad and does not have a grad_fn: nothing that it was computed from requires "
         "one, or it was computed under NoGradGuard or from a detach()");
     roots.push_back(gradient_edge(output));
   }
@@ -270,14 +270,15 @@ void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> r
 Tensors grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std::optional<bool> retain_graph,
              bool create_graph, bool allow_unused) {
   RUSH_CHECK_VALUE(!inputs.empty(), "grad: `inputs` is empty");
-  std::vector<Edge> ends;
-  for (const Tensor& input : inputs) {
-    RUSH_CHECK(input.requires_grad(), "grad: an input does not require a gradient");
-    ends.push_back(gradient_edge(input));
-  }
   Tensors result;
   try {
-    result = run_backward(root_edges(outputs, "grad"), root_gradients(outputs, grad_outputs, "grad"), ends,
+    const std::vector<Edge> roots = root_edges(outputs, "grad");
+    std::vector<Edge> ends;
+    for (const Tensor& input : inputs) {
+      RUSH_CHECK(input.requires_grad(), "grad: element ", ends.size(), " of the input tensors does not require grad");
+      ends.push_back(gradient_edge(input));
+    }
+    result = run_backward(roots, root_gradients(outputs, grad_outputs, "grad"), ends,
                           {retain_graph.value_or(create_graph), create_graph, false});
   } catch (const std::bad_alloc&) {
     throw_out_of_memory("grad");

@@ -47,8 +47,8 @@ class Applier {
       taken += dims_taken(index);
       ellipses += std::holds_alternative<EllipsisIndexType>(index.data);
     }
-    RUSH_CHECK_INDEX(taken <= self.dim(), "index: too many indices: ", taken, " for a tensor of ", self.dim(),
-                     " dimensions");
+    RUSH_CHECK_INDEX(taken <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ",
+                     taken);
     RUSH_CHECK_INDEX(ellipses <= 1, "index: only one Ellipsis can stand for the other dimensions");
     left_ = self.dim() - taken;
   }
@@ -74,7 +74,8 @@ class Applier {
       if (tensor.dim() == 0) return (*this)(tensor.item<bool>());
       return gather(tensor, tensor.dim());
     }
-    RUSH_CHECK_TYPE(is_integral(tensor.scalar_type(), false), "index: tensors of indices hold integers or bool, not ",
+    RUSH_CHECK_TYPE(is_integral(tensor.scalar_type(), false),
+                    "index: tensors used as indices must be long, int, byte or bool tensors, got ",
                     tensor.scalar_type());
     if (tensor.dim() == 0) return (*this)(tensor.item<int64_t>());
     gather(tensor, 1);

@@ -104,7 +104,7 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
 int64_t checked_numel(IntArrayRef sizes) {
   int64_t numel = 1;
   for (int64_t size : sizes) {
-    RUSH_CHECK_VALUE(size >= 0, "sizes must not be negative, got ", sizes);
+    RUSH_CHECK_VALUE(size >= 0, "sizes must be non-negative, got ", sizes);
     RUSH_CHECK_VALUE(!__builtin_mul_overflow(numel, size, &numel), "sizes ", sizes, " hold too many elements");
   }
   // A zero anywhere hides an overflow elsewhere only when the product itself is representable; strides need that too.

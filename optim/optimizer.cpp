@@ -11,16 +11,6 @@
 
 namespace rush::optim {
 
-void check_not_negative(const char* optimizer, const char* option, double value) {
-  RUSH_CHECK_VALUE(value >= 0, optimizer, ": ", option, " must be at least 0, got ", value);
-}
-
-void check_betas(const char* optimizer, const std::tuple<double, double>& betas) {
-  const auto [beta1, beta2] = betas;
-  RUSH_CHECK_VALUE(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, optimizer, ": the betas must be in [0, 1), got ",
-                   beta1, " and ", beta2);
-}
-
 void OptimizerOptions::visit(StateFields&) {
   RUSH_THROW(NotImplementedError, "optimizer: these options have no state dict; override visit");
 }
@@ -71,8 +61,9 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   }
   for (const Tensor& param : param_group.params()) {
     RUSH_CHECK_VALUE(param.defined(), "optimizer: cannot optimize an undefined tensor");
-    RUSH_CHECK_VALUE(param.is_leaf(), "optimizer: cannot optimize a tensor that is the result of a computation, shape ",
-                     param.sizes(), "; convert and move it before requires_grad_(), or pass its detach()");
+    RUSH_CHECK_VALUE(
+        param.is_leaf(), "optimizer: can't optimize a non-leaf Tensor, one of shape ", param.sizes(),
+        " that is the result of a computation; convert and move it before requires_grad_(), or pass its detach()");
     RUSH_CHECK_VALUE(known.insert(param.impl()).second, "optimizer: a parameter of shape ", param.sizes(),
                      " appears twice");
   }

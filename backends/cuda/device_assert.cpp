@@ -44,8 +44,8 @@ void throw_device_errors(int device) {
   const DeviceErrorRecord found = *record;
   record->ready = 0;
   std::atomic_ref(record->claimed).store(0, std::memory_order_release);
-  RUSH_THROW(IndexError, found.op, ": index ", found.value, " is out of bounds for size ", found.bound,
-             " (found by a kernel on cuda:", device, ")");
+  RUSH_THROW(IndexError, found.op, ": index out of range in self: index ", found.value, " is out of bounds for size ",
+             found.bound, " (found by a kernel on cuda:", device, ")");
 }
 
 }  // namespace rush::cuda

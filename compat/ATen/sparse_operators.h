@@ -17,7 +17,8 @@ inline Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat
                    "sspaddmm: needs a sparse matrix, a sparse one and a dense one");
   RUSH_CHECK_VALUE(mat1.dim() == 2 && mat2.dim() == 2 && mat1.size(1) == mat2.size(0) && self.dim() == 2 &&
                        self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1),
-                   "sspaddmm: cannot multiply ", mat1.sizes(), " by ", mat2.sizes(), " and add it to ", self.sizes());
+                   "sspaddmm: mat1 and mat2 shapes cannot be multiplied and added to self, got ", mat1.sizes(), " and ",
+                   mat2.sizes(), " for a self of ", self.sizes());
   const Tensor rows = aten_detail::rows_with_values(mat1);
   const int64_t count = rows.numel(), n = mat2.size(1);
   const Tensor indices = stack({rows.repeat_interleave(n), arange(n, rows.options()).repeat({count})});

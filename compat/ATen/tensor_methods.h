@@ -7,6 +7,7 @@
 #include "ATen/special_functions.h"
 #include "ATen/statistics.h"
 #include "c10/util/MaybeOwned.h"
+#include "core/iterator/output_checks.h"
 
 namespace rush {
 
@@ -47,8 +48,7 @@ inline Tensor hardshrink_backward(const Tensor& self, const Tensor& grad_out, co
   return ops::hardshrink_backward(grad_out, self, lambd);
 }
 inline Tensor& write(Tensor& self, const Tensor& result, const char* method) {
-  RUSH_CHECK_TYPE(can_cast(result.scalar_type(), self.scalar_type()), method, ": the result is ", result.scalar_type(),
-                  " and cannot be written into a tensor of ", self.scalar_type());
+  check_result_type(method, result.scalar_type(), self.scalar_type());
   return self.copy_(result);
 }
 }  // namespace aten_methods

@@ -61,8 +61,8 @@ DeviceType detail::add_device_type(std::string_view name) {
 Device::Device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::optional<DeviceType> known = find_device_type(text.substr(0, colon));
-  RUSH_CHECK_VALUE(known, "Device: expected ", all_names(), ", or one with an index, as in ",
-                   detail::kBuiltInDeviceNames[1], ":0, got '", text, "'");
+  RUSH_CHECK_VALUE(known, "Device: Expected one of ", all_names(), " device type at start of device string: ", text,
+                   "; an index may follow it, as in ", detail::kBuiltInDeviceNames[1], ":0");
   type = *known;
   if (colon == std::string_view::npos) return;
   const std::string_view digits = text.substr(colon + 1);
@@ -70,7 +70,7 @@ Device::Device(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
   RUSH_CHECK_VALUE(error == std::errc() && end == digits.data() + digits.size() && parsed >= 0 && parsed < 128 &&
                        (digits.size() == 1 || digits[0] != '0'),
-                   "Device: bad device index in '", text, "'");
+                   "Device: Invalid device string: '", text, "', its index is not a number below 128");
   index = static_cast<int8_t>(parsed);
 }
 

@@ -62,11 +62,10 @@ void throw_inference_written(std::string_view op) {
 void throw_undefined(size_t position) {
   const Schema schema = Schema::parse(resolved_op->schema());
   const bool is_list = schema.arguments[position].type.ends_with("[]");
-  RUSH_THROW(
-      ValueError, short_name(resolved_op->name()), ": argument '", schema.arguments[position].name, "' (position ",
-      position + 1, is_list ? ") has" : ") is",
-      " an undefined tensor: one that was never assigned, was moved from, or is a gradient that no backward pass "
-      "has computed");
+  RUSH_THROW(ValueError, short_name(resolved_op->name()),
+             ": Expected a proper Tensor but got None (or an undefined Tensor in C++) ", is_list ? "in the list " : "",
+             "for argument #", position, " '", schema.arguments[position].name,
+             "': one that was never assigned, was moved from, or is a gradient that no backward pass has computed");
 }
 
 void CallDevice::see_tensor(const TensorImpl& tensor) {

@@ -1,4 +1,5 @@
 // Type promotion across operands, and broadcasting of shapes.
+#include "core/iterator/output_checks.h"
 #include "core/iterator/tensor_iterator.h"
 
 namespace rush {
@@ -62,10 +63,9 @@ DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
   const IntArrayRef shorter = a.size() >= b.size() ? b : a;
   DimVector shape(longer);
   const size_t lead = longer.size() - shorter.size();
-  for (size_t i = 0; i < shorter.size(); ++i) {
+  for (size_t i = shorter.size(); i-- > 0;) {  // from the last on, which is the one that the error names
     int64_t& size = shape[lead + i];
-    RUSH_CHECK_VALUE(size == shorter[i] || size == 1 || shorter[i] == 1, op, ": cannot broadcast ", a, " with ", b,
-                     ": sizes ", size, " and ", shorter[i], " differ and neither is 1");
+    if (size != shorter[i] && size != 1 && shorter[i] != 1) throw_no_broadcast(op, a, b, shorter.size() - i);
     if (size == 1) size = shorter[i];
   }
   return shape;

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/integer.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/view/copy.h"
+#include "core/print/bracketed.h"
 
 namespace rush {
 
@@ -14,7 +16,8 @@ TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& 
   std::construct_at(&operands_[0])->tensor = out;
   count_ = 1;
   for (size_t i = 0; i < inputs.size(); ++i, ++count_) {
-    RUSH_CHECK_VALUE(inputs[i].defined(), op, ": argument ", i, " is undefined");
+    RUSH_CHECK_VALUE(inputs[i].defined(), op,
+                     ": Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #", i);
     Operand& operand = *std::construct_at(&operands_[i + 1]);
     operand.borrowed = inputs.are_borrowed();
     if (operand.borrowed) {
@@ -108,8 +111,7 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
   output_dtype_ = output_dtype ? *output_dtype : promotion == Promotion::Compare ? kBool : common;
   operands_[0].dtype = output_dtype_;
   if (out.defined() && out.scalar_type() != output_dtype_) {
-    RUSH_CHECK_TYPE(can_cast(output_dtype_, out.scalar_type()), op_, ": the result is ", output_dtype_,
-                    " and cannot be written into a tensor of ", out.scalar_type());
+    check_result_type(op_, output_dtype_, out.scalar_type());
     operands_[0].original = out;
     out = detail::empty_strided(out.sizes(), contiguous_strides(out.sizes()), output_dtype_, out.device());
   }
@@ -152,8 +154,8 @@ void TensorIterator::broadcast_shape() {
     }
   }
   if (out.defined()) {
-    RUSH_CHECK_VALUE(out.sizes() == IntArrayRef(shape_), op_, ": the result has shape ", shape_,
-                     " and cannot be written into a tensor of shape ", out.sizes());
+    RUSH_CHECK_VALUE(out.sizes() == IntArrayRef(shape_), op_, ": output with shape ", bracketed(out.sizes()),
+                     " doesn't match the broadcast shape ", bracketed(shape_));
   }
   numel_ = checked_numel(shape_);
 }

@@ -7,7 +7,7 @@ namespace rush::nn::functional {
 namespace {
 
 void check_probability(double p) {
-  RUSH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: the probability has to be between 0 and 1, got ", p);
+  RUSH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: dropout probability has to be between 0 and 1, but got ", p);
 }
 
 void check_dimensions(const char* op, const Tensor& input, int64_t batched) {

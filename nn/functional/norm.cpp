@@ -4,6 +4,7 @@
 #include "core/ops/nn/pool.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/pad.h"
+#include "core/print/bracketed.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {
@@ -13,7 +14,7 @@ namespace {
 void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
   RUSH_CHECK_VALUE(input.dim() >= 2, op, ": expected an input of at least 2 dimensions, got shape ", input.sizes());
   RUSH_CHECK_VALUE(!training || input.numel() != input.size(1), op,
-                   ": training needs more than 1 value per channel, got an input of shape ", input.sizes());
+                   ": Expected more than 1 value per channel when training, got input size ", bracketed(input.sizes()));
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& o) {
   RUSH_CHECK_VALUE(input.dim() >= 3, "instance_norm: expected an input of at least 3 dimensions, got shape ",
                    input.sizes());
   RUSH_CHECK_VALUE(!o.use_input_stats() || input.numel() != input.size(0) * input.size(1),
-                   "instance_norm: training needs more than 1 spatial element, got an input of shape ", input.sizes());
+                   "instance_norm: Expected more than 1 spatial element when training, got input size ",
+                   bracketed(input.sizes()));
   return rush::instance_norm(input, optional_tensor(o.weight()), optional_tensor(o.bias()),
                              optional_tensor(o.running_mean()), optional_tensor(o.running_var()), o.use_input_stats(),
                              o.momentum(), o.eps(), /*cudnn_enabled=*/true);

@@ -18,7 +18,7 @@ void MultiheadAttentionImpl::reset() {
   RUSH_CHECK_VALUE(size > 0 && heads > 0 && size % heads == 0, "MultiheadAttention: ", size,
                    " numbers cannot be divided among ", heads, " heads");
   RUSH_CHECK_VALUE(options.dropout() >= 0 && options.dropout() <= 1,
-                   "MultiheadAttention: dropout has to be between 0 and 1, got ", options.dropout());
+                   "MultiheadAttention: dropout probability has to be between 0 and 1, but got ", options.dropout());
   const int64_t kdim = options.kdim().value_or(size), vdim = options.vdim().value_or(size);
   const bool same = kdim == size && vdim == size;
   const auto parameter = [&](const char* name, bool wanted, std::vector<int64_t> sizes) {

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "core/ops/factory/factories.h"
+#include "core/print/bracketed.h"
 #include "nn/functional/conv.h"
 #include "nn/module_text.h"
 #include "nn/modules/default_init.h"
@@ -73,8 +74,9 @@ template <size_t D, class Derived>
 Tensor ConvTransposeNdImpl<D, Derived>::forward(const Tensor& input, const std::optional<IntArrayRef>& output_size) {
   const ModuleScope scope(*this);
   constexpr auto dims = static_cast<int64_t>(D);
-  RUSH_CHECK_VALUE(input.dim() == dims + 1 || input.dim() == dims + 2, "ConvTranspose", D, "d: expected ", D + 1,
-                   " or ", D + 2, " dimensions, got an input of shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == dims + 1 || input.dim() == dims + 2, "ConvTranspose", D, "d: Expected ", D + 1,
+                   "D (unbatched) or ", D + 2, "D (batched) input to conv_transpose", D,
+                   "d, but got input of size: ", bracketed(input.sizes()));
   const auto call = functional::ConvTransposeFuncOptions<D>()
                         .bias(bias)
                         .stride(options.stride())

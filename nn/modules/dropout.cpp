@@ -7,19 +7,19 @@
 
 namespace rush::nn {
 
-#define RUSH_DROPOUT_BODY(Name, function)                                                                             \
-  void Name##Impl::reset() {                                                                                          \
-    RUSH_CHECK_VALUE(options.p() >= 0 && options.p() <= 1, #Name ": the probability has to be between 0 and 1, got ", \
-                     options.p());                                                                                    \
-  }                                                                                                                   \
-  void Name##Impl::pretty_print(std::ostream& stream) const {                                                         \
-    stream << detail::module_text(#Name "(p=", options.p(), ", inplace=", options.inplace(), ")");                    \
-  }                                                                                                                   \
-  Tensor Name##Impl::forward(const Tensor& input) {                                                                   \
-    const ModuleScope scope(*this);                                                                                   \
-    const auto call =                                                                                                 \
-        functional::Name##FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace());            \
-    return functional::function(input, call);                                                                         \
+#define RUSH_DROPOUT_BODY(Name, function)                                                                  \
+  void Name##Impl::reset() {                                                                               \
+    RUSH_CHECK_VALUE(options.p() >= 0 && options.p() <= 1,                                                 \
+                     #Name ": dropout probability has to be between 0 and 1, but got ", options.p());      \
+  }                                                                                                        \
+  void Name##Impl::pretty_print(std::ostream& stream) const {                                              \
+    stream << detail::module_text(#Name "(p=", options.p(), ", inplace=", options.inplace(), ")");         \
+  }                                                                                                        \
+  Tensor Name##Impl::forward(const Tensor& input) {                                                        \
+    const ModuleScope scope(*this);                                                                        \
+    const auto call =                                                                                      \
+        functional::Name##FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace()); \
+    return functional::function(input, call);                                                              \
   }
 RUSH_DROPOUT_BODY(Dropout, dropout)
 RUSH_DROPOUT_BODY(Dropout1d, dropout1d)

@@ -25,10 +25,10 @@ template <size_t D, class Derived>
 void BatchNormImplBase<D, Derived>::_check_input_dim(const Tensor& input) {
   constexpr auto dims = static_cast<int64_t>(D) + 2;
   RUSH_CHECK_VALUE(input.dim() == dims || (D == 1 && input.dim() == 2), "BatchNorm", D, "d: expected ",
-                   D == 1   ? "2 or 3"
-                   : D == 2 ? "4"
-                            : "5",
-                   " dimensions, got an input of shape ", input.sizes());
+                   D == 1   ? "2D or 3D"
+                   : D == 2 ? "4D"
+                            : "5D",
+                   " input (got ", input.dim(), "D input of shape ", input.sizes(), ")");
 }
 
 template <size_t D, class Derived>
@@ -71,8 +71,8 @@ void BatchNormImplBase<D, Derived>::pretty_print(std::ostream& stream) const {
 template <size_t D, class Derived>
 void InstanceNormImpl<D, Derived>::_check_input_dim(const Tensor& input) {
   constexpr auto dims = static_cast<int64_t>(D) + 2;
-  RUSH_CHECK_VALUE(input.dim() == dims || input.dim() == dims - 1, "InstanceNorm", D, "d: expected ", dims - 1, " or ",
-                   dims, " dimensions, got an input of shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == dims || input.dim() == dims - 1, "InstanceNorm", D, "d: expected ", dims - 1, "D or ",
+                   dims, "D input (got ", input.dim(), "D input of shape ", input.sizes(), ")");
 }
 
 template <size_t D, class Derived>

@@ -154,7 +154,9 @@ void detail::RNNImplBase<Derived, Options>::reset() {
   RUSH_CHECK_VALUE(o.input_size() > 0 && o.hidden_size() > 0 && o.num_layers() > 0, name, ": input size ",
                    o.input_size(), ", hidden size ", o.hidden_size(), " and layers ", o.num_layers(),
                    " must be positive");
-  RUSH_CHECK_VALUE(o.dropout() >= 0 && o.dropout() <= 1, name, ": dropout has to be between 0 and 1, got ",
+  RUSH_CHECK_VALUE(o.dropout() >= 0 && o.dropout() <= 1, name,
+                   ": dropout should be a number in range [0, 1] representing the probability of an element being "
+                   "zeroed, got ",
                    o.dropout());
   const RecurrentLayers layers = layers_of(o);
   RUSH_CHECK_VALUE(layers.projection >= 0 && layers.projection < o.hidden_size(), name, ": proj_size ",
@@ -195,8 +197,8 @@ void detail::RNNImplBase<Derived, Options>::pretty_print(std::ostream& stream) c
 template <class Derived, class Options>
 std::tuple<Tensor, RecurrentState> detail::RNNImplBase<Derived, Options>::run(const Tensor& input,
                                                                               const std::optional<RecurrentState>& hx) {
-  RUSH_CHECK_VALUE(input.dim() == 2 || input.dim() == 3, kName<Options>,
-                   ": expected an input of 2 or 3 dimensions, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == 2 || input.dim() == 3, kName<Options>, ": Expected input to be 2D or 3D, got ",
+                   input.dim(), "D instead, of shape ", input.sizes());
   const bool batched = input.dim() == 3, batch_first = batched && options.batch_first();
   const Tensor padded = batched ? input : input.unsqueeze(1);  // (T, N, in) or (N, T, in)
   RecurrentState state = hx ? *hx : zero_state(layers_of(options), padded.size(batch_first ? 0 : 1), padded);
@@ -293,9 +295,10 @@ void detail::RNNCellImplBase<Derived, Options>::pretty_print(std::ostream& strea
 template <class Derived, class Options>
 RecurrentState detail::RNNCellImplBase<Derived, Options>::step(const Tensor& input,
                                                                const std::optional<RecurrentState>& hx) const {
-  RUSH_CHECK_VALUE((input.dim() == 1 || input.dim() == 2) && input.size(-1) == options.input_size(), kName<Options>,
-                   "Cell: expected an input of 1 or 2 dimensions, the last of size ", options.input_size(),
-                   ", got shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == 1 || input.dim() == 2, kName<Options>, "Cell: Expected input to be 1D or 2D, got ",
+                   input.dim(), "D instead, of shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.size(-1) == options.input_size(), kName<Options>,
+                   "Cell: input has inconsistent input_size: got ", input.size(-1), " expected ", options.input_size());
   RecurrentState state;
   if (hx) {
     state = *hx;

@@ -80,8 +80,16 @@ TEST_CASE("operands broadcast; a naive loop agrees, for any strides") {
       }
     }
   }
-  CHECK_THROWS_WITH_AS(ones({2, 3}) + ones({4}),
-                       "add: cannot broadcast (2, 3) with (4): sizes 3 and 4 differ and neither is 1", ValueError);
+  CHECK_THROWS_WITH_AS(
+      ones({2, 3}) + ones({4}),
+      "add: The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1 to "
+      "broadcast (2, 3) with (4)",
+      ValueError);
+  CHECK_THROWS_WITH_AS(
+      ones({2}) + ones({5, 4, 3}),
+      "add: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 2 to "
+      "broadcast (2) with (5, 4, 3)",
+      ValueError);
 }
 
 TEST_CASE("a new output lies in memory in its inputs' order") {

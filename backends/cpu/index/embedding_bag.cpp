@@ -20,8 +20,8 @@ void check(const EmbeddingBags& call) {
                      "; expected ascending offsets up to the ", n, " indices");
   }
   for (int64_t i = 0; i < n; ++i) {
-    RUSH_CHECK_INDEX(index[i] >= 0 && index[i] < rows, "embedding_bag: index ", index[i],
-                     " is out of bounds for dimension 0 of size ", rows);
+    RUSH_CHECK_INDEX(index[i] >= 0 && index[i] < rows, "embedding_bag: index out of range in self: index ", index[i],
+                     " is out of bounds for dimension 0 with size ", rows);
   }
 }
 

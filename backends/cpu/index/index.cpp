@@ -21,8 +21,8 @@ void index_offsets(const Tensor& offsets, const Tensor& index, const IndexedDim&
   parallel_for(0, offsets.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t at = from[i];
-      RUSH_CHECK_INDEX(at >= lowest && at < where.size, where.op, ": index ", at, " is out of bounds for dimension ",
-                       where.dim, " of size ", where.size);
+      RUSH_CHECK_INDEX(at >= lowest && at < where.size, where.op, ": index out of range in self: index ", at,
+                       " is out of bounds for dimension ", where.dim, " with size ", where.size);
       const int64_t offset = (at < 0 ? at + where.size : at) * where.stride;
       to[i] = add ? to[i] + offset : offset;
     }

@@ -74,7 +74,8 @@ struct UnitIntervalCheck {
     it.for_each([](char** data, const int64_t* strides, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
         const auto x = load<T>(data[1] + i * strides[1]);
-        RUSH_CHECK_VALUE(!(x < 0) && !(x > 1), "binary_cross_entropy: inputs must be between 0 and 1, got ",
+        RUSH_CHECK_VALUE(!(x < 0) && !(x > 1),
+                         "binary_cross_entropy: all elements of input should be between 0 and 1, got ",
                          static_cast<double>(x));
       }
     });
@@ -87,7 +88,8 @@ void binary_cross_entropy(TensorIterator& it, double parameter) {
 }
 
 void check_class(const char* op, int64_t target, int64_t classes) {
-  RUSH_CHECK_INDEX(target >= 0 && target < classes, op, ": target ", target, " is outside [0, ", classes, ")");
+  RUSH_CHECK_INDEX(target >= 0 && target < classes, op, ": Target ", target, " is out of bounds, classes are in [0, ",
+                   classes, ")");
 }
 
 struct NllLossLoop {

@@ -17,11 +17,11 @@ void check_weights(const T* weight, int64_t n, int64_t needed) {
   int64_t above_zero = 0;
   for (int64_t i = 0; i < n; ++i) {
     RUSH_CHECK_VALUE(std::isfinite(weight[i]) && weight[i] >= 0,
-                     "multinomial: expected weights that are finite and not negative, got ", weight[i]);
+                     "multinomial: probability tensor contains either `inf`, `nan` or element < 0: ", weight[i]);
     above_zero += weight[i] > 0;
   }
-  RUSH_CHECK_VALUE(above_zero >= needed, "multinomial: ", needed, " samples need as many weights above zero, got ",
-                   above_zero);
+  RUSH_CHECK_VALUE(above_zero >= needed, "multinomial: invalid multinomial distribution: ", needed,
+                   " samples need as many weights above zero, got ", above_zero);
 }
 
 // The indices of the largest scores, the largest first, the lower index of equal ones.

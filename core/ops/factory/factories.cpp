@@ -50,7 +50,7 @@ static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, s
   check_strided("empty_strided", layout);
   RUSH_CHECK_VALUE(size.size() == stride.size(), "empty_strided: got ", size.size(), " sizes and ", stride.size(),
                    " strides");
-  for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "empty_strided: strides must not be negative, got ", stride);
+  for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "empty_strided: strides must be non-negative, got ", stride);
   if (pin_memory.value_or(false)) {
     check_pinned("empty_strided", device);
     return detail::empty_pinned(size, stride, dtype.value_or(get_default_dtype()));

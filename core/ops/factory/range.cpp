@@ -80,7 +80,7 @@ static ScalarType space_dtype(const char* op, const Scalar& start, const Scalar&
 
 static Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, MaybeDtype dtype, MaybeLayout /*layout*/,
                        MaybeDevice device, MaybePin /*pin_memory*/) {
-  RUSH_CHECK_VALUE(steps >= 0, "linspace: the number of steps must not be negative, got ", steps);
+  RUSH_CHECK_VALUE(steps >= 0, "linspace: number of steps must be non-negative, got ", steps);
   const Tensor out = row(steps, space_dtype("linspace", start, end, dtype), device);
   kernels::linspace(out.device().type, out, start, end);
   return out;
@@ -88,7 +88,7 @@ static Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, Ma
 
 static Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, MaybeDtype dtype,
                        MaybeLayout /*layout*/, MaybeDevice device, MaybePin /*pin_memory*/) {
-  RUSH_CHECK_VALUE(steps >= 0, "logspace: the number of steps must not be negative, got ", steps);
+  RUSH_CHECK_VALUE(steps >= 0, "logspace: number of steps must be non-negative, got ", steps);
   const Tensor out = row(steps, space_dtype("logspace", start, end, dtype), device);
   kernels::logspace(out.device().type, out, start, end, base);
   return out;
@@ -123,7 +123,7 @@ static Tensor logspace_of(const Start& start, const End& end, int64_t steps, dou
 
 static Tensor eye_m(int64_t n, int64_t m, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
                     MaybePin pin_memory) {
-  RUSH_CHECK_VALUE(n >= 0 && m >= 0, "eye: sizes must not be negative, got (", n, ", ", m, ")");
+  RUSH_CHECK_VALUE(n >= 0 && m >= 0, "eye: sizes must be non-negative, got (", n, ", ", m, ")");
   const Tensor out = ops::zeros({n, m}, dtype, layout, device, pin_memory);
   const Tensor diagonal = detail::make_alias(out);
   diagonal.impl()->set_geometry(std::min(n, m), std::min(n, m) > 1 ? m + 1 : 1, 0);

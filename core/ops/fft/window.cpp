@@ -20,7 +20,7 @@ Tensor window_of(const char* op, int64_t length, bool periodic, std::optional<Sc
                  std::optional<Device> device, const Weight& weight) {
   const ScalarType type = dtype.value_or(get_default_dtype());
   RUSH_CHECK_TYPE(is_floating_point(type), op, ": expected a floating-point dtype, got ", type);
-  RUSH_CHECK_VALUE(length >= 0, op, ": the length must not be negative, got ", length);
+  RUSH_CHECK_VALUE(length >= 0, op, ": the length must be non-negative, got ", length);
   const Tensor host = detail::empty_contiguous(length, kFloat64, kCPU);
   double* weights = host.data_ptr<double>();
   const double points = static_cast<double>(length) - (periodic ? 0 : 1);

@@ -2,6 +2,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/index/embedding_indices.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/index.h"
 #include "core/ops/index/index_select.h"
@@ -15,13 +16,21 @@ namespace rush {
 
 namespace native {
 
+Tensor embedding_indices(const Tensor& indices, const char* name, Device device, const char* op) {
+  RUSH_CHECK_TYPE(is_integral(indices.scalar_type(), false) && has_arithmetic(indices.scalar_type()), op,
+                  ": Expected tensor for argument #1 '", name,
+                  "' to have one of the following scalar types: Long, Int; but got ",
+                  traits_of(indices.scalar_type()).enumerator, " instead");
+  return index_as_int64(indices, device, op);
+}
+
 namespace {
 
 // Where the rows at `indices` begin in a table of `rows` rows.
 Tensor row_offsets(const Tensor& indices, int64_t rows, int64_t stride, Device device, const char* op) {
   const Tensor offsets = detail::empty_contiguous(indices.sizes(), kInt64, device);
-  kernels::index_offsets(device.type, offsets, index_as_int64(indices, device, op), {op, 0, rows, stride, false},
-                         false);
+  kernels::index_offsets(device.type, offsets, embedding_indices(indices, "indices", device, op),
+                         {op, 0, rows, stride, false}, false);
   return offsets;
 }
 

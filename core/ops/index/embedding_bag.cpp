@@ -2,6 +2,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/index/embedding_indices.h"
 #include "core/ops/index/index.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
@@ -56,8 +57,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(const Tenso
   call.mode = mode;
   call.padding = wrap_padding(padding_idx, weight.size(0));
   call.weight = contiguous(weight);
-  call.indices = contiguous(index_as_int64(indices, device, kOp));
-  call.offsets = contiguous(index_as_int64(offsets, device, kOp));
+  call.indices = contiguous(embedding_indices(indices, "indices", device, kOp));
+  call.offsets = contiguous(embedding_indices(offsets, "offsets", device, kOp));
   if (per_sample_weights && per_sample_weights->defined()) call.per_sample_weights = contiguous(*per_sample_weights);
   call.output = detail::empty_contiguous({bags, weight.size(1)}, weight.scalar_type(), device);
   call.bag_of_index = integers(indices.size(0));

@@ -10,15 +10,18 @@
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 
 namespace rush {
 
 namespace native {
 
+static bool can_index(ScalarType type) { return is_integral(type, false) && has_arithmetic(type); }
+
 Tensor index_as_int64(const Tensor& index, Device device, const char* op) {
   RUSH_CHECK_VALUE(index.defined(), op, ": the index is undefined");
-  RUSH_CHECK_TYPE(is_integral(index.scalar_type(), false) && has_arithmetic(index.scalar_type()), op,
-                  ": expected integers as indices, got ", index.scalar_type());
+  RUSH_CHECK_TYPE(can_index(index.scalar_type()), op, ": Expected dtype int32/int64 for index, got ",
+                  index.scalar_type());
   RUSH_CHECK_VALUE(index.device() == device || index.is_cpu() || device.is_meta(), op, ": the index is on ",
                    index.device(), ", the tensor on ", device);
   const Tensor wide = index.scalar_type() == kInt64 ? index : to_dtype(index, kInt64);
@@ -60,11 +63,12 @@ bool is_mask(const Tensor& t) { return t.scalar_type() == kBool || t.scalar_type
 // A mask indexes each of its dimensions with the positions of what is true in it. One without dimensions adds a
 // dimension of size one, which is kept or not.
 void add_mask(Indexed& indexed, const Tensor& self, const Tensor& mask, int64_t dim, const char* op) {
-  RUSH_CHECK_INDEX(dim + mask.dim() <= self.dim(), op, ": a mask of shape ", mask.sizes(), " at dimension ", dim,
-                   " does not fit a tensor of shape ", self.sizes());
+  RUSH_CHECK_INDEX(dim + mask.dim() <= self.dim(), op, ": too many indices for tensor of dimension ", self.dim(),
+                   ", a mask of shape ", mask.sizes(), " at index ", dim);
   for (int64_t d = 0; d < mask.dim(); ++d) {
-    RUSH_CHECK_INDEX(mask.size(d) == self.size(dim + d), op, ": a mask of shape ", mask.sizes(), " at dimension ", dim,
-                     " does not fit a tensor of shape ", self.sizes());
+    RUSH_CHECK_INDEX(mask.size(d) == self.size(dim + d), op, ": The shape of the mask ", bracketed(mask.sizes()),
+                     " at index ", d, " does not match the shape of the indexed tensor ", bracketed(self.sizes()),
+                     " at index ", dim + d);
   }
   if (mask.scalar_type() == kUInt8) {
     RUSH_WARN_ONCE_PER_CALLER(op, ": a mask of uint8 is deprecated, and easily taken for indices; use bool");
@@ -89,9 +93,11 @@ Indexed match_dims(const Tensor& self, OptionalTensorList indices, const char* o
       dim += index->dim();
       continue;
     }
-    RUSH_CHECK_INDEX(dim < self.dim(), op, ": got ", indices.size(), " indices for a tensor with ", self.dim(),
-                     " dimensions");
+    RUSH_CHECK_INDEX(dim < self.dim(), op, ": too many indices for tensor of dimension ", self.dim(), ", got ",
+                     indices.size());
     if (given(index)) {
+      RUSH_CHECK_TYPE(can_index(index->scalar_type()), op,
+                      ": tensors used as indices must be long, int, byte or bool tensors, got ", index->scalar_type());
       indexed.add(self.size(dim), self.stride(dim), index_as_int64(*index, self.device(), op));
     } else {
       indexed.whole(self.size(dim), self.stride(dim));
@@ -175,8 +181,9 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
   RUSH_CHECK_VALUE(number || values.device() == self.device(), "index_put_: the values are on ", values.device(),
                    ", the tensor on ", self.device());
   const Plan plan = make_plan(self, indices, "index_put_");
-  RUSH_CHECK_VALUE(expands_to(values.sizes(), plan.result_sizes), "index_put_: values of shape ", values.sizes(),
-                   " do not broadcast to the indexed shape ", plan.result_sizes);
+  RUSH_CHECK_VALUE(expands_to(values.sizes(), plan.result_sizes), "index_put_: shape mismatch: value tensor of shape ",
+                   bracketed(values.sizes()), " cannot be broadcast to indexing result of shape ",
+                   bracketed(plan.result_sizes));
   const Tensor ready = values_for_scatter(number ? values.to(self.device()) : values, plan.result_sizes, self);
   kernels::index_scatter(self.device().type, plan.view, plan.offsets, ready, plan.before,
                          accumulate ? IndexWrite::Add : IndexWrite::Assign);

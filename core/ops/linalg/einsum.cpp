@@ -180,16 +180,17 @@ Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
   return product.view(sizes).permute(back);
 }
 
-// "letter 'j'", of a label.
+// "subscript j", of a label.
 std::string name_of(int label) {
   if (label < 0 || label >= 52) return "a dimension of '...'";
-  return str("letter '", static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26), "'");
+  return str("subscript ", static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26));
 }
 
 void check_sizes(const Tensor& a, const Tensor& b, const Labels& order, std::string_view equation) {
   for (int64_t d = 0; d < a.dim(); ++d) {
     RUSH_CHECK_VALUE(a.size(d) == b.size(d) || a.size(d) == 1 || b.size(d) == 1, "einsum: '", equation,
-                     "': ", name_of(order[d]), " has sizes ", a.size(d), " and ", b.size(d));
+                     "': ", name_of(order[d]), " has size ", b.size(d),
+                     " which does not broadcast with previously seen size ", a.size(d));
   }
 }
 

@@ -2,6 +2,8 @@
 #include "core/ops/linalg/matmul.h"
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
+#include "core/ops/linalg/factors.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
@@ -11,16 +13,14 @@ namespace rush {
 namespace native {
 
 static void check_factors(const char* op, const Tensor& a, int64_t a_dims, const Tensor& b, int64_t b_dims) {
-  RUSH_CHECK_VALUE(a.dim() == a_dims && b.dim() == b_dims, op, ": expected factors of ", a_dims, " and ", b_dims,
-                   " dimensions, got shapes ", a.sizes(), " and ", b.sizes());
-  const int64_t columns = a.sizes().back(), rows = b.sizes()[b_dims == 1 ? 0 : b_dims - 2];
-  RUSH_CHECK_VALUE(columns == rows, op, ": cannot multiply ", a.sizes(), " by ", b.sizes(), ": ", columns,
-                   " columns against ", rows, " rows");
   if (a_dims == 3) {
-    RUSH_CHECK_VALUE(a.sizes()[0] == b.sizes()[0], op, ": batches differ: ", a.sizes(), " and ", b.sizes());
+    check_factor_batches(op, a, b);
+  } else {
+    RUSH_CHECK_VALUE(a.dim() == a_dims && b.dim() == b_dims, op, ": expected factors of ", a_dims, " and ", b_dims,
+                     " dimensions, got shapes ", a.sizes(), " and ", b.sizes());
+    check_factor_shapes(op, a, b);
   }
-  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op, ": dtypes differ: ", a.scalar_type(), " and ",
-                  b.scalar_type());
+  check_factor_dtypes(op, a, b);
   RUSH_CHECK_VALUE(a.device() == b.device(), op, ": devices differ: ", a.device(), " and ", b.device());
 }
 
@@ -77,12 +77,12 @@ static Tensor dot(const Tensor& self, const Tensor& tensor) {
 }
 
 static void check_addend(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes) {
-  RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op, ": self is ", self.scalar_type(),
-                  ", the factors are ", factor.scalar_type());
+  RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op,
+                  ": self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
+                  factor.scalar_type());
   RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
                    factor.device());
-  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, op) == DimVector(sizes), op, ": self has shape ", self.sizes(),
-                   ", which does not broadcast to the product's ", sizes);
+  check_expands(op, self.sizes(), sizes);
 }
 
 // What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.

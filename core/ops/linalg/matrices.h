@@ -65,8 +65,8 @@ inline bool is_vector(const Tensor& a, const Tensor& b) {
 
 // What two factors of an equation must share.
 inline void check_same_kind(const char* op, const Tensor& a, const Tensor& b) {
-  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op, ": dtypes differ: ", a.scalar_type(), " and ",
-                  b.scalar_type());
+  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op, ": expected A and B to have the same dtype, but got ",
+                  a.scalar_type(), " and ", b.scalar_type());
   RUSH_CHECK_VALUE(a.device() == b.device(), op, ": devices differ: ", a.device(), " and ", b.device());
 }
 

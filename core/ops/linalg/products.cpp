@@ -2,12 +2,15 @@
 #include <algorithm>
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"
+#include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -58,8 +61,7 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
                    const Scalar& alpha) {
   check_vectors("addr", vec1, vec2);
   const DimVector sizes = {vec1.size(0), vec2.size(0)};
-  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, "addr") == sizes, "addr: self has shape ", self.sizes(),
-                   ", which does not broadcast to the product's ", sizes);
+  check_expands("addr", self.sizes(), sizes);
   const ScalarType dtype = result_type({self, vec1, vec2});
   const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
   const Tensor product = vec1.mul(scale).unsqueeze(1).mul(vec2);
@@ -71,10 +73,7 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
 
 static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                      const Scalar& alpha) {
-  RUSH_CHECK_VALUE(batch1.dim() == 3 && batch2.dim() == 3, "addbmm: expected batches of matrices, got shapes ",
-                   batch1.sizes(), " and ", batch2.sizes());
-  RUSH_CHECK_VALUE(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1), "addbmm: cannot multiply ",
-                   batch1.sizes(), " by ", batch2.sizes());
+  check_factor_batches("addbmm", batch1, batch2);
   // One product after the other: 16-bit sums are rounded between them, as PyTorch rounds them.
   const int64_t rows = batch1.size(1), columns = batch2.size(2);
   if (batch1.size(0) == 0)
@@ -93,8 +92,8 @@ static Tensor& assign_(Tensor& self, const Tensor& a, const Tensor& b, const Sca
 
 static Tensor inner(const Tensor& self, const Tensor& other) {
   if (self.dim() == 0 || other.dim() == 0) return self.mul(other);
-  RUSH_CHECK_VALUE(self.sizes().back() == other.sizes().back(), "inner: the last dimensions of ", self.sizes(), " and ",
-                   other.sizes(), " differ");
+  RUSH_CHECK_VALUE(self.sizes().back() == other.sizes().back(), "inner: the last dimension must match on both input ",
+                   "tensors but got shapes ", bracketed(self.sizes()), " and ", bracketed(other.sizes()));
   return ops::tensordot(self, other, -1, -1);
 }
 
@@ -182,13 +181,10 @@ static Tensor matmul_batched(const Tensor& self, const Tensor& other) {
 }
 
 static Tensor matmul(const Tensor& self, const Tensor& other) {
-  RUSH_CHECK_VALUE(self.dim() >= 1 && other.dim() >= 1, "matmul: both must have a dimension, got shapes ", self.sizes(),
-                   " and ", other.sizes());
-  const int64_t columns = self.sizes().back(), rows = other.size(other.dim() == 1 ? 0 : -2);
-  RUSH_CHECK_VALUE(columns == rows, "matmul: cannot multiply ", self.sizes(), " by ", other.sizes(), ": ", columns,
-                   " columns against ", rows, " rows");
-  RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "matmul: dtypes differ: ", self.scalar_type(), " and ",
-                  other.scalar_type());
+  RUSH_CHECK_VALUE(self.dim() >= 1 && other.dim() >= 1, "matmul: both arguments need to be at least 1D, but they are ",
+                   self.dim(), "D and ", other.dim(), "D");
+  check_factor_shapes("matmul", self, other);
+  check_factor_dtypes("matmul", self, other);
   if (self.dim() <= 2 && other.dim() <= 2) {
     if (self.dim() == 2) return other.dim() == 2 ? self.mm(other) : self.mv(other);
     return other.dim() == 1 ? self.dot(other) : self.unsqueeze(0).mm(other).squeeze(0);

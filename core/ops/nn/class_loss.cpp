@@ -14,6 +14,7 @@
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 
 namespace rush {
 
@@ -27,7 +28,8 @@ ScalarType math_type(const Tensor& t) { return t.element_size() == 2 ? kFloat32 
 
 Tensor class_indices(const char* op, const Tensor& target, const Tensor& self) {
   RUSH_CHECK_TYPE(target.scalar_type() == kInt64 || target.scalar_type() == kUInt8, op,
-                  ": expected a target of int64 classes, got ", target.scalar_type(), "; convert it with to(kInt64)");
+                  ": expected scalar type Long but found ", traits_of(target.scalar_type()).enumerator,
+                  " for the target's classes; convert it with to(kInt64)");
   RUSH_CHECK_VALUE(target.device() == self.device(), op, ": the target is on ", target.device(), ", the input on ",
                    self.device());
   return native::contiguous(native::as_dtype(target, kInt64));
@@ -44,15 +46,30 @@ Tensor class_weight(const char* op, const OptionalTensor& weight, int64_t classe
   return native::contiguous(native::as_dtype(*weight, dtype));
 }
 
+void check_batch_sizes(const char* op, const Tensor& self, int64_t samples, const Tensor& target) {
+  const int64_t targets = target.dim() == 0 ? 1 : target.size(0);
+  RUSH_CHECK_VALUE(samples == targets, op, ": Expected input batch_size (", samples, ") to match target batch_size (",
+                   targets, ") for an input of shape ", self.sizes(), " and a target of shape ", target.sizes());
+}
+
+// Of the target's sizes where each position of an input (N, C, ...) has a class: (N, ...).
+void check_position_sizes(const char* op, const Tensor& self, const Tensor& target, IntArrayRef expected) {
+  check_batch_sizes(op, self, self.size(0), target);
+  RUSH_CHECK_VALUE(target.sizes() == expected, op, ": Expected target size ", bracketed(expected), ", got ",
+                   bracketed(target.sizes()), " for an input of shape ", self.sizes());
+}
+
 // (C) or (N, C), with targets () or (N).
 ClassLayout row_layout(const char* op, const Tensor& self, const Tensor& target) {
   RUSH_CHECK_VALUE(self.dim() == 1 || self.dim() == 2, op, ": expected an input of 1 or 2 dimensions, got shape ",
                    self.sizes());
   const bool one = self.dim() == 1;
   const ClassLayout layout{one ? 1 : self.size(0), self.size(-1), 1};
-  const bool fits = one ? target.dim() <= 1 && target.numel() == 1 : target.sizes() == IntArrayRef(layout.samples);
-  RUSH_CHECK_VALUE(fits, op, ": an input of shape ", self.sizes(), " needs a target of shape ",
-                   one ? IntArrayRef() : IntArrayRef(layout.samples), ", the class of each row, got ", target.sizes());
+  const bool dims_fit = target.dim() == 1 || (one && target.dim() == 0);
+  RUSH_CHECK_VALUE(dims_fit, op, one || target.dim() > 1 ? ": 0D or 1D" : ": 1D",
+                   " target tensor expected, multi-target not supported, got shape ", target.sizes(),
+                   " for an input of shape ", self.sizes());
+  check_batch_sizes(op, self, layout.samples, target);
   return layout;
 }
 
@@ -60,8 +77,7 @@ ClassLayout row_layout(const char* op, const Tensor& self, const Tensor& target)
 ClassLayout image_layout(const char* op, const Tensor& self, const Tensor& target) {
   RUSH_CHECK_VALUE(self.dim() == 4, op, ": expected an input of 4 dimensions, got shape ", self.sizes());
   const DimVector expected{self.size(0), self.size(2), self.size(3)};
-  RUSH_CHECK_VALUE(target.sizes() == IntArrayRef(expected), op, ": an input of shape ", self.sizes(),
-                   " needs a target of shape ", expected, ", the class of each pixel, got ", target.sizes());
+  check_position_sizes(op, self, target, expected);
   return {self.size(0), self.size(1), self.size(2) * self.size(3)};
 }
 
@@ -133,8 +149,7 @@ static Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Option
   DimVector expected{self.size(0)};
   for (int64_t d = 2; d < self.dim(); ++d) expected.push_back(self.size(d));
   const int64_t positions = checked_numel(self.sizes().slice(2));
-  RUSH_CHECK_VALUE(target.sizes() == IntArrayRef(expected), op, ": an input of shape ", self.sizes(),
-                   " needs a target of shape ", expected, ", got ", target.sizes());
+  check_position_sizes(op, self, target, expected);
   const Tensor out = ops::nll_loss2d(self.reshape({self.size(0), self.size(1), 1, positions}),
                                      target.reshape({self.size(0), 1, positions}), weight, reduction, ignore_index);
   return reduction == rush::Reduction::None ? out.reshape(expected) : out;

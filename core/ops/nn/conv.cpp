@@ -9,6 +9,7 @@
 #include "core/ops/view/copy.h"
 #include "core/ops/view/pad.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -49,8 +50,8 @@ struct ConvArguments {
 void check_tensors(const char* op, const Tensor& input, const Tensor& weight, const ConvArguments& args) {
   RUSH_CHECK_VALUE(input.dim() == weight.dim(), op, ": an input of shape ", input.sizes(),
                    " does not fit a weight of shape ", weight.sizes());
-  RUSH_CHECK_TYPE(input.scalar_type() == weight.scalar_type(), op, ": dtypes differ: input is ", input.scalar_type(),
-                  ", weight is ", weight.scalar_type());
+  RUSH_CHECK_TYPE(input.scalar_type() == weight.scalar_type(), op, ": Input type (", input.scalar_type(),
+                  ") and weight type (", weight.scalar_type(), ") should be the same");
   RUSH_CHECK_VALUE(input.device() == weight.device(), op, ": devices differ: input is on ", input.device(),
                    ", weight is on ", weight.device());
   for (int64_t size : weight.sizes()) {
@@ -59,8 +60,10 @@ void check_tensors(const char* op, const Tensor& input, const Tensor& weight, co
   RUSH_CHECK_VALUE(args.groups > 0 && weight.size(0) % args.groups == 0, op, ": ", weight.size(0),
                    " output channels of weight ", weight.sizes(), " do not divide into ", args.groups, " groups");
   const int64_t channels = args.transposed ? weight.size(0) : weight.size(1) * args.groups;
-  RUSH_CHECK_VALUE(input.size(1) == channels, op, ": weight ", weight.sizes(), " with ", args.groups,
-                   " groups expects ", channels, " channels, the input ", input.sizes(), " has ", input.size(1));
+  RUSH_CHECK_VALUE(input.size(1) == channels, op, args.transposed ? ": Given transposed=1" : ": Given groups=",
+                   args.transposed ? "" : str(args.groups), ", weight of size ", bracketed(weight.sizes()),
+                   ", expected input", bracketed(input.sizes()), " to have ", channels, " channels, but got ",
+                   input.size(1), " channels instead");
 }
 
 ConvArguments check_arguments(const char* op, const Tensor& input, const Tensor& weight, IntArrayRef stride,
@@ -97,11 +100,12 @@ DimVector output_sizes(const char* op, const Tensor& input, const Tensor& weight
       sizes.push_back(subtract_sizes(op, image.back(), multiply_sizes(op, args.padding[d], 2)));
     } else {
       image.push_back(padded_size(op, in, args.padding[d]));
-      RUSH_CHECK_VALUE(image.back() >= reach, op, ": a kernel that reaches over ", reach, " does not fit an input of ",
-                       image.back(), " with its padding, in dimension ", d + 2, " of ", input.sizes());
+      RUSH_CHECK_VALUE(image.back() >= reach, op, ": Kernel size can't be greater than actual input size: it is ",
+                       reach, " with its dilation against ", image.back(), " with padding, in dimension ", d + 2,
+                       " of an input ", input.sizes());
       sizes.push_back((image.back() - reach) / args.stride[d] + 1);
     }
-    RUSH_CHECK_VALUE(sizes.back() >= 0, op, ": the output would have size ", sizes.back(), " in dimension ", d + 2);
+    RUSH_CHECK_VALUE(sizes.back() >= 0, op, ": Output size is too small, ", sizes.back(), " in dimension ", d + 2);
     const int64_t most = std::max<int64_t>(image.back(), 1);
     args.stride[d] = std::min(args.stride[d], most);
     args.dilation[d] = std::min(args.dilation[d], most);
@@ -142,10 +146,11 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
       check_arguments(op, input, weight, stride, padding, dilation, transposed, output_padding, groups);
   const DimVector sizes = output_sizes(op, input, weight, args);
   if (bias) {
-    RUSH_CHECK_VALUE(bias->dim() == 1 && bias->size(0) == sizes[1], op, ": expected a bias of shape (", sizes[1],
-                     "), got ", bias->sizes());
-    RUSH_CHECK_TYPE(bias->scalar_type() == input.scalar_type(), op, ": dtypes differ: input is ", input.scalar_type(),
-                    ", bias is ", bias->scalar_type());
+    RUSH_CHECK_VALUE(bias->dim() == 1 && bias->size(0) == sizes[1], op, ": Given weight of size ",
+                     bracketed(weight.sizes()), ", expected bias to be 1-dimensional with ", sizes[1],
+                     " elements, but got bias of size ", bracketed(bias->sizes()), " instead");
+    RUSH_CHECK_TYPE(bias->scalar_type() == input.scalar_type(), op, ": Input type (", input.scalar_type(),
+                    ") and bias type (", bias->scalar_type(), ") should be the same");
     RUSH_CHECK_VALUE(bias->device() == input.device(), op, ": devices differ: input is on ", input.device(),
                      ", bias is on ", bias->device());
   }
@@ -208,8 +213,9 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
 
 // The input with a batch of one where it has none.
 Tensor batched(const char* op, const Tensor& input, int64_t spatial) {
-  RUSH_CHECK_VALUE(input.dim() == spatial + 1 || input.dim() == spatial + 2, op, ": expected an input of ", spatial + 1,
-                   " or ", spatial + 2, " dimensions, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == spatial + 1 || input.dim() == spatial + 2, op, ": Expected ", spatial + 1,
+                   "D (unbatched) or ", spatial + 2, "D (batched) input to ", op,
+                   ", but got input of size: ", bracketed(input.sizes()));
   return input.dim() == spatial + 1 ? input.unsqueeze(0) : input;
 }
 

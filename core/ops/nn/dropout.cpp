@@ -17,7 +17,7 @@ namespace native {
 namespace {
 
 void check_probability(double p, const char* op) {
-  RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, ": expected a probability in [0, 1], got ", p);
+  RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, ": dropout probability has to be between 0 and 1, but got ", p);
 }
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {

@@ -33,7 +33,8 @@ void check_attention(const char* op, const Tensor& query, const Tensor& key, con
   RUSH_CHECK_TYPE(!mask || mask->scalar_type() == kBool || mask->scalar_type() == query.scalar_type(), op,
                   ": attn_mask must be bool or ", query.scalar_type(), ", as the query is, got ",
                   mask ? mask->scalar_type() : kBool);
-  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p < 1, op, ": dropout_p must be in [0, 1), got ", dropout_p);
+  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p < 1, op, ": dropout probability has to be between 0 and 1, but got ",
+                   dropout_p, " where it must be in [0, 1)");
 }
 
 double attention_scale(const Tensor& query, std::optional<double> scale) {

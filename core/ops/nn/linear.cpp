@@ -1,6 +1,8 @@
 #include "core/ops/nn/linear.h"
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
+#include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
@@ -11,15 +13,24 @@ namespace rush {
 
 namespace native {
 
+// "6x4 and 3x2": the rows of an input (..., in) and the transpose of the weight.
+static std::string factor_texts(const Tensor& input, const Tensor& weight) {
+  const int64_t columns = input.dim() == 0 ? 1 : input.sizes().back();
+  const int64_t rows = columns == 0 ? 0 : input.numel() / columns;
+  return str(rows, "x", columns, " and ", product_text(weight.t().sizes()));
+}
+
 static void check_linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   RUSH_CHECK_VALUE(weight.dim() == 1 || weight.dim() == 2, "linear: expected a weight of shape (out, in) or (in), got ",
                    weight.sizes());
-  RUSH_CHECK_VALUE(input.dim() >= 1 && input.sizes().back() == weight.sizes().back(), "linear: cannot multiply input ",
-                   input.sizes(), " by the transpose of weight ", weight.sizes(), ": ",
-                   input.dim() >= 1 ? input.sizes().back() : 0, " input features against ", weight.sizes().back());
+  RUSH_CHECK_VALUE(input.dim() >= 1 && input.sizes().back() == weight.sizes().back(),
+                   "linear: mat1 and mat2 shapes cannot be multiplied (", factor_texts(input, weight), "): an input ",
+                   input.sizes(), " has ", input.dim() >= 1 ? input.sizes().back() : 0, " features against ",
+                   weight.sizes().back(), " of a weight ", weight.sizes());
   for (const Tensor& other : {weight, bias.value_or(weight)}) {
-    RUSH_CHECK_TYPE(other.scalar_type() == input.scalar_type(), "linear: dtypes differ: input is ", input.scalar_type(),
-                    ", a parameter is ", other.scalar_type(), "; convert one of them with to()");
+    RUSH_CHECK_TYPE(other.scalar_type() == input.scalar_type(),
+                    "linear: mat1 and mat2 must have the same dtype, but got ", input.scalar_type(),
+                    " for the input and ", other.scalar_type(), " for a parameter; convert one of them with to()");
     RUSH_CHECK_VALUE(other.device() == input.device(), "linear: devices differ: input is on ", input.device(),
                      ", a parameter is on ", other.device(), "; move one of them with to()");
   }
@@ -43,8 +54,7 @@ static Tensor linear(const Tensor& input, const Tensor& weight, const std::optio
   if (!vector) sizes.push_back(out);
   Tensor result = detail::empty_contiguous(sizes, input.scalar_type(), input.device());
   if (bias) {
-    RUSH_CHECK_VALUE(broadcast_shapes(bias->sizes(), sizes, "linear") == sizes, "linear: a bias of shape ",
-                     bias->sizes(), " does not fit an output of shape ", sizes);
+    check_expands("linear", bias->sizes(), sizes);
   }
   const Tensor transposed = detail::make_view(
       weight, {1, in, out}, {0, weight.strides().back(), vector ? 1 : weight.stride(0)}, weight.storage_offset());

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/ops/nn/norm.h"
 #include "core/ops/view/copy.h"
+#include "core/print/bracketed.h"
 
 namespace rush::detail {
 
@@ -28,8 +29,8 @@ inline NormRows norm_rows(const char* op, const Tensor& input, IntArrayRef norma
   RUSH_CHECK_VALUE(!normalized_shape.empty(), op, ": normalized_shape is empty");
   const size_t dims = normalized_shape.size(), rank = input.sizes().size();
   RUSH_CHECK_VALUE(dims <= rank && input.sizes().slice(rank - dims) == normalized_shape, op,
-                   ": the last dimensions of an input of shape ", input.sizes(), " are not normalized_shape ",
-                   normalized_shape);
+                   ": Given normalized_shape=", bracketed(normalized_shape), ", expected input with shape [*, ",
+                   bracketed(normalized_shape).substr(1), ", but got input of size", bracketed(input.sizes()));
   NormRows rows;
   rows.statistics = input.sizes();
   for (size_t d = rank - dims; d < rank; ++d) {

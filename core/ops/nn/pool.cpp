@@ -54,8 +54,8 @@ int64_t output_size(const char* op, const PoolAxis& a, bool ceil_mode) {
   int64_t size = (rounded >= 0 ? rounded / a.stride : -1) + 1;
   // The last window must start inside the input or the padding before it.
   if (ceil_mode && (size - 1) * a.stride >= a.input + a.padding) --size;
-  RUSH_CHECK_VALUE(size >= 1, op, ": a window of ", a.kernel, " with dilation ", a.dilation, " and padding ", a.padding,
-                   " does not fit an input of size ", a.input);
+  RUSH_CHECK_VALUE(size >= 1, op, ": Output size is too small, since a window of ", a.kernel, " with dilation ",
+                   a.dilation, " and padding ", a.padding, " does not fit an input of size ", a.input);
   return size;
 }
 
@@ -87,7 +87,7 @@ PoolAxis window_axis(const char* op, int64_t input, const Window& w, int dims, i
 }
 
 PoolAxis adaptive_axis(const char* op, int64_t input, int64_t output) {
-  RUSH_CHECK_VALUE(output >= 0, op, ": output sizes must not be negative, got ", output);
+  RUSH_CHECK_VALUE(output >= 0, op, ": output sizes must be non-negative, got ", output);
   PoolAxis a;
   a.input = input;
   a.output = output;

@@ -35,8 +35,10 @@ namespace {
 
 void check_sequences(const char* op, const RecurrentLayers& layers, const Tensor& data, IntArrayRef batch_sizes) {
   const bool packed = !batch_sizes.empty();
-  RUSH_CHECK_VALUE(data.dim() == (packed ? 2 : 3) && data.size(-1) == layers.input_size, op, ": expected an input of ",
-                   packed ? 2 : 3, " dimensions, the last of size ", layers.input_size, ", got shape ", data.sizes());
+  RUSH_CHECK_VALUE(data.dim() == (packed ? 2 : 3), op, ": input must have ", packed ? 2 : 3, " dimensions, got ",
+                   data.dim(), " in shape ", data.sizes());
+  RUSH_CHECK_VALUE(data.size(-1) == layers.input_size, op, ": input.size(-1) must be equal to input_size. Expected ",
+                   layers.input_size, ", got ", data.size(-1), " in an input of shape ", data.sizes());
   RUSH_CHECK_VALUE(packed || data.size(0) > 0, op, ": the input has no time steps");
   if (!packed) return;
   RUSH_CHECK_VALUE(batch_sizes.back() > 0 && std::is_sorted(batch_sizes.begin(), batch_sizes.end(), std::greater<>()),
@@ -265,7 +267,8 @@ RecurrentResult by_cudnn(const RecurrentLayers& layers, const RecurrentInput& in
 RecurrentResult run_recurrent(RecurrentMode mode, const RecurrentInput& in, TensorList params, bool has_biases,
                               int64_t num_layers, double dropout_p, bool train, bool bidirectional) {
   const char* op = recurrent_name(mode);
-  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p <= 1, op, ": dropout has to be between 0 and 1, got ", dropout_p);
+  RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p <= 1, op, ": dropout probability has to be between 0 and 1, but got ",
+                   dropout_p);
   const RecurrentLayers layers = layers_of(mode, params, has_biases, num_layers, bidirectional);
   check_recurrent(op, layers, in, params);
   const double dropped = train && num_layers > 1 ? dropout_p : 0;
@@ -276,8 +279,8 @@ RecurrentResult run_recurrent(RecurrentMode mode, const RecurrentInput& in, Tens
 RecurrentResult run_padded(RecurrentMode mode, const Tensor& input, const Tensor& h, const Tensor& c, TensorList params,
                            bool has_biases, int64_t num_layers, double dropout_p, bool train, bool bidirectional,
                            bool batch_first) {
-  RUSH_CHECK_VALUE(input.dim() == 3, recurrent_name(mode), ": expected an input of 3 dimensions, got shape ",
-                   input.sizes());
+  RUSH_CHECK_VALUE(input.dim() == 3, recurrent_name(mode), ": input must have 3 dimensions, got ", input.dim(),
+                   " in shape ", input.sizes());
   const RecurrentInput in{batch_first ? input.transpose(0, 1) : input, {}, h, c};  // (T, N, in)
   auto [output, last_h, last_c] =
       run_recurrent(mode, in, params, has_biases, num_layers, dropout_p, train, bidirectional);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/vector_norm.h"
@@ -135,8 +136,7 @@ void foreach_mul_(TensorList tensors, const Tensor& other) {
   for (const Tensor& tensor : tensors) {
     RUSH_CHECK_VALUE(other.is_cpu() || other.device() == tensor.device(), op, ": the factor is on ", other.device(),
                      ", a tensor on ", tensor.device());
-    RUSH_CHECK_TYPE(can_cast(result_type(tensor, other), tensor.scalar_type()), op, ": a product of ",
-                    tensor.scalar_type(), " and ", other.scalar_type(), " does not fit ", tensor.scalar_type());
+    check_result_type(op, result_type(tensor, other), tensor.scalar_type());
     alike = alike && !tensor.requires_grad();
   }
   if (!alike) return foreach_mul_by_parts(tensors, other);

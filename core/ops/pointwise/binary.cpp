@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/binary.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/pointwise/sub_check.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -18,11 +19,6 @@ static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   kernels::add(it.device_type(), it, alpha);
   it.finish();
   return self;
-}
-
-static void check_sub(const Tensor& self, const Tensor& other) {
-  RUSH_CHECK_TYPE(self.scalar_type() != kBool && other.scalar_type() != kBool,
-                  "sub: bool has no subtraction; use logical_xor or logical_not");
 }
 
 static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {

@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/power.h"
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
@@ -30,8 +31,7 @@ static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
 static Tensor& pow_scalar_(Tensor& self, const Scalar& exponent) {
   check_exponent(self, exponent, "pow_");
   const ScalarType type = power_type(self, exponent);
-  RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "pow_: the result is ", type,
-                  " and cannot be written into a tensor of ", self.scalar_type());
+  check_result_type("pow_", type, self.scalar_type());
   if (self.scalar_type() != type) return copy_(self, native::pow_scalar(self, exponent), false);
   return unary_<kernels::pow_scalar, Promotion::None, const Scalar&>(self, exponent);
 }

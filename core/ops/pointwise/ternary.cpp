@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/ternary.h"
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/register.h"
@@ -116,8 +117,7 @@ static Tensor clamp(const Tensor& self, const OptionalScalar& min, const Optiona
 static Tensor& clamp_(Tensor& self, const OptionalScalar& min, const OptionalScalar& max) {
   check_clamp(self, min || max);
   const ScalarType type = clamp_type(self, min, max);
-  RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "clamp_: the result is ", type,
-                  " and cannot be written into a tensor of ", self.scalar_type());
+  check_result_type("clamp_", type, self.scalar_type());
   if (self.scalar_type() != type || is_nan(min) || is_nan(max))
     return copy_(self, native::clamp(self, min, max), false);
   auto it = TensorIterator::pointwise("clamp_", self, {&self}, Promotion::None);

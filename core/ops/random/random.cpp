@@ -5,6 +5,7 @@
 
 #include "core/device/mt19937.h"
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/extrema.h"
@@ -70,13 +71,14 @@ Tensor& uniform_(Tensor& self, double from, double to, const OptionalGenerator& 
   }
   check_floating(self, "uniform_");
   const double bound = largest(self.scalar_type());
-  RUSH_CHECK_VALUE(from >= -bound && from <= to && to <= bound && to - from <= bound, "uniform_: [", from, ", ", to,
-                   ") is not a range of ", self.scalar_type());
+  RUSH_CHECK_VALUE(from >= -bound && from <= to && to <= bound && to - from <= bound,
+                   "uniform_ expects to return a [from, to) range, but found from=", from, " and to=", to, " for ",
+                   self.scalar_type());
   return fill<kernels::uniform, kernels::mt19937::uniform>(self, generator, from, to);
 }
 
 static void check_deviation(double std, const char* op) {
-  RUSH_CHECK_VALUE(std >= 0, op, ": expected a standard deviation that is not negative, got ", std);
+  RUSH_CHECK_VALUE(std >= 0, op, " expects std >= 0.0, but found std ", std);
 }
 
 Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& generator) {
@@ -93,26 +95,26 @@ Tensor& normal_(Tensor& self, double mean, double std, const OptionalGenerator& 
 
 static Tensor& log_normal_(Tensor& self, double mean, double std, const OptionalGenerator& generator) {
   check_floating(self, "log_normal_");
-  RUSH_CHECK_VALUE(std > 0, "log_normal_: expected a standard deviation above 0, got ", std);
+  RUSH_CHECK_VALUE(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
   return fill<kernels::log_normal, kernels::mt19937::log_normal>(self, generator, mean, std);
 }
 
 static Tensor& cauchy_(Tensor& self, double median, double sigma, const OptionalGenerator& generator) {
   check_floating(self, "cauchy_");
-  RUSH_CHECK_VALUE(sigma > 0, "cauchy_: expected a sigma above 0, got ", sigma);
+  RUSH_CHECK_VALUE(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
   return fill<kernels::cauchy, kernels::mt19937::cauchy>(self, generator, median, sigma);
 }
 
 static Tensor& exponential_(Tensor& self, double lambda, const OptionalGenerator& generator) {
   check_floating(self, "exponential_");
-  RUSH_CHECK_VALUE(lambda > 0, "exponential_: expected a lambda above 0, got ", lambda);
+  RUSH_CHECK_VALUE(lambda > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
   return fill<kernels::exponential, kernels::mt19937::exponential>(self, generator, lambda);
 }
 
 static Tensor& geometric_(Tensor& self, double p, const OptionalGenerator& generator) {
   RUSH_CHECK_TYPE(!self.is_complex() && self.scalar_type() != kBool, "geometric_: expected numbers, got ",
                   self.scalar_type());
-  RUSH_CHECK_VALUE(p > 0 && p < 1, "geometric_: expected a probability in (0, 1), got ", p);
+  RUSH_CHECK_VALUE(p > 0 && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
   return fill<kernels::geometric, kernels::mt19937::geometric>(self, generator, p);
 }
 
@@ -151,8 +153,9 @@ static Tensor& random_(Tensor& self, const OptionalGenerator& generator) {
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to, const OptionalGenerator& generator) {
   check_integers(self);
   const IntegerBounds bounds = bounds_of(self.scalar_type());
-  RUSH_CHECK_VALUE(to ? from < *to : from <= bounds.highest, "random_: there is no integer in [", from, ", ",
-                   to.value_or(bounds.highest), ")");
+  RUSH_CHECK_VALUE(to ? from < *to : from <= bounds.highest,
+                   "random_ expects 'from' to be less than 'to', but got from=", from,
+                   " >= to=", to.value_or(bounds.highest));
   const int64_t last = to ? *to - 1 : bounds.highest;
   RUSH_CHECK_VALUE(from >= bounds.lowest && last <= bounds.highest, "random_: [", from, ", ", last,
                    "] is outside what ", self.scalar_type(), " holds exactly, [", bounds.lowest, ", ", bounds.highest,
@@ -168,15 +171,14 @@ static Tensor& random__to(Tensor& self, int64_t to, const OptionalGenerator& gen
 // ---- bernoulli ----
 
 static void check_probability(double p, const char* op) {
-  RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, ": expected a probability in [0, 1], got ", p);
+  RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, " expects p to be in [0, 1], but got p=", p);
 }
 
 static Tensor& bernoulli_(Tensor& self, const Tensor& p, const OptionalGenerator& generator) {
   constexpr const char* op = "bernoulli_";
   RUSH_CHECK_TYPE(!self.is_complex(), op, ": a tensor of ", self.scalar_type(), " cannot hold zeros and ones");
   check_floating(p, op);
-  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), p.sizes(), op) == DimVector(self.sizes()), op,
-                   ": probabilities of shape ", p.sizes(), " do not broadcast to ", self.sizes());
+  check_expands(op, p.sizes(), self.sizes());
   const Tensor wide = p.scalar_type() == kFloat64 ? p : to_dtype(p, kFloat32);
   const Tensor each = contiguous(expand_as_strided(wide, self.sizes()));
   // The probabilities are checked where they lie, before the target is written.
@@ -243,14 +245,14 @@ static Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacem
   constexpr const char* op = "multinomial";
   constexpr int64_t kMostCategories = 1 << 24;
   check_floating(self, op);
-  RUSH_CHECK_VALUE(self.dim() == 1 || self.dim() == 2, op, ": expected weights of one or two dimensions, got shape ",
-                   self.sizes());
+  RUSH_CHECK_VALUE(self.dim() == 1 || self.dim() == 2, op, ": prob_dist must be 1 or 2 dim, got shape ", self.sizes());
   const int64_t categories = self.sizes().back();
   RUSH_CHECK_VALUE(categories > 0 && categories <= kMostCategories, op, ": expected 1 to ", kMostCategories,
                    " weights, got ", categories);
-  RUSH_CHECK_VALUE(num_samples > 0, op, ": expected at least one sample, got ", num_samples);
-  RUSH_CHECK_VALUE(replacement || num_samples <= categories, op, ": cannot draw ", num_samples, " of ", categories,
-                   " without replacement");
+  RUSH_CHECK_VALUE(num_samples > 0, op, ": cannot sample n_sample <= 0 samples, got ", num_samples);
+  RUSH_CHECK_VALUE(replacement || num_samples <= categories, op,
+                   ": cannot sample n_sample > prob_dist.size(-1) samples without replacement, got ", num_samples,
+                   " of ", categories);
   const int64_t rows = self.dim() == 1 ? 1 : self.size(0);
   const Tensor out = detail::empty_contiguous({rows, num_samples}, kInt64, self.device());
   const Tensor wide = contiguous(self.scalar_type() == kFloat64 ? self : to_dtype(self, kFloat32));

@@ -44,8 +44,9 @@ Tensor median_of_all(const char* op, const Tensor& self, bool ignore_nan) {
 static std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   return select_dim("kthvalue", self, dim, keepdim,
                     [&](const auto& values, const auto& indices, const Tensor& input, const AlongDim& shape) {
-                      RUSH_CHECK_VALUE(k >= 1 && k <= shape.size, "kthvalue: k is ", k, ", dimension ", dim, " has ",
-                                       shape.size, " elements");
+                      RUSH_CHECK_VALUE(k >= 1 && k <= shape.size,
+                                       "kthvalue: selected number k out of range for dimension ", dim, ": k is ", k,
+                                       ", the dimension has ", shape.size, " elements");
                       kernels::kthvalue(self.device().type, values, indices, input, shape, k);
                     });
 }

@@ -41,7 +41,8 @@ static std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t di
   dim = wrap_dim(dim, self.dim(), "topk");
   check_ordered("topk", self);
   const AlongDim shape(self.sizes(), dim);
-  RUSH_CHECK_VALUE(k >= 0 && k <= shape.size, "topk: k is ", k, ", dimension ", dim, " has ", shape.size, " elements");
+  RUSH_CHECK_VALUE(k >= 0 && k <= shape.size, "topk: selected index k out of range: k is ", k, ", dimension ", dim,
+                   " has ", shape.size, " elements");
   DimVector sizes(self.sizes());
   if (self.dim()) sizes[dim] = k;
   if (!self.dim()) k = 1;  // a 0-dimensional tensor gives its element for any k, as in PyTorch

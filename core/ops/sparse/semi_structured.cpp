@@ -6,6 +6,7 @@
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/masked.h"
+#include "core/ops/linalg/factors.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/unary.h"
@@ -166,16 +167,17 @@ SparseSemiStructuredTensor to_sparse_semi_structured(const Tensor& dense) {
 }
 
 Tensor mm(const SparseSemiStructuredTensor& self, const Tensor& mat2) {
-  RUSH_CHECK_VALUE(mat2.dim() == 2 && mat2.size(0) == self.columns(), "mm: cannot multiply (", self.rows(), ", ",
-                   self.columns(), ") by ", mat2.sizes());
+  RUSH_CHECK_VALUE(mat2.dim() == 2 && mat2.size(0) == self.columns(), "mm: mat1 and mat2 shapes cannot be multiplied (",
+                   self.rows(), "x", self.columns(), " and ", native::product_text(mat2.sizes()), ")");
   const int64_t n = mat2.size(1), missing = missing_of(n);
   if (missing == 0) return _cslt_sparse_mm(self.packed(), mat2);
   return _cslt_sparse_mm(self.packed(), constant_pad_nd(mat2, {0, missing})).slice(1, 0, n);
 }
 
 Tensor linear(const Tensor& input, const SparseSemiStructuredTensor& weight, const std::optional<Tensor>& bias) {
-  RUSH_CHECK_VALUE(input.dim() >= 1 && input.size(-1) == weight.columns(), "linear: cannot multiply input ",
-                   input.sizes(), " by the transpose of weight (", weight.rows(), ", ", weight.columns(), ")");
+  RUSH_CHECK_VALUE(input.dim() >= 1 && input.size(-1) == weight.columns(),
+                   "linear: mat1 and mat2 shapes cannot be multiplied (", native::product_text(input.sizes()), " and ",
+                   weight.columns(), "x", weight.rows(), ")");
   DimVector sizes(input.sizes());
   sizes.back() = weight.rows();
   const int64_t n = input.numel() / weight.columns(), missing = missing_of(n);

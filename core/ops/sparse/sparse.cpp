@@ -148,7 +148,8 @@ void check_bounds(const char* op, const Tensor& indices, int64_t dim, int64_t si
   if (indices.numel() == 0) return;
   const int64_t least = indices.min().item().toLong(), largest = indices.max().item().toLong();
   RUSH_CHECK_INDEX(least >= 0, op, ": index ", least, " of dimension ", dim, " is negative");
-  RUSH_CHECK_INDEX(largest < size, op, ": index ", largest, " is out of bounds for dimension ", dim, " of size ", size);
+  RUSH_CHECK_INDEX(largest < size, op, ": index ", largest, " is out of bounds for dimension ", dim, " with size ",
+                   size);
 }
 
 void check_integer(const char* op, const char* what, const Tensor& indices) {
@@ -157,7 +158,7 @@ void check_integer(const char* op, const char* what, const Tensor& indices) {
 }
 
 void check_sparse_sizes(const char* op, IntArrayRef sizes) {
-  for (int64_t size : sizes) RUSH_CHECK_VALUE(size >= 0, op, ": sizes must not be negative, got ", sizes);
+  for (int64_t size : sizes) RUSH_CHECK_VALUE(size >= 0, op, ": sizes must be non-negative, got ", sizes);
 }
 
 void check_dense_parts(const char* op, std::initializer_list<const Tensor*> parts) {

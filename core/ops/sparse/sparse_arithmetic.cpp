@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/index/index.h"
 #include "core/ops/index/index_select.h"
@@ -9,6 +10,7 @@
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/complex.h"
+#include "core/ops/pointwise/sub_check.h"
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/search.h"
@@ -94,8 +96,7 @@ static Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& 
 static Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_no_broadcast("add_", self, other);
   const ScalarType type = result_type(self, other);
-  RUSH_CHECK_TYPE(can_cast(type, self.scalar_type()), "add_: a result of ", type, " cannot be written to ",
-                  self.scalar_type());
+  check_result_type("add_", type, self.scalar_type());
   if (is_dense(self)) {
     add_entries(self, other, alpha);
     return self;
@@ -105,16 +106,12 @@ static Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alph
   return self;
 }
 
-static void check_sparse_sub(const Tensor& self, const Tensor& other) {
-  RUSH_CHECK_TYPE(self.scalar_type() != kBool && other.scalar_type() != kBool,
-                  "sub: bool has no subtraction; use logical_xor or logical_not");
-}
 static Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  check_sparse_sub(self, other);
+  check_sub(self, other);
   return add_sparse(self, other, -alpha);
 }
 static Tensor& sub_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
-  check_sparse_sub(self, other);
+  check_sub(self, other);
   return add_sparse_(self, other, -alpha);
 }
 
@@ -175,8 +172,7 @@ template <auto op>
 static Tensor& in_place_of(Tensor& self, const Tensor& other) {
   RUSH_CHECK_VALUE(!is_dense(self), "a sparse result cannot be written to a dense tensor in place");
   const Tensor result = op(self, other);
-  RUSH_CHECK_TYPE(can_cast(result.scalar_type(), self.scalar_type()), "a result of ", result.scalar_type(),
-                  " cannot be written in place to ", self.scalar_type());
+  check_result_type(op == mul_sparse ? "mul_" : "div_", result.scalar_type(), self.scalar_type());
   replace_parts(self, result.to(self.scalar_type()));
   return self;
 }

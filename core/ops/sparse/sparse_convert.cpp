@@ -390,8 +390,10 @@ static Tensor& zero_sparse_(Tensor& self) {
 // ---- transposed ----
 
 static Tensor permute_sparse(const Tensor& self, IntArrayRef dims) {
-  RUSH_CHECK_VALUE(dims.size() == self.sizes().size(), "permute: got ", dims.size(), " dimensions ", dims,
-                   " for a tensor of ", self.dim());
+  RUSH_CHECK_VALUE(dims.size() == self.sizes().size(),
+                   "permute: number of dimensions in the tensor input does not match the "
+                   "length of the desired ordering of dimensions: ",
+                   self.dim(), " against ", dims.size(), " in ", dims);
   const DimVector order = wrap_dims(dims, self.dim(), "permute");
   DimVector identity(order.size(), 0), sizes(order.size(), 0);
   std::iota(identity.begin(), identity.end(), 0);

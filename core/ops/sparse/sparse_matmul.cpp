@@ -1,5 +1,7 @@
 // Products with sparse matrices. All layouts are multiplied as CSR.
 #include "core/dispatch/registry.h"
+#include "core/iterator/output_checks.h"
+#include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
@@ -17,10 +19,8 @@ namespace {
 void check_sparse_factors(const char* op, const Tensor& a, const Tensor& b, int64_t b_dims) {
   RUSH_CHECK_VALUE(a.dim() == 2 && b.dim() == b_dims, op, ": expected factors of 2 and ", b_dims,
                    " dimensions, got shapes ", a.sizes(), " and ", b.sizes());
-  RUSH_CHECK_VALUE(a.size(1) == b.size(0), op, ": cannot multiply ", a.sizes(), " by ", b.sizes(), ": ", a.size(1),
-                   " columns against ", b.size(0), " rows");
-  RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op, ": dtypes differ: ", a.scalar_type(), " and ",
-                  b.scalar_type());
+  check_factor_shapes(op, a, b);
+  check_factor_dtypes(op, a, b);
   RUSH_CHECK_TYPE(is_differentiable(a.scalar_type()), op, ": sparse products are of floating point or complex, not ",
                   a.scalar_type());
   RUSH_CHECK_VALUE(a.device() == b.device(), op, ": devices differ: ", a.device(), " and ", b.device());
@@ -82,13 +82,13 @@ static Tensor sparse_mv(const Tensor& self, const Tensor& vec) {
 static Tensor sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                            const Scalar& alpha) {
   check_sparse_factors("addmm", mat1, mat2, 2);
-  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(), "addmm: self is ", self.scalar_type(), ", the factors are ",
+  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(),
+                  "addmm: self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
                   mat1.scalar_type());
   RUSH_CHECK_VALUE(self.device() == mat1.device(), "addmm: self is on ", self.device(), ", the factors are on ",
                    mat1.device());
   const DimVector sizes{mat1.size(0), mat2.size(1)};
-  RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), sizes, "addmm") == sizes, "addmm: self has shape ", self.sizes(),
-                   ", which does not broadcast to the product's ", sizes);
+  check_expands("addmm", self.sizes(), sizes);
   if (is_dense(self) && !is_dense(mat1) && is_dense(mat2)) {
     Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
     if (!beta.equal(0)) copy_(out, self, false);
@@ -120,7 +120,8 @@ static Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const
   check_sparse_factors(op, mat1, mat2, 2);
   RUSH_CHECK_VALUE(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), op, ": self has sizes ", self.sizes(),
                    ", the product has (", mat1.size(0), ", ", mat2.size(1), ")");
-  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(), op, ": self is ", self.scalar_type(), ", the factors are ",
+  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(), op,
+                  ": self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
                   mat1.scalar_type());
   RUSH_CHECK_VALUE(self.device() == mat1.device(), op, ": self is on ", self.device(), ", the factors are on ",
                    mat1.device());

@@ -6,6 +6,7 @@
 #include "core/ops/factory/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 
 namespace rush {
 
@@ -34,7 +35,8 @@ static Tensor& copy_between(Tensor& self, const Tensor& src, bool non_blocking) 
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   RUSH_CHECK_VALUE(self.defined() && src.defined(), "copy_: an argument is undefined");
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
-                   "copy_: cannot copy a tensor of shape ", src.sizes(), " into one of shape ", self.sizes());
+                   "copy_: output with shape ", bracketed(self.sizes()), " doesn't match the broadcast shape ",
+                   bracketed(src.sizes()));
   if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
   if (!(self.device() == src.device()) && !src.is_meta()) {
     return copy_between(self, src, non_blocking);
@@ -128,8 +130,8 @@ void register_copy_ops(Registry& r) {
 }
 
 Scalar Tensor::item() const {
-  RUSH_CHECK_VALUE(numel() == 1, "item: expected one element, the tensor has shape ", sizes(),
-                   "; index it or reduce it first");
+  RUSH_CHECK_VALUE(numel() == 1, "item: a Tensor with ", numel(),
+                   " elements cannot be converted to Scalar, its shape is ", sizes(), "; index it or reduce it first");
   RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   const Tensor host = cpu();

@@ -9,8 +9,10 @@ namespace rush {
 namespace native {
 
 static Tensor permute(const Tensor& self, IntArrayRef dims) {
-  RUSH_CHECK_VALUE(dims.size() == self.sizes().size(), "permute: got ", dims.size(), " dimensions ", dims,
-                   " for a tensor of ", self.dim());
+  RUSH_CHECK_VALUE(dims.size() == self.sizes().size(),
+                   "permute: number of dimensions in the tensor input does not match the "
+                   "length of the desired ordering of dimensions: ",
+                   self.dim(), " against ", dims.size(), " in ", dims);
   const DimVector order = wrap_dims(dims, self.dim(), "permute");
   DimVector sizes(order.size(), 0), strides(order.size(), 0);
   for (size_t d = 0; d < order.size(); ++d) {
@@ -55,8 +57,8 @@ static Tensor movedim_int(const Tensor& self, int64_t source, int64_t destinatio
 }
 
 static Tensor t(const Tensor& self) {
-  RUSH_CHECK_VALUE(self.dim() <= 2, "t: expected at most 2 dimensions, got sizes ", self.sizes(),
-                   "; use transpose, or mT for matrices in batches");
+  RUSH_CHECK_VALUE(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(),
+                   "D, of shape ", self.sizes(), "; use transpose, or mT for matrices in batches");
   return ops::transpose(self, 0, self.dim() < 2 ? 0 : 1);
 }
 

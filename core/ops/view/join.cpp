@@ -8,6 +8,7 @@
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -24,10 +25,13 @@ static DimVector joined_sizes(TensorList tensors, const Tensor& first, int64_t d
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     if (is_skipped(t)) continue;
-    bool fits = t.dim() == first.dim();
-    for (int64_t d = 0; fits && d < t.dim(); ++d) fits = d == dim || t.sizes()[d] == sizes[d];
-    RUSH_CHECK_VALUE(fits, "cat: tensors must agree in all dimensions but ", dim, ": tensor ", i, " has shape ",
-                     t.sizes(), ", an earlier one ", first.sizes());
+    RUSH_CHECK_VALUE(t.dim() == first.dim(), "cat: Tensors must have same number of dimensions: got ", first.dim(),
+                     " and ", t.dim(), ", of shapes ", first.sizes(), " and ", t.sizes());
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      RUSH_CHECK_VALUE(d == dim || t.sizes()[d] == sizes[d], "cat: Sizes of tensors must match except in dimension ",
+                       dim, ", expected size ", sizes[d], " but got size ", t.sizes()[d], " for tensor number ", i,
+                       " in the list, of shape ", t.sizes(), " where an earlier one has ", first.sizes());
+    }
     sizes[dim] = add_sizes("cat", sizes[dim], t.sizes()[dim]);
   }
   return sizes;
@@ -43,10 +47,11 @@ static MemoryFormat common_format(TensorList tensors) {
 }
 
 static Tensor cat(TensorList tensors, int64_t dim) {
-  RUSH_CHECK_VALUE(!tensors.empty(), "cat: expected at least one tensor");
+  RUSH_CHECK_VALUE(!tensors.empty(), "cat: expected a non-empty list of Tensors");
   for (size_t i = 0; i < tensors.size(); ++i) {
     RUSH_CHECK_VALUE(tensors[i].defined(), "cat: tensor ", i, " is undefined");
-    RUSH_CHECK_VALUE(tensors[i].dim() > 0, "cat: tensor ", i, " has no dimensions; use stack");
+    RUSH_CHECK_VALUE(tensors[i].dim() > 0, "cat: zero-dimensional tensor (at position ", i,
+                     ") cannot be concatenated; use stack");
     RUSH_CHECK_VALUE(tensors[i].device() == tensors[0].device(), "cat: tensors are on ", tensors[0].device(),
                      " and on ", tensors[i].device());
   }
@@ -66,10 +71,10 @@ static Tensor cat(TensorList tensors, int64_t dim) {
 }
 
 static Tensor stack(TensorList tensors, int64_t dim) {
-  RUSH_CHECK_VALUE(!tensors.empty(), "stack: expected at least one tensor");
-  for (const Tensor& t : tensors) {
-    RUSH_CHECK_VALUE(t.sizes() == tensors[0].sizes(), "stack: tensors must have one shape, got ", tensors[0].sizes(),
-                     " and ", t.sizes());
+  RUSH_CHECK_VALUE(!tensors.empty(), "stack expects a non-empty TensorList");
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    RUSH_CHECK_VALUE(tensors[i].sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ",
+                     bracketed(tensors[0].sizes()), " at entry 0 and ", bracketed(tensors[i].sizes()), " at entry ", i);
   }
   dim = wrap_dim(dim, tensors[0].dim() + 1, "stack");
   std::vector<Tensor> slices;
@@ -119,12 +124,14 @@ static Tensor block_diag(TensorList tensors) {
 
 // (s0, s1, ...) -> (1, s0, 1, s1, ...), expanded to (r0, s0, r1, s1, ...), -> (r0 s0, r1 s1, ...)
 static Tensor repeat(const Tensor& self, IntArrayRef repeats) {
-  RUSH_CHECK_VALUE(repeats.size() >= self.sizes().size(), "repeat: got ", repeats.size(), " repeats ", repeats,
-                   " for a tensor of ", self.dim(), " dimensions");
+  RUSH_CHECK_VALUE(repeats.size() >= self.sizes().size(),
+                   "repeat: Number of dimensions of repeat dims can not be smaller than "
+                   "number of dimensions of tensor, got ",
+                   repeats, " for ", self.dim(), " dimensions");
   DimVector apart, expanded, merged;
   const size_t lead = repeats.size() - self.sizes().size();
   for (size_t d = 0; d < repeats.size(); ++d) {
-    RUSH_CHECK_VALUE(repeats[d] >= 0, "repeat: repeats must not be negative, got ", repeats);
+    RUSH_CHECK_VALUE(repeats[d] >= 0, "repeat: repeats must be non-negative, got ", repeats);
     const int64_t size = d < lead ? 1 : self.sizes()[d - lead];
     for (int64_t s : {int64_t{1}, size}) apart.push_back(s);
     for (int64_t s : {repeats[d], size}) expanded.push_back(s);

@@ -5,6 +5,7 @@
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
+#include "core/print/bracketed.h"
 
 namespace rush {
 
@@ -24,8 +25,8 @@ struct Part {
     RUSH_CHECK_INDEX(!sizes.empty(), "select: a 0-dimensional tensor has no dimension to select from");
     dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "select");
     const int64_t size = sizes[dim];
-    RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " is out of range for dimension ", dim,
-                     " of size ", size);
+    RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " out of range for tensor of size ",
+                     bracketed(sizes), " at dimension ", dim);
     offset = wrap_add(offset, wrap_mul(index < 0 ? index + size : index, strides[dim]));
     sizes.erase(sizes.begin() + dim);
     strides.erase(strides.begin() + dim);
@@ -69,7 +70,7 @@ struct Part {
 
   void unfold(int64_t dim, int64_t size, int64_t step) {
     RUSH_CHECK_VALUE(step > 0, "unfold: the step must be positive, got ", step);
-    RUSH_CHECK_VALUE(size >= 0, "unfold: the size must not be negative, got ", size);
+    RUSH_CHECK_VALUE(size >= 0, "unfold: the size must be non-negative, got ", size);
     const bool scalar = sizes.empty();
     dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "unfold");
     const int64_t length = scalar ? 1 : sizes[dim];
@@ -112,14 +113,14 @@ static Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> star
 
 static Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   RUSH_CHECK_INDEX(self.dim() > 0, "narrow: a 0-dimensional tensor has no dimension to narrow");
-  RUSH_CHECK_VALUE(length >= 0, "narrow: the length must not be negative, got ", length);
+  RUSH_CHECK_VALUE(length >= 0, "narrow: the length must be non-negative, got ", length);
   dim = wrap_dim(dim, self.dim(), "narrow");
   const int64_t size = self.sizes()[dim];
   RUSH_CHECK_INDEX(start >= -size && start <= size, "narrow: start ", start, " is out of range for dimension ", dim,
                    " of size ", size);
   if (start < 0) start += size;
-  RUSH_CHECK_INDEX(length <= size - start, "narrow: ", length, " elements from ", start, " leave dimension ", dim,
-                   " of size ", size);
+  RUSH_CHECK_INDEX(length <= size - start, "narrow: start (", start, ") + length (", length,
+                   ") exceeds dimension size (", size, ") of dimension ", dim);
   return ops::slice(self, dim, start, start + length, 1);
 }
 
@@ -169,12 +170,12 @@ static std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef spli
   dim = wrap_dim(dim, self.dim(), "split");
   int64_t left = self.sizes()[dim];
   for (int64_t size : split_sizes) {
-    RUSH_CHECK_VALUE(size >= 0 && size <= left, "split: sizes ", split_sizes, " do not divide dimension ", dim,
-                     " of size ", self.sizes()[dim]);
-    left -= size;
+    RUSH_CHECK_VALUE(size >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got ",
+                     "split_sizes=", bracketed(split_sizes));
+    left = size <= left ? left - size : -1;
   }
-  RUSH_CHECK_VALUE(left == 0, "split: sizes ", split_sizes, " do not cover dimension ", dim, " of size ",
-                   self.sizes()[dim]);
+  RUSH_CHECK_VALUE(left == 0, "split_with_sizes expects split_sizes to sum exactly to ", self.sizes()[dim],
+                   " (input tensor's size at dimension ", dim, "), but got split_sizes=", bracketed(split_sizes));
   return parts_of_sizes(self, split_sizes, dim);
 }
 
@@ -184,7 +185,7 @@ static std::vector<Tensor> split_sizes(const Tensor& self, IntArrayRef sizes, in
 
 static std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "split: a 0-dimensional tensor has no dimension to split");
-  RUSH_CHECK_VALUE(split_size >= 0, "split: the size must not be negative, got ", split_size);
+  RUSH_CHECK_VALUE(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
   dim = wrap_dim(dim, self.dim(), "split");
   const int64_t size = self.sizes()[dim];
   RUSH_CHECK_VALUE(split_size > 0 || size == 0, "split: parts of size 0 do not cover dimension ", dim, " of size ",
@@ -203,7 +204,7 @@ constexpr int64_t kMostEmptyParts = 1 << 16;
 
 static std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "chunk: a 0-dimensional tensor has no dimension to split");
-  RUSH_CHECK_VALUE(chunks > 0, "chunk: expected at least one chunk, got ", chunks);
+  RUSH_CHECK_VALUE(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   dim = wrap_dim(dim, self.dim(), "chunk");
   const int64_t size = self.sizes()[dim];
   RUSH_CHECK_VALUE(size > 0 || chunks <= kMostEmptyParts, "chunk: expected at most ", kMostEmptyParts,
@@ -317,7 +318,7 @@ static Tensor strided_sum(const Tensor& values, IntArrayRef strides, int64_t off
   RUSH_CHECK_VALUE(strides.size() == values.sizes().size(), "strided_sum: got ", strides.size(), " strides for values ",
                    values.sizes());
   const bool forward = std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride >= 0; });
-  RUSH_CHECK_VALUE(forward, "strided_sum: strides must not be negative, got ", strides);
+  RUSH_CHECK_VALUE(forward, "strided_sum: strides must be non-negative, got ", strides);
   const int64_t extent = values.numel() == 0 ? 0 : storage_extent(values.sizes(), strides, offset);
   RUSH_CHECK_VALUE(offset >= 0 && extent <= numel, "strided_sum: values of sizes ", values.sizes(), " with strides ",
                    strides, " at offset ", offset, " need ", extent, " elements, the result has ", numel);

@@ -47,7 +47,7 @@ template <bool upper>
 static Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::optional<ScalarType> dtype,
                                std::optional<Layout> /*layout*/, std::optional<Device> device,
                                std::optional<bool> /*pin_memory*/) {
-  RUSH_CHECK_VALUE(rows >= 0 && columns >= 0, triangle_name<upper>, "_indices: sizes must not be negative, got (", rows,
+  RUSH_CHECK_VALUE(rows >= 0 && columns >= 0, triangle_name<upper>, "_indices: sizes must be non-negative, got (", rows,
                    ", ", columns, ")");
   const int64_t all = checked_numel({rows, columns});
   offset = std::clamp(offset, -rows, columns);  // beyond, all diagonals are alike

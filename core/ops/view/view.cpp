@@ -4,8 +4,10 @@
 
 #include "core/dispatch/registry.h"
 #include "core/integer.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
+#include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -61,15 +63,15 @@ DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op) {
   int64_t known = 1, unknown = -1;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == -1) {
-      RUSH_CHECK_VALUE(unknown < 0, op, ": only one size can be -1, got ", shape);
+      RUSH_CHECK_VALUE(unknown < 0, op, ": only one dimension can be inferred with -1, got ", shape);
       unknown = static_cast<int64_t>(d);
     } else {
-      RUSH_CHECK_VALUE(shape[d] >= 0, op, ": sizes must not be negative, got ", shape);
+      RUSH_CHECK_VALUE(shape[d] >= 0, op, ": sizes must be non-negative, got ", shape);
       known = multiply_sizes(op, known, shape[d]);
     }
   }
   const bool fits = unknown < 0 ? known == numel : known != 0 && numel % known == 0;
-  RUSH_CHECK_VALUE(fits, op, ": shape ", shape, " cannot hold ", numel, " elements");
+  RUSH_CHECK_VALUE(fits, op, ": shape '", bracketed(shape), "' is invalid for input of size ", numel);
   if (unknown >= 0) result[unknown] = numel / known;
   return result;
 }
@@ -82,7 +84,7 @@ static Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
                    " strides");
   RUSH_CHECK_VALUE(start >= 0, "as_strided: storage offset ", start, " is negative");
   checked_numel(size);
-  for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "as_strided: strides must not be negative, got ", stride);
+  for (int64_t s : stride) RUSH_CHECK_VALUE(s >= 0, "as_strided: strides must be non-negative, got ", stride);
   const int64_t extent = storage_extent(size, stride, start);
   const int64_t held = static_cast<int64_t>(self.storage()->nbytes()) / self.element_size();
   RUSH_CHECK_VALUE(extent <= held, "as_strided: sizes ", size, " with strides ", stride, " at offset ", start, " need ",
@@ -93,8 +95,8 @@ static Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
 static Tensor view(const Tensor& self, IntArrayRef size) {
   const DimVector shape = infer_size(size, self.numel(), "view");
   const auto strides = view_strides(self.sizes(), self.strides(), shape);
-  RUSH_CHECK_VALUE(strides, "view: sizes ", self.sizes(), " with strides ", self.strides(), " cannot be seen as ",
-                   shape, " without a copy; use reshape");
+  RUSH_CHECK_VALUE(strides, "view: view size is not compatible with input tensor's size and stride: ", self.sizes(),
+                   " with strides ", self.strides(), " cannot be seen as ", shape, " without a copy; use reshape");
   return detail::make_view(self, shape, *strides, self.storage_offset());
 }
 
@@ -114,20 +116,14 @@ Tensor expand_as_strided(const Tensor& self, IntArrayRef sizes) {
 }
 
 static Tensor expand(const Tensor& self, IntArrayRef size, bool /*implicit*/) {
-  RUSH_CHECK_VALUE(size.size() >= self.sizes().size(), "expand: cannot expand ", self.sizes(), " to fewer dimensions ",
-                   size);
   DimVector sizes(size);
-  const size_t lead = size.size() - self.sizes().size();
+  const size_t lead = size.size() - std::min(size.size(), self.sizes().size());
   for (size_t d = 0; d < sizes.size(); ++d) {
-    if (d < lead) {
-      RUSH_CHECK_VALUE(sizes[d] >= 0, "expand: new dimension ", d, " needs a size, got ", sizes[d]);
-      continue;
-    }
-    const int64_t own = self.sizes()[d - lead];
-    if (sizes[d] == -1) sizes[d] = own;
-    RUSH_CHECK_VALUE(sizes[d] == own || (own == 1 && sizes[d] >= 0), "expand: cannot expand ", self.sizes(), " to ",
-                     size);
+    RUSH_CHECK_VALUE(d >= lead || sizes[d] >= 0, "expand: The expanded size of the tensor (", sizes[d],
+                     ") isn't allowed in a leading, non-existing dimension ", d, ", which needs a size");
+    if (d >= lead && sizes[d] == -1) sizes[d] = self.sizes()[d - lead];
   }
+  check_expands("expand", self.sizes(), sizes);
   return expand_as_strided(self, sizes);
 }
 

@@ -209,9 +209,15 @@ TEST_CASE("conv: empty batches, empty inputs, the meta device") {
 
 TEST_CASE("conv: bad input") {
   const Tensor x = ones({1, 4, 5, 5}), w = ones({2, 4, 3, 3});
-  CHECK_THROWS_WITH_AS(
-      conv2d(ones({1, 3, 5, 5}), w),
-      "convolution: weight (2, 4, 3, 3) with 1 groups expects 4 channels, the input (1, 3, 5, 5) has 3", ValueError);
+  CHECK_THROWS_WITH_AS(conv2d(ones({1, 3, 5, 5}), w),
+                       "convolution: Given groups=1, weight of size [2, 4, 3, 3], expected input[1, 3, 5, 5] to have 4 "
+                       "channels, but got "
+                       "3 channels instead",
+                       ValueError);
+  CHECK_THROWS_WITH_AS(conv_transpose2d(ones({1, 3, 5, 5}), w),
+                       "conv_transpose: Given transposed=1, weight of size [2, 4, 3, 3], expected input[1, 3, 5, 5] to "
+                       "have 2 channels, but got 3 channels instead",
+                       ValueError);
   CHECK_THROWS_AS(conv2d(ones({5, 5}), w), ValueError);
   CHECK_THROWS_AS(conv2d(x, ones({2, 4, 3})), ValueError);
   CHECK_THROWS_AS(conv2d(x, ones({2, 4, 7, 3})), ValueError);

@@ -55,7 +55,9 @@ TEST_CASE("linear: meta device and bad input") {
   const Tensor x = ones({2, 4}), w = ones({5, 4});
   CHECK_THROWS_WITH_AS(
       linear(ones({2, 3}), w),
-      "linear: cannot multiply input (2, 3) by the transpose of weight (5, 4): 3 input features against 4", ValueError);
+      "linear: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5): an input (2, 3) has 3 features against 4 of a "
+      "weight (5, 4)",
+      ValueError);
   CHECK_THROWS_AS(linear(x, w, ones({4})), ValueError);
   CHECK_THROWS_AS(linear(x, w.to(kFloat64)), TypeError);
   CHECK_THROWS_AS(linear(x, w, ones({5}, kFloat64)), TypeError);

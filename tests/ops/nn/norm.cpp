@@ -215,9 +215,10 @@ TEST_CASE("norms: wrong arguments") {
   CHECK_THROWS_AS(std::get<1>(ops::native_group_norm(leaf_x, {}, {}, 2, 6, 1, 2, 1e-5)).sum().backward(),
                   NotImplementedError);
   CHECK_THROWS_AS(std::get<1>(ops::_fused_rms_norm(leaf_x, 6, {}, 1e-5)).sum().backward(), NotImplementedError);
-  CHECK_THROWS_WITH_AS(layer_norm(x, 5),
-                       "layer_norm: the last dimensions of an input of shape (2, 6) are not normalized_shape (5)",
-                       ValueError);
+  CHECK_THROWS_WITH_AS(
+      layer_norm(x, 5),
+      "layer_norm: Given normalized_shape=[5], expected input with shape [*, 5], but got input of size[2, 6]",
+      ValueError);
 }
 
 }  // namespace

@@ -402,9 +402,11 @@ TEST_CASE("pooling: wrong arguments") {
   CHECK_THROWS_AS(backward(full({1, 2, 2, 2}, -1, kInt64)), IndexError);
   CHECK_THROWS_AS(backward(zeros({1, 2, 2, 2})), TypeError);
   CHECK_THROWS_AS(backward(zeros({1, 2, 2, 3}, kInt64)), ValueError);
-  CHECK_THROWS_WITH_AS(max_pool2d(x, 5),
-                       "max_pool2d: a window of 5 with dilation 1 and padding 0 does not fit an input of size 4",
-                       ValueError);
+  CHECK_THROWS_WITH_AS(
+      max_pool2d(x, 5),
+      "max_pool2d: Output size is too small, since a window of 5 with dilation 1 and padding 0 does not fit "
+      "an input of size 4",
+      ValueError);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ struct UnitIntervalCheck {
   static void run(const Tensor& input) {
     const Tensor dense = native::contiguous(input);
     RUSH_CHECK_VALUE(!found_any("binary_cross_entropy", dense.numel(), OutsideUnitInterval<T>{dense.data_ptr<T>()}),
-                     "binary_cross_entropy: inputs must be between 0 and 1");
+                     "binary_cross_entropy: all elements of input should be between 0 and 1");
   }
 };
 

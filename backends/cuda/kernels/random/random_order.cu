@@ -152,8 +152,9 @@ struct MultinomialLoop {
     const T* weight = weights.data_ptr<T>();
     const int64_t needed = replacement ? 1 : samples;
     RUSH_CHECK_VALUE(!found_any("multinomial", rows * n, NoWeight<T>{weight}),
-                     "multinomial: expected weights that are finite and not negative");
-    RUSH_CHECK_VALUE(!found_any("multinomial", rows, TooFewWeights<T>{weight, n, needed}), "multinomial: ", needed,
+                     "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
+    RUSH_CHECK_VALUE(!found_any("multinomial", rows, TooFewWeights<T>{weight, n, needed}),
+                     "multinomial: invalid multinomial distribution: ", needed,
                      " samples need as many weights above zero");
     if (out.numel() == 0) return;
     const Scratch values(static_cast<size_t>(rows * n) * 8);
