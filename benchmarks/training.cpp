@@ -134,8 +134,9 @@ void gpt2(benchmark::State& state, bool graphed) {
   const Tensor tokens = randint(0, config.vocab_size, {kTokens}, kInt32);
   const auto* first = tokens.data_ptr<int32_t>();
   const std::vector<int32_t> train(first, first + kTokens), validation(first, first + 2 * config.block_size);
+  examples::RunLog log;
   examples::Pretraining training(examples::GPT(config), examples::TextData(train, validation, config.block_size),
-                                 options);
+                                 options, log);
   constexpr int kSteps = 5;
   for (int i = 0; i < kSteps; ++i) training.step();
   for (auto _ : state) {

@@ -70,7 +70,7 @@ static Tensor masked_select(const Tensor& self, const Tensor& mask) {
                    mask.device());
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(),
                              "masked_select: the result's size depends on values that a meta tensor lacks");
-  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes(), "masked_select");
+  const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes(), "masked_select");
   Tensor out;
   kernels::masked_select(self.device().type, contiguous_as(self, shape), contiguous_as(mask, shape), out);
   return out;

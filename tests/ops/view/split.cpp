@@ -106,7 +106,7 @@ TEST_CASE("several parts: sizes, and together they are the whole") {
 
 TEST_CASE("parts: what does not fit is a typed error") {
   const Tensor x = counting({3, 4}), number = counting({});
-  CHECK_THROWS_WITH_AS(x.select(0, 3), "select: index 3 out of range for tensor of size [3] at dimension 0",
+  CHECK_THROWS_WITH_AS(x.select(0, 3), "select: index 3 out of range for tensor of size [3, 4] at dimension 0",
                        IndexError);
   CHECK_THROWS_AS(number.select(0, 0), IndexError);
   CHECK_THROWS_AS(x.slice(0, 0, 1, 0), ValueError);
