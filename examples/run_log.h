@@ -24,8 +24,8 @@ struct LogOptions {
   void add_to(Options& options);
 };
 
-/// The log of one run. A curve has a name such as "loss/train": the report draws curves with the same beginning into one
-/// chart. It is a part of the run's checkpoint, so that the report of a run that went on shows all of it, and
+/// The log of one run. A curve has a name such as "loss/train": the report draws curves with the same beginning into
+/// one chart. It is a part of the run's checkpoint, so that the report of a run that went on shows all of it, and
 /// TensorBoard hides what had been logged after that checkpoint.
 class RunLog {
  public:

@@ -7,8 +7,8 @@
 
 namespace rush {
 
-/// What torch.save writes for a tensor, a number or a text, and back. pickle_load throws TypeError for a dict or a list:
-/// InputArchive reads those.
+/// What torch.save writes for a tensor, a number or a text, and back. pickle_load throws TypeError for a dict or a
+/// list: InputArchive reads those.
 inline std::vector<char> pickle_save(const c10::IValue& value) {
   serialize::OutputArchive archive;
   archive.write("", value);

@@ -26,8 +26,9 @@ using NamedValues = std::vector<std::pair<std::string, Value>>;
 NamedValues load_pt_values(const std::string& path);
 
 /// Writes a dict of the tensors as torch.save does; torch.load(path) reads it, with weights_only=True too. A single one
-/// without a name is written by itself. The old file or the whole new one is there, never a part. Throws ValueError for a name that is given twice and for an undefined
-/// tensor or one without data, and IOError if the file cannot be written.
+/// without a name is written by itself. The old file or the whole new one is there, never a part. Throws ValueError for
+/// a name that is given twice and for an undefined tensor or one without data, and IOError if the file cannot be
+/// written.
 void save_pt(const std::string& path, const NamedTensors& tensors);
 
 /// The same for a dict of tensors, int64_t, double, bool and std::string. Throws TypeError for other values.

@@ -24,15 +24,22 @@ namespace {
 using profiler::Activity;
 using profiler::ActivityKind;
 
-#define RUSH_CUPTI_FUNCTIONS(_)                                                                                    \
-  _(cuptiActivityRegisterCallbacks)                                                                                \
-  _(cuptiActivityRegisterTimestampCallback)                                                                        \
-  _(cuptiActivityEnable)                                                                                           \
-  _(cuptiActivityDisable)                                                                                          \
-  _(cuptiActivityFlushAll)                                                                                         \
-  _(cuptiActivityGetNextRecord) _(cuptiActivityPushExternalCorrelationId) _(cuptiActivityPopExternalCorrelationId) \
-      _(cuptiSetThreadIdType) _(cuptiGetCallbackName) _(cuptiGetResultString) _(cuptiActivityEnableRuntimeApi)     \
-          _(cuptiActivityEnableDriverApi)
+// clang-format off
+#define RUSH_CUPTI_FUNCTIONS(_) \
+  _(cuptiActivityRegisterCallbacks) \
+  _(cuptiActivityRegisterTimestampCallback) \
+  _(cuptiActivityEnable) \
+  _(cuptiActivityDisable) \
+  _(cuptiActivityFlushAll) \
+  _(cuptiActivityGetNextRecord) \
+  _(cuptiActivityPushExternalCorrelationId) \
+  _(cuptiActivityPopExternalCorrelationId) \
+  _(cuptiSetThreadIdType) \
+  _(cuptiGetCallbackName) \
+  _(cuptiGetResultString) \
+  _(cuptiActivityEnableRuntimeApi) \
+  _(cuptiActivityEnableDriverApi)
+// clang-format on
 
 struct Cupti {
 #define RUSH_DECLARE(name) decltype(&::name) name = nullptr;
