@@ -3,6 +3,8 @@
 # target links to rushlight::torch_compat itself, and <rushlight.h> elsewhere; call it after target_link_libraries. AS
 # takes what another target, which compiles with the same options, has parsed.
 function(rushlight_precompile target)
+  # GCC does not keep in a precompiled header which warnings its code has switched off.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-init-list-lifetime>)
   if(ARGV1 STREQUAL "AS")
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
     return()
