@@ -1,5 +1,6 @@
 #include "core/type_meta.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/error/error.h"
@@ -12,10 +13,12 @@ std::atomic<ScalarType> default_dtype{kFloat32};
 }
 
 std::string_view TypeMeta::name() const {  // as libtorch's that GCC built, in the order of the table
-  std::string_view names =
+  static constexpr std::string_view kNames =
       "unsigned char|signed char|short int|int|long int|c10::Half|float|double|c10::complex<float>|"
       "c10::complex<double>|bool|c10::BFloat16|c10::Float8_e5m2|c10::Float8_e4m3fn|"
       "short unsigned int|unsigned int|long unsigned int";
+  static_assert(std::count(kNames.begin(), kNames.end(), '|') + 1 == kNumScalarTypes, "a dtype lacks its name");
+  std::string_view names = kNames;
   for (int i = 0; i < static_cast<int>(type_); ++i) names.remove_prefix(names.find('|') + 1);
   return names.substr(0, names.find('|'));
 }

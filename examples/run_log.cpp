@@ -234,6 +234,7 @@ void RunLog::load_state_dict(const rush::optim::StateDict& dict) {
     Curve& curve = curves.emplace_back(Curve{item.key(), {}});
     for (int64_t i = 0; i < rows.size(0); ++i) {
       const double* at = rows.data_ptr<double>() + 2 * i;
+      RUSH_CHECK_VALUE(at[0] >= 0 && at[0] < 0x1p53, "the log's curve '", item.key(), "' has a step ", at[0]);
       curve.points.push_back({at[0], at[1]});
       first_step_ = std::max(first_step_.value_or(0), static_cast<int64_t>(at[0]) + 1);
     }

@@ -22,10 +22,8 @@ std::string milliseconds(int64_t nanoseconds) {
 }
 
 bool is_product(std::string_view name) {
-  for (const char* part : {"mm", "linear", "Linear", "convolution", "Convolution", "Mm", "Addmm", "Bmm", "matmul"}) {
-    if (name.find(part) != name.npos) return true;
-  }
-  return false;
+  const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
+  return name.ends_with("mm") || has("linear") || has("convolution") || has("matmul");
 }
 
 double share(int64_t part, int64_t whole) {

@@ -91,11 +91,17 @@ std::string shapes_of(const Stack& arguments) {
   return "[" + text + "]";
 }
 
-// Of the tensors' elements, as if each were read or written once.
+// Of the tensors' elements, those in lists too, as if each were read or written once.
 double bytes_of(const Stack& values) {
   double bytes = 0;
+  const auto add = [&bytes](const Tensor& tensor) {
+    if (tensor.defined()) bytes += static_cast<double>(tensor.nbytes());
+  };
   for (const Value& value : values) {
-    if (value.is<Tensor>() && value.as<Tensor>().defined()) bytes += static_cast<double>(value.as<Tensor>().nbytes());
+    if (value.is<Tensor>()) add(value.as<Tensor>());
+    if (value.is<std::vector<Tensor>>()) {
+      for (const Tensor& tensor : value.as<std::vector<Tensor>>()) add(tensor);
+    }
   }
   return bytes;
 }
@@ -156,14 +162,15 @@ Scope::Scope(const OpBase& op, const Stack& arguments) {
 }
 
 void Scope::see_results(const Stack& results) {
-  if (!recording_ || results.empty() || !results[0].is<Tensor>()) return;
+  const OwnPart* own = own_part();
+  if (!recording_ || !own || own->id != recording_id_) return;  // another profile records meanwhile
+  if (recording_->with_flops) event_.bytes += bytes_of(results);
+  if (results.empty() || !results[0].is<Tensor>()) return;
   const Tensor& first = results[0].as<Tensor>();
   if (!first.defined()) return;
   if (sequence_nr_of) event_.sequence_nr = sequence_nr_of(first);
-  if (!recording_->with_flops) return;
   event_.flops = flops_per_result_ * static_cast<double>(first.numel());
   if (first.element_size() == 2) event_.flops_16 = event_.flops;
-  event_.bytes += bytes_of(results);
 }
 
 void Scope::end() noexcept {

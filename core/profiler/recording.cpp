@@ -122,6 +122,10 @@ uint32_t Recording::number_of(const CallPath& path) {
 
 void Recording::start_devices() {
   if (!devices) return;
+  Backend& backend = backend_of(device_type);
+  for (int i = 0; i < backend.device_count(); ++i) {
+    multiprocessors_.push_back(backend.properties(i).multi_processor_count);
+  }
   devices->start(*this);
   devices_run_ = true;
 }
@@ -191,34 +195,29 @@ void Recording::add(const Activity& activity) {
 }
 
 // Whether it leaves multiprocessors without work.
-bool Recording::is_small(const Activity& kernel) {
-  const auto [at, is_new] = multiprocessors_.try_emplace(kernel.device);
-  if (is_new) at->second = backend_of(device_type).properties(kernel.device).multi_processor_count;
-  return int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] < at->second;
+bool Recording::is_small(const Activity& kernel) const {
+  const auto device = static_cast<size_t>(kernel.device);
+  return device < multiprocessors_.size() &&
+         int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] < multiprocessors_[device];
 }
 
-void Recording::take(std::span<const Activity> activities) noexcept {
+template <class Item>
+void Recording::add_all(std::span<const Item> items) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Activity& activity : activities) {
+  for (const Item& item : items) {
     try {
-      add(activity);
+      add(item);
     } catch (const std::exception& error) {
       trouble_ = error.what();
       trace_ = nullptr;
     }
   }
 }
+
+void Recording::take(std::span<const Activity> activities) noexcept { add_all(activities); }
 
 void Recording::take(std::vector<Event>& events) noexcept {
-  const std::lock_guard lock(mutex_);
-  for (const Event& event : events) {
-    try {
-      add(event);
-    } catch (const std::exception& error) {
-      trouble_ = error.what();
-      trace_ = nullptr;
-    }
-  }
+  add_all(std::span<const Event>(events));
   events.clear();
 }
 
@@ -320,8 +319,11 @@ Facts Recording::facts() const {
     if (key.kind == EventKind::Range && key.name == kLoaderRange) facts.loader += sums.total;
   }
   for (const PathSums& sums : paths_) {
-    if (sums.waits > 0) facts.waits.push_back({std::string(sums.path.key.name), sums.waits, sums.wait});
-    if (sums.device > 0) facts.calls.push_back({std::string(sums.path.key.name), sums.path.key.dtype, sums.device});
+    const std::string_view name = sums.path.key.name;
+    if (sums.waits > 0) {
+      facts.waits.push_back({name.empty() ? "The program" : std::string(name), sums.waits, sums.wait});
+    }
+    if (sums.device > 0) facts.calls.push_back({std::string(name), sums.path.key.dtype, sums.device});
   }
   return facts;
 }

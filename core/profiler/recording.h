@@ -104,7 +104,9 @@ class Recording final : private ActivitySink {
   void add(const Event& event);
   void take(std::span<const Activity> activities) noexcept override;
   void add(const Activity& activity);
-  bool is_small(const Activity& kernel);
+  template <class Item>
+  void add_all(std::span<const Item> items) noexcept;
+  bool is_small(const Activity& kernel) const;
   // Whether there is room for another event in the trace.
   bool has_room();
   const std::string* keep_locked(std::string_view text);
@@ -125,8 +127,8 @@ class Recording final : private ActivitySink {
   std::vector<PathSums> paths_;
   std::map<int32_t, BusyTime> busy_;                 // of devices
   int64_t launches_ = 0, pageable_ = 0, small_ = 0;  // as in Facts
-  std::map<int32_t, int64_t> multiprocessors_;
-  int64_t first_ = INT64_MAX, last_ = INT64_MIN;  // of the times of events and activities
+  std::vector<int64_t> multiprocessors_;             // of each device
+  int64_t first_ = INT64_MAX, last_ = INT64_MIN;     // of the times of events and activities
   bool devices_run_ = false;
   const size_t max_events_;
   size_t written_ = 0;

@@ -23,7 +23,7 @@ double least_seconds(Device device, const Work& work) {
   for (int i = 0; i < 6; ++i) {
     const auto start = std::chrono::steady_clock::now();
     work();
-    backend.synchronize(std::max<int>(device.index, 0));
+    backend.synchronize(device.index);
     least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return least;
@@ -33,7 +33,8 @@ DevicePeaks measure(Device device) {
   const bool is_cpu = device.is_cpu();
   const int64_t bytes = int64_t{1} << (is_cpu ? 26 : 28), n = is_cpu ? 1024 : 4096;
   DevicePeaks peaks;
-  const Tensor source = empty({bytes}, TensorOptions(kUInt8).device(device)), target = empty_like(source);
+  // Written before it is read: untouched memory of the host is one page of zeros.
+  const Tensor source = ones({bytes}, TensorOptions(kUInt8).device(device)), target = empty_like(source);
   peaks.bytes_per_second = 2 * static_cast<double>(bytes) / least_seconds(device, [&] { target.copy_(source); });
   const auto product = [&](ScalarType dtype) {
     const Tensor a = ones({n, n}, TensorOptions(dtype).device(device));
@@ -77,12 +78,14 @@ const DevicePeaks& measured_peaks(Device device) {
   static std::mutex mutex;
   static std::map<std::string, DevicePeaks> measured;
   const std::lock_guard lock(mutex);
-  const auto [at, is_new] = measured.try_emplace(str(device));
-  if (is_new) at->second = measure(device);
-  return at->second;
+  const Device concrete = concrete_device(device);
+  const auto found = measured.find(str(concrete));
+  return found != measured.end() ? found->second : measured.emplace(str(concrete), measure(concrete)).first->second;
 }
 
 std::string roofline_table(const KeyAverages& averages, const DevicePeaks& peaks, size_t row_limit) {
+  RUSH_CHECK_VALUE(peaks.bytes_per_second > 0 && peaks.flops_per_second_16 > 0 && peaks.flops_per_second_32 > 0,
+                   "roofline_table: the peaks must be positive; measured_peaks() gives a device's");
   const bool has_devices =
       std::any_of(averages.begin(), averages.end(), [](const Average& each) { return each.kind == EventKind::Device; });
   std::vector<std::pair<Roofline, const Average*>> sorted;

@@ -41,7 +41,7 @@ SummaryWriter::SummaryWriter(const std::string& log_dir, const SummaryWriterOpti
 SummaryWriter::~SummaryWriter() {
   try {
     close();
-  } catch (const Error&) {  // nobody is there to hear of it
+  } catch (const std::exception&) {  // nobody is there to hear of it
   }
 }
 
@@ -51,9 +51,9 @@ void SummaryWriter::add_summary(const ProtoMessage& summary, int64_t step, std::
 
 SummaryWriter& SummaryWriter::run(const std::string& name) {
   const std::lock_guard lock(runs_mutex_);
-  std::unique_ptr<SummaryWriter>& writer = runs_[name];
-  if (!writer) writer = std::make_unique<SummaryWriter>(log_dir_ + "/" + name);
-  return *writer;
+  const auto found = runs_.find(name);
+  if (found != runs_.end()) return *found->second;
+  return *runs_.emplace(name, std::make_unique<SummaryWriter>(log_dir_ + "/" + name)).first->second;
 }
 
 void SummaryWriter::add_scalar(const std::string& tag, double value, int64_t step, std::optional<double> walltime) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <set>
 #include <thread>
@@ -209,6 +210,16 @@ TEST_CASE("SummaryWriter: two writers in a folder have a file each, and the seco
   REQUIRE(events.size() == 1);
   CHECK(events[0].integer(2) == 5);
   CHECK(events[0].message(7).integer(1) == 1);
+}
+
+TEST_CASE("SummaryWriter: a run whose folder cannot be made is an IOError, and the others go on") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "loss_train") << "in the way";
+  SummaryWriter writer(folder / "");
+  CHECK_THROWS_AS(writer.add_scalars("loss", {{"train", 1.0}}), IOError);
+  writer.add_scalar("loss", 2.0);
+  writer.flush();
+  writer.close();
 }
 
 TEST_CASE("SummaryWriter: threads log side by side") {

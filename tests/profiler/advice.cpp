@@ -57,7 +57,9 @@ TEST_CASE("what a busy device does without need is named, above a twentieth of t
   CHECK(flaws(facts) == "pageable;");
   facts.calls = {{"aten::linear", static_cast<int8_t>(kFloat32), 80 * kMillisecond}};
   CHECK(flaws(facts) == "float32;pageable;");  // the larger gain first
-  facts.calls[0].dtype = static_cast<int8_t>(kBFloat16);
+  facts.calls[0].name = "aten::lgamma";        // no product
+  CHECK(flaws(facts) == "pageable;");
+  facts.calls[0] = {"aten::linear", static_cast<int8_t>(kBFloat16), 80 * kMillisecond};
   facts.on_device["void nchwToNhwcKernel<...>"] = {10, 20 * kMillisecond};
   CHECK(flaws(facts) == "layout;pageable;");
   facts = busy();

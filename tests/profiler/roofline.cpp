@@ -51,6 +51,17 @@ TEST_CASE("a call is bounded by memory, arithmetic, or neither") {
   CHECK(table.find("100 GB/s, 4.0 TFLOP/s of 16 bits, 1.0 of 32") != table.npos);
 }
 
+TEST_CASE("peaks must be positive, and tensors in lists have bytes") {
+  CHECK_THROWS_AS(roofline_table(KeyAverages(), DevicePeaks()), ValueError);
+  const Tensor x = ones({1000});
+  Profile profile({.with_flops = true});
+  cat({x, x});
+  profile.stop();
+  const KeyAverages averages = profile.key_averages();
+  REQUIRE(averages.find("aten::cat"));
+  CHECK(averages.find("aten::cat")->bytes == 4 * 4000);
+}
+
 TEST_CASE("a device's call is bounded by the host where that takes longer, or waits") {
   const DevicePeaks peaks{.bytes_per_second = 1e12, .flops_per_second_16 = 1e14, .flops_per_second_32 = 1e13};
   KeyAverages averages;

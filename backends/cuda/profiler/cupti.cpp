@@ -142,7 +142,13 @@ class CuptiSource final : public profiler::ActivitySource {
       labels_.assign(kLabelled, {});
       lost_ = 0;
     }
-    for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityEnable(kind), "cuptiActivityEnable");
+    try {
+      for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityEnable(kind), "cuptiActivityEnable");
+    } catch (const std::exception&) {
+      for (const CUpti_ActivityKind kind : kKinds) static_cast<void>(cupti_.cuptiActivityDisable(kind));
+      forget_sink();
+      throw;
+    }
     // To save their cost: one that is refused is dropped when it is read.
     for (const CUpti_CallbackId call : silent_runtime_calls_) {
       static_cast<void>(cupti_.cuptiActivityEnableRuntimeApi(call, 0));
@@ -161,6 +167,7 @@ class CuptiSource final : public profiler::ActivitySource {
   }
 
   void stop() override {
+    const Forget at_end{*this};
     // First the calls, of which the one below is none of the program's.
     for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER}) {
       check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
@@ -168,14 +175,26 @@ class CuptiSource final : public profiler::ActivitySource {
     static_cast<void>(cudaDeviceSynchronize());  // an error is the program's, which meets it in its next call
     for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
     check(cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     report(std::exchange(unlabelled_, {}), true);
-    sink_ = nullptr;
-    labels_ = {};
-    if (lost_ > 0) RUSH_WARN("profiler: CUPTI lost ", lost_, " records, whose times are missing");
+    const int64_t lost = lost_;
+    lock.unlock();
+    if (lost > 0) RUSH_WARN("profiler: CUPTI lost ", lost, " records, whose times are missing");
   }
 
  private:
+  // The sink goes, whatever fails.
+  struct Forget {
+    CuptiSource& source;
+    ~Forget() { source.forget_sink(); }
+  };
+  void forget_sink() {
+    const std::lock_guard lock(mutex_);
+    sink_ = nullptr;
+    labels_ = {};
+    unlabelled_ = {};
+  }
+
   struct Call {
     CUpti_CallbackId id;
     std::string name;
@@ -265,6 +284,17 @@ class CuptiSource final : public profiler::ActivitySource {
     return activity;
   }
 
+  template <class Record>
+  static Activity copy_of(const Record& record) {
+    Activity activity = on_device(record, ActivityKind::Copy);
+    activity.name = copy_name(record.copyKind);
+    activity.stream = record.streamId;
+    activity.bytes = record.bytes;
+    activity.is_pageable =
+        record.srcKind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE || record.dstKind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    return activity;
+  }
+
   void read(const CUpti_Activity& record, std::vector<Activity>& out) {
     switch (record.kind) {
       case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
@@ -285,24 +315,8 @@ class CuptiSource final : public profiler::ActivitySource {
         activity.shared_memory = static_cast<uint32_t>(kernel.staticSharedMemory + kernel.dynamicSharedMemory);
         return;
       }
-      case CUPTI_ACTIVITY_KIND_MEMCPY: {
-        const auto& copy = reinterpret_cast<const CopyRecord&>(record);
-        Activity& activity = out.emplace_back(on_device(copy, ActivityKind::Copy));
-        activity.name = copy_name(copy.copyKind);
-        activity.stream = copy.streamId;
-        activity.bytes = copy.bytes;
-        activity.is_pageable =
-            copy.srcKind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE || copy.dstKind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
-        return;
-      }
-      case CUPTI_ACTIVITY_KIND_MEMCPY2: {
-        const auto& copy = reinterpret_cast<const PeerCopyRecord&>(record);
-        Activity& activity = out.emplace_back(on_device(copy, ActivityKind::Copy));
-        activity.name = copy_name(copy.copyKind);
-        activity.stream = copy.streamId;
-        activity.bytes = copy.bytes;
-        return;
-      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY: out.push_back(copy_of(reinterpret_cast<const CopyRecord&>(record))); return;
+      case CUPTI_ACTIVITY_KIND_MEMCPY2: out.push_back(copy_of(reinterpret_cast<const PeerCopyRecord&>(record))); return;
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = reinterpret_cast<const SetRecord&>(record);
         Activity& activity = out.emplace_back(on_device(set, ActivityKind::Set));

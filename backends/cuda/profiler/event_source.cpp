@@ -24,12 +24,12 @@ class EventSource final : public profiler::ActivitySource {
  public:
   void start(profiler::ActivitySink& sink) override {
     const std::lock_guard lock(mutex_);
-    sink_ = &sink;
     first_ = take_event();
     RUSH_CUDA_CHECK(cudaEventRecord(first_, current_stream()));
     RUSH_CUDA_CHECK(cudaEventSynchronize(first_));
     first_time_ = steady_now();
     ++started_;
+    sink_ = &sink;  // last: a source that could not start has none
   }
 
   void enter(uint64_t label) override {
@@ -49,14 +49,22 @@ class EventSource final : public profiler::ActivitySource {
   void stop() override {
     static_cast<void>(cudaDeviceSynchronize());
     const std::lock_guard lock(mutex_);
+    const Forget at_end{*this};
     report(true);
-    for (const cudaEvent_t event : made_) static_cast<void>(cudaEventDestroy(event));
-    made_.clear();
-    free_.clear();
-    sink_ = nullptr;
   }
 
  private:
+  // The sink and the events go, whatever fails.
+  struct Forget {
+    EventSource& source;
+    ~Forget() {
+      for (const cudaEvent_t event : source.made_) static_cast<void>(cudaEventDestroy(event));
+      source.made_.clear();
+      source.free_.clear();
+      source.open_.clear();
+      source.sink_ = nullptr;
+    }
+  };
   struct Boundary {
     cudaEvent_t event = nullptr;
     cudaStream_t stream = nullptr;
