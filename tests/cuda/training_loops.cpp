@@ -44,8 +44,9 @@ TEST_CASE("GPT-2's steps as a graph have the losses and norms of steps outside" 
     options.graph = graph;
     const Tensor tokens = randint(0, 100, {3000}, kInt32);
     const auto* first = tokens.data_ptr<int32_t>();
+    examples::RunLog unread;
     examples::Pretraining run(examples::GPT(config),
-                              examples::TextData({first, first + 2900}, {first, first + 100}, 16), options);
+                              examples::TextData({first, first + 2900}, {first, first + 100}, 16), options, unread);
     std::vector<double> numbers;
     for (int i = 0; i < 12; ++i) {
       const examples::StepReport step = run.step();
