@@ -9,7 +9,7 @@ namespace rush {
 
 namespace indexing {
 
-TensorIndex::TensorIndex(const char* text) : data(Ellipsis) {
+TensorIndex::TensorIndex(const char* text) : TensorIndex(Ellipsis) {
   RUSH_CHECK_VALUE(std::string_view(text) == "...", "index: the only text that is an index is \"...\", got \"", text,
                    "\"");
 }
@@ -22,11 +22,9 @@ bool is_mask(const Tensor& t) { return t.scalar_type() == kBool || t.scalar_type
 
 // Dimensions of the indexed tensor that one index takes up.
 int64_t dims_taken(const TensorIndex& index) {
-  if (const auto* tensor = std::get_if<Tensor>(&index.data)) {
-    RUSH_CHECK_VALUE(tensor->defined(), "index: an index is an undefined tensor");
-    return is_mask(*tensor) ? tensor->dim() : 1;
-  }
-  return std::holds_alternative<int64_t>(index.data) || std::holds_alternative<Slice>(index.data);
+  if (!index.is_tensor()) return index.is_integer() || index.is_slice();
+  RUSH_CHECK_VALUE(index.tensor().defined(), "index: an index is an undefined tensor");
+  return is_mask(index.tensor()) ? index.tensor().dim() : 1;
 }
 
 // Note [Indexing in two steps]
@@ -45,7 +43,7 @@ class Applier {
     int64_t taken = 0, ellipses = 0;
     for (const TensorIndex& index : indices) {
       taken += dims_taken(index);
-      ellipses += std::holds_alternative<EllipsisIndexType>(index.data);
+      ellipses += index.is_ellipsis();
     }
     RUSH_CHECK_INDEX(taken <= self.dim(), "index: too many indices for tensor of dimension ", self.dim(), ", got ",
                      taken);
@@ -53,37 +51,44 @@ class Applier {
     left_ = self.dim() - taken;
   }
 
-  void operator()(std::nullopt_t) {
-    indexed_.view = indexed_.view.unsqueeze(dim_);
-    keep(1);
-  }
-  void operator()(EllipsisIndexType) { keep(left_); }
-  void operator()(int64_t index) { indexed_.view = indexed_.view.select(dim_, index); }
-  void operator()(const Slice& slice) {
-    if (slice.start || slice.stop || slice.step != 1) {
-      indexed_.view = indexed_.view.slice(dim_, slice.start, slice.stop, slice.step);
+  void apply(const TensorIndex& index) {
+    switch (index.type()) {
+      case TensorIndexType::None:
+        indexed_.view = indexed_.view.unsqueeze(dim_);
+        return keep(1);
+      case TensorIndexType::Ellipsis: return keep(left_);
+      case TensorIndexType::Integer: return drop(index.integer());
+      case TensorIndexType::Boolean: return choose(index.boolean());
+      case TensorIndexType::Slice: return cut(index.slice());
+      case TensorIndexType::Tensor: return look_up(index.tensor());
     }
-    keep(1);
-  }
-  void operator()(bool value) {
-    indexed_.view = indexed_.view.unsqueeze(dim_);
-    gather(zeros(value ? 1 : 0, TensorOptions(kInt64).device(indexed_.view.device())), 1);
-  }
-  void operator()(const Tensor& tensor) {
-    if (is_mask(tensor)) {
-      if (tensor.dim() == 0) return (*this)(tensor.item<bool>());
-      return gather(tensor, tensor.dim());
-    }
-    RUSH_CHECK_TYPE(is_integral(tensor.scalar_type(), false),
-                    "index: tensors used as indices must be long, int, byte or bool tensors, got ",
-                    tensor.scalar_type());
-    if (tensor.dim() == 0) return (*this)(tensor.item<int64_t>());
-    gather(tensor, 1);
   }
 
   Indexed take() { return std::move(indexed_); }
 
  private:
+  void drop(int64_t index) { indexed_.view = indexed_.view.select(dim_, index); }
+  void cut(const Slice& slice) {
+    if (slice.start || slice.stop || slice.step != 1) {
+      indexed_.view = indexed_.view.slice(dim_, slice.start, slice.stop, slice.step);
+    }
+    keep(1);
+  }
+  void choose(bool value) {
+    indexed_.view = indexed_.view.unsqueeze(dim_);
+    gather(zeros(value ? 1 : 0, TensorOptions(kInt64).device(indexed_.view.device())), 1);
+  }
+  void look_up(const Tensor& tensor) {
+    if (is_mask(tensor)) {
+      if (tensor.dim() == 0) return choose(tensor.item<bool>());
+      return gather(tensor, tensor.dim());
+    }
+    RUSH_CHECK_TYPE(is_integral(tensor.scalar_type(), false),
+                    "index: tensors used as indices must be long, int, byte or bool tensors, got ",
+                    tensor.scalar_type());
+    if (tensor.dim() == 0) return drop(tensor.item<int64_t>());
+    gather(tensor, 1);
+  }
   void keep(int64_t dims) {
     indexed_.tensors.resize(indexed_.tensors.size() + static_cast<size_t>(dims));
     dim_ += dims;
@@ -101,7 +106,7 @@ class Applier {
 
 Indexed apply(const Tensor& self, Indices indices) {
   Applier applier(self, indices);
-  for (const TensorIndex& index : indices) std::visit(applier, index.data);
+  for (const TensorIndex& index : indices) applier.apply(index);
   return applier.take();
 }
 

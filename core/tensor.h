@@ -60,7 +60,7 @@ template <class T>
 concept Text = std::convertible_to<const T&, std::string_view>;
 
 namespace indexing {
-struct TensorIndex;
+class TensorIndex;
 }
 template <class T>
 class MaybeOwned;

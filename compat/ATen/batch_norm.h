@@ -6,111 +6,47 @@
 namespace rush {
 inline namespace aten {
 
-namespace aten_detail {
-// (mean, biased variance) of each channel.
-inline std::tuple<Tensor, Tensor> channel_statistics(const Tensor& input) {
-  RUSH_CHECK_VALUE(input.dim() >= 2, "batch_norm: needs an input (N, C, ...), got ", input.dim(), " dimensions");
-  DimVector others;
-  for (int64_t d = 0; d < input.dim(); ++d) {
-    if (d != 1) others.push_back(d);
-  }
-  return {input.mean(IntArrayRef(others)), input.var(IntArrayRef(others), 0)};
-}
-inline void update_running(const std::optional<Tensor>& running, const Tensor& now, double momentum) {
-  if (given(running)) running->mul_(1 - momentum).add_(now.to(running->scalar_type()), momentum);
-}
-}  // namespace aten_detail
-
 /// (mean, 1 / sqrt(variance + eps)).
-inline std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps) {
-  const auto [mean, variance] = aten_detail::channel_statistics(input);
-  return {mean, variance.add(eps).rsqrt()};
-}
+std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps);
 /// (input - mean) invstd weight + bias.
-inline Tensor batch_norm_elemt(const Tensor& input, const std::optional<Tensor>& weight,
-                               const std::optional<Tensor>& bias, const Tensor& mean, const Tensor& invstd,
-                               double /*eps*/) {
-  RUSH_CHECK_VALUE(input.dim() >= 2, "batch_norm_elemt: needs an input (N, C, ...), got ", input.dim(), " dimensions");
-  std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
-  shape[1] = input.size(1);
-  Tensor out = input.sub(mean.view(shape)).mul(invstd.view(shape));
-  if (given(weight)) out = out.mul(weight->view(shape));
-  return given(bias) ? out.add(bias->view(shape)) : out;
-}
+Tensor batch_norm_elemt(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                        const Tensor& mean, const Tensor& invstd, double /*eps*/);
 /// (mean, invstd) of all devices together, from each device's (devices, C) and its number of elements of a channel,
 /// `counts` (devices). Updates the running statistics, the variance being the unbiased one.
-inline std::tuple<Tensor, Tensor> batch_norm_gather_stats_with_counts(
-    const Tensor& /*input*/, const Tensor& mean, const Tensor& invstd, const std::optional<Tensor>& running_mean,
-    const std::optional<Tensor>& running_var, double momentum, double eps, const Tensor& counts) {
-  const Tensor weights = counts.to(mean.scalar_type()).view({-1, 1});  // (devices, 1)
-  const Tensor total = weights.sum();
-  const Tensor together = mean.mul(weights).sum(0).div(total);
-  const Tensor variances = invstd.square().reciprocal().sub(eps).add(mean.sub(together).square());
-  const Tensor squares = variances.mul(weights).sum(0);
-  aten_detail::update_running(running_mean, together, momentum);
-  aten_detail::update_running(running_var, squares.div(total.sub(1)), momentum);
-  return {together, squares.div(total).add(eps).rsqrt()};
-}
-inline std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor& input, const Tensor& mean, const Tensor& invstd,
-                                                          const std::optional<Tensor>& running_mean,
-                                                          const std::optional<Tensor>& running_var, double momentum,
-                                                          double eps, int64_t count) {
-  const Tensor counts = full({mean.size(0)}, count, mean.options());
-  return batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts);
-}
+std::tuple<Tensor, Tensor> batch_norm_gather_stats_with_counts(const Tensor& /*input*/, const Tensor& mean,
+                                                               const Tensor& invstd,
+                                                               const std::optional<Tensor>& running_mean,
+                                                               const std::optional<Tensor>& running_var,
+                                                               double momentum, double eps, const Tensor& counts);
+std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor& input, const Tensor& mean, const Tensor& invstd,
+                                                   const std::optional<Tensor>& running_mean,
+                                                   const std::optional<Tensor>& running_var, double momentum,
+                                                   double eps, int64_t count);
 /// (mean, biased variance), with which the running statistics are updated.
-inline std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input,
-                                                          const std::optional<Tensor>& running_mean,
-                                                          const std::optional<Tensor>& running_var, double momentum) {
-  const auto [mean, variance] = aten_detail::channel_statistics(input);
-  const auto count = static_cast<double>(input.numel() / input.size(1));
-  aten_detail::update_running(running_mean, mean, momentum);
-  aten_detail::update_running(running_var, variance.mul(count / (count - 1)), momentum);
-  return {mean, variance};
-}
+std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const std::optional<Tensor>& running_mean,
+                                                   const std::optional<Tensor>& running_var, double momentum);
 
 // ---- functions that libtorch has for one library, whose results are those of the general ones ----
-inline std::tuple<Tensor, Tensor, Tensor, Tensor> cudnn_batch_norm(const Tensor& input, const Tensor& weight,
-                                                                   const std::optional<Tensor>& bias,
-                                                                   const std::optional<Tensor>& running_mean,
-                                                                   const std::optional<Tensor>& running_var,
-                                                                   bool training, double exponential_average_factor,
-                                                                   double epsilon) {
-  const auto [out, mean, invstd] =
-      native_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon);
-  return {out, mean, invstd, empty({0}, input.options().dtype(kUInt8))};  // the last is cuDNN's workspace
-}
-inline Tensor cudnn_convolution(const Tensor& self, const Tensor& weight, IntArrayRef padding, IntArrayRef stride,
-                                IntArrayRef dilation, int64_t groups, bool /*benchmark*/, bool /*deterministic*/,
-                                bool /*allow_tf32*/) {
-  return convolution(self, weight, {}, stride, padding, dilation, false, 0, groups);
-}
-inline Tensor cudnn_convolution_transpose(const Tensor& self, const Tensor& weight, IntArrayRef padding,
-                                          IntArrayRef output_padding, IntArrayRef stride, IntArrayRef dilation,
-                                          int64_t groups, bool /*benchmark*/, bool /*deterministic*/,
-                                          bool /*allow_tf32*/) {
-  return convolution(self, weight, {}, stride, padding, dilation, true, output_padding, groups);
-}
-inline Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,
-                                 IntArrayRef padding, IntArrayRef stride, IntArrayRef dilation, int64_t groups) {
-  return convolution(self, weight, bias, stride, padding, dilation, false, 0, groups);
-}
-inline Tensor cudnn_convolution_relu(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,
-                                     IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  return convolution(self, weight, bias, stride, padding, dilation, false, 0, groups).relu();
-}
-inline Tensor cudnn_convolution_add_relu(const Tensor& self, const Tensor& weight, const Tensor& z,
-                                         const std::optional<Scalar>& alpha, const std::optional<Tensor>& bias,
-                                         IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
-                                         int64_t groups) {
-  return convolution(self, weight, bias, stride, padding, dilation, false, 0, groups).add(z, alpha.value_or(1)).relu();
-}
-inline Tensor cudnn_affine_grid_generator(const Tensor& theta, int64_t N, int64_t C, int64_t H, int64_t W) {
-  return affine_grid_generator(theta, {N, C, H, W}, true);
-}
-inline Tensor cudnn_grid_sampler(const Tensor& self, const Tensor& grid) {
-  return grid_sampler(self, grid, 0, 0, true);
-}
+std::tuple<Tensor, Tensor, Tensor, Tensor> cudnn_batch_norm(const Tensor& input, const Tensor& weight,
+                                                            const std::optional<Tensor>& bias,
+                                                            const std::optional<Tensor>& running_mean,
+                                                            const std::optional<Tensor>& running_var, bool training,
+                                                            double exponential_average_factor, double epsilon);
+Tensor cudnn_convolution(const Tensor& self, const Tensor& weight, IntArrayRef padding, IntArrayRef stride,
+                         IntArrayRef dilation, int64_t groups, bool /*benchmark*/, bool /*deterministic*/,
+                         bool /*allow_tf32*/);
+Tensor cudnn_convolution_transpose(const Tensor& self, const Tensor& weight, IntArrayRef padding,
+                                   IntArrayRef output_padding, IntArrayRef stride, IntArrayRef dilation, int64_t groups,
+                                   bool /*benchmark*/, bool /*deterministic*/, bool /*allow_tf32*/);
+Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,
+                          IntArrayRef padding, IntArrayRef stride, IntArrayRef dilation, int64_t groups);
+Tensor cudnn_convolution_relu(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups);
+Tensor cudnn_convolution_add_relu(const Tensor& self, const Tensor& weight, const Tensor& z,
+                                  const std::optional<Scalar>& alpha, const std::optional<Tensor>& bias,
+                                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups);
+Tensor cudnn_affine_grid_generator(const Tensor& theta, int64_t N, int64_t C, int64_t H, int64_t W);
+Tensor cudnn_grid_sampler(const Tensor& self, const Tensor& grid);
 
 }  // namespace aten
 }  // namespace rush

@@ -6,288 +6,57 @@ namespace rush {
 inline namespace aten {
 
 /// The mean of what is not NaN.
-inline Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
-                      std::optional<ScalarType> dtype = std::nullopt) {
-  RUSH_CHECK_TYPE(self.is_floating_point() || self.is_complex(), "nanmean: needs floating point, got ",
-                  self.scalar_type());
-  const Tensor count = self.detach().isnan().logical_not();
-  const Tensor total = nansum(self, dim, keepdim, dtype);
-  return total.div(dim ? count.sum(dim, keepdim) : count.sum(OptionalIntArrayRef(IntArrayRef()), keepdim));
-}
+Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
+               std::optional<ScalarType> dtype = std::nullopt);
 
 /// The covariances of the variables in self's rows, whose observations are its columns: (n, m) -> (n, n), and of one
 /// variable (m) -> (). Each observation counts `fweights` times, an integer, and has the weight `aweights`.
-inline Tensor cov(const Tensor& self, int64_t correction = 1, const std::optional<Tensor>& fweights = {},
-                  const std::optional<Tensor>& aweights = {}) {
-  RUSH_CHECK_VALUE(self.dim() <= 2 && self.scalar_type() != kBool,
-                   "cov: needs at most two dimensions and numbers, got ", self.dim(), " dimensions of ",
-                   self.scalar_type());
-  const Tensor in = self.dim() < 2 ? self.reshape({1, -1}) : self;
-  const int64_t observations = in.size(1);
-  for (const auto& given : {fweights, aweights}) {
-    RUSH_CHECK_VALUE(!given || (given->dim() <= 1 && given->numel() == observations),
-                     "cov: weights must be a vector of one for each of ", observations, " observations");
-    RUSH_CHECK_VALUE(!given || given->numel() == 0 || given->min().item<double>() >= 0, "cov: a weight is negative");
-  }
-  RUSH_CHECK_TYPE(!fweights || (is_integral(fweights->scalar_type(), false)), "cov: fweights must be integers");
-  RUSH_CHECK_TYPE(!aweights || aweights->is_floating_point(), "cov: aweights must be floating point");
-  Tensor weights;
-  if (fweights) weights = *fweights;
-  if (aweights) weights = weights.defined() ? weights.mul(*aweights) : *aweights;
-  const Tensor weight_sum =
-      weights.defined() ? weights.sum() : scalar_tensor(observations, TensorOptions(kInt64).device(self.device()));
-  const Tensor mean = weights.defined() ? in.mul(weights).sum(1).div(weight_sum) : in.sum(1).div(observations);
-  // The sum of weights less what estimating the mean costs.
-  Tensor norm = weight_sum.sub(correction);
-  if (aweights && weights.defined() && correction != 0) {
-    norm = weight_sum.sub(weights.mul(*aweights).sum().div(weight_sum).mul(correction));
-  }
-  const Tensor centred = in.sub(mean.unsqueeze(1));
-  const Tensor weighted = weights.defined() ? centred.mul(weights) : centred;
-  return centred.mm(weighted.t().conj()).div(norm.clamp_min(0)).squeeze();
-}
+Tensor cov(const Tensor& self, int64_t correction = 1, const std::optional<Tensor>& fweights = {},
+           const std::optional<Tensor>& aweights = {});
 /// The correlation coefficients of the same: covariances over the product of both standard deviations.
-inline Tensor corrcoef(const Tensor& self) {
-  const Tensor c = cov(self);
-  if (c.dim() == 0) return c.div(c);
-  const Tensor diagonal = c.diag();
-  const Tensor deviation = (c.is_complex() ? real(diagonal) : diagonal).sqrt();
-  const Tensor scaled = c.div(deviation.unsqueeze(1)).div(deviation.unsqueeze(0));
-  if (c.is_complex()) return make_complex(real(scaled).clamp(-1, 1), imag(scaled).clamp(-1, 1));
-  return scaled.clamp(-1, 1);
-}
+Tensor corrcoef(const Tensor& self);
 
-// ---- integrals by the trapezoidal rule: sum of (y_i + y_(i+1)) / 2 (x_(i+1) - x_i) ----
-namespace aten_detail {
-// The trapezoids' areas. The distances dx broadcast with y where that has one element less along `dim`.
-template <class Distance>
-Tensor trapezoids(const Tensor& y, const Distance& dx, int64_t dim) {
-  RUSH_CHECK_TYPE(y.scalar_type() != kBool, "trapezoid: needs numbers, got bool");
-  const int64_t count = y.size(dim);
-  return y.narrow(dim, 1, count - 1).add(y.narrow(dim, 0, count - 1)).mul(dx).div(2.0);
-}
-// The distances between neighbours in x; a vector x lies along `dim` of y.
-inline Tensor distances(const Tensor& y, const Tensor& x, int64_t dim, const char* name) {
-  RUSH_CHECK_TYPE(x.scalar_type() != kBool, name, ": needs numbers, got bool");
-  if (x.dim() == 1) {
-    RUSH_CHECK_VALUE(x.size(0) == y.size(dim), name, ": y has ", y.size(dim), " points and x ", x.size(0));
-    std::vector<int64_t> sizes(static_cast<size_t>(y.dim()), 1);
-    sizes[wrap_dim(dim, y.dim(), name)] = x.size(0) - 1;
-    return diff(x).view(sizes);
-  }
-  if (x.dim() >= y.dim()) return diff(x, 1, dim);
-  std::vector<int64_t> sizes(static_cast<size_t>(y.dim() - x.dim()), 1);
-  sizes.insert(sizes.end(), x.sizes().begin(), x.sizes().end());
-  return diff(x.view(sizes), 1, dim);
-}
-inline Tensor no_points(const Tensor& y, int64_t dim) { return y.sum(dim).mul(0); }
-}  // namespace aten_detail
-
-inline Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1) {
-  dim = wrap_dim(dim, y.dim(), "trapezoid");
-  if (y.size(dim) == 0) return aten_detail::no_points(y, dim);
-  return aten_detail::trapezoids(y, aten_detail::distances(y, x, dim, "trapezoid"), dim).sum(dim);
-}
-inline Tensor trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1) {
-  if (y.size(dim) == 0) return aten_detail::no_points(y, dim);
-  return aten_detail::trapezoids(y, dx, dim).sum(dim);
-}
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+Tensor trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
 inline Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim = -1) { return trapezoid(y, x, dim); }
 inline Tensor trapz(const Tensor& y, double dx = 1, int64_t dim = -1) { return trapezoid(y, dx, dim); }
-inline Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1) {
-  dim = wrap_dim(dim, y.dim(), "cumulative_trapezoid");
-  return aten_detail::trapezoids(y, aten_detail::distances(y, x, dim, "cumulative_trapezoid"), dim).cumsum(dim);
-}
-inline Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1) {
-  return aten_detail::trapezoids(y, dx, dim).cumsum(dim);
-}
-
-// ---- derivatives by central differences ----
-namespace aten_detail {
-// Along one dimension at the points 0, h, 2h, ...; at both ends by differences of first or second order.
-inline Tensor uniform_gradient(const Tensor& self, int64_t dim, double h, int64_t edge_order) {
-  const int64_t n = self.size(dim);
-  const auto at = [&](int64_t i) { return self.narrow(dim, i, 1); };
-  const Tensor middle = self.narrow(dim, 2, n - 2).sub(self.narrow(dim, 0, n - 2)).div(2 * h);
-  const Tensor first = edge_order == 1 ? at(1).sub(at(0)).div(h) : at(1).mul(4).sub(at(0).mul(3)).sub(at(2)).div(2 * h);
-  const Tensor last = edge_order == 1 ? at(n - 1).sub(at(n - 2)).div(h)
-                                      : at(n - 1).mul(3).sub(at(n - 2).mul(4)).add(at(n - 3)).div(2 * h);
-  return cat({first, middle, last}, dim);
-}
-// At the given points: the derivative of the parabola through three neighbours.
-inline Tensor pointwise_gradient(const Tensor& self, int64_t dim, const Tensor& points, int64_t edge_order) {
-  const int64_t n = self.size(dim);
-  std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
-  shape[wrap_dim(dim, self.dim(), "gradient")] = -1;
-  const Tensor h = diff(points).view(shape);  // n - 1 distances
-  const Tensor slope = diff(self, 1, dim).div(h);
-  const Tensor before = h.narrow(dim, 0, n - 2), after = h.narrow(dim, 1, n - 2);
-  const Tensor left = slope.narrow(dim, 0, n - 2), right = slope.narrow(dim, 1, n - 2);
-  const Tensor middle = left.mul(after).add(right.mul(before)).div(before.add(after));
-  Tensor first = slope.narrow(dim, 0, 1), last = slope.narrow(dim, n - 2, 1);
-  if (edge_order == 2) {
-    const Tensor h0 = h.narrow(dim, 0, 1), h1 = h.narrow(dim, 1, 1);
-    first = first.add(first.sub(slope.narrow(dim, 1, 1)).mul(h0).div(h0.add(h1)));
-    const Tensor g0 = h.narrow(dim, n - 2, 1), g1 = h.narrow(dim, n - 3, 1);
-    last = last.add(last.sub(slope.narrow(dim, n - 3, 1)).mul(g0).div(g0.add(g1)));
-  }
-  return cat({first, middle, last}, dim);
-}
-// `along(i, dim)` differentiates along the i-th of `dims`; an empty list means all.
-template <class Along>
-std::vector<Tensor> gradients(const Tensor& self, IntArrayRef dims, size_t spacings, int64_t edge_order, Along along) {
-  RUSH_CHECK_VALUE(edge_order == 1 || edge_order == 2, "gradient: edge_order must be 1 or 2, got ", edge_order);
-  const DimVector wrapped = wrap_dims(dims, self.dim(), "gradient", true);
-  RUSH_CHECK_VALUE(spacings == 1 || spacings == wrapped.size(), "gradient: got ", spacings, " spacings for ",
-                   wrapped.size(), " dimensions");
-  std::vector<Tensor> results;
-  for (size_t i = 0; i < wrapped.size(); ++i) {
-    RUSH_CHECK_VALUE(self.size(wrapped[i]) >= edge_order + 1, "gradient: needs at least ", edge_order + 1,
-                     " points along dimension ", wrapped[i], ", got ", self.size(wrapped[i]));
-    results.push_back(along(spacings == 1 ? 0 : i, wrapped[i]));
-  }
-  return results;
-}
-inline std::vector<int64_t> one_or_all(std::optional<int64_t> dim) {
-  return dim ? std::vector<int64_t>{*dim} : std::vector<int64_t>();
-}
-}  // namespace aten_detail
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
 
 /// The derivative of samples along each of `dim`, by default all dimensions. `spacing` is the distance between points,
 /// one or one for each dimension, or tensors of the points' coordinates.
-inline std::vector<Tensor> gradient(const Tensor& self, ArrayRef<Scalar> spacing, IntArrayRef dim,
-                                    int64_t edge_order = 1) {
-  return aten_detail::gradients(self, dim, spacing.size(), edge_order, [&](size_t i, int64_t along) {
-    return aten_detail::uniform_gradient(self, along, spacing[i].to<double>(), edge_order);
-  });
-}
-inline std::vector<Tensor> gradient(const Tensor& self, ArrayRef<Scalar> spacing,
-                                    std::optional<int64_t> dim = std::nullopt, int64_t edge_order = 1) {
-  return gradient(self, spacing, IntArrayRef(aten_detail::one_or_all(dim)), edge_order);
-}
-inline std::vector<Tensor> gradient(const Tensor& self, const Scalar& spacing, IntArrayRef dim,
-                                    int64_t edge_order = 1) {
-  return gradient(self, ArrayRef<Scalar>(spacing), dim, edge_order);
-}
-inline std::vector<Tensor> gradient(const Tensor& self, IntArrayRef dim, int64_t edge_order = 1) {
-  return gradient(self, Scalar(1), dim, edge_order);
-}
-inline std::vector<Tensor> gradient(const Tensor& self, const std::optional<Scalar>& spacing = std::nullopt,
-                                    std::optional<int64_t> dim = std::nullopt, int64_t edge_order = 1) {
-  return gradient(self, spacing.value_or(1), IntArrayRef(aten_detail::one_or_all(dim)), edge_order);
-}
-inline std::vector<Tensor> gradient(const Tensor& self, TensorList spacing, IntArrayRef dim, int64_t edge_order = 1) {
-  return aten_detail::gradients(self, dim, spacing.size(), edge_order, [&](size_t i, int64_t along) {
-    return aten_detail::pointwise_gradient(self, along, spacing[i], edge_order);
-  });
-}
-inline std::vector<Tensor> gradient(const Tensor& self, TensorList spacing, std::optional<int64_t> dim = std::nullopt,
-                                    int64_t edge_order = 1) {
-  return gradient(self, spacing, IntArrayRef(aten_detail::one_or_all(dim)), edge_order);
-}
+std::vector<Tensor> gradient(const Tensor& self, ArrayRef<Scalar> spacing, IntArrayRef dim, int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, ArrayRef<Scalar> spacing, std::optional<int64_t> dim = std::nullopt,
+                             int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, const Scalar& spacing, IntArrayRef dim, int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, IntArrayRef dim, int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, const std::optional<Scalar>& spacing = std::nullopt,
+                             std::optional<int64_t> dim = std::nullopt, int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, TensorList spacing, IntArrayRef dim, int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& self, TensorList spacing, std::optional<int64_t> dim = std::nullopt,
+                             int64_t edge_order = 1);
 
 // ---- histograms: (counts or densities, the bins' edges). The last bin includes its upper edge. ----
-inline std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Tensor& bins,
-                                            const std::optional<Tensor>& weight = {}, bool density = false) {
-  RUSH_CHECK_VALUE(bins.dim() == 1 && bins.numel() > 0, "histogram: bins must be a vector of edges, got sizes ",
-                   bins.sizes());
-  const int64_t count = bins.numel() - 1;
-  const Tensor values = self.detach().flatten();
-  // Values below the first edge go to bin 0 of count + 2, those above the last, and NaN, to the last.
-  Tensor bin = searchsorted(bins, values, false, true);
-  bin = bin.sub(values.eq(bins[count]).to(kInt64)).masked_fill(values.isnan(), count + 1);
-  const Tensor weights = weight ? weight->flatten() : ones_like(values);
-  Tensor hist = zeros({count + 2}, values.options()).index_add(0, bin, weights).narrow(0, 1, count);
-  if (density) hist = hist.div(hist.sum()).div(diff(bins));
-  return {hist.clone(), bins.clone()};
-}
-inline std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins = 100,
-                                            std::optional<ArrayRef<double>> range = std::nullopt,
-                                            const std::optional<Tensor>& weight = {}, bool density = false) {
-  double low = range ? (*range)[0] : 0, high = range ? (*range)[1] : 0;
-  RUSH_CHECK_TYPE(self.is_floating_point(), "histogram: needs floating point, got ", self.scalar_type());
-  if (!range && self.numel() == 0) high = 1;
-  if (!range && self.numel() > 0) {
-    low = self.min().item<double>();
-    high = self.max().item<double>();
-  }
-  RUSH_CHECK_VALUE(bins > 0 && std::isfinite(low) && std::isfinite(high) && low <= high, "histogram: cannot make ",
-                   bins, " bins between ", low, " and ", high);
-  if (low == high) {  // as NumPy has it
-    low -= 0.5;
-    high += 0.5;
-  }
-  return histogram(self, linspace(low, high, bins + 1, self.options()), weight, density);
-}
+std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight = {},
+                                     bool density = false);
+std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins = 100,
+                                     std::optional<ArrayRef<double>> range = std::nullopt,
+                                     const std::optional<Tensor>& weight = {}, bool density = false);
 
 // In several dimensions: self (..., D) holds points; the result has the shape of D numbers of bins.
-inline std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, TensorList bins,
-                                                           std::optional<ArrayRef<double>> /*range*/ = std::nullopt,
-                                                           const std::optional<Tensor>& weight = {},
-                                                           bool density = false) {
-  const auto dims = static_cast<int64_t>(bins.size());
-  RUSH_CHECK_VALUE(self.dim() >= 1 && self.size(-1) == dims, "histogramdd: got bins of ", dims,
-                   " dimensions for points of sizes ", self.sizes());
-  const Tensor points = self.detach().reshape({-1, dims});
-  Tensor inside = ones({points.size(0)}, points.options().dtype(kBool));
-  Tensor cell = zeros({points.size(0)}, points.options().dtype(kInt64));
-  std::vector<int64_t> shape;
-  int64_t cells = 1;
-  for (int64_t d = 0; d < dims; ++d) {
-    const Tensor& edges = bins[static_cast<size_t>(d)];
-    const Tensor values = points.select(1, d).contiguous();
-    shape.push_back(edges.numel() - 1);
-    cells *= shape.back();
-    Tensor bin = searchsorted(edges, values, false, true).sub(1);
-    bin = bin.sub(values.eq(edges[shape.back()]).to(kInt64));
-    inside = inside.logical_and(bin.ge(0)).logical_and(bin.lt(shape.back())).logical_and(values.isnan().logical_not());
-    cell = cell.mul(shape.back()).add(bin);
-  }
-  const Tensor weights = weight ? weight->flatten() : ones({points.size(0)}, points.options());
-  Tensor hist = zeros({cells}, points.options())
-                    .index_add(0, cell.masked_select(inside), weights.masked_select(inside))
-                    .view(shape);
-  if (density) {
-    hist = hist.div(hist.sum());
-    for (int64_t d = 0; d < dims; ++d) {
-      std::vector<int64_t> along(bins.size(), 1);
-      along[static_cast<size_t>(d)] = -1;
-      hist = hist.div(diff(bins[static_cast<size_t>(d)]).view(along));
-    }
-  }
-  return {hist, std::vector<Tensor>(bins.begin(), bins.end())};
-}
-inline std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntArrayRef bins,
-                                                           std::optional<ArrayRef<double>> range = std::nullopt,
-                                                           const std::optional<Tensor>& weight = {},
-                                                           bool density = false) {
-  const Tensor points = self.detach().reshape({-1, self.size(-1)});
-  std::vector<Tensor> edges;
-  for (size_t d = 0; d < bins.size(); ++d) {
-    const auto limits = range ? std::optional(ArrayRef<double>(range->data() + 2 * d, 2)) : std::nullopt;
-    edges.push_back(std::get<1>(histogram(points.select(1, static_cast<int64_t>(d)), bins[d], limits)));
-  }
-  return histogramdd(self, TensorList(edges), std::nullopt, weight, density);
-}
-inline std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, int64_t bins,
-                                                           std::optional<ArrayRef<double>> range = std::nullopt,
-                                                           const std::optional<Tensor>& weight = {},
-                                                           bool density = false) {
-  return histogramdd(self, IntArrayRef(std::vector<int64_t>(static_cast<size_t>(self.size(-1)), bins)), range, weight,
-                     density);
-}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, TensorList bins,
+                                                    std::optional<ArrayRef<double>> /*range*/ = std::nullopt,
+                                                    const std::optional<Tensor>& weight = {}, bool density = false);
+std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntArrayRef bins,
+                                                    std::optional<ArrayRef<double>> range = std::nullopt,
+                                                    const std::optional<Tensor>& weight = {}, bool density = false);
+std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, int64_t bins,
+                                                    std::optional<ArrayRef<double>> range = std::nullopt,
+                                                    const std::optional<Tensor>& weight = {}, bool density = false);
 
 /// For every slice along `dim` what index_copy's meets there, reduced: "prod", "mean", "amax" or "amin".
-inline Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                           std::string_view reduce, bool include_self = true) {
-  RUSH_CHECK_VALUE(index.dim() <= 1 && reduce != "sum",
-                   "index_reduce: needs a vector of indices, and prod, mean, amax "
-                   "or amin, got ",
-                   index.dim(), " dimensions and ", reduce);
-  std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(source.dim(), 1)), 1);
-  shape[wrap_dim(dim, static_cast<int64_t>(shape.size()), "index_reduce")] = index.numel();
-  return scatter_reduce(self, dim, index.view(shape).expand_as(source), source, reduce, include_self);
-}
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                    bool include_self = true);
 
 }  // namespace aten
 }  // namespace rush

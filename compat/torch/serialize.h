@@ -1,5 +1,4 @@
 #pragma once
-#include <sstream>
 #include <vector>
 
 #include "ATen/core/ivalue.h"
@@ -9,20 +8,7 @@ namespace rush {
 
 /// What torch.save writes for a tensor, a number or a text, and back. pickle_load throws TypeError for a dict or a
 /// list: InputArchive reads those.
-inline std::vector<char> pickle_save(const c10::IValue& value) {
-  serialize::OutputArchive archive;
-  archive.write("", value);
-  std::ostringstream stream;
-  archive.save_to(stream);
-  const std::string bytes = std::move(stream).str();
-  return {bytes.begin(), bytes.end()};
-}
-inline c10::IValue pickle_load(const std::vector<char>& data) {
-  serialize::InputArchive archive;
-  archive.load_from(data.data(), data.size());
-  Value value;
-  RUSH_CHECK_TYPE(archive.try_read("", value), "pickle_load: the data holds a dict or a list; use InputArchive");
-  return value;
-}
+std::vector<char> pickle_save(const c10::IValue& value);
+c10::IValue pickle_load(const std::vector<char>& data);
 
 }  // namespace rush

@@ -15,12 +15,18 @@
 #include <limits>
 #include <sstream>
 
+#include "ATen/batch_norm.h"
 #include "ATen/core/Formatting.h"
 #include "ATen/core/ivalue.h"
-#include "ATen/tensor_methods.h"
+#include "ATen/linear_algebra.h"
+#include "ATen/random_operators.h"
+#include "ATen/sparse_operators.h"
+#include "ATen/special_functions.h"
+#include "ATen/statistics.h"
 #include "c10/core/DispatchKeySet.h"
 #include "c10/util/Exception.h"
 #include "c10/util/Logging.h"
+#include "c10/util/MaybeOwned.h"
 #include "c10/util/Optional.h"
 #include "c10/util/complex.h"
 #include "c10/util/irange.h"

@@ -1,7 +1,7 @@
 // The generator of libtorch's CPU numbers.
 #pragma once
+#include <memory>
 #include <optional>
-#include <random>
 
 #include "core/device/generator.h"
 
@@ -23,9 +23,10 @@ namespace rush {
 class Mt19937GeneratorImpl final : public GeneratorImpl {
  public:
   explicit Mt19937GeneratorImpl(uint64_t seed = kDefaultSeed);
+  ~Mt19937GeneratorImpl() override;
 
   /// The next word and the next two. The caller holds mutex_.
-  uint32_t random() { return static_cast<uint32_t>(engine_()); }
+  uint32_t random();
   uint64_t random64() {
     const uint64_t upper = random();
     return upper << 32 | random();
@@ -45,7 +46,8 @@ class Mt19937GeneratorImpl final : public GeneratorImpl {
   intrusive_ptr<GeneratorImpl> clone() const override;
 
  private:
-  std::mt19937 engine_;  // it takes the lower 32 bits of the seed, as libtorch's does
+  struct Engine;  // a std::mt19937, which the libtorch headers do without
+  std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace rush

@@ -1,19 +1,74 @@
 #include "core/dispatch/value.h"
 
+#include <variant>
+
 namespace rush {
 
-Value::Value() = default;
-Value::Value(const Value& other) = default;
-Value::Value(Value&& other) noexcept = default;
-Value& Value::operator=(const Value& other) = default;
-Value& Value::operator=(Value&& other) noexcept = default;
-Value::~Value() = default;
+namespace {
+
+template <class List>
+struct VariantOf;
+template <class... Ts>
+struct VariantOf<detail::TypeList<Ts...>> {
+  using type = std::variant<Ts...>;
+};
+using Data = VariantOf<Value::Types>::type;
+
+}  // namespace
+
+struct Value::Storage {
+  static Data& of(Value& value) { return *std::launder(reinterpret_cast<Data*>(value.storage_)); }
+  static const Data& of(const Value& value) { return *std::launder(reinterpret_cast<const Data*>(value.storage_)); }
+  template <class T>
+  static void make(Value& value, T&& held) {
+    static_assert(sizeof(Data) == sizeof(storage_) && alignof(Data) == alignof(Value));
+    new (value.storage_) Data(std::forward<T>(held));
+  }
+};
+
+Value::Value() { Storage::make(*this, None()); }
+Value::Value(const Value& other) { Storage::make(*this, Storage::of(other)); }
+Value::Value(Value&& other) noexcept { Storage::make(*this, std::move(Storage::of(other))); }
+Value& Value::operator=(const Value& other) {
+  Storage::of(*this) = Storage::of(other);
+  return *this;
+}
+Value& Value::operator=(Value&& other) noexcept {
+  Storage::of(*this) = std::move(Storage::of(other));
+  return *this;
+}
+Value::~Value() { Storage::of(*this).~Data(); }
+
+Value::Value(Tensor value) { Storage::make(*this, std::move(value)); }
+Value::Value(Truth value) { Storage::make(*this, value.value); }
+Value::Value(int64_t value) { Storage::make(*this, value); }
+Value::Value(double value) { Storage::make(*this, value); }
+Value::Value(complex<double> value) { Storage::make(*this, value); }
+Value::Value(std::string value) { Storage::make(*this, std::move(value)); }
+Value::Value(std::vector<int64_t> value) { Storage::make(*this, std::move(value)); }
+Value::Value(std::vector<double> value) { Storage::make(*this, std::move(value)); }
+Value::Value(std::vector<bool> value) { Storage::make(*this, std::move(value)); }
+Value::Value(std::vector<Tensor> value) { Storage::make(*this, std::move(value)); }
+Value::Value(std::vector<std::optional<Tensor>> value) { Storage::make(*this, std::move(value)); }
+Value::Value(ScalarType value) { Storage::make(*this, value); }
+Value::Value(Layout value) { Storage::make(*this, value); }
+Value::Value(Device value) { Storage::make(*this, value); }
+Value::Value(MemoryFormat value) { Storage::make(*this, value); }
+Value::Value(Generator value) { Storage::make(*this, std::move(value)); }
+
+size_t Value::index() const { return Storage::of(*this).index(); }
+
+const void* Value::find(size_t index) const {
+  const Data& data = Storage::of(*this);
+  if (data.index() != index) return nullptr;
+  return std::visit([](const auto& held) { return static_cast<const void*>(&held); }, data);
+}
 
 const char* Value::type_name(size_t index) {
   static constexpr const char* names[] = {"None",       "Tensor", "bool",    "int",          "float",    "complex",
                                           "str",        "int[]",  "float[]", "bool[]",       "Tensor[]", "Tensor?[]",
                                           "ScalarType", "Layout", "Device",  "MemoryFormat", "Generator"};
-  static_assert(std::size(names) == std::variant_size_v<Data>);
+  static_assert(std::size(names) == Types::size);
   return names[index];
 }
 

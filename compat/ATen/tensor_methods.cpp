@@ -1,5 +1,4 @@
 // Defines the methods of core/ops/libtorch_methods.inc. Note [Methods of libtorch alone]
-#pragma once
 #include "ATen/batch_norm.h"
 #include "ATen/linear_algebra.h"
 #include "ATen/random_operators.h"
@@ -16,13 +15,13 @@ namespace rush {
 namespace aten_methods {
 using namespace rush;
 
-inline MaybeOwned<Tensor> expect_contiguous(const Tensor& self, MemoryFormat format) {
+MaybeOwned<Tensor> expect_contiguous(const Tensor& self, MemoryFormat format) {
   if (self.is_contiguous(format)) return MaybeOwned<Tensor>::borrowed(self);
   return MaybeOwned<Tensor>::owned(self.contiguous(format));
 }
 /// Writes into the diagonal, of equal sizes in more than two dimensions. In a tall matrix it starts again below a row
 /// that it leaves out, if `wrap`.
-inline Tensor& fill_diagonal_(Tensor& self, const Scalar& value, bool wrap) {
+Tensor& fill_diagonal_(Tensor& self, const Scalar& value, bool wrap) {
   RUSH_CHECK_VALUE(self.dim() >= 2, "fill_diagonal_: needs two dimensions at least, got ", self.dim());
   const int64_t rows = self.size(0), columns = self.size(1);
   int64_t step = 0;
@@ -44,10 +43,10 @@ Tensor& float_power_(Tensor& self, const Exponent& exponent) {
                   ", and the tensor ", self.scalar_type());
   return self.copy_(result);
 }
-inline Tensor hardshrink_backward(const Tensor& self, const Tensor& grad_out, const Scalar& lambd) {
+Tensor hardshrink_backward(const Tensor& self, const Tensor& grad_out, const Scalar& lambd) {
   return ops::hardshrink_backward(grad_out, self, lambd);
 }
-inline Tensor& write(Tensor& self, const Tensor& result, const char* method) {
+Tensor& write(Tensor& self, const Tensor& result, const char* method) {
   check_result_type(method, result.scalar_type(), self.scalar_type());
   return self.copy_(result);
 }
@@ -55,9 +54,9 @@ inline Tensor& write(Tensor& self, const Tensor& result, const char* method) {
 
 #define RUSH_OR(value)
 #define RUSH_METHOD(result, name, parameters, ...) \
-  inline result Tensor::name parameters const { return aten_methods::name(self() __VA_OPT__(, ) __VA_ARGS__); }
+  result Tensor::name parameters const { return aten_methods::name(self() __VA_OPT__(, ) __VA_ARGS__); }
 #define RUSH_METHOD_(name, parameters, ...)                                                               \
-  inline Tensor& Tensor::name##_ parameters const {                                                       \
+  Tensor& Tensor::name##_ parameters const {                                                              \
     return aten_methods::write(self(), aten_methods::name(self() __VA_OPT__(, ) __VA_ARGS__), #name "_"); \
   }
 #include "core/ops/libtorch_methods.inc"
