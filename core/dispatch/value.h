@@ -26,10 +26,10 @@ struct TypeList {
 class Value {
  public:
   struct None {};
-  using Types = detail::TypeList<None, Tensor, bool, int64_t, double, complex<double>, std::string,
-                                 std::vector<int64_t>, std::vector<double>, std::vector<bool>, std::vector<Tensor>,
-                                 std::vector<std::optional<Tensor>>, ScalarType, Layout, Device, MemoryFormat,
-                                 Generator>;
+  using Types =
+      detail::TypeList<None, Tensor, bool, int64_t, double, complex<double>, std::string, std::vector<int64_t>,
+                       std::vector<double>, std::vector<bool>, std::vector<Tensor>, std::vector<std::optional<Tensor>>,
+                       ScalarType, Layout, Device, MemoryFormat, Generator>;
 
   // All in value.cpp, which alone knows the std::variant in storage_: every program would compile that.
   Value();
