@@ -18,6 +18,8 @@
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
 #include "core/indexing.h"
+#include "core/memory/estimate.h"
+#include "core/memory/memory_summary.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/fft/fft.h"

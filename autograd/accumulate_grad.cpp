@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "core/memory/claim.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/sparse/sparse_parts.h"
 #include "core/ops/view/copy.h"
@@ -55,6 +56,7 @@ Tensors AccumulateGrad::apply(const Tensors& grads) {
   } else {
     total.add_(grad);
   }
+  detail::claim_memory(total, MemoryUse::Gradient);
   return {};
 }
 

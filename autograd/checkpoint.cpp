@@ -5,6 +5,7 @@
 #include "autograd/saved_tensors_hooks.h"
 #include "core/amp/autocast.h"
 #include "core/device/generator.h"
+#include "core/memory/claim.h"
 
 namespace rush::autograd {
 
@@ -62,7 +63,10 @@ class Frame : public std::enable_shared_from_this<Frame> {
  public:
   Frame(std::function<Tensors(const Tensors&)> fn, const Tensors& inputs, const CheckpointOptions& options)
       : fn_(std::move(fn)), inputs_(inputs), dispatch_state_(dispatch_state) {
-    for (const Tensor& input : inputs) requires_grad_.push_back(input.requires_grad());
+    for (const Tensor& input : inputs) {
+      requires_grad_.push_back(input.requires_grad());
+      detail::claim_memory(input, MemoryUse::Activation);
+    }
     if (options.preserve_rng_state) random_.emplace(inputs);
   }
 

@@ -3,6 +3,7 @@
 #include "autograd/debug/anomaly.h"
 #include "autograd/meta.h"
 #include "autograd/saved_tensors_hooks.h"
+#include "core/memory/claim.h"
 
 namespace rush {
 
@@ -10,6 +11,11 @@ namespace {
 
 std::shared_ptr<const PackedTensor> pack(const Tensor& tensor, Edge edge) {
   return std::make_shared<const PackedTensor>(*autograd::SavedTensorsHooks::current(), tensor, std::move(edge));
+}
+
+// Unless hooks keep something else in its place.
+void claim_activation(const Tensor& tensor) {
+  if (!autograd::SavedTensorsHooks::current()) detail::claim_memory(tensor, MemoryUse::Activation);
 }
 
 // `tensor` as what an edge's node computed.
@@ -29,6 +35,7 @@ Saved::Saved(const Tensor& input) {
   if (!input.defined()) return;
   RUSH_CHECK(!input.is_inference(), "Inference tensors cannot be saved for backward; clone it first");
   version_ = static_cast<uint32_t>(input._version());
+  claim_activation(input);
   if (autograd::SavedTensorsHooks::current()) {
     packed_ = pack(input, gradient_edge(input));
   } else {
@@ -45,6 +52,7 @@ Saved Saved::output(const Tensor& output, Node* node) {
   saved.node_ = recorded ? node : nullptr;
   saved.slot_ = meta && meta->grad_fn.get() == node ? meta->output_nr : 0;
   saved.version_ = static_cast<uint32_t>(output._version());
+  claim_activation(output);
   if (autograd::SavedTensorsHooks::current()) {
     saved.packed_ = pack(output, Edge());
   } else {

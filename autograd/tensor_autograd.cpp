@@ -5,6 +5,7 @@
 #include "autograd/inplace.h"
 #include "autograd/meta.h"
 #include "core/error/warning.h"
+#include "core/memory/claim.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/copy.h"
 
@@ -89,7 +90,9 @@ Tensor& Tensor::detach_() const {
 
 void Tensor::set_data(const Tensor& other) const {
   RUSH_CHECK(!is_view(), "set_data: a view cannot be given other data");
+  const MemoryUse use = has_storage() ? storage()->use() : MemoryUse::Other;
   checked().set_data_of(other.checked());
+  detail::claim_memory(*this, use);
 }
 
 namespace {

@@ -53,9 +53,7 @@ class Applier {
 
   void apply(const TensorIndex& index) {
     switch (index.type()) {
-      case TensorIndexType::None:
-        indexed_.view = indexed_.view.unsqueeze(dim_);
-        return keep(1);
+      case TensorIndexType::None: indexed_.view = indexed_.view.unsqueeze(dim_); return keep(1);
       case TensorIndexType::Ellipsis: return keep(left_);
       case TensorIndexType::Integer: return drop(index.integer());
       case TensorIndexType::Boolean: return choose(index.boolean());

@@ -6,6 +6,8 @@
 #include "core/device/allocator.h"
 #include "core/device/device.h"
 #include "core/intrusive_ptr.h"
+#include "core/macros.h"
+#include "core/memory/memory_use.h"
 
 namespace rush {
 
@@ -20,10 +22,13 @@ class StorageImpl final : public IntrusiveTarget {
 
   /// Memory from `source`; null data when `source` is null (the meta device).
   StorageImpl(size_t nbytes, Device device, Allocator* source) : nbytes_(nbytes), device_(device), allocator_(source) {
-    if (!source) return;
-    const Allocation block = source->allocate_on(device, nbytes);
-    data_ = block.data;
-    context_ = block.context;
+    if (source) {
+      const Allocation block = source->allocate_on(device, nbytes);
+      data_ = block.data;
+      context_ = block.context;
+    } else {
+      note_made();
+    }
   }
   /// Memory with another owner, which `deleter(context)` tells when it is no longer needed.
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
@@ -37,6 +42,11 @@ class StorageImpl final : public IntrusiveTarget {
   Allocator* allocator() const { return allocator_; }
   /// What the allocator, or the deleter, knows the memory by.
   void* context() const { return context_; }
+  /// See Note [What memory is for].
+  MemoryUse use() const { return use_.load(std::memory_order_relaxed); }
+  void claim(MemoryUse use) {
+    if (RUSH_UNLIKELY(use > this->use())) raise_use(use);
+  }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
   /// Whether resize_ may replace the memory: it came from an allocator, or there is none (the meta device).
@@ -47,9 +57,14 @@ class StorageImpl final : public IntrusiveTarget {
   void set_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
 
  private:
+  void raise_use(MemoryUse use);
+  // On the meta device: tells the MemoryEstimate that is being made, if any.
+  void note_made();
+
   void* data_ = nullptr;
   size_t nbytes_;
   Device device_;
+  std::atomic<MemoryUse> use_{MemoryUse::Other};
   std::atomic<uint32_t> version_{0};
   Allocator* allocator_ = nullptr;
   Deleter deleter_ = nullptr;

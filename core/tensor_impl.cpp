@@ -5,10 +5,13 @@
 
 #include "core/error/error.h"
 #include "core/integer.h"
+#include "core/memory/meta_ledger.h"
 
 namespace rush {
 
 StorageImpl::~StorageImpl() {
+  if (device_.is_meta()) detail::meta_freed(*this);
+  if (use() != MemoryUse::Other) detail::count_memory(*this, use(), -1);
   if (allocator_) allocator_->deallocate({data_, context_}, nbytes_);
   if (deleter_) deleter_(context_);
 }
@@ -20,6 +23,7 @@ void StorageImpl::swap_memory(StorageImpl& other) {
   std::swap(allocator_, other.allocator_);
   std::swap(deleter_, other.deleter_);
   std::swap(context_, other.context_);
+  use_.store(other.use_.exchange(use()));
 }
 
 TensorImpl::~TensorImpl() = default;

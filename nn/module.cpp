@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "core/memory/claim.h"
 #include "core/ops/factory/factories.h"
 #include "core/threads/stack_space.h"
 #include "nn/module_text.h"
@@ -398,12 +399,14 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
     RUSH_CHECK_VALUE(tensor.is_leaf(), "register_parameter: '", name, "' is the result of a recorded computation; ",
                      "pass its detach()");
     tensor.set_requires_grad(requires_grad);
+    rush::detail::claim_memory(tensor, MemoryUse::Parameter);
   }
   return parameters_.insert(std::move(name), std::move(tensor));
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
   check_name("Buffer", name);
+  rush::detail::claim_memory(tensor, MemoryUse::Buffer);
   return buffers_.insert(std::move(name), std::move(tensor));
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
+#include "core/memory/claim.h"
 #include "core/ops/factory/factories.h"
 #include "nn/state/archive.h"
 #include "optim/graphs/device_numbers.h"
@@ -67,6 +68,7 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
     RUSH_CHECK_VALUE(known.insert(param.impl()).second, "optimizer: a parameter of shape ", param.sizes(),
                      " appears twice");
   }
+  for (const Tensor& param : param_group.params()) rush::detail::claim_memory(param, MemoryUse::Parameter);
   OptimizerParamGroup group(param_group);
   if (!group.has_options()) group.set_options(defaults_->clone());
   group.options().check();

@@ -2,6 +2,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "core/device/guard.h"
+#include "core/memory/claim.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/sparse/sparse_parts.h"
@@ -215,10 +216,12 @@ bool StepLists::make_ready(StepParamState& state, const StepDescription& step, c
       check_state_can_be_made();
       missing = true;
       tensor = zeros_like(as);
+      rush::detail::claim_memory(tensor, MemoryUse::OptimizerState);
       if (step.initial[i] != 0) real_view(tensor).fill_(step.initial[i]);
     } else if (step.composed || !(tensor.strides() == as.strides())) {
       check_state_can_be_made();
       tensor = laid_out_as(as, tensor.detach());
+      rush::detail::claim_memory(tensor, MemoryUse::OptimizerState);
     }
   });
   return missing;

@@ -1,6 +1,9 @@
 #include "backends/cpu/register.h"
 
+#include <algorithm>
+
 #include "backends/cpu/memory/caching_allocator.h"
+#include "backends/cpu/memory/memory.h"
 #include "core/device/backend.h"
 
 namespace rush {
@@ -8,6 +11,11 @@ namespace rush {
 namespace {
 class CpuBackend final : public Backend {
  public:
+  MemoryInfo memory_info(int /*device*/) override {
+    const auto limit = static_cast<size_t>(cpu::memory_limit());
+    const auto reserved = static_cast<size_t>(cpu::memory_reserved());
+    return {limit - std::min(limit, reserved), limit};
+  }
   Allocator& allocator() override { return cpu::CachingAllocator::instance(); }
   Generator make_generator(Device /*device*/, uint64_t seed) override {
     return rush::make_generator<CPUGeneratorImpl>(seed);

@@ -177,12 +177,6 @@ Tensor linalg_matrix_rank(const Tensor& self, std::optional<double> atol, std::o
   };
   return linalg_matrix_rank(self, as_tensor(atol), as_tensor(rtol), hermitian);
 }
-Tensor linalg_matrix_rank(const Tensor& self, double tol, TruthValue auto hermitian) {
-  return linalg_matrix_rank(self, std::optional(tol), std::optional(0.0), hermitian);
-}
-Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol, TruthValue auto hermitian) {
-  return linalg_matrix_rank(input, std::optional(tol), std::optional(zeros_like(tol)), hermitian);
-}
 Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol) { return linalg_matrix_rank(input, tol, false); }
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper, bool check_errors) {
   const Tensor info = zeros(self.select(-1, 0).select(-1, 0).sizes(), TensorOptions(kInt32).device(self.device()));

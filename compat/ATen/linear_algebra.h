@@ -50,9 +50,13 @@ Tensor linalg_matrix_rank(const Tensor& input, const std::optional<Tensor>& atol
                           const std::optional<Tensor>& rtol = {}, bool hermitian = false);
 Tensor linalg_matrix_rank(const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
                           bool hermitian = false);
-Tensor linalg_matrix_rank(const Tensor& self, double tol, TruthValue auto hermitian);
+inline Tensor linalg_matrix_rank(const Tensor& self, double tol, TruthValue auto hermitian) {
+  return linalg_matrix_rank(self, std::optional(tol), std::optional(0.0), hermitian);
+}
 inline Tensor linalg_matrix_rank(const Tensor& self, double tol) { return linalg_matrix_rank(self, tol, false); }
-Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol, TruthValue auto hermitian);
+inline Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol, TruthValue auto hermitian) {
+  return linalg_matrix_rank(input, std::optional(tol), std::optional(zeros_like(tol)), hermitian);
+}
 Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol);
 
 // ---- decompositions and systems of equations ----

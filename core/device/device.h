@@ -1,5 +1,6 @@
 // Where a tensor's data lies.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -62,5 +63,11 @@ Device get_default_device();
 // Sets it for the calling thread and for the loops that it splits, not for the workers of a DataLoader. Throws what the
 // device throws when it cannot be used. torch.set_default_device.
 void set_default_device(Device device);
+
+namespace detail {
+// The type of device that the meta device stands for while an estimate of memory is made (core/memory/estimate.h): the
+// dtypes of autocast and the parts of kernels are that one's. Meta itself otherwise.
+inline constinit std::atomic<DeviceType> meta_stands_for{kMeta};
+}  // namespace detail
 
 }  // namespace rush

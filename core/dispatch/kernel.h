@@ -13,7 +13,8 @@ namespace rush {
 // An operator has a front and a kernel. The front, in core/ops, is the same for every device: it validates, computes
 // the output's shape and allocates it. The kernel, in backends/, fills it. A front ends by calling its Kernel object
 // with the device's type; a backend sets its function there when it registers. On the meta device there is nothing to
-// fill, so the front alone is the meta kernel.
+// fill, so the front alone is the meta kernel. A function that is itself made of fronts, as set_by_parts() says, is
+// gone through on meta too while an estimate of that device's memory is made: what it allocates counts.
 
 namespace detail {
 // Whether an argument of a kernel is a tensor without data.
@@ -25,6 +26,8 @@ bool is_meta_argument(const T& argument) {
     return false;
   }
 }
+// Counts bytes that a kernel would hold while it runs: core/memory/estimate.h.
+void estimate_scratch(int64_t bytes);
 }  // namespace detail
 
 template <class Signature>
@@ -39,7 +42,7 @@ class Kernel<void(Args...)> {
   Kernel(const Kernel&) = delete;
 
   void operator()(DeviceType device, Args... args) const {
-    if (device == DeviceType::Meta) return;
+    if (device == DeviceType::Meta) return estimate(args...);
     // Every front would have to ask this; a kernel would read from the null pointer.
     RUSH_CHECK_VALUE(!(detail::is_meta_argument(args) || ...), name_,
                      ": a tensor on meta has no values, the others are on ", device_type_name(device));
@@ -51,6 +54,7 @@ class Kernel<void(Args...)> {
   bool has(DeviceType device) const { return table_[static_cast<int>(device)] != nullptr; }
   // Whether calls for the device run on the CPU: its own, and those of Note [Falling back to the CPU].
   bool runs_on_cpu(DeviceType device) const {
+    if (device == kMeta) device = detail::meta_stands_for.load(std::memory_order_relaxed);
     return device == kCPU || (!has(device) && detail::falls_back_to_cpu(device));
   }
   // By the CPU's function, see Note [Falling back to the CPU]: also for what a device's own function does not take.
@@ -65,11 +69,26 @@ class Kernel<void(Args...)> {
     std::apply([&](auto&... each) { (each.put_back(copies), ...); }, host);
   }
   void set(DeviceType device, Fn fn) { table_[static_cast<int>(device)] = fn; }
+  // For estimates of memory: the bytes that the device's function allocates while it runs, asked for with arguments
+  // that have no data.
+  void set_scratch(DeviceType device, int64_t (*bytes)(Args...)) { scratch_[static_cast<int>(device)] = bytes; }
+  void set_by_parts(DeviceType device, Fn fn) {
+    set(device, fn);
+    by_parts_[static_cast<int>(device)] = true;
+  }
   const char* name() const { return name_; }
 
  private:
+  RUSH_COLD void estimate(Args... args) const {
+    const auto device = static_cast<int>(detail::meta_stands_for.load(std::memory_order_relaxed));
+    if (by_parts_[device]) table_[device](args...);
+    if (scratch_[device]) detail::estimate_scratch(scratch_[device](args...));
+  }
+
   const char* name_;
   Fn table_[kNumDeviceTypes] = {};
+  bool by_parts_[kNumDeviceTypes] = {};
+  int64_t (*scratch_[kNumDeviceTypes])(Args...) = {};
 };
 
 }  // namespace rush

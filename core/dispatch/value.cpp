@@ -39,22 +39,11 @@ Value& Value::operator=(Value&& other) noexcept {
 }
 Value::~Value() { Storage::of(*this).~Data(); }
 
-Value::Value(Tensor value) { Storage::make(*this, std::move(value)); }
 Value::Value(Truth value) { Storage::make(*this, value.value); }
-Value::Value(int64_t value) { Storage::make(*this, value); }
-Value::Value(double value) { Storage::make(*this, value); }
-Value::Value(complex<double> value) { Storage::make(*this, value); }
-Value::Value(std::string value) { Storage::make(*this, std::move(value)); }
-Value::Value(std::vector<int64_t> value) { Storage::make(*this, std::move(value)); }
-Value::Value(std::vector<double> value) { Storage::make(*this, std::move(value)); }
-Value::Value(std::vector<bool> value) { Storage::make(*this, std::move(value)); }
-Value::Value(std::vector<Tensor> value) { Storage::make(*this, std::move(value)); }
-Value::Value(std::vector<std::optional<Tensor>> value) { Storage::make(*this, std::move(value)); }
-Value::Value(ScalarType value) { Storage::make(*this, value); }
-Value::Value(Layout value) { Storage::make(*this, value); }
-Value::Value(Device value) { Storage::make(*this, value); }
-Value::Value(MemoryFormat value) { Storage::make(*this, value); }
-Value::Value(Generator value) { Storage::make(*this, std::move(value)); }
+#define RUSH_DEFINITION(Type) \
+  Value::Value(Type value) { Storage::make(*this, std::move(value)); }
+RUSH_FORALL_VALUE_TYPES(RUSH_DEFINITION)
+#undef RUSH_DEFINITION
 
 size_t Value::index() const { return Storage::of(*this).index(); }
 
@@ -65,7 +54,7 @@ const void* Value::find(size_t index) const {
 }
 
 const char* Value::type_name(size_t index) {
-  static constexpr const char* names[] = {"None",       "Tensor", "bool",    "int",          "float",    "complex",
+  static constexpr const char* names[] = {"None",       "bool",   "Tensor",  "int",          "float",    "complex",
                                           "str",        "int[]",  "float[]", "bool[]",       "Tensor[]", "Tensor?[]",
                                           "ScalarType", "Layout", "Device",  "MemoryFormat", "Generator"};
   static_assert(std::size(names) == Types::size);

@@ -23,13 +23,20 @@ struct TypeList {
 };
 }  // namespace detail
 
+// What a Value may hold besides nothing and bool, to which pointers convert.
+// clang-format off
+#define RUSH_FORALL_VALUE_TYPES(X)                                                                                    \
+  X(Tensor) X(int64_t) X(double) X(complex<double>) X(std::string) X(std::vector<int64_t>) X(std::vector<double>)     \
+  X(std::vector<bool>) X(std::vector<Tensor>) X(std::vector<std::optional<Tensor>>) X(ScalarType) X(Layout) X(Device) \
+  X(MemoryFormat) X(Generator)
+// clang-format on
+
 class Value {
  public:
   struct None {};
-  using Types =
-      detail::TypeList<None, Tensor, bool, int64_t, double, complex<double>, std::string, std::vector<int64_t>,
-                       std::vector<double>, std::vector<bool>, std::vector<Tensor>, std::vector<std::optional<Tensor>>,
-                       ScalarType, Layout, Device, MemoryFormat, Generator>;
+#define RUSH_LISTED(Type) , Type
+  using Types = detail::TypeList<None, bool RUSH_FORALL_VALUE_TYPES(RUSH_LISTED)>;
+#undef RUSH_LISTED
 
   // All in value.cpp, which alone knows the std::variant in storage_: every program would compile that.
   Value();
@@ -38,24 +45,12 @@ class Value {
   Value& operator=(const Value& other);
   Value& operator=(Value&& other) noexcept;
   ~Value();
-  Value(Tensor value);
-  Value(int64_t value);
-  Value(double value);
-  Value(complex<double> value);
-  Value(std::string value);
-  Value(std::vector<int64_t> value);
-  Value(std::vector<double> value);
-  Value(std::vector<bool> value);
-  Value(std::vector<Tensor> value);
-  Value(std::vector<std::optional<Tensor>> value);
-  Value(ScalarType value);
-  Value(Layout value);
-  Value(Device value);
-  Value(MemoryFormat value);
-  Value(Generator value);
+#define RUSH_CONSTRUCTOR(Type) Value(Type value);
+  RUSH_FORALL_VALUE_TYPES(RUSH_CONSTRUCTOR)
+#undef RUSH_CONSTRUCTOR
   Value(int value) : Value(static_cast<int64_t>(value)) {}
   Value(const char* value) : Value(std::string(value)) {}
-  template <std::same_as<bool> T>  // pointers are none
+  template <std::same_as<bool> T>
   Value(T value) : Value(Truth{value}) {}
 
   bool is_none() const { return index() == 0; }

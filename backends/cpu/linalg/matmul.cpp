@@ -128,47 +128,94 @@ gemm_math_t<T> factor_of(const Scalar& scalar) {
   }
 }
 
-struct GemmLoop {
-  template <class T>
-  static void run(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    if (c.numel() == 0) return;
-    const auto batch_step = [](const Tensor& t) { return t.stride(0); };
-    Product<T> first{c.size(1),
-                     c.size(2),
-                     a.size(2),
-                     {a.data_ptr<T>(), a.stride(1), a.stride(2)},
-                     {b.data_ptr<T>(), b.stride(1), b.stride(2)},
-                     {c.data_ptr<T>(), c.stride(1), c.stride(2)},
-                     factor_of<T>(alpha),
-                     factor_of<T>(beta)};
-    int64_t a_step = batch_step(a), b_step = batch_step(b);
+// How a batch of products is split: into blocks of one matrix, `grain` of which are worth a thread.
+template <class T>
+struct Split {
+  Split(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha)
+      : batch(c.size(0)),
+        first{c.size(1),          c.size(2),    a.size(2),           matrix<const T>(a),
+              matrix<const T>(b), matrix<T>(c), factor_of<T>(alpha), factor_of<T>(beta)},
+        a_step(a.stride(0)),
+        b_step(b.stride(0)),
+        c_step(c.stride(0)) {
     if (better_transposed(first)) {
       first = first.transposed();
       std::swap(a_step, b_step);
     }
-    const int64_t batch = c.size(0);
     const int64_t work = std::max<int64_t>(1, first.rows * first.columns * first.depth);
     // There are enough blocks for every thread; a large batch is split into whole matrices.
     constexpr int64_t kBlockWork = int64_t(1) << 20;
     const int64_t threads = get_num_threads();
     const int64_t wanted = batch >= 4 * threads ? 1 : threads / std::gcd(batch, threads);
-    const Grid grid = make_grid(first, std::max<int64_t>(1, std::min(wanted, work / kBlockWork + 1)));
-    const int64_t grain = std::max<int64_t>(1, kBlockWork / (work / grid.blocks() + 1));
-    parallel_for(0, batch * grid.blocks(), grain, [&](int64_t begin, int64_t end) {
+    grid = make_grid(first, std::max<int64_t>(1, std::min(wanted, work / kBlockWork + 1)));
+    grain = std::max<int64_t>(1, kBlockWork / (work / grid.blocks() + 1));
+  }
+
+  int64_t batch;
+  Product<T> first;
+  int64_t a_step, b_step, c_step;
+  Grid grid;
+  int64_t grain = 1;
+
+ private:
+  template <class Element>
+  static MatrixRef<Element> matrix(const Tensor& t) {
+    return {t.is_meta() ? nullptr : t.data_ptr<T>(), t.stride(1), t.stride(2)};
+  }
+};
+
+struct GemmLoop {
+  template <class T>
+  static void run(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+    if (c.numel() == 0) return;
+    const Split<T> split(c, a, b, beta, alpha);
+    const int64_t blocks = split.grid.blocks();
+    parallel_for(0, split.batch * blocks, split.grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t matrix = i / grid.blocks();
-        Product<T> product = first;
-        product.a.data += matrix * a_step;
-        product.b.data += matrix * b_step;
-        product.c.data += matrix * batch_step(c);
-        multiply_block(product, grid, i % grid.blocks());
+        const int64_t matrix = i / blocks;
+        Product<T> product = split.first;
+        product.a.data += matrix * split.a_step;
+        product.b.data += matrix * split.b_step;
+        product.c.data += matrix * split.c_step;
+        multiply_block(product, split.grid, i % blocks);
       }
     });
   }
 };
 
+// What all threads together pack blocks into, and sum up in where C is narrower than the accumulator.
+struct GemmScratch {
+  template <class T>
+  static void run(int64_t& bytes, const Tensor& c, const Tensor& a, const Tensor& b) {
+    using Math = gemm_math_t<T>;
+    using Shape = TileShape<Math>;
+    if (c.numel() == 0) return;
+    const Split<T> split(c, a, b, 0, 1);
+    const int64_t rows = (split.first.rows + split.grid.row_blocks - 1) / split.grid.row_blocks;
+    const int64_t columns = (split.first.columns + split.grid.column_blocks - 1) / split.grid.column_blocks;
+    if (split.first.columns == 1) return;
+    const int64_t depth = even_step(split.first.depth, Shape::KC, 1);
+    const int64_t packed = packed_rows_size<Math>(even_step(rows, Shape::MC, 1), depth) +
+                           packed_columns_size<Math>(even_step(columns, Shape::NC, Shape::NR), depth);
+    const int64_t strip = sizeof(T) == sizeof(Math) ? 0 : rows * std::min(columns, Shape::NC);
+    const int64_t at_once = std::min<int64_t>(get_num_threads(), split.batch * split.grid.blocks());
+    bytes = at_once *
+            (packed * static_cast<int64_t>(sizeof(gemm_real_t<Math>)) + strip * static_cast<int64_t>(sizeof(Math)));
+  }
+};
+
+int64_t gemm_scratch(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar&, const Scalar&) {
+  int64_t bytes = 0;
+  pick<GemmScratch>(NumberTypes(), c.scalar_type(), "gemm")(bytes, c, a, b);
+  return bytes;
+}
+
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   pick<GemmLoop>(NumberTypes(), c.scalar_type(), "gemm")(c, a, b, beta, alpha);
+}
+
+int64_t gemm_bias_scratch(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor&) {
+  return gemm_scratch(c, a, b, 1, 1);
 }
 
 void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
@@ -181,7 +228,9 @@ void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& 
 
 void register_matmul() {
   kernels::gemm.set(kCPU, gemm);
+  kernels::gemm.set_scratch(kCPU, gemm_scratch);
   kernels::gemm_bias.set(kCPU, gemm_bias);
+  kernels::gemm_bias.set_scratch(kCPU, gemm_bias_scratch);
 }
 
 }  // namespace rush::cpu

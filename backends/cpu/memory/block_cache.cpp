@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/error/error.h"
+#include "core/memory/memory_use.h"
 
 #if __has_include(<malloc.h>)
 #include <malloc.h>
@@ -101,7 +102,8 @@ void BlockCache::throw_out_of_memory(size_t size) {
   ++stats_.out_of_memory;
   const std::string limit = most_reserved_ ? str(" (this process may reserve ", most_reserved_, ")") : std::string();
   RUSH_THROW(OutOfMemoryError, "out of memory: could not allocate ", size, " bytes on cpu", limit, "; ",
-             budget_.in_use(), " bytes are in use by tensors, the process may use ", memory_limit_);
+             budget_.in_use(), " bytes are in use by tensors, the process may use ", memory_limit_,
+             detail::full_of(kCPU, static_cast<int64_t>(budget_.in_use())));
 }
 
 // ---- giving back ----

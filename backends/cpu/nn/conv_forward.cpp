@@ -13,18 +13,37 @@ struct ConvolutionLoop {
   static void run(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
-    Spatial extent = sizes.padded();
-    for (size_t d = 0; d < 3; ++d) {
-      if (geometry.padding[d] == 0) extent[d] = input.size(2 + static_cast<int64_t>(d));  // nothing to cut off
-    }
-    const PaddedVolumes<T> image(input, geometry.padding, extent);
+    const PaddedVolumes<T> image(input, geometry.padding, sizes.image_extent(input, geometry));
     const Tensor straight = native::contiguous(weight);
     Convolution<T>(sizes, image, straight.data_ptr<T>(), output, bias).run();
   }
 };
 
+// The padded input, and the weight, straight and packed.
+struct ConvolutionScratch {
+  template <class T>
+  static void run(int64_t& bytes, const Tensor& output, const Tensor& input, const Tensor& weight,
+                  const ConvGeometry& geometry) {
+    using Math = gemm_math_t<T>;
+    const ConvSizes s(output, input, weight, geometry);
+    bytes =
+        bytes_to_copy(weight) + PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
+        s.groups * packed_rows_size<Math>(s.out_channels, s.depth()) * static_cast<int64_t>(sizeof(gemm_real_t<Math>));
+  }
+};
+
+int64_t convolution_scratch(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor&,
+                            const ConvGeometry& geometry) {
+  int64_t bytes = 0;
+  pick<ConvolutionScratch>(NumberTypes(), input.scalar_type(), "convolution")(bytes, output, input, weight, geometry);
+  return bytes;
+}
+
 }  // namespace
 
-void register_conv() { set_by_dtype<kernels::convolution, ConvolutionLoop, NumberTypes, 1>(kCPU); }
+void register_conv() {
+  set_by_dtype<kernels::convolution, ConvolutionLoop, NumberTypes, 1>(kCPU);
+  kernels::convolution.set_scratch(kCPU, convolution_scratch);
+}
 
 }  // namespace rush::cpu

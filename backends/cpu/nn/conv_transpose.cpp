@@ -9,6 +9,18 @@ namespace rush::cpu {
 
 namespace {
 
+// The sizes of the convolution below, and the padding in front of what it reads.
+std::pair<ConvSizes, Spatial> turned_around(const ConvSizes& s, const Tensor& input, const Spatial& padding) {
+  ConvSizes back = s;
+  std::swap(back.in_channels, back.out_channels);
+  Spatial before;
+  for (size_t d = 0; d < 3; ++d) {
+    back.output[d] = input.size(2 + static_cast<int64_t>(d));
+    before[d] = s.dilation[d] * (s.kernel[d] - 1) - padding[d];
+  }
+  return {back, before};
+}
+
 // With stride 1: input[c, i] = sum over o and k of output[o, i + padding - dilation k] weight[o, c, k] is a convolution
 // of the output, padded the other way round, with the kernel turned around and its channels exchanged.
 template <class T>
@@ -24,13 +36,7 @@ void convolve_back(const ConvSizes& s, const Tensor& input, const Tensor& output
       }
     }
   }
-  ConvSizes back = s;
-  std::swap(back.in_channels, back.out_channels);
-  Spatial before;
-  for (size_t d = 0; d < 3; ++d) {
-    back.output[d] = input.size(2 + static_cast<int64_t>(d));
-    before[d] = s.dilation[d] * (s.kernel[d] - 1) - padding[d];
-  }
+  const auto [back, before] = turned_around(s, input, padding);
   const PaddedVolumes<T> image(output, before, back.padded());
   Convolution<T>(back, image, turned.data(), input, bias).run();
 }
@@ -169,8 +175,39 @@ void convolution_transpose(const Tensor& input, const Tensor& output, const Tens
   pick<TransposeLoop>(NumberTypes(), input.scalar_type(), "conv_transpose")(input, output, weight, bias, geometry);
 }
 
+// The weight, straight, turned around and packed, and the padded output.
+struct TransposeScratch {
+  template <class T>
+  static void run(int64_t& bytes, const Tensor& input, const Tensor& output, const Tensor& weight,
+                  const ConvGeometry& geometry) {
+    using Math = gemm_math_t<T>;
+    const ConvSizes s(output, input, weight, geometry);
+    constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
+    bytes = bytes_to_copy(weight);
+    if (s.stride == Spatial{1, 1, 1}) {
+      const auto [back, before] = turned_around(s, input, geometry.padding);
+      bytes += s.groups * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(T)) +
+               PaddedVolumes<T>::scratch(output, before, back.padded()) +
+               back.groups * packed_rows_size<Math>(back.out_channels, back.depth()) * kReal;
+    } else {
+      bytes += PaddedVolumes<T>::scratch(output, {}, s.output) +
+               packed_rows_size<Math>(s.groups * s.depth(), s.out_channels) * kReal;
+    }
+  }
+};
+
+int64_t convolution_transpose_scratch(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor&,
+                                      const ConvGeometry& geometry) {
+  int64_t bytes = 0;
+  pick<TransposeScratch>(NumberTypes(), input.scalar_type(), "conv_transpose")(bytes, input, output, weight, geometry);
+  return bytes;
+}
+
 }  // namespace
 
-void register_conv_transpose() { kernels::convolution_transpose.set(kCPU, convolution_transpose); }
+void register_conv_transpose() {
+  kernels::convolution_transpose.set(kCPU, convolution_transpose);
+  kernels::convolution_transpose.set_scratch(kCPU, convolution_transpose_scratch);
+}
 
 }  // namespace rush::cpu

@@ -73,6 +73,15 @@ class PaddedVolumes {
     });
   }
 
+  /// Of what is copied where anything changes, in bytes.
+  static int64_t scratch(const Tensor& source, const Spatial& before, const Spatial& extent) {
+    if (source.is_contiguous() && before == Spatial{} &&
+        extent == Spatial{source.size(2), source.size(3), source.size(4)}) {
+      return 0;
+    }
+    return source.size(0) * source.size(1) * volume_of(extent) * static_cast<int64_t>(sizeof(T));
+  }
+
   const T* data() const { return data_; }
   const Spatial& extent() const { return extent_; }
   int64_t plane() const { return extent_[1] * extent_[2]; }
@@ -83,6 +92,9 @@ class PaddedVolumes {
   Spatial extent_;
   std::optional<Scratch<T>> copy_;
 };
+
+/// What native::contiguous allocates.
+inline int64_t bytes_to_copy(const Tensor& t) { return t.is_contiguous() ? 0 : static_cast<int64_t>(t.nbytes()); }
 
 // A convolution's sizes; channels are those of one group.
 struct ConvSizes {
@@ -102,6 +114,14 @@ struct ConvSizes {
   Spatial padded() const {
     Spatial extent;
     for (size_t d = 0; d < 3; ++d) extent[d] = (output[d] - 1) * stride[d] + dilation[d] * (kernel[d] - 1) + 1;
+    return extent;
+  }
+  // Of the input with its padding. Where there is none, nothing is cut off.
+  Spatial image_extent(const Tensor& input, const ConvGeometry& geometry) const {
+    Spatial extent = padded();
+    for (size_t d = 0; d < 3; ++d) {
+      if (geometry.padding[d] == 0) extent[d] = input.size(2 + static_cast<int64_t>(d));
+    }
     return extent;
   }
   // Whether neighbouring outputs see neighbouring positions, within a plane.

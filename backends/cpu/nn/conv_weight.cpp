@@ -65,32 +65,36 @@ class WeightGradient {
   Scratch<int64_t> taps_, positions_, channels_;
 };
 
+// Each chunk of images has its own sum, and then these are added. They take at most 64 MB, and a chunk has far more
+// pixels to add than there are sums. The number of threads does not matter: it would show in the last bits of the sums.
+template <class Math>
+int64_t chunks_of(const ConvSizes& s) {
+  constexpr int64_t kMostChunks = 16, kLeastPixels = 512;
+  const int64_t size = s.out_channels * s.depth();
+  const int64_t most = std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
+  const int64_t wanted = std::min((kMostChunks + s.groups - 1) / s.groups,
+                                  s.batch * s.output[0] * s.output[1] * s.output[2] / kLeastPixels + 1);
+  return std::min({s.batch, wanted, most});
+}
+
+// As long as the image's rows, by zeros at their ends, where that makes the rows of the product contiguous.
+inline Spatial output_extent(const ConvSizes& s, const Spatial& image) {
+  Spatial extent = s.output;
+  if (s.dense()) extent[2] = image[2];
+  return extent;
+}
+
 struct WeightLoop {
   template <class T>
   static void run(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
-    Spatial extent = s.padded();
-    for (size_t d = 0; d < 3; ++d) {
-      if (geometry.padding[d] == 0) extent[d] = input.size(2 + static_cast<int64_t>(d));
-    }
+    const Spatial extent = s.image_extent(input, geometry);
     const PaddedVolumes<T> image(input, geometry.padding, extent);
-    // Zeros at the ends of the output's rows make them as long as the image's.
-    Spatial output_extent = s.output;
-    if (s.dense()) output_extent[2] = extent[2];
-    const PaddedVolumes<T> grad(output, {}, output_extent);
+    const PaddedVolumes<T> grad(output, {}, output_extent(s, extent));
     const WeightGradient<T> gradient(s, image, grad);
 
-    // Each chunk of images has its own sum, and then these are added. They take at most 64 MB, and a chunk
-    // has far more pixels to add than there are sums. The number of threads does not matter: it would show in
-    // the last bits of the sums.
-    constexpr int64_t kMostParts = 16, kLeastPixels = 512;
-    const int64_t size = s.out_channels * s.depth();
-    const int64_t most =
-        std::max<int64_t>(1, (int64_t(64) << 20) / static_cast<int64_t>(sizeof(Math)) / size / s.groups);
-    const int64_t wanted = std::min((kMostParts + s.groups - 1) / s.groups,
-                                    s.batch * s.output[0] * s.output[1] * s.output[2] / kLeastPixels + 1);
-    const int64_t parts = std::min({s.batch, wanted, most});
+    const int64_t parts = chunks_of<Math>(s), size = s.out_channels * s.depth();
     const Scratch<Math> sums(s.groups * parts * size);
     parallel_for(0, s.groups * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
@@ -138,8 +142,33 @@ void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor
   pick<WeightLoop>(NumberTypes(), input.scalar_type(), "convolution_backward")(weight, output, input, geometry);
 }
 
+// The padded input and gradient, and the sums.
+struct WeightScratch {
+  template <class T>
+  static void run(int64_t& bytes, const Tensor& weight, const Tensor& output, const Tensor& input,
+                  const ConvGeometry& geometry) {
+    using Math = gemm_math_t<T>;
+    const ConvSizes s(output, input, weight, geometry);
+    const Spatial extent = s.image_extent(input, geometry);
+    bytes = PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
+            PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
+            s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
+  }
+};
+
+int64_t convolution_weight_scratch(const Tensor& weight, const Tensor& output, const Tensor& input,
+                                   const ConvGeometry& geometry) {
+  int64_t bytes = 0;
+  pick<WeightScratch>(NumberTypes(), input.scalar_type(), "convolution_backward")(bytes, weight, output, input,
+                                                                                  geometry);
+  return bytes;
+}
+
 }  // namespace
 
-void register_conv_weight() { kernels::convolution_weight.set(kCPU, convolution_weight); }
+void register_conv_weight() {
+  kernels::convolution_weight.set(kCPU, convolution_weight);
+  kernels::convolution_weight.set_scratch(kCPU, convolution_weight_scratch);
+}
 
 }  // namespace rush::cpu

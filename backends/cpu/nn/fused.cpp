@@ -7,13 +7,13 @@
 namespace rush::cpu {
 
 void register_fused() {
-  kernels::add_layer_norm.set(kCPU, native::add_layer_norm_by_parts);
-  kernels::add_layer_norm_backward.set(kCPU, native::add_layer_norm_backward_by_parts);
-  kernels::linear_gelu.set(kCPU, native::linear_gelu_by_parts);
-  kernels::gelu_bias_backward.set(kCPU, native::gelu_bias_backward_by_parts);
-  kernels::foreach_norm.set(kCPU, native::foreach_norm_by_parts);
-  kernels::foreach_mul.set(kCPU, native::foreach_mul_by_parts);
-  kernels::linear_parameter_gradients.set(kCPU, native::linear_parameter_gradients_by_parts);
+  kernels::add_layer_norm.set_by_parts(kCPU, native::add_layer_norm_by_parts);
+  kernels::add_layer_norm_backward.set_by_parts(kCPU, native::add_layer_norm_backward_by_parts);
+  kernels::linear_gelu.set_by_parts(kCPU, native::linear_gelu_by_parts);
+  kernels::gelu_bias_backward.set_by_parts(kCPU, native::gelu_bias_backward_by_parts);
+  kernels::foreach_norm.set_by_parts(kCPU, native::foreach_norm_by_parts);
+  kernels::foreach_mul.set_by_parts(kCPU, native::foreach_mul_by_parts);
+  kernels::linear_parameter_gradients.set_by_parts(kCPU, native::linear_parameter_gradients_by_parts);
 }
 
 }  // namespace rush::cpu

@@ -293,7 +293,7 @@ void register_loss() {
   set_by_dtype<kernels::nll_loss_backward, NllLossBackwardLoop, RealFloatTypes>(kCPU);
   set_by_dtype<kernels::cross_entropy, CrossEntropyLoop, RealFloatTypes, 3>(kCPU);
   set_by_dtype<kernels::cross_entropy_backward, CrossEntropyBackwardLoop, RealFloatTypes, 2>(kCPU);
-  kernels::cross_entropy_gradient.set(kCPU, native::cross_entropy_gradient_by_parts);
+  kernels::cross_entropy_gradient.set_by_parts(kCPU, native::cross_entropy_gradient_by_parts);
 }
 
 }  // namespace rush::cpu

@@ -51,7 +51,7 @@ void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tenso
 void register_amp() {
   kernels::unscale.set(kCPU, unscale);
   kernels::update_scale.set(kCPU, update_scale);
-  kernels::cast_many.set(kCPU, native::cast_many_by_parts);
+  kernels::cast_many.set_by_parts(kCPU, native::cast_many_by_parts);
 }
 
 }  // namespace rush::cpu

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/memory/device_allocator.h"
 #include "core/error/error.h"
+#include "core/memory/memory_use.h"
 
 namespace rush::cuda {
 
@@ -69,7 +70,8 @@ void DeviceAllocator::throw_out_of_memory(size_t requested, size_t size) {
   RUSH_THROW(OutOfMemoryError, "CUDA out of memory: tried to allocate ", requested, " bytes on cuda:", device_,
              "; the device has ", info.total, " bytes", limit, ", ", info.free, " of them free; tensors hold ",
              stats_.allocated_bytes.all.current, ", this process has reserved ", stats_.reserved_bytes.all.current,
-             ", the largest free block of these is ", largest);
+             ", the largest free block of these is ", largest,
+             rush::detail::full_of(Device(kCUDA, device_), stats_.allocated_bytes.all.current));
 }
 
 // ---- returning segments ----
