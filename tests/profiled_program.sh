@@ -15,11 +15,13 @@ fail() {
 run=("$1" --digits 240 --batch_size 32 --epochs 1 --overwrite --out_dir run)
 
 RUSH_PROFILE=trace.json.gz "${run[@]}" >out 2>err || fail "it failed: $(<err)"
-for expected in 'aten::convolution ' 'aten::convolution_backward ' '# of Calls' 'Self CPU time total: '; do
+for expected in 'aten::convolution ' 'aten::convolution_backward ' '# of Calls' 'Self CPU time total: ' \
+  'Most memory was in use after '; do
   grep -qF -- "$expected" err || fail "no '$expected' in: $(<err)"
 done
 [[ $(gzip -dc trace.json.gz | tail -n 1) == ']}' ]] || fail "the trace has no end"
 gzip -dc trace.json.gz | grep -F '"name": "ConvolutionBackward"' >nodes || fail "the trace has no nodes of the backward pass"
+(($(gzip -dc trace.json.gz | grep -c '"name": "memory of cpu"') > 100)) || fail "the trace does not draw the memory"
 (($(gzip -dc trace.json.gz | grep -c '"cat": "cpu_op"') > 500)) || fail "the trace has few events"
 
 RUSH_PROFILE='' "${run[@]}" >out 2>err || fail "it failed without a file: $(<err)"

@@ -26,6 +26,8 @@ void report() {
   }
   std::fputs(profile->key_averages().table({}, kRows).c_str(), stderr);
   std::fputs(to_text(profile->advice()).c_str(), stderr);
+  const MemoryPeak peak = profile->memory_peak();
+  if (!peak.op.empty()) std::fprintf(stderr, "Most memory was in use after %s\n", peak.text().c_str());
   const int64_t dropped = profile->dropped_events();
   if (dropped > 0 && profile->has_trace()) {
     std::fprintf(stderr, "The trace lacks the last %lld events.\n", static_cast<long long>(dropped));
@@ -38,7 +40,7 @@ void profile_if_asked() {
   const char* path = std::getenv("RUSH_PROFILE");
   if (!path) return;
   try {
-    profile = new Profile({.trace = path, .max_events = *path ? kMostEvents : 0});
+    profile = new Profile({.profile_memory = true, .trace = path, .max_events = *path ? kMostEvents : 0});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "profile: %s\n", error.what());
     return;

@@ -1,5 +1,6 @@
 #include "core/profiler/profiler.h"
 
+#include "core/memory/byte_text.h"
 #include "core/profiler/recording.h"
 
 namespace rush::profiler {
@@ -90,6 +91,12 @@ KeyAverages Profile::key_averages(bool group_by_input_shape, bool group_by_stack
 
 std::vector<Advice> Profile::advice() const {
   return recording_ ? advice_on(recording_->facts()) : std::vector<Advice>();
+}
+
+MemoryPeak Profile::memory_peak() const { return recording_ ? recording_->memory_peak() : MemoryPeak(); }
+
+std::string MemoryPeak::text() const {
+  return str(op, ", with ", byte_text(uses.sum()), " in use on ", device, ": ", uses.text());
 }
 
 void Profile::export_chrome_trace(const std::string& path) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/memory/memory_use.h"
 #include "core/profiler/advice.h"
 #include "core/profiler/record.h"
 
@@ -52,6 +53,16 @@ class KeyAverages : public std::vector<Average> {
   std::string device = "device";  // the type of the devices, "CUDA"
 };
 
+/// When most memory was in use, of the moments at which operators returned.
+struct MemoryPeak {
+  MemoryUses uses;
+  Device device;
+  std::string op;  // that returned; empty: none was seen
+
+  /// "aten::mm, with 1.20 GiB in use on cpu: activations 800.00 MiB, ...".
+  std::string text() const;
+};
+
 class Profile;
 
 struct ProfileOptions {
@@ -59,6 +70,8 @@ struct ProfileOptions {
   bool with_stack = false;     // the functions of the program that called; tens of microseconds a call
   // Of products, convolutions, attention, additions and multiplications; and the bytes of all tensors. See roofline.h.
   bool with_flops = false;
+  // What memory is in use for as each operator returns: Profile::memory_peak(), and a counter of the trace.
+  bool profile_memory = false;
   bool with_devices = true;  // what accelerators do: kernels, copies, waits for them
   /// Without one, everything from the profile's making to its end.
   std::optional<Schedule> schedule = std::nullopt;
@@ -96,6 +109,8 @@ class Profile {
 
   /// What was recorded last, or so far: the sums over all calls of a name.
   KeyAverages key_averages(bool group_by_input_shape = false, bool group_by_stack = false) const;
+  /// Of the device whose tensors took most, with `profile_memory`.
+  MemoryPeak memory_peak() const;
   /// What bounded the program, and what to try. See Note [What advice goes by].
   std::vector<Advice> advice() const;
   /// Writes what was recorded last as JSON that Perfetto and chrome://tracing show, in the schema of PyTorch's traces;

@@ -168,6 +168,7 @@ void Scope::see_results(const Stack& results) {
   if (results.empty() || !results[0].is<Tensor>()) return;
   const Tensor& first = results[0].as<Tensor>();
   if (!first.defined()) return;
+  if (recording_->profile_memory) recording_->see_memory(event_.name, first.device());
   if (sequence_nr_of) event_.sequence_nr = sequence_nr_of(first);
   event_.flops = flops_per_result_ * static_cast<double>(first.numel());
   if (first.element_size() == 2) event_.flops_16 = event_.flops;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <chrono>
 #include <ranges>
 #include <utility>
 
@@ -96,6 +97,7 @@ Recording::Recording(const ProfileOptions& options)
       record_shapes(options.record_shapes),
       with_stack(options.with_stack),
       with_flops(options.with_flops),
+      profile_memory(options.profile_memory),
       devices(options.with_devices ? activity_source(device_type) : nullptr),
       process_(getpid()),
       paths_(1),
@@ -201,6 +203,30 @@ bool Recording::is_small(const Activity& kernel) const {
          int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] < multiprocessors_[device];
 }
 
+void Recording::see_memory(std::string_view op, Device device) noexcept {
+  if (device.is_meta()) return;
+  const MemorySample sample{std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), device,
+                            memory_uses(device), op};
+  add_all(std::span<const MemorySample>(&sample, 1));
+}
+
+void Recording::add(const MemorySample& sample) {
+  const int64_t sum = sample.uses.sum();
+  if (std::exchange(memory_now_[{sample.device.type, sample.device.index}], sum) == sum) return;
+  if (sum > peak_.uses.sum()) peak_ = {sample.uses, sample.device, std::string(sample.op)};
+  if (!has_room()) return;
+  if (trace_) {
+    trace_->add(sample);
+  } else {
+    memory_.push_back(sample);
+  }
+}
+
+MemoryPeak Recording::memory_peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
 template <class Item>
 void Recording::add_all(std::span<const Item> items) noexcept {
   const std::lock_guard lock(mutex_);
@@ -243,6 +269,9 @@ void Recording::forget() {
   const std::lock_guard lock(mutex_);
   events_ = {};
   activities_ = {};
+  memory_ = {};
+  memory_now_ = {};
+  peak_ = {};
   sums_ = {};
   busy_ = {};
 }
@@ -332,6 +361,7 @@ void Recording::write_trace(TraceWriter& writer) const {
   const std::lock_guard lock(mutex_);
   for (const Event& event : events_) writer.add(event, thread_ids_[event.thread]);
   for (const Activity& activity : activities_) writer.add(activity);
+  for (const MemorySample& sample : memory_) writer.add(sample);
 }
 
 int64_t Recording::dropped() const {

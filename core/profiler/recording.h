@@ -66,7 +66,7 @@ class Recording final : private ActivitySink {
   // False in a child that was forked meanwhile, where other threads may have held its locks, and its trace is the
   // parent's: there it is left alone.
   bool is_of_this_process() const;
-  const bool record_shapes, with_stack, with_flops;
+  const bool record_shapes, with_stack, with_flops, profile_memory;
   DeviceType device_type = kCPU;  // of `devices`
   ActivitySource* const devices;  // null: they are not recorded
 
@@ -81,6 +81,8 @@ class Recording final : private ActivitySink {
   uint32_t add_thread(const std::shared_ptr<ThreadLog>& log);
   // Adds the events up, and empties the list. What there is no memory for is dropped.
   void take(std::vector<Event>& events) noexcept;
+  // What memory is used for on the device, as `op` returns.
+  void see_memory(std::string_view op, Device device) noexcept;
   // Takes what all threads have, from which nothing comes any more. Throws IOError when the trace could not be written.
   void finish();
   // Frees what was recorded: threads may keep the object.
@@ -88,6 +90,7 @@ class Recording final : private ActivitySink {
 
   KeyAverages averages(bool by_shapes, bool by_stack) const;
   Facts facts() const;
+  MemoryPeak memory_peak() const;
   void write_trace(TraceWriter& writer) const;
   int64_t dropped() const;
 
@@ -104,6 +107,7 @@ class Recording final : private ActivitySink {
   void add(const Event& event);
   void take(std::span<const Activity> activities) noexcept override;
   void add(const Activity& activity);
+  void add(const MemorySample& sample);
   template <class Item>
   void add_all(std::span<const Item> items) noexcept;
   bool is_small(const Activity& kernel) const;
@@ -122,6 +126,9 @@ class Recording final : private ActivitySink {
   std::map<EventKey, Sums> sums_;
   std::vector<Event> events_;
   std::vector<Activity> activities_;
+  std::vector<MemorySample> memory_;
+  std::map<std::pair<DeviceType, int>, int64_t> memory_now_;  // the last sample's sum, of each device
+  MemoryPeak peak_;
   std::atomic<uint32_t> numbers_{0};
   CallPaths path_numbers_;
   std::vector<PathSums> paths_;

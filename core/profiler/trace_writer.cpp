@@ -103,6 +103,17 @@ void TraceWriter::add(const Activity& activity) {
             ", \"ts\": ", microseconds(activity.begin), on_device ? ", \"bp\": \"e\"" : "", "}"));
 }
 
+// A counter, which viewers draw as areas on top of each other.
+void TraceWriter::add(const MemorySample& sample) {
+  std::string bytes;
+  for (size_t i = kNumMemoryUses; i-- > 0;) {
+    const auto use = static_cast<MemoryUse>(i);
+    bytes += str(bytes.empty() ? "" : ", ", as_json(memory_use_name(use)), ": ", sample.uses[use]);
+  }
+  write(str(",\n{\"ph\": \"C\", \"name\": ", as_json(str("memory of ", sample.device)), ", \"pid\": ", process_,
+            ", \"ts\": ", microseconds(sample.time), ", \"args\": {", bytes, "}}"));
+}
+
 // Names a device and its stream, once.
 void TraceWriter::introduce(int32_t device, uint32_t stream) {
   const auto name = [&](const char* what, int64_t thread, const std::string& text) {

@@ -6,10 +6,19 @@
 #include <string>
 #include <utility>
 
+#include "core/memory/memory_use.h"
 #include "core/profiler/device_activity.h"
 #include "core/profiler/record.h"
 
 namespace rush::profiler {
+
+// What memory was in use for, in nanoseconds of std::chrono::steady_clock.
+struct MemorySample {
+  int64_t time = 0;
+  Device device;
+  MemoryUses uses;
+  std::string_view op;  // that returned; an operator's own name
+};
 
 class TraceWriter {
  public:
@@ -22,6 +31,7 @@ class TraceWriter {
   /// Each throws IOError (disk full, ...). `thread` is the system's number of the event's thread.
   void add(const Event& event, int64_t thread);
   void add(const Activity& activity);
+  void add(const MemorySample& sample);
   void finish();
 
  private:
