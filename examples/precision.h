@@ -23,9 +23,10 @@ class Precision {
 
   /// Until the end of a scope, operators compute in it: see Note [Autocast].
   rush::autocast::Autocast scope() const { return rush::autocast::Autocast(device_, lower_, lower_.has_value()); }
-  /// A scaler of gradients: on for float16 only.
+  /// A scaler of gradients: on for float16 only, and off on the meta device, where no gradient has a value.
   rush::amp::GradScaler scaler() const {
-    return rush::amp::GradScaler(rush::amp::GradScalerOptions().enabled(lower_ == rush::kFloat16));
+    return rush::amp::GradScaler(
+        rush::amp::GradScalerOptions().enabled(lower_ == rush::kFloat16 && !rush::Device(device_).is_meta()));
   }
 
  private:

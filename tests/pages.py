@@ -151,6 +151,8 @@ class Checker:
                 command = words.pop(0)
                 if "/" in command:
                     continue
+            if command == "memory" and words:  # one of the programs, with its options
+                command = words.pop(0)
             if command not in self.commands:
                 self.say(f"./rush has no command {command}")
                 continue

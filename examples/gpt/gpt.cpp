@@ -122,6 +122,20 @@ void GPTImpl::initialise() {
   }
 }
 
+namespace {
+
+Residual checkpointed(const Block& block, const Residual& x) {
+  const auto run = [block](const rush::Tensors& in) {
+    const Residual y = block->forward({in[0], in.size() > 1 ? in[1] : Tensor()});
+    return rush::Tensors{y.stream, y.update};
+  };
+  const rush::Tensors out =
+      rush::autograd::checkpoint(run, x.update.defined() ? rush::Tensors{x.stream, x.update} : rush::Tensors{x.stream});
+  return {out[0], out[1]};
+}
+
+}  // namespace
+
 // (B, T) -> (B, T, C)
 Tensor GPTImpl::features(const Tensor& tokens, KeyValueCache* cache) {
   const int64_t time = tokens.size(1), past = cache ? cache->length : 0;
@@ -131,7 +145,10 @@ Tensor GPTImpl::features(const Tensor& tokens, KeyValueCache* cache) {
   const Tensor positions = rush::arange(past, past + time, options);  // (T)
   Residual x{drop(wte(tokens) + wpe(positions)), Tensor()};
   if (cache) cache->layers.resize(blocks_.size());
-  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->forward(x, cache ? &cache->layers[i] : nullptr, past);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = i < checkpointed_ && !cache ? checkpointed(blocks_[i], x)
+                                    : blocks_[i]->forward(x, cache ? &cache->layers[i] : nullptr, past);
+  }
   if (cache) cache->length += time;
   return x.add_and_normalise(ln_f);
 }

@@ -93,6 +93,10 @@ class GPTImpl : public rush::nn::Module {
   // to the top_k likeliest. What lies more than block_size tokens back is forgotten.
   rush::Tensor generate(rush::Tensor tokens, int64_t count, double temperature = 1, int64_t top_k = 200);
 
+  // The first `count` blocks keep only their input for the backward pass, which computes the rest again: a third more
+  // work for a fraction of the memory. Note [Checkpointing].
+  void checkpoint_blocks(int64_t count) { checkpointed_ = static_cast<size_t>(count); }
+
   const GPTConfig& config() const { return config_; }
   int64_t parameter_count() const;
 
@@ -106,6 +110,7 @@ class GPTImpl : public rush::nn::Module {
   rush::nn::Embedding wte{nullptr}, wpe{nullptr};
   rush::nn::Dropout drop{nullptr};
   std::vector<Block> blocks_;
+  size_t checkpointed_ = 0;
   rush::nn::LayerNorm ln_f{nullptr};
   rush::Tensor head_bias_;  // (V): 0 for a token and -inf for padding; undefined without padding
 };

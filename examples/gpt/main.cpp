@@ -14,6 +14,7 @@
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/late_numbers.h"
+#include "examples/memory_options.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/precision.h"
@@ -41,6 +42,7 @@ struct Settings {
   double dropout = 0, temperature = 0.8;
   bool graph = false;
   Beginning beginning;
+  MemoryOptions memory;
   LogOptions log;
   std::string resume_command;
 
@@ -76,6 +78,7 @@ struct Settings {
     options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &graph, "take the steps as a CUDA graph");
     options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
+    memory.add_to(options, /*has_blocks=*/true);
     log.add_to(options);
     options.add("--json", &json_file, "file for the results");
     options.parse_or_exit(argc, argv, [this] {
@@ -95,6 +98,7 @@ struct Settings {
     beginning.check(out_dir);
     check_device(device, graph);
     check_json_file(json_file);
+    if (memory.estimate) return;
     constexpr int64_t kTrained = 16;  // bytes of a parameter, its gradient and AdamW's two moments
     check_transformer({n_layer, n_head, n_embd}, kTrained, device);
   }
@@ -129,6 +133,14 @@ class Trainer {
     data_.pin_batches(device_.is_cuda());
     if (!s_.graph) return;
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
+  }
+
+  void checkpoint_blocks(int64_t count) { model_->checkpoint_blocks(count); }
+
+  // What a step does, on tokens that have no values: for a run on the meta device.
+  void rehearse() {
+    const Tensor tokens = rush::zeros({s_.batch_size, s_.block_size}, rush::TensorOptions(rush::kLong).device(device_));
+    take_step({tokens, tokens});
   }
 
   // Starts a run, or goes on with that of the checkpoint.
@@ -367,7 +379,30 @@ class Trainer {
   json history_ = json::array();
 };
 
+// Two steps on the meta device, for rush::estimate_memory.
+void rehearse(Settings settings, const std::string& text, int64_t checkpointed_blocks) {
+  settings.device = "meta";
+  settings.out_dir.clear();
+  settings.graph = false;
+  RunFolder nowhere(settings.out_dir, {});
+  RunLog unread;
+  Trainer trainer(settings, text, nowhere, unread);
+  trainer.checkpoint_blocks(checkpointed_blocks);
+  trainer.rehearse();
+  trainer.rehearse();  // the first one made AdamW's states
+}
+
+void print_estimate(const Settings& settings) {
+  const std::string text = read_text(find_text(settings.data));
+  print_memory_estimate(rush::Device(settings.device), settings.batch_size, [&](int64_t batch_size) {
+    Settings other = settings;
+    other.batch_size = batch_size;
+    rehearse(other, text, settings.memory.known_blocks(settings.n_layer));
+  });
+}
+
 void train(const Settings& settings) {
+  if (settings.memory.estimate) return print_estimate(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const std::string path = find_text(settings.data);
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
@@ -375,13 +410,16 @@ void train(const Settings& settings) {
                                    : ("training on " + path).c_str());
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RunLog log("gpt", settings.log, settings.out_dir, rush::Device(settings.device));
-  Trainer trainer(settings, read_text(path), folder, log);
+  const std::string text = read_text(path);
+  Trainer trainer(settings, text, folder, log);
+  trainer.checkpoint_blocks(settings.memory.blocks_to_checkpoint(
+      settings.n_layer, rush::Device(settings.device), [&](int64_t count) { rehearse(settings, text, count); }));
   trainer.begin();
   const double loss = trainer.run();
   if (settings.max_new_tokens > 0) {
-    const std::string text = trainer.write();
-    std::printf("----\n%s\n----\n", text.c_str());
-    log.add_text("What it writes", text);
+    const std::string written = trainer.write();
+    std::printf("----\n%s\n----\n", written.c_str());
+    log.add_text("What it writes", written);
   }
   if (!settings.out_dir.empty()) trainer.save(settings.out_dir);
   if (!settings.json_file.empty()) {

@@ -79,7 +79,8 @@ int64_t Vocabulary::token(char byte) const {
 }
 
 rush::Tensor Vocabulary::encode(const std::string& text) const {
-  const rush::Tensor tokens = rush::empty({static_cast<int64_t>(text.size())}, rush::kLong);
+  const auto options = rush::TensorOptions(rush::kLong).device(rush::kCPU);
+  const rush::Tensor tokens = rush::empty({static_cast<int64_t>(text.size())}, options);
   std::transform(text.begin(), text.end(), tokens.data_ptr<int64_t>(), [this](char c) { return token(c); });
   return tokens;
 }

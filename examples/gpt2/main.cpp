@@ -8,6 +8,7 @@
 #include "examples/gpt2/pretraining.h"
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
+#include "examples/memory_options.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/process_age.h"
@@ -29,6 +30,7 @@ struct Settings {
   PretrainingOptions training;
   int64_t checkpoint_interval = 250, max_new_tokens = 200, top_k = 200;
   double temperature = 0.8, peak_flops = 0;
+  MemoryOptions memory;
   Beginning beginning;
   LogOptions log;
   std::string resume_command;
@@ -71,6 +73,7 @@ struct Settings {
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &training.graph, "take the steps as a CUDA graph");
+    memory.add_to(options, /*has_blocks=*/true);
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
     log.add_to(options);
@@ -90,7 +93,7 @@ struct Settings {
                      "' (`./rush fetch gpt2` downloads data/gpt2/model.safetensors)");
     beginning.check(out_dir);
     check_device(device, training.graph);
-    if (has_weights()) return;                     // which bring their sizes
+    if (has_weights() || memory.estimate) return;  // which bring their sizes
     constexpr int64_t kWeight = 4, kTrained = 16;  // bytes of a parameter; with its gradient and AdamW's two moments
     check_transformer({model.n_layer, model.n_head, model.n_embd}, training.max_iters > 0 ? kTrained : kWeight, device);
     micro_batches(training.total_batch_size, training.batch_size, model.block_size);
@@ -230,10 +233,22 @@ std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rus
   });
 }
 
+void print_estimate(const Settings& settings, const Tokenizer& tokenizer) {
+  const GPTConfig config = make_config(settings, tokenizer);
+  print_memory_estimate(rush::Device(settings.device), settings.training.batch_size, [&](int64_t batch_size) {
+    PretrainingOptions options = settings.training;
+    options.batch_size = batch_size;
+    if (options.total_batch_size > 0)
+      options.total_batch_size = 2 * batch_size * config.block_size;  // a third needs no more
+    rehearse_pretraining(config, options, settings.memory.known_blocks(config.n_layer));
+  });
+}
+
 // What takes long before the first step happens side by side.
 void run(Settings settings) {
   const rush::Device device(settings.device);
   settings.training.device = device;
+  if (settings.memory.estimate) return print_estimate(settings, read_tokenizer(settings));
   std::optional<RunFolder> folder;
   RunLog log("gpt2", settings.log, settings.out_dir, device);
   const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
@@ -253,6 +268,8 @@ void run(Settings settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);
   if (data.valid()) {
+    model->checkpoint_blocks(settings.memory.blocks_to_checkpoint(
+        config.n_layer, device, [&](int64_t count) { rehearse_pretraining(config, settings.training, count); }));
     Pretraining run(model, data.get(), settings.training, log);
     begin(run, *folder);
     planned.get();

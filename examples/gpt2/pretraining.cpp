@@ -105,6 +105,24 @@ StepReport Pretraining::step() {
   return report;
 }
 
+void Pretraining::rehearse() {
+  const Tensor tokens = rush::zeros({micro_batches_ * options_.batch_size, model_->config().block_size},
+                                    rush::TensorOptions(rush::kLong).device(options_.device));
+  take_step(tokens, tokens);
+}
+
+void rehearse_pretraining(const GPTConfig& config, PretrainingOptions options, int64_t checkpointed_blocks) {
+  options.device = rush::kMeta;
+  options.graph = false;
+  RunLog unread;
+  const std::vector<int32_t> text(static_cast<size_t>(config.block_size) + 1);
+  GPT model(config);
+  model->checkpoint_blocks(checkpointed_blocks);
+  Pretraining run(std::move(model), TextData(text, text, config.block_size), options, unread);
+  run.rehearse();
+  run.rehearse();  // the first one made AdamW's states
+}
+
 double Pretraining::estimate(TextData::Split split) {
   const rush::NoGradGuard no_grad;
   model_->eval();

@@ -45,6 +45,9 @@ struct StepReport {
 /// Throws rush::ValueError unless it is a whole number.
 int64_t micro_batches(int64_t total_batch_size, int64_t batch_size, int64_t block_size);
 
+/// Two steps on the meta device, with as many checkpointed blocks, for rush::estimate_memory.
+void rehearse_pretraining(const GPTConfig& config, PretrainingOptions options, int64_t checkpointed_blocks);
+
 /// Floating-point operations of the forward and the backward pass for one token: 6 for each parameter but the
 /// positions', and 12 L H Q T for attention to T tokens. Chowdhery et al., "PaLM" (2022), appendix B.
 double flops_per_token(const GPTImpl& model);
@@ -60,6 +63,8 @@ class Pretraining {
 
   /// Averages the gradients over the micro-batches of a step, lets AdamW take it and logs it. Waits for the device.
   StepReport step();
+  /// What a step does, on tokens that have no values: for a run on the meta device.
+  void rehearse();
   /// The loss on random blocks, the same ones each time.
   double estimate(TextData::Split split);
 

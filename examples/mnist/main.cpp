@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/io/atomic_file.h"
+#include "examples/memory_options.h"
 #include "examples/mnist/digit_sections.h"
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/trainer.h"
@@ -27,6 +28,7 @@ struct Settings {
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
   bool graph = false;
   Beginning beginning;
+  MemoryOptions memory;
   LogOptions log;
   double lr = 8e-3;
 };
@@ -48,6 +50,7 @@ Settings parse(int argc, char** argv) {
   settings.beginning.add_to(options);
   options.add("--checkpoint_interval", &settings.checkpoint_interval, "steps between checkpoints", 1, 1 << 30);
   options.add("--out_dir", &settings.out_dir, "where weights, checkpoint and report go");
+  settings.memory.add_to(options, /*has_blocks=*/false);
   settings.log.add_to(options);
   options.add("--json", &settings.json_file, "write the results to this file");
   options.parse_or_exit(argc, argv, [&] {
@@ -114,6 +117,10 @@ DigitSets load(const Settings& settings) {
 }
 
 void run(const Settings& settings) {
+  if (settings.memory.estimate) {
+    return print_memory_estimate(rush::Device(settings.device), settings.batch_size,
+                                 [&](int64_t batch_size) { rehearse_training(batch_size, settings.dtype); });
+  }
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
   RunFolder folder(settings.out_dir, settings.beginning);

@@ -34,6 +34,22 @@ Tensor share_right(const Tensor& scores, const Tensor& targets) {
   return scores.argmax(1).eq(targets).to(rush::kFloat32).mean();
 }
 
+// One step: the loss before it, and the share of the digits that were read correctly; (2), on the device.
+Tensor train_on(const Tensor& images, const Tensor& targets, Net& net, const Precision& precision,
+                rush::amp::GradScaler& scaler, rush::optim::Optimizer& optimizer) {
+  Tensor scores, loss;
+  {
+    const auto scope = precision.scope();
+    scores = net(images);
+    loss = F::cross_entropy(scores, targets);
+  }
+  optimizer.zero_grad();
+  scaler.scale(loss).backward();
+  scaler.step(optimizer);
+  scaler.update();
+  return rush::stack({loss.detach().to(rush::kFloat32), share_right(scores, targets)});
+}
+
 }  // namespace
 
 Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog& log)
@@ -132,17 +148,18 @@ bool Trainer::resume() {
 }
 
 Tensor Trainer::take_step(const Tensor& images, const Tensor& targets) {
-  Tensor scores, loss;
-  {
-    const auto precision = precision_.scope();
-    scores = net_(images);
-    loss = F::cross_entropy(scores, targets);
-  }
-  optimizer_.zero_grad();
-  scaler_.scale(loss).backward();
-  scaler_.step(optimizer_);
-  scaler_.update();
-  return rush::stack({loss.detach().to(rush::kFloat32), share_right(scores, targets)});
+  return train_on(images, targets, net_, precision_, scaler_, optimizer_);
+}
+
+void rehearse_training(int64_t batch_size, const std::string& dtype) {
+  Net net;
+  net->to(rush::kMeta);
+  const Precision precision(dtype, rush::kMeta);
+  rush::amp::GradScaler scaler = precision.scaler();
+  rush::optim::AdamW optimizer(net->parameters(), rush::optim::AdamWOptions(1e-3));
+  const Tensor images = rush::zeros({batch_size, 1, 28, 28}, rush::kMeta);
+  const Tensor targets = rush::zeros({batch_size}, rush::TensorOptions(rush::kLong).device(rush::kMeta));
+  for (int step = 0; step < 2; ++step) train_on(images, targets, net, precision, scaler, optimizer);
 }
 
 void Trainer::learn(const Tensor& images, const Tensor& targets) {

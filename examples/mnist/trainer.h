@@ -38,6 +38,9 @@ struct Evaluation {
   rush::Tensor predicted, confidence;  // (N) the digits, and the probabilities given to them, on the CPU
 };
 
+/// Two steps on the meta device, for rush::estimate_memory.
+void rehearse_training(int64_t batch_size, const std::string& dtype);
+
 class Trainer {
  public:
   /// Logs "loss/train" and "accuracy/train" at every step, and "loss/test" and "accuracy/test" after each epoch.

@@ -6,6 +6,7 @@
 
 #include "examples/check_loss.h"
 #include "examples/lap_clock.h"
+#include "examples/memory_options.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/parameter_count.h"
@@ -21,6 +22,7 @@ struct Settings {
   std::string arch = "resnet18", device = "cpu", out_dir;
   int64_t steps = 20, warmup_steps = 5, seed = 0;
   ResNetTrainingOptions training;
+  MemoryOptions memory;
   LogOptions log;
 
   void parse(int argc, char** argv) {
@@ -39,6 +41,7 @@ struct Settings {
     options.add("--device", &device, "cpu or cuda");
     options.add("--seed", &seed, "of weights, images and labels", 0);
     options.add("--out_dir", &out_dir, "folder for the report; empty: none");
+    memory.add_to(options, /*has_blocks=*/false);
     log.add_to(options);
     options.parse_or_exit(argc, argv, [this] { check_device(device); });
     log.settings = options.values();
@@ -48,8 +51,23 @@ struct Settings {
   }
 };
 
+void print_estimate(const Settings& settings) {
+  print_memory_estimate(
+      rush::Device(settings.device), settings.training.batch_size,
+      [&](int64_t batch_size) {
+        ResNetTrainingOptions options = settings.training;
+        options.device = rush::kMeta;
+        options.batch_size = batch_size;
+        ResNetTraining training(options);
+        training.step();
+        training.step();
+      },
+      /*least=*/2);  // batch normalisation takes no fewer
+}
+
 void run(Settings settings) {
   ResNetTrainingOptions& options = settings.training;
+  if (settings.memory.estimate) return print_estimate(settings);
   options.device = rush::Device(settings.device);
   if (!settings.out_dir.empty()) make_folder(settings.out_dir);
   RunLog log("resnet", settings.log, settings.out_dir, options.device);

@@ -37,6 +37,25 @@ TEST_CASE("a new model knows nothing: its loss is that of guessing") {
   CHECK_THROWS_AS(model->forward(zeros({1, 9}, kLong)), ValueError);
 }
 
+TEST_CASE("checkpointed blocks have the gradients of others") {
+  const Tensor tokens = tensor({1, 2, 3, 4, 5, 6, 7, 8}).view({1, 8}), targets = (tokens + 1).remainder(11);
+  const auto gradients = [&](int64_t checkpointed) {
+    manual_seed(3);
+    GPTConfig config = kSmall;
+    config.dropout = 0.2;  // the second run of a block draws what the first drew
+    GPT model(config);
+    model->checkpoint_blocks(checkpointed);
+    model->loss(tokens, targets).backward();
+    return nn::utils::gradients_of(model->parameters());
+  };
+  const std::vector<Tensor> expected = gradients(0);
+  for (const int64_t checkpointed : {1, 2}) {
+    const std::vector<Tensor> got = gradients(checkpointed);
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].equal(expected[i]));
+  }
+}
+
 TEST_CASE("no position sees what follows it") {
   manual_seed(1);
   GPT model(kSmall);
