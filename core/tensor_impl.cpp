@@ -10,8 +10,11 @@
 namespace rush {
 
 StorageImpl::~StorageImpl() {
-  if (device_.is_meta()) detail::meta_freed(*this);
-  if (use() != MemoryUse::Other) detail::count_memory(*this, use(), -1);
+  if (device_.is_meta()) {
+    detail::meta_freed(*this);
+  } else if (use() != MemoryUse::Other) {
+    detail::count_memory(*this, use(), -1);
+  }
   if (allocator_) allocator_->deallocate({data_, context_}, nbytes_);
   if (deleter_) deleter_(context_);
 }

@@ -143,13 +143,15 @@ std::string MemoryEstimate::table() const {
 }
 
 MemoryEstimate estimate_memory(const std::function<void()>& program, Device device) {
+  RUSH_CHECK_VALUE(program, "estimate_memory: expected a callable, got an empty std::function");
   const Estimating estimating(device);
   program();
   return estimating.found();
 }
 
 int64_t largest_that_fits(const std::function<void(int64_t)>& program, int64_t bytes, int64_t most, Device device) {
-  RUSH_CHECK_VALUE(most >= 1, "largest_that_fits: most must be at least 1, got ", most);
+  RUSH_CHECK_VALUE(program, "largest_that_fits: expected a callable, got an empty std::function");
+  RUSH_CHECK_VALUE(most >= 1 && most <= int64_t{1} << 62, "largest_that_fits: most must lie in [1, 2^62], got ", most);
   const auto fits = [&](int64_t n) { return estimate_memory([&] { program(n); }, device).peak <= bytes; };
   int64_t known = 0, next = 1;  // `known` fits
   while (next <= most && fits(next)) {

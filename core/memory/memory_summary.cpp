@@ -1,6 +1,7 @@
 #include "core/memory/memory_summary.h"
 
 #include "core/device/allocator.h"
+#include "core/device/backend.h"
 #include "core/device/guard.h"
 #include "core/memory/byte_text.h"
 #include "core/str.h"
@@ -8,6 +9,7 @@
 namespace rush {
 
 std::string memory_summary(Device device) {
+  if (device.is_accelerator()) device = concrete_device(device);
   const DeviceGuard guard(device);  // whose allocator tells of the current one
   const AllocatorStats stats = allocator(device.type).stats();
   std::string text = str("memory of ", device, "\n");

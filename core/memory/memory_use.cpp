@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/device/allocator.h"
+#include "core/device/backend.h"
+#include "core/device/guard.h"
 #include "core/memory/byte_text.h"
 #include "core/memory/meta_ledger.h"
 #include "core/storage.h"
@@ -76,7 +78,11 @@ std::string MemoryUses::text() const {
   return text;
 }
 
-MemoryUses memory_uses(Device device) { return detail::uses_of(device, allocator(device.type).stats().allocated); }
+MemoryUses memory_uses(Device device) {
+  if (device.is_accelerator()) device = concrete_device(device);
+  const DeviceGuard guard(device);  // whose allocator tells of the current one
+  return detail::uses_of(device, allocator(device.type).stats().allocated);
+}
 
 namespace detail {
 

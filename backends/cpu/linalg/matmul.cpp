@@ -186,28 +186,26 @@ struct GemmLoop {
 // What all threads together pack blocks into, and sum up in where C is narrower than the accumulator.
 struct GemmScratch {
   template <class T>
-  static void run(int64_t& bytes, const Tensor& c, const Tensor& a, const Tensor& b) {
+  static int64_t run(const Tensor& c, const Tensor& a, const Tensor& b) {
     using Math = gemm_math_t<T>;
     using Shape = TileShape<Math>;
-    if (c.numel() == 0) return;
+    if (c.numel() == 0) return 0;
     const Split<T> split(c, a, b, 0, 1);
     const int64_t rows = (split.first.rows + split.grid.row_blocks - 1) / split.grid.row_blocks;
     const int64_t columns = (split.first.columns + split.grid.column_blocks - 1) / split.grid.column_blocks;
-    if (split.first.columns == 1) return;
+    if (split.first.columns == 1) return 0;
     const int64_t depth = even_step(split.first.depth, Shape::KC, 1);
     const int64_t packed = packed_rows_size<Math>(even_step(rows, Shape::MC, 1), depth) +
                            packed_columns_size<Math>(even_step(columns, Shape::NC, Shape::NR), depth);
     const int64_t strip = sizeof(T) == sizeof(Math) ? 0 : rows * std::min(columns, Shape::NC);
     const int64_t at_once = std::min<int64_t>(get_num_threads(), split.batch * split.grid.blocks());
-    bytes = at_once *
-            (packed * static_cast<int64_t>(sizeof(gemm_real_t<Math>)) + strip * static_cast<int64_t>(sizeof(Math)));
+    return at_once *
+           (packed * static_cast<int64_t>(sizeof(gemm_real_t<Math>)) + strip * static_cast<int64_t>(sizeof(Math)));
   }
 };
 
 int64_t gemm_scratch(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar&, const Scalar&) {
-  int64_t bytes = 0;
-  pick<GemmScratch>(NumberTypes(), c.scalar_type(), "gemm")(bytes, c, a, b);
-  return bytes;
+  return pick<GemmScratch>(NumberTypes(), c.scalar_type(), "gemm")(c, a, b);
 }
 
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

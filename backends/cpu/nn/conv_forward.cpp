@@ -22,21 +22,18 @@ struct ConvolutionLoop {
 // The padded input, and the weight, straight and packed.
 struct ConvolutionScratch {
   template <class T>
-  static void run(int64_t& bytes, const Tensor& output, const Tensor& input, const Tensor& weight,
-                  const ConvGeometry& geometry) {
+  static int64_t run(const Tensor& output, const Tensor& input, const Tensor& weight, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
-    bytes =
-        bytes_to_copy(weight) + PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
-        s.groups * packed_rows_size<Math>(s.out_channels, s.depth()) * static_cast<int64_t>(sizeof(gemm_real_t<Math>));
+    return bytes_to_copy(weight) + PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
+           s.groups * packed_rows_size<Math>(s.out_channels, s.depth()) *
+               static_cast<int64_t>(sizeof(gemm_real_t<Math>));
   }
 };
 
 int64_t convolution_scratch(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor&,
                             const ConvGeometry& geometry) {
-  int64_t bytes = 0;
-  pick<ConvolutionScratch>(NumberTypes(), input.scalar_type(), "convolution")(bytes, output, input, weight, geometry);
-  return bytes;
+  return pick<ConvolutionScratch>(NumberTypes(), input.scalar_type(), "convolution")(output, input, weight, geometry);
 }
 
 }  // namespace

@@ -178,12 +178,11 @@ void convolution_transpose(const Tensor& input, const Tensor& output, const Tens
 // The weight, straight, turned around and packed, and the padded output.
 struct TransposeScratch {
   template <class T>
-  static void run(int64_t& bytes, const Tensor& input, const Tensor& output, const Tensor& weight,
-                  const ConvGeometry& geometry) {
+  static int64_t run(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
-    bytes = bytes_to_copy(weight);
+    int64_t bytes = bytes_to_copy(weight);
     if (s.stride == Spatial{1, 1, 1}) {
       const auto [back, before] = turned_around(s, input, geometry.padding);
       bytes += s.groups * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(T)) +
@@ -193,14 +192,13 @@ struct TransposeScratch {
       bytes += PaddedVolumes<T>::scratch(output, {}, s.output) +
                packed_rows_size<Math>(s.groups * s.depth(), s.out_channels) * kReal;
     }
+    return bytes;
   }
 };
 
 int64_t convolution_transpose_scratch(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor&,
                                       const ConvGeometry& geometry) {
-  int64_t bytes = 0;
-  pick<TransposeScratch>(NumberTypes(), input.scalar_type(), "conv_transpose")(bytes, input, output, weight, geometry);
-  return bytes;
+  return pick<TransposeScratch>(NumberTypes(), input.scalar_type(), "conv_transpose")(input, output, weight, geometry);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class PaddedVolumes {
  public:
   PaddedVolumes(const Tensor& source, const Spatial& before, const Spatial& extent) : extent_(extent) {
     const Volumes<T> from(source);
-    if (source.is_contiguous() && before == Spatial{} && extent == from.extent()) {
+    if (is_unchanged(source, before, extent)) {
       data_ = from.data;
       return;
     }
@@ -75,10 +75,7 @@ class PaddedVolumes {
 
   /// Of what is copied where anything changes, in bytes.
   static int64_t scratch(const Tensor& source, const Spatial& before, const Spatial& extent) {
-    if (source.is_contiguous() && before == Spatial{} &&
-        extent == Spatial{source.size(2), source.size(3), source.size(4)}) {
-      return 0;
-    }
+    if (is_unchanged(source, before, extent)) return 0;
     return source.size(0) * source.size(1) * volume_of(extent) * static_cast<int64_t>(sizeof(T));
   }
 
@@ -88,6 +85,11 @@ class PaddedVolumes {
   int64_t volume() const { return volume_of(extent_); }
 
  private:
+  static bool is_unchanged(const Tensor& source, const Spatial& before, const Spatial& extent) {
+    return source.is_contiguous() && before == Spatial{} &&
+           extent == Spatial{source.size(2), source.size(3), source.size(4)};
+  }
+
   const T* data_ = nullptr;
   Spatial extent_;
   std::optional<Scratch<T>> copy_;

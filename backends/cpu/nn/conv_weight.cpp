@@ -145,23 +145,20 @@ void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor
 // The padded input and gradient, and the sums.
 struct WeightScratch {
   template <class T>
-  static void run(int64_t& bytes, const Tensor& weight, const Tensor& output, const Tensor& input,
-                  const ConvGeometry& geometry) {
+  static int64_t run(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     const Spatial extent = s.image_extent(input, geometry);
-    bytes = PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
-            PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
-            s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
+    return PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
+           PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
+           s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
   }
 };
 
 int64_t convolution_weight_scratch(const Tensor& weight, const Tensor& output, const Tensor& input,
                                    const ConvGeometry& geometry) {
-  int64_t bytes = 0;
-  pick<WeightScratch>(NumberTypes(), input.scalar_type(), "convolution_backward")(bytes, weight, output, input,
-                                                                                  geometry);
-  return bytes;
+  return pick<WeightScratch>(NumberTypes(), input.scalar_type(), "convolution_backward")(weight, output, input,
+                                                                                         geometry);
 }
 
 }  // namespace
