@@ -31,7 +31,6 @@
 #include "c10/util/complex.h"
 #include "c10/util/irange.h"
 #include "core/device/mt19937.h"
-#include "nn/printed_namespace.h"
 #include "nn/state/archive.h"
 #include "torch/data/detail/queue.h"
 #include "torch/data/detail/sequencers.h"
@@ -39,12 +38,10 @@
 #define torch rush
 
 namespace rush::detail {
-// See Note [The names of modules in print].
-inline const bool modules_print_as_torch = (nn::detail::set_printed_namespace("torch"), true);
-inline const bool steps_late_as_torch = (optim::detail::step_lr_is_late = true);
-inline const bool functions_print_as_torch = ((autograd::function_prefix = "torch::autograd::"), true);
-// Programs that include these headers draw libtorch's numbers on the CPU: Note [libtorch's random numbers].
-inline const bool draws_libtorch_numbers = (set_default_generator(make_generator<Mt19937GeneratorImpl>()), true);
+// What a program does otherwise when it includes these headers: its modules and functions print as libtorch's, StepLR
+// steps as there, and it draws libtorch's numbers on the CPU (Note [libtorch's random numbers]). Returns true.
+bool go_by_libtorch();
+inline const bool goes_by_libtorch = go_by_libtorch();
 }  // namespace rush::detail
 
 namespace at {
@@ -53,7 +50,7 @@ using c10::IValue;
 using c10::str;
 using CPUGeneratorImpl = Mt19937GeneratorImpl;
 namespace detail {
-inline Generator createCPUGenerator(uint64_t seed = kDefaultSeed) { return make_generator<Mt19937GeneratorImpl>(seed); }
+Generator createCPUGenerator(uint64_t seed = kDefaultSeed);
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
 }  // namespace detail
 }  // namespace at

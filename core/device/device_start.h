@@ -1,8 +1,7 @@
 // DeviceStart: has a device made ready while the program does something else.
 #pragma once
-#include <thread>
-
 #include "core/device/device.h"
+#include "core/threads/thread.h"
 
 namespace rush {
 
@@ -17,7 +16,7 @@ class DeviceStart {
   explicit DeviceStart(Device device);
 
  private:
-  std::jthread thread_;
+  Thread thread_;
 };
 
 }  // namespace rush

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/dispatch/op.h"
+#include "core/dispatch/op_call.h"
 
 namespace rush {
 

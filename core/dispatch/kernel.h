@@ -14,7 +14,8 @@ namespace rush {
 // the output's shape and allocates it. The kernel, in backends/, fills it. A front ends by calling its Kernel object
 // with the device's type; a backend sets its function there when it registers. On the meta device there is nothing to
 // fill, so the front alone is the meta kernel. A function that is itself made of fronts, as set_by_parts() says, is
-// gone through on meta too while an estimate of that device's memory is made: what it allocates counts.
+// gone through on meta too while an estimate of that device's memory is made: what it allocates counts. It launches
+// nothing then.
 
 namespace detail {
 // Whether an argument of a kernel is a tensor without data.
@@ -26,8 +27,10 @@ bool is_meta_argument(const T& argument) {
     return false;
   }
 }
-// Counts bytes that a kernel would hold while it runs: core/memory/estimate.h.
+// Count bytes in the estimate that is being made (core/memory/estimate.h): what a kernel would hold while it runs, and
+// what a library takes at its first call and keeps, the owner's bytes once in each estimate.
 void estimate_scratch(int64_t bytes);
+void estimate_kept(const void* owner, int64_t bytes);
 }  // namespace detail
 
 template <class Signature>
@@ -50,11 +53,11 @@ class Kernel<void(Args...)> {
     if (RUSH_UNLIKELY(!fn)) return run_on_cpu(device, std::forward<Args>(args)...);
     fn(std::forward<Args>(args)...);
   }
-  // Whether the device has a function of its own.
-  bool has(DeviceType device) const { return table_[static_cast<int>(device)] != nullptr; }
+  // Whether the device has a function of its own; meta, whether the device has it that an estimate is made for.
+  bool has(DeviceType device) const { return table_[static_cast<int>(detail::standing(device))] != nullptr; }
   // Whether calls for the device run on the CPU: its own, and those of Note [Falling back to the CPU].
   bool runs_on_cpu(DeviceType device) const {
-    if (device == kMeta) device = detail::meta_stands_for.load(std::memory_order_relaxed);
+    device = detail::standing(device);
     return device == kCPU || (!has(device) && detail::falls_back_to_cpu(device));
   }
   // By the CPU's function, see Note [Falling back to the CPU]: also for what a device's own function does not take.
@@ -80,7 +83,7 @@ class Kernel<void(Args...)> {
 
  private:
   RUSH_COLD void estimate(Args... args) const {
-    const auto device = static_cast<int>(detail::meta_stands_for.load(std::memory_order_relaxed));
+    const auto device = static_cast<int>(detail::standing(kMeta));
     if (by_parts_[device]) table_[device](args...);
     if (scratch_[device]) detail::estimate_scratch(scratch_[device](args...));
   }

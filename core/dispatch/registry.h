@@ -64,6 +64,7 @@ class Registry {
  private:
   template <class Sig>
   void add(Op<Sig>& op) {
+    static_cast<void>(&Op<Sig>::operator());  // compiled here, for all who call it
     op.boxed_ = detail::BoxedCall<Sig>::function;
     op.through_fallback_ = reinterpret_cast<OpBase::AnyFn>(detail::BoxedCall<Sig>::through_fallback);
     op.careful_ = reinterpret_cast<OpBase::AnyFn>(&Op<Sig>::call_with_care);

@@ -2,18 +2,17 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <list>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/error/error.h"
 #include "core/threads/parallel.h"
+#include "core/threads/thread.h"
 
 namespace rush::data {
 
@@ -69,7 +68,7 @@ class WorkerPool {
     };
     if (!timeout) {
       results_changed_.wait(lock, ready);
-    } else if (!results_changed_.wait_for(lock, std::min(*timeout, kLongest), ready)) {
+    } else if (!results_changed_.wait_for(lock, timeout->count(), ready)) {
       return std::nullopt;
     }
     Outcome outcome = std::move(results_.front().outcome);
@@ -96,15 +95,13 @@ class WorkerPool {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);  // now + it does not overflow
-
   void stop() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
     }
     jobs_changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();  // waits for them
   }
 
   void run(const Work& work) {
@@ -135,7 +132,7 @@ class WorkerPool {
   }
 
   std::mutex mutex_;
-  std::condition_variable jobs_changed_, results_changed_;
+  Condition jobs_changed_, results_changed_;
   // What a job needs until its outcome is taken: workers move it on and need no memory, for which they could not ask
   // without an end to the program.
   struct Entry {
@@ -148,7 +145,7 @@ class WorkerPool {
   bool stopping_ = false;
   uint64_t next_result_ = 0;  // these two belong to the caller's thread
   size_t outstanding_ = 0;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace rush::data

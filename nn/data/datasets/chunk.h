@@ -1,13 +1,12 @@
 // ChunkDataset: data too large for memory, read in chunks (a file each, say) by threads ahead of the caller.
 #pragma once
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "core/threads/parallel.h"
+#include "core/threads/thread.h"
 #include "nn/arg.h"
 #include "nn/data/datasets/chunk_position.h"
 #include "nn/data/datasets/stateful.h"
@@ -147,7 +146,6 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
       stopping_ = true;
     }
     space_ready_.notify_all();
-    for (std::thread& thread : preloaders_) thread.join();
     preloaders_.clear();
     started_ = stopping_ = false;
     broken_ = nullptr;
@@ -254,7 +252,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   std::function<void(UnwrappedBatchType&)> preprocessing_policy_;
 
   std::mutex mutex_;  // of all that follows, and of the samplers while the threads run
-  std::condition_variable batch_ready_, space_ready_;
+  Condition batch_ready_, space_ready_;
   std::deque<Ready> ready_;
   UnwrappedBatchType open_;      // a batch that is not full yet
   size_t waiting_examples_ = 0;  // in ready_ and open_
@@ -263,7 +261,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   size_t running_ = 0;
   bool stopping_ = false, started_ = false;
   std::exception_ptr broken_;  // what ended a thread, and with it the epoch
-  std::vector<std::thread> preloaders_;
+  std::vector<Thread> preloaders_;
 };
 
 }  // namespace rush::data::datasets

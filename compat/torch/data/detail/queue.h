@@ -2,12 +2,12 @@
 // (nn/data/worker_pool.h).
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <queue>
 
 #include "core/error/error.h"
+#include "core/threads/thread.h"
 
 namespace rush::data::detail {
 
@@ -26,7 +26,7 @@ class Queue {
     std::unique_lock lock(mutex_);
     const auto filled = [this] { return !values_.empty(); };
     if (timeout) {
-      RUSH_CHECK(filled_.wait_for(lock, *timeout, filled),
+      RUSH_CHECK(filled_.wait_for(lock, timeout->count(), filled),
                  "Timeout in DataLoader queue while waiting for next batch (timeout was ", timeout->count(), " ms)");
     } else {
       filled_.wait(lock, filled);
@@ -46,7 +46,7 @@ class Queue {
  private:
   std::queue<T> values_;
   std::mutex mutex_;
-  std::condition_variable filled_;
+  Condition filled_;
 };
 
 }  // namespace rush::data::detail

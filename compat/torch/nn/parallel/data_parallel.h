@@ -2,7 +2,6 @@
 // DistributedDataParallel.
 #pragma once
 #include <exception>
-#include <thread>
 
 #include "torch/types.h"
 
@@ -40,7 +39,7 @@ std::vector<Tensor> parallel_apply(std::vector<M>& modules, const std::vector<Te
   RUSH_CHECK(!devices || modules.size() == devices->size(), "Must have as many devices as modules");
   std::vector<Tensor> outputs(modules.size());
   std::vector<std::exception_ptr> failures(modules.size());
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   const bool recording = GradMode::is_enabled();
   for (size_t i = 0; i < modules.size(); ++i) {
     threads.emplace_back([&, i] {
@@ -52,7 +51,7 @@ std::vector<Tensor> parallel_apply(std::vector<M>& modules, const std::vector<Te
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
