@@ -45,4 +45,8 @@ void print_memory_estimate(rush::Device device, int64_t batch_size, const std::f
               rush::byte_text(rush::memory_for_tensors(device)).c_str(), static_cast<long long>(most));
 }
 
+void print_key_value_cache(int64_t bytes) {
+  std::printf("keys and values of a sequence, while it is generated: %s\n", rush::byte_text(bytes).c_str());
+}
+
 }  // namespace examples

@@ -28,4 +28,7 @@ struct MemoryOptions {
 void print_memory_estimate(rush::Device device, int64_t batch_size, const std::function<void(int64_t)>& steps,
                            int64_t least = 1);
 
+/// Prints what generation keeps of a sequence.
+void print_key_value_cache(int64_t bytes);
+
 }  // namespace examples

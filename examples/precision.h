@@ -21,6 +21,7 @@ class Precision {
     if (name == "float16") lower_ = rush::kFloat16;
   }
 
+  rush::ScalarType dtype() const { return lower_.value_or(rush::kFloat32); }
   /// Until the end of a scope, operators compute in it: see Note [Autocast].
   rush::autocast::Autocast scope() const { return rush::autocast::Autocast(device_, lower_, lower_.has_value()); }
   /// A scaler of gradients: on for float16 only, and off on the meta device, where no gradient has a value.

@@ -53,7 +53,7 @@ CacheScope::~CacheScope() {
 }
 
 Autocast::Autocast(DeviceType device, std::optional<ScalarType> dtype, bool enabled, std::optional<bool> cache) {
-  device = detail::standing(device);
+  device = rush::detail::standing(device);
   const bool stands = device == rush::detail::meta_stands_for;
   if (enabled && Device(device).is_accelerator() && !stands && !is_available(device)) {
     RUSH_WARN_ONCE("Autocast: there is no ", device_type_name(device), " device, so that autocast there does nothing");
@@ -69,25 +69,25 @@ Off::Off() {
   set_state(off);
 }
 
-bool is_autocast_available(DeviceType device) { return detail::standing(device) != kMeta; }
+bool is_autocast_available(DeviceType device) { return rush::detail::standing(device) != kMeta; }
 
 void set_autocast_enabled(DeviceType device, bool enabled) {
   check_available("set_autocast_enabled", device);
   AutocastState state = dispatch_state.autocast;
-  const int bit = 1 << static_cast<int>(detail::standing(device));
+  const int bit = 1 << static_cast<int>(rush::detail::standing(device));
   state.devices = static_cast<uint8_t>(enabled ? state.devices | bit : state.devices & ~bit);
   set_state(state);
 }
 
 ScalarType get_autocast_dtype(DeviceType device) {
   check_available("get_autocast_dtype", device);
-  return dispatch_state.autocast.dtypes[static_cast<int>(detail::standing(device))];
+  return dispatch_state.autocast.dtypes[static_cast<int>(rush::detail::standing(device))];
 }
 
 void set_autocast_dtype(DeviceType device, ScalarType dtype) {
   check_available("set_autocast_dtype", device);
   RUSH_CHECK_VALUE(dtype == kFloat16 || dtype == kBFloat16, "autocast: expected float16 or bfloat16, got ", dtype);
-  dispatch_state.autocast.dtypes[static_cast<int>(detail::standing(device))] = dtype;
+  dispatch_state.autocast.dtypes[static_cast<int>(rush::detail::standing(device))] = dtype;
 }
 
 void clear_cache() { cache.casts.clear(); }
@@ -96,7 +96,7 @@ int increment_nesting() { return ++cache.nesting; }
 int decrement_nesting() { return --cache.nesting; }
 
 bool is_eligible(const Tensor& t, DeviceType device) {
-  return t.defined() && detail::standing(t.device().type) == device && t.is_floating_point() &&
+  return t.defined() && rush::detail::standing(t.device().type) == device && t.is_floating_point() &&
          t.scalar_type() != kFloat64;
 }
 

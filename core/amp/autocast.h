@@ -84,12 +84,6 @@ class Off {
 
 // ---- libtorch's functions, of which the scopes are made. All are about this thread.
 
-namespace detail {
-inline DeviceType standing(DeviceType device) {
-  return device == kMeta ? rush::detail::meta_stands_for.load(std::memory_order_relaxed) : device;
-}
-}  // namespace detail
-
 /// All device types but meta, which only estimate_memory's programs have: there it means the device of the estimate.
 bool is_autocast_available(DeviceType device);
 inline bool is_autocast_enabled(DeviceType device, const AutocastState& state = dispatch_state.autocast) {

@@ -85,7 +85,7 @@ DeviceType device_of_call(const Args&... args) {
   const KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
   return keys.has_any(kAccelerators) ? (keys & kAccelerators).device()
          : keys.has(kCPU)            ? kCPU
-                                     : detail::standing(kMeta);
+                                     : rush::detail::standing(kMeta);
 }
 
 template <auto& op, Cast on_cpu, Cast on_accelerator>

@@ -68,6 +68,10 @@ namespace detail {
 // The type of device that the meta device stands for while an estimate of memory is made (core/memory/estimate.h): the
 // dtypes of autocast and the parts of kernels are that one's. Meta itself otherwise.
 inline constinit std::atomic<DeviceType> meta_stands_for{kMeta};
+// What the type means, then.
+inline DeviceType standing(DeviceType type) {
+  return type == kMeta ? meta_stands_for.load(std::memory_order_relaxed) : type;
+}
 }  // namespace detail
 
 }  // namespace rush

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "core/device/backend.h"
 #include "core/dispatch/kernel.h"
@@ -22,10 +23,18 @@ struct Ledger {
   int64_t granularity = 1;
   MemoryUses uses;
   int64_t now = 0;
+  std::vector<const void*> keepers;  // what estimate_kept was told of
   MemoryEstimate found;
 
-  int64_t bytes(const StorageImpl& storage) const {
-    return (static_cast<int64_t>(storage.nbytes()) + granularity - 1) / granularity * granularity;
+  int64_t rounded(int64_t bytes) const { return (bytes + granularity - 1) / granularity * granularity; }
+  int64_t bytes(const StorageImpl& storage) const { return rounded(static_cast<int64_t>(storage.nbytes())); }
+  // More for `Other`.
+  void add(int64_t bytes) {
+    uses[MemoryUse::Other] += bytes;
+    now += bytes;
+    if (now <= found.peak) return;
+    found.peak = now;
+    found.at_peak = uses;
   }
   bool knows(const StorageImpl& storage) const {
     return number != 0 && reinterpret_cast<uintptr_t>(storage.context()) == number;
@@ -51,6 +60,7 @@ class Estimating {
     book.granularity = like.is_accelerator() ? 512 : 1;
     book.uses = MemoryUses();
     book.now = 0;
+    book.keepers.clear();
     book.found = MemoryEstimate();
     book.found.device = like;
     estimating = true;
@@ -87,10 +97,19 @@ namespace detail {
 void estimate_scratch(int64_t bytes) {
   Ledger& book = ledger();
   const std::lock_guard lock(book.mutex);
+  bytes = book.rounded(bytes);
   if (book.number == 0 || book.now + bytes <= book.found.peak) return;
   book.found.peak = book.now + bytes;
   book.found.at_peak = book.uses;
   book.found.at_peak[MemoryUse::Other] += bytes;
+}
+
+void estimate_kept(const void* owner, int64_t bytes) {
+  Ledger& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  if (book.number == 0 || std::ranges::find(book.keepers, owner) != book.keepers.end()) return;
+  book.keepers.push_back(owner);
+  book.add(bytes);
 }
 
 void* meta_made(const StorageImpl& storage) {
@@ -98,13 +117,7 @@ void* meta_made(const StorageImpl& storage) {
   Ledger& book = ledger();
   const std::lock_guard lock(book.mutex);
   if (book.number == 0) return nullptr;
-  const int64_t bytes = book.bytes(storage);
-  book.uses[MemoryUse::Other] += bytes;
-  book.now += bytes;
-  if (book.now > book.found.peak) {
-    book.found.peak = book.now;
-    book.found.at_peak = book.uses;
-  }
+  book.add(book.bytes(storage));
   return reinterpret_cast<void*>(book.number);
 }
 

@@ -25,8 +25,9 @@ struct MemoryEstimate {
 //
 // Kernels do not run there. What one allocates for the time of its call counts where its backend tells: the estimate
 // goes through a kernel that is made of other operators (Kernel::set_by_parts), and asks others for the bytes that they
-// work in (Kernel::set_scratch), as the CPU's products and convolutions. The workspaces of cuBLAS and cuDNN are not
-// seen.
+// work in (Kernel::set_scratch), as the CPU's products and convolutions; what threads work in counts for all at once.
+// cuBLAS's workspace counts from the first product on. cuDNN is asked for the plans that it would run, and for their
+// workspaces, where there is a GPU; without one, an estimate for CUDA is made as if cuDNN were switched off.
 
 /// Runs `program` on the meta device, and adds up what its tensors hold. It makes its model, its optimiser and a batch,
 /// and takes two steps: an optimiser's states are there from the second on. Tensors that it makes without naming a

@@ -29,6 +29,11 @@ struct KeyValueCache {
   };
   std::vector<Layer> layers;
   int64_t length = 0;
+
+  /// The bytes of one sequence, whose keys and values have this dtype.
+  static int64_t bytes(const GPTConfig& config, rush::ScalarType dtype) {
+    return 2 * config.n_layer * config.block_size * config.n_embd * static_cast<int64_t>(rush::element_size(dtype));
+  }
 };
 
 class CausalSelfAttentionImpl : public rush::nn::Module {

@@ -399,6 +399,8 @@ void print_estimate(const Settings& settings) {
     other.batch_size = batch_size;
     rehearse(other, text, settings.memory.known_blocks(settings.n_layer));
   });
+  const GPTConfig config{.block_size = settings.block_size, .n_layer = settings.n_layer, .n_embd = settings.n_embd};
+  print_key_value_cache(KeyValueCache::bytes(config, rush::kFloat32));
 }
 
 void train(const Settings& settings) {

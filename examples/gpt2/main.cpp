@@ -235,13 +235,16 @@ std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rus
 
 void print_estimate(const Settings& settings, const Tokenizer& tokenizer) {
   const GPTConfig config = make_config(settings, tokenizer);
-  print_memory_estimate(rush::Device(settings.device), settings.training.batch_size, [&](int64_t batch_size) {
-    PretrainingOptions options = settings.training;
+  const PretrainingOptions& training = settings.training;
+  const bool accumulates = training.total_batch_size > training.batch_size * config.block_size;
+  print_memory_estimate(rush::Device(settings.device), training.batch_size, [&](int64_t batch_size) {
+    PretrainingOptions options = training;
     options.batch_size = batch_size;
-    if (options.total_batch_size > 0)
-      options.total_batch_size = 2 * batch_size * config.block_size;  // a third needs no more
+    options.total_batch_size = accumulates ? 2 * batch_size * config.block_size : 0;  // a third needs no more
     rehearse_pretraining(config, options, settings.memory.known_blocks(config.n_layer));
   });
+  const Precision precision(training.dtype, rush::Device(settings.device));
+  print_key_value_cache(KeyValueCache::bytes(config, precision.dtype()));
 }
 
 // What takes long before the first step happens side by side.

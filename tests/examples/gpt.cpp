@@ -98,6 +98,9 @@ TEST_CASE("reading on with a cache gives the logits of reading all again") {
     CHECK(cache.length == at);
   }
   CHECK_THROWS_AS(model->forward(tokens.narrow(1, 0, 1), &cache), ValueError);
+  int64_t bytes = 0;
+  for (const KeyValueCache::Layer& layer : cache.layers) bytes += layer.keys.nbytes() + layer.values.nbytes();
+  CHECK(bytes == 3 * KeyValueCache::bytes(kSmall, kFloat32));
 }
 
 TEST_CASE("what is written with a cache is what is written without, within a block and beyond it") {

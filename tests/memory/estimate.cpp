@@ -3,88 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "examples/gpt/gpt.h"
-#include "examples/gpt2/pretraining.h"
-#include "examples/mnist/net.h"
-#include "examples/resnet/training.h"
 #include "rushlight.h"
+#include "tests/memory/training_programs.h"
 
 namespace {
 
 using namespace rush;
-
-struct Training {
-  const char* name;
-  std::function<void(Device)> two_steps;
-};
-
-// With a model, its optimiser and a function of the loss.
-template <class Net, class Loss>
-void take_two_steps(Net& net, optim::Optimizer& optimizer, Device device, std::optional<ScalarType> lower,
-                    const Loss& loss_of) {
-  for (int step = 0; step < 2; ++step) {
-    Tensor loss;
-    {
-      const autocast::Autocast precision(device.type, lower, lower.has_value());
-      loss = loss_of(net);
-    }
-    optimizer.zero_grad();
-    loss.backward();
-    optimizer.step();
-  }
-}
-
-void train_gpt(Device device, int64_t width, int64_t layers, std::optional<ScalarType> lower, int64_t checkpointed) {
-  examples::GPT net(examples::GPTConfig{512, 128, layers, 4, width});
-  net->checkpoint_blocks(checkpointed);
-  net->to(device);
-  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3));
-  const Tensor tokens = zeros({8, 128}, TensorOptions(kLong).device(device));
-  take_two_steps(net, optimizer, device, lower, [&](examples::GPT& gpt) { return gpt->loss(tokens, tokens); });
-}
-
-void train_mnist(Device device) {
-  examples::Net net;
-  net->to(device);
-  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3));
-  const Tensor images = zeros({128, 1, 28, 28}, device), targets = zeros({128}, TensorOptions(kLong).device(device));
-  take_two_steps(net, optimizer, device, std::nullopt,
-                 [&](examples::Net& n) { return nn::functional::cross_entropy(n(images), targets); });
-}
-
-void train_lstm(Device device) {
-  nn::LSTM net(nn::LSTMOptions(128, 256).num_layers(2));
-  net->to(device);
-  optim::SGD optimizer(net->parameters(), optim::SGDOptions(0.1).momentum(0.9));
-  const Tensor input = zeros({64, 32, 128}, device);
-  take_two_steps(net, optimizer, device, std::nullopt,
-                 [&](nn::LSTM& lstm) { return std::get<0>(lstm->forward(input)).square().mean(); });
-}
-
-void train_gcn(Device device) {
-  nn::Linear first(512, 256), second(256, 16);
-  nn::Sequential net(first, second);
-  net->to(device);
-  optim::Adam optimizer(net->parameters(), 1e-2);
-  const Tensor adjacency = zeros({1024, 1024}, device), features = zeros({1024, 512}, device);
-  const Tensor labels = zeros({1024}, TensorOptions(kLong).device(device));
-  take_two_steps(net, optimizer, device, std::nullopt, [&](nn::Sequential&) {
-    const Tensor hidden = adjacency.mm(first(features)).relu();
-    return nn::functional::cross_entropy(adjacency.mm(second(hidden)), labels);
-  });
-}
-
-void train_resnet(Device device, bool channels_last) {
-  examples::ResNetTrainingOptions options;
-  options.model = examples::ResNetConfig::of("resnet18");
-  options.batch_size = 8;
-  options.image_size = 64;
-  options.channels_last = channels_last;
-  options.device = device;
-  examples::ResNetTraining training(options);
-  training.step();
-  training.step();
-}
+using namespace training_programs;
 
 int64_t measured_peak(const std::function<void(Device)>& program) {
   cpu::empty_cache();
@@ -95,19 +20,26 @@ int64_t measured_peak(const std::function<void(Device)>& program) {
 }
 
 TEST_CASE("estimate_memory: within 1 % of what the CPU's allocator counts") {
+  struct Training {
+    std::string name;
+    std::function<void(Device)> two_steps;
+  };
   const Training trainings[] = {
-      {"GPT, 2 blocks of 128", [](Device d) { train_gpt(d, 128, 2, {}, 0); }},
-      {"GPT, 4 blocks of 192", [](Device d) { train_gpt(d, 192, 4, {}, 0); }},
-      {"GPT, 4 blocks of 192, in bfloat16", [](Device d) { train_gpt(d, 192, 4, kBFloat16, 0); }},
-      {"GPT, 4 blocks of 192, 2 checkpointed", [](Device d) { train_gpt(d, 192, 4, {}, 2); }},
-      {"GPT, 4 blocks of 192, all checkpointed", [](Device d) { train_gpt(d, 192, 4, {}, 4); }},
-      {"GPT, 4 blocks of 192, in bfloat16, all checkpointed", [](Device d) { train_gpt(d, 192, 4, kBFloat16, 4); }},
+      {"GPT, 2 blocks of 128", [](Device d) { train_gpt(d, {.width = 128, .layers = 2}); }},
+      {"GPT, 4 blocks of 192", [](Device d) { train_gpt(d, {}); }},
+      {"in bfloat16", [](Device d) { train_gpt(d, {.lower = kBFloat16}); }},
+      {"2 blocks checkpointed", [](Device d) { train_gpt(d, {.checkpointed = 2}); }},
+      {"all checkpointed", [](Device d) { train_gpt(d, {.checkpointed = 4}); }},
+      {"in bfloat16, all checkpointed", [](Device d) { train_gpt(d, {.lower = kBFloat16, .checkpointed = 4}); }},
       {"MNIST's net", train_mnist},
       {"LSTM", train_lstm},
       {"GCN", train_gcn},
-      {"ResNet-18", [](Device d) { train_resnet(d, false); }},
-      {"ResNet-18, channels last", [](Device d) { train_resnet(d, true); }},
+      {"ResNet-18", [](Device d) { train_resnet(d, {}); }},
+      {"ResNet-18, channels last", [](Device d) { train_resnet(d, {.channels_last = true}); }},
   };
+  // What threads work in is counted for all at once, which chance decides about.
+  const int threads = get_num_threads();
+  set_num_threads(1);
   for (const Training& training : trainings) {
     const MemoryEstimate estimate = estimate_memory([&] { training.two_steps(kMeta); });
     const int64_t measured = measured_peak(training.two_steps);
@@ -117,11 +49,12 @@ TEST_CASE("estimate_memory: within 1 % of what the CPU's allocator counts") {
     CHECK(estimate.at_peak.sum() == estimate.peak);
     CHECK(estimate.at_end == 0);
   }
+  set_num_threads(threads);
 }
 
 TEST_CASE("estimate_memory: checkpointing leaves activations out") {
   const auto activations = [](int64_t checkpointed) {
-    const MemoryEstimate estimate = estimate_memory([&] { train_gpt(kMeta, 192, 4, {}, checkpointed); }, kCUDA);
+    const MemoryEstimate estimate = estimate_memory([&] { train_gpt(kMeta, {.checkpointed = checkpointed}); }, kCUDA);
     return estimate.at_peak[MemoryUse::Activation];
   };
   CHECK(activations(4) < activations(0) / 2);

@@ -179,6 +179,10 @@ bool multiply_with_epilogue(const EpilogueProduct& p) {
   if (!Matrices(p.c).transposed().leading() || !Matrices(p.a).readable() || !Matrices(p.b).readable()) return false;
   if (p.vector.dim() != 1 || (p.vector.numel() > 1 && p.vector.strides()[0] != 1)) return false;
   if (p.aux.defined() && !p.aux.is_contiguous()) return false;
+  if (p.c.device().is_meta()) {
+    estimate_blas_workspace();
+    return true;
+  }
   const Blas blas;
   return LtCall(p, blas).run();
 }

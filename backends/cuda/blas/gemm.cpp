@@ -100,6 +100,7 @@ Tensor readable(const Tensor& t) { return Matrices(t).readable() ? t : native::c
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const ScalarType dtype = a.scalar_type(), sum_dtype = c.scalar_type();
   const Product given{Matrices(a), Matrices(b), Matrices(c), dtype, sum_dtype, {beta, dtype}, {alpha, dtype}};
+  if (c.device().is_meta()) return estimate_blas_workspace();
   const int64_t batch = c.sizes()[0];
   Blas blas;
   const bool is_dot = batch == 1 && given.c.rows == 1 && given.c.columns == 1 && dtype == sum_dtype;
@@ -119,8 +120,9 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
 
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   RUSH_CHECK_NOT_IMPLEMENTED(c.scalar_type() != kBool, "gemm: not implemented for bool");
-  if (c.numel() == 0) return;
-  if (is_integral(c.scalar_type(), true)) return gemm_integer(c, a, b, beta, alpha);
+  const bool is_integer = is_integral(c.scalar_type(), true);
+  if (c.numel() == 0 || (is_integer && c.device().is_meta())) return;
+  if (is_integer) return gemm_integer(c, a, b, beta, alpha);
   if (a.sizes()[2] == 0) return scale(c, beta);
   const Tensor left = readable(a), right = readable(b);
   if (const Matrices out(c); out.leading() || out.transposed().leading()) {
@@ -149,8 +151,8 @@ void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& 
 }  // namespace
 
 void register_matmul() {
-  kernels::gemm.set(kCUDA, gemm);
-  kernels::gemm_bias.set(kCUDA, gemm_bias);
+  kernels::gemm.set_by_parts(kCUDA, gemm);
+  kernels::gemm_bias.set_by_parts(kCUDA, gemm_bias);
 }
 
 }  // namespace rush::cuda

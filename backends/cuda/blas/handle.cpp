@@ -4,8 +4,10 @@
 #include <string>
 
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/state_per_stream.h"
+#include "core/dispatch/kernel.h"
 
 namespace rush::cuda {
 
@@ -37,7 +39,8 @@ size_t configured_workspace() {
 size_t workspace_bytes() {
   static const size_t configured = configured_workspace();
   if (configured > 0) return configured;
-  return size_t(current_properties().major >= 9 ? 32 : 8) << 20;
+  const bool is_large = !is_available() || current_properties().major >= 9;  // without a GPU, for an estimate
+  return size_t(is_large ? 32 : 8) << 20;
 }
 
 void set_up(BlasState& state) {
@@ -61,6 +64,11 @@ Blas::~Blas() {
   // Fails for no pointer that it took before.
   if (of_graph_)
     static_cast<void>(cublasSetWorkspace(state_.handle, state_.workspace->data(), state_.workspace->size()));
+}
+
+void estimate_blas_workspace() {
+  static constexpr char owner = 0;
+  rush::detail::estimate_kept(&owner, static_cast<int64_t>(workspace_bytes()));
 }
 
 void Blas::set_math(cublasMath_t math) {

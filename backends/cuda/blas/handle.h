@@ -56,4 +56,7 @@ class Blas {
   std::optional<Scratch> of_graph_;
 };
 
+// Counts the workspace of a handle in the estimate of memory that is being made.
+void estimate_blas_workspace();
+
 }  // namespace rush::cuda

@@ -32,7 +32,7 @@ void linear_gelu(const Tensor& out, const Tensor& pre, const Tensor& input, cons
 }
 
 void register_linear_epilogues() {
-  kernels::linear_gelu.set(kCUDA, linear_gelu);
+  kernels::linear_gelu.set_by_parts(kCUDA, linear_gelu);
   // A product and a sum: cuBLASLt's epilogue for the sum of rows runs a separate kernel, too.
   kernels::linear_parameter_gradients.set_by_parts(kCUDA, native::linear_parameter_gradients_by_parts);
 }

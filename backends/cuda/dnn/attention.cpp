@@ -274,10 +274,12 @@ std::shared_ptr<const AttentionPlan> attention_plan(const AttentionPlanKey& key,
 
 bool has_plan(const AttentionPlanKey& key) { return attention_plan(key, Dnn())->graph != nullptr; }
 
-void run_plan(const char* op, const AttentionPlanKey& key, AttentionPointers& pointers) {
+// In an estimate of memory, whose tensors are on meta, the workspace counts, and nothing runs.
+void run_plan(const char* op, const AttentionPlanKey& key, AttentionPointers& pointers, Device device) {
   const Dnn dnn;
   const std::shared_ptr<const AttentionPlan> plan = attention_plan(key, dnn);
   RUSH_CHECK_NOT_IMPLEMENTED(plan->graph, op, ": cuDNN has no plan for this attention");
+  if (device.is_meta()) return rush::detail::estimate_scratch(plan->workspace);
   const Scratch workspace(static_cast<size_t>(plan->workspace));
   const std::lock_guard<std::mutex> lock(*plan->running);
   auto status = plan->graph->execute(dnn.handle(), pointers, workspace.data());
@@ -337,10 +339,10 @@ void dnn_attention(const Tensor& out, const Tensor& logsumexp, const AttentionPr
   if (sums.defined()) pointers.emplace(kStats, sums.data_ptr());
   if (bias.defined()) pointers.emplace(kBiasMask, bias.data_ptr());
   add_dropout(pointers, p);
-  run_plan(op, key, pointers);
+  run_plan(op, key, pointers, out.device());
   mark_written(out);
   mark_written(sums);
-  if (bias.defined()) clear_hidden_rows(out, sums);
+  if (bias.defined() && !out.device().is_meta()) clear_hidden_rows(out, sums);
 }
 
 void dnn_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, const Tensor& out,
@@ -364,7 +366,7 @@ void dnn_attention_backward(const std::array<Tensor, 3>& grads, const Tensor& gr
                                 {kGradV, grads[2].data_ptr()}};
   if (bias.defined()) pointers.emplace(kBiasMask, bias.data_ptr());
   add_dropout(pointers, p);
-  run_plan(op, key, pointers);
+  run_plan(op, key, pointers, out.device());
   for (const Tensor& each : grads) mark_written(each);
 }
 

@@ -74,6 +74,7 @@ bool dnn_convolution(ConvDirection direction, const Tensor& input, const Tensor&
                             geometry.stride,
                             geometry.padding,
                             geometry.dilation};
+  if (output.device().is_meta()) return estimate_conv_plan(problem);
   const ConvPointers data{prepared[1].data_ptr(), prepared[2].data_ptr(), prepared[0].data_ptr(),
                           bias.defined() ? numbers.data_ptr() : nullptr};
   if (!run_conv_plan(problem, data)) return false;

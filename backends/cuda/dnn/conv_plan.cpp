@@ -274,15 +274,52 @@ Plan choose_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   return plan;
 }
 
+PlanKey plan_key(const ConvProblem& problem, const Dnn& dnn) {
+  return {problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(),
+          globalContext().benchmarkCuDNN()};
+}
+
+LibraryPlans<PlanKey, Plan, PlanKeyHash>& conv_plans() {
+  static auto& plans = *new LibraryPlans<PlanKey, Plan, PlanKeyHash>(kMostPlans);
+  return plans;
+}
+
+// The largest workspace of those that timed_plan times.
+int64_t workspace_of_candidates(const PlanKey& key, const Dnn& dnn) {
+  const auto graph = with_candidates(key, fe::HeurMode_t::A, dnn);
+  if (!graph) return 0;
+  const int limit = globalContext().benchmarkLimitCuDNN();
+  int64_t most = 0;
+  int tried = 0;
+  for (int64_t i = 0; i < graph->get_execution_plan_count() && (limit == 0 || tried < limit); ++i) {
+    if (graph->build_plan_at_index(i).is_bad()) continue;
+    ++tried;
+    most = std::max(most, graph->get_workspace_size_plan_at_index(i));
+  }
+  return most;
+}
+
 }  // namespace
+
+bool estimate_conv_plan(const ConvProblem& problem) {
+  const Dnn dnn;
+  PlanKey key = plan_key(problem, dnn);
+  if (key.benchmark && !conv_plans().knows(key)) {
+    rush::detail::estimate_scratch(workspace_of_candidates(key, dnn));
+    key.benchmark = false;
+  }
+  Pointers none;
+  const std::shared_ptr<const Plan> plan = conv_plans().of(key, false, [&] { return choose_plan(key, dnn, none); });
+  rush::detail::estimate_scratch(plan->workspace);
+  return plan->graph != nullptr;
+}
 
 bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data) {
   const Dnn dnn;
-  PlanKey key{problem, dnn.device(), dnn_deterministic(), globalContext().allowTF32CuDNN(),
-              globalContext().benchmarkCuDNN()};
+  PlanKey key = plan_key(problem, dnn);
   Pointers pointers = {{kInput, data.input}, {kWeight, data.weight}, {kOutput, data.output}};
   if (problem.bias) pointers.emplace(kBias, data.bias);
-  static auto& plans = *new LibraryPlans<PlanKey, Plan, PlanKeyHash>(kMostPlans);
+  auto& plans = conv_plans();
   const bool is_captured = is_capturing(dnn.stream());
   // Timing waits for the device, which a stream that is being captured in a graph cannot.
   if (is_captured && key.benchmark) key.benchmark = plans.knows(key);

@@ -31,4 +31,8 @@ inline constexpr uintptr_t kConvAlignment = 16;
 // nothing done, where cuDNN has no plan that the switches of globalContext() allow.
 bool run_conv_plan(const ConvProblem& problem, const ConvPointers& data);
 
+// The same, with nothing computed: counts what run_conv_plan would work in, the timing of candidates included, in the
+// estimate of memory that is being made.
+bool estimate_conv_plan(const ConvProblem& problem);
+
 }  // namespace rush::cuda

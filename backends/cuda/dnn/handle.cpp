@@ -1,5 +1,6 @@
 #include "backends/cuda/dnn/handle.h"
 
+#include "backends/cuda/devices.h"
 #include "backends/cuda/stream/state_per_stream.h"
 #include "core/device/context.h"
 
@@ -29,7 +30,9 @@ void set_up(DnnState& state) {
 
 Dnn::Dnn() : state_(state_of_current_stream<DnnState, set_up>()), lock_(state_.mutex) {}
 
-bool dnn_enabled_for(ScalarType dtype) { return is_floating_point(dtype) && globalContext().userEnabledCuDNN(); }
+bool dnn_enabled_for(ScalarType dtype) {
+  return is_floating_point(dtype) && globalContext().userEnabledCuDNN() && is_available();
+}
 
 bool dnn_deterministic() { return globalContext().deterministicCuDNN() || globalContext().deterministicAlgorithms(); }
 

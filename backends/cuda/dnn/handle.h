@@ -35,7 +35,7 @@ class Dnn {
   std::lock_guard<std::mutex> lock_;
 };
 
-// Whether cuDNN computes with this dtype, and is to be used at all.
+// Whether cuDNN computes with this dtype, and is to be used at all. Not without a GPU, in an estimate of memory.
 bool dnn_enabled_for(ScalarType dtype);
 // Whether only algorithms may be used that give the same bits every time.
 bool dnn_deterministic();

@@ -5,7 +5,6 @@
 #include "backends/cuda/dnn/handle.h"
 #include "backends/cuda/dnn/tensor_descriptor.h"
 #include "backends/cuda/memory/mark_written.h"
-#include "backends/cuda/memory/scratch.h"
 #include "core/device/context.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/copy.h"
@@ -143,12 +142,18 @@ class RnnCall {
     const PlainDescriptor matrix, bias;
     void *matrix_at = nullptr, *bias_at = nullptr;
     RUSH_CUDA_CHECK(cudnnGetRNNWeightParams(dnn_.handle(), rnn_, as_int(cell), static_cast<size_t>(buffer.nbytes()),
-                                            buffer.data_ptr(), as_int(linear), matrix, &matrix_at, bias, &bias_at));
+                                            start_of(buffer), as_int(linear), matrix, &matrix_at, bias, &bias_at));
     return {matrix_at, bias_at};
   }
 
+  // An address that cuDNN counts from: in an estimate of memory there is none.
+  static void* start_of(const Tensor& buffer) {
+    constexpr uintptr_t kAnywhere = 1 << 20;
+    return buffer.device().is_meta() ? reinterpret_cast<void*>(kAnywhere) : buffer.data_ptr();
+  }
+
   static Tensor view_at(const Tensor& buffer, const void* address, const Tensor& weight) {
-    const int64_t bytes = static_cast<const char*>(address) - static_cast<const char*>(buffer.data_ptr());
+    const int64_t bytes = static_cast<const char*>(address) - static_cast<const char*>(start_of(buffer));
     return detail::make_view(buffer, weight.sizes(), contiguous_strides(weight.sizes()),
                              bytes / static_cast<int64_t>(buffer.element_size()));
   }
@@ -193,13 +198,14 @@ void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const Recurren
 
   const cudnnForwardMode_t mode = train ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
   const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(mode);
-  const Scratch workspace(workspace_bytes);
+  const Tensor workspace = bytes_on(in.data.device(), workspace_bytes);
   mark_written(workspace);
   if (train) out.reserve = bytes_on(in.data.device(), reserve_bytes);
+  if (in.data.device().is_meta()) return;
   RUSH_CUDA_CHECK(cudnnRNNForward(call.handle(), call.rnn(), mode, nullptr, call.x(), in.data.data_ptr(), call.y(),
                                   out.data.data_ptr(), call.h(), in.h.data_ptr(), out.h.data_ptr(), call.c(),
                                   data_or_null(in.c), data_or_null(out.c), call.weight_bytes(), out.weights.data_ptr(),
-                                  workspace_bytes, workspace.data(), reserve_bytes, data_or_null(out.reserve)));
+                                  workspace_bytes, workspace.data_ptr(), reserve_bytes, data_or_null(out.reserve)));
   for (const Tensor& each : {out.data, out.h, out.c, out.reserve}) mark_written(each);
 }
 
@@ -215,24 +221,29 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
                    "_cudnn_rnn_backward: weight_buf and reserve are not those of this problem's forward pass: ",
                    output.weights.nbytes(), " and ", output.reserve.nbytes(), " bytes, expected ", weight_bytes,
                    " and ", reserve_bytes);
-  const Scratch workspace(workspace_bytes);
+  const Tensor workspace = bytes_on(in.data.device(), workspace_bytes);
   mark_written(workspace);
   // cuDNN writes to it, but the graph may need it again.
   const Tensor reserve = native::clone_contiguous(output.reserve), weight_buf = row_major(output.weights);
   const Tensor y = row_major(output.data), dhy = row_major(grad.h), dcy = row_major(grad.c);
   const Tensor dy = grad.data.defined() ? row_major(grad.data) : call.zeros(y.sizes());
-  RUSH_CUDA_CHECK(cudnnRNNBackwardData_v8(call.handle(), call.rnn(), nullptr, call.y(), y.data_ptr(), dy.data_ptr(),
-                                          call.x(), grads.data.data_ptr(), call.h(), in.h.data_ptr(), data_or_null(dhy),
-                                          grads.h.data_ptr(), call.c(), data_or_null(in.c), data_or_null(dcy),
-                                          data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes,
-                                          workspace.data(), reserve_bytes, reserve.data_ptr()));
+  const bool runs = !in.data.device().is_meta();
+  if (runs) {
+    RUSH_CUDA_CHECK(cudnnRNNBackwardData_v8(
+        call.handle(), call.rnn(), nullptr, call.y(), y.data_ptr(), dy.data_ptr(), call.x(), grads.data.data_ptr(),
+        call.h(), in.h.data_ptr(), data_or_null(dhy), grads.h.data_ptr(), call.c(), data_or_null(in.c),
+        data_or_null(dcy), data_or_null(grads.c), weight_bytes, weight_buf.data_ptr(), workspace_bytes,
+        workspace.data_ptr(), reserve_bytes, reserve.data_ptr()));
+  }
   for (const Tensor& each : {grads.data, grads.h, grads.c}) mark_written(each);
   if (!weights_too) return;
   const Tensor weight_grads = call.weight_buffer();
-  RUSH_CUDA_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
-                                             in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
-                                             weight_bytes, weight_grads.data_ptr(), workspace_bytes, workspace.data(),
-                                             reserve_bytes, reserve.data_ptr()));
+  if (runs) {
+    RUSH_CUDA_CHECK(cudnnRNNBackwardWeights_v8(call.handle(), call.rnn(), CUDNN_WGRAD_MODE_ADD, nullptr, call.x(),
+                                               in.data.data_ptr(), call.h(), in.h.data_ptr(), call.y(), y.data_ptr(),
+                                               weight_bytes, weight_grads.data_ptr(), workspace_bytes,
+                                               workspace.data_ptr(), reserve_bytes, reserve.data_ptr()));
+  }
   mark_written(weight_grads);
   grads.weights = call.views_of(weight_grads, weights);
 }

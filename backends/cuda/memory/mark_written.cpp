@@ -27,7 +27,7 @@ void mark(const void* data, size_t nbytes) {
 }  // namespace
 
 void mark_written(const Tensor& result) {
-  if (!AllocatorConfig::of_process().passthrough || !result.defined()) return;
+  if (!AllocatorConfig::of_process().passthrough || !result.defined() || result.device().is_meta()) return;
   const int64_t extent = storage_extent(result.sizes(), result.strides(), 0);
   mark(result.data_ptr(), static_cast<size_t>(extent) * result.element_size());
 }

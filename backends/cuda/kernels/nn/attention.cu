@@ -1,5 +1,6 @@
 // The forward pass of tiled attention. See Note [Attention by tiles on the GPU].
 #include "backends/cuda/device_properties.h"
+#include "backends/cuda/devices.h"
 #include "backends/cuda/dnn/attention.h"
 #include "backends/cuda/kernels/nn/attention_fragments.h"
 #include "backends/cuda/kernels/nn/hidden_rows.h"
@@ -123,6 +124,11 @@ void checked_backward(const std::array<Tensor, 3>& grads, const Tensor& grad, co
   efficient_attention_backward(grads, grad, out, logsumexp, p);
 }
 
+int64_t bytes_of_delta(const std::array<Tensor, 3>&, const Tensor&, const Tensor&, const Tensor& logsumexp,
+                       const AttentionProblem&) {
+  return logsumexp.numel() * static_cast<int64_t>(sizeof(float));
+}
+
 void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gradient) {
   const int64_t width = std::max(p.query.size(3), p.value.size(3));
   const bool of_float32 = p.query.scalar_type() == kFloat32;
@@ -132,13 +138,14 @@ void refuse_efficient(const char*& why, const AttentionProblem& p, bool with_gra
     if (with_gradient) return of_float32 ? InFloat32::kBackwardBytes : In16Bits::kBackwardBytes;
     return of_float32 ? InFloat32::kForwardBytes : In16Bits::kForwardBytes;
   });
+  const bool any_gpu = p.query.device().is_meta() && !is_available();  // an estimate of memory
   if (p.query.scalar_type() == kFloat64) {
     why = "computes in float32";
-  } else if (current_properties().major < 8) {
+  } else if (!any_gpu && current_properties().major < 8) {
     why = "needs a GPU of compute capability 8.0";
   } else if (width > kWidestHead || p.query.size(3) == 0) {
     why = "has heads of 1 to 256 numbers only";
-  } else if (static_cast<size_t>(bytes) > current_properties().sharedMemPerBlockOptin) {
+  } else if (!any_gpu && static_cast<size_t>(bytes) > current_properties().sharedMemPerBlockOptin) {
     why = "needs more shared memory for heads of that size than the GPU has";
   } else {
     why = nullptr;
@@ -189,11 +196,12 @@ void clear_hidden_rows(const Tensor& out, const Tensor& logsumexp) {
 void register_attention() {
   kernels::efficient_attention.set(kCUDA, efficient_attention);
   kernels::efficient_attention_backward.set(kCUDA, checked_backward);
-  kernels::efficient_attention_refusal.set(kCUDA, refuse_efficient);
+  kernels::efficient_attention_backward.set_scratch(kCUDA, bytes_of_delta);
+  kernels::efficient_attention_refusal.set_by_parts(kCUDA, refuse_efficient);
   kernels::store_philox.set(kCUDA, store_philox);
-  kernels::cudnn_attention.set(kCUDA, dnn_attention);
-  kernels::cudnn_attention_backward.set(kCUDA, dnn_attention_backward);
-  kernels::cudnn_attention_refusal.set(kCUDA, dnn_attention_refusal);
+  kernels::cudnn_attention.set_by_parts(kCUDA, dnn_attention);
+  kernels::cudnn_attention_backward.set_by_parts(kCUDA, dnn_attention_backward);
+  kernels::cudnn_attention_refusal.set_by_parts(kCUDA, dnn_attention_refusal);
 }
 
 }  // namespace rush::cuda

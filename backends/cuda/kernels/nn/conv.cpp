@@ -46,16 +46,22 @@ void add_bias_in_float32(const Tensor& result, const Tensor& bias, const Compute
   native::copy_(target, sums, false);
 }
 
+// Whether nothing is left to do. In an estimate of memory Rushlight's own kernels do nothing, and count nothing.
+bool by_dnn(ConvDirection direction, const Tensor& input, const Tensor& weight, const Tensor& output,
+            const ConvGeometry& geometry) {
+  return dnn_convolution(direction, input, weight, output, {}, geometry) || output.device().is_meta();
+}
+
 void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const ConvGeometry& geometry) {
   if (with_bias_by_dnn(ConvDirection::Output, input, weight, output, bias, geometry)) return;
   if (is_rounded_before_bias(output, bias)) {
     return add_bias_in_float32(output, bias, [&](const Tensor& sums) {
-      if (dnn_convolution(ConvDirection::Output, input, weight, sums, {}, geometry)) return;
+      if (by_dnn(ConvDirection::Output, input, weight, sums, geometry)) return;
       convolution(sums, native::to_dtype(input, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
     });
   }
-  if (!dnn_convolution(ConvDirection::Output, input, weight, output, {}, geometry)) {
+  if (!by_dnn(ConvDirection::Output, input, weight, output, geometry)) {
     conv_by_gemm(output, input, weight, geometry);
   }
   add_bias(output, bias);
@@ -63,25 +69,26 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
-  if (has_16_bits(input) && native::output_padding_reaches_stride(input, output, weight, geometry)) {
+  const bool is_padded = native::output_padding_reaches_stride(input, output, weight, geometry);
+  if (has_16_bits(input) && is_padded && !input.device().is_meta()) {
     conv_transpose_by_gemm(input, output, weight, geometry);
     return add_bias(input, bias);
   }
   if (with_bias_by_dnn(ConvDirection::InputGradient, input, weight, output, bias, geometry)) return;
   if (is_rounded_before_bias(input, bias)) {
     return add_bias_in_float32(input, bias, [&](const Tensor& sums) {
-      if (dnn_convolution(ConvDirection::InputGradient, sums, weight, output, {}, geometry)) return;
+      if (by_dnn(ConvDirection::InputGradient, sums, weight, output, geometry)) return;
       convolution_transpose(sums, native::to_dtype(output, kFloat32), native::to_dtype(weight, kFloat32), {}, geometry);
     });
   }
-  if (!dnn_convolution(ConvDirection::InputGradient, input, weight, output, {}, geometry)) {
+  if (!by_dnn(ConvDirection::InputGradient, input, weight, output, geometry)) {
     conv_transpose_by_gemm(input, output, weight, geometry);
   }
   add_bias(input, bias);
 }
 
 void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
-  if (!dnn_convolution(ConvDirection::WeightGradient, input, weight, output, {}, geometry)) {
+  if (!by_dnn(ConvDirection::WeightGradient, input, weight, output, geometry)) {
     conv_weight_by_gemm(weight, output, input, geometry);
   }
 }
@@ -89,9 +96,9 @@ void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor
 }  // namespace
 
 void register_conv() {
-  kernels::convolution.set(kCUDA, convolution);
-  kernels::convolution_transpose.set(kCUDA, convolution_transpose);
-  kernels::convolution_weight.set(kCUDA, convolution_weight);
+  kernels::convolution.set_by_parts(kCUDA, convolution);
+  kernels::convolution_transpose.set_by_parts(kCUDA, convolution_transpose);
+  kernels::convolution_weight.set_by_parts(kCUDA, convolution_weight);
 }
 
 }  // namespace rush::cuda

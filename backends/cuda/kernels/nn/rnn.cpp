@@ -5,9 +5,9 @@
 namespace rush::cuda {
 
 void register_rnn() {
-  kernels::cudnn_is_acceptable.set(kCUDA, dnn_is_acceptable);
-  kernels::cudnn_rnn.set(kCUDA, dnn_rnn);
-  kernels::cudnn_rnn_backward.set(kCUDA, dnn_rnn_backward);
+  kernels::cudnn_is_acceptable.set_by_parts(kCUDA, dnn_is_acceptable);
+  kernels::cudnn_rnn.set_by_parts(kCUDA, dnn_rnn);
+  kernels::cudnn_rnn_backward.set_by_parts(kCUDA, dnn_rnn_backward);
 }
 
 }  // namespace rush::cuda
