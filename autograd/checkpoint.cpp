@@ -103,7 +103,11 @@ class Frame : public std::enable_shared_from_this<Frame> {
     struct RestoreRandom {
       std::optional<RandomStates> states;
       ~RestoreRandom() {
-        if (states) states->restore();
+        try {
+          if (states) states->restore();
+        } catch (const Error&) {
+          // What refuses this state has refused the one below, and says so.
+        }
       }
     } restore_random;
     if (random_) {

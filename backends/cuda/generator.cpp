@@ -1,6 +1,8 @@
 // The CUDA devices' generators: the same state and the same numbers as the CPU's, see Note [One random stream].
 #include "backends/cuda/generator.h"
 
+#include <cstring>
+
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/thread_state.h"
@@ -20,10 +22,27 @@ void CUDAGeneratorImpl::set_offset(uint64_t offset) {
   GeneratorImpl::set_offset(offset);
 }
 
+bool CUDAGeneratorImpl::is_captured() const {
+  return RUSH_UNLIKELY(current_capture != nullptr) && current_capture->device() == device().index;
+}
+
+std::vector<uint8_t> CUDAGeneratorImpl::get_state() const {
+  if (!is_captured()) return GeneratorImpl::get_state();
+  const uint64_t position = current_capture->position_of(*this);
+  std::vector<uint8_t> state(sizeof(position));
+  std::memcpy(state.data(), &position, sizeof(position));
+  return state;
+}
+
+void CUDAGeneratorImpl::set_state(const std::vector<uint8_t>& state) {
+  uint64_t position = 0;
+  if (!is_captured() || state.size() != sizeof(position)) return GeneratorImpl::set_state(state);
+  std::memcpy(&position, state.data(), sizeof(position));
+  current_capture->set_position(*this, position);
+}
+
 PhiloxState CUDAGeneratorImpl::reserve(uint64_t increments) {
-  if (RUSH_UNLIKELY(current_capture != nullptr) && current_capture->device() == device().index)
-    return current_capture->reserve(*this, increments);
-  return GeneratorImpl::reserve(increments);
+  return is_captured() ? current_capture->reserve(*this, increments) : GeneratorImpl::reserve(increments);
 }
 
 intrusive_ptr<GeneratorImpl> CUDAGeneratorImpl::clone() const {

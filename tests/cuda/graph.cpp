@@ -88,6 +88,12 @@ TEST_CASE("random numbers in a graph are those of the same calls outside" * doct
       [](const Tensor& t) { return dropout(randn_like(t), 0.5, true) + rand_like(t); },
       [](const Tensor& t) { return t + randperm(1000, on_gpu(kInt64)) + randint(0, 9, {1000}, on_gpu(kInt64)); },
       [](const Tensor& t) { return empty_like(t).exponential_(2).bernoulli_(0.4); },
+      [](const Tensor& t) {  // draws again in the backward pass what it drew before
+        const Tensor leaf = t.detach().requires_grad_();
+        const Tensor y = autograd::checkpoint(
+            [](const Tensor& x) { return dropout(dropout(x.sin(), 0.3, true).exp(), 0.5, true); }, leaf);
+        return autograd::grad({(y * rand_like(y)).sum()}, {leaf})[0] + rand_like(t);
+      },
   };
   for (const Function& draw : draws) {
     Captured captured(x, draw);

@@ -26,6 +26,9 @@ class Capture {
   virtual bool takes_part(cudaStream_t stream) const = 0;
   // See GeneratorImpl::reserve, and Note [Random numbers in graphs].
   virtual PhiloxState reserve(GeneratorImpl& generator, uint64_t increments) = 0;
+  // How far the graph's calls have come in the generator's stream, from where a replay starts.
+  virtual uint64_t position_of(const GeneratorImpl& generator) const = 0;
+  virtual void set_position(GeneratorImpl& generator, uint64_t position) = 0;
   // The graph's copies use the memory of the host as long as it lives.
   virtual void keep(const StorageImpl& storage) = 0;
   // See core/graphs/graph.h.

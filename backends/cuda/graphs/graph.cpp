@@ -112,19 +112,33 @@ bool Graph::takes_part(cudaStream_t stream) const {
   return id == captured_id;
 }
 
-PhiloxState Graph::reserve(GeneratorImpl& generator, uint64_t increments) {
-  GraphGenerator* known = nullptr;
+GraphGenerator* Graph::known(const GeneratorImpl& generator) const {
   for (const auto& each : generators_) {
-    if (&each->generator() == &generator) known = each.get();
+    if (&each->generator() == &generator) return each.get();
   }
-  if (!known) {
-    // Its words are written before the graph runs, so their memory may not have served the graph for something else.
-    const OutsideCapture relaxed;
-    generators_.push_back(std::make_unique<GraphGenerator>(generator));
-    known = generators_.back().get();
-  }
-  const PhiloxState taken = known->position.GeneratorImpl::reserve(increments);
-  return {0, taken.offset, known->words.as<uint64_t>()};
+  return nullptr;
+}
+
+GraphGenerator& Graph::made_known(GeneratorImpl& generator) {
+  if (GraphGenerator* drawn = known(generator)) return *drawn;
+  // Its words are written before the graph runs, so their memory may not have served the graph for something else.
+  const OutsideCapture relaxed;
+  return *generators_.emplace_back(std::make_unique<GraphGenerator>(generator));
+}
+
+PhiloxState Graph::reserve(GeneratorImpl& generator, uint64_t increments) {
+  GraphGenerator& drawn = made_known(generator);
+  const PhiloxState taken = drawn.position.GeneratorImpl::reserve(increments);
+  return {0, taken.offset, drawn.words.as<uint64_t>()};
+}
+
+uint64_t Graph::position_of(const GeneratorImpl& generator) const {
+  const GraphGenerator* drawn = known(generator);
+  return drawn ? drawn->position.get_offset() : 0;
+}
+
+void Graph::set_position(GeneratorImpl& generator, uint64_t position) {
+  if (position != position_of(generator)) made_known(generator).position.GeneratorImpl::set_offset(position);
 }
 
 void Graph::keep(const StorageImpl& storage) { kept_.push_back(Storage::share(const_cast<StorageImpl*>(&storage))); }

@@ -22,7 +22,7 @@ namespace rush::cuda {
 // The graph remembers how far its calls went from its beginning. A replay takes as much from the generator, as one call
 // of reserve, and writes the seed and the offset that it got into the words before the graph runs: the numbers are
 // those that the same calls would have drawn outside of a graph, and seeding works between replays. A generator cannot
-// be seeded during a capture.
+// be seeded during a capture. Its state is then how far the calls have come, which a checkpoint goes back to.
 struct GraphGenerator {
   explicit GraphGenerator(GeneratorImpl& drawn);
   GeneratorImpl& generator() const { return *owner; }
@@ -49,12 +49,17 @@ class Graph final : public graphs::GraphImpl, private Capture {
 
  private:
   bool is_capturing() const { return current_capture == this; }
+  // Null where no call has drawn from it.
+  GraphGenerator* known(const GeneratorImpl& generator) const;
+  GraphGenerator& made_known(GeneratorImpl& generator);
   // What capture_begin changed for the thread and the allocator is put back.
   void leave_capture();
 
   int device() const override { return device_; }
   bool takes_part(cudaStream_t stream) const override;
   PhiloxState reserve(GeneratorImpl& generator, uint64_t increments) override;
+  uint64_t position_of(const GeneratorImpl& generator) const override;
+  void set_position(GeneratorImpl& generator, uint64_t position) override;
   void keep(const StorageImpl& storage) override;
   void add_hook(std::shared_ptr<graphs::ReplayHook> hook) override { hooks_.push_back(std::move(hook)); }
   void recorded(void* event, cudaStream_t stream) override;
