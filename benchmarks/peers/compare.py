@@ -59,6 +59,7 @@ RULES = [
     Rule(r"cuda/attention.+"),
     Rule(r"cuda_semi_structured/\w+/\w+", bar=1.03),
     Rule(r"cuda_conv/.+", bar=1.03),
+    Rule(r"cuda_profiler/.+", bar=1.02),
     Rule(r"cuda_dispatch/chain100", peer="libtorch", bar=0.5),
     Rule(r"cuda_dispatch/allocate_free", peer="libtorch", bar=0.4),
     Rule(r"cuda_dispatch/(?!bare_launch|add1_over_launch)\w+", peer="libtorch"),

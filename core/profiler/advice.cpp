@@ -123,8 +123,8 @@ void find_small_kernels(const Facts& facts, std::vector<Advice>& out) {
   if (facts.busy == 0 || share(facts.small, facts.busy) < 0.5 || share(facts.busy, facts.span) < 0.5) return;
   out.push_back({"small kernels",
                  str("For ", percent(share(facts.small, facts.busy)),
-                     " of its busy time the device runs kernels of fewer blocks than it has multiprocessors: a bigger "
-                     "batch would cost little more."),
+                     " of its busy time the device runs kernels that leave half of its multiprocessors without work: a "
+                     "bigger batch would cost little more."),
                  share(facts.small, facts.span) / 2});
 }
 

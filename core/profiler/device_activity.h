@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace rush::profiler {
 
@@ -43,6 +44,12 @@ struct Activity {
   uint32_t registers = 0, shared_memory = 0;  // of a thread; bytes of a block
 };
 
+// What an instrument of a device shows.
+struct Counter {
+  const char* name = "";  // with the unit: "power (W)"
+  double value = 0;
+};
+
 constexpr uint64_t label_of(uint32_t path, uint32_t number) { return uint64_t{path} << 32 | number; }
 constexpr uint32_t path_of(uint64_t label) { return static_cast<uint32_t>(label >> 32); }
 constexpr uint32_t number_of(uint64_t label) { return static_cast<uint32_t>(label); }
@@ -66,6 +73,8 @@ class ActivitySource {
   virtual void leave() noexcept = 0;
   /// Waits for the devices, reports what is left, and forgets the sink.
   virtual void stop() = 0;
+  /// What the device's instruments show now; none where it has none. Called from a thread of its own.
+  virtual std::vector<Counter> counters(int /*device*/) { return {}; }
 };
 
 }  // namespace rush::profiler

@@ -32,7 +32,7 @@ struct Facts {
   int64_t kernels = 0, launches = 0;
   int64_t loader = 0;    // the program's waits for its loaders
   int64_t pageable = 0;  // copies
-  int64_t small = 0;     // kernels of fewer blocks than multiprocessors
+  int64_t small = 0;     // kernels of half as many blocks as multiprocessors, or fewer
   std::vector<FactsOfWait> waits;
   std::vector<FactsOfCall> calls;
   std::map<std::string, FactsOfDevice, std::less<>> on_device;  // kernels and copies, by name

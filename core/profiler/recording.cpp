@@ -55,6 +55,9 @@ ActivitySource* activity_source(DeviceType& found) {
   return nullptr;
 }
 
+// Nanoseconds.
+int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
 void check_none() { RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first"); }
 
 }  // namespace
@@ -130,6 +133,24 @@ void Recording::start_devices() {
   }
   devices->start(*this);
   devices_run_ = true;
+  const auto has_counters = [&](int device) { return !devices->counters(device).empty(); };
+  if (std::ranges::any_of(std::views::iota(0, backend.device_count()), has_counters)) {
+    reading_counters_ = Thread([this] { read_counters(); });
+  }
+}
+
+void Recording::read_counters() {
+  constexpr int64_t kPeriod = 100;  // milliseconds
+  std::unique_lock lock(mutex_);
+  do {
+    lock.unlock();
+    for (int device = 0; device < static_cast<int>(multiprocessors_.size()); ++device) {
+      std::vector<CounterSample> samples;
+      for (const Counter& counter : devices->counters(device)) samples.push_back({steady_now(), device, counter});
+      add_all(std::span<const CounterSample>(samples));
+    }
+    lock.lock();
+  } while (!ended_.wait_for(lock, kPeriod, [this] { return has_ended_; }));
 }
 
 uint32_t Recording::add_thread(const std::shared_ptr<ThreadLog>& log) {
@@ -188,25 +209,19 @@ void Recording::add(const Activity& activity) {
   } else if (activity.kind == ActivityKind::Launch) {
     ++launches_;
   }
-  if (!has_room()) return;
-  if (trace_) {
-    trace_->add(kept);
-  } else {
-    activities_.push_back(kept);
-  }
+  keep_or_write(activities_, kept);
 }
 
-// Whether it leaves multiprocessors without work.
+// Whether it leaves half of the multiprocessors without work, or more.
 bool Recording::is_small(const Activity& kernel) const {
   const auto device = static_cast<size_t>(kernel.device);
   return device < multiprocessors_.size() &&
-         int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] < multiprocessors_[device];
+         int64_t{kernel.grid[0]} * kernel.grid[1] * kernel.grid[2] * 2 <= multiprocessors_[device];
 }
 
 void Recording::see_memory(std::string_view op, Device device) noexcept {
   if (device.is_meta()) return;
-  const MemorySample sample{std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1), device,
-                            memory_uses(device), op};
+  const MemorySample sample{steady_now(), device, memory_uses(device), op};
   add_all(std::span<const MemorySample>(&sample, 1));
 }
 
@@ -214,11 +229,18 @@ void Recording::add(const MemorySample& sample) {
   const int64_t sum = sample.uses.sum();
   if (std::exchange(memory_now_[{sample.device.type, sample.device.index}], sum) == sum) return;
   if (sum > peak_.uses.sum()) peak_ = {sample.uses, sample.device, std::string(sample.op)};
+  keep_or_write(memory_, sample);
+}
+
+void Recording::add(const CounterSample& sample) { keep_or_write(counters_, sample); }
+
+template <class Item>
+void Recording::keep_or_write(std::vector<Item>& kept, const Item& item) {
   if (!has_room()) return;
   if (trace_) {
-    trace_->add(sample);
+    trace_->add(item);
   } else {
-    memory_.push_back(sample);
+    kept.push_back(item);
   }
 }
 
@@ -248,6 +270,12 @@ void Recording::take(std::vector<Event>& events) noexcept {
 }
 
 void Recording::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  ended_.notify_all();
+  reading_counters_ = {};  // waits for the thread
   if (std::exchange(devices_run_, false)) devices->stop();
   std::vector<std::shared_ptr<ThreadLog>> logs;
   {
@@ -270,6 +298,7 @@ void Recording::forget() {
   events_ = {};
   activities_ = {};
   memory_ = {};
+  counters_ = {};
   memory_now_ = {};
   peak_ = {};
   sums_ = {};
@@ -362,6 +391,7 @@ void Recording::write_trace(TraceWriter& writer) const {
   for (const Event& event : events_) writer.add(event, thread_ids_[event.thread]);
   for (const Activity& activity : activities_) writer.add(activity);
   for (const MemorySample& sample : memory_) writer.add(sample);
+  for (const CounterSample& sample : counters_) writer.add(sample);
 }
 
 int64_t Recording::dropped() const {

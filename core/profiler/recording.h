@@ -15,6 +15,7 @@
 #include "core/profiler/facts.h"
 #include "core/profiler/profiler.h"
 #include "core/profiler/trace_writer.h"
+#include "core/threads/thread.h"
 
 namespace rush::profiler {
 
@@ -108,6 +109,11 @@ class Recording final : private ActivitySink {
   void take(std::span<const Activity> activities) noexcept override;
   void add(const Activity& activity);
   void add(const MemorySample& sample);
+  void add(const CounterSample& sample);
+  template <class Item>
+  void keep_or_write(std::vector<Item>& kept, const Item& item);
+  // Reads the devices' instruments until the recording ends, from a thread of its own.
+  void read_counters();
   template <class Item>
   void add_all(std::span<const Item> items) noexcept;
   bool is_small(const Activity& kernel) const;
@@ -127,6 +133,7 @@ class Recording final : private ActivitySink {
   std::vector<Event> events_;
   std::vector<Activity> activities_;
   std::vector<MemorySample> memory_;
+  std::vector<CounterSample> counters_;
   std::map<std::pair<DeviceType, int>, int64_t> memory_now_;  // the last sample's sum, of each device
   MemoryPeak peak_;
   std::atomic<uint32_t> numbers_{0};
@@ -142,6 +149,9 @@ class Recording final : private ActivitySink {
   int64_t dropped_ = 0;
   std::unique_ptr<TraceWriter> trace_;
   std::string trouble_;  // why the trace could not be written
+  Condition ended_;
+  bool has_ended_ = false;
+  Thread reading_counters_;
 };
 
 // The one that records now; null without any.

@@ -114,6 +114,11 @@ void TraceWriter::add(const MemorySample& sample) {
             ", \"ts\": ", microseconds(sample.time), ", \"args\": {", bytes, "}}"));
 }
 
+void TraceWriter::add(const CounterSample& sample) {
+  write(str(",\n{\"ph\": \"C\", \"name\": \"GPU ", sample.device, " ", sample.counter.name, "\", \"pid\": ", process_,
+            ", \"ts\": ", microseconds(sample.time), ", \"args\": {\"value\": ", sample.counter.value, "}}"));
+}
+
 // Names a device and its stream, once.
 void TraceWriter::introduce(int32_t device, uint32_t stream) {
   const auto name = [&](const char* what, int64_t thread, const std::string& text) {

@@ -20,6 +20,13 @@ struct MemorySample {
   std::string_view op;  // that returned; an operator's own name
 };
 
+// What an instrument of a device showed.
+struct CounterSample {
+  int64_t time = 0;
+  int device = 0;
+  Counter counter;
+};
+
 class TraceWriter {
  public:
   /// Throws IOError. Gzipped where `path` ends with ".gz".
@@ -32,6 +39,7 @@ class TraceWriter {
   void add(const Event& event, int64_t thread);
   void add(const Activity& activity);
   void add(const MemorySample& sample);
+  void add(const CounterSample& sample);
   void finish();
 
  private:

@@ -166,6 +166,8 @@ class CuptiSource final : public profiler::ActivitySource {
     static_cast<void>(cupti_.cuptiActivityPopExternalCorrelationId(kLabels, &left));
   }
 
+  std::vector<profiler::Counter> counters(int device) override { return nvml_counters(device); }
+
   void stop() override {
     const Forget at_end{*this};
     // First the calls, of which the one below is none of the program's.

@@ -46,6 +46,8 @@ class EventSource final : public profiler::ActivitySource {
     if (!thread_.labels.empty()) thread_.labels.pop_back();
   }
 
+  std::vector<profiler::Counter> counters(int device) override { return nvml_counters(device); }
+
   void stop() override {
     static_cast<void>(cudaDeviceSynchronize());
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 // What a profile learns of a GPU: kernels, copies and waits, and whose they are.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -156,6 +157,26 @@ TEST_CASE("a trace holds kernels, the calls that launched them, and arrows betwe
     CHECK(begun.contains(kernel));
     CHECK(ended.contains(kernel));
   }
+}
+
+TEST_CASE("a trace holds what the GPU's instruments show, over time" * doctest::skip(no_gpu())) {
+  const TemporaryFolder folder;
+  const Tensor x = randn({1024, 1024}, TensorOptions(kCUDA));
+  Profile profile({.trace = folder / "trace.json"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(350));
+  x.mm(x);
+  profile.stop();
+  std::map<std::string, std::vector<double>> counters;
+  const nlohmann::json trace = nlohmann::json::parse(file_content(folder / "trace.json"));
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "C") counters[event["name"]].push_back(event["args"]["value"].get<double>());
+  }
+  for (const char* name : {"GPU 0 utilization (%)", "GPU 0 power (W)", "GPU 0 temperature (C)"}) {
+    CAPTURE(std::string(name));
+    REQUIRE(counters[name].size() >= 3);
+    for (const double value : counters[name]) CHECK((value >= 0 && value < 2000));
+  }
+  CHECK(counters["GPU 0 power (W)"].front() > 1);
 }
 
 TEST_CASE("without CUPTI events stand in, and a warning says so" * doctest::skip(no_gpu())) {

@@ -113,8 +113,10 @@ TEST_CASE("a profile names a program's flaw, and none of the mended program" * d
        }},
   };
   for (const Program& program : programs) {
-    CAPTURE(program.flaw);
-    CHECK(flaws_of(program.flawed).find(program.flaw) != std::string::npos);
+    CAPTURE(std::string(program.flaw));
+    const std::string found = flaws_of(program.flawed);
+    CAPTURE(found);
+    CHECK(found.find(program.flaw) != std::string::npos);
     CHECK(flaws_of(program.mended) == "");
   }
 }
