@@ -6,6 +6,8 @@ import importlib.machinery
 import importlib.util
 import pathlib
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,6 +73,12 @@ status, output, _ = lab()
 if status or "it says what to do first" not in output or learners.read_text() != (ROOT / LAB.start).read_text():
     problems.append(f"the lab does not start: {output}")
 output = expect("the starting file", 1, "WRONG", "it threw: begin here: ", "a breakpoint: gdb ", f"{learners.name}:")
+
+if shutil.which("gdb"):
+    command = shlex.split(re.search(r"a breakpoint: (gdb .*)", output)[1])
+    stopped = subprocess.run([command[0], "-batch", *command[1:]], capture_output=True, text=True).stdout
+    if not re.search(r"^Breakpoint 1[.1]*, rush::", stopped, re.M):
+        problems.append(f"the breakpoint is not reached by {' '.join(command)}: {stopped}")
 
 for number in range(1, 4):
     hint = lab("--hint")[1]

@@ -17,11 +17,16 @@ struct Call {
   std::function<std::string()> fault;
 };
 
+struct KnownMistake {
+  std::string name;      // empty when none is known
+  std::string function;  // where it is, if it is not in the exercise's own
+};
+
 struct Exercise {
   std::string function;  // as a debugger names it
   std::vector<Call> calls;
-  // The name of the mistake that explains all that the learner's function gives; empty when none is known.
-  std::function<std::string()> mistake;
+  // The mistake that explains all that the learner's function gives.
+  std::function<KnownMistake()> mistake;
 };
 
 template <class Input, class Output>
@@ -31,13 +36,14 @@ struct Subject {
     std::function<Output(const Input&)> model;  // what a function with this mistake gives
     // Instead of a model, where what it gives depends on chance: whether an output shows the mistake.
     std::function<bool(const Input&, const Output&)> shows = nullptr;
+    std::string function = {};  // where it is, if it is not in the subject's own
   };
 
   std::string function;
   std::vector<Input> inputs;
   std::function<Output(const Input&)> learners;
   std::function<std::string(const Input&)> describe;
-  std::function<std::string(const Output&)> show;
+  std::function<bool(const Output&, const Output&)> same;
   std::function<std::string(const Input&, const Output&)> fault;  // empty when the output is right
   std::vector<Mistake> mistakes;
 };
@@ -48,14 +54,15 @@ Exercise exercise(Subject<Input, Output> subject) {
   for (const Input& input : subject.inputs) {
     result.calls.push_back({subject.describe(input), [=] { return subject.fault(input, subject.learners(input)); }});
   }
-  result.mistake = [subject = std::move(subject)]() -> std::string {
+  result.mistake = [subject = std::move(subject)]() -> KnownMistake {
     for (const auto& mistake : subject.mistakes) {
       const auto explains = [&](const Input& input) {
         const Output output = subject.learners(input);
-        return mistake.shows ? mistake.shows(input, output)
-                             : subject.show(output) == subject.show(mistake.model(input));
+        return mistake.shows ? mistake.shows(input, output) : subject.same(output, mistake.model(input));
       };
-      if (std::all_of(subject.inputs.begin(), subject.inputs.end(), explains)) return mistake.name;
+      if (std::all_of(subject.inputs.begin(), subject.inputs.end(), explains)) {
+        return {mistake.name, mistake.function};
+      }
     }
     return {};
   };

@@ -50,8 +50,6 @@ std::string fault_of_view(const Geometry& from, const Geometry& view, const Expe
 
 // ---- contiguous_strides and is_contiguous ----
 
-std::string show_strides(const DimVector& strides) { return str(strides); }
-
 // The stride of a dimension is how many elements one step in it passes: all positions of the dimensions behind it.
 int64_t elements_behind(IntArrayRef sizes, size_t dim) {
   int64_t count = 1;
@@ -76,7 +74,7 @@ Exercise contiguous_strides_exercise() {
   subject.inputs = {{2, 3, 4}, {5}, {}, {2, 1, 3}, {4, 2, 0, 3}};
   subject.learners = [](const DimVector& sizes) { return contiguous_strides(sizes); };
   subject.describe = [](const DimVector& sizes) { return str("contiguous_strides(", sizes, ")"); };
-  subject.show = show_strides;
+  subject.same = [](const DimVector& a, const DimVector& b) { return a == b; };
   subject.fault = fault_of_strides;
   subject.mistakes = {
       {"column-major strides: the first dimension moves fastest, and it has to be the last",
@@ -108,8 +106,6 @@ Exercise contiguous_strides_exercise() {
   return exercise(std::move(subject));
 }
 
-std::string show_flag(const bool& flag) { return str(flag); }
-
 std::string fault_of_contiguous(const Geometry& geometry, const bool& answer) {
   const std::vector<int64_t> elements = elements_of(geometry);
   for (size_t i = 0; i < elements.size(); ++i) {
@@ -128,7 +124,7 @@ Exercise is_contiguous_exercise() {
                     {{2, 1, 3}, {3, 7, 1}}, {{1, 3}, {99, 1}}, {{}, {}},         {{2, 0, 3}, {1, 5, 9}}};
   subject.learners = [](const Geometry& g) { return is_contiguous(g.sizes, g.strides); };
   subject.describe = [](const Geometry& g) { return str("is_contiguous(", g.sizes, ", ", g.strides, ")"); };
-  subject.show = show_flag;
+  subject.same = std::equal_to<>();
   subject.fault = fault_of_contiguous;
   subject.mistakes = {
       {"the stride of a dimension of size 1 is compared: no step is ever taken in it, so it may be anything",
@@ -172,7 +168,7 @@ Subject<ViewCall, Geometry> view_subject(const char* name, std::vector<ViewCall>
     return geometry;
   };
   subject.describe = [name](const ViewCall& call) { return str(name, call.arguments, " of ", show(call.from)); };
-  subject.show = show;
+  subject.same = [](const Geometry& a, const Geometry& b) { return show(a) == show(b); };
   subject.fault = [expected](const ViewCall& call, const Geometry& view) {
     return fault_of_view(call.from, view, expected(call));
   };
@@ -466,7 +462,7 @@ Exercise view_strides_exercise() {
   subject.describe = [](const ShapeCall& call) {
     return str("view_strides(", call.sizes, ", ", call.strides, ", ", call.shape, ")");
   };
-  subject.show = [](const Strides& strides) { return strides ? str(*strides) : "nothing"; };
+  subject.same = [](const Strides& a, const Strides& b) { return a ? b && *a == *b : !b; };
   subject.fault = fault_of_view_strides;
   subject.mistakes = {
       {"the strides are those of new memory, whatever the tensor's own are: a view of a transposed tensor then shows "

@@ -72,7 +72,7 @@ Exercise broadcast_exercise() {
     }
   };
   subject.describe = [](const TwoShapes& shapes) { return str("broadcast_shapes(", shapes.a, ", ", shapes.b, ")"); };
-  subject.show = [](const Shape& shape) { return shape ? str(*shape) : "ValueError"; };
+  subject.same = [](const Shape& a, const Shape& b) { return a ? b && *a == *b : !b; };
   subject.fault = fault_of_shape;
   subject.mistakes = {
       {"the shapes are compared from the first dimension on: they are aligned at the last one",
@@ -273,7 +273,7 @@ Subject<LoopCall, Loop> loop_subject(const char* function, std::vector<LoopCall>
   subject.inputs = std::move(inputs);
   subject.learners = std::move(learners);
   subject.describe = describe;
-  subject.show = show_reads;
+  subject.same = [](const Loop& a, const Loop& b) { return show_reads(a) == show_reads(b); };
   subject.fault = fault_of_reads;
   return subject;
 }
@@ -284,10 +284,19 @@ const LoopCall kRowAndNumber{{{3}, {1}}, {{}, {}}, 1}, kColumnAndRow{{{3, 1}, {1
     kBias{{{2, 3}, {3, 1}}, {{3}, {1}}, 2}, kTransposed{{{2, 3}, {1, 2}}, {{2, 3}, {3, 1}}, 2},
     kPart{{{2, 3}, {10, 2}}, {{2, 3}, {3, 1}}, 2}, kThree{{{2, 3, 4}, {24, 8, 1}}, {{3, 1}, {1, 1}}, 3};
 
+// What coalesce may do wrong shows wherever a loop has several dimensions.
+const char* const kOneOperandAsked =
+    "only one operand is asked: dimensions may be merged only where they are contiguous in all operands";
+
+bool one_operand_asked(const LoopCall& call, const Loop& loop) {
+  return loop.dims == 1 && (call.dims == 1 || !fault_of_reads(call, loop).empty());
+}
+
 Exercise set_strides_exercise() {
   auto subject =
       loop_subject("set_strides", {kRowAndNumber, kColumnAndRow, kBias, kTransposed, kPart, kThree}, loop_by_strides);
   subject.mistakes = {
+      {kOneOperandAsked, nullptr, one_operand_asked, "rush::TensorIterator::coalesce"},
       {"a dimension that is broadcast keeps its stride: it needs stride 0, so that the same element is read again",
        [](const LoopCall& call) {
          return loop_with(call, [](const Operand& operand, IntArrayRef shape) {
@@ -332,7 +341,6 @@ Exercise coalesce_exercise() {
                                kTransposed,
                                kThree},
                               loop_by_strides);
-  subject.show = [](const Loop& loop) { return str(loop.dims, ": ", show_reads(loop)); };
   subject.fault = [](const LoopCall& call, const Loop& loop) {
     const std::string fault = fault_of_reads(call, loop);
     if (!fault.empty() || loop.dims == call.dims) return fault;
@@ -344,10 +352,7 @@ Exercise coalesce_exercise() {
          return loop.dims == static_cast<int>(right_shape({call.a.sizes, call.b.sizes})->size()) &&
                 fault_of_reads(call, loop).empty();
        }},
-      {"only one operand is asked: dimensions may be merged only where they are contiguous in all operands", nullptr,
-       [](const LoopCall& call, const Loop& loop) {
-         return loop.dims == 1 && (call.dims == 1 || !fault_of_reads(call, loop).empty());
-       }},
+      {kOneOperandAsked, nullptr, one_operand_asked},
       {"a dimension of size 1 keeps its stride: merged with the next one, it has to take that one's", nullptr,
        [](const LoopCall& call, const Loop& loop) {
          const bool has_one = call.a.sizes.size() == 2 && call.a.sizes.back() == 1 && call.b.sizes.back() == 1;

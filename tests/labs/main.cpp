@@ -1,6 +1,6 @@
-// The checker of the labs. usage: rush_lab LAB [FUNCTION CALL]
-// Makes the exercises' calls in order, or one of them alone, for a debugger. It ends at the first wrong one, with
-// status 1, and a last line "at FUNCTION CALL", from which tools/lab says where to set a breakpoint.
+// The checker of the labs. usage: rush_lab LAB [CALL]
+// Makes the exercises' calls in order, or the one of that number alone, for a debugger. It ends at the first wrong one,
+// with status 1, and a last line "at FUNCTION CALL", from which tools/lab says where to set a breakpoint.
 #include <unistd.h>
 
 #include <csignal>
@@ -21,10 +21,15 @@ namespace {
 // What a signal handler prints: the call that is being made.
 char in_call[2048];
 
-void announce(const Exercise& exercise, size_t number) {
-  const std::string text =
-      str("  WRONG  ", exercise.function, "\n         call ", number + 1, ": ", exercise.calls[number].text,
-          "\n         ended by a signal\nat ", exercise.function, " ", number + 1, "\n");
+std::string wrong_call(const Exercise& exercise, const Call& call, const std::string& fault) {
+  return str("  WRONG  ", exercise.function, "\n         ", call.text, "\n         ", fault, "\n");
+}
+
+// The number counts the calls of all the lab's exercises, from 1.
+std::string place(const std::string& function, size_t number) { return str("at ", function, " ", number, "\n"); }
+
+void announce(const Exercise& exercise, const Call& call, size_t number) {
+  const std::string text = wrong_call(exercise, call, "ended by a signal") + place(exercise.function, number);
   std::strncpy(in_call, text.c_str(), sizeof(in_call) - 1);
 }
 
@@ -41,7 +46,7 @@ std::string fault_of(const Call& call) {
   }
 }
 
-std::string mistake_of(const Exercise& exercise) {
+KnownMistake mistake_of(const Exercise& exercise) {
   try {
     return exercise.mistake();
   } catch (const std::exception&) {
@@ -49,25 +54,17 @@ std::string mistake_of(const Exercise& exercise) {
   }
 }
 
-int report(const Exercise& exercise, size_t number, const std::string& fault) {
-  std::printf("  WRONG  %s\n         call %zu: %s\n         %s\n", exercise.function.c_str(), number + 1,
-              exercise.calls[number].text.c_str(), fault.c_str());
+// Whether the call is right; prints what is wrong.
+bool check(const Exercise& exercise, const Call& call, size_t number) {
+  announce(exercise, call, number);
+  const std::string fault = fault_of(call);
+  if (fault.empty()) return true;
+  std::fputs(wrong_call(exercise, call, fault).c_str(), stdout);
   std::fflush(stdout);
-  const std::string mistake = mistake_of(exercise);
-  if (!mistake.empty()) std::printf("         a mistake known by name: %s\n", mistake.c_str());
-  std::printf("at %s %zu\n", exercise.function.c_str(), number + 1);
-  return 1;
-}
-
-int check(const Exercise& exercise) {
-  for (size_t i = 0; i < exercise.calls.size(); ++i) {
-    announce(exercise, i);
-    const std::string fault = fault_of(exercise.calls[i]);
-    if (!fault.empty()) return report(exercise, i, fault);
-  }
-  std::printf("  right  %s: %zu calls\n", exercise.function.c_str(), exercise.calls.size());
-  std::fflush(stdout);
-  return 0;
+  const KnownMistake mistake = mistake_of(exercise);
+  if (!mistake.name.empty()) std::printf("         a mistake known by name: %s\n", mistake.name.c_str());
+  std::fputs(place(mistake.function.empty() ? exercise.function : mistake.function, number).c_str(), stdout);
+  return false;
 }
 
 std::vector<Exercise> exercises_of(const std::string& lab) {
@@ -77,17 +74,18 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   return {};
 }
 
-int check_one(const std::vector<Exercise>& exercises, const std::string& function, size_t call) {
+// The calls of all exercises, or the one of that number alone; 0 stands for all.
+int check_calls(const std::vector<Exercise>& exercises, size_t only) {
+  size_t number = 0;
   for (const Exercise& exercise : exercises) {
-    if (exercise.function != function || call < 1 || call > exercise.calls.size()) continue;
-    announce(exercise, call - 1);
-    const std::string fault = fault_of(exercise.calls[call - 1]);
-    if (!fault.empty()) return report(exercise, call - 1, fault);
-    std::puts("  right");
-    return 0;
+    for (const Call& call : exercise.calls) {
+      ++number;
+      if ((only == 0 || only == number) && !check(exercise, call, number)) return 1;
+    }
+    if (only == 0) std::printf("  right  %s: %zu calls\n", exercise.function.c_str(), exercise.calls.size());
+    std::fflush(stdout);
   }
-  std::fputs("rush_lab: there is no such call\n", stderr);
-  return 2;
+  return 0;
 }
 
 }  // namespace
@@ -96,13 +94,9 @@ int main(int argc, char** argv) {
   set_error_stacks(false);
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGTERM}) std::signal(signal, report_call);
   const std::vector<Exercise> exercises = exercises_of(argc > 1 ? argv[1] : "");
-  if (exercises.empty() || (argc != 2 && argc != 4)) {
-    std::fputs("usage: rush_lab LAB [FUNCTION CALL]\n", stderr);
+  if (exercises.empty() || argc > 3) {
+    std::fputs("usage: rush_lab LAB [CALL]\n", stderr);
     return 2;
   }
-  if (argc == 4) return check_one(exercises, argv[2], std::strtoul(argv[3], nullptr, 10));
-  for (const Exercise& exercise : exercises) {
-    if (const int status = check(exercise)) return status;
-  }
-  return 0;
+  return check_calls(exercises, argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 0);
 }
