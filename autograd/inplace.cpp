@@ -20,12 +20,10 @@ namespace rush {
 namespace {
 
 // The geometry of a view within its base's storage.
-struct Geometry {
-  DimVector sizes, strides;
-  int64_t offset;
+struct ViewGeometry : Geometry {
   ScalarType dtype;
-  explicit Geometry(const Tensor& t)
-      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), dtype(t.scalar_type()) {}
+  explicit ViewGeometry(const Tensor& t)
+      : Geometry{t.sizes(), t.strides(), t.storage_offset()}, dtype(t.scalar_type()) {}
 
   // The view of `base`, or of a tensor like it that lies `shift` elements further on in its own storage. The view may
   // see complex numbers as pairs of real ones, or the other way round.
@@ -43,7 +41,7 @@ struct Geometry {
 // The gradient of a strided view: zeros of the base, with the view's gradient at its place. The gradient is computed
 // for a base of any layout by scattering into the storage's range.
 struct CopySlices final : Node {
-  Geometry base, view;
+  ViewGeometry base, view;
   intrusive_ptr<Node> function;  // of the in-place operator; its edge 0 leads to the view as it was
 
   CopySlices(const Tensor& base_tensor, const Tensor& view_tensor, intrusive_ptr<Node> function)
@@ -132,7 +130,7 @@ void refresh_view(const Tensor& tensor) {
   const auto now = static_cast<uint32_t>(tensor._version());
   if (meta.grad_fn && meta.version == now) return;
   const EnableGradGuard recording;
-  const Tensor again = Geometry(tensor).of(base);
+  const Tensor again = ViewGeometry(tensor).of(base);
   AutogradMeta* made = get_meta(again);
   meta.grad_fn = made->grad_fn;
   meta.output_nr = made->output_nr;

@@ -82,16 +82,6 @@ void TensorImpl::set_data_of(const TensorImpl& other) {
 
 // Below, beside a size of 0 the others may be anything: their product wraps around, and nothing is ever found by it.
 
-DimVector contiguous_strides(IntArrayRef sizes) {
-  DimVector strides(sizes.size(), 1);
-  int64_t stride = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride = wrap_mul<int64_t>(stride, std::max<int64_t>(sizes[i], 1));
-  }
-  return strides;
-}
-
 DimVector strides_for(IntArrayRef sizes, MemoryFormat format) {
   if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return contiguous_strides(sizes);
   const size_t dims = format == MemoryFormat::ChannelsLast ? 4 : 5;
@@ -130,18 +120,6 @@ int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_o
   RUSH_CHECK_VALUE(!__builtin_add_overflow(last, 1, &last), "sizes ", sizes, " with strides ", strides,
                    " reach too far");
   return last;
-}
-
-bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {
-  int64_t expected = 1;
-  bool contiguous = true;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i] == 0) return true;
-    if (sizes[i] == 1) continue;
-    contiguous = contiguous && strides[i] == expected;
-    expected = wrap_mul<int64_t>(expected, sizes[i]);
-  }
-  return contiguous;
 }
 
 bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides) {

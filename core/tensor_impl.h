@@ -6,6 +6,7 @@
 
 #include "core/array_ref.h"
 #include "core/dispatch/key.h"
+#include "core/geometry.h"
 #include "core/intrusive_ptr.h"
 #include "core/layout.h"
 #include "core/scalar_type.h"
@@ -120,15 +121,12 @@ class TensorImpl : public IntrusiveTarget {
   std::unique_ptr<AutogradMetaBase> autograd_meta_;
 };
 
-// Row-major strides of `sizes`, in elements.
-DimVector contiguous_strides(IntArrayRef sizes);
 // Strides of `sizes` in a memory format; throws ValueError when the number of dimensions does not fit it.
 DimVector strides_for(IntArrayRef sizes, MemoryFormat format);
 // The product of `sizes`. Throws ValueError on a negative size or when it does not fit 63 bits.
 int64_t checked_numel(IntArrayRef sizes);
 // How many elements from the first a storage must hold for this geometry; 0 for an empty tensor.
 int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
-bool is_contiguous(IntArrayRef sizes, IntArrayRef strides);
 bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides);
 
 }  // namespace rush

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # cmake blocks are tests/package, gdb blocks and what they print tests/debug.
 LANGUAGES = {"cpp", "sh", "cmake", "gdb", "text", "console"}
 QUOTING = {"add_an_operator.md"}  # its C++ is the tree's own, and is compiled there
@@ -17,6 +17,7 @@ EXAMPLE_OPERATOR = "special_xlog1py"
 CODE = {".h", ".cpp", ".cu", ".inc", ".cuh"}
 PROGRAMS = {"demo": "mnist", "conformance": "rush_conformance", "train-parity": "rush_train_parity"}
 FOREIGN_OPTIONS = {"test", "bench", "fuzz"}  # those of CTest, Google Benchmark and libFuzzer
+ELSEWHERE = ("aten/", "c10/", "torch/", "lab/")  # files of PyTorch, and of who does a lab
 NOT_COMPILED = re.compile(r"<!-- not compiled: .+ -->\s*$")
 
 
@@ -64,7 +65,7 @@ class Checker:
         self.rush = subprocess.run([ROOT / "rush", "help"], capture_output=True, text=True, check=True).stdout
         self.commands = set(re.findall(r"^  ([a-z][\w-]*) ", self.rush, re.M))
         self.titles = {}
-        self.folders = {"/build/", "/data/", "/out/", "/include/", "/lib/"}  # made by builds and programs
+        self.folders = {"/build/", "/data/", "/lab/", "/out/", "/include/", "/lib/"}  # made by builds and programs
         for room in ["core", "backends", "autograd", "nn", "optim", "compat", "examples", "tests", "benchmarks", "docs", "tools"]:
             self.folders.add(f"/{room}/")
             for file in (ROOT / room).rglob("*"):
@@ -90,7 +91,8 @@ class Checker:
         for code in re.findall(r"`([^`]+)`", prose):
             code = re.sub(r"\s+", " ", code)
             self.check_command(code)
-            if re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(h|cpp|cu|inc|py|sh|md|cmake)", code) and not (ROOT / code).is_file():
+            is_file = re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(h|cpp|cu|inc|py|sh|md|cmake)", code)
+            if is_file and not code.startswith(ELSEWHERE) and not (ROOT / code).is_file():
                 self.say(f"there is no file {code}")
             if re.fullmatch(r"[\w.-]+(/[\w.-]+)*/", code) and not any(f.endswith("/" + code) for f in self.folders):
                 self.say(f"there is no folder {code}")
@@ -157,7 +159,7 @@ class Checker:
                 self.say(f"./rush has no command {command}")
                 continue
             program = PROGRAMS.get(command, command)
-            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build"} else None
+            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build", "lab"} else None
             for word in words:
                 if word.startswith("--") and command not in FOREIGN_OPTIONS:
                     self.check_option(f"./rush {command}", word, known or self.help_of(program))

@@ -1,21 +1,15 @@
 // The rules of optimisers: their options, and one element's step. Math is the type that the computation is done in:
-// float for the 16-bit ones.
+// float for the 16-bit ones. Those of SGD and Adam stand in sgd_adam.h.
 #pragma once
 #include <array>
 #include <cmath>
 #include <type_traits>
 
+#include "backends/functors/sgd_adam.h"
 #include "core/macros.h"
 #include "core/ops/optim/optim.h"
 
 namespace rush {
-
-namespace detail {
-template <class... Members>
-RUSH_HD void take_in_order(const double* numbers, Members&... members) {
-  ((members = *numbers++), ...);
-}
-}  // namespace detail
 
 // Note [An optimiser from a description]
 // The description of an optimiser with an element-wise step has two halves. This file has its rule: a Step struct with
@@ -29,26 +23,6 @@ RUSH_HD void take_in_order(const double* numbers, Members&... members) {
 // kStates is the number of states. `uses` says which of them the options need; without it, all are needed. The
 // functor's constructor takes the Step struct and, if it has such parameters, the number of the step and the product of
 // NAdam's momenta. `take` reads the numbers from a list: Note [Capturable optimisers].
-struct SgdStep {
-  RUSH_STEP("SGD", "sgd")
-  static constexpr size_t kNumbers = 4, kFlags = 3, kStates = 1;
-  double lr, momentum, dampening, weight_decay;
-  bool nesterov, maximize;
-  bool first;  // the momentum buffers are uninitialised
-  constexpr bool uses(size_t) const { return momentum != 0; }
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, momentum, dampening, weight_decay); }
-};
-
-struct AdamStep {
-  RUSH_STEP("Adam", "adam")
-  static constexpr size_t kNumbers = 5, kFlags = 3, kStates = 3;
-  double lr, beta1, beta2, eps, weight_decay;
-  bool amsgrad, maximize;
-  bool decoupled;  // AdamW: the weights decay by themselves, not through the gradient
-  constexpr bool uses(size_t state) const { return state < 2 || amsgrad; }
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
-};
-
 struct AdadeltaStep {
   RUSH_STEP("Adadelta", "adadelta")
   static constexpr size_t kNumbers = 4, kFlags = 1, kStates = 2;
@@ -125,90 +99,6 @@ struct RpropStep {
 };
 
 namespace functors {
-
-// torch.optim.SGD:
-//   g <- +-g + weight_decay p
-//   buffer <- momentum buffer + (1 - dampening) g   (g itself the first time)
-//   p <- p - lr (g + momentum buffer)               with Nesterov's momentum
-//   p <- p - lr buffer                              otherwise
-template <class Math>
-struct Sgd {
-  Math lr, momentum, keep, weight_decay, sign;
-  bool nesterov, first;
-
-  RUSH_HD explicit Sgd(const SgdStep& s)
-      : lr(static_cast<Math>(s.lr)),
-        momentum(static_cast<Math>(s.momentum)),
-        keep(static_cast<Math>(1 - s.dampening)),
-        weight_decay(static_cast<Math>(s.weight_decay)),
-        sign(s.maximize ? Math(-1) : Math(1)),
-        nesterov(s.nesterov),
-        first(s.first) {}
-
-  // Without momentum.
-  RUSH_HD void operator()(Math& p, Math g) const { p -= lr * (sign * g + weight_decay * p); }
-  RUSH_HD void operator()(Math& p, Math g, Math& buffer) const {
-    g = sign * g + weight_decay * p;
-    buffer = first ? g : momentum * buffer + keep * g;
-    p -= lr * (nesterov ? g + momentum * buffer : buffer);
-  }
-};
-
-// What Adam and its kin share:
-//   p <- p (1 - lr weight_decay)                  where the weights decay by themselves (decoupled)
-//   g <- +-g + weight_decay p                     elsewhere
-//   m <- m + (1 - beta1) (g - m)
-//   v <- beta2 v + (1 - beta2) g^2
-template <class Math>
-struct AdamAverages {
-  Math mean_weight, square_keep, square_weight, decay, l2, sign;
-
-  template <class Step>
-  RUSH_HD explicit AdamAverages(const Step& s)
-      : mean_weight(static_cast<Math>(1 - s.beta1)),
-        square_keep(static_cast<Math>(s.beta2)),
-        square_weight(static_cast<Math>(1 - s.beta2)),
-        decay(static_cast<Math>(s.decoupled ? 1 - s.lr * s.weight_decay : 1)),
-        l2(static_cast<Math>(s.decoupled ? 0 : s.weight_decay)),
-        sign(s.maximize ? Math(-1) : Math(1)) {}
-
-  RUSH_HD void operator()(Math& p, Math& g, Math& m, Math& v) const {
-    p *= decay;
-    g = sign * g + l2 * p;
-    m += mean_weight * (g - m);
-    v = square_keep * v + square_weight * g * g;
-  }
-};
-
-// torch.optim.Adam and AdamW (Kingma and Ba, "Adam: a method for stochastic optimization", 2014; Loshchilov and Hutter,
-// "Decoupled weight decay regularization", 2017), with t steps taken:
-//   p <- p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
-// AMSGrad (Reddi et al., "On the convergence of Adam and beyond", 2018) takes the largest v so far.
-template <class Math>
-struct Adam {
-  AdamAverages<Math> update_averages;
-  Math step_size, root_correction, eps;
-
-  RUSH_HD Adam(const AdamStep& s, int64_t step)
-      : update_averages(s),
-        step_size(static_cast<Math>(s.lr / (1 - std::pow(s.beta1, static_cast<double>(step))))),
-        root_correction(static_cast<Math>(std::sqrt(1 - std::pow(s.beta2, static_cast<double>(step))))),
-        eps(static_cast<Math>(s.eps)) {}
-
-  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {
-    update_averages(p, g, m, v);
-    move(p, m, v);
-  }
-  // With AMSGrad.
-  RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v, Math& max_v) const {
-    update_averages(p, g, m, v);
-    max_v = v > max_v ? v : max_v;
-    move(p, m, max_v);
-  }
-
- private:
-  RUSH_HD void move(Math& p, Math m, Math v) const { p -= step_size * m / (std::sqrt(v) / root_correction + eps); }
-};
 
 // torch.optim.Adadelta (Zeiler, "ADADELTA: an adaptive learning rate method", 2012):
 //   g <- +-g + weight_decay p

@@ -1,5 +1,4 @@
-// Type promotion across operands, and broadcasting of shapes.
-#include "core/iterator/output_checks.h"
+// Type promotion across operands.
 #include "core/iterator/tensor_iterator.h"
 
 namespace rush {
@@ -56,19 +55,6 @@ ScalarType result_type(const Tensor& tensor, const Scalar& number) {
   const ScalarType type = tensor.scalar_type();
   if (category(number.type()) <= category(type) && !tensor.impl()->is_wrapped_number()) return type;
   return result_type(tensor, detail::wrapped_number(number));
-}
-
-DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
-  const IntArrayRef longer = a.size() >= b.size() ? a : b;
-  const IntArrayRef shorter = a.size() >= b.size() ? b : a;
-  DimVector shape(longer);
-  const size_t lead = longer.size() - shorter.size();
-  for (size_t i = shorter.size(); i-- > 0;) {  // from the last on, which is the one that the error names
-    int64_t& size = shape[lead + i];
-    if (size != shorter[i] && size != 1 && shorter[i] != 1) throw_no_broadcast(op, a, b, shorter.size() - i);
-    if (size == 1) size = shorter[i];
-  }
-  return shape;
 }
 
 }  // namespace rush

@@ -171,23 +171,6 @@ void TensorIterator::resolve_overlap() {
   }
 }
 
-void TensorIterator::set_strides() {
-  const size_t dims = shape_.size();
-  for (int i = operands_[0].tensor.defined() ? 0 : 1; i < count_; ++i) {
-    Operand& operand = operands_[i];
-    const Tensor& t = operand.tensor;
-    operand.data = static_cast<char*>(t.data_ptr());
-    operand.strides.resize(dims, 0);
-    const size_t lead = dims - t.sizes().size();
-    for (size_t d = 0; d < t.sizes().size(); ++d) {
-      const bool broadcast = t.sizes()[d] == 1 && shape_[lead + d] != 1;
-      // Unsigned, because the stride of a dimension of one element may be anything.
-      const uint64_t stride = static_cast<uint64_t>(t.strides()[d]) * static_cast<uint64_t>(t.element_size());
-      operand.strides[lead + d] = broadcast ? 0 : static_cast<int64_t>(stride);
-    }
-  }
-}
-
 // Orders the dimensions by stride, smallest first, looking at the operands in turn and leaving ties as they are.
 void TensorIterator::sort_dimensions() {
   const size_t dims = shape_.size();
@@ -245,76 +228,8 @@ void TensorIterator::allocate_output() {
   out.data = static_cast<char*>(out.tensor.data_ptr());
 }
 
-// What wraps around here leads to no element: it is out of range only on meta, and beside a size of 0.
-void TensorIterator::coalesce() {
-  if (shape_.size() <= 1) return;
-  const auto mergeable = [&](size_t inner, size_t outer) {
-    if (shape_[inner] == 1 || shape_[outer] == 1) return true;
-    for (int i = 0; i < count_; ++i) {
-      if (wrap_mul(shape_[inner], operands_[i].strides[inner]) != operands_[i].strides[outer]) return false;
-    }
-    return true;
-  };
-  size_t last = 0;
-  for (size_t d = 1; d < shape_.size(); ++d) {
-    if (mergeable(last, d)) {
-      if (shape_[last] == 1) {
-        for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
-      }
-      shape_[last] = wrap_mul(shape_[last], shape_[d]);
-    } else {
-      ++last;
-      shape_[last] = shape_[d];
-      for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
-    }
-  }
-  shape_.resize(last + 1);
-  for (int i = 0; i < count_; ++i) operands_[i].strides.resize(last + 1);
-}
-
 void TensorIterator::for_each_run(LoopFn loop, const void* context, int64_t grain) const {
   parallel_for(0, numel_, grain, [&](int64_t begin, int64_t end) { run_range(loop, context, begin, end); });
-}
-
-void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, int64_t end) const {
-  char* data[kMaxOperands];
-  int64_t strides[kMaxOperands];
-  const size_t dims = shape_.size();
-  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
-  if (dims <= 1) {
-    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
-    loop(context, data, strides, end - begin);
-    return;
-  }
-  // Position of `begin`, then an odometer over the outer dimensions.
-  DimVector position(dims, 0);
-  int64_t rest = begin;
-  for (size_t d = 0; d < dims; ++d) {
-    position[d] = rest % shape_[d];
-    rest /= shape_[d];
-  }
-  for (int t = 0; t < count_; ++t) {
-    data[t] = operand(t).data;
-    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
-  }
-  for (int64_t done = begin; done < end;) {
-    const int64_t n = std::min(shape_[0] - position[0], end - done);
-    char* current[kMaxOperands];
-    for (int t = 0; t < count_; ++t) current[t] = data[t];
-    loop(context, current, strides, n);
-    done += n;
-    if (done >= end) break;
-    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
-    position[0] = 0;
-    for (size_t d = 1; d < dims; ++d) {
-      if (++position[d] < shape_[d]) {
-        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
-        break;
-      }
-      position[d] = 0;
-      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
-    }
-  }
 }
 
 Tensor& TensorIterator::finish() {

@@ -78,7 +78,7 @@ namespace kernels {
 // Lists go together element by element; that of a state that the step does not use is not looked at. All tensors have
 // one device and one floating dtype, and those of one parameter have its sizes and dense strides. `steps` are how many
 // steps each parameter has taken, this one included, and `mu_products` those of the momenta of all these steps. The
-// formulas stand in backends/functors/optim.h. On the CPU no kernel allocates memory.
+// formulas stand in backends/functors/optim.h and sgd_adam.h. On the CPU no kernel allocates memory.
 template <class Step>
 inline constinit Kernel<void(TensorList params, TensorList grads, TensorList states0, TensorList states1,
                              TensorList states2, ArrayRef<int64_t> steps, ArrayRef<double> mu_products,

@@ -13,24 +13,17 @@ static Tensor permute(const Tensor& self, IntArrayRef dims) {
                    "permute: number of dimensions in the tensor input does not match the "
                    "length of the desired ordering of dimensions: ",
                    self.dim(), " against ", dims.size(), " in ", dims);
-  const DimVector order = wrap_dims(dims, self.dim(), "permute");
-  DimVector sizes(order.size(), 0), strides(order.size(), 0);
-  for (size_t d = 0; d < order.size(); ++d) {
-    sizes[d] = self.sizes()[order[d]];
-    strides[d] = self.strides()[order[d]];
-  }
-  return detail::make_view(self, sizes, strides, self.storage_offset());
+  Geometry geometry = geometry_of(self);
+  geometry.permute(wrap_dims(dims, self.dim(), "permute"));
+  return view_of(self, geometry);
 }
 
 static Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   dim0 = wrap_dim(dim0, self.dim(), "transpose");
   dim1 = wrap_dim(dim1, self.dim(), "transpose");
-  DimVector sizes(self.sizes()), strides(self.strides());
-  if (self.dim() > 0) {
-    std::swap(sizes[dim0], sizes[dim1]);
-    std::swap(strides[dim0], strides[dim1]);
-  }
-  return detail::make_view(self, sizes, strides, self.storage_offset());
+  Geometry geometry = geometry_of(self);
+  if (self.dim() > 0) geometry.transpose(dim0, dim1);
+  return view_of(self, geometry);
 }
 
 static Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return ops::transpose(self, axis0, axis1); }

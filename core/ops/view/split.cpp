@@ -12,14 +12,8 @@ namespace rush {
 namespace native {
 
 // The geometry of a part: what a view of it and the gradient that fills its place share.
-struct Part {
-  DimVector sizes, strides;
-  int64_t offset;
-
-  explicit Part(const Tensor& self) : sizes(self.sizes()), strides(self.strides()), offset(self.storage_offset()) {}
-  Tensor view_of(const Tensor& self, ViewOrigin origin = ViewOrigin::Single) const {
-    return detail::make_view(self, sizes, strides, offset, origin);
-  }
+struct Part : Geometry {
+  explicit Part(const Tensor& self) : Geometry(geometry_of(self)) {}
 
   void select(int64_t dim, int64_t index) {
     RUSH_CHECK_INDEX(!sizes.empty(), "select: a 0-dimensional tensor has no dimension to select from");
@@ -27,9 +21,7 @@ struct Part {
     const int64_t size = sizes[dim];
     RUSH_CHECK_INDEX(index >= -size && index < size, "select: index ", index, " out of range for tensor of size ",
                      bracketed(sizes), " at dimension ", dim);
-    offset = wrap_add(offset, wrap_mul(index < 0 ? index + size : index, strides[dim]));
-    sizes.erase(sizes.begin() + dim);
-    strides.erase(strides.begin() + dim);
+    Geometry::select(dim, index < 0 ? index + size : index);
   }
 
   void slice(int64_t dim, std::optional<int64_t> first, std::optional<int64_t> last, int64_t step) {
@@ -39,12 +31,7 @@ struct Part {
     const int64_t size = sizes[dim];
     const auto clamped = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
     const int64_t start = clamped(first.value_or(0));
-    const int64_t end = std::max(start, last ? clamped(*last) : size);
-    int64_t skipped = 0;  // overflows only where another size is 0
-    if (!__builtin_mul_overflow(start, strides[dim], &skipped)) offset = wrap_add(offset, skipped);
-    sizes[dim] = (end - start) / step + ((end - start) % step != 0);
-    // A step past the end is taken only by an empty or single slice, where the stride means nothing.
-    if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) strides[dim] = 1;
+    Geometry::slice(dim, start, std::max(start, last ? clamped(*last) : size), step);
   }
 
   void diagonal(int64_t shift, int64_t dim1, int64_t dim2) {
@@ -101,14 +88,14 @@ Tensor part(const Tensor& self, int64_t dim, int64_t start, int64_t length, int6
 static Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   Part part(self);
   part.select(dim, index);
-  return part.view_of(self);
+  return view_of(self, part);
 }
 
 static Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
                     int64_t step) {
   Part part(self);
   part.slice(dim, start, end, step);
-  return part.view_of(self);
+  return view_of(self, part);
 }
 
 static Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
@@ -134,13 +121,13 @@ static Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start
 static Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
   Part part(self);
   part.diagonal(offset, dim1, dim2);
-  return part.view_of(self);
+  return view_of(self, part);
 }
 
 static Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step) {
   Part part(self);
   part.unfold(dim, size, step);
-  return part.view_of(self);
+  return view_of(self, part);
 }
 
 // ---- several parts ----
@@ -159,7 +146,7 @@ static std::vector<Tensor> parts_of_sizes(const Tensor& self, IntArrayRef split_
   Part part(self);
   for (int64_t size : split_sizes) {
     part.sizes[dim] = size;
-    parts.push_back(part.view_of(self, ViewOrigin::MultiOutput));
+    parts.push_back(view_of(self, part, ViewOrigin::MultiOutput));
     part.offset = wrap_add(part.offset, wrap_mul(size, part.strides[dim]));  // behind the last part there is nothing
   }
   return parts;
@@ -258,7 +245,7 @@ static std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   for (int64_t i = 0; i < self.sizes()[dim]; ++i) {
     Part part(self);
     part.select(dim, i);
-    slices.push_back(part.view_of(self, ViewOrigin::MultiOutput));
+    slices.push_back(view_of(self, part, ViewOrigin::MultiOutput));
   }
   return slices;
 }

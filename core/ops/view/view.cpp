@@ -12,36 +12,6 @@
 
 namespace rush {
 
-std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape) {
-  DimVector result(shape.size(), 1);
-  const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-  if (empty) return contiguous_strides(shape);
-  if (sizes.empty()) return result;
-  // Walks groups of dimensions that are contiguous with each other, and splits each group over the new sizes.
-  int64_t next = static_cast<int64_t>(shape.size()) - 1;
-  int64_t base_stride = strides.back();
-  int64_t run = 1, taken = 1;
-  for (int64_t d = static_cast<int64_t>(sizes.size()) - 1; d >= 0; --d) {
-    run *= sizes[d];
-    int64_t following = 0;  // where the run goes on; out of range it goes on nowhere
-    const bool leaves = __builtin_mul_overflow(run, base_stride, &following);
-    const bool ends = d == 0 || (sizes[d - 1] != 1 && (leaves || strides[d - 1] != following));
-    if (!ends) continue;
-    while (next >= 0 && (taken < run || shape[next] == 1)) {
-      result[next] = taken * base_stride;
-      taken *= shape[next];
-      --next;
-    }
-    if (taken != run) return std::nullopt;
-    if (d > 0) {
-      base_stride = strides[d - 1];
-      run = taken = 1;
-    }
-  }
-  if (next != -1) return std::nullopt;
-  return result;
-}
-
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
   DimVector order;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -107,12 +77,9 @@ static Tensor reshape(const Tensor& self, IntArrayRef size) {
 }
 
 Tensor expand_as_strided(const Tensor& self, IntArrayRef sizes) {
-  DimVector strides(sizes.size(), 0);
-  const size_t lead = sizes.size() - self.sizes().size();
-  for (size_t d = 0; d < self.sizes().size(); ++d) {
-    strides[lead + d] = self.sizes()[d] == 1 && sizes[lead + d] != 1 ? 0 : self.strides()[d];
-  }
-  return detail::make_view(self, sizes, strides, self.storage_offset());
+  Geometry geometry = geometry_of(self);
+  geometry.expand(sizes);
+  return view_of(self, geometry);
 }
 
 static Tensor expand(const Tensor& self, IntArrayRef size, bool /*implicit*/) {

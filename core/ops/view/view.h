@@ -227,14 +227,17 @@ inline std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& indice
 /// Every slice along `dim`, which is dropped.
 inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0) { return ops::unbind(self, dim); }
 
-/// Strides with which elements laid out as (sizes, strides) can be seen in `shape`; nothing when they cannot.
-std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape);
 /// `shape` with its -1 replaced. Throws ValueError naming `op` when it cannot hold `numel` elements.
 DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op);
 /// Whether some element of such a tensor may be another one too; false is certain.
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides);
 
 namespace native {
+inline Geometry geometry_of(const Tensor& self) { return {self.sizes(), self.strides(), self.storage_offset()}; }
+// A view of `self` with a geometry that lies within its storage.
+inline Tensor view_of(const Tensor& self, const Geometry& geometry, ViewOrigin origin = ViewOrigin::Single) {
+  return detail::make_view(self, geometry.sizes, geometry.strides, geometry.offset, origin);
+}
 // Below autograd: the same bytes as elements of `dtype`, whose size may differ.
 Tensor view_dtype(const Tensor& self, ScalarType dtype);
 // `self` itself when it has that dtype already.

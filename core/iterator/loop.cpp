@@ -1,0 +1,109 @@
+// The loop of an element-wise operator: the shape that its operands broadcast to, their strides in it, which of its
+// dimensions are one, and the walk through it. See Note [How an element-wise loop is prepared].
+#include <algorithm>
+
+#include "core/integer.h"
+#include "core/iterator/output_checks.h"
+#include "core/iterator/tensor_iterator.h"
+
+namespace rush {
+
+DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
+  const IntArrayRef longer = a.size() >= b.size() ? a : b;
+  const IntArrayRef shorter = a.size() >= b.size() ? b : a;
+  DimVector shape(longer);
+  const size_t lead = longer.size() - shorter.size();
+  for (size_t i = shorter.size(); i-- > 0;) {  // from the last on, which is the one that the error names
+    int64_t& size = shape[lead + i];
+    if (size != shorter[i] && size != 1 && shorter[i] != 1) throw_no_broadcast(op, a, b, shorter.size() - i);
+    if (size == 1) size = shorter[i];
+  }
+  return shape;
+}
+
+void TensorIterator::set_strides() {
+  const size_t dims = shape_.size();
+  for (int i = operands_[0].tensor.defined() ? 0 : 1; i < count_; ++i) {
+    Operand& operand = operands_[i];
+    const Tensor& t = operand.tensor;
+    operand.data = static_cast<char*>(t.data_ptr());
+    operand.strides.resize(dims, 0);
+    const size_t lead = dims - t.sizes().size();
+    for (size_t d = 0; d < t.sizes().size(); ++d) {
+      const bool broadcast = t.sizes()[d] == 1 && shape_[lead + d] != 1;
+      // Unsigned, because the stride of a dimension of one element may be anything.
+      const uint64_t stride = static_cast<uint64_t>(t.strides()[d]) * static_cast<uint64_t>(t.element_size());
+      operand.strides[lead + d] = broadcast ? 0 : static_cast<int64_t>(stride);
+    }
+  }
+}
+
+// What wraps around here leads to no element: it is out of range only on meta, and beside a size of 0.
+void TensorIterator::coalesce() {
+  if (shape_.size() <= 1) return;
+  const auto mergeable = [&](size_t inner, size_t outer) {
+    if (shape_[inner] == 1 || shape_[outer] == 1) return true;
+    for (int i = 0; i < count_; ++i) {
+      if (wrap_mul(shape_[inner], operands_[i].strides[inner]) != operands_[i].strides[outer]) return false;
+    }
+    return true;
+  };
+  size_t last = 0;
+  for (size_t d = 1; d < shape_.size(); ++d) {
+    if (mergeable(last, d)) {
+      if (shape_[last] == 1) {
+        for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
+      }
+      shape_[last] = wrap_mul(shape_[last], shape_[d]);
+    } else {
+      ++last;
+      shape_[last] = shape_[d];
+      for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
+    }
+  }
+  shape_.resize(last + 1);
+  for (int i = 0; i < count_; ++i) operands_[i].strides.resize(last + 1);
+}
+
+void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, int64_t end) const {
+  char* data[kMaxOperands];
+  int64_t strides[kMaxOperands];
+  const size_t dims = shape_.size();
+  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
+  if (dims <= 1) {
+    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
+    loop(context, data, strides, end - begin);
+    return;
+  }
+  // Position of `begin`, then an odometer over the outer dimensions.
+  DimVector position(dims, 0);
+  int64_t rest = begin;
+  for (size_t d = 0; d < dims; ++d) {
+    position[d] = rest % shape_[d];
+    rest /= shape_[d];
+  }
+  for (int t = 0; t < count_; ++t) {
+    data[t] = operand(t).data;
+    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
+  }
+  for (int64_t done = begin; done < end;) {
+    const int64_t n = std::min(shape_[0] - position[0], end - done);
+    char* current[kMaxOperands];
+    for (int t = 0; t < count_; ++t) current[t] = data[t];
+    loop(context, current, strides, n);
+    done += n;
+    if (done >= end) break;
+    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
+    position[0] = 0;
+    for (size_t d = 1; d < dims; ++d) {
+      if (++position[d] < shape_[d]) {
+        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
+        break;
+      }
+      position[d] = 0;
+      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
+    }
+  }
+}
+
+}  // namespace rush

@@ -1,0 +1,102 @@
+// The checker of the labs. usage: rush_lab LAB [CALL]
+// Makes the exercises' calls in order, or the one of that number alone, for a debugger. It ends at the first wrong one,
+// with status 1, and a last line "at FUNCTION CALL", from which tools/lab says where to set a breakpoint.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "core/error/error.h"
+#include "tests/labs/exercise.h"
+
+using namespace rush;
+using namespace rush::labs;
+
+namespace {
+
+// What a signal handler prints: the call that is being made.
+char in_call[2048];
+
+std::string wrong_call(const Exercise& exercise, const Call& call, const std::string& fault) {
+  return str("  WRONG  ", exercise.function, "\n         ", call.text, "\n         ", fault, "\n");
+}
+
+// The number counts the calls of all the lab's exercises, from 1.
+std::string place(const std::string& function, size_t number) { return str("at ", function, " ", number, "\n"); }
+
+void announce(const Exercise& exercise, const Call& call, size_t number) {
+  const std::string text = wrong_call(exercise, call, "ended by a signal") + place(exercise.function, number);
+  std::strncpy(in_call, text.c_str(), sizeof(in_call) - 1);
+}
+
+extern "C" void report_call(int) {
+  const ssize_t written = write(STDOUT_FILENO, in_call, std::strlen(in_call));
+  _exit(written > 0 ? 3 : 4);
+}
+
+std::string fault_of(const Call& call) {
+  try {
+    return call.fault();
+  } catch (const std::exception& error) {
+    return str("it threw: ", error.what());
+  }
+}
+
+KnownMistake mistake_of(const Exercise& exercise) {
+  try {
+    return exercise.mistake();
+  } catch (const std::exception&) {
+    return {};  // a function that throws gives nothing to compare
+  }
+}
+
+// Whether the call is right; prints what is wrong.
+bool check(const Exercise& exercise, const Call& call, size_t number) {
+  announce(exercise, call, number);
+  const std::string fault = fault_of(call);
+  if (fault.empty()) return true;
+  std::fputs(wrong_call(exercise, call, fault).c_str(), stdout);
+  std::fflush(stdout);
+  const KnownMistake mistake = mistake_of(exercise);
+  if (!mistake.name.empty()) std::printf("         a mistake known by name: %s\n", mistake.name.c_str());
+  std::fputs(place(mistake.function.empty() ? exercise.function : mistake.function, number).c_str(), stdout);
+  return false;
+}
+
+std::vector<Exercise> exercises_of(const std::string& lab) {
+  if (lab == "1") return geometry_exercises();
+  if (lab == "2") return loop_exercises();
+  if (lab == "8") return optimizer_exercises();
+  return {};
+}
+
+// The calls of all exercises, or the one of that number alone; 0 stands for all.
+int check_calls(const std::vector<Exercise>& exercises, size_t only) {
+  size_t number = 0;
+  for (const Exercise& exercise : exercises) {
+    for (const Call& call : exercise.calls) {
+      ++number;
+      if ((only == 0 || only == number) && !check(exercise, call, number)) return 1;
+    }
+    if (only == 0) std::printf("  right  %s: %zu calls\n", exercise.function.c_str(), exercise.calls.size());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_error_stacks(false);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGTERM}) std::signal(signal, report_call);
+  const std::vector<Exercise> exercises = exercises_of(argc > 1 ? argv[1] : "");
+  if (exercises.empty() || argc > 3) {
+    std::fputs("usage: rush_lab LAB [CALL]\n", stderr);
+    return 2;
+  }
+  return check_calls(exercises, argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 0);
+}
