@@ -148,7 +148,7 @@ template <class Signature>
 class Op;
 
 // Its calls are defined in op_call.h and compiled once for each signature, where an operator of it is registered: else
-// every program would compile the calls of all operators.
+// every program would compile the calls of all operators. `used` keeps them where that file has them inline.
 template <class R, class... Args>
 class Op<R(Args...)> : public OpBase {
  public:
