@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kWorthIt = 0.05;  // of the whole time, below which no rule speaks
 constexpr double kIdle = 0.1;
-constexpr int64_t kRestart = 15'000;  // nanoseconds from a wait's end to the next kernel's beginning
+constexpr int64_t kRestart = 15'000;  // nanoseconds from a wait's end to the next kernel's beginning, at the least
+constexpr int64_t kFewKernels = 16;   // between two waits
 
 std::string percent(double share) { return str(static_cast<int64_t>(share * 100 + 0.5), " %"); }
 std::string milliseconds(int64_t nanoseconds) {
@@ -44,7 +45,8 @@ void find_idle_causes(const Facts& facts, std::vector<Advice>& out) {
                    loader});
   }
   const double left = idle_share - loader;
-  // A wait costs what the device lacks until new work comes: the host can no longer run ahead.
+  // A wait costs what the device lacks until new work comes: the host can no longer run ahead. Where waits are a few
+  // kernels apart, it never does, and all that it does between them is idle time.
   const FactsOfWait* worst = nullptr;
   int64_t waits = 0;
   for (const FactsOfWait& each : facts.waits) {
@@ -52,7 +54,8 @@ void find_idle_causes(const Facts& facts, std::vector<Advice>& out) {
     if (!worst || each.count > worst->count) worst = &each;
   }
   const double by_waits = std::min(left, share(waits * kRestart, facts.span));
-  if (worst && by_waits >= kWorthIt && by_waits >= left / 2) {
+  const bool never_ahead = facts.kernels <= kFewKernels * waits;
+  if (worst && by_waits >= kWorthIt && (never_ahead || by_waits >= left / 2)) {
     out.push_back({"sync",
                    str(worst->name, " waits for the device, ", worst->count, " times (", milliseconds(worst->time),
                        "); the device is idle for ", percent(left),

@@ -44,6 +44,14 @@ TEST_CASE("an idle device has a cause: waits, the loader, or launches") {
   CHECK(advice_on(facts)[0].text.find("aten::item") == 0);
   facts.waits[0].count = 2;  // at the end of a run
   CHECK(flaws(facts) == "launches;");
+  // On a slow host, where what lies between waits takes longer than a wait's end.
+  facts.busy = 20 * kMillisecond;
+  facts.kernels = 800;
+  facts.waits[0].count = 400;
+  CHECK(flaws(facts) == "sync;");
+  facts.kernels = 8000;
+  CHECK(flaws(facts) == "launches;");
+  facts.busy = 60 * kMillisecond;
   facts.loader = 50 * kMillisecond;
   CHECK(flaws(facts) == "loader;");
   CHECK(advice_on(facts)[0].gain == doctest::Approx(0.4));  // no more than the device was idle
