@@ -8,6 +8,8 @@
 namespace rush::labs {
 namespace {
 
+using detail::Geometry;
+
 // ---- positions and elements ----
 
 int64_t element_at(const Geometry& geometry, IntArrayRef position) {
@@ -160,7 +162,7 @@ Subject<ViewCall, Geometry> view_subject(const char* name, std::vector<ViewCall>
                                          std::function<void(Geometry&, IntArrayRef)> learners,
                                          std::function<Expected(const ViewCall&)> expected) {
   Subject<ViewCall, Geometry> subject;
-  subject.function = str("rush::Geometry::", name);
+  subject.function = str("rush::detail::Geometry::", name);
   subject.inputs = std::move(inputs);
   subject.learners = [learners](const ViewCall& call) {
     Geometry geometry = call.from;
