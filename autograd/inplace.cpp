@@ -20,7 +20,7 @@ namespace rush {
 namespace {
 
 // The geometry of a view within its base's storage.
-struct ViewGeometry : Geometry {
+struct ViewGeometry : detail::Geometry {
   ScalarType dtype;
   explicit ViewGeometry(const Tensor& t)
       : Geometry{t.sizes(), t.strides(), t.storage_offset()}, dtype(t.scalar_type()) {}

@@ -32,6 +32,8 @@ bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {
   return contiguous;
 }
 
+namespace detail {
+
 void Geometry::transpose(int64_t dim0, int64_t dim1) {
   std::swap(sizes[dim0], sizes[dim1]);
   std::swap(strides[dim0], strides[dim1]);
@@ -68,6 +70,8 @@ void Geometry::expand(IntArrayRef target) {
     strides[lead + d] = old_sizes[d] == 1 && target[lead + d] != 1 ? 0 : old_strides[d];
   }
 }
+
+}  // namespace detail
 
 std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape) {
   DimVector result(shape.size(), 1);

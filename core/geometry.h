@@ -15,6 +15,8 @@ bool is_contiguous(IntArrayRef sizes, IntArrayRef strides);
 /// they cannot.
 std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape);
 
+namespace detail {
+
 // Element (i_0, i_1, ...) is element number offset + sum_d i_d strides[d] of the storage. Each function turns it into
 // the geometry of a view; the caller has checked the arguments, and made negative dimensions and indices positive.
 struct Geometry {
@@ -31,5 +33,7 @@ struct Geometry {
   // Broadcast to `target`: new dimensions come first, and dimensions of size 1 show their element again and again.
   void expand(IntArrayRef target);
 };
+
+}  // namespace detail
 
 }  // namespace rush

@@ -19,6 +19,8 @@ bool is_contiguous(IntArrayRef sizes, IntArrayRef strides) {
              " have in row-major order, where a stride matters");
 }
 
+namespace detail {
+
 // The two dimensions swapped.
 void Geometry::transpose(int64_t dim0, int64_t dim1) {
   RUSH_THROW(NotImplementedError, "next: change `sizes` and `strides` so that dimensions ", dim0, " and ", dim1,
@@ -48,6 +50,8 @@ void Geometry::expand(IntArrayRef target) {
   RUSH_THROW(NotImplementedError, "next: give the view the sizes ", target,
              " and a stride of 0 wherever an element repeats");
 }
+
+}  // namespace detail
 
 // Strides with which elements laid out as (sizes, strides) can be seen in `shape`; nothing when they cannot.
 std::optional<DimVector> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef shape) {

@@ -8,6 +8,8 @@
 namespace rush::labs {
 namespace {
 
+using detail::Geometry;
+
 // ---- positions and elements ----
 
 int64_t element_at(const Geometry& geometry, IntArrayRef position) {
@@ -160,7 +162,7 @@ Subject<ViewCall, Geometry> view_subject(const char* name, std::vector<ViewCall>
                                          std::function<void(Geometry&, IntArrayRef)> learners,
                                          std::function<Expected(const ViewCall&)> expected) {
   Subject<ViewCall, Geometry> subject;
-  subject.function = str("rush::Geometry::", name);
+  subject.function = str("rush::detail::Geometry::", name);
   subject.inputs = std::move(inputs);
   subject.learners = [learners](const ViewCall& call) {
     Geometry geometry = call.from;
@@ -429,6 +431,19 @@ Strides tried_strides(const ShapeCall& call) {
   return view.strides;
 }
 
+// No step is taken in a dimension of size 1, but its stride is promised: it goes on from the dimension behind it.
+std::string fault_of_ones(const ShapeCall& call, const DimVector& strides) {
+  for (size_t d = strides.size(); d-- > 0 && !call.sizes.empty();) {
+    const bool last = d + 1 == strides.size();
+    const int64_t right = last ? call.strides.back() : strides[d + 1] * call.shape[d + 1];
+    if (call.shape[d] != 1 || strides[d] == right) continue;
+    return str("dimension ", d, ", of size 1, has stride ", strides[d], " and has to have ", right, ": ",
+               last ? "the tensor's last stride" : "stride times size of the dimension behind it",
+               "; it gives strides ", strides);
+  }
+  return {};
+}
+
 std::string fault_of_view_strides(const ShapeCall& call, const Strides& answer) {
   if (!tried_strides(call)) {
     return answer ? str("it gives strides ", *answer, ", and no strides show these elements in this shape") : "";
@@ -438,7 +453,7 @@ std::string fault_of_view_strides(const ShapeCall& call, const Strides& answer) 
   if (answer->size() != call.shape.size()) return str("it gives ", answer->size(), " strides");
   const std::vector<int64_t> shown = elements_of({call.shape, *answer, 0});
   const auto wrong = std::mismatch(elements.begin(), elements.end(), shown.begin());
-  if (wrong.first == elements.end()) return {};
+  if (wrong.first == elements.end()) return fault_of_ones(call, *answer);
   return str("first wrong element: number ", wrong.first - elements.begin(), " in row-major order is element ",
              *wrong.second, " of the storage and has to be ", *wrong.first, "; it gives strides ", *answer);
 }
@@ -446,17 +461,13 @@ std::string fault_of_view_strides(const ShapeCall& call, const Strides& answer) 
 Exercise view_strides_exercise() {
   Subject<ShapeCall, Strides> subject;
   subject.function = "rush::view_strides";
-  subject.inputs = {{{2, 6}, {6, 1}, {4, 3}},
-                    {{2, 3, 4}, {12, 4, 1}, {6, 4}},
-                    {{2, 6}, {1, 2}, {12}},
-                    {{3, 4}, {8, 2}, {12}},
-                    {{3, 4}, {8, 1}, {3, 2, 2}},
-                    {{2, 3, 4}, {24, 8, 2}, {24}},
-                    {{2, 3, 4}, {24, 4, 1}, {2, 12}},
-                    {{2, 3, 4}, {24, 4, 1}, {6, 4}},
-                    {{1, 4}, {77, 1}, {2, 2}},
-                    {{2, 1, 3}, {3, 50, 1}, {6}},
-                    {{}, {}, {1, 1}},
+  subject.inputs = {{{2, 6}, {6, 1}, {4, 3}},         {{2, 3, 4}, {12, 4, 1}, {6, 4}},
+                    {{2, 6}, {1, 2}, {12}},           {{3, 4}, {8, 2}, {12}},
+                    {{3, 4}, {8, 1}, {3, 2, 2}},      {{2, 3, 4}, {24, 8, 2}, {24}},
+                    {{2, 3, 4}, {24, 4, 1}, {2, 12}}, {{2, 3, 4}, {24, 4, 1}, {6, 4}},
+                    {{1, 4}, {77, 1}, {2, 2}},        {{2, 1, 3}, {3, 50, 1}, {6}},
+                    {{2, 6}, {6, 1}, {1, 2, 1, 6}},   {{2}, {6}, {2, 1}},
+                    {{3, 4}, {8, 1}, {3, 1, 4}},      {{}, {}, {1, 1}},
                     {{0, 5}, {5, 1}, {3, 0}}};
   subject.learners = [](const ShapeCall& call) { return view_strides(call.sizes, call.strides, call.shape); };
   subject.describe = [](const ShapeCall& call) {

@@ -13,7 +13,7 @@ static Tensor permute(const Tensor& self, IntArrayRef dims) {
                    "permute: number of dimensions in the tensor input does not match the "
                    "length of the desired ordering of dimensions: ",
                    self.dim(), " against ", dims.size(), " in ", dims);
-  Geometry geometry = geometry_of(self);
+  detail::Geometry geometry = geometry_of(self);
   geometry.permute(wrap_dims(dims, self.dim(), "permute"));
   return view_of(self, geometry);
 }
@@ -21,7 +21,7 @@ static Tensor permute(const Tensor& self, IntArrayRef dims) {
 static Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   dim0 = wrap_dim(dim0, self.dim(), "transpose");
   dim1 = wrap_dim(dim1, self.dim(), "transpose");
-  Geometry geometry = geometry_of(self);
+  detail::Geometry geometry = geometry_of(self);
   if (self.dim() > 0) geometry.transpose(dim0, dim1);
   return view_of(self, geometry);
 }

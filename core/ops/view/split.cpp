@@ -12,7 +12,7 @@ namespace rush {
 namespace native {
 
 // The geometry of a part: what a view of it and the gradient that fills its place share.
-struct Part : Geometry {
+struct Part : detail::Geometry {
   explicit Part(const Tensor& self) : Geometry(geometry_of(self)) {}
 
   void select(int64_t dim, int64_t index) {

@@ -77,7 +77,7 @@ static Tensor reshape(const Tensor& self, IntArrayRef size) {
 }
 
 Tensor expand_as_strided(const Tensor& self, IntArrayRef sizes) {
-  Geometry geometry = geometry_of(self);
+  detail::Geometry geometry = geometry_of(self);
   geometry.expand(sizes);
   return view_of(self, geometry);
 }

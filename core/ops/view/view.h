@@ -233,9 +233,11 @@ DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op);
 bool may_overlap(IntArrayRef sizes, IntArrayRef strides);
 
 namespace native {
-inline Geometry geometry_of(const Tensor& self) { return {self.sizes(), self.strides(), self.storage_offset()}; }
+inline detail::Geometry geometry_of(const Tensor& self) {
+  return {self.sizes(), self.strides(), self.storage_offset()};
+}
 // A view of `self` with a geometry that lies within its storage.
-inline Tensor view_of(const Tensor& self, const Geometry& geometry, ViewOrigin origin = ViewOrigin::Single) {
+inline Tensor view_of(const Tensor& self, const detail::Geometry& geometry, ViewOrigin origin = ViewOrigin::Single) {
   return detail::make_view(self, geometry.sizes, geometry.strides, geometry.offset, origin);
 }
 // Below autograd: the same bytes as elements of `dtype`, whose size may differ.
