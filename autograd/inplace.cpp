@@ -22,8 +22,7 @@ namespace {
 // The geometry of a view within its base's storage.
 struct ViewGeometry : detail::Geometry {
   ScalarType dtype;
-  explicit ViewGeometry(const Tensor& t)
-      : Geometry{t.sizes(), t.strides(), t.storage_offset()}, dtype(t.scalar_type()) {}
+  explicit ViewGeometry(const Tensor& t) : Geometry(native::geometry_of(t)), dtype(t.scalar_type()) {}
 
   // The view of `base`, or of a tensor like it that lies `shift` elements further on in its own storage. The view may
   // see complex numbers as pairs of real ones, or the other way round.

@@ -17,7 +17,7 @@ DeviceStart::DeviceStart(Device device) {
     }
   };
   try {
-    thread_ = Thread(start);
+    thread_ = detail::Thread(start);
   } catch (const std::system_error&) {
     // The machine refuses a thread: the first work waits.
   }

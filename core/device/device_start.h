@@ -16,7 +16,7 @@ class DeviceStart {
   explicit DeviceStart(Device device);
 
  private:
-  Thread thread_;
+  detail::Thread thread_;
 };
 
 }  // namespace rush

@@ -1,6 +1,7 @@
 // What a device does while a profile records, as its backend tells.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -43,6 +44,11 @@ struct Activity {
   std::array<int32_t, 3> grid{}, block{};
   uint32_t registers = 0, shared_memory = 0;  // of a thread; bytes of a block
 };
+
+// What times of events and activities count in.
+inline int64_t steady_now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // What an instrument of a device shows.
 struct Counter {

@@ -1,7 +1,5 @@
 #include "core/profiler/record.h"
 
-#include <chrono>
-
 #include "core/debug/stack_trace.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/value.h"
@@ -14,11 +12,6 @@ namespace rush::profiler {
 namespace {
 
 constexpr size_t kListed = 1024;  // events of a thread, before they are added up
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // What a thread has of the recording that it took part in last. It keeps that, so that scopes need not.
 struct OwnPart {
@@ -130,7 +123,7 @@ void Scope::open() {
   }
   outer_ = innermost;
   innermost = this;
-  event_.begin = now();
+  event_.begin = steady_now();
 }
 
 void Scope::begin(EventKind kind, std::string_view name, int64_t sequence_nr) {
@@ -175,7 +168,7 @@ void Scope::see_results(const Stack& results) {
 }
 
 void Scope::end() noexcept {
-  event_.end = now();
+  event_.end = steady_now();
   innermost = outer_;
   if (devices_ && !detail::devices_are_the_parents.load(std::memory_order_relaxed)) devices_->leave();
   if (outer_) outer_->event_.inner += event_.end - event_.begin;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <chrono>
 #include <ranges>
 #include <utility>
 
@@ -54,9 +53,6 @@ ActivitySource* activity_source(DeviceType& found) {
   }
   return nullptr;
 }
-
-// Nanoseconds.
-int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 void check_none() { RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first"); }
 
@@ -134,12 +130,16 @@ void Recording::start_devices() {
   devices->start(*this);
   devices_run_ = true;
   const auto has_counters = [&](int device) { return !devices->counters(device).empty(); };
-  if (std::ranges::any_of(std::views::iota(0, backend.device_count()), has_counters)) {
-    reading_counters_ = Thread([this] { read_counters(); });
+  try {
+    if (std::ranges::any_of(std::views::iota(0, backend.device_count()), has_counters)) {
+      reading_counters_ = rush::detail::Thread([this] { read_counters(); });
+    }
+  } catch (const std::exception&) {
+    // The machine refuses a thread, or memory: the trace goes without.
   }
 }
 
-void Recording::read_counters() {
+void Recording::read_counters() try {
   constexpr int64_t kPeriod = 100;  // milliseconds
   std::unique_lock lock(mutex_);
   do {
@@ -151,6 +151,8 @@ void Recording::read_counters() {
     }
     lock.lock();
   } while (!ended_.wait_for(lock, kPeriod, [this] { return has_ended_; }));
+} catch (const std::exception&) {
+  // There is no memory for more.
 }
 
 uint32_t Recording::add_thread(const std::shared_ptr<ThreadLog>& log) {

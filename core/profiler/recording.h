@@ -149,9 +149,9 @@ class Recording final : private ActivitySink {
   int64_t dropped_ = 0;
   std::unique_ptr<TraceWriter> trace_;
   std::string trouble_;  // why the trace could not be written
-  Condition ended_;
+  rush::detail::Condition ended_;
   bool has_ended_ = false;
-  Thread reading_counters_;
+  rush::detail::Thread reading_counters_;
 };
 
 // The one that records now; null without any.

@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <thread>
 
-namespace rush {
+namespace rush::detail {
 
 namespace {
 using Clock = std::chrono::steady_clock;
@@ -46,4 +46,4 @@ bool Condition::wait_once(std::unique_lock<std::mutex>& lock, int64_t end) {
   return impl_->condition.wait_until(lock, Clock::time_point(Milliseconds(end))) == std::cv_status::no_timeout;
 }
 
-}  // namespace rush
+}  // namespace rush::detail

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-namespace rush {
+namespace rush::detail {
 
 /// A thread that its destructor waits for.
 class Thread {
@@ -58,4 +58,4 @@ class Condition {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace rush
+}  // namespace rush::detail

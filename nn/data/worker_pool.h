@@ -132,7 +132,7 @@ class WorkerPool {
   }
 
   std::mutex mutex_;
-  Condition jobs_changed_, results_changed_;
+  rush::detail::Condition jobs_changed_, results_changed_;
   // What a job needs until its outcome is taken: workers move it on and need no memory, for which they could not ask
   // without an end to the program.
   struct Entry {
@@ -145,7 +145,7 @@ class WorkerPool {
   bool stopping_ = false;
   uint64_t next_result_ = 0;  // these two belong to the caller's thread
   size_t outstanding_ = 0;
-  std::vector<Thread> threads_;
+  std::vector<rush::detail::Thread> threads_;
 };
 
 }  // namespace rush::data

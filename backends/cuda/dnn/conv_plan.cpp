@@ -223,18 +223,26 @@ float time_candidate(fe::graph::Graph& graph, int64_t index, Pointers& pointers,
   return best;
 }
 
+// Calls visit(index) for those that cuDNN builds, as many as globalContext() wants to be timed.
+template <class Visit>
+void for_each_candidate(fe::graph::Graph& graph, const Visit& visit) {
+  const int limit = globalContext().benchmarkLimitCuDNN();
+  int tried = 0;
+  for (int64_t i = 0; i < graph.get_execution_plan_count() && (limit == 0 || tried < limit); ++i) {
+    if (graph.build_plan_at_index(i).is_bad()) continue;
+    ++tried;
+    visit(i);
+  }
+}
+
 // The candidate that runs fastest on this data, which is overwritten anyway.
 Plan timed_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
   auto graph = with_candidates(key, fe::HeurMode_t::A, dnn);
   if (!graph) return {};
   Timer timer(dnn.stream());
-  const int limit = globalContext().benchmarkLimitCuDNN();
   int64_t best = -1;
   float least = 0;
-  int tried = 0;
-  for (int64_t i = 0; i < graph->get_execution_plan_count() && (limit == 0 || tried < limit); ++i) {
-    if (graph->build_plan_at_index(i).is_bad()) continue;
-    ++tried;
+  for_each_candidate(*graph, [&](int64_t i) {
     try {
       const float time = time_candidate(*graph, i, pointers, dnn, timer);
       if (time >= 0 && (best < 0 || time < least)) {
@@ -242,9 +250,9 @@ Plan timed_plan(const PlanKey& key, const Dnn& dnn, Pointers& pointers) {
         least = time;
       }
     } catch (const OutOfMemoryError&) {
-      continue;  // its workspace does not fit: another's may
+      // Its workspace does not fit: another's may.
     }
-  }
+  });
   if (best < 0) return {};
   const int64_t workspace = graph->get_workspace_size_plan_at_index(best);
   return {.graph = std::move(graph), .index = best, .workspace = workspace};
@@ -288,14 +296,8 @@ LibraryPlans<PlanKey, Plan, PlanKeyHash>& conv_plans() {
 int64_t workspace_of_candidates(const PlanKey& key, const Dnn& dnn) {
   const auto graph = with_candidates(key, fe::HeurMode_t::A, dnn);
   if (!graph) return 0;
-  const int limit = globalContext().benchmarkLimitCuDNN();
   int64_t most = 0;
-  int tried = 0;
-  for (int64_t i = 0; i < graph->get_execution_plan_count() && (limit == 0 || tried < limit); ++i) {
-    if (graph->build_plan_at_index(i).is_bad()) continue;
-    ++tried;
-    most = std::max(most, graph->get_workspace_size_plan_at_index(i));
-  }
+  for_each_candidate(*graph, [&](int64_t i) { most = std::max(most, graph->get_workspace_size_plan_at_index(i)); });
   return most;
 }
 

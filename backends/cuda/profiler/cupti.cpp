@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -63,9 +62,7 @@ struct Cupti {
   }
 };
 
-uint64_t CUPTIAPI steady_now() {
-  return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
+uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(profiler::steady_now()); }
 
 constexpr CUpti_ExternalCorrelationKind kLabels = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
@@ -124,7 +121,7 @@ class CuptiSource final : public profiler::ActivitySource {
   std::string prepare() {
     if (std::string trouble = cupti_.load(); !trouble.empty()) return trouble;
     CUptiResult status = cupti_.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
-    if (status == CUPTI_SUCCESS) status = cupti_.cuptiActivityRegisterTimestampCallback(steady_now);
+    if (status == CUPTI_SUCCESS) status = cupti_.cuptiActivityRegisterTimestampCallback(timestamp);
     if (status == CUPTI_SUCCESS) status = cupti_.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     // Whether another tool holds it is known when something is asked for.
     if (status == CUPTI_SUCCESS) status = cupti_.cuptiActivityEnable(kKinds[0]);

@@ -1,5 +1,4 @@
 // Times between events of the streams, where CUPTI cannot be had.
-#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -17,8 +16,6 @@ namespace {
 
 using profiler::Activity;
 
-int64_t steady_now() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 // An event at every enter() and leave(): the time from one to the next belongs to the label in force between them.
 class EventSource final : public profiler::ActivitySource {
  public:
@@ -27,7 +24,7 @@ class EventSource final : public profiler::ActivitySource {
     first_ = take_event();
     RUSH_CUDA_CHECK(cudaEventRecord(first_, current_stream()));
     RUSH_CUDA_CHECK(cudaEventSynchronize(first_));
-    first_time_ = steady_now();
+    first_time_ = profiler::steady_now();
     ++started_;
     sink_ = &sink;  // last: a source that could not start has none
   }

@@ -252,7 +252,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   std::function<void(UnwrappedBatchType&)> preprocessing_policy_;
 
   std::mutex mutex_;  // of all that follows, and of the samplers while the threads run
-  Condition batch_ready_, space_ready_;
+  rush::detail::Condition batch_ready_, space_ready_;
   std::deque<Ready> ready_;
   UnwrappedBatchType open_;      // a batch that is not full yet
   size_t waiting_examples_ = 0;  // in ready_ and open_
@@ -261,7 +261,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   size_t running_ = 0;
   bool stopping_ = false, started_ = false;
   std::exception_ptr broken_;  // what ended a thread, and with it the epoch
-  std::vector<Thread> preloaders_;
+  std::vector<rush::detail::Thread> preloaders_;
 };
 
 }  // namespace rush::data::datasets

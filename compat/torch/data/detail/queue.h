@@ -46,7 +46,7 @@ class Queue {
  private:
   std::queue<T> values_;
   std::mutex mutex_;
-  Condition filled_;
+  rush::detail::Condition filled_;
 };
 
 }  // namespace rush::data::detail

@@ -39,7 +39,7 @@ std::vector<Tensor> parallel_apply(std::vector<M>& modules, const std::vector<Te
   RUSH_CHECK(!devices || modules.size() == devices->size(), "Must have as many devices as modules");
   std::vector<Tensor> outputs(modules.size());
   std::vector<std::exception_ptr> failures(modules.size());
-  std::vector<Thread> threads;
+  std::vector<rush::detail::Thread> threads;
   const bool recording = GradMode::is_enabled();
   for (size_t i = 0; i < modules.size(); ++i) {
     threads.emplace_back([&, i] {
