@@ -130,9 +130,15 @@ void TraceWriter::introduce(int32_t device, uint32_t stream) {
   name("thread_name", stream, str("stream ", stream));
 }
 
-// From a forward call to the node of the backward pass that belongs to it.
+// From a forward call to the node of the backward pass that belongs to it. Only the innermost call, which ends first,
+// made the node; those around it and later ones return the same tensor.
 void TraceWriter::add_arrow(const Event& event, int64_t thread) {
   const bool forward = event.kind == EventKind::Operator;
+  if (forward) {
+    int64_t& newest = newest_nodes_.try_emplace(thread, -1).first->second;
+    if (event.sequence_nr <= newest) return;
+    newest = event.sequence_nr;
+  }
   write(str(",\n{\"ph\": \"", forward ? "s" : "f",
             "\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": ", event.sequence_nr, ", \"pid\": ", process_,
             ", \"tid\": ", thread, ", \"ts\": ", microseconds(event.begin), forward ? "" : ", \"bp\": \"e\"", "}"));

@@ -1,6 +1,7 @@
 // Traces as JSON, for Perfetto, chrome://tracing and Holistic Trace Analysis.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -54,6 +55,7 @@ class TraceWriter {
   const int64_t process_;
   std::unique_ptr<void, Closer> file_;                 // zlib's
   std::set<std::pair<int32_t, uint32_t>> introduced_;  // devices and their streams
+  std::map<int64_t, int64_t> newest_nodes_;            // by thread, the last that an arrow begins at
 };
 
 }  // namespace rush::profiler
