@@ -1,5 +1,6 @@
 #include "core/complex_math.h"
 
+#include <cmath>
 #include <complex>
 
 namespace rush::detail::libm {

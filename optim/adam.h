@@ -2,7 +2,7 @@
 #pragma once
 #include <tuple>
 
-#include "backends/functors/optim.h"
+#include "backends/functors/steps.h"
 #include "optim/step_optimizer.h"
 
 namespace rush::optim {
@@ -116,6 +116,8 @@ struct NAdamOptions : public DescribedOptions<NAdamOptions> {
     visit("decoupled_weight_decay", o.decoupled_weight_decay());
     visit("maximize", o.maximize());
   }
+  // The momentum of step t, with the options of an NAdamStep.
+  static double momentum_at(ArrayRef<double> options, int64_t t);
 };
 
 struct NAdamParamState : public DescribedParamState<NAdamParamState> {

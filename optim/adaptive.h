@@ -2,7 +2,7 @@
 #pragma once
 #include <tuple>
 
-#include "backends/functors/optim.h"
+#include "backends/functors/steps.h"
 #include "optim/step_optimizer.h"
 
 namespace rush::optim {

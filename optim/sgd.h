@@ -1,6 +1,6 @@
 // Stochastic gradient descent, plain and averaged.
 #pragma once
-#include "backends/functors/optim.h"
+#include "backends/functors/steps.h"
 #include "optim/step_optimizer.h"
 
 namespace rush::optim {

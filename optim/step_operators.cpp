@@ -5,6 +5,10 @@
 
 namespace rush::optim {
 
+double NAdamOptions::momentum_at(ArrayRef<double> options, int64_t t) {
+  return functors::momentum_at(step_from<NAdamStep>(options), t);
+}
+
 namespace {
 
 template <class Step>

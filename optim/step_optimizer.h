@@ -238,9 +238,7 @@ class DescribedOptimizer : public StepOptimizer {
     d.composed = requires { &Step::compose; };
     const auto step = step_from<Step>({d.options.data(), d.num_options});
     for (size_t i = 0; i < d.uses.size(); ++i) d.uses[i] = uses_state(step, i);
-    if constexpr (requires { step.momentum_at(1); }) {
-      d.momentum_at = [](ArrayRef<double> numbers, int64_t t) { return step_from<Step>(numbers).momentum_at(t); };
-    }
+    if constexpr (requires { &Options::momentum_at; }) d.momentum_at = &Options::momentum_at;
     if constexpr (requires { &Step::like; }) d.like = &Step::like;
   }
 };

@@ -1,5 +1,7 @@
 // The quantile of the normal distribution, and the incomplete gamma functions.
 #pragma once
+#include <cmath>
+
 #include "backends/functors/special.h"
 
 namespace rush::functors {

@@ -1,5 +1,5 @@
-// The rules of optimisers: their options, and one element's step. Math is the type that the computation is done in:
-// float for the 16-bit ones. Those of SGD and Adam stand in sgd_adam.h.
+// The rules of optimisers: one element's step. Math is the type that the computation is done in: float for the 16-bit
+// ones. Those of SGD and Adam stand in sgd_adam.h, the options of all in steps.h.
 #pragma once
 #include <array>
 #include <cmath>
@@ -10,93 +10,6 @@
 #include "core/ops/optim/optim.h"
 
 namespace rush {
-
-// Note [An optimiser from a description]
-// The description of an optimiser with an element-wise step has two halves. This file has its rule: a Step struct with
-// its options, numbers first, in the order of the Options class; a functor that changes one element of the parameter
-// and of each state; and a row of `StepRules`. optim/ has its Options and its state, which name their members once, and
-// the class, a DescribedOptimizer (optim/step_optimizer.h). The operator, the kernels of every backend, plain and
-// capturable, the checks, the state dict and the parameter groups follow from these. A step that needs reductions or
-// products of matrices has no functor: its Step struct has a function `compose`, which calls tensor operators, and it
-// is listed in `ComposedSteps` (optim/optim.h).
-//
-// kStates is the number of states. `uses` says which of them the options need; without it, all are needed. The
-// functor's constructor takes the Step struct and, if it has such parameters, the number of the step and the product of
-// NAdam's momenta. `take` reads the numbers from a list: Note [Capturable optimisers].
-struct AdadeltaStep {
-  RUSH_STEP("Adadelta", "adadelta")
-  static constexpr size_t kNumbers = 4, kFlags = 1, kStates = 2;
-  double lr, rho, eps, weight_decay;
-  bool maximize;
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, rho, eps, weight_decay); }
-};
-
-struct RmsPropStep {
-  RUSH_STEP("RMSprop", "rmsprop")
-  static constexpr size_t kNumbers = 5, kFlags = 2, kStates = 3;
-  double lr, alpha, eps, weight_decay, momentum;
-  bool centered, maximize;
-  constexpr bool uses(size_t state) const { return state == 0 || (state == 1 ? momentum > 0 : centered); }
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, alpha, eps, weight_decay, momentum); }
-};
-
-struct AdagradStep {
-  RUSH_STEP("Adagrad", "adagrad")
-  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 1;
-  double lr, lr_decay, weight_decay, initial_accumulator_value, eps;
-  bool maximize;
-  RUSH_HD void take(const double* numbers) {
-    detail::take_in_order(numbers, lr, lr_decay, weight_decay, initial_accumulator_value, eps);
-  }
-};
-
-struct NAdamStep {
-  RUSH_STEP("NAdam", "nadam")
-  static constexpr size_t kNumbers = 6, kFlags = 2, kStates = 2;
-  double lr, beta1, beta2, eps, weight_decay, momentum_decay;
-  bool decoupled, maximize;
-  RUSH_HD void take(const double* numbers) {
-    detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay, momentum_decay);
-  }
-  // mu: it grows from beta1 / 2 to beta1.
-  RUSH_HD double momentum_at(int64_t step) const {
-    return beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(step) * momentum_decay));
-  }
-};
-
-struct RAdamStep {
-  RUSH_STEP("RAdam", "radam")
-  static constexpr size_t kNumbers = 5, kFlags = 2, kStates = 2;
-  double lr, beta1, beta2, eps, weight_decay;
-  bool decoupled, maximize;
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
-};
-
-struct AdamaxStep {
-  RUSH_STEP("Adamax", "adamax")
-  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 2;
-  double lr, beta1, beta2, eps, weight_decay;
-  bool maximize;
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, beta1, beta2, eps, weight_decay); }
-};
-
-struct AsgdStep {
-  RUSH_STEP("ASGD", "asgd")
-  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 1;
-  double lr, lambd, alpha, t0, weight_decay;
-  bool maximize;
-  RUSH_HD void take(const double* numbers) { detail::take_in_order(numbers, lr, lambd, alpha, t0, weight_decay); }
-};
-
-struct RpropStep {
-  RUSH_STEP("Rprop", "rprop")
-  static constexpr size_t kNumbers = 5, kFlags = 1, kStates = 2;
-  double lr, eta_minus, eta_plus, step_size_min, step_size_max;
-  bool maximize;
-  RUSH_HD void take(const double* numbers) {
-    detail::take_in_order(numbers, lr, eta_minus, eta_plus, step_size_min, step_size_max);
-  }
-};
 
 namespace functors {
 
@@ -203,6 +116,11 @@ struct Adagrad {
   }
 };
 
+// The momentum mu of step t: it grows from beta1 / 2 to beta1.
+RUSH_HD inline double momentum_at(const NAdamStep& s, int64_t t) {
+  return s.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t) * s.momentum_decay));
+}
+
 // torch.optim.NAdam (Dozat, "Incorporating Nesterov momentum into Adam", 2016, algorithm 2), at step t, with the
 // momenta mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and the product P of mu_1 to mu_t:
 //   p <- p - lr ((1 - mu_t) / (1 - P) g + mu_t+1 / (1 - P mu_t+1) m) / (sqrt(v / (1 - beta2^t)) + eps)
@@ -214,8 +132,8 @@ struct NAdam {
   RUSH_HD NAdam(const NAdamStep& s, int64_t step, double mu_product)
       : update_averages(s),
         square_correction(static_cast<Math>(1 - std::pow(s.beta2, static_cast<double>(step)))),
-        grad_step(static_cast<Math>(s.lr * (1 - s.momentum_at(step)) / (1 - mu_product))),
-        mean_step(static_cast<Math>(s.lr * s.momentum_at(step + 1) / (1 - mu_product * s.momentum_at(step + 1)))),
+        grad_step(static_cast<Math>(s.lr * (1 - momentum_at(s, step)) / (1 - mu_product))),
+        mean_step(static_cast<Math>(s.lr * momentum_at(s, step + 1) / (1 - mu_product * momentum_at(s, step + 1)))),
         eps(static_cast<Math>(s.eps)) {}
 
   RUSH_HD void operator()(Math& p, Math g, Math& m, Math& v) const {

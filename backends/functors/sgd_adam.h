@@ -3,7 +3,7 @@
 #pragma once
 #include <cmath>
 
-#include "backends/functors/sgd_adam_options.h"
+#include "backends/functors/steps.h"
 
 namespace rush {
 namespace functors {

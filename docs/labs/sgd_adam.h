@@ -4,7 +4,7 @@
 #pragma once
 #include <cmath>
 
-#include "backends/functors/sgd_adam_options.h"
+#include "backends/functors/steps.h"
 #include "core/error/error.h"
 
 namespace rush {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/box_muller.h"
 #include "core/half.h"
 
 namespace {

@@ -1,5 +1,7 @@
 // Batch norm in channels_last on a GPU, alone and with a residual and relu behind it, against the formulas in double
 // precision on the CPU.
+#include <cmath>
+
 #include "core/ops/nn/norm.h"
 #include "tests/cuda/same_gradient.h"
 

@@ -1,4 +1,6 @@
 // cuBLASLt's epilogues against the operators that they stand for.
+#include <cmath>
+
 #include "backends/cuda/blas/epilogue.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // Fused chains of operators on a GPU against the CPU's, with gradients, and what they save under autocast.
+#include <cmath>
+
 #include "core/ops/nn/fused.h"
 
 #include "backends/cuda/cuda.h"

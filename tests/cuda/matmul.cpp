@@ -1,4 +1,6 @@
 // Products of matrices on the GPU against the CPU's, in float64 where that is exact enough.
+#include <cmath>
+
 #include "core/ops/linalg/matmul.h"
 
 #include <doctest/doctest.h>

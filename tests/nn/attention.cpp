@@ -1,4 +1,6 @@
 // Multi-head attention and transformers against PyTorch's numbers; what the fixtures leave out.
+#include <cmath>
+
 #include "tests/nn/torch_fixtures.h"
 
 namespace {

@@ -1,5 +1,7 @@
 // Derivatives of operators through the boxed door, over shapes that their own tests leave out: the test `derivatives`
 // demands several of each operator.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "core/dispatch/registry.h"

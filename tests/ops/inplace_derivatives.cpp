@@ -1,4 +1,5 @@
 // In-place operators have derivatives of their own registration: each is checked here as y = x * 1, then y.op_(...).
+#include <cmath>
 #include <string>
 
 #include "tests/ops/index/index_testing.h"

@@ -1,5 +1,7 @@
 // Sizes, strides, paddings and counts near the ends of 64 bits: a typed error that names the operator, or the right
 // shape, on the CPU and on meta alike. Under UndefinedBehaviorSanitizer no sum or product wraps around on the way.
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "rushlight.h"

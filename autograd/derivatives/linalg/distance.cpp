@@ -1,5 +1,6 @@
 #include "core/ops/linalg/distance.h"
 
+#include <cmath>
 #include <limits>
 
 #include "autograd/derivatives/register.h"

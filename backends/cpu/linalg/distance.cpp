@@ -1,5 +1,7 @@
 #include "core/ops/linalg/distance.h"
 
+#include <cmath>
+
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/distance.h"

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "backends/cpu/linalg/dense.h"
 #include "backends/cpu/register.h"
 #include "core/ops/linalg/linalg.h"

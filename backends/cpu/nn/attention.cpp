@@ -1,5 +1,6 @@
 #include "core/ops/nn/fused_attention.h"
 
+#include <cmath>
 #include <limits>
 
 #include "backends/cpu/linalg/gemm_pack.h"

@@ -2,6 +2,8 @@
 // 16-bit inputs are computed in float; their exponentials are computed twice rather than rounded in between.
 #include "core/ops/nn/softmax.h"
 
+#include <cmath>
+
 #include "backends/cpu/loops.h"
 #include "backends/cpu/pointwise/vec_math.h"
 #include "backends/cpu/reduce/reduce_loops.h"

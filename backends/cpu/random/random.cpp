@@ -2,12 +2,14 @@
 #include "core/ops/random/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/random/random.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/random.h"
+#include "core/box_muller.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/random/random_factories.h"
 

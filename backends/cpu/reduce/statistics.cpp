@@ -2,6 +2,8 @@
 // chunks are combined in double.
 #include "core/ops/reduce/statistics.h"
 
+#include <cmath>
+
 #include "backends/cpu/loops.h"
 #include "backends/cpu/reduce/reduce_loops.h"
 #include "backends/cpu/register.h"

@@ -1,5 +1,7 @@
 #include "core/ops/reduce/vector_norm.h"
 
+#include <cmath>
+
 #include "backends/cpu/loops.h"
 #include "backends/cpu/reduce/reduce_loops.h"
 #include "backends/cpu/register.h"

@@ -1,5 +1,7 @@
 #include "core/ops/reduce/vector_norm.h"
 
+#include <cmath>
+
 #include "core/dispatch/registry.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"

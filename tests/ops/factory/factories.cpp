@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "core/dispatch/call.h"

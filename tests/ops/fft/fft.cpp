@@ -1,5 +1,6 @@
 #include "core/ops/fft/fft.h"
 
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <thread>

@@ -1,5 +1,6 @@
 #include "core/ops/fft/stft.h"
 
+#include <cmath>
 #include <complex>
 #include <limits>
 

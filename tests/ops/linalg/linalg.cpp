@@ -1,5 +1,6 @@
 #include "core/ops/linalg/linalg.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tests/ops/linalg/linalg_testing.h"

@@ -1,5 +1,7 @@
 // What the tests of linear algebra share: matrices of full rank, and a comparison by the dtype's precision.
 #pragma once
+#include <cmath>
+
 #include "tests/ops/index/index_testing.h"
 
 namespace rush::testing::linalg {

@@ -1,5 +1,6 @@
 #include "core/ops/nn/attention.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/device/context.h"

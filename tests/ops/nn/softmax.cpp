@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/ops/reduce/reduce_testing.h"
 
 using namespace rush;

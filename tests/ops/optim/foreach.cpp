@@ -1,4 +1,6 @@
 // Operators on lists of tensors against the same on each.
+#include <cmath>
+
 #include "tests/ops/reduce/reduce_testing.h"
 
 using namespace rush;

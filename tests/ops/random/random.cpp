@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "backends/functors/random.h"
+#include "core/box_muller.h"
 #include "rushlight.h"
 #include "tests/ops/index/index_testing.h"
 

@@ -1,5 +1,6 @@
 // What the tests of reductions share: tensors of many layouts, and a reduction written as plainly as possible.
 #pragma once
+#include <cmath>
 #include <functional>
 #include <limits>
 

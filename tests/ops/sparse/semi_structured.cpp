@@ -1,5 +1,7 @@
 // 2:4 matrices on the CPU: pruning, compressing, products, derivatives, bad input. tests/cuda/semi_structured.cpp has
 // the GPU's.
+#include <cmath>
+
 #include "tests/ops/sparse/semi_structured_testing.h"
 
 using namespace rush;

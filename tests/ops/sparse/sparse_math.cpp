@@ -1,4 +1,6 @@
 // Sums, products and reductions of sparse tensors against the dense ones, and their derivatives.
+#include <cmath>
+
 #include "core/threads/parallel.h"
 #include "tests/fixtures.h"
 #include "tests/ops/sparse/sparse_testing.h"

@@ -1,5 +1,7 @@
 // What the tests of sparse tensors share: random patterns and comparisons with dense tensors.
 #pragma once
+#include <cmath>
+
 #include "tests/ops/index/index_testing.h"
 
 namespace rush::testing {

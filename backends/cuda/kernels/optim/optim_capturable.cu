@@ -21,7 +21,7 @@ struct MakeFunctor {
     Step now = step;
     now.take(numbers);
     double product = 0;
-    if constexpr (functors::needs_product<Functor, Step>) product = *mu_product *= now.momentum_at(t);
+    if constexpr (functors::needs_product<Functor, Step>) product = *mu_product *= functors::momentum_at(now, t);
     if constexpr (requires { now.first; }) now.first = t == 1;
     return functors::make_functor<Functor>(now, t, product);
   }

@@ -1,6 +1,6 @@
 // Box and Muller's transform on the GPU.
 #pragma once
-#include "core/philox.h"
+#include "core/box_muller.h"
 
 namespace rush::cuda {
 
@@ -55,7 +55,7 @@ __device__ inline void sincos_of_turn(float v, float& sine, float& cosine) {
   cosine = __uint_as_float(__float_as_uint(swapped ? s : c) ^ (quadrant + 1 & 2) << 30);
 }
 
-// box_muller of core/philox.h, to rounding. See Note [Normal numbers on the GPU].
+// box_muller of core/box_muller.h, to rounding. See Note [Normal numbers on the GPU].
 __device__ inline NormalPair<float> box_muller_of(uint32_t x, uint32_t y) {
   const float u = fmaf(static_cast<float>(x), 0x1p-32f, 0x1p-33f);
   const float v = fmaf(static_cast<float>(y), 0x1p-32f * 6.2831855f, 0x1p-33f * 6.2831855f);
