@@ -42,6 +42,9 @@ function(rush_optimize_lightly target)
 endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
+  if(RUSH_SANITIZE)
+    target_compile_options(${target} PRIVATE -O1 -g1)
+  endif()
   target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize -fopenmp-simd
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
 endfunction()
@@ -63,9 +66,9 @@ function(rush_precompile target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # which ccache asks for
 endfunction()
 
-# Sanitized code is optimised a little (but for the tests, whose compilation would take twice as long), and carries what
-# a stack trace needs.
-if(RUSH_SANITIZE)
+# Sanitized code is that of a Debug build, since to optimise it takes twice as long; but kernels are optimised a little,
+# and so is all that a fuzzer runs.
+if(RUSH_SANITIZE AND RUSH_FUZZ)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>")
 endif()
 
