@@ -71,6 +71,7 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "1") return geometry_exercises();
   if (lab == "2") return loop_exercises();
   if (lab == "8") return optimizer_exercises();
+  if (lab == "10") return kernel_exercises();
   return {};
 }
 

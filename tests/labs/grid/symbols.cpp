@@ -2,17 +2,19 @@
 
 #include <cxxabi.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <vector>
+#include <stdexcept>
+#include <unordered_map>
 
 #include "tests/labs/grid/grid.h"
 
@@ -51,18 +53,22 @@ class Symbols {
  public:
   Symbols() {
     dl_iterate_phdr(read_layout, &layout);
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(bytes.data());
-    const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(bytes.data() + header->e_shoff);
+    const int file = open("/proc/self/exe", O_RDONLY);
+    const off_t size = lseek(file, 0, SEEK_END);
+    void* memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (memory == MAP_FAILED) throw std::runtime_error("cannot read the symbols of /proc/self/exe");
+    const auto* bytes = static_cast<const char*>(memory);
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(bytes);
+    const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(bytes + header->e_shoff);
     for (int s = 0; s < header->e_shnum; ++s) {
-      if (sections[s].sh_type == SHT_SYMTAB) read(bytes.data(), sections[s], sections[sections[s].sh_link]);
+      if (sections[s].sh_type == SHT_SYMTAB) read(bytes, sections[s], sections[sections[s].sh_link]);
     }
   }
 
   Layout layout;
-  std::map<uintptr_t, const std::string> functions;  // mangled, by address
-  std::map<uintptr_t, ThreadLocal> thread_locals;    // by where they begin
+  std::unordered_map<uintptr_t, const char*> functions;  // mangled, by address; the file stays in memory
+  std::map<uintptr_t, ThreadLocal> thread_locals;        // by where they begin
 
  private:
   void read(const char* bytes, const ElfW(Shdr) & table, const ElfW(Shdr) & names) {
@@ -90,7 +96,7 @@ const Symbols& symbols() {
 std::string function_name(const void* function) {
   const auto found = symbols().functions.find(reinterpret_cast<uintptr_t>(function));
   if (found == symbols().functions.end()) return "an unknown kernel";
-  const std::string name = demangle(found->second.c_str());
+  const std::string name = demangle(found->second);
   return name.substr(0, name.find('('));
 }
 
