@@ -86,12 +86,6 @@ std::vector<double> right_answer(const KernelCase& c, const std::vector<float>& 
   return {in.begin(), in.end()};
 }
 
-// Copies are exact; sums round as often as they add.
-double tolerance(const KernelCase& c, double right) {
-  if (c.is("sum")) return 1e-6 * static_cast<double>(c.inputs());
-  return c.is("softmax") ? 1e-5 * right + 1e-30 : 0;
-}
-
 std::optional<Finding> wrong_element(const KernelCase& c, const std::vector<double>& right,
                                      const std::vector<float>& got) {
   for (size_t i = 0; i < right.size(); ++i) {
