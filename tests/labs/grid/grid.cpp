@@ -211,6 +211,7 @@ void exchange_lanes(unsigned mask, uint64_t bits, int source, const char* functi
 void end_stopped_launch() {
   if (!machine().stopped) return;
   if (machine().thrown) std::rethrow_exception(std::exchange(machine().thrown, nullptr));
+  if (machine().fault == FaultKind::OutOfBounds) throw_noted();  // it may be the index that is read too early
   throw Fault(machine().fault, machine().fault_text());
 }
 

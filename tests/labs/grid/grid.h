@@ -12,7 +12,8 @@
 // For each word of 4 bytes it keeps who wrote it and who read it last. Two accesses by different threads, one of them a
 // write, are a race unless a barrier lies between them (in one block), or __syncwarp (in one warp), or both are atomic.
 // No barrier lies between blocks of one launch. What orders accesses otherwise is not known here: a flag that another
-// block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found.
+// block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found,
+// nor what Clang copies as a structure, by memcpy.
 //
 // Counted are the requests of warps: the k-th time that the lanes of a warp come to an instruction is one request.
 // Global memory serves it in sectors of 32 bytes, shared memory in as many passes as the most used of its 32 banks has

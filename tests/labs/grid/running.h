@@ -52,7 +52,8 @@ std::string kernel_name();
 
 void watch_launch();  // forgets the launch before
 void watch_block();
-void end_block();  // adds the requests of its warps to traffic()
+void throw_noted();  // the block's first race, if there was one
+void end_block();    // adds the requests of its warps to traffic()
 // Checks and counts an access by the thread that runs; `code` is the address after the instruction's call.
 void watch_access(uintptr_t address, size_t size, Use use, uintptr_t code);
 

@@ -75,7 +75,8 @@ using Page = std::array<Word, kPageWords>;
 
 struct Watch {
   std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages;
-  std::function<std::string()> unwritten;  // what is to be said of the first read of what nobody wrote
+  std::function<std::string()> noted;  // what is to be said at the block's end
+  FaultKind noted_kind = {};
   std::vector<Traffic> traffic;
   std::unordered_map<uintptr_t, size_t> sites;              // of `traffic`, by code
   std::vector<std::vector<uint32_t>> executed;              // by thread and site: how often so far
@@ -126,42 +127,52 @@ std::string thread_of(const Access& access) {
   return "block " + block_name(access.block) + ", thread " + thread_name(access.thread);
 }
 
-void refuse(FaultKind kind, const char* what, const Access& now, std::function<std::string()> rest) {
-  stop(kind, [=] { return what + (" in " + kernel_name()) + ": " + thread_of(now) + " " + rest(); });
+std::string report(const char* what, const Access& now, Use use, const Region& region, uintptr_t address, size_t size) {
+  return what + (" in " + kernel_name()) + ": " + thread_of(now) + " " + verb(use) + " " +
+         element_name(region, address, size) + ", at " + place_of(code_at(now.code));
 }
 
 void refuse_bounds(const Region* region, uintptr_t address, size_t size, Use use, const Access& now) {
-  refuse(FaultKind::OutOfBounds, "out of bounds", now, [=] {
-    const std::string at = ", at " + place_of(code_at(now.code));
-    if (!region) return verb(use) + std::string(" an address that is in no buffer of the device") + at;
-    return std::string(verb(use)) + " " + element_name(*region, address, size) + at + "; it has " +
-           std::to_string((region->end - region->begin) / (region->shared ? size : region->element_size)) + " elements";
+  stop(FaultKind::OutOfBounds, [=] {
+    if (!region) {
+      return "out of bounds in " + kernel_name() + ": " + thread_of(now) + " " + verb(use) +
+             " memory that is in no buffer of the device, at " + place_of(code_at(now.code));
+    }
+    const size_t elements = (region->end - region->begin) / (region->shared ? size : region->element_size);
+    return report("out of bounds", now, use, *region, address, size) + "; it has " + std::to_string(elements) +
+           " elements";
   });
 }
 
-void refuse_race(const Region& region, uintptr_t address, size_t size, Use use, const Access& now, const Access& before,
-                 Use earlier) {
+// A race, or a read of what nobody wrote, waits for the block's end: where a barrier stands in a branch, the divergence
+// says more.
+void note(FaultKind kind, std::function<std::string()> text) {
+  const bool says_more = watch.noted && watch.noted_kind == FaultKind::Unwritten && kind != FaultKind::Unwritten;
+  if (watch.noted && !says_more) return;
+  watch.noted_kind = kind;
+  watch.noted = std::move(text);
+}
+
+void note_race(const Region& region, uintptr_t address, size_t size, Use use, const Access& now, const Access& before,
+               Use earlier) {
   const bool blocks = now.block != before.block;
-  refuse(blocks ? FaultKind::RaceOfBlocks : FaultKind::Race, "race", now, [=] {
-    return std::string(verb(use)) + " " + element_name(region, address, size) + ", at " + place_of(code_at(now.code)) +
-           ", and " + thread_of(before) + " " + verb(earlier) + " it, at " + place_of(code_at(before.code)) +
+  note(blocks ? FaultKind::RaceOfBlocks : FaultKind::Race, [=] {
+    return report("race", now, use, region, address, size) + ", and " + thread_of(before) + " " + verb(earlier) +
+           " it, at " + place_of(code_at(before.code)) +
            (blocks ? ": blocks run in any order" : ", without a barrier in between");
   });
 }
 
-// Waits for the block's end: if another thread writes the element before a barrier, the race says more.
 void note_unwritten(const Region& region, uintptr_t address, size_t size, const Access& now) {
-  if (watch.unwritten) return;
-  watch.unwritten = [=] {
-    return "unwritten shared memory in " + kernel_name() + ": " + thread_of(now) + " reads " +
-           element_name(region, address, size) + ", at " + place_of(code_at(now.code)) +
+  note(FaultKind::Unwritten, [=] {
+    return report("unwritten shared memory", now, Use::Load, region, address, size) +
            ", which no thread of the block has written before";
-  };
+  });
 }
 
 void check_word(Word& word, const Region& region, uintptr_t address, size_t size, Use use, const Access& now) {
   const auto check = [&](const Access& before, Use earlier) {
-    if (in_conflict(before, now, region.shared)) refuse_race(region, address, size, use, now, before, earlier);
+    if (in_conflict(before, now, region.shared)) note_race(region, address, size, use, now, before, earlier);
   };
   check(word.writer, word.writer.atomic ? Use::Atomic : Use::Store);
   if (use != Use::Load) {
@@ -235,7 +246,7 @@ void count_passes(const Request& request, Traffic& traffic) {
 // ---- what the grid calls ----
 
 void watch_launch() {
-  watch.unwritten = nullptr;
+  watch.noted = nullptr;
   watch.pages.clear();
   watch.traffic.clear();
   watch.sites.clear();
@@ -246,8 +257,12 @@ void watch_block() {
   watch.requests.assign(running.warp_barriers.size(), {});
 }
 
+void throw_noted() {
+  if (watch.noted) throw Fault(watch.noted_kind, watch.noted());
+}
+
 void end_block() {
-  if (watch.unwritten) throw Fault(FaultKind::Unwritten, watch.unwritten());
+  throw_noted();
   for (const auto& sites : watch.requests) {
     for (size_t site = 0; site < sites.size(); ++site) {
       Traffic& traffic = watch.traffic[site];

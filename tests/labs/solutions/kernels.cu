@@ -59,10 +59,10 @@ struct Larger {
   __device__ float operator()(float a, float b) const { return a > b ? a : b; }
 };
 
-// Combines x of all threads of the block, in each of them: first within each warp, then the warps' results.
+// Combines x of all threads of the block, in each of them: first within each warp, then the warps' results, which meet
+// in shared memory.
 template <class Combine>
-__device__ float combine_block(float x, Combine combine) {
-  __shared__ float of_warp[kThreads / kWarp];
+__device__ float combine_block(float x, float* of_warp, Combine combine) {
   for (int step = kWarp / 2; step > 0; step /= 2) x = combine(x, __shfl_xor_sync(0xffffffffU, x, step));
   __syncthreads();  // the block may still read what an earlier call left here
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = x;
@@ -81,7 +81,8 @@ static __global__ void sum_kernel(const float* in, float* total, int64_t n) {
     const int64_t i = first + e * kThreads;
     if (i < n) x += in[i];
   }
-  x = combine_block(x, Add());
+  __shared__ float of_warp[kThreads / kWarp];
+  x = combine_block(x, of_warp, Add());
   if (threadIdx.x == 0) atomicAdd(total, x);
 }
 
@@ -95,12 +96,13 @@ void sum(const float* in, float* total, int64_t n) {
 static __global__ void softmax_kernel(const float* in, float* out, int64_t columns) {
   in += blockIdx.x * columns;
   out += blockIdx.x * columns;
+  __shared__ float of_warp[kThreads / kWarp];
   float largest = -INFINITY;
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) largest = Larger()(largest, in[i]);
-  largest = combine_block(largest, Larger());
+  largest = combine_block(largest, of_warp, Larger());
   float total = 0;
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) total += expf(in[i] - largest);
-  total = combine_block(total, Add());
+  total = combine_block(total, of_warp, Add());
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) out[i] = expf(in[i] - largest) / total;
 }
 
