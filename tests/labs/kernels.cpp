@@ -109,9 +109,18 @@ std::string request_of(const grid::Traffic& traffic) {
              traffic.memory, ", at ", grid::place_of(traffic.code), ", ");
 }
 
+// One for each warp of threads that add up some elements is not yet too many.
+std::optional<Finding> many_atomics(const KernelCase& c, const grid::Traffic& traffic) {
+  constexpr int64_t kElements = 256;  // for each atomic
+  if (!c.whole || traffic.requests * kElements <= c.inputs()) return std::nullopt;
+  return Finding{str("the numbers are right; but ", c.inputs(), " elements take ", traffic.requests, " atomics, at ",
+                     grid::place_of(traffic.code)),
+                 "each thread adds by an atomic: they wait for each other, so add up a block first"};
+}
+
 // A contiguous request that begins within a sector touches one more than it needs.
-std::optional<Finding> slow_access(const grid::Traffic& traffic) {
-  if (traffic.use == grid::Use::Atomic) return std::nullopt;
+std::optional<Finding> slow_access(const KernelCase& c, const grid::Traffic& traffic) {
+  if (traffic.use == grid::Use::Atomic) return many_atomics(c, traffic);
   if (!traffic.shared && traffic.sectors > traffic.least_sectors + traffic.requests) {
     return Finding{str(request_of(traffic), "touches ", per_request(traffic.sectors, traffic),
                        " sectors of 32 bytes where ", per_request(traffic.least_sectors, traffic), " would do"),
@@ -136,7 +145,7 @@ Finding check_case(const KernelCase& c) {
   if (const auto fault = stopped(c.whole, [&] { make_call(c, device_in.data(), device_out.data()); })) return *fault;
   if (const auto wrong = wrong_element(c, right_answer(c, in), device_out.values())) return *wrong;
   for (const grid::Traffic& traffic : grid::traffic()) {
-    if (const auto slow = slow_access(traffic)) return *slow;
+    if (const auto slow = slow_access(c, traffic)) return *slow;
   }
   return {};
 }
@@ -198,7 +207,8 @@ Finding check_together() {
 
 std::string text_of(const KernelCase& c) {
   const bool is_matrix = c.is("transpose") || c.is("softmax");
-  const std::string sizes = is_matrix ? str(c.rows, " rows of ", c.columns) : str(c.inputs(), " elements");
+  const std::string sizes =
+      is_matrix ? str(c.rows, " rows of ", c.columns) : str(c.inputs(), c.inputs() == 1 ? " element" : " elements");
   return str(c.function, " of ", sizes, c.largest > 1 ? str(", up to ", c.largest) : "");
 }
 
