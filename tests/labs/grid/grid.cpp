@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr const char* kSyncWarp = "__syncwarp";
-constexpr size_t kStackBytes = 64 << 10;
+constexpr size_t kStackBytes = 128 << 10, kPageBytes = 4096;
 int64_t last_blocks = 0;  // 0: all of them
 
 enum class State : uint8_t { Ready, AtBarrier, InWarp, Left };
@@ -62,6 +62,8 @@ struct Machine {
     stacks = static_cast<char*>(memory);
     running.stack_begin = reinterpret_cast<uintptr_t>(stacks);
     running.stack_end = running.stack_begin + kStackBytes * kMostThreads;
+    // A thread that needs more ends by a signal, and not in the stack of another thread.
+    for (int t = 0; t < kMostThreads; ++t) mprotect(stacks + t * kStackBytes, kPageBytes, PROT_NONE);
   }
 };
 

@@ -13,12 +13,13 @@
 // write, are a race unless a barrier lies between them (in one block), or __syncwarp (in one warp), or both are atomic.
 // No barrier lies between blocks of one launch. What orders accesses otherwise is not known here: a flag that another
 // block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found,
-// nor what Clang copies as a structure, by memcpy.
+// nor accesses by memcpy of structures, as Clang before 15 copies them.
 //
 // Counted are the requests of warps: the k-th time that the lanes of a warp come to an instruction is one request.
 // Global memory serves it in sectors of 32 bytes, shared memory in as many passes as the most used of its 32 banks has
 // different words to give.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>

@@ -292,7 +292,7 @@ TEST_CASE("sectors and bank conflicts by stride") {
   }
 }
 
-#ifndef __clang__  // it copies structures by memcpy, without a call before
+#ifndef __clang__  // old ones copy structures by memcpy, without a call before
 __global__ void vector_kernel(const float4* in, float4* out) {
   __shared__ float4 held[64];
   held[threadIdx.x] = in[threadIdx.x];

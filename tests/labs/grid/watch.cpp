@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -78,7 +80,7 @@ struct Watch {
   std::function<std::string()> noted;  // what is to be said at the block's end
   FaultKind noted_kind = {};
   std::vector<Traffic> traffic;
-  std::unordered_map<uintptr_t, size_t> sites;              // of `traffic`, by code
+  std::map<std::pair<uintptr_t, uintptr_t>, size_t> sites;  // of `traffic`, by code and the beginning of the memory
   std::vector<std::vector<uint32_t>> executed;              // by thread and site: how often so far
   std::vector<std::vector<std::vector<Request>>> requests;  // by warp, site and how often
 };
@@ -190,7 +192,7 @@ void check_word(Word& word, const Region& region, uintptr_t address, size_t size
 // ---- counts ----
 
 size_t site_of(const Region& region, Use use, uintptr_t code) {
-  const auto [found, is_new] = watch.sites.try_emplace(code, watch.traffic.size());
+  const auto [found, is_new] = watch.sites.try_emplace({code, region.begin}, watch.traffic.size());
   if (is_new) watch.traffic.push_back({region.name, region.shared, use, code});
   return found->second;
 }
@@ -348,6 +350,15 @@ void __tsan_read_range(void* address, size_t size) {
 }
 void __tsan_write_range(void* address, size_t size) {
   rush::grid::watch_access(reinterpret_cast<uintptr_t>(address), size, rush::grid::Use::Store, RUSH_CODE);
+}
+void* __tsan_memcpy(void* to, const void* from, size_t size) {
+  rush::grid::watch_access(reinterpret_cast<uintptr_t>(from), size, rush::grid::Use::Load, RUSH_CODE);
+  rush::grid::watch_access(reinterpret_cast<uintptr_t>(to), size, rush::grid::Use::Store, RUSH_CODE);
+  return std::memcpy(to, from, size);
+}
+void* __tsan_memset(void* to, int value, size_t size) {
+  rush::grid::watch_access(reinterpret_cast<uintptr_t>(to), size, rush::grid::Use::Store, RUSH_CODE);
+  return std::memset(to, value, size);
 }
 void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
