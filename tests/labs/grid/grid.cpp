@@ -38,9 +38,11 @@ struct Thread {
   State state = State::Left;
   int line = 0;  // where it waits
   const char* function = "";
-  unsigned mask = 0;  // of the exchange that it is in
-  uint64_t given = 0, received = 0;
+  // Of an exchange within the warp: what the call says, and what it gets.
+  unsigned mask = 0;
+  uint64_t given = 0;
   int source = 0;
+  uint64_t received = 0;
   unsigned ballot = 0;
 };
 
@@ -52,8 +54,7 @@ struct Machine {
   const void* arguments = nullptr;
   std::exception_ptr thrown;
   bool stopped = false;
-  FaultKind fault = {};
-  std::function<std::string()> fault_text;
+  std::function<std::string()> out_of_bounds;  // what is to be said of the access that stopped it
 
   Machine() {
     void* memory =
@@ -151,22 +152,7 @@ void pass_barrier() {
   ++running.barriers;
 }
 
-// Gives the lanes what they asked for, once all of the mask that have not left are here.
-void complete_exchange(int first, unsigned mask) {
-  Thread* lanes = machine().threads.get() + first;
-  unsigned ballot = 0;
-  for (int l = 0; l < kWarp; ++l) {
-    if (mask >> l & 1U && lanes[l].given != 0) ballot |= 1U << l;
-  }
-  for (int l = 0; l < kWarp; ++l) {
-    if (!(mask >> l & 1U)) continue;
-    lanes[l].received = lanes[lanes[l].source].given;
-    lanes[l].ballot = ballot;
-    lanes[l].state = State::Ready;
-  }
-}
-
-// Of the lanes of the caller's warp, those that exist and have not left.
+// Of the warp's lanes, those that exist and have not left.
 unsigned present_lanes(int first) {
   unsigned lanes = 0;
   for (int l = 0; l < kWarp && first + l < running.threads; ++l) {
@@ -175,37 +161,55 @@ unsigned present_lanes(int first) {
   return lanes;
 }
 
-void refuse_exchange(const std::string& why) {
-  const Thread& t = current();
-  const int thread = running.thread;
-  stop(FaultKind::Divergence, [=, function = t.function, line = t.line] {
-    return "divergence in " + kernel_name() + ": in block " + block_name(running.block) + " thread " +
-           thread_name(thread) + " calls " + function + " in line " + std::to_string(line) + why;
-  });
+bool all_wait_where(const Thread& t, const Thread* lanes, unsigned mask) {
+  for (int l = 0; l < kWarp; ++l) {
+    const bool waits = lanes[l].state == State::InWarp && lanes[l].line == t.line && lanes[l].function == t.function;
+    if ((mask >> l & 1U) && !waits) return false;
+  }
+  return true;
 }
 
-void exchange_lanes(unsigned mask, uint64_t bits, int source, const char* function, int line) {
-  const OutsideKernel outside;
-  Thread& t = current();
-  const int first = running.thread / kWarp * kWarp;
-  t.function = function;
-  t.line = line;
-  t.given = bits;
-  t.source = source;
-  t.mask = mask & present_lanes(first);
-  if (!(mask >> lane() & 1U)) refuse_exchange(", whose mask lacks its own lane");
-  if (!(t.mask >> source & 1U)) {
-    refuse_exchange(" for lane " + std::to_string(source) + ", which has left or is not in the mask");
-  }
-  bool complete = true;
+void check_exchange(int first, int lane, unsigned mask) {
+  const Thread& t = machine().threads[first + lane];
+  if (mask >> lane & mask >> t.source & 1U) return;
+  const std::string call =
+      "divergence in " + kernel_name() + ": in block " + block_name(running.block) + " " + where(first + lane);
+  throw Fault(FaultKind::Divergence, mask >> lane & 1U ? call + " for lane " + std::to_string(t.source) +
+                                                             ", which has left or is not in the mask"
+                                                       : call + ", whose mask lacks its own lane");
+}
+
+void give_values(int first, unsigned mask) {
+  Thread* lanes = machine().threads.get() + first;
+  unsigned ballot = 0;
   for (int l = 0; l < kWarp; ++l) {
-    const Thread& other = machine().threads[first + l];
-    if (!(t.mask >> l & 1U) || first + l == running.thread) continue;
-    complete = complete && other.state == State::InWarp && other.line == line && other.function == function;
+    if (mask >> l & 1U && lanes[l].given != 0) ballot |= 1U << l;
   }
-  if (!complete) return wait(State::InWarp, function, line);
-  if (function == kSyncWarp) ++running.warp_barriers[static_cast<size_t>(first / kWarp)];
-  complete_exchange(first, t.mask);
+  for (int l = 0; l < kWarp; ++l) {
+    if (!(mask >> l & 1U)) continue;
+    check_exchange(first, l, mask);
+    lanes[l].received = lanes[lanes[l].source].given;
+    lanes[l].ballot = ballot;
+    lanes[l].mask = mask;
+    lanes[l].state = State::Ready;
+  }
+}
+
+// Called when no lane of the warp is ready. Lets lanes exchange their values for which all of their mask wait that have
+// not left; whether there were such.
+bool complete_exchange(int first) {
+  const Thread* lanes = machine().threads.get() + first;
+  const unsigned present = present_lanes(first);
+  for (int l = 0; l < kWarp; ++l) {
+    if (!(present >> l & 1U) || lanes[l].state != State::InWarp) continue;
+    const unsigned mask = lanes[l].mask & present;
+    if (!all_wait_where(lanes[l], lanes, mask)) continue;
+    check_exchange(first, l, mask);
+    if (lanes[l].function == kSyncWarp) ++running.warp_barriers[static_cast<size_t>(first / kWarp)];
+    give_values(first, mask);
+    return true;
+  }
+  return false;
 }
 
 // ---- blocks ----
@@ -213,21 +217,19 @@ void exchange_lanes(unsigned mask, uint64_t bits, int source, const char* functi
 void end_stopped_launch() {
   if (!machine().stopped) return;
   if (machine().thrown) std::rethrow_exception(std::exchange(machine().thrown, nullptr));
-  if (machine().fault == FaultKind::OutOfBounds) throw_noted();  // it may be the index that is read too early
-  throw Fault(machine().fault, machine().fault_text());
+  throw_noted();  // a wrong index may be one that was read too early
+  throw Fault(FaultKind::OutOfBounds, machine().out_of_bounds());
 }
 
-// Runs the warp's lanes until each has left or waits at a barrier, or they wait for one another.
+// Runs the warp's lanes until each has left or waits, and not for other lanes that wait as well.
 void run_warp(int first) {
-  for (bool again = true; again;) {
-    again = false;
+  do {
     for (int t = first; t < std::min(first + kWarp, running.threads); ++t) {
       if (machine().threads[t].state != State::Ready) continue;
       resume(t);
       end_stopped_launch();
-      again = true;
     }
-  }
+  } while (complete_exchange(first));
 }
 
 bool all_left() {
@@ -268,11 +270,9 @@ void check_configuration(dim3 grid, dim3 block, size_t shared_bytes) {
 
 }  // namespace
 
-void stop(FaultKind kind, std::function<std::string()> text) {
-  machine().fault = kind;
-  machine().fault_text = std::move(text);
+void stop_out_of_bounds(std::function<std::string()> text) {
+  machine().out_of_bounds = std::move(text);
   machine().stopped = true;
-  running.in_kernel = false;
   setcontext(&machine().scheduler);
   std::terminate();
 }
@@ -300,8 +300,13 @@ void run(void* kernel, dim3 grid, dim3 block, size_t shared_bytes, void (*thread
 int lane() { return running.thread % kWarp; }
 
 uint64_t exchange(unsigned mask, uint64_t bits, int source, const char* function, int line) {
-  exchange_lanes(mask, bits, source, function, line);
-  return current().received;
+  const OutsideKernel outside;
+  Thread& t = current();
+  t.given = bits;
+  t.source = source;
+  t.mask = mask;
+  wait(State::InWarp, function, line);
+  return t.received;
 }
 
 OnlyLastBlocks::OnlyLastBlocks(int64_t count) { last_blocks = count; }

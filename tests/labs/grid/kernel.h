@@ -52,8 +52,6 @@ struct Launch {
 // One thread of the operating system runs the grid, a block at a time. Unlike `static`, this may stand beside `extern`.
 #define __shared__ thread_local
 
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // #pragma unroll
-
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}

@@ -41,7 +41,7 @@ struct OutsideKernel {
 };
 
 // Ends the launch from within a fiber. `text` is called outside of it, where the stack is large.
-[[noreturn]] void stop(FaultKind kind, std::function<std::string()> text);
+[[noreturn]] void stop_out_of_bounds(std::function<std::string()> text);
 
 // "block 3, thread (1, 0)", with as many coordinates as the launch has dimensions.
 std::string block_name(uint64_t block);

@@ -209,10 +209,11 @@ TEST_CASE("a barrier or an exchange that not all come to is divergence") {
   CHECK(contains(text(0), "thread 0 waits at __syncthreads in line "));
   CHECK(contains(text(0), "thread 40 has left the kernel"));
   CHECK(contains(text(1), "thread 40 waits at __syncthreads in line "));
-  CHECK(contains(text(2), "thread 0 waits at __shfl_down_sync in line "));
-  CHECK(contains(text(3), "thread 0 calls __shfl_sync in line "));
+  CHECK(contains(text(2), "thread 15 waits at __shfl_down_sync in line "));
+  CHECK(contains(text(2), "for lane 16, which has left or is not in the mask"));
+  CHECK(contains(text(3), "thread 0 waits at __shfl_sync in line "));
   CHECK(contains(text(3), "for lane 20, which has left or is not in the mask"));
-  CHECK(contains(text(4), "thread 16 calls __shfl_sync"));
+  CHECK(contains(text(4), "thread 16 waits at __shfl_sync"));
   CHECK(text(5) == "");
 }
 
@@ -231,6 +232,24 @@ __global__ void exchange_kernel(double* out) {
   mine[5] = __shfl_xor_sync(kAll, value, 16);
   mine[6] = __ballot_sync(kAll, lane % 3 == 0);
   mine[7] = __any_sync(kAll, lane == 31) * 4 + __all_sync(kAll, lane < 31) * 2 + __all_sync(kAll, lane < 32);
+}
+
+__global__ void leaving_kernel(int* out, unsigned left) {
+  if (left >> threadIdx.x & 1U) return;
+  const int value = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x), 16);
+  out[threadIdx.x] = value + 100 * __all_sync(0xffffffffU, 1);
+}
+
+TEST_CASE("lanes that have left are not waited for, wherever they stand in the warp") {
+  for (unsigned left : {0U, 1U, 1U << 31U, 0x80000001U}) {
+    Buffer<int> out("out", 32);
+    launch(leaving_kernel, 1, 32)(out.data(), left);
+    CHECK(out[7] == 116);
+    CHECK(out[31] == (left >> 31U ? 0 : 116));
+  }
+  Buffer<int> out("out", 32);
+  CHECK(contains(stopped(FaultKind::Divergence, [&] { launch(leaving_kernel, 1, 32)(out.data(), 1U << 16U); }),
+                 "thread 0 waits at __shfl_sync in line "));
 }
 
 TEST_CASE("shuffles and votes give each lane what CUDA gives it") {

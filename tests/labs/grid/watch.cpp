@@ -135,7 +135,7 @@ std::string report(const char* what, const Access& now, Use use, const Region& r
 }
 
 void refuse_bounds(const Region* region, uintptr_t address, size_t size, Use use, const Access& now) {
-  stop(FaultKind::OutOfBounds, [=] {
+  stop_out_of_bounds([=] {
     if (!region) {
       return "out of bounds in " + kernel_name() + ": " + thread_of(now) + " " + verb(use) +
              " memory that is in no buffer of the device, at " + place_of(code_at(now.code));
