@@ -86,13 +86,15 @@ std::vector<double> right_answer(const KernelCase& c, const std::vector<float>& 
   return {in.begin(), in.end()};
 }
 
+std::string output_name(const KernelCase& c, int64_t i) { return c.is("sum") ? "the sum" : str("out[", i, "]"); }
+
 std::optional<Finding> wrong_element(const KernelCase& c, const std::vector<double>& right,
                                      const std::vector<float>& got) {
   for (size_t i = 0; i < right.size(); ++i) {
     if (std::abs(got[i] - right[i]) <= tolerance(c, right[i])) continue;
-    const std::string where = c.is("sum") ? "the sum" : str("out[", i, "]");
     const bool overflowed = c.is("softmax") && c.largest > 88;
-    return Finding{str("first wrong element: ", where, " is ", got[i], " and has to be ", right[i]),
+    return Finding{str("first wrong element: ", output_name(c, static_cast<int64_t>(i)), " is ", got[i],
+                       " and has to be ", right[i]),
                    overflowed ? "the row's maximum is not subtracted: exp of a large number is infinite" : ""};
   }
   return std::nullopt;
@@ -130,8 +132,7 @@ std::optional<Finding> slow_access(const KernelCase& c, const grid::Traffic& tra
   if (traffic.shared && 2 * traffic.passes > 3 * traffic.requests) {
     return Finding{str(request_of(traffic), "takes ", per_request(traffic.passes, traffic), " passes where 1 would do"),
                    "the banks of shared memory are in conflict: a column of the tile lies in one bank, unless rows "
-                   "have an element "
-                   "of padding"};
+                   "have an element of padding"};
   }
   return std::nullopt;
 }
@@ -150,19 +151,19 @@ Finding check_case(const KernelCase& c) {
   return {};
 }
 
-// A call with more than 2^32 elements, of which the grid's last block runs alone. All are 0 but the last two, which are
-// 2 and 3; `last` says how many of the outputs' last elements are checked, which have to be `right`.
+// A call with more than 2^32 elements, of which the grid's last block runs alone. All are 0 except the last two, which
+// are 2 and 3; the outputs number `at` have to be `right`.
 Finding check_huge(const KernelCase& c, const std::vector<int64_t>& at, const std::vector<double>& right) {
   const int64_t n = c.inputs();
   const grid::Buffer<float> in("in", n), out(c.is("sum") ? "total" : "out", c.outputs());
   in[n - 2] = 2;
   in[n - 1] = 3;
   const grid::OnlyLastBlocks last(1);
-  if (const auto fault = stopped(true, [&] { make_call(c, in.data(), out.data()); }))
-    return {fault->fault, kNarrowIndex};
+  const auto fault = stopped(true, [&] { make_call(c, in.data(), out.data()); });
+  if (fault) return {fault->fault, kNarrowIndex};
   for (size_t i = 0; i < at.size(); ++i) {
     if (std::abs(out[at[i]] - right[i]) <= 1e-6) continue;
-    return {str("first wrong element: out[", at[i], "] is ", out[at[i]], " and has to be ", right[i],
+    return {str("first wrong element: ", output_name(c, at[i]), " is ", out[at[i]], " and has to be ", right[i],
                 " (only the last block of this launch was run)"),
             kNarrowIndex};
   }

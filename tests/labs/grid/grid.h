@@ -49,6 +49,7 @@ class Memory {
   void* begin_;
 };
 
+/// `count` elements of type T, or those of a vector. The host reads and writes them between launches.
 template <class T>
 class Buffer : Memory {
  public:
