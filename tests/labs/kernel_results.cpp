@@ -1,5 +1,5 @@
 // Writes what lab 10's functions give on the emulated grid to a file: the outputs of all calls, as floats one after
-// another. kernels_gpu.cu compares. usage: rush_lab_kernel_results FILE
+// another. gpu/kernels.cu compares. usage: rush_lab_kernel_results FILE
 #include <cstdio>
 #include <memory>
 

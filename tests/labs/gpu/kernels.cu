@@ -1,6 +1,6 @@
 // Lab 10's functions on a GPU: compares their outputs with those of the emulated grid (kernel_results.cpp), and
 // measures the bytes a second of each beside those of a copy that the driver makes in the same run. nvcc compiles it
-// together with the file of the kernels. usage: kernels_gpu FILE, the emulated grid's outputs
+// together with the file of the kernels. usage: rush_lab_kernels_gpu FILE, the emulated grid's outputs
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   const std::unique_ptr<FILE, decltype(&std::fclose)> file(argc == 2 ? std::fopen(argv[1], "rb") : nullptr,
                                                            std::fclose);
   if (!file) {
-    std::fputs("usage: kernels_gpu FILE\n", stderr);
+    std::fputs("usage: rush_lab_kernels_gpu FILE\n", stderr);
     return 2;
   }
   try {
