@@ -311,6 +311,35 @@ TEST_CASE("sectors and bank conflicts by stride") {
   }
 }
 
+__device__ __attribute__((noinline)) float load(const float* from) { return *from; }
+
+__global__ void load_kernel(const float* in, float* out) {
+  __shared__ float held[32];
+  held[threadIdx.x] = load(in + threadIdx.x);
+  out[threadIdx.x] = load(held + threadIdx.x);
+}
+
+TEST_CASE("a function that reads several arrays is counted for each") {
+  Buffer<float> in("in", 32), out("out", 32);
+  launch(load_kernel, 1, 32)(in.data(), out.data());
+  CHECK(traffic_of("in", Use::Load).sectors == 4);
+  CHECK(traffic_of("held", Use::Load).sectors == 0);
+  CHECK(traffic_of("held", Use::Load).passes == 1);
+}
+
+__global__ void bytes_kernel(uint8_t* out) {
+  __shared__ uint8_t held[64];
+  held[threadIdx.x] = static_cast<uint8_t>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = held[63 - threadIdx.x];
+}
+
+TEST_CASE("threads that write different bytes of a word are no race") {
+  Buffer<uint8_t> out("out", 64);
+  launch(bytes_kernel, 1, 64)(out.data());
+  for (int i = 0; i < 64; ++i) CHECK(out[i] == 63 - i);
+}
+
 #ifndef __clang__  // old ones copy structures by memcpy, without a call before
 __global__ void vector_kernel(const float4* in, float4* out) {
   __shared__ float4 held[64];
