@@ -1,13 +1,21 @@
 // The calls of lab 10's functions that are made on the emulated grid and on a GPU alike.
 #pragma once
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "tests/labs/kernels.h"
 
 namespace rush::labs {
+
+// Of files that hold the calls' outputs.
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
 
 struct KernelCase {
   const char* function;

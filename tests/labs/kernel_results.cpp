@@ -1,7 +1,6 @@
 // Writes what lab 10's functions give on the emulated grid to a file: the outputs of all calls, as floats one after
 // another. gpu/kernels.cu compares. usage: rush_lab_kernel_results FILE
 #include <cstdio>
-#include <memory>
 
 #include "tests/labs/grid/grid.h"
 #include "tests/labs/kernel_cases.h"
@@ -9,8 +8,7 @@
 using namespace rush;
 
 int main(int argc, char** argv) {
-  const std::unique_ptr<FILE, decltype(&std::fclose)> file(argc == 2 ? std::fopen(argv[1], "wb") : nullptr,
-                                                           std::fclose);
+  const labs::File file(argc == 2 ? std::fopen(argv[1], "wb") : nullptr);
   if (!file) {
     std::fputs("usage: rush_lab_kernel_results FILE\n", stderr);
     return 2;

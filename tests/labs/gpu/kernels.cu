@@ -115,8 +115,7 @@ int compare_and_measure(FILE* file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::unique_ptr<FILE, decltype(&std::fclose)> file(argc == 2 ? std::fopen(argv[1], "rb") : nullptr,
-                                                           std::fclose);
+  const File file(argc == 2 ? std::fopen(argv[1], "rb") : nullptr);
   if (!file) {
     std::fputs("usage: rush_lab_kernels_gpu FILE\n", stderr);
     return 2;

@@ -113,12 +113,16 @@ bool in_program(uintptr_t address) { return address >= symbols().layout.begin &&
 uint32_t offset_in_program(uintptr_t code) { return static_cast<uint32_t>(code - symbols().layout.base); }
 uintptr_t code_at(uint32_t offset) { return symbols().layout.base + offset; }
 
+struct ClosePipe {
+  void operator()(FILE* pipe) const { pclose(pipe); }
+};
+
 std::string place_of(uintptr_t code) {
   char command[96], line[1024] = {};
   // One byte back: a call returns to what follows it, which may belong to the next line.
   std::snprintf(command, sizeof(command), "addr2line -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
                 static_cast<size_t>(code - symbols().layout.base - 1));
-  const std::unique_ptr<FILE, decltype(&pclose)> output(popen(command, "r"), pclose);
+  const std::unique_ptr<FILE, ClosePipe> output(popen(command, "r"));
   if (!output || !std::fgets(line, sizeof(line), output.get())) return "an unknown line";
   std::string place = line;
   place = place.substr(place.rfind('/') + 1);
