@@ -83,6 +83,7 @@ cat >"$house/docs/quiz.md" <<'TEXT'
 **B.** It swaps strides.
 
 Read `core/geometry.h`.
+
 </details>
 
 ## The allocator
@@ -94,6 +95,7 @@ Read `core/geometry.h`.
 Fresh pages cost more.
 
 Read `core/device/allocator.h`.
+
 </details>
 TEXT
 rush quiz

@@ -22,7 +22,7 @@ QUESTION = re.compile(
     r"\*\*(?P<number>\d+)\.\*\* (?P<text>.+?)\n\n"
     r"(?P<choices>(?:- [A-Z]\. [^\n]+\n(?:  [^\n]+\n)*)*)\n?"
     r"<details><summary>Answer</summary>\n\n"
-    r"(?:\*\*(?P<right>[A-Z])\.\*\* )?(?P<answer>.+?)\n\n(?P<sources>Read (?:[^\n]+\n)+)</details>", re.S)
+    r"(?:\*\*(?P<right>[A-Z])\.\*\* )?(?P<answer>.+?)\n\n(?P<sources>Read (?:[^\n]+\n)+)\n</details>", re.S)
 
 
 def joined(lines):
