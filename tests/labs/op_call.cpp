@@ -1,5 +1,6 @@
 // Lab 4: the call of an operator. Of each call it is asked which kernel it goes to, and with which keys. The answers
 // are found by going through all keys from the highest on, with lists of what each operator has.
+#include <optional>
 #include <set>
 
 #include "core/error/error.h"
@@ -11,12 +12,12 @@ namespace {
 
 // ---- arguments ----
 
-enum class Kind { Plain, Recorded, Sparse, Meta, Inference, Undefined, None };
+enum class Kind { Plain, Recorded, Sparse, Meta, Gpu, Inference, Undefined, None };
 
 // Made without a call: calls go through the learner's file.
 Tensor tensor_of(Kind kind) {
   if (kind == Kind::Undefined || kind == Kind::None) return {};
-  const Device device = kind == Kind::Meta ? kMeta : kCPU;
+  const Device device = kind == Kind::Meta ? Device(kMeta) : kind == Kind::Gpu ? Device(kCUDA, 0) : Device(kCPU);
   auto impl = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(nullptr, 0, device, nullptr, nullptr), kFloat32,
                                          device, kind == Kind::Sparse ? kSparse : kStrided);
   impl->set_contiguous({0});
@@ -30,6 +31,7 @@ KeySet keys_of_kind(Kind kind) {
     case Kind::Recorded: return KeySet(DispatchKey::Autograd) | DispatchKey::Dense | kCPU;
     case Kind::Sparse: return KeySet(DispatchKey::Sparse) | kCPU;
     case Kind::Meta: return KeySet(DispatchKey::Dense) | kMeta;
+    case Kind::Gpu: return KeySet(DispatchKey::Dense) | kCUDA;
     case Kind::Undefined: return DispatchKey::UndefinedTensor;
     case Kind::None: return {};
     default: return KeySet(DispatchKey::Dense) | kCPU;
@@ -42,6 +44,7 @@ const char* name_of(Kind kind) {
     case Kind::Recorded: return "a tensor that requires a gradient";
     case Kind::Sparse: return "a sparse tensor";
     case Kind::Meta: return "a tensor on meta";
+    case Kind::Gpu: return "a tensor on a GPU";
     case Kind::Inference: return "an inference tensor";
     case Kind::Undefined: return "an undefined tensor";
     default: return "nothing";
@@ -88,30 +91,29 @@ bool is_optional(const Argument& argument) {
 
 enum class KeysMistake { None, UndefinedPasses, NoneCounts, ListPasses, FirstOfList, LastOfList };
 
+KeySet keys_of_one(Kind kind, bool optional, KeysMistake mistake) {
+  if (kind != Kind::Undefined && kind != Kind::None) return keys_of_kind(kind);
+  if (optional) return mistake == KeysMistake::NoneCounts ? KeySet(DispatchKey::UndefinedTensor) : KeySet();
+  return mistake == KeysMistake::UndefinedPasses ? KeySet() : keys_of_kind(kind);
+}
+
 KeySet keys_with(const Argument& argument, KeysMistake mistake) {
+  std::vector<Kind> kinds = argument.kinds;
   const bool is_list = argument.type == Argument::List || argument.type == Argument::OptionalList;
-  if (is_list && mistake == KeysMistake::ListPasses) return {};
+  if (is_list && mistake == KeysMistake::ListPasses) kinds.clear();
+  if (is_list && !kinds.empty() && mistake == KeysMistake::FirstOfList) kinds = {kinds.front()};
+  if (is_list && !kinds.empty() && mistake == KeysMistake::LastOfList) kinds = {kinds.back()};
   KeySet keys;
-  for (Kind kind : argument.kinds) {
-    const bool undefined = kind == Kind::Undefined || kind == Kind::None;
-    KeySet of_one = keys_of_kind(kind);
-    if (undefined && is_optional(argument)) of_one = {};
-    if (undefined && is_optional(argument) && mistake == KeysMistake::NoneCounts) of_one = DispatchKey::UndefinedTensor;
-    if (undefined && mistake == KeysMistake::UndefinedPasses) of_one = {};
-    if (is_list && mistake == KeysMistake::LastOfList) keys = {};
-    keys |= of_one;
-    if (is_list && mistake == KeysMistake::FirstOfList) return keys;
-  }
+  for (Kind kind : kinds) keys |= keys_of_one(kind, is_optional(argument), mistake);
   return keys;
 }
 
 std::string fault_of_keys(KeySet got, KeySet right) {
   if (got == right) return {};
-  const KeySet wrong = got.without(right) | right.without(got);
-  const bool has_too_many = !got.without(right).empty();
-  return str("first wrong element: ", has_too_many ? got.without(right) : wrong,
-             has_too_many ? " is in it and has not to be" : " is missing", "; it gives ", got, " and has to give ",
-             right);
+  const KeySet surplus = got.without(right), missing = right.without(got);
+  return str("first wrong element: ",
+             surplus.empty() ? str(missing, " is missing") : str(surplus, " is in it and must not be"), "; it gives ",
+             got, " and has to give ", right);
 }
 
 Exercise keys_exercise() {
@@ -257,6 +259,7 @@ enum class CallMistake {
   EmptyPassed,
   AutogradWrites,
   NoWrites,
+  NoCare,
   OnlyThese,
   NothingLess,
 };
@@ -307,6 +310,9 @@ Stop stop_with(const Situation& s, CallMistake mistake) {
     if (s.callee == Callee::Write && counts && mistake != CallMistake::NoWrites) stop.writes = 1;
   }
   if (stop.at.empty()) stop.at = "NotImplementedError";
+  // A kernel is not given tensors of several devices.
+  const bool mixed = keys.has(KeySet(kCUDA) | kCPU);
+  if (mixed && stop.at == name(DispatchKey::Dense) && mistake != CallMistake::NoCare) stop.at = "ValueError";
   return stop;
 }
 
@@ -364,6 +370,8 @@ const Mistakes kInEveryCall = {
     {"every stop of a call counts as a write: only a kernel below Autograd writes", CallMistake::AutogradWrites},
     {"writes are not counted: bump_if_written has to be called when a kernel below Autograd has run",
      CallMistake::NoWrites},
+    {"the care is left out: where needs_care() says so, `careful_` makes the call, which finds its device",
+     CallMistake::NoCare},
 };
 
 Exercise operator_exercise() {
@@ -387,6 +395,8 @@ Exercise operator_exercise() {
                         {Callee::Make, {None}, free1},
                         {Callee::Make, {Meta}, free1},
                         {Callee::Two, {Plain, Sparse}},
+                        {Callee::Two, {Plain, Gpu}},
+                        {Callee::Two, {Recorded, Gpu}},
                         {Callee::Two, {Plain, Undefined}},
                         {Callee::Write, {Plain, Plain}},
                         {Callee::Write, {Plain, Recorded}},
@@ -410,6 +420,7 @@ Exercise without_exercise() {
                         {Callee::List, {Plain, Recorded}, free2 | free1, {}, free1},
                         {Callee::Two, {Recorded, Plain}, free2, autograd, free2},
                         {Callee::Two, {Plain, Undefined}, {}, {}, autograd},
+                        {Callee::Two, {Recorded, Gpu}, {}, {}, autograd},
                         {Callee::Two, {Recorded, Meta}, free1 | free2, {}, free2},
                         {Callee::Write, {Plain, Recorded}, {}, {}, autograd}},
                        mistakes);
