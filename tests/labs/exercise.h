@@ -71,6 +71,8 @@ Exercise exercise(Subject<Input, Output> subject) {
 
 std::vector<Exercise> geometry_exercises();
 std::vector<Exercise> loop_exercises();
+std::vector<Exercise> call_exercises();
+std::vector<Exercise> engine_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
 
