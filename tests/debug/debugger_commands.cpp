@@ -1,4 +1,4 @@
-// The program that docs/debugger_commands.md looks into: a step of training that makes all weights 0, and a division by them.
+// The program that docs/debugger_commands.md looks into: a step that makes all weights 0, and a division by them.
 #include "rushlight.h"
 
 int main() {

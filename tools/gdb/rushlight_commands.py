@@ -270,7 +270,7 @@ class ShapeBreakpoint(InOperator):
 
 
 class BreakShape(gdb.Command):
-    """rush-break-shape SIZE...: a breakpoint where an operator is given a tensor of this shape. Without sizes, of no dimensions."""
+    """rush-break-shape SIZE...: a breakpoint where an operator is given a tensor of this shape; of no dimensions without SIZE."""
 
     def __init__(self):
         super().__init__("rush-break-shape", gdb.COMMAND_BREAKPOINTS)
@@ -331,7 +331,8 @@ class NanBreakpoint(InOperator):
 
 
 class BreakNan(gdb.Command):
-    """rush-break-nan [off]: a breakpoint where an operator's result has a NaN that its arguments had not. The program must run."""
+    """rush-break-nan [off]: a breakpoint where an operator's result has a NaN and its arguments have none. The program must
+have been started."""
 
     place = None
 
@@ -345,7 +346,8 @@ class BreakNan(gdb.Command):
         if not gdb.selected_thread():
             raise gdb.GdbError("rush-break-nan: start the program first, with `start`")
         gdb.execute("set var *(bool *) &'rush::detail::find_nans' = %d" % on)
-        gdb.execute("set var *(unsigned int *) &'rush::watching' = %d" % (int(watching) | trace if on else int(watching) & ~trace))
+        bits = int(watching) | trace if on else int(watching) & ~trace
+        gdb.execute("set var *(unsigned int *) &'rush::watching' = %d" % bits)
         if self.place is not None and self.place.is_valid():
             self.place.delete()
         if on:

@@ -23,14 +23,19 @@ ACCESSORS = [
     "TensorIterator::(Inputs|Operand|~TensorIterator)",
     "Node::(sequence_nr|next_edges|needs|num_outputs|output_metadata|stream|pre_hooks|post_hooks|forward_call)[(]",
     "Kernel<.*>::(has|name|runs_on_cpu)[(]", "Edge::", "given[(]", "[A-Za-z]+Guard::", "(autograd::)?(Auto)?GradMode::",
-    "autograd::AnomalyMode::", "profiler::", "cpu::(load|element)<",
+    "autograd::AnomalyMode::", "profiler::", "cpu::(load|element)<", "DevicePredicates<", "ErrorContext::",
+    "nn::(ModuleHolder<.*>::get|detail::ModulePointer|ModuleScope::)", "nn::functional::optional_tensor",
+    "optim::[A-Za-z]+Options(<.*>)?::[a-z_]+[(][)].const", "graphs::is_capturing", "check_stack_space",
+    "(checked_numel|wrap_mul|wrap_add|wrap_dim|is_contiguous|storage_extent)[(<]", "detail::bump_if_written",
 ]
-# Keys of arguments, the iterator of an element-wise loop and what it makes of its operands, nodes of the graph and their edges.
+# Keys of arguments, memory for results, the iterator of an element-wise loop and what it makes of its operands, nodes of
+# the graph and their edges.
 PREPARATIONS = [
     "detail::(keys_of|device_key|check_written|is_undefined|is_meta_argument|wants_grad|add_edges|refuse_gradients)",
     "detail::(save_inputs|save_results|record|record_results|forget_view)",
     "(autograd::remember_forward_call|gradient_edge|set_history|check_inplace|alias_for_saving|preserve_if_saved)[(]",
     "TensorIterator::(TensorIterator|pointwise|nullary|finish)[(]", "pick(_bytes)?<", "cpu::is_one_run<",
+    "detail::(empty_contiguous|empty_format|empty_strided|wrapped_number)", "autograd::.anonymous.namespace.::root_",
 ]
 
 
