@@ -125,6 +125,14 @@ class Place(gdb.Breakpoint):
         return self.reached
 
 
+def require_lines(breakpoint):
+    """Removes a breakpoint in code without debug information, where there are no arguments to look at, and says so."""
+    if breakpoint.pending or not any(location.source for location in breakpoint.locations):
+        function = breakpoint.location
+        breakpoint.delete()
+        raise gdb.GdbError("%s has no debug information here: `./rush --debug build` makes it" % function)
+
+
 def run_to(place):
     """Whether the program stopped there, which gdb does not say, and not elsewhere before."""
     place.reached, place.enabled = False, True
@@ -166,8 +174,7 @@ class NextCommand(gdb.Command):
         self.argument = argument.strip()
         if self.place is None or not self.place.is_valid():
             self.place = Place(self.function, lambda frame: self.wanted(frame))
-        if self.place.pending:
-            raise gdb.GdbError("there is no %s with debug information: ./rush --debug builds it" % self.function)
+            require_lines(self.place)
         if run_to(self.place):
             self.arrived(gdb.newest_frame())
 
@@ -238,15 +245,24 @@ class InOperator(gdb.Breakpoint):
 
     def __init__(self, *place):
         super().__init__(*place)
-        self.silent = True
+        self.silent, self.stopped = True, False
+
+    def stop(self):
+        self.stopped = self.happens()
+        return self.stopped
+
+    def happens(self):
+        return True
 
     def what_happened(self):
         raise NotImplementedError
 
 
 def report(event):
+    """Of all breakpoints at the place where the program stopped, those that stopped it."""
     for breakpoint in getattr(event, "breakpoints", []):
-        if isinstance(breakpoint, InOperator):
+        if isinstance(breakpoint, InOperator) and breakpoint.stopped:
+            breakpoint.stopped = False
             frame = operator_frame()
             print("Breakpoint %d: %s" % (breakpoint.number, breakpoint.what_happened()))
             if frame:
@@ -262,7 +278,7 @@ class ShapeBreakpoint(InOperator):
         super().__init__("rush::Op::operator()")
         self.shape = shape
 
-    def stop(self):
+    def happens(self):
         return any(self.shape in shapes_in(value) for value in arguments(gdb.newest_frame()))
 
     def what_happened(self):
@@ -280,7 +296,7 @@ class BreakShape(gdb.Command):
             shape = [int(size) for size in gdb.string_to_argv(argument.replace(",", " "))]
         except ValueError:
             raise gdb.GdbError("rush-break-shape: the sizes are numbers, as in: rush-break-shape 2 3")
-        ShapeBreakpoint(shape)
+        require_lines(ShapeBreakpoint(shape))
 
 
 class WriteWatchpoint(InOperator):
