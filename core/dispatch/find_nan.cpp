@@ -21,6 +21,7 @@ bool has_nan(const Tensor& tensor) {
 namespace detail {
 
 constinit bool find_nans = false;
+constinit std::atomic<const char*> nan_made_by = nullptr;
 
 namespace {
 
@@ -51,6 +52,7 @@ void call_and_find_nan(const OpBase& op, KeySet behind, Stack& stack) {
   // What it wrote in place is among the arguments.
   if (!is_watched || found != found_before || !(any_nan(stack) || any_nan(arguments))) return;
   ++found;
+  nan_made_by = op.schema();
   nan_found();
 }
 

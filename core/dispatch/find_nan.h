@@ -1,5 +1,7 @@
 // Where a NaN is made: the operator whose result has one that its arguments had not.
 #pragma once
+#include <atomic>
+
 #include "core/dispatch/op.h"
 
 namespace rush {
@@ -18,6 +20,8 @@ extern bool find_nans;
 // of, nor those that leave their result uninitialised.
 void call_and_find_nan(const OpBase& op, KeySet behind, Stack& stack);
 
+// The schema of the operator that made the last NaN; null before.
+extern std::atomic<const char*> nan_made_by;
 // Does nothing: debuggers stop here.
 RUSH_NOINLINE void nan_found();
 

@@ -343,7 +343,8 @@ rush-break-write TENSOR, INDEX...: where this element changes, whoever writes it
 
 class NanBreakpoint(InOperator):
     def what_happened(self):
-        return "a NaN in a result, and none in the arguments"
+        schema = gdb.parse_and_eval("*(char **) &'rush::detail::nan_made_by'").string()
+        return "a NaN in the result of %s, and none in its arguments" % schema.partition("(")[0]
 
 
 class BreakNan(gdb.Command):
