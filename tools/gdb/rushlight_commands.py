@@ -144,13 +144,16 @@ def run_to(place):
     return place.reached
 
 
-class FirstLine(gdb.Breakpoint):
-    """Where the body of the function at an address begins."""
+def start_of_body(function):
+    """The address after a function's prologue, where its arguments can be read; of the function without line numbers."""
+    symtab, block = gdb.find_pc_line(function).symtab, gdb.block_for_pc(function)
+    lines = symtab.linetable() if symtab and block else []
+    return min((line.pc for line in lines if block.start < line.pc < block.end), default=function)
 
-    def __init__(self, address):
-        block = gdb.block_for_pc(address)
-        later = [entry.pc for entry in gdb.find_pc_line(address).symtab.linetable() if block.start < entry.pc < block.end]
-        super().__init__("*%d" % min(later), internal=True, temporary=True)
+
+class StartOfBody(gdb.Breakpoint):
+    def __init__(self, function):
+        super().__init__("*%d" % start_of_body(function), internal=True, temporary=True)
         self.silent, self.reached = True, False
 
     def stop(self):
@@ -209,7 +212,7 @@ class NextKernel(NextCommand):
 
     def arrived(self, frame):
         print('kernel "%s" of %s' % (self.kernel(frame)["name_"].string(), enumerator(frame.read_var("device"))))
-        if run_to(FirstLine(self.function_of(frame))):
+        if run_to(StartOfBody(self.function_of(frame))):
             gdb.execute("frame")
 
 
@@ -229,7 +232,7 @@ class NextNode(NextCommand):
         grads = vector_elements(referenced(frame.read_var("grads")))
         print("%s is given %s" % (node_text(self.node(frame)), "; ".join(map(short_text, grads))))
         table = gdb.execute("info vtbl *(rush::Node *) %d" % int(self.node(frame)), to_string=True)
-        if run_to(FirstLine(int(re.search(r"(0x[0-9a-f]+) <[^\n]*::apply\(", table).group(1), 16))):
+        if run_to(StartOfBody(int(re.search(r"(0x[0-9a-f]+) <[^\n]*::apply\(", table).group(1), 16))):
             gdb.execute("frame")
 
 
@@ -357,11 +360,11 @@ have been started."""
         super().__init__("rush-break-nan", gdb.COMMAND_BREAKPOINTS)
 
     def invoke(self, argument, from_tty):
+        if not gdb.selected_thread():
+            raise gdb.GdbError("rush-break-nan: start the program first, with `start`")
         watching = gdb.parse_and_eval("(unsigned int *) &'rush::watching'").dereference()
         trace = 1 << (DEVICE_BITS + dict(enumerators("rush::DispatchKey"))["Trace"])
         on = argument.strip() != "off"
-        if not gdb.selected_thread():
-            raise gdb.GdbError("rush-break-nan: start the program first, with `start`")
         gdb.execute("set var *(bool *) &'rush::detail::find_nans' = %d" % on)
         bits = int(watching) | trace if on else int(watching) & ~trace
         gdb.execute("set var *(unsigned int *) &'rush::watching' = %d" % bits)
