@@ -11,6 +11,11 @@
 #include "core/profiler/record.h"
 #include "optim/optim.h"
 
+#if defined(__unix__) && !defined(__APPLE__)
+extern "C" const char rush_gdb_scripts;  // takes tools/gdb/embed.cpp along into every program
+[[gnu::used]] static const char* const gdb_scripts = &rush_gdb_scripts;
+#endif
+
 namespace rush {
 
 void register_all(Registry& registry) {

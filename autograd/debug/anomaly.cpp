@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/grad_mode.h"
-#include "core/ops/pointwise/pointwise.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/dispatch/find_nan.h"
 
 namespace rush {
 
@@ -39,13 +36,9 @@ std::string origin_of(const Node& node) {
 }
 
 void check_nan(const Node& node, const Tensors& results) {
-  const NoGradGuard no_grad;
   for (size_t i = 0; i < results.size(); ++i) {
-    const Tensor& grad = results[i];
-    if (!grad.defined() || grad.is_meta() || !is_differentiable(grad.scalar_type())) continue;
-    const Tensor values = grad.layout() == kStrided ? grad : grad._values();
-    RUSH_CHECK(!isnan(values).any().item<bool>(), "backward: ", node.name(), " returned nan in gradient ", i,
-               " of sizes ", grad.sizes(), origin_of(node));
+    RUSH_CHECK(!has_nan(results[i]), "backward: ", node.name(), " returned nan in gradient ", i, " of sizes ",
+               results[i].sizes(), origin_of(node));
   }
 }
 

@@ -68,7 +68,7 @@ Registry& registry() {
       ~AtEnd() { is_registering = false; }
     } at_end;
     register_all(instance);
-    instance.fallback(DispatchKey::Trace, print_call);
+    instance.fallback(DispatchKey::Trace, trace_call);
     const char* show = std::getenv("RUSH_SHOW_DISPATCH");
     if (show && *show && std::string_view(show) != "0") watching |= DispatchKey::Trace;
   });

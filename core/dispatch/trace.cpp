@@ -2,16 +2,15 @@
 
 #include <cstdio>
 
+#include "core/dispatch/find_nan.h"
 #include "core/error/error.h"
 
 namespace rush {
 
 namespace {
 constinit thread_local int depth = 0;
-}
 
-void print_call(const OpBase& op, KeySet keys, Stack& stack) {
-  const KeySet behind = stops_behind(keys);
+void print_call(const OpBase& op, KeySet keys, KeySet behind, Stack& stack) {
   keys = keys.without(KeySet(DispatchKey::Trace) | DispatchKey::Profiler);
   const DispatchKey next = op.served_by(keys);
   const SourceLocation where = op.registered_at(next);
@@ -23,6 +22,14 @@ void print_call(const OpBase& op, KeySet keys, Stack& stack) {
     ~Deeper() { --depth; }
   } deeper;
   op.call_boxed(stack, behind);
+}
+
+}  // namespace
+
+void trace_call(const OpBase& op, KeySet keys, Stack& stack) {
+  const KeySet behind = stops_behind(keys);
+  if (detail::find_nans) return detail::call_and_find_nan(op, behind, stack);
+  print_call(op, keys, behind, stack);
 }
 
 }  // namespace rush

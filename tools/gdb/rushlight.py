@@ -378,49 +378,4 @@ class Collection(gdb.printing.PrettyPrinter):
         return NodePrinter(value) if is_node(type) else None
 
 
-def grad_fn_of(tensor):
-    impl = tensor["impl_"]["target_"]
-    node = grad_fn(impl) if impl else None
-    if node is None:
-        raise gdb.GdbError("the tensor has no grad_fn")
-    return node
-
-
-class GradFn(gdb.Function):
-    """$rush_grad_fn(TENSOR): a pointer to the node that made a tensor."""
-
-    def __init__(self):
-        super().__init__("rush_grad_fn")
-
-    def invoke(self, tensor):
-        return grad_fn_of(tensor)
-
-
-class GraphCommand(gdb.Command):
-    """rush-graph TENSOR: the functions that made a tensor, each with what it feeds on, from the tensor to the leaves."""
-
-    LIMIT = 200  # nodes
-
-    def __init__(self):
-        super().__init__("rush-graph", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
-
-    def invoke(self, argument, from_tty):
-        root = grad_fn_of(gdb.parse_and_eval(argument))
-        waiting, seen = [root], {int(root)}
-        while waiting and len(seen) < self.LIMIT:
-            waiting.sort(key=lambda node: int(node["sequence_nr_"]))
-            node = waiting.pop()
-            edges = small_list_elements(node["next_edges_"])
-            print(node_text(node) + (" <- " + "; ".join(map(edge_text, edges)) if edges else ""))
-            for edge in edges:
-                target = edge["node"]["target_"]
-                if target and int(target) not in seen:
-                    seen.add(int(target))
-                    waiting.append(target)
-        if waiting:
-            print("... (%d nodes seen)" % len(seen))
-
-
 gdb.printing.register_pretty_printer(gdb.current_objfile(), Collection(), replace=True)
-GradFn()
-GraphCommand()
