@@ -18,7 +18,8 @@ from urllib.parse import unquote
 
 ROOT = Path(sys.argv[1]).resolve()
 LEAST_CONTRAST = 4.5  # WCAG 2, level AA
-SAMPLES = ["source/core/tensor.h.html", "source/core/index.html"]
+SAMPLES = ["source/core/tensor.h.html", "source/core/dispatch/op.h.html", "source/core/index.html", "api/core/tensor.h.html",
+           "api/core/ops/pointwise/binary.h.html", "api/nn/module.h.html", "api/optim/sgd.h.html"]
 
 
 def fail(problems):
@@ -39,7 +40,7 @@ def build(site):
 # ---- links
 
 def navigation():
-    return set(re.findall(r"[\w/]+\.md", (ROOT / "tools/book/mkdocs.yml").read_text()))
+    return set(re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / "tools/book/mkdocs.yml").read_text(), re.M))
 
 
 def check_links(site):
@@ -98,6 +99,8 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in "Page", "Runtime", "Log":
             self.call(f"{domain}.enable")
+        # Or the first page's scheme would be kept for all.
+        self.call("Page.addScriptToEvaluateOnNewDocument", source="if (location.protocol == 'file:') localStorage.clear()")
 
     def message(self):
         while b"\0" not in self.rest:
@@ -128,7 +131,10 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.events.clear()
         self.call("Page.navigate", url=file.as_uri())
+        until = time.monotonic() + 60
         while self.evaluate("document.readyState + location.href") != "complete" + file.as_uri():
+            if time.monotonic() > until:
+                sys.exit(f"book: {file} does not load")
             time.sleep(0.02)
         self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
         return self.complaints()

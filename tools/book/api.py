@@ -98,7 +98,9 @@ def text_of(member):
     template = f"template <{', '.join(parameters)}> " if parameters else ""
     static = "static " if member.get("static") == "yes" and kind == "function" else ""
     text = f"{template}{static}{flat('type')} {name}{flat('argsstring')}"
-    return re.sub(r"< (.*?) ?>", r"<\1>", re.sub(r" ?([&*]) ?(?=\w)", r"\1 ", text)).strip()
+    text = re.sub(r" (&&|[&*])(?=\w)", r"\1 ", text).replace(" &", "&").replace(" *", "*").replace("constinit ", "")
+    schema = re.match(r'\{\s*"(.*)"\s*\}$', member.findtext("initializer") or "")
+    return re.sub(r"< (.*?) ?>", r"<\1>", f"{text}  // {schema[1]}" if schema else text).strip()
 
 
 def declarations(root, headers):
@@ -173,16 +175,24 @@ def paragraph(comment):
 
 
 def groups(members):
-    """Declarations that one comment speaks for, in the order of the file."""
-    grouped = defaultdict(list)
+    """Neighbours that one comment speaks for, or none, in the order of the file."""
+    made = []
     for each in members:
-        grouped[each.line[0] if each.comment else each.line].append(each)
-    return grouped.values()
+        if made and (each.line[0] == made[-1][-1].line[0] or not (each.comment or made[-1][-1].comment)):
+            made[-1].append(each)
+        else:
+            made.append([each])
+    return made
 
 
 def block(group):
-    code = "\n".join(dict.fromkeys(each.text + ";" for each in group))
+    code = "\n".join(dict.fromkeys(re.sub(r"(?=  // )|$", ";", each.text, count=1) for each in group))
     return f"{paragraph(group[0].comment)}```cpp\n{code}\n```\n\n"
+
+
+def heading(group):
+    names = list(dict.fromkeys(each.name for each in group))
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 def page_of_header(name, first, members):
@@ -195,7 +205,7 @@ def page_of_header(name, first, members):
     for scope, inside in loose.items():
         if scope not in classes:
             text.append(f"## {scope}\n\n")
-            text += [f"### {', '.join(dict.fromkeys(each.name for each in group))[:60]}\n\n" + block(group) for group in groups(inside)]
+            text += [f"### {heading(group)}\n\n" + block(group) for group in groups(inside)]
     for scope, each in classes.items():
         text.append(f"## {html.escape(scope)}\n\n" + block([each]) + "".join(map(block, groups(loose.get(scope, [])))))
     return "".join(text)

@@ -36,7 +36,7 @@ def page_of_file(name, text):
     folder = str(Path(name).parent)
     above = f"In [{folder}]({'index.md' if folder in sources else ''})\n\n" if folder in sources else ""
     fence = "~" * 12
-    return f"---\nsearch:\n  exclude: true\n---\n# {name}\n\n{above}{fence} {{.{language} linenums=1}}\n{text.rstrip()}\n{fence}\n"
+    return f"---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n# {name}\n\n{above}{fence} {{.{language} linenums=1}}\n{text.rstrip()}\n{fence}\n"
 
 
 def page_of_folder(title, name, inside, folders):
@@ -90,10 +90,16 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     depth = page.file.src_uri.count("/")
 
+    def title(found):
+        """A chapter's title in place of its file's name."""
+        file = (ROOT / "docs" / page.file.src_uri).parent / found[1]
+        return f"[{re.match('# (.*)', read(file))[1]}]({found[1]}" if file.is_file() else found[0]
+
     def lead(found):
         target = found[1] if page.file.src_uri == "index.md" else found[1].removeprefix("../" * (depth + 1))
         return f"]({'../' * depth}{sources[target]})" if target in sources else found[0]
 
+    markdown = re.sub(r"\[(?:docs/)?[\w/.]+\.md\]\(([\w/.]+\.md)", title, markdown)
     return re.sub(r"\]\(((?:\.\./)*[\w./-]+)\)", lead, markdown)
 
 
@@ -106,7 +112,7 @@ def link_names(html, page, files):
     """The names of files and folders that stand in <code>, and the titles of notes."""
     def file_link(found):
         name = found[1].rstrip("/")
-        if name not in sources:
+        if name not in sources or not re.search(r"[/.]", found[1]):
             return found[0]
         return f'<a href="{link(page, name, files=files)}">{found[0]}</a>'
 
