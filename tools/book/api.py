@@ -99,8 +99,7 @@ def text_of(member):
     static = "static " if member.get("static") == "yes" and kind == "function" else ""
     text = f"{template}{static}{flat('type')} {name}{flat('argsstring')}"
     text = re.sub(r" (&&|[&*])(?=\w)", r"\1 ", text).replace(" &", "&").replace(" *", "*").replace("constinit ", "")
-    schema = re.match(r'\{\s*"(.*)"\s*\}$', member.findtext("initializer") or "")
-    return re.sub(r"< (.*?) ?>", r"<\1>", f"{text}  // {schema[1]}" if schema else text).strip()
+    return re.sub(r"< ", "<", re.sub(r" >", ">", text)).strip()
 
 
 def declarations(root, headers):
@@ -146,7 +145,10 @@ def add(found, comments, element, kind, name, scope, text):
     elif accessor:  # of an option that stands in another macro
         kind, text = "option", f"{name}"
     comment, group = comments[file].of(line)
-    documented = bool(comment) or (kind == "variable" and "ops" in scope.split("::"))
+    schema = kind == "variable" and re.search(r'"([^"]+\) -> [^"]+)"', " ".join(lines[line - 1:line + 2]))
+    if schema:
+        text = f"{text}  // {schema[1]}"
+    documented = bool(comment or schema)
     found.setdefault((file, scope, text), Declaration(kind, name, scope, text, file, (group, line), tuple(comment), documented))
 
 
