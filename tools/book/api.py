@@ -67,7 +67,11 @@ class Comments:
         while self.is_comment(line - 1):
             line -= 1
             taken.append(self.lines[line - 1].strip().lstrip("/").strip())
-        return [] if any(re.match(r"---- |Note \[", each) for each in taken) else taken[::-1]
+            if re.match(r"---- .* ----$", taken[-1]):  # the title of a section
+                return taken[-2::-1] if len(taken) > 1 else []
+            if taken[-1].startswith("Note ["):
+                return []
+        return [each.strip("- ") for each in taken[::-1]]
 
     def of(self, line):
         """(the comment of a declaration, the line that its group begins at)"""
@@ -113,8 +117,10 @@ def declarations(root, headers):
         scope, is_class = compound.findtext("compoundname"), compound.get("kind") in ("class", "struct")
         if HIDDEN.search(scope) or compound.get("prot") in ("private", "protected"):
             continue
+        if "<" in scope:  # a specialisation of what stands elsewhere
+            continue
         if is_class:
-            outer, _, name = scope.rpartition("::") if "<" not in scope else ("", "", scope)
+            outer, _, name = scope.rpartition("::")
             add(found, comments, compound, compound.get("kind"), name, outer, f"{compound.get('kind')} {name}")
         for member in compound.iter("memberdef"):
             arguments, name = member.findtext("argsstring") or "", member.findtext("name")
@@ -127,6 +133,8 @@ def declarations(root, headers):
 
 def add(found, comments, element, kind, name, scope, text):
     place = element.find("location")
+    if kind in ("class", "struct") and place.get("bodyfile"):  # not where it is declared ahead
+        place.attrib.update(file=place.get("bodyfile"), line=place.get("bodystart"))
     file = place.get("declfile") or place.get("file")
     line = int(place.get("declline") or place.get("line"))
     if file not in comments or (kind == "variable" and name.endswith("_") and not scope.endswith("::ops")):
@@ -135,6 +143,8 @@ def add(found, comments, element, kind, name, scope, text):
     if name == "Methods" and file in METHODS:
         return
     lines = comments[file].lines
+    # After macros of several lines Doxygen's count is a little behind.
+    line = next((near for near in range(line, min(line + 4, len(lines) + 1)) if name in lines[near - 1].partition("//")[0]), line)
     # Doxygen's place is that of the name; what the declaration begins with may stand above it.
     while line > 1 and re.match(r"\s*(template\b.*|requires\b.*|inline [^;{(]*|RUSH_[A-Z_]+(\(.*\))?|\[\[.*\]\])$", lines[line - 2]):
         line -= 1

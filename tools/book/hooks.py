@@ -13,6 +13,8 @@ TOP = ("CMakeLists.txt", "LICENSE", "rush", "rushlight.cpp", "rushlight.h")
 TREE = ("core", "autograd", "backends", "nn", "optim", "examples", "tests", "benchmarks", "compat", "cmake", "tools", "docs/labs")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".inc": "cpp", ".py": "python", ".sh": "bash",
              ".cmake": "cmake", ".txt": "cmake"}
+# Words of docs/glossary.md that mean nothing else: their first use in a chapter leads there.
+TERMS = ("below autograd", "capturable", "composed step", "fallback", "functor", "front", "fragment", "room", "twiddle")
 NOTE = re.compile(r"^\s*// Note \[([^\]]+)\]$", re.M)
 
 sources = {}  # the name of a file or folder in the tree: its page
@@ -126,6 +128,17 @@ def link_names(html, page, files):
     return re.sub(r"\[([^\]<>]+)\](?!</a>)", note_link, html)
 
 
+def link_terms(parts, page, files):
+    """The first use of each term outside of links; `parts` has what may be changed at even places."""
+    url = get_relative_url(files.get_file_from_path("glossary.md").url, page.url)
+    for term in TERMS:
+        for i in range(0, len(parts), 2):
+            use = rf"(?<![\w`-])(?<!in )({term}s?)(?![\w-])(?![^<>]*>)(?! door)(?![^<]*</(?:a|code|th)>)"
+            parts[i], count = re.subn(use, rf'<a href="{url}#{term.replace(" ", "-")}">\1</a>', parts[i], count=1)
+            if count:
+                break
+
+
 def on_page_content(html, page, config, files):
     if page.file.src_uri.startswith("source/"):
         def include_link(found):
@@ -134,4 +147,14 @@ def on_page_content(html, page, config, files):
         return re.sub(r'<span class="cpf">&quot;([\w./-]+)&quot;</span>', include_link, html)
     # Not in blocks of code and headings.
     parts = re.split(r"(<pre.*?</pre>|<h\d.*?</h\d>)", html, flags=re.S)
-    return "".join(part if i % 2 else link_names(part, page, files) for i, part in enumerate(parts))
+    parts = [part if i % 2 else link_names(part, page, files) for i, part in enumerate(parts)]
+    if page.file.src_uri == "glossary.md":
+        return re.sub(r"<tr>\s*<td>([^<]+)</td>", anchor_terms, "".join(parts))
+    if not page.file.src_uri.startswith("api/"):
+        link_terms(parts, page, files)
+    return "".join(parts)
+
+
+def anchor_terms(row):
+    anchors = "".join(f'<a id="{term.replace(" ", "-")}"></a>' for term in row[1].split(", ") if term in TERMS)
+    return row[0].replace("<td>", f"<td>{anchors}", 1)
