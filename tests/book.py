@@ -33,8 +33,10 @@ def build(site):
         print("skipped: no MkDocs or no Doxygen; ./rush docs sets them up")
         sys.exit()
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([python, "-m", "mkdocs", "build", "--quiet", "-f", ROOT / "tools/book/mkdocs.yml", "-d", site],
-                   check=True, env=environment)
+    done = subprocess.run([python, "-m", "mkdocs", "build", "-f", ROOT / "tools/book/mkdocs.yml", "-d", site],
+                          env=environment, capture_output=True, text=True)
+    if done.returncode:
+        fail([line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("INFO")])
 
 
 # ---- links

@@ -90,20 +90,24 @@ class Comments:
         return not re.match(r"\s*(\}|class|struct|namespace|enum|union|extern|public|private|protected)\b", self.lines[line - 1])
 
 
+def close_brackets(text):
+    return re.sub(r"(?<!operator)<(?!<) ", "<", re.sub(r" >(?!>)", ">", text))
+
+
 def text_of(member):
     kind, name = member.get("kind"), member.findtext("name")
     flat = lambda tag: " ".join("".join(member.find(tag).itertext()).split()) if member.find(tag) is not None else ""
     if kind == "enum":
         return f"enum {name} {{ {', '.join(each.findtext('name') for each in member.iter('enumvalue'))} }}"
     if kind == "typedef":
-        return f"using {name} = {flat('type').removeprefix('typedef ')}{flat('argsstring')}"
+        return close_brackets(f"using {name} = {flat('type').removeprefix('typedef ')}{flat('argsstring')}")
     parameters = [" ".join(f"{''.join(p.find('type').itertext())} {p.findtext('declname', '')}".split())
                   for p in member.findall("templateparamlist/param")]
     template = f"template <{', '.join(parameters)}> " if parameters else ""
     static = "static " if member.get("static") == "yes" and kind == "function" else ""
     text = f"{template}{static}{flat('type')} {name}{flat('argsstring')}"
     text = re.sub(r" (&&|[&*])(?=\w)", r"\1 ", text).replace(" &", "&").replace(" *", "*").replace("constinit ", "")
-    return re.sub(r"< ", "<", re.sub(r" >", ">", text)).strip()
+    return close_brackets(text).strip()
 
 
 def declarations(root, headers):
@@ -214,12 +218,11 @@ def page_of_header(name, first, members):
     for each in members:
         if each not in classes.values():
             loose[each.scope].append(each)
-    for scope, inside in loose.items():
-        if scope not in classes:
-            text.append(f"## {scope}\n\n")
-            text += [f"### {heading(group)}\n\n" + block(group) for group in groups(inside)]
     for scope, each in classes.items():
-        text.append(f"## {html.escape(scope)}\n\n" + block([each]) + "".join(map(block, groups(loose.get(scope, [])))))
+        text.append(f"## {scope}\n\n" + block([each]) + "".join(map(block, groups(loose.pop(scope, [])))))
+    for scope, inside in loose.items():
+        text.append(f"## {scope or 'Without a namespace'}\n\n")
+        text += [f"### {heading(group)}\n\n" + block(group) for group in groups(inside)]
     return "".join(text)
 
 

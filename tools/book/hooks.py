@@ -95,7 +95,7 @@ def on_page_markdown(markdown, page, config, files):
     def title(found):
         """A chapter's title in place of its file's name."""
         file = (ROOT / "docs" / page.file.src_uri).parent / found[1]
-        return f"[{re.match('# (.*)', read(file))[1]}]({found[1]}" if file.is_file() else found[0]
+        return f"[“{re.match('# (.*)', read(file))[1]}”]({found[1]}" if file.is_file() else found[0]
 
     def lead(found):
         target = found[1] if page.file.src_uri == "index.md" else found[1].removeprefix("../" * (depth + 1))
