@@ -179,7 +179,7 @@ FAINTEST = """(() => {
   const walk = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
   for (let count = 0; walk.nextNode() && count < 3000; ++count) {
     const element = walk.currentNode.parentElement, style = getComputedStyle(element);
-    const hidden = !element.getClientRects().length || style.opacity < 1 || element.closest(".headerlink, button, script, style, nav");
+    const hidden = !element.getClientRects().length || style.opacity < 1 || element.closest(".headerlink, button, nav");
     if (hidden || !walk.currentNode.data.trim()) continue;
     const ground = behind(element), a = light(over(parse(style.color), ground)), b = light(ground);
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

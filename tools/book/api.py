@@ -150,7 +150,8 @@ def add(found, comments, element, kind, name, scope, text):
     # After macros of several lines Doxygen's count is a little behind.
     line = next((near for near in range(line, min(line + 4, len(lines) + 1)) if name in lines[near - 1].partition("//")[0]), line)
     # Doxygen's place is that of the name; what the declaration begins with may stand above it.
-    while line > 1 and re.match(r"\s*(template\b.*|requires\b.*|inline [^;{(]*|RUSH_[A-Z_]+(\(.*\))?|\[\[.*\]\])$", lines[line - 2]):
+    begins = r"\s*(template\b.*|requires\b.*|inline [^;{(]*|RUSH_[A-Z_]+(\(.*\))?|\[\[.*\]\])$"
+    while line > 1 and re.match(begins, lines[line - 2]):
         line -= 1
     option = re.match(r"\s*RUSH_ARG\((.*), (\w+)\)(.*);", lines[line - 1])
     accessor = re.search(r"-> decltype\(\*|noexcept$", text) and re.match(r"\s*RUSH_", lines[line - 1])
@@ -173,10 +174,12 @@ def complete(all_of_them):
     classes = {f"{each.scope}::{each.name}" for each in all_of_them if each.documented and each.kind in ("class", "struct")}
     free = {key(each) for each in all_of_them if each.documented and each.kind == "function" and each.file not in METHODS}
     classes |= {name.removesuffix("Impl") for name in classes}
-    return [each._replace(documented=each.documented or f"{each.scope}::{each.name}" in classes or (each.file, each.scope, key(each)) in here or
-                          (each.file in METHODS and key(each) in free) or
-                          (each.scope in classes and each.name in ("forward", each.scope.rpartition("::")[2])))
-            for each in all_of_them]
+    def spoken_for(each):
+        return (f"{each.scope}::{each.name}" in classes or (each.file, each.scope, key(each)) in here or
+                (each.file in METHODS and key(each) in free) or
+                (each.scope in classes and each.name in ("forward", each.scope.rpartition("::")[2])))
+
+    return [each._replace(documented=each.documented or spoken_for(each)) for each in all_of_them]
 
 
 def undocumented(all_of_them):
@@ -213,7 +216,7 @@ def heading(group):
 
 def page_of_header(name, first, members):
     text = [f"# {name}\n\n{paragraph(first)}The source: `{name}`\n\n"]
-    classes = {f"{each.scope}::{each.name}" if each.scope else each.name: each for each in members if each.kind in ("class", "struct")}
+    classes = {f"{each.scope}::{each.name}".removeprefix("::"): each for each in members if each.kind in ("class", "struct")}
     loose = defaultdict(list)
     for each in members:
         if each not in classes.values():
@@ -236,7 +239,8 @@ def pages(root):
     for name, members in sorted(by_file.items()):
         first = Comments(root / name).first()
         made[f"{name}.md"] = page_of_header(name, first, members)
-        rows[str(Path(name).parent)].append(f"| [{name}]({name}.md) | {paragraph(first).strip().removeprefix('<p>').removesuffix('</p>')} |\n")
+        what = paragraph(first).strip().removeprefix("<p>").removesuffix("</p>")
+        rows[str(Path(name).parent)].append(f"| [{name}]({name}.md) | {what} |\n")
     index = "".join(f"## {folder}\n\n| header | what it has |\n|---|---|\n{''.join(lines)}\n" for folder, lines in rows.items())
     made["index.md"] = ("# API reference\n\nWhat `rushlight.h` brings, a page for each header, with the headers' own comments. "
                         "Methods of `Tensor` that are operators are documented with the free function of the same name.\n\n" + index)

@@ -38,7 +38,8 @@ def page_of_file(name, text):
     folder = str(Path(name).parent)
     above = f"In [{folder}]({'index.md' if folder in sources else ''})\n\n" if folder in sources else ""
     fence = "~" * 12
-    return f"---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n# {name}\n\n{above}{fence} {{.{language} linenums=1}}\n{text.rstrip()}\n{fence}\n"
+    settings = "---\nsearch:\n  exclude: true\nhide:\n  - toc\n---\n"
+    return f"{settings}# {name}\n\n{above}{fence} {{.{language} linenums=1}}\n{text.rstrip()}\n{fence}\n"
 
 
 def page_of_folder(title, name, inside, folders):
@@ -67,7 +68,8 @@ def add_source_pages(files, config):
              **{name: page_of_file(name, text) for name, text in texts.items()}}
     for name, text in pages.items():
         files.append(File.generated(config, sources[name], content=text, inclusion=InclusionLevel.NOT_IN_NAV))
-    files.append(File.generated(config, "source/index.md", content=page_of_folder("The source tree", "", {*TOP, *(name for name in folders if "/" not in name)}, folders)))
+    top = {*TOP, *(name for name in folders if "/" not in name)}
+    files.append(File.generated(config, "source/index.md", content=page_of_folder("The source tree", "", top, folders)))
 
 
 def on_files(files, config):
