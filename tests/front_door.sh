@@ -38,7 +38,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt gpt2 resnet spectrogram gcn submanifold lab test compute-sanitizer fuzz bench conformance train-parity portability fetch docs build; do
+for command in demo gpt gpt2 resnet spectrogram gcn submanifold lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
@@ -66,6 +66,65 @@ expect_one_line "got 'sparc'"
 rush docs --all
 expect_status 2
 expect_one_line "got '--all'"
+
+# A page of two questions, of which the second is open.
+mkdir "$house/docs"
+cp "$(dirname "$1")/tools/quiz.py" "$house/tools"
+cat >"$house/docs/quiz.md" <<'TEXT'
+# Questions
+
+## Views and strides
+
+**1.** Is a transpose a copy?
+
+- A. Yes
+- B. No,
+  it is a view
+
+<details><summary>Answer</summary>
+
+**B.** It swaps strides.
+
+Read `core/geometry.h`.
+
+</details>
+
+## The allocator
+
+**2.** Why are freed blocks kept?
+
+<details><summary>Answer</summary>
+
+Fresh pages cost more.
+
+Read `core/device/allocator.h`.
+
+</details>
+TEXT
+rush quiz
+expect_status 0
+[[ $out == *"1. Is a transpose a copy?"*"B  No, it is a view"*"B. It swaps strides."*"2. Why are"*"Fresh pages cost more."* ]] ||
+  fail "the quiz in a pipe: $out"
+rush quiz allocator
+[[ $out == *"2. Why are"* && $out != *transpose* ]] || fail "one subject of the quiz: $out"
+rush quiz --list
+[[ $out == "Views and strides"*"   1  Is a transpose a copy?"*"The allocator"*"   2  Why are freed blocks kept?" ]] || fail "the list: $out"
+rush quiz 3
+expect_status 2
+expect_one_line "there are questions 1 to 2, got 3"
+rush quiz gardening
+expect_status 2
+expect_one_line "got 'gardening'"
+if command -v script >/dev/null; then
+  replies() { # REPLY...: what the terminal shows goes into `out`
+    out=$(printf '%s\n' "$@" | script -qec "$house/rush quiz" /dev/null) || true
+  }
+  replies x b ''
+  [[ $out == *"Right."*"It swaps strides."*"Fresh pages"*"1 of 1 right"* ]] || fail "a right answer: $out"
+  replies a q
+  [[ $out == *"No, it is B."*"0 of 1 right; wrong: 1"* && $out != *"Fresh pages"* ]] || fail "a wrong answer, and q: $out"
+fi
+rm -r "$house/docs" "$house/tools/quiz.py"
 
 nothing_left() {
   [[ -z $(find "$house" -type f ! -name rush ! -path '*/tools/*') ]] || fail "$1 left files behind: $(find "$house")"

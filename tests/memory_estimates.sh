@@ -30,6 +30,10 @@ large=$(kib "$bin/mnist" --batch_size 256)
 ((small > 0 && large > 4 * small)) || fail "mnist: $small KiB for 8 digits, $large for 256"
 resnet=$(kib "$bin/resnet" --batch_size 2 --image_size 32)
 ((resnet > 100000)) || fail "resnet18's weights alone take more"
+if [[ -x $bin/gpt2 ]]; then  # which needs no vocabulary for this
+  gpt2=$(RUSH_DATA=$scratch RUSH_ROOT=$scratch kib "$bin/gpt2" --n_layer 1 --batch_size 1 --block_size 32 --total_batch_size 32)
+  ((gpt2 > 4 * 4 * 50304 * 768 / 1024)) || fail "gpt2: $gpt2 KiB are less than its embedding trains in"
+fi
 none=$(kib "${gpt[@]}")
 every=$(kib "${gpt[@]}" --checkpoint every)
 ((every * 10 < none * 7)) || fail "gpt: $every KiB with checkpoints, $none without"

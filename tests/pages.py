@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds README.md and docs/ to the tree: commands, options, paths, notes, links, and C++ that compiles.
+"""Holds README.md, CONTRIBUTING.md, docs/ and .github/ to the tree: commands, options, paths, notes, links, and C++ that compiles.
 usage: pages.py ROOT --extract FOLDER   writes the C++ of all pages to FOLDER: snippets.cpp, and each whole program
        pages.py ROOT --check BIN        checks the rest; BIN holds the programs, whose --help is asked for their options"""
 import os
@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+         *(page for folder in ["docs", ".github"] for page in sorted((ROOT / folder).rglob("*.md")))]
 # cmake blocks are tests/package, gdb blocks and what they print tests/debug.
 LANGUAGES = {"cpp", "sh", "cmake", "gdb", "text", "console"}
 QUOTING = {"add_an_operator.md"}  # its C++ is the tree's own, and is compiled there
@@ -159,7 +160,7 @@ class Checker:
                 self.say(f"./rush has no command {command}")
                 continue
             program = PROGRAMS.get(command, command)
-            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build", "lab", "docs"} else None
+            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build", "lab", "docs", "quiz"} else None
             for word in words:
                 if word.startswith("--") and command not in FOREIGN_OPTIONS:
                     self.check_option(f"./rush {command}", word, known or self.help_of(program))

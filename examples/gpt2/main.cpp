@@ -120,12 +120,18 @@ TextData tokenize(const std::string& text, const Tokenizer& tokenizer, int64_t b
                   tokenizer.encode(std::string_view(text).substr(part)), block_size);
 }
 
-GPTConfig make_config(const Settings& s, const Tokenizer& tokenizer) {
+// How many tokens there are, for an estimate: without the vocabulary's files, as many as GPT-2 has.
+int64_t count_tokens(const Settings& s) {
+  const bool have = !s.vocab.empty() || !s.merges.empty() || !find_data_file("gpt2/encoder.json").empty();
+  return have ? read_tokenizer(s).size() : 50257;
+}
+
+GPTConfig make_config(const Settings& s, int64_t tokens) {
   GPTConfig config = s.model;
-  config.vocab_size = tokenizer.size();
+  config.vocab_size = tokens;
   if (s.has_weights()) config = read_gpt2_config(s.init_from, config);
-  RUSH_CHECK_VALUE(config.vocab_size == tokenizer.size(), s.init_from, ": the model has ", config.vocab_size,
-                   " tokens, the vocabulary ", tokenizer.size());
+  RUSH_CHECK_VALUE(config.vocab_size == tokens, s.init_from, ": the model has ", config.vocab_size,
+                   " tokens, the vocabulary ", tokens);
   constexpr int64_t kAlignment = 64;  // 50257 -> 50304
   config.vocab_padding = (config.vocab_size + kAlignment - 1) / kAlignment * kAlignment - config.vocab_size;
   return config;
@@ -233,8 +239,8 @@ std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rus
   });
 }
 
-void print_estimate(const Settings& settings, const Tokenizer& tokenizer) {
-  const GPTConfig config = make_config(settings, tokenizer);
+void print_estimate(const Settings& settings) {
+  const GPTConfig config = make_config(settings, count_tokens(settings));
   const PretrainingOptions& training = settings.training;
   const bool accumulates = training.total_batch_size > training.batch_size * config.block_size;
   print_memory_estimate(rush::Device(settings.device), training.batch_size, [&](int64_t batch_size) {
@@ -251,14 +257,14 @@ void print_estimate(const Settings& settings, const Tokenizer& tokenizer) {
 void run(Settings settings) {
   const rush::Device device(settings.device);
   settings.training.device = device;
-  if (settings.memory.estimate) return print_estimate(settings, read_tokenizer(settings));
+  if (settings.memory.estimate) return print_estimate(settings);
   std::optional<RunFolder> folder;
   RunLog log("gpt2", settings.log, settings.out_dir, device);
   const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
   if (trains) folder.emplace(settings.out_dir, settings.beginning);
   std::optional<rush::DeviceStart> start(device);
   const Tokenizer tokenizer = read_tokenizer(settings);
-  const GPTConfig config = make_config(settings, tokenizer);
+  const GPTConfig config = make_config(settings, tokenizer.size());
   std::future<TextData> data;
   if (trains) {
     const std::string path = find_text(settings.data);

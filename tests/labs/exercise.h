@@ -72,5 +72,6 @@ Exercise exercise(Subject<Input, Output> subject) {
 std::vector<Exercise> geometry_exercises();
 std::vector<Exercise> loop_exercises();
 std::vector<Exercise> optimizer_exercises();
+std::vector<Exercise> kernel_exercises();
 
 }  // namespace rush::labs

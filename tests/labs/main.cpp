@@ -38,6 +38,19 @@ extern "C" void report_call(int) {
   _exit(written > 0 ? 3 : 4);
 }
 
+// The handler has a stack of its own, so that it also reports a call that has used up the other.
+void report_signals() {
+  static char stack[64 << 10];
+  stack_t handlers = {};
+  handlers.ss_sp = stack;
+  handlers.ss_size = sizeof(stack);
+  sigaltstack(&handlers, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = report_call;
+  action.sa_flags = SA_ONSTACK;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
 std::string fault_of(const Call& call) {
   try {
     return call.fault();
@@ -71,6 +84,7 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "1") return geometry_exercises();
   if (lab == "2") return loop_exercises();
   if (lab == "8") return optimizer_exercises();
+  if (lab == "10") return kernel_exercises();
   return {};
 }
 
@@ -92,7 +106,7 @@ int check_calls(const std::vector<Exercise>& exercises, size_t only) {
 
 int main(int argc, char** argv) {
   set_error_stacks(false);
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGTERM}) std::signal(signal, report_call);
+  report_signals();
   const std::vector<Exercise> exercises = exercises_of(argc > 1 ? argv[1] : "");
   if (exercises.empty() || argc > 3) {
     std::fputs("usage: rush_lab LAB [CALL]\n", stderr);

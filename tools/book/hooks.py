@@ -1,4 +1,4 @@
-"""What MkDocs does not do by itself: README.md is the front page, every file of the source tree has a page with its text,
+"""What MkDocs does not do by itself: README.md is the front page and CONTRIBUTING.md a chapter, every file of the source tree has a page with its text,
 and the names of files, folders and notes in the chapters lead there."""
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ from mkdocs.utils import get_relative_url
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).with_name("assets")
 TOP = ("CMakeLists.txt", "LICENSE", "rush", "rushlight.cpp", "rushlight.h")
+PAGES_OF_THE_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md"}
 TREE = ("core", "autograd", "backends", "nn", "optim", "examples", "tests", "benchmarks", "compat", "cmake", "tools", "docs/labs")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".inc": "cpp", ".py": "python", ".sh": "bash",
              ".cmake": "cmake", ".txt": "cmake"}
@@ -49,6 +50,7 @@ def page_of_folder(title, name, inside, folders):
 
 def add_source_pages(files, config):
     sources.clear()
+    sources.update(PAGES_OF_THE_ROOT)
     notes.clear()
     folders, texts = {}, {}
     for file in files_of_the_tree():
@@ -77,8 +79,8 @@ def on_files(files, config):
         if not file.is_documentation_page():
             if Path(file.src_uri).suffix in LANGUAGES:
                 files.remove(file)
-    front = re.sub(r"\]\(docs/", "](", read(ROOT / "README.md"))
-    files.append(File.generated(config, "index.md", content=front))
+    for name, page in PAGES_OF_THE_ROOT.items():
+        files.append(File.generated(config, page, content=re.sub(r"\]\(docs/", "](", read(ROOT / name))))
     for asset in ASSETS.iterdir():
         files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
     add_source_pages(files, config)
@@ -100,10 +102,11 @@ def on_page_markdown(markdown, page, config, files):
         return f"[“{re.match('# (.*)', read(file))[1]}”]({found[1]}" if file.is_file() else found[0]
 
     def lead(found):
-        target = found[1] if page.file.src_uri == "index.md" else found[1].removeprefix("../" * (depth + 1))
+        target = found[1] if page.file.src_uri in PAGES_OF_THE_ROOT.values() else found[1].removeprefix("../" * (depth + 1))
         return f"]({'../' * depth}{sources[target]})" if target in sources else found[0]
 
     markdown = re.sub(r"\[(?:docs/)?[\w/.]+\.md\]\(([\w/.]+\.md)", title, markdown)
+    markdown = markdown.replace("<details>", '<details markdown="1">')  # GitHub reads Markdown there unasked
     return re.sub(r"\]\(((?:\.\./)*[\w./-]+)\)", lead, markdown)
 
 

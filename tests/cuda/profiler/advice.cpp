@@ -7,12 +7,14 @@
 
 #include "backends/cuda/cuda.h"
 #include "rushlight.h"
+#include "tests/compute_sanitizer.h"
 
 using namespace rush;
 
 namespace {
 
-bool no_gpu() { return !cuda::is_available(); }
+// The advice is on times, which are others where each launch is watched.
+bool no_times() { return !cuda::is_available() || testing::under_compute_sanitizer(); }
 
 std::string flaws_of(const std::function<void()>& program) {
   program();  // once before: plans are made, memory is taken
@@ -59,7 +61,7 @@ void convolve(MemoryFormat format) {
 
 }  // namespace
 
-TEST_CASE("a profile names a program's flaw, and none of the mended program" * doctest::skip(no_gpu())) {
+TEST_CASE("a profile names a program's flaw, and none of the mended program" * doctest::skip(no_times())) {
   const TensorOptions on_gpu(kCUDA);
   const Tensor large = ones({1 << 24}, on_gpu), small = ones({1 << 10}, on_gpu);
   const Tensor square = randn({4096, 4096}, on_gpu);
