@@ -69,6 +69,7 @@ class TensorAccessor;
 template <class T, size_t N, class Index>
 class PackedTensorAccessor;
 
+// A handle on a tensor, torch::Tensor: its copies share sizes, strides, storage and gradient.
 class Tensor : public DeviceCopies<Tensor> {
  public:
   // An undefined tensor: it holds nothing, and stands for "no tensor" where one is optional.
@@ -85,6 +86,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
   // ---- identity and metadata ----
+  // Whether it has a TensorImpl, which one, whether both have the same, and how many handles do. reset() lets it go.
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
@@ -95,6 +97,7 @@ class Tensor : public DeviceCopies<Tensor> {
   static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
   void unborrow() { impl_.release(); }
 
+  // Of each dimension: its size, and how many elements lie between an index and the next.
   IntArrayRef sizes() const { return checked().sizes(); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
@@ -232,6 +235,7 @@ class Tensor : public DeviceCopies<Tensor> {
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
   // ---- indexing (core/indexing.h) ----
+  // What Python writes as x[...]; index_put_ writes there. Views, except where an index is a tensor.
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -242,6 +246,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
   // ---- operators on numbers (core/ops/pointwise/binary.h) ----
+  // Those with = write in place: add_, bitwise_and_ and so on.
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }

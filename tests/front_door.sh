@@ -38,7 +38,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt gpt2 resnet spectrogram gcn submanifold lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch build; do
+for command in demo gpt gpt2 resnet spectrogram gcn submanifold lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
@@ -63,6 +63,9 @@ expect_one_line "got 'soon'"
 rush portability clang-16 sparc
 expect_status 2
 expect_one_line "got 'sparc'"
+rush docs --all
+expect_status 2
+expect_one_line "got '--all'"
 
 # A page of two questions, of which the second is open.
 mkdir "$house/docs"
@@ -203,6 +206,23 @@ TEXT
   [[ $err == *"cannot download model.safetensors"*"not the file that was expected" ]] || fail "other weights: $err"
   rm "$stands_in/md5sum" "$stands_in/sha256sum"
 fi
+
+# What a failed download leaves of MkDocs is not taken for the whole. python3 makes a virtual environment whose pip fails.
+mkdir "$house/tools/book"
+echo mkdocs >"$house/tools/book/requirements.txt"
+stand_in doxygen <<<''
+stand_in python3 <<'TEXT'
+[[ $2 == venv ]] || exit 0
+mkdir -p "$3/bin"
+printf '#!/bin/bash\necho connection refused >&2; exit 1\n' >"$3/bin/python"
+chmod +x "$3/bin/python"
+TEXT
+for _ in first second; do
+  rush docs
+  expect_status 1
+  [[ $err == *"cannot get MkDocs from PyPI (is there a network?): connection refused" ]] || fail "no network: $err"
+done
+rm -r "$house/tools/book" "$house/build" "$stands_in"/{doxygen,python3}
 
 # CMake and Ninja cannot quote everything that a path may hold.
 for name in 'quo"te' 'semi;colon' 'ha#sh' 'back\slash'; do
