@@ -54,8 +54,7 @@ void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {
   for (auto& hook : hooks) (*hook)(grads);
 }
 
-// While it lives, errors and profiles name the node. Restored on the way out: a node may start a backward pass of its
-// own.
+// While it lives, errors and profiles name the node, and then the outer one again, which may have started this pass.
 class CurrentNode {
  public:
   explicit CurrentNode(Node& node)

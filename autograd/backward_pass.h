@@ -1,5 +1,4 @@
-// BackwardPass: what a backward pass does around its nodes. Streams, shapes, hooks, and the gradients that are asked
-// for.
+// BackwardPass: what a backward pass does around its nodes. Streams, shapes, hooks, and gradients to hand out.
 #pragma once
 #include <unordered_map>
 #include <vector>

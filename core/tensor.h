@@ -85,8 +85,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator=(const Tensor& other) && { return copy_(other); }
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
-  // ---- identity and metadata ----
-  // Whether it has a TensorImpl, which one, whether both have the same, and how many handles do. reset() lets it go.
+  // ---- metadata, and identity: whether it has a TensorImpl, which one, and how many handles share it ----
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
@@ -234,8 +233,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
-  // ---- indexing (core/indexing.h) ----
-  // What Python writes as x[...]; index_put_ writes there. Views, except where an index is a tensor.
+  // ---- indexing, Python's x[...] (core/indexing.h): views, except where an index is a tensor ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -245,8 +243,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
-  // ---- operators on numbers (core/ops/pointwise/binary.h) ----
-  // Those with = write in place: add_, bitwise_and_ and so on.
+  // ---- operators on numbers, in place where they have = (core/ops/pointwise/binary.h) ----
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }
