@@ -69,7 +69,6 @@ class TensorAccessor;
 template <class T, size_t N, class Index>
 class PackedTensorAccessor;
 
-// A handle on a tensor, torch::Tensor: its copies share sizes, strides, storage and gradient.
 class Tensor : public DeviceCopies<Tensor> {
  public:
   // An undefined tensor: it holds nothing, and stands for "no tensor" where one is optional.
@@ -85,7 +84,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator=(const Tensor& other) && { return copy_(other); }
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
-  // ---- metadata, and identity: whether it has a TensorImpl, which one, and how many handles share it ----
+  // ---- identity and metadata ----
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
@@ -96,7 +95,6 @@ class Tensor : public DeviceCopies<Tensor> {
   static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
   void unborrow() { impl_.release(); }
 
-  // Of each dimension: its size, and how many elements lie between an index and the next.
   IntArrayRef sizes() const { return checked().sizes(); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
@@ -233,7 +231,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
-  // ---- indexing, Python's x[...] (core/indexing.h): views, except where an index is a tensor ----
+  // ---- indexing (core/indexing.h) ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -243,7 +241,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
-  // ---- operators on numbers, in place where they have = (core/ops/pointwise/binary.h) ----
+  // ---- operators on numbers (core/ops/pointwise/binary.h) ----
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }
