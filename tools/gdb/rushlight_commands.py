@@ -219,7 +219,7 @@ class NextKernel(NextCommand):
 class NextNode(NextCommand):
     """rush-next-node [NAME]: run to the next node of the backward pass."""
 
-    function = "apply_node"
+    function = "rush::BackwardPass::apply"
 
     @staticmethod
     def node(frame):
