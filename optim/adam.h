@@ -116,7 +116,7 @@ struct NAdamOptions : public DescribedOptions<NAdamOptions> {
     visit("decoupled_weight_decay", o.decoupled_weight_decay());
     visit("maximize", o.maximize());
   }
-  // The momentum of step t, with the options of an NAdamStep.
+  // The momentum of step t, with the options of an NAdamStep. Throws ValueError unless there are as many.
   static double momentum_at(ArrayRef<double> options, int64_t t);
 };
 

@@ -5,10 +5,6 @@
 
 namespace rush::optim {
 
-double NAdamOptions::momentum_at(ArrayRef<double> options, int64_t t) {
-  return functors::momentum_at(step_from<NAdamStep>(options), t);
-}
-
 namespace {
 
 template <class Step>
@@ -67,6 +63,10 @@ void compose_step(TensorList params, TensorList grads, TensorList states0, Tenso
 }
 
 }  // namespace
+
+double NAdamOptions::momentum_at(ArrayRef<double> options, int64_t t) {
+  return functors::momentum_at(checked_step<NAdamStep>(options), t);
+}
 
 void register_step_operators(Registry& r) {
   functors::for_each_step_rule(

@@ -12,8 +12,8 @@ bool has_nan(const Tensor& tensor);
 
 namespace detail {
 
-// Set by a debugger together with the key Trace in `watching` (rush-break-nan in tools/gdb/commands.py): the fallback
-// of that key then looks for NaNs in place of printing calls.
+// Set by a debugger together with the key Trace in `watching` (rush-break-nan in tools/gdb/rushlight_commands.py): the
+// fallback of that key then looks for NaNs in place of printing calls.
 extern bool find_nans;
 
 // Calls the operator below the keys `behind`, and nan_found where the call made a NaN. Not the calls that it is part

@@ -465,8 +465,7 @@ Exercise pass_exercise() {
   auto subject = pass_subject({kChain, kDoubled, kSkip, kBranches, kOutputs, kRoots, kMissing});
   subject.mistakes = {
       {"the graph is walked by visits: a node runs for each gradient that arrives, 2 to the power of the depth times "
-       "in "
-       "all; it has to run once, when all that it waits for has come",
+       "in all; it has to run once, when all that it waits for has come",
        nullptr, runs_for_each_visit},
       {"the highest sequence number is not first: of the nodes that are ready, the one made last runs first", nullptr,
        runs_in_another_order},

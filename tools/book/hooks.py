@@ -1,5 +1,5 @@
-"""What MkDocs does not do by itself: README.md is the front page and CONTRIBUTING.md a chapter, every file of the source tree has a page with its text,
-and the names of files, folders and notes in the chapters lead there."""
+"""What MkDocs does not do by itself: README.md is the front page and CONTRIBUTING.md a chapter, every file of the source tree
+has a page with its text, and the names of files, folders and notes in the chapters lead there."""
 import re
 from pathlib import Path
 
