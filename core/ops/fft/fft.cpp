@@ -33,13 +33,13 @@ DimVector fft_dims(const char* op, const Tensor& self, IntArrayRef dim, bool com
 double fft_scale(const char* op, IntArrayRef signal, const DimVector& dims, int64_t normalization) {
   double points = 1;
   for (const int64_t d : dims) points *= static_cast<double>(signal[static_cast<size_t>(d)]);
+  RUSH_CHECK_VALUE(normalization >= 0 && normalization <= 2, op,
+                   ": normalization must be 0 (none), 1 (by the root of n) or 2 (by n), got ", normalization);
   switch (static_cast<FftNorm>(normalization)) {
-    case FftNorm::None: return 1;
     case FftNorm::RootN: return 1 / std::sqrt(points);
     case FftNorm::N: return 1 / points;
+    default: return 1;
   }
-  RUSH_CHECK_VALUE(false, op, ": normalization must be 0 (none), 1 (by the root of n) or 2 (by n), got ",
-                   normalization);
 }
 
 Tensor _fft_c2c(const Tensor& self, IntArrayRef dim, int64_t normalization, bool forward) {

@@ -1,17 +1,13 @@
 #include "core/ops/reduce/extrema.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 
 namespace rush {
 
 namespace native {
-
-// For operators on any tensor with an order.
-static void check_ordered(const char* op, const Tensor& self) {
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
-}
 
 static Tensor reduce_extreme(const char* op, const kernels::ReduceKernel& kernel, const Tensor& self, IntArrayRef dim,
                              bool keepdim) {

@@ -1,16 +1,13 @@
 #include "core/ops/reduce/sort.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 
 namespace rush {
 
 namespace native {
-
-static void check_ordered(const char* op, const Tensor& self) {
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
-}
 
 static std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) {
   dim = wrap_dim(dim, self.dim(), "sort");
