@@ -43,7 +43,7 @@ endfunction()
 function(rush_optimize_kernels target)
   rush_optimize(${target})
   if(RUSH_SANITIZE)
-    target_compile_options(${target} PRIVATE -O1 -g1)
+    target_compile_options(${target} PRIVATE -O1)
   endif()
   target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math ${kernel_warnings} -ftree-vectorize -fopenmp-simd
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
@@ -69,7 +69,7 @@ endfunction()
 # Sanitized code is that of a Debug build, since to optimise it takes twice as long; but kernels are optimised a little,
 # and so is all that a fuzzer runs.
 if(RUSH_SANITIZE AND RUSH_FUZZ)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 endif()
 
 # Public, because one program must not mix sanitized and plain objects.
@@ -77,7 +77,8 @@ function(rush_sanitize target)
   if(NOT RUSH_SANITIZE)
     return()
   endif()
-  set(options -fsanitize=${RUSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # Reports name lines; what a debugger wants besides would double the size of what is linked.
+  set(options -fsanitize=${RUSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A number that a dtype cannot hold becomes what the machine makes of it, as in PyTorch. GCC does not ask for this.
     list(APPEND options -fno-sanitize=float-cast-overflow)
