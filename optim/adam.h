@@ -57,6 +57,10 @@ class BasicAdam : public DescribedOptimizer<BasicAdamOptions<decoupled>, AdamPar
 using Adam = BasicAdam<false>;
 using AdamW = BasicAdam<true>;
 
+RUSH_OPTIMIZER_PARTS(extern, AdamOptions, AdamParamState, AdamStep);
+RUSH_OPTIMIZER_PARTS(extern, AdamWOptions, AdamParamState, AdamStep);
+extern template class DescribedParamState<AdamParamState>;
+
 struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
   static constexpr const char* kName = "Adamax";
   using betas_t = std::tuple<double, double>;

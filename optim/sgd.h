@@ -48,6 +48,9 @@ class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
   void gather(size_t group, StepLists& lists) const override;
 };
 
+RUSH_OPTIMIZER_PARTS(extern, SGDOptions, SGDParamState, SgdStep);
+extern template class DescribedParamState<SGDParamState>;
+
 struct ASGDOptions : public DescribedOptions<ASGDOptions> {
   static constexpr const char* kName = "ASGD";
   ASGDOptions(double lr = 1e-2) : lr_(lr) {}

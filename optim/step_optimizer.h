@@ -195,6 +195,8 @@ class StepOptimizer : public Optimizer {
                    const OptimizerOptions& options) const override;
 };
 
+/// An optimiser by its description. One that most programs use is compiled in the library, once: its header names these
+/// parts by RUSH_OPTIMIZER_PARTS(extern, ...), and a source by RUSH_OPTIMIZER_PARTS(, ...).
 template <class Options, class ParamState, class Step = void>
 class DescribedOptimizer : public StepOptimizer {
  public:
@@ -242,5 +244,10 @@ class DescribedOptimizer : public StepOptimizer {
     if constexpr (requires { &Step::like; }) d.like = &Step::like;
   }
 };
+
+#define RUSH_OPTIMIZER_PARTS(linkage, Options, ParamState, Step) \
+  linkage template class OptimizerCloneableOptions<Options>;     \
+  linkage template class DescribedOptions<Options>;              \
+  linkage template class DescribedOptimizer<Options, ParamState, Step>
 
 }  // namespace rush::optim

@@ -1,0 +1,9 @@
+#include "optim/adam.h"
+
+namespace rush::optim {
+
+RUSH_OPTIMIZER_PARTS(, AdamOptions, AdamParamState, AdamStep);
+RUSH_OPTIMIZER_PARTS(, AdamWOptions, AdamParamState, AdamStep);
+template class DescribedParamState<AdamParamState>;
+
+}  // namespace rush::optim
