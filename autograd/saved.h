@@ -48,9 +48,9 @@ class SavedList {
  public:
   SavedList() = default;
   SavedList(TensorList tensors) : saved_(tensors.begin(), tensors.end()) {}
-  Tensors get() const;
-  size_t size() const { return saved_.size(); }
-  std::vector<Saved>& list() { return saved_; }
+  Tensors get() const;                           // as Saved::get, one by one
+  size_t size() const { return saved_.size(); }  // undefined tensors count
+  std::vector<Saved>& list() { return saved_; }  // for what visits and releases them
 
  private:
   std::vector<Saved> saved_;

@@ -1,5 +1,4 @@
-// Arithmetic of integers that may overflow: it wraps around, as in PyTorch, and so is computed unsigned, where C++
-// defines it to.
+// Arithmetic of integers that may overflow: it wraps around, as in PyTorch, so it is computed unsigned.
 #pragma once
 #include <type_traits>
 

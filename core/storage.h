@@ -34,7 +34,7 @@ class StorageImpl final : public IntrusiveTarget {
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
   ~StorageImpl() override;
-
+  /// Where the memory begins, its size in bytes, and the device that it is on.
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
@@ -75,9 +75,9 @@ class StorageImpl final : public IntrusiveTarget {
 class DataPtr {
  public:
   DataPtr(void* data, Device device) : data_(data), device_(device) {}
-  void* get() const { return data_; }
+  void* get() const { return data_; }  // null where there are no bytes
   Device device() const { return device_; }
-  explicit operator bool() const { return data_ != nullptr; }
+  explicit operator bool() const { return data_ != nullptr; }  // get() is not null
 
  private:
   void* data_;

@@ -1,4 +1,5 @@
-// Tensor: a handle on a TensorImpl. Copies share it; methods are operators, declared with their family in core/ops.
+// Tensor, torch::Tensor: a handle on a TensorImpl. Its copies share sizes, strides, storage and gradient; its methods
+// are operators, declared with their family in core/ops.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -38,7 +39,7 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(const std::optional<int64_t>& one) {
     if (one) *this = OptionalIntArrayRef(*one);
   }
-
+  // As std::optional has them; operator* does not check.
   bool has_value() const { return given_; }
   explicit operator bool() const { return given_; }
   const IntArrayRef& operator*() const { return values_; }
@@ -63,7 +64,7 @@ namespace indexing {
 class TensorIndex;
 }
 template <class T>
-class MaybeOwned;
+class MaybeOwned;  // a program's own, see compat/c10/util/MaybeOwned.h
 template <class T, size_t N>
 class TensorAccessor;
 template <class T, size_t N, class Index>
@@ -84,7 +85,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator=(const Tensor& other) && { return copy_(other); }
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
-  // ---- identity and metadata ----
+  // ---- metadata, and identity: whether it has a TensorImpl, which one, and how many handles share it ----
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
@@ -94,7 +95,7 @@ class Tensor : public DeviceCopies<Tensor> {
   // For borrowing without touching the count: what `borrow` returns must be given to `unborrow` and never destroyed.
   static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
   void unborrow() { impl_.release(); }
-
+  // Of each dimension: its size, and how many elements lie between an index and the next.
   IntArrayRef sizes() const { return checked().sizes(); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
@@ -207,8 +208,7 @@ class Tensor : public DeviceCopies<Tensor> {
   // A tensor over the same memory, outside the graph.
   Tensor detach() const;
   Tensor& detach_() const;
-  // Over the same memory, outside the graph; writes to it are still counted (see Note [Version counters live in the
-  // storage]).
+  // Over the same memory, outside the graph; writes still count, see Note [Version counters live in the storage].
   Tensor data() const { return tensor_data(); }
   Tensor variable_data() const { return tensor_data(); }
   Tensor tensor_data() const;
@@ -231,7 +231,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
-  // ---- indexing (core/indexing.h) ----
+  // ---- indexing (core/indexing.h): Python's x[...]; views, except where an index is a tensor ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -241,7 +241,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
-  // ---- operators on numbers (core/ops/pointwise/binary.h) ----
+  // ---- operators on numbers (core/ops/pointwise/binary.h): in place where they have = ----
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }
@@ -256,7 +256,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator|=(const Tensor& other) const { return bitwise_or_(other); }
   Tensor& operator^=(const Tensor& other) const { return bitwise_xor_(other); }
 
-  Tensor toType(ScalarType dtype) const { return to(dtype); }
+  Tensor toType(ScalarType dtype) const { return to(dtype); }  // libtorch's name for to(dtype)
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"

@@ -1,4 +1,4 @@
-// The interface of memory allocators; each backend installs its own.
+// Allocator: the interface of memory allocators; each backend installs its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace rush {
 
-/// Counts since the process started, in bytes. "Allocated" is what tensors hold; "reserved" adds the blocks kept for
-/// reuse.
+/// Counts since the process started, in bytes. "Allocated": what tensors hold; "reserved": also blocks kept for reuse.
 struct AllocatorStats {
   int64_t allocated = 0;
   int64_t max_allocated = 0;

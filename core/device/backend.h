@@ -48,6 +48,7 @@ struct DeviceProperties {
   size_t l2_cache_size = 0;
 };
 
+/// Of one device.
 struct MemoryInfo {
   size_t free = 0, total = 0;  // bytes, as the driver counts them
 };
@@ -76,7 +77,7 @@ class Backend {
 
   // ---- memory
 
-  virtual Allocator& allocator() = 0;
+  virtual Allocator& allocator() = 0;  // one for all devices of the type
   /// Copies between memory of this type of device and of the CPU, or of another of its devices; when it returns, both
   /// may be used. Called by copies for which the backend sets no kernels::copy_between, and for the CPU's kernels.
   virtual void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t nbytes);

@@ -56,7 +56,7 @@ struct Device : DevicePredicates<Device> {
   friend constexpr bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }
 };
 
-void append(std::string& out, Device device);
+void append(std::string& out, Device device);  // "cuda:1", or "cuda" without an index
 
 // The device on which factories make tensors that are not told where: the CPU, or what this thread has set.
 Device get_default_device();
