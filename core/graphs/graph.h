@@ -47,6 +47,7 @@ struct ReplayHook {
 class GraphImpl {
  public:
   virtual ~GraphImpl() = default;
+  // As Graph's functions of these names do.
   virtual void capture_begin(MempoolId_t pool, CaptureMode mode) = 0;
   virtual void capture_end() = 0;
   // Ends a capture whose work is not wanted. Does nothing when there is none.
@@ -61,8 +62,8 @@ class GraphImpl {
 class GraphRuntime {
  public:
   virtual ~GraphRuntime() = default;
-  virtual std::unique_ptr<GraphImpl> make_graph() = 0;
-  virtual MempoolId_t make_pool_id() = 0;
+  virtual std::unique_ptr<GraphImpl> make_graph() = 0;  // without any work
+  virtual MempoolId_t make_pool_id() = 0;               // another one at each call
   // Whether this thread is capturing.
   virtual bool is_capturing() const = 0;
   virtual void before_replay(std::shared_ptr<ReplayHook> hook) = 0;

@@ -97,7 +97,7 @@ class TensorIterator {
   DeviceType device_type() const { return device_type_; }                            // that the loop runs on
   int ntensors() const { return count_; }                                            // of operands: 1 + the inputs
   const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }  // not checked; 0 is the output
-  ScalarType dtype(int i = 0) const { return operand(i).dtype; }
+  ScalarType dtype(int i = 0) const { return operand(i).dtype; }                     // as the loop sees it
   /// The dtype of the inputs; of the output when there are none.
   ScalarType common_dtype() const { return operand(count_ > 1 ? 1 : 0).dtype; }
   int64_t numel() const { return numel_; }
