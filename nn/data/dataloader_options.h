@@ -8,6 +8,7 @@
 
 namespace rush::data {
 
+/// How a DataLoader loads.
 struct DataLoaderOptions {
   DataLoaderOptions() = default;
   DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}

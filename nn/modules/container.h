@@ -50,6 +50,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
     return std::move(*value);
   }
 
+  /// Appends a module under `name`, or under its position.
   void push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
   void push_back(std::string name, AnyModule module) {
     register_module(std::move(name), module.ptr());
@@ -70,7 +71,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
-
+  /// In their order. operator[] throws IndexError as ptr does.
   Iterator begin() { return modules_.begin(); }
   Iterator end() { return modules_.end(); }
   ConstIterator begin() const { return modules_.begin(); }
@@ -127,6 +128,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 
+  /// Appends a module under its position.
   void push_back(std::shared_ptr<Module> module);
   template <class M>
   void push_back(const ModuleHolder<M>& holder) {
@@ -147,7 +149,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
-
+  /// In their order. operator[] throws IndexError as ptr does.
   Iterator begin() { return modules_.begin(); }
   Iterator end() { return modules_.end(); }
   ConstIterator begin() const { return modules_.begin(); }

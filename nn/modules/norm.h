@@ -127,7 +127,8 @@ class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
 };
 RUSH_MODULE(CrossMapLRN2d);
 
-/// Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
+/// Parameters weight, one at first, and bias, zero, of the normalized shape. Ba et al., "Layer normalization" (2016).
+/// torch.nn.LayerNorm.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
   explicit LayerNormImpl(std::vector<int64_t> normalized_shape)
@@ -143,7 +144,7 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
 };
 RUSH_MODULE(LayerNorm);
 
-/// Parameter weight of the normalized shape. torch.nn.RMSNorm.
+/// Parameter weight of the normalized shape, one at first. torch.nn.RMSNorm.
 class RMSNormImpl : public Cloneable<RMSNormImpl> {
  public:
   explicit RMSNormImpl(std::vector<int64_t> normalized_shape)

@@ -19,6 +19,7 @@ class LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
+  /// Goes on to the next epoch, or batch, and sets the groups' rates. Warns where the optimiser has not stepped before.
   virtual void step();
   /// The rates that were set last, one for each group.
   const std::vector<double>& get_last_lr() const { return last_lrs_; }

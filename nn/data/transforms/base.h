@@ -5,6 +5,7 @@
 
 namespace rush::data::transforms {
 
+// Makes another batch of a batch, in the worker that loaded it.
 template <class InputBatch, class OutputBatch>
 class BatchTransform {
  public:
@@ -12,16 +13,17 @@ class BatchTransform {
   using OutputBatchType = OutputBatch;
 
   virtual ~BatchTransform() = default;
-  virtual OutputBatch apply_batch(InputBatch input_batch) = 0;
+  virtual OutputBatch apply_batch(InputBatch input_batch) = 0;  // the other batch
 };
 
+// Makes another example of each example.
 template <class Input, class Output>
 class Transform : public BatchTransform<std::vector<Input>, std::vector<Output>> {
  public:
   using InputType = Input;
   using OutputType = Output;
 
-  virtual Output apply(Input input) = 0;
+  virtual Output apply(Input input) = 0;  // the other example
   std::vector<Output> apply_batch(std::vector<Input> input_batch) override {
     std::vector<Output> output_batch;
     output_batch.reserve(input_batch.size());
