@@ -67,7 +67,7 @@ class Node : public IntrusiveTarget {
 
   // "MulBackward", the struct's name.
   virtual std::string name() const;
-  virtual Tensors apply(const Tensors& grads) = 0;
+  virtual Tensors apply(const Tensors& grads) = 0;  // gradients of the outputs -> of the inputs
   // Visits what was saved for `apply`; RUSH_SAVED writes it.
   virtual void visit_saved(SavedVisitor&) {}
   // Frees what was saved, after a backward pass that does not retain the graph.
@@ -84,8 +84,8 @@ class Node : public IntrusiveTarget {
 
   // Registers a forward output and returns its number.
   uint32_t add_output(const Tensor& output);
-  size_t num_outputs() const { return outputs_.size(); }
-  const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }
+  size_t num_outputs() const { return outputs_.size(); }                       // that were registered
+  const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }  // `i` is not checked
   // The stream that the forward call ran on, which `apply` runs on too; no queue where it was on the CPU.
   const Stream& stream() const { return stream_; }
   // Called before `apply` with the gradients that go in, and after it with those that come out.

@@ -26,13 +26,13 @@ class Saved {
 
   /// Throws Error when it was freed by an earlier backward pass, or written to since it was saved.
   Tensor get() const;
-  bool defined() const { return tensor_.defined() || packed_; }
+  bool defined() const { return tensor_.defined() || packed_; }  // it holds a tensor, which may be packed
   void release();
 
   /// For inspection: no checks; undefined when it is packed.
   const Tensor& peek() const { return tensor_; }
-  bool is_packed() const { return static_cast<bool>(packed_); }
-  uint32_t saved_version() const { return version_; }
+  bool is_packed() const { return static_cast<bool>(packed_); }  // by SavedTensorsHooks
+  uint32_t saved_version() const { return version_; }            // the storage's version at that time
 
  private:
   Tensor tensor_;

@@ -53,7 +53,7 @@ class ArrayRef {
   /// The part of `n` elements from `start`; the caller keeps it in range.
   constexpr ArrayRef slice(size_t start, size_t n) const { return ArrayRef(data_ + start, n); }
   constexpr ArrayRef slice(size_t start) const { return ArrayRef(data_ + start, size_ - start); }
-  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }  // a copy
 
   friend bool operator==(ArrayRef a, ArrayRef b) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());

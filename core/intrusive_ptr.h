@@ -73,7 +73,7 @@ class intrusive_ptr {  // a handle on a T, an IntrusiveTarget; null holds nothin
 
   /// Gives up the reference without dropping it.
   T* release() noexcept { return std::exchange(target_, nullptr); }
-  void reset() noexcept {
+  void reset() noexcept {  // drops the reference
     T* target = std::exchange(target_, nullptr);
     if (!target) return;
     if constexpr (!revivable) {

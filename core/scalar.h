@@ -64,7 +64,7 @@ class Scalar {
 
   /// Whether the value equals `other` exactly; cheap tests such as alpha == 1.
   bool equal(double other) const { return !is_complex() && toDouble() == other; }
-  Scalar operator-() const {
+  Scalar operator-() const {  // integers wrap around
     if (is_complex()) return Scalar(complex<double>(-real_, -imag_));
     return is_floating_point() ? Scalar(-real_) : Scalar(wrap_sub<int64_t>(0, to<int64_t>()));
   }

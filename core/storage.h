@@ -47,8 +47,8 @@ class StorageImpl final : public IntrusiveTarget {
   void claim(MemoryUse use) {
     if (RUSH_UNLIKELY(use > this->use())) raise_use(use);
   }
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }  // see the class's Note
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }      // after a write
   /// Whether resize_ may replace the memory: it came from an allocator, or there is none (the meta device).
   bool resizable() const { return !deleter_ && (allocator_ || !data_); }
   /// Trades memory, size and owner with `other`; each keeps its version.

@@ -101,34 +101,34 @@ class Tensor : public DeviceCopies<Tensor> {
   // Dimensions count from the end when negative. Throw IndexError out of range.
   int64_t size(int64_t dim) const;
   int64_t stride(int64_t dim) const;
-  int64_t dim() const { return checked().dim(); }
-  int64_t ndimension() const { return dim(); }
-  int64_t numel() const { return checked().numel(); }
-  int64_t storage_offset() const { return checked().storage_offset(); }
-  int64_t element_size() const { return rush::element_size(scalar_type()); }
-  int64_t itemsize() const { return element_size(); }
-  int64_t nbytes() const { return numel() * element_size(); }
-  ScalarType scalar_type() const { return checked().dtype(); }
-  TypeMeta dtype() const { return TypeMeta(scalar_type()); }
-  Device device() const { return checked().device(); }
-  Layout layout() const { return checked().layout(); }
+  int64_t dim() const { return checked().dim(); }                             // how many dimensions there are
+  int64_t ndimension() const { return dim(); }                                // libtorch's other name of it
+  int64_t numel() const { return checked().numel(); }                         // the product of the sizes
+  int64_t storage_offset() const { return checked().storage_offset(); }       // in elements
+  int64_t element_size() const { return rush::element_size(scalar_type()); }  // in bytes
+  int64_t itemsize() const { return element_size(); }                         // libtorch's other name of it
+  int64_t nbytes() const { return numel() * element_size(); }                 // of all elements, in bytes
+  ScalarType scalar_type() const { return checked().dtype(); }                // the dtype as an enumerator
+  TypeMeta dtype() const { return TypeMeta(scalar_type()); }                  // compares with kFloat32, prints "float"
+  Device device() const { return checked().device(); }                        // that its memory is on
+  Layout layout() const { return checked().layout(); }                        // strided, or a sparse one
   // Whether the layout is COO; CSR. Note [Sparse tensors].
   bool is_sparse() const { return layout() == kSparse; }
   bool is_sparse_csr() const { return layout() == kSparseCsr; }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
-  const Storage& storage() const { return checked().storage(); }
-  bool has_storage() const { return defined() && layout() == kStrided; }
-  bool is_on(DeviceType type) const { return device().is_on(type); }
-  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }
-  bool is_complex() const { return rush::is_complex(scalar_type()); }
-  bool is_signed() const { return traits_of(scalar_type()).is_signed; }
-  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  const Storage& storage() const { return checked().storage(); }                     // that it shares with its views
+  bool has_storage() const { return defined() && layout() == kStrided; }             // sparse tensors have none
+  bool is_on(DeviceType type) const { return device().is_on(type); }                 // any device of the type
+  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }  // complex is not
+  bool is_complex() const { return rush::is_complex(scalar_type()); }                // its dtype is
+  bool is_signed() const { return traits_of(scalar_type()).is_signed; }              // its dtype has negative numbers
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;          // in this format, without gaps
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
   // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.
   MemoryFormat suggest_memory_format() const;
-  // Whether both are the same view of the same memory.
+  // Whether both share their storage.
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
-  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }
+  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }  // all sizes agree
   // The device's index; -1 on the CPU.
   int64_t get_device() const { return device().is_accelerator() ? device().index : -1; }
   // "CPUFloatType", "SparseCUDADoubleType"; "UndefinedType".
@@ -184,15 +184,15 @@ class Tensor : public DeviceCopies<Tensor> {
   // Starts or stops recording on a leaf. Throws Error on a tensor that is not a leaf, or whose dtype has no gradients.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   Tensor& set_requires_grad(bool requires_grad) const;
-  bool is_leaf() const;
+  bool is_leaf() const;  // no recorded operator made it
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
   // Its name, "MulBackward"; empty for a leaf.
   std::string grad_fn_name() const;
-  int64_t output_nr() const;
+  int64_t output_nr() const;  // which output of grad_fn() it is
   // The accumulated gradient, undefined before the first backward pass.
   const Tensor& grad() const;
-  Tensor& mutable_grad() const;
+  Tensor& mutable_grad() const;  // to be assigned to
   // Adds the gradients of this tensor to the `grad` of every leaf it depends on. `gradient` defaults to one for a
   // tensor of one element. Throws Error when this does not require a gradient, or when the graph was already freed.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
@@ -214,11 +214,11 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor tensor_data() const;
   // Makes this tensor hold what `other` holds, keeping its place in optimisers and modules.
   void set_data(const Tensor& other) const;
-  int64_t _version() const { return checked().storage()->version(); }
-  bool is_view() const { return defined() && impl_->view_base(); }
-  const Tensor _base() const { return Tensor(checked().view_base()); }
-  bool is_inference() const { return defined() && impl_->is_inference(); }
-  void bump_version() const { checked().storage()->bump_version(); }
+  int64_t _version() const { return checked().storage()->version(); }       // writes to its storage
+  bool is_view() const { return defined() && impl_->view_base(); }          // one that autograd follows
+  const Tensor _base() const { return Tensor(checked().view_base()); }      // undefined unless it is such a view
+  bool is_inference() const { return defined() && impl_->is_inference(); }  // see Note [Inference tensors]
+  void bump_version() const { checked().storage()->bump_version(); }        // as every write in place does
 
   // ---- changes of the geometry in place: x.transpose_(0, 1) is x = x.transpose(0, 1), also for those that share the
   // handle. Recorded, with the rules of in-place writes (defined in autograd/inplace_views.cpp) ----

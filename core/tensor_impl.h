@@ -69,7 +69,7 @@ class TensorImpl : public IntrusiveTarget {
 
   // Replaces the geometry. The caller has made sure that it lies within the storage.
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
-  void set_contiguous(IntArrayRef sizes);
+  void set_contiguous(IntArrayRef sizes);  // row-major, from offset 0
   void set_storage(Storage storage) { storage_ = std::move(storage); }
   // Makes this tensor stand for what `other` stands for (data, sizes, dtype), keeping its own autograd identity. Throws
   // ValueError when their layouts differ.
@@ -126,6 +126,6 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format);
 int64_t checked_numel(IntArrayRef sizes);
 // How many elements from the first a storage must hold for this geometry; 0 for an empty tensor.
 int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
-bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides);
+bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides);  // no gaps in some order of dimensions
 
 }  // namespace rush

@@ -44,8 +44,8 @@ class AnyValue {
     RUSH_CHECK_TYPE(value, "AnyValue: Attempted to cast AnyValue to another type than the value's");
     return *value;
   }
-  const std::type_info& type_info() const noexcept { return value_.type(); }
-  const std::any& any() const noexcept { return value_; }
+  const std::type_info& type_info() const noexcept { return value_.type(); }  // the value's type
+  const std::any& any() const noexcept { return value_; }                     // what holds the value
 
  private:
   std::any value_;
@@ -114,8 +114,8 @@ class AnyModule {
     get<T>();
     return std::static_pointer_cast<T>(module_);
   }
-  const std::type_info& type_info() const { return *class_of(); }
-  AnyModule clone(std::optional<Device> device = std::nullopt) const {
+  const std::type_info& type_info() const { return *class_of(); }       // the module's class
+  AnyModule clone(std::optional<Device> device = std::nullopt) const {  // around a clone of the module
     AnyModule copy = *this;
     if (module_) copy.module_ = module_->clone(device);
     return copy;

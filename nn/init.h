@@ -25,6 +25,7 @@ Tensor uniform_(Tensor tensor, double low = 0, double high = 1);
 Tensor normal_(Tensor tensor, double mean = 0, double std = 1);
 /// Normal, but within [a, b].
 Tensor trunc_normal_(Tensor tensor, double mean = 0, double std = 1, double a = -2, double b = 2);
+/// All elements `value`, 1 or 0.
 Tensor constant_(Tensor tensor, const Scalar& value);
 Tensor ones_(Tensor tensor);
 Tensor zeros_(Tensor tensor);

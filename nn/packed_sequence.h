@@ -28,9 +28,9 @@ class PackedSequence : public DeviceCopies<PackedSequence> {
 
   // The same with the data (and, where the device changes, the indices) converted; the batch sizes stay on the CPU.
   PackedSequence to(const TensorOptions& options) const;
-  bool is_on(DeviceType type) const { return data_.is_on(type); }
-  bool is_pinned() const { return data_.is_pinned(); }
-  PackedSequence pin_memory() const;
+  bool is_on(DeviceType type) const { return data_.is_on(type); }  // its data
+  bool is_pinned() const { return data_.is_pinned(); }             // its data
+  PackedSequence pin_memory() const;                               // all parts, in pinned memory
 
  private:
   Tensor data_, batch_sizes_, sorted_indices_, unsorted_indices_;

@@ -40,7 +40,7 @@ class OptimizerOptions {
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;  // its numbers are copied
   /// Throws ValueError on a number outside its range. A program's own options may leave it out.
   virtual void check() const {}
-  virtual double get_lr() const = 0;
+  virtual double get_lr() const = 0;  // schedules read and set it
   virtual void set_lr(double lr) = 0;
   /// SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
@@ -87,7 +87,7 @@ class OptimizerParamGroup {
     return *options_;
   }
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
-  std::vector<Tensor>& params() { return params_; }
+  std::vector<Tensor>& params() { return params_; }  // the handles that were given
   const std::vector<Tensor>& params() const { return params_; }
   /// The learning rate that schedules start from: the group's when its first scheduler was made.
   std::optional<double>& initial_lr() { return initial_lr_; }
@@ -131,6 +131,7 @@ class Optimizer {
 
   /// Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
+  // All groups; the options of groups without their own; and the states, by parameter.
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }
   OptimizerOptions& defaults() noexcept { return *defaults_; }

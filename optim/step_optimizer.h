@@ -141,7 +141,7 @@ class StepParamState : public OptimizerParamState {
 
   /// What a step updates beside the parameter, in the rule's order.
   virtual StateTensors tensors() = 0;
-  virtual MuProduct mu_product_slots() { return {}; }
+  virtual MuProduct mu_product_slots() { return {}; }  // NAdam's
   /// Whether step() counts.
   static constexpr bool kCounts = true;
 

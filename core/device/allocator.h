@@ -33,7 +33,7 @@ class Allocator {
   /// What storages call: memory of this device rather than of the current one, and a context.
   virtual Allocation allocate_on(Device /*device*/, size_t nbytes) { return {allocate(nbytes), nullptr}; }
   virtual void deallocate(const Allocation& block, size_t nbytes) noexcept { deallocate(block.data, nbytes); }
-  virtual AllocatorStats stats() const = 0;
+  virtual AllocatorStats stats() const = 0;  // of the current device
   /// Gives the blocks kept for reuse back to the system.
   virtual void empty_cache() = 0;
 };

@@ -66,7 +66,7 @@ class KeySet {
   constexpr DeviceType device() const {
     return static_cast<DeviceType>(31 - __builtin_clz(bits_ & ((1u << kDeviceBits) - 1)));
   }
-  constexpr uint32_t bits() const { return bits_; }
+  constexpr uint32_t bits() const { return bits_; }  // devices below, keys above
   friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
 
  private:

@@ -100,9 +100,9 @@ class TensorIterator {
   ScalarType dtype(int i = 0) const { return operand(i).dtype; }                     // as the loop sees it
   /// The dtype of the inputs; of the output when there are none.
   ScalarType common_dtype() const { return operand(count_ > 1 ? 1 : 0).dtype; }
-  int64_t numel() const { return numel_; }
-  int dim() const { return static_cast<int>(shape_.size()); }
-  IntArrayRef shape() const { return shape_; }
+  int64_t numel() const { return numel_; }                     // of the broadcast shape
+  int dim() const { return static_cast<int>(shape_.size()); }  // of the coalesced shape
+  IntArrayRef shape() const { return shape_; }                 // coalesced, dimension 0 innermost
   /// Whether a single loop covers all, each operand at its element's stride or 0.
   bool is_flat() const { return shape_.size() <= 1; }
 
@@ -112,7 +112,7 @@ class TensorIterator {
     operand.own(std::move(tensor));
     operand.data = data;
   }
-  void set_device_type(DeviceType type) { device_type_ = type; }
+  void set_device_type(DeviceType type) { device_type_ = type; }  // that the loop runs on
 
   /// Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
   /// threads when there is much to do. `data` and `strides` have an entry for each operand.

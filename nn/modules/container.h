@@ -213,7 +213,7 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   }
   /// Removes a module and returns it. Throws ValueError when there is no such key.
   std::shared_ptr<Module> pop(const std::string& key);
-  void clear();
+  void clear();  // removes all modules
 
   /// In the order in which they were inserted.
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
@@ -268,6 +268,8 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
     extend(parameters);
     return *this;
   }
+
+  /// In their order. operator[] throws IndexError as at does.
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return parameters_.is_empty(); }
   Iterator begin() { return parameters_.begin(); }
@@ -312,7 +314,9 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   }
   /// Removes a parameter and returns it. Throws ValueError when there is no such key.
   Tensor pop(const std::string& key);
-  void clear() { parameters_.clear(); }
+  void clear() { parameters_.clear(); }  // removes all parameters
+
+  /// In the order in which they were inserted.
   Iterator begin() { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }
   ConstIterator begin() const { return parameters_.begin(); }

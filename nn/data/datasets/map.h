@@ -42,8 +42,8 @@ class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTr
   // For a stateful source: starts its next epoch, and names its position.
   void reset() requires(SourceDataset::is_stateful) { dataset_.reset(); }
   void visit(StateFields& fields) requires(SourceDataset::is_stateful) { dataset_.visit(fields); }
-  const SourceDataset& dataset() const noexcept { return dataset_; }
-  const AppliedTransform& transform() const noexcept { return transform_; }
+  const SourceDataset& dataset() const noexcept { return dataset_; }         // the source
+  const AppliedTransform& transform() const noexcept { return transform_; }  // the one that was given
 
  private:
   SourceDataset dataset_;

@@ -22,6 +22,8 @@ class SharedBatchDataset final
   // For a stateful dataset: starts its next epoch, and names its position.
   void reset() requires(UnderlyingDataset::is_stateful) { dataset_->reset(); }
   void visit(StateFields& fields) requires(UnderlyingDataset::is_stateful) { dataset_->visit(fields); }
+
+  /// The dataset that all share.
   const UnderlyingDataset& operator*() const { return *dataset_; }
   const UnderlyingDataset* operator->() const { return dataset_.get(); }
   UnderlyingDataset& operator*() { return *dataset_; }
