@@ -14,7 +14,7 @@ namespace rush {
 // output it belongs to as it is delivered: summed over broadcast dimensions, cast, its imaginary part dropped for a
 // real output. Nothing recurses, so the depth of the graph does not matter.
 
-// Of one backward pass.
+/// Of one backward pass.
 struct BackwardOptions {
   bool retain_graph = false;  // keep what the nodes saved
   bool create_graph = false;  // record the backward pass itself

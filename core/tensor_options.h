@@ -16,7 +16,7 @@ class TensorOptions {
   TensorOptions(TypeMeta dtype) : dtype_(dtype.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
-  /// These options with one of them changed, or with nullopt not given.
+  /// These options with one changed; nullopt takes it back.
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
   TensorOptions layout(std::optional<Layout> value) const { return with(&TensorOptions::layout_, value); }

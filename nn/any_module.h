@@ -237,7 +237,7 @@ class NamedAnyModule {
   NamedAnyModule(std::string name, M&& module) : name_(std::move(name)), module_(std::forward<M>(module)) {}
   NamedAnyModule(std::string name, AnyModule module) : name_(std::move(name)), module_(std::move(module)) {}
   const std::string& name() const noexcept { return name_; }    // in the Sequential
-  const AnyModule& module() const noexcept { return module_; }  // that has the name
+  const AnyModule& module() const noexcept { return module_; }  // that is registered under it
 
  private:
   std::string name_;

@@ -117,7 +117,7 @@ class Module : public std::enable_shared_from_this<Module> {
   /// State that is not trained: running statistics, masks.
   Tensor& register_buffer(std::string name, Tensor tensor);
   /// Makes the module a submodule and returns it. Throws ValueError for a name that is taken, empty or has a dot, and
-  /// for a module that is null or contains this one.
+  /// for a module that is null, this one, or contains this one.
   template <class ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
     add_child(std::move(name), module);

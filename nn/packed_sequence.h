@@ -30,7 +30,7 @@ class PackedSequence : public DeviceCopies<PackedSequence> {
   PackedSequence to(const TensorOptions& options) const;
   bool is_on(DeviceType type) const { return data_.is_on(type); }  // its data
   bool is_pinned() const { return data_.is_pinned(); }             // its data
-  PackedSequence pin_memory() const;                               // all parts, in pinned memory
+  PackedSequence pin_memory() const;                               // data and indices, not the sizes
 
  private:
   Tensor data_, batch_sizes_, sorted_indices_, unsorted_indices_;

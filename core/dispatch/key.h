@@ -43,7 +43,7 @@ class KeySet {
   constexpr KeySet(DispatchKey key) : bits_(bit(key)) {}
   constexpr KeySet(DeviceType device) : bits_(1u << static_cast<unsigned>(device)) {}
   static constexpr KeySet all() { return from_bits(~0u); }  // every key and every device type
-  // These are bits: `has` asks for all of `other`'s, `has_any` for one of them.
+  // As sets, bit by bit: `has` asks for all of `other`'s keys and devices, `has_any` for one of them.
   constexpr KeySet operator|(KeySet other) const { return from_bits(bits_ | other.bits_); }
   constexpr KeySet operator&(KeySet other) const { return from_bits(bits_ & other.bits_); }
   constexpr KeySet without(KeySet other) const { return from_bits(bits_ & ~other.bits_); }

@@ -95,7 +95,7 @@ class TensorIterator {
 
   const char* op() const { return op_; }                                             // the operator's name
   DeviceType device_type() const { return device_type_; }                            // that the loop runs on
-  int ntensors() const { return count_; }                                            // of operands: 1 + the inputs
+  int ntensors() const { return count_; }                                            // the output and the inputs
   const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }  // not checked; 0 is the output
   ScalarType dtype(int i = 0) const { return operand(i).dtype; }                     // as the loop sees it
   /// The dtype of the inputs; of the output when there are none.

@@ -105,7 +105,7 @@ inline constinit CallRanges call_ranges;
 using SequenceNr = int64_t (*)(const Tensor& tensor);
 inline constinit SequenceNr sequence_nr_of = nullptr;
 
-/// Sets observe_call.
+/// Sets observe_call as the fallback of the key Profiler.
 void register_profiler(Registry& registry);
 
 }  // namespace rush::profiler

@@ -79,7 +79,7 @@ class DataLoader {
     std::shared_ptr<std::optional<BatchType>> batch_;
   };
 
-  /// Starts the workers. Throws ValueError for a batch size of 0 or too many workers.
+  /// Starts the workers. Throws ValueError for a batch size of 0; warns of more workers than processors.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : dataset_(std::make_shared<Dataset>(std::move(dataset))),
         sampler_(std::move(sampler)),

@@ -8,7 +8,7 @@
 
 namespace rush::data {
 
-/// How a DataLoader loads.
+/// How large the batches of a DataLoader are, and how workers load them.
 struct DataLoaderOptions {
   DataLoaderOptions() = default;
   DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}

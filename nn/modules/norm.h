@@ -7,8 +7,8 @@
 
 namespace rush::nn {
 
-/// What batch and instance normalisation share. Parameters weight and bias (C) where affine; buffers running_mean,
-/// running_var (C) and num_batches_tracked () where they track.
+/// What batch and instance normalisation share. Parameters weight (C), one at first, and bias (C), zero, where affine;
+/// buffers running_mean, running_var (C) and num_batches_tracked () where they track.
 template <size_t D, class Derived, class Options>
 class NormImplBase : public Cloneable<Derived> {
  public:
@@ -160,7 +160,8 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
 };
 RUSH_MODULE(RMSNorm);
 
-/// Parameters weight and bias (C). Wu and He, "Group normalization" (2018). torch.nn.GroupNorm.
+/// Parameters weight (C), one at first, and bias (C), zero. Wu and He, "Group normalization" (2018).
+/// torch.nn.GroupNorm.
 class GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
   GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}

@@ -73,7 +73,7 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
  public:
   explicit TransformerImpl(TransformerOptions options = {});
   void reset() override;
-  void reset_parameters();  // matrices only
+  void reset_parameters();  // Glorot-uniform matrices
 
   /// src (S, N, E) and tgt (T, N, E), or batch first, or without N -> (T, N, E). Throws ValueError on other shapes.
   Tensor forward(const Tensor& src, const Tensor& tgt, const std::optional<Tensor>& src_mask = std::nullopt,

@@ -74,7 +74,7 @@ struct GLUOptions {
   RUSH_ARG(int64_t, dim);
 };
 
-/// The dimension of the classes, whose probabilities add up to 1.
+/// The dimension of the classes, over which the probabilities add up to 1.
 struct SoftmaxOptions {
   SoftmaxOptions(int64_t dim) : dim_(dim) {}
   RUSH_ARG(int64_t, dim);
@@ -82,7 +82,7 @@ struct SoftmaxOptions {
 using SoftminOptions = SoftmaxOptions;
 using LogSoftmaxOptions = SoftmaxOptions;
 
-/// Between which the slope of negative values is drawn while training; otherwise it is their mean.
+/// Values below 0 are multiplied by a number drawn between the bounds while training, and otherwise by their mean.
 struct RReLUOptions {
   RUSH_ARG(double, lower) = 1.0 / 8.0;
   RUSH_ARG(double, upper) = 1.0 / 3.0;

@@ -21,7 +21,7 @@ using BatchNorm1dOptions = BatchNormOptions;
 using BatchNorm2dOptions = BatchNormOptions;
 using BatchNorm3dOptions = BatchNormOptions;
 
-/// As BatchNormOptions.
+/// As BatchNormOptions; unless asked for, neither affine nor with running statistics.
 struct InstanceNormOptions {
   InstanceNormOptions(int64_t num_features) : num_features_(num_features) {}
   RUSH_ARG(int64_t, num_features);

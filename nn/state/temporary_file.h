@@ -13,7 +13,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();
 
-  const std::string& path() const { return path_; }  // in the system's folder
+  const std::string& path() const { return path_; }  // where the file is
   /// All its bytes. Throws IOError when the stream does not take them.
   void copy_to(std::ostream& stream) const;
   /// The rest of the stream. Throws IOError when that cannot be read or written.

@@ -13,7 +13,7 @@ using MappedBatch =
                        typename AppliedTransform::OutputBatchType>;
 }  // namespace detail
 
-// What dataset.map(transform) returns: its batches are those of the dataset, transformed.
+/// What dataset.map(transform) returns: its batches are those of the dataset, transformed.
 template <class SourceDataset, class AppliedTransform>
 class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTransform>,
                                              detail::MappedBatch<SourceDataset, AppliedTransform>,
@@ -50,7 +50,7 @@ class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTr
   AppliedTransform transform_;
 };
 
-// As dataset.map(transform).
+/// As dataset.map(transform).
 template <class SourceDataset, class AppliedTransform>
 MapDataset<SourceDataset, AppliedTransform> map(SourceDataset dataset, AppliedTransform transform) {
   return {std::move(dataset), std::move(transform)};

@@ -33,7 +33,7 @@ class SharedBatchDataset final
   std::shared_ptr<UnderlyingDataset> dataset_;
 };
 
-/// A shared dataset, made from these arguments.
+/// Shares a dataset that is made from these arguments.
 template <class UnderlyingDataset, class... Args>
 SharedBatchDataset<UnderlyingDataset> make_shared_dataset(Args&&... args) {
   return std::make_shared<UnderlyingDataset>(std::forward<Args>(args)...);
