@@ -116,15 +116,13 @@ class Tensor : public DeviceCopies<Tensor> {
   bool is_sparse() const { return layout() == kSparse; }
   bool is_sparse_csr() const { return layout() == kSparseCsr; }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }  // its own
-  const Storage& storage() const { return checked().storage(); }          // that it shares with its views
-  bool has_storage() const { return defined() && layout() == kStrided; }  // sparse tensors have none
-  bool is_on(DeviceType type) const { return device().is_on(type); }      // any device of the type
-  bool is_floating_point() const {
-    return rush::is_floating_point(scalar_type());
-  }                                                                          // its dtype is; complex ones are not
-  bool is_complex() const { return rush::is_complex(scalar_type()); }        // its dtype is
-  bool is_signed() const { return traits_of(scalar_type()).is_signed; }      // its dtype has negative numbers
-  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;  // in this format, without gaps
+  const Storage& storage() const { return checked().storage(); }                     // that it shares with its views
+  bool has_storage() const { return defined() && layout() == kStrided; }             // sparse tensors have none
+  bool is_on(DeviceType type) const { return device().is_on(type); }                 // any device of the type
+  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }  // but not complex
+  bool is_complex() const { return rush::is_complex(scalar_type()); }                // its dtype is
+  bool is_signed() const { return traits_of(scalar_type()).is_signed; }              // its dtype has negative numbers
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;          // in this format, without gaps
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }  // in some order
   // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.
   MemoryFormat suggest_memory_format() const;
