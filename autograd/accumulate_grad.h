@@ -20,8 +20,7 @@ struct AccumulateGrad final : Node {
 /// The leaf's accumulator, made when there is none alive.
 intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 
-/// Whether a gradient in one dtype can be converted to that of its leaf: both are floating or complex, and no imaginary
-/// part is lost.
+/// Whether a gradient's dtype can become that of its leaf: floating or complex, and no imaginary part is lost.
 inline bool can_be_gradient(ScalarType grad, ScalarType leaf) {
   return is_differentiable(grad) && (is_complex(leaf) || !is_complex(grad));
 }

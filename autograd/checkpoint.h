@@ -6,6 +6,7 @@
 
 namespace rush::autograd {
 
+/// How checkpoint() runs its function the second time.
 struct CheckpointOptions {
   bool preserve_rng_state = true;  // the second run draws the random numbers of the first
 };

@@ -97,8 +97,7 @@ void record_results(const R& result, const intrusive_ptr<NodeT>& node, bool view
   }
 }
 
-// Has the struct save arguments and results, in each of the ways that it defines. One that takes other numbers of them
-// does not compile.
+// Has the struct save arguments and results, in each way that it defines; with other numbers it does not compile.
 template <class NodeT, class... Args>
 void save_inputs(NodeT& node, const Args&... args) {
   if constexpr (requires { &NodeT::save; }) node.save(args...);

@@ -13,6 +13,8 @@ namespace rush {
 // added to the buffers of the nodes its edges lead to. A gradient is brought to the shape and dtype of the forward
 // output it belongs to as it is delivered: summed over broadcast dimensions, cast, its imaginary part dropped for a
 // real output. Nothing recurses, so the depth of the graph does not matter.
+
+/// Of one backward pass.
 struct BackwardOptions {
   bool retain_graph = false;  // keep what the nodes saved
   bool create_graph = false;  // record the backward pass itself

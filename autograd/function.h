@@ -24,6 +24,7 @@ class SavedValue : public std::any {
   using std::any::any;
   using std::any::operator=;
 
+  // Numbers are converted, within the range of what is asked for; lists and text are not.
   double toDouble() const { return to_number().toDouble(); }
   int64_t toInt() const { return to_number().toLong(); }
   bool toBool() const { return to_number().toBool(); }
@@ -89,6 +90,7 @@ void drop_undefined_tail(Tensors& grads, size_t count);
 // What the names of custom functions start with; compat/ sets it to libtorch's "torch::autograd::".
 inline std::string function_prefix;
 
+// The node of a program's function F: `apply` calls F::backward with the gradients.
 template <class F>
 struct CppNode final : Node {
   AutogradContext ctx;

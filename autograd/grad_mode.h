@@ -4,9 +4,10 @@
 
 namespace rush {
 
+/// Whether this thread records its calls. AutoGradMode sets it for a scope.
 struct GradMode {
-  static bool is_enabled() { return dispatch_state.grad_mode; }
-  static void set_enabled(bool enabled);
+  static bool is_enabled() { return dispatch_state.grad_mode; }  // true at first
+  static void set_enabled(bool enabled);                         // until it is called again
 };
 
 /// Sets grad mode for a scope.
@@ -35,7 +36,7 @@ class EnableGradGuard : public AutoGradMode {
 class InferenceMode : public AutoGradMode {
  public:
   explicit InferenceMode(bool enabled = true) : AutoGradMode(!enabled) { dispatch_state.inference_mode = enabled; }
-  static bool is_enabled() { return dispatch_state.inference_mode; }
+  static bool is_enabled() { return dispatch_state.inference_mode; }  // on this thread
 };
 
 }  // namespace rush

@@ -21,7 +21,7 @@ using Tensors = std::vector<Tensor>;
 struct Edge {
   intrusive_ptr<Node> node;
   uint32_t slot = 0;
-  bool valid() const { return static_cast<bool>(node); }
+  bool valid() const { return static_cast<bool>(node); }  // whether a gradient is wanted
 };
 
 // What a node knows of one of its forward outputs, so that the gradient arriving for it can be brought to its shape.
@@ -34,7 +34,7 @@ struct GradMetadata {
 // Called with each saved tensor of a node, by name: to free them, to draw the graph, to print them.
 class SavedVisitor {
  public:
-  virtual void visit(const char* name, Saved& saved) = 0;
+  virtual void visit(const char* name, Saved& saved) = 0;  // `name` is the member's
 
  protected:
   ~SavedVisitor() = default;
@@ -67,12 +67,12 @@ class Node : public IntrusiveTarget {
 
   // "MulBackward", the struct's name.
   virtual std::string name() const;
-  virtual Tensors apply(const Tensors& grads) = 0;
+  virtual Tensors apply(const Tensors& grads) = 0;  // gradients of the outputs -> of the inputs
   // Visits what was saved for `apply`; RUSH_SAVED writes it.
   virtual void visit_saved(SavedVisitor&) {}
   // Frees what was saved, after a backward pass that does not retain the graph.
   virtual void release_saved();
-
+  // The sequence number, and where the results of `apply` go, in their order. An edge may give the node a new number.
   uint64_t sequence_nr() const { return sequence_nr_; }
   const SmallList<Edge, 2>& next_edges() const { return next_edges_; }
   void add_next_edge(Edge edge) {
@@ -84,11 +84,11 @@ class Node : public IntrusiveTarget {
 
   // Registers a forward output and returns its number.
   uint32_t add_output(const Tensor& output);
-  size_t num_outputs() const { return outputs_.size(); }
-  const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }
+  size_t num_outputs() const { return outputs_.size(); }                       // that were registered
+  const GradMetadata& output_metadata(size_t i) const { return outputs_[i]; }  // `i` is not checked
   // The stream that the forward call ran on, which `apply` runs on too; no queue where it was on the CPU.
   const Stream& stream() const { return stream_; }
-
+  // Called before `apply` with the gradients that go in, and after it with those that come out.
   std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
   std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
 

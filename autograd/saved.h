@@ -26,13 +26,13 @@ class Saved {
 
   /// Throws Error when it was freed by an earlier backward pass, or written to since it was saved.
   Tensor get() const;
-  bool defined() const { return tensor_.defined() || packed_; }
+  bool defined() const { return tensor_.defined() || packed_; }  // it holds a tensor, which may be packed
   void release();
 
   /// For inspection: no checks; undefined when it is packed.
   const Tensor& peek() const { return tensor_; }
-  bool is_packed() const { return static_cast<bool>(packed_); }
-  uint32_t saved_version() const { return version_; }
+  bool is_packed() const { return static_cast<bool>(packed_); }  // by SavedTensorsHooks
+  uint32_t saved_version() const { return version_; }            // the storage's version at that time
 
  private:
   Tensor tensor_;
@@ -48,9 +48,9 @@ class SavedList {
  public:
   SavedList() = default;
   SavedList(TensorList tensors) : saved_(tensors.begin(), tensors.end()) {}
-  Tensors get() const;
-  size_t size() const { return saved_.size(); }
-  std::vector<Saved>& list() { return saved_; }
+  Tensors get() const;                           // as Saved::get, one by one
+  size_t size() const { return saved_.size(); }  // undefined tensors count
+  std::vector<Saved>& list() { return saved_; }  // for what visits and releases them
 
  private:
   std::vector<Saved> saved_;

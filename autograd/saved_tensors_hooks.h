@@ -29,8 +29,8 @@ class SavedTensorsHooks {
 
   /// The innermost of this thread; null outside all of them.
   static const SavedTensorsHooks* current() { return current_; }
-  std::any pack(const Tensor& tensor) const;
-  const std::shared_ptr<const UnpackHook>& unpack_hook() const { return unpack_; }
+  std::any pack(const Tensor& tensor) const;  // what the program's hook makes of it
+  const std::shared_ptr<const UnpackHook>& unpack_hook() const { return unpack_; }  // for what was packed
 
  private:
   static thread_local constinit inline const SavedTensorsHooks* current_ = nullptr;

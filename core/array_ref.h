@@ -1,5 +1,4 @@
-// ArrayRef, a view of a contiguous array that it does not own, and InlineVector, a small vector without a heap
-// block.
+// ArrayRef, a view of an array that it does not own, and InlineVector, a small vector without a heap block.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -42,6 +41,7 @@ class ArrayRef {
   constexpr ArrayRef(const std::initializer_list<T>& list) : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
 
+  /// As std::span has them; no index is checked.
   constexpr const T* data() const { return data_; }
   constexpr size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
@@ -53,7 +53,7 @@ class ArrayRef {
   /// The part of `n` elements from `start`; the caller keeps it in range.
   constexpr ArrayRef slice(size_t start, size_t n) const { return ArrayRef(data_ + start, n); }
   constexpr ArrayRef slice(size_t start) const { return ArrayRef(data_ + start, size_ - start); }
-  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }  // a copy
 
   friend bool operator==(ArrayRef a, ArrayRef b) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
@@ -69,8 +69,7 @@ using IntArrayRef = ArrayRef<int64_t>;
 /// Appends (2, 3): sizes are in so many messages that their text is made in one place. See core/str.h.
 void append(std::string& out, IntArrayRef sizes);
 
-/// A vector of trivially copyable elements; the first N need no heap block. Sizes and strides of nearly every tensor
-/// fit.
+/// A vector of trivially copyable elements. The first N need no heap block: most tensors' sizes and strides fit.
 template <class T, size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -100,7 +99,7 @@ class InlineVector {
   ~InlineVector() { free_heap(); }
 
   template <class It>
-  void assign(It first, It last) {
+  void assign(It first, It last) {  // as std::vector's; the range may lie in this vector
     const size_t n = static_cast<size_t>(last - first);
     // Copied through a temporary block when growing, so that a range inside this vector stays valid.
     if (n > capacity_) {
@@ -115,6 +114,7 @@ class InlineVector {
     size_ = n;
   }
 
+  /// As std::vector has them; insert and erase take a pointer into the vector, which is not checked.
   void reserve(size_t n) {
     if (n <= capacity_) return;
     T* grown = std::allocator<T>().allocate(n);
@@ -144,6 +144,7 @@ class InlineVector {
     --size_;
   }
 
+  /// As std::vector has them; no index is checked.
   T* data() { return data_; }
   const T* data() const { return data_; }
   size_t size() const { return size_; }

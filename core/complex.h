@@ -27,11 +27,11 @@ struct alignas(2 * sizeof(T)) complex {
   RUSH_HD explicit(sizeof(U) > sizeof(T)) constexpr complex(const complex<U>& other)
       : real_(static_cast<T>(other.real())), imag_(static_cast<T>(other.imag())) {}
 
+  /// As std::complex has them; the two with an argument change one part.
   RUSH_HD constexpr T real() const { return real_; }
   RUSH_HD constexpr T imag() const { return imag_; }
   RUSH_HD constexpr void real(T value) { real_ = value; }
   RUSH_HD constexpr void imag(T value) { imag_ = value; }
-
   RUSH_HD constexpr complex& operator+=(const complex& other) { return *this = *this + other; }
   RUSH_HD constexpr complex& operator-=(const complex& other) { return *this = *this - other; }
   RUSH_HD constexpr complex& operator*=(const complex& other) { return *this = *this * other; }
@@ -77,16 +77,15 @@ struct alignas(2 * sizeof(T)) complex {
 using complex64 = complex<float>;
 using complex128 = complex<double>;
 
+/// As std::real, std::imag and std::conj.
 template <class T>
 RUSH_HD constexpr T real(const complex<T>& z) {
   return z.real();
 }
-
 template <class T>
 RUSH_HD constexpr T imag(const complex<T>& z) {
   return z.imag();
 }
-
 template <class T>
 RUSH_HD constexpr complex<T> conj(const complex<T>& z) {
   return {z.real(), -z.imag()};

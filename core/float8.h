@@ -53,28 +53,29 @@ RUSH_HD constexpr uint8_t float8_e5m2_from_float(float value) {
 
 }  // namespace detail
 
-struct Float8_e4m3fn {
+struct Float8_e4m3fn {  // the largest is 448
   uint8_t bits;
 
   Float8_e4m3fn() = default;  // indeterminate, as float is
   RUSH_HD constexpr Float8_e4m3fn(float value) : bits(detail::float8_e4m3fn_from_float(value)) {}
-  RUSH_HD constexpr operator float() const { return detail::float_from_float8_e4m3fn(bits); }
+  RUSH_HD constexpr operator float() const { return detail::float_from_float8_e4m3fn(bits); }  // exact
 
-  RUSH_HD static constexpr Float8_e4m3fn from_bits(uint8_t bits) {
+  RUSH_HD static constexpr Float8_e4m3fn from_bits(uint8_t bits) {  // the number that they encode
     Float8_e4m3fn value{};
     value.bits = bits;
     return value;
   }
 };
 
-struct Float8_e5m2 {
+struct Float8_e5m2 {  // the largest is 57344
   uint8_t bits;
 
   Float8_e5m2() = default;  // indeterminate, as float is
   RUSH_HD constexpr Float8_e5m2(float value) : bits(detail::float8_e5m2_from_float(value)) {}
+  // Exact.
   RUSH_HD constexpr operator float() const { return detail::float_from_half(static_cast<uint16_t>(bits << 8)); }
 
-  RUSH_HD static constexpr Float8_e5m2 from_bits(uint8_t bits) {
+  RUSH_HD static constexpr Float8_e5m2 from_bits(uint8_t bits) {  // the number that they encode
     Float8_e5m2 value{};
     value.bits = bits;
     return value;

@@ -1,6 +1,5 @@
 // The 16-bit floating types: Half is IEEE binary16 (1 sign, 5 exponent, 10 fraction bits), BFloat16 the upper half of a
-// binary32 (1, 8, 7). Both store 16 bits and compute in float; every conversion to them rounds to nearest, ties to
-// even.
+// binary32 (1, 8, 7). Both store 16 bits and compute in float; conversions to them round to nearest, ties to even.
 #pragma once
 
 #include <concepts>
@@ -20,28 +19,28 @@ RUSH_HD constexpr uint16_t bfloat16_from_float(float value);
 RUSH_HD constexpr float float_from_bfloat16(uint16_t bits);
 }  // namespace detail
 
-struct Half {
+struct Half {  // IEEE binary16
   uint16_t bits;
 
   Half() = default;  // indeterminate, as float is
   RUSH_HD constexpr Half(float value) : bits(detail::half_from_float(value)) {}
-  RUSH_HD constexpr operator float() const { return detail::float_from_half(bits); }
+  RUSH_HD constexpr operator float() const { return detail::float_from_half(bits); }  // exact
 
-  RUSH_HD static constexpr Half from_bits(uint16_t bits) {
+  RUSH_HD static constexpr Half from_bits(uint16_t bits) {  // the number that they encode
     Half half{};
     half.bits = bits;
     return half;
   }
 };
 
-struct BFloat16 {
+struct BFloat16 {  // the upper 16 bits of a float
   uint16_t bits;
 
   BFloat16() = default;  // indeterminate, as float is
   RUSH_HD constexpr BFloat16(float value) : bits(detail::bfloat16_from_float(value)) {}
-  RUSH_HD constexpr operator float() const { return detail::float_from_bfloat16(bits); }
+  RUSH_HD constexpr operator float() const { return detail::float_from_bfloat16(bits); }  // exact
 
-  RUSH_HD static constexpr BFloat16 from_bits(uint16_t bits) {
+  RUSH_HD static constexpr BFloat16 from_bits(uint16_t bits) {  // the number that they encode
     BFloat16 value{};
     value.bits = bits;
     return value;

@@ -41,6 +41,7 @@ class TensorIndex {
   TensorIndex(Slice slice) : type_(TensorIndexType::Slice), slice_(slice) {}
   TensorIndex(Tensor tensor) : type_(TensorIndexType::Tensor), tensor_(std::move(tensor)) {}
 
+  /// Which type it has, and whether it is that one.
   TensorIndexType type() const { return type_; }
   bool is_none() const { return type_ == TensorIndexType::None; }
   bool is_ellipsis() const { return type_ == TensorIndexType::Ellipsis; }

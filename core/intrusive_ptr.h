@@ -14,7 +14,7 @@ class IntrusiveTarget {
   IntrusiveTarget& operator=(const IntrusiveTarget&) = delete;
   virtual ~IntrusiveTarget() = default;
 
-  uint32_t use_count() const { return count_.load(std::memory_order_acquire); }
+  uint32_t use_count() const { return count_.load(std::memory_order_acquire); }  // how many handles refer to it
 
   /// Called when the last reference goes. Nodes override it, so that freeing a long graph does not recurse.
   virtual void destroy() { delete this; }
@@ -26,7 +26,7 @@ class IntrusiveTarget {
 };
 
 template <class T>
-class intrusive_ptr {
+class intrusive_ptr {  // a handle on a T, an IntrusiveTarget; null holds nothing
  public:
   using element_type = T;
 
@@ -73,7 +73,7 @@ class intrusive_ptr {
 
   /// Gives up the reference without dropping it.
   T* release() noexcept { return std::exchange(target_, nullptr); }
-  void reset() noexcept {
+  void reset() noexcept {  // drops the reference
     T* target = std::exchange(target_, nullptr);
     if (!target) return;
     if constexpr (!revivable) {
@@ -83,7 +83,7 @@ class intrusive_ptr {
     if (target->count_.fetch_sub(1, std::memory_order_acq_rel) == 1) target->destroy();
   }
   void swap(intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
-
+  /// As std::shared_ptr has them; the use_count() of null is 0.
   T* get() const noexcept { return target_; }
   T& operator*() const noexcept { return *target_; }
   T* operator->() const noexcept { return target_; }
@@ -105,7 +105,7 @@ class intrusive_ptr {
 };
 
 template <class T, class... Args>
-intrusive_ptr<T> make_intrusive(Args&&... args) {
+intrusive_ptr<T> make_intrusive(Args&&... args) {  // the handle on a new T(args...)
   return intrusive_ptr<T>::take(new T(std::forward<Args>(args)...));
 }
 

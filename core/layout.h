@@ -24,9 +24,9 @@ constexpr bool is_blocked(Layout layout) { return layout == Layout::SparseBsr ||
 /// Contiguous is row-major; ChannelsLast stores (N, C, H, W) as N, H, W, C, and ChannelsLast3d likewise with depth.
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
-const char* name(Layout layout);
-const char* name(MemoryFormat format);
-inline void append(std::string& out, Layout layout) { out += name(layout); }
-inline void append(std::string& out, MemoryFormat format) { out += name(format); }
+const char* name(Layout layout);                                                    // "sparse_coo": PyTorch's names
+const char* name(MemoryFormat format);                                              // "channels_last"
+inline void append(std::string& out, Layout layout) { out += name(layout); }        // name(layout)
+inline void append(std::string& out, MemoryFormat format) { out += name(format); }  // name(format)
 
 }  // namespace rush

@@ -43,7 +43,7 @@ namespace rush {
 struct alignas(16) PhiloxBlock {
   uint32_t word[4];
 
-  RUSH_HD constexpr uint32_t operator[](int lane) const { return word[lane]; }
+  RUSH_HD constexpr uint32_t operator[](int lane) const { return word[lane]; }  // lane 0 to 3
 };
 
 /// The halves of a product.
@@ -51,7 +51,7 @@ struct WideProduct {
   uint32_t upper, lower;
 };
 
-RUSH_HD constexpr WideProduct multiply_wide(uint32_t a, uint32_t b) {
+RUSH_HD constexpr WideProduct multiply_wide(uint32_t a, uint32_t b) {  // 32 x 32 -> 64 bits
 #ifdef RUSH_DEVICE_CODE
   if (!std::is_constant_evaluated()) {
     WideProduct product{};

@@ -1,4 +1,4 @@
-// A number of any type, as arguments such as `alpha` take it: remembers whether it was a bool, integer, float, complex.
+// Scalar: a number, as arguments such as `alpha` take it; it remembers if it was a bool, integer, float or complex.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -60,11 +60,11 @@ class Scalar {
   int64_t toLong() const { return to<int64_t>(); }
   bool toBool() const { return to<bool>(); }
 
-  Scalar conj() const { return is_complex() ? Scalar(complex<double>(real_, -imag_)) : *this; }
+  Scalar conj() const { return is_complex() ? Scalar(complex<double>(real_, -imag_)) : *this; }  // itself if real
 
   /// Whether the value equals `other` exactly; cheap tests such as alpha == 1.
   bool equal(double other) const { return !is_complex() && toDouble() == other; }
-  Scalar operator-() const {
+  Scalar operator-() const {  // integers wrap around
     if (is_complex()) return Scalar(complex<double>(-real_, -imag_));
     return is_floating_point() ? Scalar(-real_) : Scalar(wrap_sub<int64_t>(0, to<int64_t>()));
   }
@@ -106,6 +106,6 @@ class Scalar {
   double imag_ = 0;
 };
 
-void append(std::string& out, const Scalar& scalar);
+void append(std::string& out, const Scalar& scalar);  // "0.5", "true", "(0.5 + 2.5j)"
 
 }  // namespace rush

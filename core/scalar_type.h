@@ -52,7 +52,7 @@ using Dtype = ScalarType;
 
 enum class DtypeKind : uint8_t { Bool, Integer, Float, Complex };  // in the order of promotion
 enum class DtypeUse : uint8_t { Arithmetic, Storage };
-struct DtypeTraits {
+struct DtypeTraits {  // a row of the table above, without its types and constants
   const char *enumerator, *name;
   uint8_t size;  // of an element in bytes
   DtypeKind kind;
@@ -67,7 +67,7 @@ inline constexpr DtypeTraits kDtypeTraits[] = {
 #undef RUSH_TRAITS
 };
 inline constexpr int kNumScalarTypes = sizeof(kDtypeTraits) / sizeof(DtypeTraits);
-constexpr const DtypeTraits& traits_of(ScalarType type) { return kDtypeTraits[static_cast<int>(type)]; }
+constexpr const DtypeTraits& traits_of(ScalarType type) { return kDtypeTraits[static_cast<int>(type)]; }  // its row
 
 // kUInt8, kByte and so on.
 #define RUSH_CONSTANTS(enumerator, type, math, kind, use, text, safetensors, npy, constant, ...) \
@@ -116,11 +116,11 @@ inline constexpr bool is_floating_v = std::is_floating_point_v<T> || is_reduced_
 // The type that arithmetic on T is done in: float for the narrower floating types, T itself otherwise.
 template <class T>
 using opmath_t = typename OpMath<T>::type;
-
+// The size is in bytes; the names are those of the table: "float32".
 constexpr int64_t element_size(ScalarType type) { return traits_of(type).size; }
 constexpr const char* name(ScalarType type) { return traits_of(type).name; }
 inline void append(std::string& out, ScalarType type) { out += name(type); }
-
+// Half and 8-bit floats are floating point, complex numbers are not; `include_bool`: bool counts as an integer.
 constexpr bool is_complex(ScalarType t) { return traits_of(t).kind == DtypeKind::Complex; }
 constexpr bool is_floating_point(ScalarType t) { return traits_of(t).kind == DtypeKind::Float; }
 constexpr bool is_integral(ScalarType t, bool include_bool) {
@@ -145,8 +145,7 @@ ScalarType promote_types(ScalarType a, ScalarType b);
 ScalarType to_real(ScalarType type);
 // float32 -> complex64, float64 -> complex128; float16 and bfloat16 have no complex of their own and give complex64.
 ScalarType to_complex(ScalarType type);
-// Whether a result of type `from` may be written into a tensor of type `to`: not across complex, float, integer, bool
-// downwards.
+// Whether a result of type `from` may be written into a `to`: never downwards in complex, float, integer, bool.
 bool can_cast(ScalarType from, ScalarType to);
 
 }  // namespace rush

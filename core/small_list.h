@@ -11,7 +11,7 @@ namespace rush {
 template <class T, size_t N>
 class SmallList {
  public:
-  void push_back(T value) {
+  void push_back(T value) {  // beyond N elements, all of them move to the heap
     if (size_ < N) {
       first_[size_++] = std::move(value);
       return;
@@ -23,7 +23,7 @@ class SmallList {
     all_.push_back(std::move(value));
     ++size_;
   }
-
+  /// As std::vector has them; no index is checked.
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T* begin() { return size_ <= N ? first_.data() : all_.data(); }

@@ -34,7 +34,7 @@ class StorageImpl final : public IntrusiveTarget {
   StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
       : data_(data), nbytes_(nbytes), device_(device), deleter_(deleter), context_(context) {}
   ~StorageImpl() override;
-
+  /// Where the memory begins, its size in bytes, and the device that it is on.
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
@@ -47,8 +47,8 @@ class StorageImpl final : public IntrusiveTarget {
   void claim(MemoryUse use) {
     if (RUSH_UNLIKELY(use > this->use())) raise_use(use);
   }
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }  // see the class's Note
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }      // after a write
   /// Whether resize_ may replace the memory: it came from an allocator, or there is none (the meta device).
   bool resizable() const { return !deleter_ && (allocator_ || !data_); }
   /// Trades memory, size and owner with `other`; each keeps its version.
@@ -75,9 +75,9 @@ class StorageImpl final : public IntrusiveTarget {
 class DataPtr {
  public:
   DataPtr(void* data, Device device) : data_(data), device_(device) {}
-  void* get() const { return data_; }
-  Device device() const { return device_; }
-  explicit operator bool() const { return data_ != nullptr; }
+  void* get() const { return data_; }                          // null where there are no bytes
+  Device device() const { return device_; }                    // that the memory is on
+  explicit operator bool() const { return data_ != nullptr; }  // get() is not null
 
  private:
   void* data_;

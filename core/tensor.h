@@ -1,4 +1,5 @@
-// Tensor: a handle on a TensorImpl. Copies share it; methods are operators, declared with their family in core/ops.
+// Tensor, torch::Tensor: a handle on a TensorImpl. Its copies share sizes, strides, storage and gradient; its methods
+// are operators, declared with their family in core/ops.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -38,7 +39,7 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(const std::optional<int64_t>& one) {
     if (one) *this = OptionalIntArrayRef(*one);
   }
-
+  // As std::optional has them; operator* does not check.
   bool has_value() const { return given_; }
   explicit operator bool() const { return given_; }
   const IntArrayRef& operator*() const { return values_; }
@@ -63,7 +64,7 @@ namespace indexing {
 class TensorIndex;
 }
 template <class T>
-class MaybeOwned;
+class MaybeOwned;  // a program's own, see compat/c10/util/MaybeOwned.h
 template <class T, size_t N>
 class TensorAccessor;
 template <class T, size_t N, class Index>
@@ -84,7 +85,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator=(const Tensor& other) && { return copy_(other); }
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
-  // ---- identity and metadata ----
+  // ---- metadata, and identity: whether it has a TensorImpl, which one, and how many handles share it ----
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const intrusive_ptr<TensorImpl>& impl_ptr() const { return impl_; }
@@ -94,40 +95,40 @@ class Tensor : public DeviceCopies<Tensor> {
   // For borrowing without touching the count: what `borrow` returns must be given to `unborrow` and never destroyed.
   static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
   void unborrow() { impl_.release(); }
-
+  // Of each dimension: its size, and how many elements lie between an index and the next.
   IntArrayRef sizes() const { return checked().sizes(); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
   int64_t size(int64_t dim) const;
   int64_t stride(int64_t dim) const;
-  int64_t dim() const { return checked().dim(); }
-  int64_t ndimension() const { return dim(); }
-  int64_t numel() const { return checked().numel(); }
-  int64_t storage_offset() const { return checked().storage_offset(); }
-  int64_t element_size() const { return rush::element_size(scalar_type()); }
-  int64_t itemsize() const { return element_size(); }
-  int64_t nbytes() const { return numel() * element_size(); }
-  ScalarType scalar_type() const { return checked().dtype(); }
-  TypeMeta dtype() const { return TypeMeta(scalar_type()); }
-  Device device() const { return checked().device(); }
-  Layout layout() const { return checked().layout(); }
+  int64_t dim() const { return checked().dim(); }                             // how many dimensions there are
+  int64_t ndimension() const { return dim(); }                                // libtorch's other name of it
+  int64_t numel() const { return checked().numel(); }                         // the product of the sizes
+  int64_t storage_offset() const { return checked().storage_offset(); }       // in elements
+  int64_t element_size() const { return rush::element_size(scalar_type()); }  // in bytes
+  int64_t itemsize() const { return element_size(); }                         // libtorch's other name of it
+  int64_t nbytes() const { return numel() * element_size(); }                 // of all elements, in bytes
+  ScalarType scalar_type() const { return checked().dtype(); }                // the dtype as an enumerator
+  TypeMeta dtype() const { return TypeMeta(scalar_type()); }                  // compares with kFloat32, prints "float"
+  Device device() const { return checked().device(); }                        // that its memory is on
+  Layout layout() const { return checked().layout(); }                        // strided, or a sparse one
   // Whether the layout is COO; CSR. Note [Sparse tensors].
   bool is_sparse() const { return layout() == kSparse; }
   bool is_sparse_csr() const { return layout() == kSparseCsr; }
-  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
-  const Storage& storage() const { return checked().storage(); }
-  bool has_storage() const { return defined() && layout() == kStrided; }
-  bool is_on(DeviceType type) const { return device().is_on(type); }
-  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }
-  bool is_complex() const { return rush::is_complex(scalar_type()); }
-  bool is_signed() const { return traits_of(scalar_type()).is_signed; }
-  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }  // its own
+  const Storage& storage() const { return checked().storage(); }                     // that it shares with its views
+  bool has_storage() const { return defined() && layout() == kStrided; }             // sparse tensors have none
+  bool is_on(DeviceType type) const { return device().is_on(type); }                 // any device of the type
+  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }  // but not complex
+  bool is_complex() const { return rush::is_complex(scalar_type()); }                // its dtype is
+  bool is_signed() const { return traits_of(scalar_type()).is_signed; }              // its dtype has negative numbers
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;          // in this format, without gaps
+  bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }  // in some order
   // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.
   MemoryFormat suggest_memory_format() const;
-  // Whether both are the same view of the same memory.
+  // Whether both share their storage.
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
-  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }
+  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }  // all sizes agree
   // The device's index; -1 on the CPU.
   int64_t get_device() const { return device().is_accelerator() ? device().index : -1; }
   // "CPUFloatType", "SparseCUDADoubleType"; "UndefinedType".
@@ -183,15 +184,15 @@ class Tensor : public DeviceCopies<Tensor> {
   // Starts or stops recording on a leaf. Throws Error on a tensor that is not a leaf, or whose dtype has no gradients.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   Tensor& set_requires_grad(bool requires_grad) const;
-  bool is_leaf() const;
+  bool is_leaf() const;  // no recorded operator made it
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
   // Its name, "MulBackward"; empty for a leaf.
   std::string grad_fn_name() const;
-  int64_t output_nr() const;
+  int64_t output_nr() const;  // which output of grad_fn() it is
   // The accumulated gradient, undefined before the first backward pass.
   const Tensor& grad() const;
-  Tensor& mutable_grad() const;
+  Tensor& mutable_grad() const;  // to be assigned to
   // Adds the gradients of this tensor to the `grad` of every leaf it depends on. `gradient` defaults to one for a
   // tensor of one element. Throws Error when this does not require a gradient, or when the graph was already freed.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
@@ -207,18 +208,17 @@ class Tensor : public DeviceCopies<Tensor> {
   // A tensor over the same memory, outside the graph.
   Tensor detach() const;
   Tensor& detach_() const;
-  // Over the same memory, outside the graph; writes to it are still counted (see Note [Version counters live in the
-  // storage]).
+  // Over the same memory, outside the graph; writes still count, see Note [Version counters live in the storage].
   Tensor data() const { return tensor_data(); }
   Tensor variable_data() const { return tensor_data(); }
   Tensor tensor_data() const;
   // Makes this tensor hold what `other` holds, keeping its place in optimisers and modules.
   void set_data(const Tensor& other) const;
-  int64_t _version() const { return checked().storage()->version(); }
-  bool is_view() const { return defined() && impl_->view_base(); }
-  const Tensor _base() const { return Tensor(checked().view_base()); }
-  bool is_inference() const { return defined() && impl_->is_inference(); }
-  void bump_version() const { checked().storage()->bump_version(); }
+  int64_t _version() const { return checked().storage()->version(); }       // writes to its storage
+  bool is_view() const { return defined() && impl_->view_base(); }          // one that autograd follows
+  const Tensor _base() const { return Tensor(checked().view_base()); }      // undefined unless it is such a view
+  bool is_inference() const { return defined() && impl_->is_inference(); }  // see Note [Inference tensors]
+  void bump_version() const { checked().storage()->bump_version(); }        // as every write in place does
 
   // ---- changes of the geometry in place: x.transpose_(0, 1) is x = x.transpose(0, 1), also for those that share the
   // handle. Recorded, with the rules of in-place writes (defined in autograd/inplace_views.cpp) ----
@@ -231,7 +231,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
-  // ---- indexing (core/indexing.h) ----
+  // ---- indexing (core/indexing.h): Python's x[...]; views, except where an index is a tensor ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -241,7 +241,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values) const;
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Scalar& value) const;
 
-  // ---- operators on numbers (core/ops/pointwise/binary.h) ----
+  // ---- operators on numbers (core/ops/pointwise/binary.h): in place where they have = ----
   Tensor operator-() const { return neg(); }
   Tensor operator~() const { return bitwise_not(); }
   Tensor& operator+=(const Tensor& other) const { return add_(other); }
@@ -256,7 +256,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator|=(const Tensor& other) const { return bitwise_or_(other); }
   Tensor& operator^=(const Tensor& other) const { return bitwise_xor_(other); }
 
-  Tensor toType(ScalarType dtype) const { return to(dtype); }
+  Tensor toType(ScalarType dtype) const { return to(dtype); }  // libtorch's name for to(dtype)
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"

@@ -1,5 +1,5 @@
-// What a Tensor points to: sizes, strides, dtype, the shared storage, and where autograd hangs its own data. Sparse
-// tensors add their parts, in core/ops/sparse/sparse_tensor_impl.h.
+// TensorImpl: what a Tensor points to. Sizes, strides, dtype, the shared storage, and where autograd hangs its own
+// data. Sparse tensors add their parts, in core/ops/sparse/sparse_tensor_impl.h.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -38,7 +38,7 @@ class TensorImpl : public IntrusiveTarget {
     inference_ = dispatch_state.inference_mode;
   }
   ~TensorImpl() override;
-
+  // Strides and the offset count elements. is_contiguous() is row-major; dense: strides in some order without gaps.
   IntArrayRef sizes() const { return sizes_; }
   IntArrayRef strides() const { return strides_; }
   int64_t dim() const { return static_cast<int64_t>(sizes_.size()); }
@@ -63,14 +63,13 @@ class TensorImpl : public IntrusiveTarget {
   // Note [Inference tensors]
   // What is made under InferenceMode is one, and so is every view of one; a view of another tensor is not, wherever it
   // is made. Autograd never follows an inference tensor: it cannot be saved for the backward pass, become an output
-  // that is recorded, or be written in place outside of the mode, where a recorded computation may have used its
-  // memory.
+  // that is recorded, or be written in place outside of the mode, as a recorded computation may have used it.
   bool is_inference() const { return inference_; }
   void set_inference(bool value) { inference_ = value; }
 
   // Replaces the geometry. The caller has made sure that it lies within the storage.
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
-  void set_contiguous(IntArrayRef sizes);
+  void set_contiguous(IntArrayRef sizes);  // row-major, from offset 0
   void set_storage(Storage storage) { storage_ = std::move(storage); }
   // Makes this tensor stand for what `other` stands for (data, sizes, dtype), keeping its own autograd identity. Throws
   // ValueError when their layouts differ.
@@ -95,7 +94,7 @@ class TensorImpl : public IntrusiveTarget {
     view_base_ = std::move(base);
     view_origin_ = origin;
   }
-
+  // Autograd's own data (autograd/meta.h), which the tensor owns; null while there is none.
   AutogradMetaBase* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta) { autograd_meta_ = std::move(meta); }
 
@@ -127,6 +126,6 @@ DimVector strides_for(IntArrayRef sizes, MemoryFormat format);
 int64_t checked_numel(IntArrayRef sizes);
 // How many elements from the first a storage must hold for this geometry; 0 for an empty tensor.
 int64_t storage_extent(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
-bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides);
+bool is_non_overlapping_and_dense(IntArrayRef sizes, IntArrayRef strides);  // no gaps in some order of dimensions
 
 }  // namespace rush

@@ -1,4 +1,4 @@
-// dtype, layout, device and the like, as factories take them: TensorOptions().dtype(kFloat64).device(kCUDA).
+// TensorOptions: dtype, layout, device and the like, as factories take them: dtype(kFloat64).device(kCUDA).
 #pragma once
 #include <optional>
 
@@ -16,7 +16,7 @@ class TensorOptions {
   TensorOptions(TypeMeta dtype) : dtype_(dtype.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
-
+  /// These options with one changed; nullopt takes it back.
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
   TensorOptions layout(std::optional<Layout> value) const { return with(&TensorOptions::layout_, value); }
@@ -40,7 +40,7 @@ class TensorOptions {
   std::optional<bool> requires_grad_opt() const { return requires_grad_; }
   std::optional<bool> pinned_memory_opt() const { return pinned_memory_; }
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
-
+  /// Whether it was given.
   bool has_dtype() const { return dtype_.given; }
   bool has_device() const { return device_.given; }
   bool has_layout() const { return layout_.given; }
@@ -90,7 +90,7 @@ class TensorOptions {
 
 /// "TensorOptions(dtype=double, device=cpu (default), ...)": every option, and whether it is the default's.
 void append(std::string& out, const TensorOptions& options);
-
+/// Options with this one given, to which others can be added.
 inline TensorOptions dtype(ScalarType value) { return TensorOptions(value); }
 inline TensorOptions device(Device value) { return TensorOptions(value); }
 inline TensorOptions requires_grad(bool value = true) { return TensorOptions().requires_grad(value); }

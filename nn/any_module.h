@@ -44,8 +44,8 @@ class AnyValue {
     RUSH_CHECK_TYPE(value, "AnyValue: Attempted to cast AnyValue to another type than the value's");
     return *value;
   }
-  const std::type_info& type_info() const noexcept { return value_.type(); }
-  const std::any& any() const noexcept { return value_; }
+  const std::type_info& type_info() const noexcept { return value_.type(); }  // the value's type
+  const std::any& any() const noexcept { return value_; }                     // what holds the value
 
  private:
   std::any value_;
@@ -79,6 +79,7 @@ class AnyModule {
   explicit AnyModule(M&& module) : AnyModule(std::make_shared<std::decay_t<M>>(std::forward<M>(module))) {}
   template <class M>
   explicit AnyModule(const ModuleHolder<M>& holder) : AnyModule(holder.ptr()) {}
+  /// Holds another module from now on.
   template <class M>
   requires std::is_base_of_v<Module, M> AnyModule& operator=(std::shared_ptr<M> module) {
     return *this = AnyModule(std::move(module));
@@ -88,7 +89,7 @@ class AnyModule {
     return *this = AnyModule(holder);
   }
 
-  bool is_empty() const noexcept { return !module_; }
+  bool is_empty() const noexcept { return !module_; }  // it holds none
   /// The module. Throws Error when empty.
   const std::shared_ptr<Module>& ptr() const {
     RUSH_CHECK(module_, "AnyModule: it is empty");
@@ -113,8 +114,8 @@ class AnyModule {
     get<T>();
     return std::static_pointer_cast<T>(module_);
   }
-  const std::type_info& type_info() const { return *class_of(); }
-  AnyModule clone(std::optional<Device> device = std::nullopt) const {
+  const std::type_info& type_info() const { return *class_of(); }       // the module's class
+  AnyModule clone(std::optional<Device> device = std::nullopt) const {  // around a clone of the module
     AnyModule copy = *this;
     if (module_) copy.module_ = module_->clone(device);
     return copy;
@@ -235,8 +236,8 @@ class NamedAnyModule {
   template <class M>
   NamedAnyModule(std::string name, M&& module) : name_(std::move(name)), module_(std::forward<M>(module)) {}
   NamedAnyModule(std::string name, AnyModule module) : name_(std::move(name)), module_(std::move(module)) {}
-  const std::string& name() const noexcept { return name_; }
-  const AnyModule& module() const noexcept { return module_; }
+  const std::string& name() const noexcept { return name_; }    // in the Sequential
+  const AnyModule& module() const noexcept { return module_; }  // that is registered under it
 
  private:
   std::string name_;

@@ -9,6 +9,7 @@ class CloneableBase : public Module {
  public:
   using Module::Module;
 
+  /// Makes all parameters, buffers and submodules again, with values as at first.
   virtual void reset() = 0;
 
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
@@ -23,7 +24,7 @@ class CloneableBase : public Module {
 
 /// Derived writes `void reset() override`, which registers its parameters, buffers and submodules again and initialises
 /// them; its constructor calls it. A clone is a copy of the object, reset so that it shares nothing, then given the
-/// values.
+/// values. Where the values are drawn, `reset_parameters()` draws them again, in place.
 template <class Derived>
 class Cloneable : public CloneableBase {
  public:

@@ -21,6 +21,7 @@ namespace rush {
 // clang-format on
 
 namespace enumtype {
+// A type without data for each choice, as torch::enumtype has.
 #define RUSH_CHOICE_TYPE(choice)                                  \
   struct k##choice {                                              \
     static constexpr const char* name = #choice;                  \

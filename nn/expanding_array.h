@@ -22,6 +22,7 @@ class ExpandingArray {
     for (size_t i = 0; i < D; ++i) values_[i] = values[values.size() == 1 ? 0 : i];
   }
 
+  /// As std::array has them; * and -> give that array. No index is checked.
   operator ArrayRef<T>() const { return ArrayRef<T>(values_.data(), D); }
   ArrayRef<T> ref() const { return *this; }
   T operator[](size_t i) const { return values_[i]; }
@@ -49,6 +50,7 @@ class ExpandingArrayWithOptionalElem {
   ExpandingArrayWithOptionalElem(const std::vector<Element>& values) { assign(values); }
   ExpandingArrayWithOptionalElem(const std::vector<int64_t>& values) { assign(values); }
 
+  /// As std::array has them; * and -> give that array. No index is checked.
   const Element& operator[](size_t i) const { return values_[i]; }
   size_t size() const { return D; }
   std::array<Element, D>& operator*() { return values_; }

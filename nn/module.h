@@ -116,6 +116,8 @@ class Module : public std::enable_shared_from_this<Module> {
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
   /// State that is not trained: running statistics, masks.
   Tensor& register_buffer(std::string name, Tensor tensor);
+  /// Makes the module a submodule and returns it. Throws ValueError for a name that is taken, empty or has a dot, and
+  /// for a module that is null, this one, or contains this one.
   template <class ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
     add_child(std::move(name), module);
@@ -135,6 +137,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
     return replace_module(name, holder.ptr());
   }
+  /// Throws ValueError when there is no such submodule.
   void unregister_module(const std::string& name);
 
  protected:

@@ -72,6 +72,7 @@ class ModuleHolder : detail::ModuleHolderBase {
       explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<ContainedModule>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
 
+  /// Whether it holds a module, and whether it does not.
   explicit operator bool() const noexcept { return static_cast<bool>(impl_); }
   bool is_empty() const noexcept { return !impl_; }
   /// All throw Error on an empty holder.

@@ -13,8 +13,10 @@ namespace rush {
 template <class Key, class Value>
 class OrderedDict {
  public:
+  /// A key and its value; the key cannot be changed.
   class Item {
    public:
+    /// * and -> are those of the value.
     Item(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
     const Key& key() const noexcept { return pair_.first; }
     Value& value() noexcept { return pair_.second; }
@@ -36,7 +38,7 @@ class OrderedDict {
   OrderedDict(std::initializer_list<Item> items) : OrderedDict() {
     for (const Item& item : items) insert(item.key(), item.value());
   }
-
+  /// The key's name in errors, and the items in the order in which they were inserted. contains() takes O(1).
   const std::string& key_description() const noexcept { return key_description_; }
   size_t size() const noexcept { return items_.size(); }
   bool is_empty() const noexcept { return items_.empty(); }
@@ -101,7 +103,7 @@ class OrderedDict {
     index_.clear();
     items_.clear();
   }
-
+  /// Copies, in the order in which they were inserted.
   std::vector<Key> keys() const {
     std::vector<Key> keys;
     keys.reserve(size());

@@ -21,16 +21,16 @@ class PackedSequence : public DeviceCopies<PackedSequence> {
   // Throws ValueError unless batch_sizes is one dimension of integers on the CPU.
   PackedSequence(Tensor data, Tensor batch_sizes, Tensor sorted_indices = {}, Tensor unsorted_indices = {});
 
-  const Tensor& data() const { return data_; }  // (sum of lengths, ...)
-  const Tensor& batch_sizes() const { return batch_sizes_; }
-  const Tensor& sorted_indices() const { return sorted_indices_; }
-  const Tensor& unsorted_indices() const { return unsorted_indices_; }
+  const Tensor& data() const { return data_; }                          // (sum of lengths, ...)
+  const Tensor& batch_sizes() const { return batch_sizes_; }            // (T), on the CPU
+  const Tensor& sorted_indices() const { return sorted_indices_; }      // (N), or undefined
+  const Tensor& unsorted_indices() const { return unsorted_indices_; }  // (N), or undefined
 
   // The same with the data (and, where the device changes, the indices) converted; the batch sizes stay on the CPU.
   PackedSequence to(const TensorOptions& options) const;
-  bool is_on(DeviceType type) const { return data_.is_on(type); }
-  bool is_pinned() const { return data_.is_pinned(); }
-  PackedSequence pin_memory() const;
+  bool is_on(DeviceType type) const { return data_.is_on(type); }  // its data
+  bool is_pinned() const { return data_.is_pinned(); }             // its data
+  PackedSequence pin_memory() const;                               // data and indices, not the sizes
 
  private:
   Tensor data_, batch_sizes_, sorted_indices_, unsorted_indices_;

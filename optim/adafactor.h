@@ -7,6 +7,7 @@
 
 namespace rush::optim {
 
+/// The rule, as public operators compute it: see Note [Composed steps].
 struct AdafactorStep {
   RUSH_STEP("Adafactor", "adafactor")
   static constexpr size_t kNumbers = 6, kFlags = 1, kStates = 3;
@@ -29,6 +30,7 @@ struct AdafactorStep {
                int64_t t) const;
 };
 
+/// Named as in AdafactorStep's formula: rho is at most lr.
 struct AdafactorOptions : public DescribedOptions<AdafactorOptions> {
   static constexpr const char* kName = "Adafactor";
   using eps_t = std::tuple<std::optional<double>, double>;
@@ -61,6 +63,7 @@ struct AdafactorOptions : public DescribedOptions<AdafactorOptions> {
   }
 };
 
+/// r and c of the formula for tensors of two dimensions or more, v for vectors.
 struct AdafactorParamState : public DescribedParamState<AdafactorParamState> {
   RUSH_ARG(Tensor, row_var);
   RUSH_ARG(Tensor, col_var);

@@ -4,6 +4,5 @@ namespace rush::optim {
 
 RUSH_OPTIMIZER_PARTS(, AdamOptions, AdamParamState, AdamStep);
 RUSH_OPTIMIZER_PARTS(, AdamWOptions, AdamParamState, AdamStep);
-template class DescribedParamState<AdamParamState>;
 
 }  // namespace rush::optim

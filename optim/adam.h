@@ -7,6 +7,7 @@
 
 namespace rush::optim {
 
+/// Named as in functors::Adam's formula; with amsgrad it takes the largest v so far.
 template <bool decoupled>
 struct BasicAdamOptions : public DescribedOptions<BasicAdamOptions<decoupled>> {
   static constexpr const char* kName = decoupled ? "AdamW" : "Adam";
@@ -35,6 +36,7 @@ using AdamOptions = BasicAdamOptions<false>;
 /// Weight decay 0.01 by default.
 using AdamWOptions = BasicAdamOptions<true>;
 
+/// m and v of functors::Adam, and the largest v.
 struct AdamParamState : public DescribedParamState<AdamParamState> {
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);
@@ -59,8 +61,8 @@ using AdamW = BasicAdam<true>;
 
 RUSH_OPTIMIZER_PARTS(extern, AdamOptions, AdamParamState, AdamStep);
 RUSH_OPTIMIZER_PARTS(extern, AdamWOptions, AdamParamState, AdamStep);
-extern template class DescribedParamState<AdamParamState>;
 
+/// Named as in functors::Adamax's formula.
 struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
   static constexpr const char* kName = "Adamax";
   using betas_t = std::tuple<double, double>;
@@ -81,6 +83,7 @@ struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
   }
 };
 
+/// m and u of functors::Adamax.
 struct AdamaxParamState : public DescribedParamState<AdamaxParamState> {
   RUSH_ARG(Tensor, exp_avg);
   // The largest gradient so far, which decays.
@@ -96,6 +99,7 @@ class Adamax : public DescribedOptimizer<AdamaxOptions, AdamaxParamState, Adamax
   using DescribedOptimizer::DescribedOptimizer;
 };
 
+/// Named as in functors::NAdam's formula.
 struct NAdamOptions : public DescribedOptions<NAdamOptions> {
   static constexpr const char* kName = "NAdam";
   using betas_t = std::tuple<double, double>;
@@ -124,6 +128,7 @@ struct NAdamOptions : public DescribedOptions<NAdamOptions> {
   static double momentum_at(ArrayRef<double> options, int64_t t);
 };
 
+/// m, v and P of functors::NAdam.
 struct NAdamParamState : public DescribedParamState<NAdamParamState> {
   // The product of all momenta so far.
   RUSH_ARG(double, mu_product) = 1;
@@ -143,6 +148,7 @@ class NAdam : public DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep
   using DescribedOptimizer::DescribedOptimizer;
 };
 
+/// Named as in functors::RAdam's formula.
 struct RAdamOptions : public DescribedOptions<RAdamOptions> {
   static constexpr const char* kName = "RAdam";
   using betas_t = std::tuple<double, double>;
@@ -166,6 +172,7 @@ struct RAdamOptions : public DescribedOptions<RAdamOptions> {
   }
 };
 
+/// m and v of functors::RAdam.
 struct RAdamParamState : public DescribedParamState<RAdamParamState> {
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);

@@ -7,6 +7,7 @@
 
 namespace rush::optim {
 
+/// Named as in functors::Adagrad's formula.
 struct AdagradOptions : public DescribedOptions<AdagradOptions> {
   static constexpr const char* kName = "Adagrad";
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
@@ -27,9 +28,10 @@ struct AdagradOptions : public DescribedOptions<AdagradOptions> {
     visit("eps", o.eps());
     visit("maximize", o.maximize());
   }
-  double initial(size_t) const { return initial_accumulator_value(); }
+  double initial(size_t) const { return initial_accumulator_value(); }  // what `sum` starts from
 };
 
+/// s of functors::Adagrad.
 struct AdagradParamState : public DescribedParamState<AdagradParamState> {
   RUSH_ARG(Tensor, sum);
 
@@ -43,6 +45,7 @@ class Adagrad : public DescribedOptimizer<AdagradOptions, AdagradParamState, Ada
   using DescribedOptimizer::DescribedOptimizer;
 };
 
+/// Named as in functors::Adadelta's formula.
 struct AdadeltaOptions : public DescribedOptions<AdadeltaOptions> {
   static constexpr const char* kName = "Adadelta";
   AdadeltaOptions(double lr = 1.0) : lr_(lr) {}
@@ -67,6 +70,7 @@ struct AdadeltaOptions : public DescribedOptions<AdadeltaOptions> {
   }
 };
 
+/// v and u of functors::Adadelta.
 struct AdadeltaParamState : public DescribedParamState<AdadeltaParamState> {
   // Mean squares of the gradients, and of the steps.
   RUSH_ARG(Tensor, square_avg);
@@ -82,6 +86,7 @@ class Adadelta : public DescribedOptimizer<AdadeltaOptions, AdadeltaParamState, 
   using DescribedOptimizer::DescribedOptimizer;
 };
 
+/// Named as in functors::RmsProp's formula.
 struct RMSpropOptions : public DescribedOptions<RMSpropOptions> {
   static constexpr const char* kName = "RMSprop";
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
@@ -107,6 +112,7 @@ struct RMSpropOptions : public DescribedOptions<RMSpropOptions> {
   }
 };
 
+/// v, the buffer and a of functors::RmsProp.
 struct RMSpropParamState : public DescribedParamState<RMSpropParamState> {
   RUSH_ARG(Tensor, square_avg);
   // With momentum only.
@@ -126,6 +132,7 @@ class RMSprop : public DescribedOptimizer<RMSpropOptions, RMSpropParamState, Rms
   using DescribedOptimizer::DescribedOptimizer;
 };
 
+/// Named as in functors::Rprop's formula: eta_minus and eta_plus, and the bounds of a size.
 struct RpropOptions : public DescribedOptions<RpropOptions> {
   static constexpr const char* kName = "Rprop";
   using range_t = std::tuple<double, double>;
@@ -151,9 +158,10 @@ struct RpropOptions : public DescribedOptions<RpropOptions> {
     visit("step_sizes", o.step_sizes(), Range::Any);
     visit("maximize", o.maximize());
   }
-  double initial(size_t state) const { return state == 1 ? lr() : 0; }
+  double initial(size_t state) const { return state == 1 ? lr() : 0; }  // what `step_size` starts from is lr
 };
 
+/// The last g and the sizes of functors::Rprop.
 struct RpropParamState : public DescribedParamState<RpropParamState> {
   // The last gradient, 0 where its sign had changed.
   RUSH_ARG(Tensor, prev);

@@ -8,6 +8,7 @@
 
 namespace rush::optim {
 
+/// When a step ends, and what its directions are made from.
 struct LBFGSOptions : public OptimizerCloneableOptions<LBFGSOptions> {
   LBFGSOptions(double lr = 1) : lr_(lr) {}
   RUSH_ARG(double, lr);

@@ -8,13 +8,14 @@
 
 namespace rush::optim {
 
+/// The rule, as public operators compute it: see Note [Composed steps].
 struct MuonStep {
   RUSH_STEP("Muon", "muon")
   static constexpr size_t kNumbers = 8, kFlags = 2, kStates = 1;
   double lr, weight_decay, momentum, a, b, c, eps, ns_steps;
   bool nesterov, match_rms_adamw;
 
-  static Tensor like(size_t, const Tensor& param) { return param; }
+  static Tensor like(size_t, const Tensor& param) { return param; }  // the one state has the parameter's sizes
 
   /// The Newton-Schulz iteration towards the nearest orthogonal matrix, in bfloat16: with X = G / |G|, k times
   ///   X <- a X + (b A + c A A) X, A = X X^T       where X has not more rows than columns
@@ -27,6 +28,7 @@ struct MuonStep {
   void compose(Tensor p, const Tensor& g, Tensor m, const Tensor&, const Tensor&, int64_t) const;
 };
 
+/// Named as in MuonStep's formula.
 struct MuonOptions : public DescribedOptions<MuonOptions> {
   static constexpr const char* kName = "Muon";
   MuonOptions(double lr = 1e-3) : lr_(lr) {}
@@ -67,6 +69,7 @@ struct MuonOptions : public DescribedOptions<MuonOptions> {
   }
 };
 
+/// m of MuonStep's formula.
 struct MuonParamState : public DescribedParamState<MuonParamState> {
   RUSH_ARG(Tensor, momentum_buffer);
 

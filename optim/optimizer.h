@@ -1,5 +1,4 @@
-// Optimizer: the base of the optimisers. It holds groups of parameters, each with options of its own, and a state for
-// each parameter.
+// Optimizer: the base of the optimisers: groups of parameters with their options, and a state for each parameter.
 #pragma once
 #include <functional>
 #include <memory>
@@ -24,11 +23,11 @@ class StepLists;
 class OptimizerParamState {
  public:
   virtual ~OptimizerParamState() = default;
-  virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
+  virtual std::unique_ptr<OptimizerParamState> clone() const = 0;  // its tensors are shared
 };
 
 template <class Derived>
-class OptimizerCloneableParamState : public OptimizerParamState {
+class OptimizerCloneableParamState : public OptimizerParamState {  // clone() copies Derived
   std::unique_ptr<OptimizerParamState> clone() const override {
     return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
   }
@@ -38,10 +37,10 @@ class OptimizerCloneableParamState : public OptimizerParamState {
 class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
-  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
+  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;  // its numbers are copied
   /// Throws ValueError on a number outside its range. A program's own options may leave it out.
   virtual void check() const {}
-  virtual double get_lr() const = 0;
+  virtual double get_lr() const = 0;  // schedules read and set it
   virtual void set_lr(double lr) = 0;
   /// SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
@@ -59,7 +58,7 @@ void check_not_negative(const char* optimizer, const char* option, double value)
 void check_betas(const char* optimizer, const std::tuple<double, double>& betas);
 
 template <class Derived>
-class OptimizerCloneableOptions : public OptimizerOptions {
+class OptimizerCloneableOptions : public OptimizerOptions {  // clone() copies Derived
   std::unique_ptr<OptimizerOptions> clone() const override {
     return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
   }
@@ -80,7 +79,7 @@ class OptimizerParamGroup {
   OptimizerParamGroup& operator=(OptimizerParamGroup&&) noexcept = default;
   ~OptimizerParamGroup() = default;
 
-  bool has_options() const { return static_cast<bool>(options_); }
+  bool has_options() const { return static_cast<bool>(options_); }  // else options() throws
   /// Throws Error when there are none.
   OptimizerOptions& options() { return const_cast<OptimizerOptions&>(std::as_const(*this).options()); }
   const OptimizerOptions& options() const {
@@ -88,7 +87,7 @@ class OptimizerParamGroup {
     return *options_;
   }
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
-  std::vector<Tensor>& params() { return params_; }
+  std::vector<Tensor>& params() { return params_; }  // the handles that were given
   const std::vector<Tensor>& params() const { return params_; }
   /// The learning rate that schedules start from: the group's when its first scheduler was made.
   std::optional<double>& initial_lr() { return initial_lr_; }
@@ -132,6 +131,7 @@ class Optimizer {
 
   /// Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
+  /// All groups; the options of groups without their own; and the states, by parameter.
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }
   OptimizerOptions& defaults() noexcept { return *defaults_; }

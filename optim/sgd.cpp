@@ -48,6 +48,5 @@ void SGD::gather(size_t group, StepLists& lists) const {
 }
 
 RUSH_OPTIMIZER_PARTS(, SGDOptions, SGDParamState, SgdStep);
-template class DescribedParamState<SGDParamState>;
 
 }  // namespace rush::optim

@@ -5,7 +5,7 @@
 
 namespace rush::optim {
 
-struct SGDOptions : public DescribedOptions<SGDOptions> {
+struct SGDOptions : public DescribedOptions<SGDOptions> {  // nesterov needs a momentum and no dampening
   static constexpr const char* kName = "SGD";
   SGDOptions(double lr) : lr_(lr) {}
   RUSH_ARG(double, lr);
@@ -27,7 +27,7 @@ struct SGDOptions : public DescribedOptions<SGDOptions> {
   }
 };
 
-struct SGDParamState : public DescribedParamState<SGDParamState> {
+struct SGDParamState : public DescribedParamState<SGDParamState> {  // the buffer of functors::Sgd
   // With a momentum only.
   RUSH_ARG(Tensor, momentum_buffer);
 
@@ -38,8 +38,7 @@ struct SGDParamState : public DescribedParamState<SGDParamState> {
   void count_there(const Tensor& param, bool capturable) override;
 };
 
-/// torch.optim.SGD; the formula stands with functors::Sgd. Sparse gradients change only the rows, or elements, that
-/// they have entries for.
+/// torch.optim.SGD; its formula is that of functors::Sgd. A sparse gradient changes only what it has entries for.
 class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;
@@ -49,9 +48,8 @@ class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
 };
 
 RUSH_OPTIMIZER_PARTS(extern, SGDOptions, SGDParamState, SgdStep);
-extern template class DescribedParamState<SGDParamState>;
 
-struct ASGDOptions : public DescribedOptions<ASGDOptions> {
+struct ASGDOptions : public DescribedOptions<ASGDOptions> {  // named as in the formula of functors::Asgd
   static constexpr const char* kName = "ASGD";
   ASGDOptions(double lr = 1e-2) : lr_(lr) {}
   RUSH_ARG(double, lr);
@@ -74,7 +72,7 @@ struct ASGDOptions : public DescribedOptions<ASGDOptions> {
   }
 };
 
-struct ASGDParamState : public DescribedParamState<ASGDParamState> {
+struct ASGDParamState : public DescribedParamState<ASGDParamState> {  // `a` of functors::Asgd
   // The average of the parameter.
   RUSH_ARG(Tensor, ax);
 
@@ -82,8 +80,7 @@ struct ASGDParamState : public DescribedParamState<ASGDParamState> {
   StateTensors tensors() override { return {{{"ax", &ax()}}}; }
 };
 
-/// torch.optim.ASGD; the formula stands with functors::Asgd. The rate of a step follows from its number and from the
-/// present lr.
+/// torch.optim.ASGD; its formula is that of functors::Asgd. The rate follows from the step's number and the present lr.
 class ASGD : public DescribedOptimizer<ASGDOptions, ASGDParamState, AsgdStep> {
  public:
   using DescribedOptimizer::DescribedOptimizer;

@@ -6,6 +6,7 @@
 
 namespace rush::optim {
 
+/// Named as in functors::Adam's formula.
 struct SparseAdamOptions : public DescribedOptions<SparseAdamOptions> {
   static constexpr const char* kName = "SparseAdam";
   using betas_t = std::tuple<double, double>;
@@ -25,6 +26,7 @@ struct SparseAdamOptions : public DescribedOptions<SparseAdamOptions> {
   }
 };
 
+/// m and v of functors::Adam: dense, with the parameter's sizes.
 struct SparseAdamParamState : public DescribedParamState<SparseAdamParamState> {
   RUSH_ARG(Tensor, exp_avg);
   RUSH_ARG(Tensor, exp_avg_sq);

@@ -77,8 +77,7 @@ class StepLists {
     return static_cast<ParamState&>(copy_of_state(param, place, typeid(ParamState), make));
   }
 
-  /// When the steps are taken, rows of a table become `values`, or `values` are added to them; on a GPU they must be
-  /// distinct rows.
+  /// As the steps are taken, rows of a table become `values`, or `values` are added; on a GPU they must be distinct.
   void assign_later(const Tensor& table, const Tensor& rows, const Tensor& values);
   void add_later(const Tensor& table, const Tensor& rows, const Tensor& values);
   /// As above, `number` becomes `next`.

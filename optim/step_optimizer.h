@@ -50,7 +50,7 @@ struct OptionNumbers {
   static constexpr size_t kMost = 12;
   std::array<double, kMost> numbers{}, flags{};
   size_t num_numbers = 0, num_flags = 0;
-
+  /// A bool is a flag, everything else one number or more: a tuple two, a vector one for each element.
   void operator()(const char*, double value, Range = Range::NotNegative);
   void operator()(const char* name, const std::tuple<double, double>& value, Range = Range::NotNegative);
   void operator()(const char*, bool value);
@@ -64,7 +64,7 @@ struct OptionNumbers {
 /// Names options for a state dict.
 struct OptionFields {
   StateFields& fields;
-  void operator()(const char* name, auto& value, Range = Range::NotNegative) const {
+  void operator()(const char* name, auto& value, Range = Range::NotNegative) const {  // a vector keeps its length
     if constexpr (requires { value.begin(); }) {
       fields.fixed(name, value);
     } else {
@@ -141,7 +141,7 @@ class StepParamState : public OptimizerParamState {
 
   /// What a step updates beside the parameter, in the rule's order.
   virtual StateTensors tensors() = 0;
-  virtual MuProduct mu_product_slots() { return {}; }
+  virtual MuProduct mu_product_slots() { return {}; }  // NAdam's
   /// Whether step() counts.
   static constexpr bool kCounts = true;
 
@@ -154,7 +154,7 @@ class StepParamState : public OptimizerParamState {
 };
 
 template <class Derived>
-class DescribedParamState : public StepParamState {
+class DescribedParamState : public StepParamState {  // clone() copies Derived
   std::unique_ptr<OptimizerParamState> clone() const override {
     return std::make_unique<Derived>(static_cast<const Derived&>(*this));
   }

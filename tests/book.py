@@ -30,6 +30,10 @@ def fail(problems):
 def build(site):
     python = ROOT / "build/book/bin/python"
     if not (ROOT / "build/book/requirements.txt").exists() or not shutil.which("doxygen"):
+        if shutil.which("doxygen"):
+            done = subprocess.run([sys.executable, ROOT / "tools/book/api.py", ROOT], capture_output=True, text=True)
+            if done.returncode:
+                fail((done.stdout + done.stderr).splitlines())
         print("skipped: no MkDocs or no Doxygen; ./rush docs sets them up")
         sys.exit()
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}

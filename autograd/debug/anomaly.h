@@ -28,6 +28,7 @@ namespace autograd {
 /// scan of each gradient, so it is for looking for the fault, not for training.
 class AnomalyMode {
  public:
+  /// Whether it is on, and whether a NaN is an error while it is. set_enabled sets both, for all threads.
   static bool is_enabled() { return enabled_.load(std::memory_order_relaxed); }
   static bool should_check_nan() { return check_nan_.load(std::memory_order_relaxed); }
   static void set_enabled(bool enabled, bool check_nan = true) {
@@ -53,8 +54,10 @@ class DetectAnomalyGuard {
   bool check_nan_ = AnomalyMode::should_check_nan();
 };
 
+/// A call of `what` by this thread: its stack, and the call whose derivative it is a part of, where it is one.
 std::shared_ptr<const ForwardCall> capture_forward_call(std::string_view what);
 
+/// Gives a node that has just been made its forward call, if anomaly mode is on.
 inline void remember_forward_call(Node& node, std::string_view what) {
   if (AnomalyMode::is_enabled()) node.set_forward_call(capture_forward_call(what));
 }

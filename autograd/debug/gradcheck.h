@@ -6,6 +6,7 @@
 
 namespace rush::autograd {
 
+/// How derivatives are compared.
 struct GradcheckOptions {
   double eps = 1e-6;   // step of the central difference
   double atol = 1e-5;  // |analytic - numeric| <= atol + rtol * |numeric|

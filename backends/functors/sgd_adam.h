@@ -1,5 +1,4 @@
-// The rules of SGD and Adam: one element's step. Math is the type that the computation is done in: float for the 16-bit
-// ones.
+// The rules of SGD and Adam: one element's step. Math is the type of the computation: float for the 16-bit ones.
 #pragma once
 #include <cmath>
 

@@ -96,9 +96,9 @@ void set_autocast_enabled(DeviceType device, bool enabled);
 /// does.
 ScalarType get_autocast_dtype(DeviceType device);
 void set_autocast_dtype(DeviceType device, ScalarType dtype);
-inline bool is_autocast_cache_enabled() { return dispatch_state.autocast.cache; }
+inline bool is_autocast_cache_enabled() { return dispatch_state.autocast.cache; }  // casts of weights are kept
 inline void set_autocast_cache_enabled(bool enabled) { dispatch_state.autocast.cache = enabled; }
-void clear_cache();
+void clear_cache();  // drops the casts that are kept
 /// How many casts are kept.
 size_t cache_size();
 /// The depth of scopes after the call. Leaving the outermost scope clears the cache.

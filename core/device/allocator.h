@@ -1,4 +1,4 @@
-// The interface of memory allocators; each backend installs its own.
+// Allocator: the interface of memory allocators; each backend installs its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 namespace rush {
 
-/// Counts since the process started, in bytes. "Allocated" is what tensors hold; "reserved" adds the blocks kept for
-/// reuse.
+/// Counts since the process started, in bytes. "Allocated": what tensors hold; "reserved": also blocks kept for reuse.
 struct AllocatorStats {
   int64_t allocated = 0;
   int64_t max_allocated = 0;
@@ -34,7 +33,7 @@ class Allocator {
   /// What storages call: memory of this device rather than of the current one, and a context.
   virtual Allocation allocate_on(Device /*device*/, size_t nbytes) { return {allocate(nbytes), nullptr}; }
   virtual void deallocate(const Allocation& block, size_t nbytes) noexcept { deallocate(block.data, nbytes); }
-  virtual AllocatorStats stats() const = 0;
+  virtual AllocatorStats stats() const = 0;  // of the current device
   /// Gives the blocks kept for reuse back to the system.
   virtual void empty_cache() = 0;
 };

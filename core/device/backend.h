@@ -48,6 +48,7 @@ struct DeviceProperties {
   size_t l2_cache_size = 0;
 };
 
+/// Of one device.
 struct MemoryInfo {
   size_t free = 0, total = 0;  // bytes, as the driver counts them
 };
@@ -71,18 +72,18 @@ class Backend {
   virtual void synchronize(int /*device*/) {}
   /// Does now what the device's first work would wait for: see DeviceStart.
   virtual void start(int /*device*/) {}
-  virtual DeviceProperties properties(int device);
-  virtual MemoryInfo memory_info(int device);
+  virtual DeviceProperties properties(int device);  // its name, sizes and limits
+  virtual MemoryInfo memory_info(int device);       // free and total bytes
 
   // ---- memory
 
-  virtual Allocator& allocator() = 0;
+  virtual Allocator& allocator() = 0;  // one for all devices of the type
   /// Copies between memory of this type of device and of the CPU, or of another of its devices; when it returns, both
   /// may be used. Called by copies for which the backend sets no kernels::copy_between, and for the CPU's kernels.
   virtual void copy_bytes(void* to, Device to_device, const void* from, Device from_device, size_t nbytes);
   /// Memory of the host that the device reads by itself; null where there is none.
   virtual Allocator* pinned_allocator() { return nullptr; }
-  virtual bool is_pinned(const void* /*data*/) { return false; }
+  virtual bool is_pinned(const void* /*data*/) { return false; }  // such memory holds the address
 
   // ---- streams
 
@@ -91,7 +92,7 @@ class Backend {
   virtual void set_current_stream(const Stream& /*stream*/) {}
   /// One of a few streams beside the default one, which are handed out in turn.
   virtual Stream stream_from_pool(int /*device*/) { return {}; }
-  virtual void synchronize(const Stream& /*stream*/) {}
+  virtual void synchronize(const Stream& /*stream*/) {}  // waits for all of its work
   /// Whether all its work is done.
   virtual bool query(const Stream& /*stream*/) { return true; }
   /// The memory must not be handed out again before the work that `stream` has by the time it is freed is done.

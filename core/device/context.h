@@ -13,6 +13,7 @@ enum class Float32MatmulPrecision { Highest, High, Medium };
 class Context {
  public:
   // ---- cuBLAS ----
+  /// Highest at first.
   Float32MatmulPrecision float32MatmulPrecision() const { return float32_matmul_precision_; }
   void setFloat32MatmulPrecision(Float32MatmulPrecision precision) { float32_matmul_precision_ = precision; }
   /// "highest", "high" or "medium". Throws ValueError on anything else.

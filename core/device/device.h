@@ -49,14 +49,14 @@ struct Device : DevicePredicates<Device> {
   bool is_on(DeviceType asked) const { return type == asked; }
   // One that works by itself, at its own pace.
   bool is_accelerator() const { return !is_cpu() && !is_meta(); }
-  bool has_index() const { return index != -1; }
+  bool has_index() const { return index != -1; }  // "cuda" has none
   void set_index(int8_t value) { index = value; }
-  std::string str() const;
+  std::string str() const;  // "cuda:1"
 
   friend constexpr bool operator==(Device a, Device b) { return a.type == b.type && a.index == b.index; }
 };
 
-void append(std::string& out, Device device);
+void append(std::string& out, Device device);  // "cuda:1", or "cuda" without an index
 
 // The device on which factories make tensors that are not told where: the CPU, or what this thread has set.
 Device get_default_device();

@@ -20,6 +20,7 @@ inline constexpr const char* kBuiltInDeviceNames[] = {"cpu", "cuda", "meta"};
 template <class T>
 class DevicePredicates {
  public:
+  // Whether is_on() says so of the built-in type.
   bool is_cpu() const { return self().is_on(kCPU); }
   bool is_cuda() const { return self().is_on(kCUDA); }
   bool is_meta() const { return self().is_on(kMeta); }
@@ -32,6 +33,7 @@ class DevicePredicates {
 template <class T>
 class DeviceCopies : public DevicePredicates<T> {
  public:
+  // As to(kCPU) and to(kCUDA).
   T cpu() const { return this->self().to(kCPU); }
   T cuda() const { return this->self().to(kCUDA); }
 };

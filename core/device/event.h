@@ -36,8 +36,8 @@ class Event {
   /// Milliseconds from this event to `end`, which both were made with enable_timing and have been reached.
   double elapsed_time(const Event& end) const;
 
-  bool recorded() const { return handle_ != nullptr; }
-  int device_index() const { return device_; }
+  bool recorded() const { return handle_ != nullptr; }  // and so its handle exists
+  int device_index() const { return device_; }          // -1 before it is recorded
   /// The backend's handle: a cudaEvent_t.
   void* handle() const { return handle_; }
 

@@ -25,7 +25,7 @@ class GeneratorImpl : public IntrusiveTarget {
  public:
   GeneratorImpl(Device device, uint64_t seed) : device_(device), seed_(seed) {}
 
-  Device device() const { return device_; }
+  Device device() const { return device_; }  // whose operators draw from it
 
   /// Starts the stream of `seed` from its beginning.
   virtual void set_current_seed(uint64_t seed);
@@ -62,6 +62,7 @@ class GeneratorImpl : public IntrusiveTarget {
   uint64_t offset_ = 0;
 };
 
+/// The CPU's own kind of generator, which draws from Philox.
 class CPUGeneratorImpl final : public GeneratorImpl {
  public:
   explicit CPUGeneratorImpl(uint64_t seed = kDefaultSeed) : GeneratorImpl(kCPU, seed) {}
@@ -77,7 +78,7 @@ class Generator {
     RUSH_CHECK_VALUE(impl_, "Generator: expected an implementation, got a null pointer");
   }
 
-  bool defined() const { return static_cast<bool>(impl_); }
+  bool defined() const { return static_cast<bool>(impl_); }  // it has a state
   friend bool operator==(const Generator& a, const Generator& b) { return a.impl_ == b.impl_; }
 
   /// All below throw Error on an undefined generator.

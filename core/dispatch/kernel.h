@@ -72,8 +72,7 @@ class Kernel<void(Args...)> {
     std::apply([&](auto&... each) { (each.put_back(copies), ...); }, host);
   }
   void set(DeviceType device, Fn fn) { table_[static_cast<int>(device)] = fn; }
-  // For estimates of memory: the bytes that the device's function allocates while it runs, asked for with arguments
-  // that have no data.
+  // For estimates of memory: the bytes that the device's function allocates, asked for with arguments without data.
   void set_scratch(DeviceType device, int64_t (*bytes)(Args...)) { scratch_[static_cast<int>(device)] = bytes; }
   void set_by_parts(DeviceType device, Fn fn) {
     set(device, fn);

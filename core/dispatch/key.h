@@ -42,8 +42,8 @@ class KeySet {
   constexpr KeySet() = default;
   constexpr KeySet(DispatchKey key) : bits_(bit(key)) {}
   constexpr KeySet(DeviceType device) : bits_(1u << static_cast<unsigned>(device)) {}
-  static constexpr KeySet all() { return from_bits(~0u); }
-
+  static constexpr KeySet all() { return from_bits(~0u); }  // every key and every device type
+  // As sets, bit by bit: `has` asks for all of `other`'s keys and devices, `has_any` for one of them.
   constexpr KeySet operator|(KeySet other) const { return from_bits(bits_ | other.bits_); }
   constexpr KeySet operator&(KeySet other) const { return from_bits(bits_ & other.bits_); }
   constexpr KeySet without(KeySet other) const { return from_bits(bits_ & ~other.bits_); }
@@ -51,8 +51,7 @@ class KeySet {
   constexpr bool has(KeySet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool has_any(KeySet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // These, and the dispatch keys from the lowest of them on; UndefinedTensor and above it only where the lowest is one
-  // of those.
+  // These, and the dispatch keys from the lowest of them on; from UndefinedTensor on only where the lowest is there.
   constexpr KeySet and_above() const {
     const uint32_t keys = bits_ >> kDeviceBits << kDeviceBits;
     const uint32_t up = keys == 0 ? 0 : ~0u << __builtin_ctz(keys);
@@ -67,7 +66,7 @@ class KeySet {
   constexpr DeviceType device() const {
     return static_cast<DeviceType>(31 - __builtin_clz(bits_ & ((1u << kDeviceBits) - 1)));
   }
-  constexpr uint32_t bits() const { return bits_; }
+  constexpr uint32_t bits() const { return bits_; }  // devices below, keys above
   friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
 
  private:

@@ -83,7 +83,7 @@ class OpBase {
   const char* schema() const { return schema_; }
   // Whether the result shares memory with the first argument. Known once it is registered.
   bool is_view() const { return is_view_; }
-  constexpr bool has_tag(Tag tag) const { return (tags_ & static_cast<uint8_t>(tag)) != 0; }
+  constexpr bool has_tag(Tag tag) const { return (tags_ & static_cast<uint8_t>(tag)) != 0; }  // see Tag
   // Whether a kernel of its own serves `key`.
   bool has_kernel(DispatchKey key) const { return table_[static_cast<int>(key)] != nullptr; }
   // Whether it is made of calls to other operators, see Registry::composite.

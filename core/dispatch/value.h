@@ -33,7 +33,7 @@ struct TypeList {
 
 class Value {
  public:
-  struct None {};
+  struct None {};  // Python's: an optional argument that is not given
 #define RUSH_LISTED(Type) , Type
   using Types = detail::TypeList<None, bool RUSH_FORALL_VALUE_TYPES(RUSH_LISTED)>;
 #undef RUSH_LISTED
@@ -53,9 +53,9 @@ class Value {
   template <std::same_as<bool> T>
   Value(T value) : Value(Truth{value}) {}
 
-  bool is_none() const { return index() == 0; }
+  bool is_none() const { return index() == 0; }  // it holds None
   template <class T>
-  bool is() const {
+  bool is() const {  // it holds a T; nothing is converted
     return find(place<T>()) != nullptr;
   }
   /// The value as exactly T. Throws TypeError naming what it holds.

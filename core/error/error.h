@@ -43,8 +43,7 @@ class Error : public std::runtime_error {
   std::shared_ptr<Details> details_;  // null where memory ran out
 };
 
-/// Whether errors and warnings tell the functions that led to them. On at first, unless the environment variable
-/// RUSH_SHOW_STACK is 0.
+/// Whether errors and warnings tell the functions that led to them. On at first, unless RUSH_SHOW_STACK=0 is set.
 void set_error_stacks(bool on);
 bool error_stacks();
 
@@ -84,8 +83,7 @@ class IOError : public Error {
   using Error::Error;
 };
 
-/// A matrix is singular, or an iteration did not converge. Mirrors c10::LinAlgError, torch.linalg.LinAlgError in
-/// Python.
+/// A matrix is singular, or an iteration did not converge. c10::LinAlgError, Python's torch.linalg.LinAlgError.
 class LinAlgError : public Error {
  public:
   using Error::Error;

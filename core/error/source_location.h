@@ -1,4 +1,4 @@
-// A place in the source code: what std::source_location is, which clang before 16 cannot read from GCC's library.
+// SourceLocation: std::source_location, which clang before 16 cannot read from GCC's library.
 #pragma once
 
 namespace rush {
@@ -15,7 +15,7 @@ class SourceLocation {
     return here;
   }
 
-  constexpr const char* file_name() const { return file_; }
+  constexpr const char* file_name() const { return file_; }  // "" when this is no place at all
   /// From 1; 0 is no place at all.
   constexpr int line() const { return line_; }
 

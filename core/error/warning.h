@@ -28,7 +28,7 @@ class Warning {
   const std::vector<std::string>& context() const { return context_; }
   /// The line of the library, or of the program, that warns.
   const SourceLocation& source_location() const { return where_; }
-  const StackTrace& stack() const { return stack_; }
+  const StackTrace& stack() const { return stack_; }  // the calls that led to it
 
  private:
   std::string message_;

@@ -47,25 +47,26 @@ struct ReplayHook {
 class GraphImpl {
  public:
   virtual ~GraphImpl() = default;
+  // As Graph's functions of these names do.
   virtual void capture_begin(MempoolId_t pool, CaptureMode mode) = 0;
   virtual void capture_end() = 0;
   // Ends a capture whose work is not wanted. Does nothing when there is none.
   virtual void abandon() noexcept = 0;
-  virtual void replay() = 0;
-  virtual void reset() noexcept = 0;
-  virtual MempoolId_t pool() const = 0;
-  virtual void debug_dump(const std::string& path) const = 0;
+  virtual void replay() = 0;                                   // as Graph's
+  virtual void reset() noexcept = 0;                           // as Graph's
+  virtual MempoolId_t pool() const = 0;                        // as Graph's
+  virtual void debug_dump(const std::string& path) const = 0;  // as Graph's
 };
 
 // What a backend knows about graphs, see Backend::graph_runtime.
 class GraphRuntime {
  public:
   virtual ~GraphRuntime() = default;
-  virtual std::unique_ptr<GraphImpl> make_graph() = 0;
-  virtual MempoolId_t make_pool_id() = 0;
+  virtual std::unique_ptr<GraphImpl> make_graph() = 0;  // without any work
+  virtual MempoolId_t make_pool_id() = 0;               // another one at each call
   // Whether this thread is capturing.
   virtual bool is_capturing() const = 0;
-  virtual void before_replay(std::shared_ptr<ReplayHook> hook) = 0;
+  virtual void before_replay(std::shared_ptr<ReplayHook> hook) = 0;  // each of the graph that this thread captures
   // One of the current device's streams, other than the default one.
   virtual Stream side_stream() = 0;
 };

@@ -1,4 +1,4 @@
-// An open POSIX file: closed when it goes out of scope.
+// FileDescriptor: an open POSIX file, closed when it goes out of scope.
 #pragma once
 
 #include <unistd.h>
@@ -19,8 +19,8 @@ class FileDescriptor {
     if (valid()) ::close(fd_);
   }
 
-  bool valid() const { return fd_ >= 0; }
-  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }  // it holds a file
+  int get() const { return fd_; }          // -1 when it holds none
   /// Gives the descriptor up: the caller closes it and sees whether that succeeded.
   int release() { return std::exchange(fd_, -1); }
 

@@ -1,4 +1,4 @@
-// A regular file that is read in parts.
+// InputFile: a regular file that is read in parts.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class InputFile {
   /// endless device must not be waited for.
   explicit InputFile(std::string path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }  // as it was given
   /// Bytes in the file when it was opened.
   uint64_t size() const { return size_; }
   /// Copies the `size` bytes from `offset` on into `out`. Throws IOError if they are not there or cannot be read. Safe

@@ -38,6 +38,7 @@ NamedTensors load_safetensors(const std::string& path);
 /// ranges cover the data exactly, without a gap or an overlap.
 class SafetensorsFile {
  public:
+  /// What the header says of one tensor.
   struct Entry {
     std::string name;
     ScalarType dtype;

@@ -33,6 +33,7 @@ class TensorIterator {
  public:
   static constexpr int kMaxOperands = 5;
 
+  /// The output, or an input.
   struct Operand {
     Tensor tensor;    // what the loop reads or writes
     Tensor original;  // the caller's output, when the loop writes a temporary of another dtype
@@ -46,7 +47,7 @@ class TensorIterator {
     ~Operand() {
       if (borrowed) tensor.unborrow();
     }
-    void own(Tensor replacement) {
+    void own(Tensor replacement) {  // in place of the present tensor
       if (borrowed) tensor.unborrow();
       borrowed = false;
       tensor = std::move(replacement);
@@ -61,9 +62,9 @@ class TensorIterator {
     template <size_t N>
     Inputs(const Tensor (&array)[N]) : owned_(array) {}
     Inputs(std::initializer_list<const Tensor*> pointers) : borrowed_(pointers) {}
-    size_t size() const { return owned_.size() + borrowed_.size(); }
-    bool are_borrowed() const { return !borrowed_.empty(); }
-    const Tensor& operator[](size_t i) const { return borrowed_.empty() ? owned_[i] : *borrowed_[i]; }
+    size_t size() const { return owned_.size() + borrowed_.size(); }  // how many there are
+    bool are_borrowed() const { return !borrowed_.empty(); }          // whether they were given as pointers
+    const Tensor& operator[](size_t i) const { return borrowed_.empty() ? owned_[i] : *borrowed_[i]; }  // not checked
 
    private:
     TensorList owned_;
@@ -86,22 +87,22 @@ class TensorIterator {
   /// out = f(): fills `out`.
   static TensorIterator nullary(const char* op, const Tensor& out);
 
-  const Tensor& output() const { return operands_[0].tensor; }
+  const Tensor& output() const { return operands_[0].tensor; }  // what the loop writes, see Operand::original
   /// The same, given away: the iterator is not used again.
   Tensor take_output() { return std::move(operands_[0].tensor); }
   /// The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
   Tensor& finish();
 
-  const char* op() const { return op_; }
-  DeviceType device_type() const { return device_type_; }
-  int ntensors() const { return count_; }
-  const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }
-  ScalarType dtype(int i = 0) const { return operand(i).dtype; }
+  const char* op() const { return op_; }                                             // the operator's name
+  DeviceType device_type() const { return device_type_; }                            // that the loop runs on
+  int ntensors() const { return count_; }                                            // the output and the inputs
+  const Operand& operand(int i) const { return operands_[static_cast<size_t>(i)]; }  // not checked; 0 is the output
+  ScalarType dtype(int i = 0) const { return operand(i).dtype; }                     // as the loop sees it
   /// The dtype of the inputs; of the output when there are none.
   ScalarType common_dtype() const { return operand(count_ > 1 ? 1 : 0).dtype; }
-  int64_t numel() const { return numel_; }
-  int dim() const { return static_cast<int>(shape_.size()); }
-  IntArrayRef shape() const { return shape_; }
+  int64_t numel() const { return numel_; }                     // of the broadcast shape
+  int dim() const { return static_cast<int>(shape_.size()); }  // of the coalesced shape
+  IntArrayRef shape() const { return shape_; }                 // coalesced, dimension 0 innermost
   /// Whether a single loop covers all, each operand at its element's stride or 0.
   bool is_flat() const { return shape_.size() <= 1; }
 
@@ -111,7 +112,7 @@ class TensorIterator {
     operand.own(std::move(tensor));
     operand.data = data;
   }
-  void set_device_type(DeviceType type) { device_type_ = type; }
+  void set_device_type(DeviceType type) { device_type_ = type; }  // that the loop runs on
 
   /// Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
   /// threads when there is much to do. `data` and `strides` have an entry for each operand.

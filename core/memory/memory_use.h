@@ -29,9 +29,10 @@ std::string_view memory_use_name(MemoryUse use);
 /// Bytes by use.
 class MemoryUses {
  public:
+  /// Of one use.
   int64_t& operator[](MemoryUse use) { return bytes_[static_cast<size_t>(use)]; }
   int64_t operator[](MemoryUse use) const { return bytes_[static_cast<size_t>(use)]; }
-  int64_t sum() const;
+  int64_t sum() const;  // of all uses
   /// The uses with any bytes, the largest first: "activations 3.20 GiB, parameters 475.00 MiB".
   std::string text() const;
 

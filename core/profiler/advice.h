@@ -12,6 +12,7 @@ namespace rush::profiler {
 // the card. Each rule looks for one such flaw in the sums of a recording, and stays silent where the gain would be
 // small. A gain is an estimate from those sums: the time that would be left out.
 
+/// One flaw that was found.
 struct Advice {
   std::string flaw;  // "sync", "loader", "launches", "float32", "layout", "pageable", "attention", "small kernels"
   std::string text;  // one line: what was seen, and what to try

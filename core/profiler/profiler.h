@@ -37,7 +37,7 @@ struct Average {
   double device_time_total = 0, self_device_time_total = 0;
   double self_wait_time_total = 0;
 
-  double cpu_time_avg() const { return cpu_time_total / static_cast<double>(count); }
+  double cpu_time_avg() const { return cpu_time_total / static_cast<double>(count); }  // of one call
 };
 
 /// torch.profiler's key_averages().
@@ -65,6 +65,7 @@ struct MemoryPeak {
 
 class Profile;
 
+/// What a Profile records beside the times, and where it writes them.
 struct ProfileOptions {
   bool record_shapes = false;  // of the tensors that operators are given
   bool with_stack = false;     // the functions of the program that called; tens of microseconds a call

@@ -27,6 +27,7 @@ enum class EventKind : uint8_t {
 /// The range that a DataLoader's wait for its next batch is recorded as.
 inline constexpr std::string_view kLoaderRange = "DataLoader";
 
+/// One thing that took time, as the recording keeps it.
 struct Event {
   std::string_view name;  // the operator's, or one that the recording keeps
   EventKind kind = EventKind::Operator;
@@ -104,6 +105,7 @@ inline constinit CallRanges call_ranges;
 using SequenceNr = int64_t (*)(const Tensor& tensor);
 inline constinit SequenceNr sequence_nr_of = nullptr;
 
+/// Sets observe_call as the fallback of the key Profiler.
 void register_profiler(Registry& registry);
 
 }  // namespace rush::profiler

@@ -6,6 +6,7 @@
 
 namespace rush::profiler {
 
+/// What one device can do at best, as measured.
 struct DevicePeaks {
   double bytes_per_second = 0;     // a copy of memory to memory, read and written
   double flops_per_second_16 = 0;  // a product of bfloat16 matrices

@@ -14,8 +14,7 @@ namespace rush::detail {
 // the caller does its share, and takes its assignment back if it has not started at all. Only a chunk that a helper has
 // begun is waited for.
 //
-// A thread without work spins for some microseconds, in which the next loop of a training step usually comes, and then
-// sleeps.
+// A thread without work spins for some microseconds, when a training step's next loop usually comes; then it sleeps.
 //
 // Helpers are started when a loop first wants them. If the system refuses one, the loops run on those that there are,
 // and a warning says so once. After fork() a child has none, and starts its own. Several callers share the helpers:

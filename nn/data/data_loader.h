@@ -37,6 +37,7 @@ class DataLoader {
   using BatchType = datasets::UnwrappedBatch<Dataset>;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
+  /// Goes through the batches of one epoch; copies of an iterator go on together.
   class Iterator {
    public:
     using difference_type = std::ptrdiff_t;
@@ -45,6 +46,7 @@ class DataLoader {
     using reference = BatchType&;
     using iterator_category = std::input_iterator_tag;
 
+    /// The batch; ++ waits for the next one. All throw Error past the last batch, ++ also once another epoch has begun.
     BatchType& operator*() const { return *batch(); }
     BatchType* operator->() const { return &*batch(); }
     Iterator& operator++() {
@@ -77,6 +79,7 @@ class DataLoader {
     std::shared_ptr<std::optional<BatchType>> batch_;
   };
 
+  /// Starts the workers. Throws ValueError for a batch size of 0; warns of more workers than processors.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : dataset_(std::make_shared<Dataset>(std::move(dataset))),
         sampler_(std::move(sampler)),
@@ -86,6 +89,7 @@ class DataLoader {
     if (options_.workers() > 0) start_workers();
   }
 
+  /// Begins an epoch, or goes on with the one that load_state_dict has restored. Throws Error after join().
   Iterator begin() {
     RUSH_CHECK(pool_ || options_.workers() == 0, "DataLoader: it was joined");
     ++epoch_;
@@ -94,9 +98,9 @@ class DataLoader {
     return Iterator(this);
   }
   Iterator end() { return Iterator(); }
-
+  /// What it was made with, with the defaults filled in.
   FullDataLoaderOptions options() const noexcept { return FullDataLoaderOptions(options_); }
-  const Dataset& dataset() const noexcept { return *dataset_; }
+  const Dataset& dataset() const noexcept { return *dataset_; }  // of which the workers have copies
   static constexpr size_t kMostUnused = 8;
   /// Ends the threads. The loader cannot be used afterwards unless it has none.
   void join() { pool_.reset(); }

@@ -8,6 +8,7 @@
 
 namespace rush::data {
 
+/// How large the batches of a DataLoader are, and how workers load them.
 struct DataLoaderOptions {
   DataLoaderOptions() = default;
   DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}

@@ -32,6 +32,7 @@ class DevicePrefetcher {
  public:
   using BatchType = typename Loader::BatchType;
 
+  /// Goes through the batches of one epoch.
   class Iterator {
    public:
     using difference_type = std::ptrdiff_t;
@@ -40,6 +41,7 @@ class DevicePrefetcher {
     using reference = BatchType&;
     using iterator_category = std::input_iterator_tag;
 
+    /// The batch, on the device; ++ goes on to the next one.
     BatchType& operator*() const { return all_->current(); }
     BatchType* operator->() const { return &all_->current(); }
     Iterator& operator++() {
@@ -73,6 +75,7 @@ class DevicePrefetcher {
   }
   Iterator end() { return Iterator(nullptr); }
 
+  /// The caller's position within the epoch. Loading one gives up what is in flight.
   StateDict state_dict() { return loader_.state_dict(on_their_way_.size()); }
   void load_state_dict(const StateDict& dict) {
     loader_.load_state_dict(dict);

@@ -4,6 +4,7 @@
 
 namespace rush::data {
 
+/// One example; or a batch of them, with the tensors stacked.
 template <class Data = Tensor, class Target = Tensor>
 struct Example {
   using DataType = Data;
@@ -17,7 +18,7 @@ struct Example {
 };
 
 namespace example {
-struct NoTarget {};
+struct NoTarget {};  // for examples that are data alone
 }  // namespace example
 
 /// Data alone.

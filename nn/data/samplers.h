@@ -10,6 +10,7 @@
 
 namespace rush::data::samplers {
 
+/// Decides which examples make up each batch of an epoch.
 template <class BatchRequest = std::vector<size_t>>
 class Sampler {
  public:
@@ -59,7 +60,7 @@ class RandomSampler final : public Sampler<> {
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   void visit(StateFields& fields) override;
-  size_t index() const noexcept { return index_; }
+  size_t index() const noexcept { return index_; }  // examples of the epoch that were drawn
 
  private:
   Generator generator_;
@@ -87,7 +88,7 @@ struct CustomBatchRequest {
 struct BatchSize final : CustomBatchRequest {
   explicit BatchSize(size_t size = 0) : size_(size) {}
   size_t size() const noexcept override { return size_; }
-  operator size_t() const noexcept { return size_; }
+  operator size_t() const noexcept { return size_; }  // size()
   size_t size_;
 };
 

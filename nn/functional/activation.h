@@ -44,7 +44,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight);
 Tensor rrelu(Tensor input, const RReLUFuncOptions& options = {});
 /// 1 / (1 + e^-x)
 Tensor sigmoid(const Tensor& input);
-Tensor tanh(const Tensor& input);
+Tensor tanh(const Tensor& input);  // (e^x - e^-x) / (e^x + e^-x)
 /// log(sigmoid(x))
 Tensor logsigmoid(const Tensor& input);
 /// x / (1 + |x|)

@@ -11,6 +11,7 @@
 
 namespace rush::graphs {
 
+/// How forward and backward are warmed up and captured.
 struct GraphedCallableOptions {
   /// How often forward and backward run before they are captured; at least 1.
   int num_warmup_iters = 3;

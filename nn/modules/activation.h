@@ -38,6 +38,7 @@ namespace rush::nn {
   X(Softmin, softmin)                        \
   X(LogSoftmax, log_softmax)
 
+/// torch.nn.Sigmoid and so on: forward(input) is the function of nn::functional.
 #define RUSH_PLAIN_ACTIVATION(Name, function)               \
   class Name##Impl : public Cloneable<Name##Impl> {         \
    public:                                                  \

@@ -23,7 +23,7 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
       : AdaptiveLogSoftmaxWithLossImpl(AdaptiveLogSoftmaxWithLossOptions(in_features, n_classes, std::move(cutoffs))) {}
   explicit AdaptiveLogSoftmaxWithLossImpl(AdaptiveLogSoftmaxWithLossOptions options);
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // each part's own
   void pretty_print(std::ostream& stream) const override;
   /// (N, in_features) and classes (N), or (in_features) and (). Throws ValueError for other shapes, IndexError for a
   /// target that is no class.

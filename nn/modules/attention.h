@@ -14,6 +14,7 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
       : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
   void reset() override;
+  /// Weights of queries, keys and values Glorot-uniform, biases zero, bias_k and bias_v Glorot-normal.
   void _reset_parameters();
 
   /// Queries (L, N, E), keys (S, N, kdim), values (S, N, vdim), or batch first, or without N -> the output (L, N, E)

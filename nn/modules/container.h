@@ -50,6 +50,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
     return std::move(*value);
   }
 
+  /// Appends a module under `name`, or under its position.
   void push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
   void push_back(std::string name, AnyModule module) {
     register_module(std::move(name), module.ptr());
@@ -70,7 +71,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
-
+  /// In their order. operator[] throws IndexError as ptr does.
   Iterator begin() { return modules_.begin(); }
   Iterator end() { return modules_.end(); }
   ConstIterator begin() const { return modules_.begin(); }
@@ -127,6 +128,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 
+  /// Appends a module under its position.
   void push_back(std::shared_ptr<Module> module);
   template <class M>
   void push_back(const ModuleHolder<M>& holder) {
@@ -147,7 +149,7 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
-
+  /// In their order. operator[] throws IndexError as ptr does.
   Iterator begin() { return modules_.begin(); }
   Iterator end() { return modules_.end(); }
   ConstIterator begin() const { return modules_.begin(); }
@@ -211,7 +213,7 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   }
   /// Removes a module and returns it. Throws ValueError when there is no such key.
   std::shared_ptr<Module> pop(const std::string& key);
-  void clear();
+  void clear();  // removes all modules
 
   /// In the order in which they were inserted.
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
@@ -266,6 +268,8 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
     extend(parameters);
     return *this;
   }
+
+  /// In their order. operator[] throws IndexError as at does.
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return parameters_.is_empty(); }
   Iterator begin() { return parameters_.begin(); }
@@ -310,7 +314,9 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   }
   /// Removes a parameter and returns it. Throws ValueError when there is no such key.
   Tensor pop(const std::string& key);
-  void clear() { parameters_.clear(); }
+  void clear() { parameters_.clear(); }  // removes all parameters
+
+  /// In the order in which they were inserted.
   Iterator begin() { return parameters_.begin(); }
   Iterator end() { return parameters_.end(); }
   ConstIterator begin() const { return parameters_.begin(); }

@@ -22,7 +22,7 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input) { return function_(input); }
-  Tensor operator()(const Tensor& input) { return forward(input); }
+  Tensor operator()(const Tensor& input) { return forward(input); }  // forward(input)
 
   /// Never: a function does not know whether its owner trains.
   bool is_training() const noexcept override { return false; }

@@ -21,7 +21,8 @@ class LinearImpl : public Cloneable<LinearImpl> {
 };
 RUSH_MODULE(Linear);
 
-/// y_k = x1^T weight_k x2 + bias_k. Parameters weight (out, in1, in2) and bias (out). torch.nn.Bilinear.
+/// y_k = x1^T weight_k x2 + bias_k. Parameters weight (out, in1, in2) and bias (out), both uniform within 1 / sqrt(in1)
+/// at first. torch.nn.Bilinear.
 class BilinearImpl : public Cloneable<BilinearImpl> {
  public:
   BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)

@@ -7,8 +7,8 @@
 
 namespace rush::nn {
 
-/// What batch and instance normalisation share. Parameters weight and bias (C) where affine; buffers running_mean,
-/// running_var (C) and num_batches_tracked () where they track.
+/// What batch and instance normalisation share. Parameters weight (C), one at first, and bias (C), zero, where affine;
+/// buffers running_mean, running_var (C) and num_batches_tracked () where they track.
 template <size_t D, class Derived, class Options>
 class NormImplBase : public Cloneable<Derived> {
  public:
@@ -127,7 +127,8 @@ class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
 };
 RUSH_MODULE(CrossMapLRN2d);
 
-/// Parameters weight and bias of the normalized shape. Ba et al., "Layer normalization" (2016). torch.nn.LayerNorm.
+/// Parameters weight, one at first, and bias, zero, of the normalized shape. Ba et al., "Layer normalization" (2016).
+/// torch.nn.LayerNorm.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
   explicit LayerNormImpl(std::vector<int64_t> normalized_shape)
@@ -143,7 +144,7 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
 };
 RUSH_MODULE(LayerNorm);
 
-/// Parameter weight of the normalized shape. torch.nn.RMSNorm.
+/// Parameter weight of the normalized shape, one at first. torch.nn.RMSNorm.
 class RMSNormImpl : public Cloneable<RMSNormImpl> {
  public:
   explicit RMSNormImpl(std::vector<int64_t> normalized_shape)
@@ -159,7 +160,8 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
 };
 RUSH_MODULE(RMSNorm);
 
-/// Parameters weight and bias (C). Wu and He, "Group normalization" (2018). torch.nn.GroupNorm.
+/// Parameters weight (C), one at first, and bias (C), zero. Wu and He, "Group normalization" (2018).
+/// torch.nn.GroupNorm.
 class GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
   GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}

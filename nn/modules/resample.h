@@ -32,6 +32,7 @@ RUSH_OPTIONS_BASE(ReplicationPad)
 RUSH_OPTIONS_BASE(ZeroPad)
 RUSH_OPTIONS_BASE(ConstantPad)
 
+// torch.nn.Fold, torch.nn.ZeroPad2d and so on, with their options: forward(input) is the function of nn::functional.
 #define RUSH_RESAMPLER_MODULE(Name, ...) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)

@@ -121,6 +121,7 @@ class RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl, RNNCellOptions> 
 };
 RUSH_MODULE(RNNCell);
 
+/// As RNNCellImpl; the state is h and c, (N, H) each.
 class LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl, LSTMCellOptions> {
  public:
   LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
@@ -129,6 +130,7 @@ class LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl, LSTMCellOption
 };
 RUSH_MODULE(LSTMCell);
 
+/// As RNNCellImpl.
 class GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl, GRUCellOptions> {
  public:
   GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}

@@ -5,6 +5,7 @@
 
 namespace rush::nn {
 
+/// num_layers layers like the one given, and a norm behind them where there is one.
 struct TransformerEncoderOptions {
   TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers)
       : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
@@ -17,6 +18,7 @@ struct TransformerEncoderOptions {
   RUSH_ARG(AnyModule, norm);
 };
 
+/// num_layers layers like the one given, and a norm behind them where there is one.
 struct TransformerDecoderOptions {
   TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers)
       : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
@@ -34,7 +36,7 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
       : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
   explicit TransformerEncoderImpl(TransformerEncoderOptions options);
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // each layer's
   /// As the layer's.
   Tensor forward(const Tensor& src, const std::optional<Tensor>& src_mask = std::nullopt,
                  const std::optional<Tensor>& src_key_padding_mask = std::nullopt);
@@ -52,7 +54,7 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
       : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)) {}
   explicit TransformerDecoderImpl(TransformerDecoderOptions options);
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // each layer's
   /// As the layer's.
   Tensor forward(const Tensor& tgt, const Tensor& memory, const std::optional<Tensor>& tgt_mask = std::nullopt,
                  const std::optional<Tensor>& memory_mask = std::nullopt,
@@ -71,7 +73,7 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
  public:
   explicit TransformerImpl(TransformerOptions options = {});
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // Glorot-uniform matrices
 
   /// src (S, N, E) and tgt (T, N, E), or batch first, or without N -> (T, N, E). Throws ValueError on other shapes.
   Tensor forward(const Tensor& src, const Tensor& tgt, const std::optional<Tensor>& src_mask = std::nullopt,
@@ -92,7 +94,7 @@ class Transformer : public ModuleHolder<TransformerImpl> {
  public:
   using ModuleHolder<TransformerImpl>::ModuleHolder;
   using Impl = TransformerImpl;
-  static Tensor generate_square_subsequent_mask(int64_t size) {
+  static Tensor generate_square_subsequent_mask(int64_t size) {  // TransformerImpl's
     return TransformerImpl::generate_square_subsequent_mask(size);
   }
 };

@@ -14,7 +14,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
       : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
   explicit TransformerEncoderLayerImpl(const TransformerEncoderLayerOptions& options);
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // each part's own
 
   /// (S, N, E), or (N, S, E) with batch_first, or (S, E) -> the same shape. Masks: (S, S) or (N * heads, S, S), and
   /// (N, S); true where a position is not looked at, or numbers to add to its score.
@@ -36,7 +36,7 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
       : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)) {}
   explicit TransformerDecoderLayerImpl(const TransformerDecoderLayerOptions& options);
   void reset() override;
-  void reset_parameters();
+  void reset_parameters();  // each part's own
 
   /// tgt (T, N, E) and memory (S, N, E) -> (T, N, E); masks as the encoder layer's, (T, T), (T, S), (N, T), (N, S).
   Tensor forward(const Tensor& tgt, const Tensor& memory, const std::optional<Tensor>& tgt_mask = std::nullopt,

@@ -6,6 +6,7 @@
 
 namespace rush::nn {
 
+/// Classes before the first cutoff are part of the head; from each cutoff to the next, a cluster.
 struct AdaptiveLogSoftmaxWithLossOptions {
   AdaptiveLogSoftmaxWithLossOptions(int64_t in_features, int64_t n_classes, std::vector<int64_t> cutoffs)
       : in_features_(in_features), n_classes_(n_classes), cutoffs_(std::move(cutoffs)) {}

@@ -14,6 +14,7 @@ template <size_t D>
 using conv_padding_t = std::variant<ExpandingArray<D>, enumtype::kValid, enumtype::kSame>;
 }  // namespace detail
 
+/// Of D spatial dimensions. An output channel sees the in_channels / groups channels of its group.
 template <size_t D>
 struct ConvOptions {
   using padding_mode_t = detail::conv_padding_mode_t;
@@ -27,6 +28,7 @@ struct ConvOptions {
   RUSH_ARG(padding_t, padding) = ExpandingArray<D>(0);
 
  public:
+  /// One number for all dimensions, or one for each.
   auto& padding(int64_t value) { return padding(padding_t(ExpandingArray<D>(value))); }
   auto& padding(std::initializer_list<int64_t> values) { return padding(padding_t(ExpandingArray<D>(values))); }
   RUSH_ARG(ExpandingArray<D>, dilation) = 1;
@@ -38,6 +40,7 @@ using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
 using Conv3dOptions = ConvOptions<3>;
 
+/// Of D spatial dimensions. output_padding adds to one side of the output, whose size the stride leaves open.
 template <size_t D>
 struct ConvTransposeOptions {
   using padding_mode_t = detail::conv_padding_mode_t;
@@ -60,6 +63,7 @@ using ConvTranspose3dOptions = ConvTransposeOptions<3>;
 
 namespace functional {
 
+/// As ConvOptions; channels and the kernel's size are those of the weight. bias (O), or undefined.
 template <size_t D>
 struct ConvFuncOptions {
   using padding_t = nn::detail::conv_padding_t<D>;
@@ -68,6 +72,7 @@ struct ConvFuncOptions {
   RUSH_ARG(padding_t, padding) = ExpandingArray<D>(0);
 
  public:
+  /// One number for all dimensions, or one for each.
   auto& padding(int64_t value) { return padding(padding_t(ExpandingArray<D>(value))); }
   auto& padding(std::initializer_list<int64_t> values) { return padding(padding_t(ExpandingArray<D>(values))); }
   RUSH_ARG(ExpandingArray<D>, dilation) = 1;
@@ -77,6 +82,7 @@ using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
 using Conv3dFuncOptions = ConvFuncOptions<3>;
 
+/// As ConvTransposeOptions; channels and the kernel's size are those of the weight. bias (O), or undefined.
 template <size_t D>
 struct ConvTransposeFuncOptions {
   RUSH_ARG(Tensor, bias);

@@ -3,6 +3,7 @@
 
 namespace rush::nn {
 
+/// p: the probability that an element, or a channel, becomes 0.
 struct DropoutOptions {
   DropoutOptions(double p = 0.5) : p_(p) {}
   RUSH_ARG(double, p) = 0.5;
@@ -16,6 +17,7 @@ using FeatureAlphaDropoutOptions = DropoutOptions;
 
 namespace functional {
 
+/// Training by default, as in PyTorch.
 struct DropoutFuncOptions {
   RUSH_ARG(double, p) = 0.5;
   RUSH_ARG(bool, training) = true;

@@ -7,6 +7,8 @@
 
 namespace rush::nn {
 
+/// norm_type: the p of max_norm's norm. scale_grad_by_freq: a row's gradient is divided by how often it was looked up.
+/// sparse: the gradient is sparse. _weight: the table to start from.
 struct EmbeddingOptions {
   EmbeddingOptions(int64_t num_embeddings, int64_t embedding_dim)
       : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
@@ -22,6 +24,7 @@ struct EmbeddingOptions {
   RUSH_ARG(Tensor, _weight);
 };
 
+/// As EmbeddingOptions; freeze: the table is not trained.
 struct EmbeddingFromPretrainedOptions {
   RUSH_ARG(bool, freeze) = true;
   RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
@@ -33,6 +36,7 @@ struct EmbeddingFromPretrainedOptions {
 
 using embedding_bag_mode_t = std::variant<enumtype::kSum, enumtype::kMean, enumtype::kMax>;
 
+/// As EmbeddingOptions; mode: how the rows of a bag become one.
 struct EmbeddingBagOptions {
   EmbeddingBagOptions(int64_t num_embeddings, int64_t embedding_dim)
       : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
@@ -50,6 +54,7 @@ struct EmbeddingBagOptions {
   RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
 };
 
+/// As EmbeddingBagOptions; freeze: the table is not trained.
 struct EmbeddingBagFromPretrainedOptions {
   RUSH_ARG(bool, freeze) = true;
   RUSH_ARG(std::optional<double>, max_norm) = std::nullopt;
@@ -63,6 +68,7 @@ struct EmbeddingBagFromPretrainedOptions {
 
 namespace functional {
 
+/// As EmbeddingBagOptions, without the table.
 struct EmbeddingBagFuncOptions {
   // Where each bag begins; only for indices of one dimension.
   RUSH_ARG(Tensor, offsets);
@@ -77,6 +83,7 @@ struct EmbeddingBagFuncOptions {
   RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
 };
 
+/// As EmbeddingOptions, without the table.
 struct EmbeddingFuncOptions {
   RUSH_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
   RUSH_ARG(std::optional<double>, max_norm) = std::nullopt;

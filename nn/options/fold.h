@@ -4,6 +4,7 @@
 
 namespace rush::nn {
 
+/// output_size: H and W of the result. The rest tells where the windows lie in it.
 struct FoldOptions {
   FoldOptions(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size)
       : output_size_(output_size), kernel_size_(kernel_size) {}
@@ -14,6 +15,7 @@ struct FoldOptions {
   RUSH_ARG(ExpandingArray<2>, stride) = 1;
 };
 
+/// Where the windows lie in the input.
 struct UnfoldOptions {
   UnfoldOptions(int64_t kernel_size) : kernel_size_(kernel_size) {}
   UnfoldOptions(ExpandingArray<2> kernel_size) : kernel_size_(kernel_size) {}

@@ -22,6 +22,7 @@ using L1LossOptions = ReductionOptions;
 using MSELossOptions = ReductionOptions;
 using SoftMarginLossOptions = ReductionOptions;
 
+/// Targets of class ignore_index count for nothing. label_smoothing: the share of the target that all classes divide.
 struct CrossEntropyLossOptions {
   // A weight for each class.
   RUSH_ARG(Tensor, weight);
@@ -30,23 +31,27 @@ struct CrossEntropyLossOptions {
   RUSH_ARG(double, label_smoothing) = 0.0;
 };
 
+/// A weight for each class. Targets of class ignore_index count for nothing.
 struct NLLLossOptions {
   RUSH_ARG(Tensor, weight);
   RUSH_ARG(int64_t, ignore_index) = -100;
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// weight: a factor of each element's loss; it is broadcast.
 struct BCELossOptions {
   RUSH_ARG(Tensor, weight);
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// As BCELossOptions; pos_weight: a factor of the losses of positive targets, for each class.
 struct BCEWithLogitsLossOptions {
   RUSH_ARG(Tensor, weight);
   RUSH_ARG(reduction_t, reduction) = kMean;
   RUSH_ARG(Tensor, pos_weight);
 };
 
+/// beta: the difference at which squares end and absolute values begin.
 struct SmoothL1LossOptions {
   SmoothL1LossOptions(reduction_t reduction = kMean) : reduction_(reduction) {}
   RUSH_ARG(reduction_t, reduction);
@@ -54,12 +59,14 @@ struct SmoothL1LossOptions {
   RUSH_ARG(std::optional<double>, beta) = std::nullopt;
 };
 
+/// delta: the difference at which squares end and absolute values begin.
 struct HuberLossOptions {
   HuberLossOptions(reduction_t reduction = kMean) : reduction_(reduction) {}
   RUSH_ARG(reduction_t, reduction);
   RUSH_ARG(double, delta) = 1.0;
 };
 
+/// kBatchMean: the sum, divided by the batch's size. log_target: the target holds logarithms.
 struct KLDivLossOptions {
   using kl_reduction_t = std::variant<enumtype::kNone, enumtype::kBatchMean, enumtype::kSum, enumtype::kMean>;
   KLDivLossOptions(kl_reduction_t reduction = kMean) : reduction_(reduction) {}
@@ -67,6 +74,7 @@ struct KLDivLossOptions {
   RUSH_ARG(bool, log_target) = false;
 };
 
+/// eps: what is added to a rate before its logarithm.
 struct PoissonNLLLossOptions {
   // Whether the input is the logarithm of the rate.
   RUSH_ARG(bool, log_input) = true;
@@ -85,6 +93,7 @@ struct GaussianNLLLossOptions {
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// kMean: each loss is divided by its target's length before the mean over the batch.
 struct CTCLossOptions {
   // The class that stands for no label.
   RUSH_ARG(int64_t, blank) = 0;
@@ -93,20 +102,24 @@ struct CTCLossOptions {
   RUSH_ARG(bool, zero_infinity) = false;
 };
 
+/// margin: what inputs with target -1 have to exceed.
 struct HingeEmbeddingLossOptions {
   RUSH_ARG(double, margin) = 1.0;
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// margin: by how much the right input has to be larger.
 struct MarginRankingLossOptions {
   RUSH_ARG(double, margin) = 0.0;
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
+/// margin: what the cosine of inputs with target -1 may be.
 struct CosineEmbeddingLossOptions {
   RUSH_ARG(double, margin) = 0.0;
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// margin: by how much the target's input has to be larger. weight: one for each class.
 struct MultiMarginLossOptions {
   // 1 or 2.
   RUSH_ARG(int64_t, p) = 1;
@@ -117,6 +130,7 @@ struct MultiMarginLossOptions {
 
 using MultiLabelMarginLossOptions = ReductionOptions;
 
+/// weight: one for each class.
 struct MultiLabelSoftMarginLossOptions {
   MultiLabelSoftMarginLossOptions(Tensor weight = {}, reduction_t reduction = kMean)
       : weight_(std::move(weight)), reduction_(reduction) {}
@@ -124,6 +138,7 @@ struct MultiLabelSoftMarginLossOptions {
   RUSH_ARG(reduction_t, reduction);
 };
 
+/// margin: by how much the negative has to be further away. p and eps: those of pairwise_distance.
 struct TripletMarginLossOptions {
   RUSH_ARG(double, margin) = 1.0;
   RUSH_ARG(double, p) = 2.0;
@@ -133,6 +148,7 @@ struct TripletMarginLossOptions {
   RUSH_ARG(reduction_t, reduction) = kMean;
 };
 
+/// As TripletMarginLossOptions, with any distance.
 struct TripletMarginWithDistanceLossOptions {
   using distance_function_t = std::function<Tensor(const Tensor&, const Tensor&)>;
   // Default: the Euclidean distance.

@@ -7,6 +7,7 @@
 
 namespace rush::nn {
 
+/// eps is added to the variance. affine: with a learned weight and bias of each channel.
 struct BatchNormOptions {
   BatchNormOptions(int64_t num_features) : num_features_(num_features) {}
   RUSH_ARG(int64_t, num_features);
@@ -20,6 +21,7 @@ using BatchNorm1dOptions = BatchNormOptions;
 using BatchNorm2dOptions = BatchNormOptions;
 using BatchNorm3dOptions = BatchNormOptions;
 
+/// As BatchNormOptions; unless asked for, neither affine nor with running statistics.
 struct InstanceNormOptions {
   InstanceNormOptions(int64_t num_features) : num_features_(num_features) {}
   RUSH_ARG(int64_t, num_features);
@@ -32,6 +34,7 @@ using InstanceNorm1dOptions = InstanceNormOptions;
 using InstanceNorm2dOptions = InstanceNormOptions;
 using InstanceNorm3dOptions = InstanceNormOptions;
 
+/// Named as in functional::local_response_norm's formula.
 struct LocalResponseNormOptions {
   LocalResponseNormOptions(int64_t size) : size_(size) {}
   // How many channels enter.
@@ -44,6 +47,8 @@ struct LocalResponseNormOptions {
 /// An odd number of channels.
 using CrossMapLRN2dOptions = LocalResponseNormOptions;
 
+/// normalized_shape: the sizes of the last dimensions. eps is added to the variance. elementwise_affine: with a learned
+/// weight and, where `bias` is on, a bias.
 struct LayerNormOptions {
   LayerNormOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
@@ -62,6 +67,8 @@ struct RMSNormOptions {
   RUSH_ARG(bool, elementwise_affine) = true;
 };
 
+/// num_channels in num_groups groups. eps is added to the variance. affine: with a learned weight and bias of each
+/// channel.
 struct GroupNormOptions {
   GroupNormOptions(int64_t num_groups, int64_t num_channels) : num_groups_(num_groups), num_channels_(num_channels) {}
   RUSH_ARG(int64_t, num_groups);
@@ -72,6 +79,7 @@ struct GroupNormOptions {
 
 namespace functional {
 
+/// As BatchNormOptions; weight and bias (C), or undefined. training: with the batch's own mean and variance.
 struct BatchNormFuncOptions {
   RUSH_ARG(Tensor, weight);
   RUSH_ARG(Tensor, bias);
@@ -80,6 +88,7 @@ struct BatchNormFuncOptions {
   RUSH_ARG(double, eps) = 1e-5;
 };
 
+/// As InstanceNormOptions; tensors (C), or undefined. use_input_stats: with each sample's own mean and variance.
 struct InstanceNormFuncOptions {
   RUSH_ARG(Tensor, running_mean);
   RUSH_ARG(Tensor, running_var);
@@ -92,6 +101,7 @@ struct InstanceNormFuncOptions {
 
 using LocalResponseNormFuncOptions = LocalResponseNormOptions;
 
+/// As LayerNormOptions; weight and bias of normalized_shape, or undefined.
 struct LayerNormFuncOptions {
   LayerNormFuncOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
@@ -100,6 +110,7 @@ struct LayerNormFuncOptions {
   RUSH_ARG(double, eps) = 1e-5;
 };
 
+/// As RMSNormOptions; weight of normalized_shape, or undefined.
 struct RMSNormFuncOptions {
   RMSNormFuncOptions(std::vector<int64_t> normalized_shape) : normalized_shape_(std::move(normalized_shape)) {}
   RUSH_ARG(std::vector<int64_t>, normalized_shape);
@@ -107,6 +118,7 @@ struct RMSNormFuncOptions {
   RUSH_ARG(std::optional<double>, eps) = std::nullopt;
 };
 
+/// As GroupNormOptions; weight and bias (C), or undefined.
 struct GroupNormFuncOptions {
   GroupNormFuncOptions(int64_t num_groups) : num_groups_(num_groups) {}
   RUSH_ARG(int64_t, num_groups);
@@ -115,6 +127,7 @@ struct GroupNormFuncOptions {
   RUSH_ARG(double, eps) = 1e-5;
 };
 
+/// The p of the norm, its dimension, and the least that it counts as.
 struct NormalizeFuncOptions {
   RUSH_ARG(double, p) = 2.0;
   RUSH_ARG(int64_t, dim) = 1;

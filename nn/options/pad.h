@@ -6,6 +6,7 @@
 
 namespace rush::nn::functional {
 
+/// How much is put around the input, and what: `value` for kConstant, else elements of the input.
 struct PadFuncOptions {
   using mode_t = std::variant<enumtype::kConstant, enumtype::kReflect, enumtype::kReplicate, enumtype::kCircular>;
   /// Before and after the last dimension, then before and after the one in front of it, and so on.

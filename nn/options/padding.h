@@ -12,6 +12,7 @@ struct PaddingOptions {
   RUSH_ARG(ExpandingArray<D * 2>, padding);
 };
 
+/// As PaddingOptions, and what the padding is filled with.
 template <size_t D>
 struct ConstantPadOptions {
   ConstantPadOptions(ExpandingArray<D * 2> padding, double value) : padding_(padding), value_(value) {}

@@ -8,6 +8,7 @@
 
 namespace rush::nn {
 
+/// Of D spatial dimensions. ceil_mode: the output's size is rounded up, so that the last window may reach over the end.
 template <size_t D>
 struct MaxPoolOptions {
   MaxPoolOptions(int64_t kernel_size) : MaxPoolOptions(ExpandingArray<D>(kernel_size)) {}
@@ -23,6 +24,8 @@ using MaxPool1dOptions = MaxPoolOptions<1>;
 using MaxPool2dOptions = MaxPoolOptions<2>;
 using MaxPool3dOptions = MaxPoolOptions<3>;
 
+/// As MaxPoolOptions. count_include_pad: padding counts in the mean. divisor_override: what sums are divided by
+/// instead.
 template <size_t D>
 struct AvgPoolOptions {
   AvgPoolOptions(int64_t kernel_size) : AvgPoolOptions(ExpandingArray<D>(kernel_size)) {}
@@ -38,6 +41,7 @@ using AvgPool1dOptions = AvgPoolOptions<1>;
 using AvgPool2dOptions = AvgPoolOptions<2>;
 using AvgPool3dOptions = AvgPoolOptions<3>;
 
+/// norm_type: the p of the norm. The rest as MaxPoolOptions.
 template <size_t D>
 struct LPPoolOptions {
   LPPoolOptions(double norm_type, ExpandingArray<D> kernel_size)
@@ -51,6 +55,7 @@ using LPPool1dOptions = LPPoolOptions<1>;
 using LPPool2dOptions = LPPoolOptions<2>;
 using LPPool3dOptions = LPPoolOptions<3>;
 
+/// The output's spatial sizes; std::nullopt, where Size takes it, keeps the input's.
 template <class Size>
 struct AdaptiveAvgPoolOptions {
   AdaptiveAvgPoolOptions(int64_t output_size) : output_size_(output_size) {}
@@ -66,6 +71,7 @@ using AdaptiveMaxPool1dOptions = AdaptiveAvgPool1dOptions;
 using AdaptiveMaxPool2dOptions = AdaptiveAvgPool2dOptions;
 using AdaptiveMaxPool3dOptions = AdaptiveAvgPool3dOptions;
 
+/// Those of the max pooling that is undone.
 template <size_t D>
 struct MaxUnpoolOptions {
   MaxUnpoolOptions(int64_t kernel_size) : MaxUnpoolOptions(ExpandingArray<D>(kernel_size)) {}
@@ -94,6 +100,7 @@ using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;
 using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
 
 namespace functional {
+/// As MaxUnpoolOptions.
 template <size_t D>
 struct MaxUnpoolFuncOptions {
   MaxUnpoolFuncOptions(int64_t kernel_size) : MaxUnpoolFuncOptions(ExpandingArray<D>(kernel_size)) {}

@@ -26,32 +26,38 @@ namespace rush::nn {
   RUSH_ARG(int64_t, hidden_size);                                                                       \
   RUSH_ARG(bool, bias) = true
 
+/// What recurrent networks share, and the nonlinearity of their state.
 struct RNNOptions {
   using nonlinearity_t = std::variant<enumtype::kTanh, enumtype::kReLU>;
   RUSH_RNN_OPTIONS(RNNOptions);
   RUSH_ARG(nonlinearity_t, nonlinearity) = kTanh;
 };
 
+/// What recurrent networks share, and a projection of h.
 struct LSTMOptions {
   RUSH_RNN_OPTIONS(LSTMOptions);
   // When positive, a linear map takes h to this size before it is put out and fed back.
   RUSH_ARG(int64_t, proj_size) = 0;
 };
 
+/// What recurrent networks share.
 struct GRUOptions {
   RUSH_RNN_OPTIONS(GRUOptions);
 };
 
+/// What recurrent cells share, and the nonlinearity of their state.
 struct RNNCellOptions {
   using nonlinearity_t = RNNOptions::nonlinearity_t;
   RUSH_RNN_CELL_OPTIONS(RNNCellOptions);
   RUSH_ARG(nonlinearity_t, nonlinearity) = kTanh;
 };
 
+/// What recurrent cells share: sizes, and whether biases are added.
 struct LSTMCellOptions {
   RUSH_RNN_CELL_OPTIONS(LSTMCellOptions);
 };
 
+/// What recurrent cells share: sizes, and whether biases are added.
 struct GRUCellOptions {
   RUSH_RNN_CELL_OPTIONS(GRUCellOptions);
 };

@@ -9,6 +9,7 @@
 
 namespace rush::nn {
 
+/// num_heads heads of embed_dim / num_heads features each.
 struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads) : embed_dim_(embed_dim), num_heads_(num_heads) {}
   RUSH_ARG(int64_t, embed_dim);
@@ -45,16 +46,19 @@ using transformer_activation_t = std::variant<enumtype::kReLU, enumtype::kGELU, 
   /* Normalise before attention and feed-forward instead of after the sum. */ \
   RUSH_ARG(bool, norm_first) = false
 
+/// d_model: the features E of the sequences. nhead: the heads of attention.
 struct TransformerEncoderLayerOptions {
   RUSH_TRANSFORMER_LAYER_OPTIONS(TransformerEncoderLayerOptions);
 };
 
+/// As TransformerEncoderLayerOptions.
 struct TransformerDecoderLayerOptions {
   RUSH_TRANSFORMER_LAYER_OPTIONS(TransformerDecoderLayerOptions);
 };
 
 #undef RUSH_TRANSFORMER_LAYER_OPTIONS
 
+/// As TransformerEncoderLayerOptions, for the layers of both; custom_encoder and custom_decoder take their place.
 struct TransformerOptions {
   using activation_t = detail::transformer_activation_t;
   TransformerOptions() = default;
@@ -82,6 +86,7 @@ struct TransformerOptions {
 
 namespace functional {
 
+/// What multi_head_attention_forward takes beside queries, keys and values.
 struct MultiheadAttentionForwardFuncOptions {
   MultiheadAttentionForwardFuncOptions(int64_t embed_dim_to_check, int64_t num_heads, Tensor in_proj_weight,
                                        Tensor in_proj_bias, Tensor bias_k, Tensor bias_v, bool add_zero_attn,

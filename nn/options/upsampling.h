@@ -32,11 +32,13 @@ struct ChannelShuffleOptions {
   RUSH_ARG(int64_t, groups);
 };
 
+/// (N, C r^2, H, W) -> (N, C, H r, W r) with r = upscale_factor.
 struct PixelShuffleOptions {
   PixelShuffleOptions(int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
   RUSH_ARG(int64_t, upscale_factor);
 };
 
+/// (N, C, H r, W r) -> (N, C r^2, H, W) with r = downscale_factor.
 struct PixelUnshuffleOptions {
   PixelUnshuffleOptions(int64_t downscale_factor) : downscale_factor_(downscale_factor) {}
   RUSH_ARG(int64_t, downscale_factor);
@@ -44,6 +46,7 @@ struct PixelUnshuffleOptions {
 
 namespace functional {
 
+/// As UpsampleOptions, and how an image is made smaller.
 struct InterpolateFuncOptions {
   using mode_t = std::variant<enumtype::kNearest, enumtype::kLinear, enumtype::kBilinear, enumtype::kBicubic,
                               enumtype::kTrilinear, enumtype::kArea, enumtype::kNearestExact>;

@@ -6,6 +6,7 @@
 
 namespace rush::nn::functional {
 
+/// How values between pixels and outside of the image are computed.
 struct GridSampleFuncOptions {
   using mode_t = std::variant<enumtype::kBilinear, enumtype::kNearest, enumtype::kBicubic>;
   using padding_mode_t = std::variant<enumtype::kZeros, enumtype::kBorder, enumtype::kReflection>;

@@ -35,7 +35,7 @@ class OutputArchive {
   /// What `nested` holds now.
   void write(const std::string& key, const OutputArchive& nested);
 
-  bool is_empty() const { return values_.empty(); }
+  bool is_empty() const { return values_.empty(); }  // nothing was written
   /// The old file or the whole new one is there, never a part. Throws IOError.
   void save_to(const std::string& filename) const;
   void save_to(std::ostream& stream) const;

@@ -33,7 +33,7 @@ class StateFields {
   /// Reads.
   explicit StateFields(const StateDict& dict);
 
-  bool reading() const { return in_ != nullptr; }
+  bool reading() const { return in_ != nullptr; }  // otherwise it writes
   /// Reading: whether the dict has more names within the present scopes.
   bool any_left() const;
 

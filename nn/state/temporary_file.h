@@ -1,4 +1,4 @@
-// A file that exists for as long as an object: readers and writers of files serve streams by it.
+// TemporaryFile: a file that exists for as long as an object; readers and writers of files serve streams by it.
 #pragma once
 #include <iosfwd>
 #include <string>
@@ -13,7 +13,7 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }  // where the file is
   /// All its bytes. Throws IOError when the stream does not take them.
   void copy_to(std::ostream& stream) const;
   /// The rest of the stream. Throws IOError when that cannot be read or written.

@@ -49,6 +49,8 @@ class GradScaler {
 
   /// Waits for the device.
   double get_scale() const;
+
+  /// The options, which take effect at the next update(). Setters throw ValueError as GradScaler does.
   double get_growth_factor() const { return options_.growth_factor(); }
   void set_growth_factor(double factor);
   double get_backoff_factor() const { return options_.backoff_factor(); }

@@ -11,6 +11,7 @@
 
 namespace rush::graphs {
 
+/// When a step is captured.
 struct GraphedStepOptions {
   /// How many calls with inputs of new shapes run as they are before the step is captured; at least 1. The first one
   /// makes what lives longer than a step: gradients, optimiser states, the plans of libraries.

@@ -38,6 +38,7 @@ class CosineAnnealingWarmRestarts final : public LRScheduler {
   double T_i_, T_cur_ = 0;  // the length of this run, and how much of it is over
 };
 
+/// One cycle of total_steps steps, in which the rate goes up to max_lr and down again.
 struct OneCycleLROptions {
   OneCycleLROptions(double max_lr, int64_t total_steps) : max_lr_({max_lr}), total_steps_(total_steps) {}
   OneCycleLROptions(std::vector<double> max_lr, int64_t total_steps)

@@ -19,10 +19,11 @@ class LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
+  /// Goes on to the next epoch, or batch, and sets the groups' rates. Warns where the optimiser has not stepped before.
   virtual void step();
   /// The rates that were set last, one for each group.
   const std::vector<double>& get_last_lr() const { return last_lrs_; }
-  int64_t last_epoch() const { return last_epoch_; }
+  int64_t last_epoch() const { return last_epoch_; }  // 0 until the first step()
 
   /// Where the schedule stands, and its options except functions, see Note [State dicts]. The optimiser's state dict
   /// holds the rates of its groups; load both.

@@ -5,6 +5,7 @@
 
 namespace rush::optim {
 
+/// When the rates are lowered, and by how much.
 struct ReduceLROnPlateauOptions {
   ReduceLROnPlateauOptions() = default;
   /// Whether a smaller or a larger metric is better.

@@ -31,6 +31,7 @@ class Checkpoint {
   class Part {
    public:
     virtual ~Part() = default;
+    /// What a file keeps of it, and `load` gets back.
     virtual optim::StateDict state() const = 0;
     /// Takes over `dict`, or gets ready to. Throws ValueError, and changes nothing, if it does not fit.
     virtual void load(const optim::StateDict& dict) = 0;

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import api
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, InclusionLevel
 from mkdocs.utils import get_relative_url
 
@@ -18,6 +19,7 @@ LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".inc": 
 TERMS = ("below autograd", "capturable", "composed step", "fallback", "functor", "front", "fragment", "room", "twiddle")
 NOTE = re.compile(r"^\s*// Note \[([^\]]+)\]$", re.M)
 
+log = get_plugin_logger("api")
 sources = {}  # the name of a file or folder in the tree: its page
 notes = {}    # the title of a note: (file, line)
 
@@ -84,7 +86,10 @@ def on_files(files, config):
     for asset in ASSETS.iterdir():
         files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
     add_source_pages(files, config)
-    for name, text in api.pages(ROOT).items():
+    pages, missing = api.pages(ROOT)
+    for each in missing:  # a warning ends the build
+        log.warning("%s has no comment", each)
+    for name, text in pages.items():
         inclusion = InclusionLevel.UNDEFINED if name == "index.md" else InclusionLevel.NOT_IN_NAV
         files.append(File.generated(config, f"api/{name}", content=text, inclusion=inclusion))
     return files

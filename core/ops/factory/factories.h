@@ -58,7 +58,7 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&)> fill_Tensor_{
 inline constinit Op<Tensor&(Tensor&)> zero_{"aten::zero_(Tensor(a!) self) -> Tensor(a!)"};
 }  // namespace ops
 
-/// Uninitialised. Throws ValueError on negative or too large sizes.
+/// Uninitialised, or all 0 or 1. Throws ValueError on negative or too large sizes.
 Tensor empty(IntArrayRef size, const TensorOptions& options = {});
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
 Tensor zeros(IntArrayRef size, const TensorOptions& options = {});

@@ -59,7 +59,7 @@ struct EmbeddingBags {
   Tensor output, bag_of_index, sizes, maxima;  // (bags, d), (n), (bags), (bags, d)
 
   template <class F>
-  void each_tensor(const F& f) {
+  void each_tensor(const F& f) {  // see core/dispatch/cpu_fallback.h
     for (Tensor* t : {&weight, &indices, &offsets, &per_sample_weights, &output, &bag_of_index, &sizes, &maxima}) f(*t);
   }
 };

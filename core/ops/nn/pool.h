@@ -189,7 +189,7 @@ struct PoolAxisOf {
   }
 
   template <class To>
-  PoolAxisOf<To> as() const {
+  PoolAxisOf<To> as() const {  // in 32-bit integers, where they suffice
     const auto to = [](Index n) { return static_cast<To>(n); };
     return {to(input), to(output), to(kernel), to(stride), to(padding), to(dilation), adaptive};
   }
@@ -202,11 +202,12 @@ struct PoolGeometryOf {
   Index outer = 1, inner = 1;
   PoolAxisOf<Index> axis[3];  // depth, height, width; those that the operator lacks have size 1
 
+  /// Elements of one plane: depth x height x width.
   RUSH_HD Index input_plane() const { return axis[0].input * axis[1].input * axis[2].input; }
   RUSH_HD Index output_plane() const { return axis[0].output * axis[1].output * axis[2].output; }
 
   template <class To>
-  PoolGeometryOf<To> as() const {
+  PoolGeometryOf<To> as() const {  // in 32-bit integers, where they suffice
     return {static_cast<To>(outer),
             static_cast<To>(inner),
             {axis[0].template as<To>(), axis[1].template as<To>(), axis[2].template as<To>()}};
@@ -220,6 +221,7 @@ struct PoolDivisor {
   bool count_include_pad = false;
   int64_t divisor_override = 0;  // 0: none
 
+  /// The divisor of window (d, h, w).
   template <class Index>
   RUSH_HD int64_t operator()(const PoolGeometryOf<Index>& g, Index d, Index h, Index w) const {
     if (divisor_override != 0) return divisor_override;

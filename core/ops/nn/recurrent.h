@@ -125,7 +125,7 @@ struct RecurrentLayers {
   int64_t layers = 1;
   bool bidirectional = false, biases = true;
 
-  int64_t directions() const { return bidirectional ? 2 : 1; }
+  int64_t directions() const { return bidirectional ? 2 : 1; }  // 1 or 2
   /// How many vectors of the hidden size a step computes.
   int64_t gates() const { return mode == RecurrentMode::Lstm ? 4 : mode == RecurrentMode::Gru ? 3 : 1; }
   /// The size of h.
@@ -139,11 +139,11 @@ struct RecurrentInput {
   Tensor data;              // (T, N, in), or packed, (sum of lengths, in)
   IntArrayRef batch_sizes;  // at each step; empty: not packed
   Tensor h, c;              // (layers * directions, N, output size), (.., hidden size); c undefined unless LSTM
-
+  /// N; of packed sequences how many there are at the first step.
   int64_t batch() const { return batch_sizes.empty() ? data.size(1) : batch_sizes[0]; }
 
   template <class F>
-  void each_tensor(const F& f) {
+  void each_tensor(const F& f) {  // see core/dispatch/cpu_fallback.h
     for (Tensor* t : {&data, &h, &c}) f(*t);
   }
 };

@@ -79,6 +79,7 @@ RUSH_UPSAMPLE_TABLE(RUSH_DEFINE_NEAREST, RUSH_DEFINE_SMOOTH)
 
 enum class UpsampleMode : int8_t { Nearest, NearestExact, Linear, Cubic, LinearAntialiased, CubicAntialiased };
 
+/// One spatial dimension that is resized.
 struct UpsampleAxis {
   int64_t input = 1, output = 1;
   double scale = 0;  // output / input as the caller gave it; 0 when it follows from the sizes
@@ -93,6 +94,7 @@ struct UpsampleGeometry {
   int dims = 0;          // how many axes, counted from the last, are resized
   UpsampleAxis axis[3];  // depth, height, width
 
+  /// Elements of one plane: depth x height x width.
   RUSH_HD int64_t input_plane() const { return axis[0].input * axis[1].input * axis[2].input; }
   RUSH_HD int64_t output_plane() const { return axis[0].output * axis[1].output * axis[2].output; }
 };

@@ -30,6 +30,7 @@ inline Tensor& _amp_update_scale_(Tensor& scale, Tensor& growth_tracker, const T
   return ops::_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval);
 }
 
+/// The numbers that _amp_update_scale_ goes by.
 struct ScaleUpdate {
   double growth_factor, backoff_factor;
   int64_t growth_interval;

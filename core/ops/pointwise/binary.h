@@ -102,7 +102,7 @@ inline Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha 
 inline Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) {
   return ops::rsub(self, detail::wrapped_number(other, self), alpha);
 }
-
+// The same as add, sub, mul, div and remainder.
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b, 1); }
 inline Tensor operator+(const Tensor& a, const Scalar& b) { return a.add(b); }
 inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }

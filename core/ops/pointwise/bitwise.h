@@ -46,7 +46,7 @@ RUSH_FORALL_LOGICAL(RUSH_DEFINE_FUNCTION)
 RUSH_FORALL_BITWISE(RUSH_DEFINE_FUNCTIONS)
 #undef RUSH_DEFINE_FUNCTIONS
 #undef RUSH_DEFINE_FUNCTION
-
+// The same as bitwise_and, bitwise_or and bitwise_xor.
 #define RUSH_DEFINE_OPERATOR(symbol, name)                                                    \
   inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return ops::name(a, b); } \
   inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.name(b); }       \

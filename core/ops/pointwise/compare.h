@@ -34,7 +34,7 @@ inline constinit Op<bool(const Tensor&, const Tensor&)> equal{"aten::equal(Tenso
   inline Tensor name(const Tensor& self, const Scalar& other) { return self.name(other); }
 RUSH_FORALL_COMPARISONS(RUSH_DEFINE_FUNCTIONS)
 #undef RUSH_DEFINE_FUNCTIONS
-
+/// The same as eq, ne, lt, le, gt and ge: tensors are compared element by element.
 #define RUSH_DEFINE_OPERATOR(symbol, name, mirrored)                                          \
   inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return ops::name(a, b); } \
   inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return a.name(b); }       \

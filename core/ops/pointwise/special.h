@@ -33,7 +33,7 @@ inline constinit BinaryOp igammac{"aten::igammac(Tensor self, Tensor other) -> T
 inline constinit BinaryInplaceOp igammac_{"aten::igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)"};
 inline constinit BinaryOp special_zeta{"aten::special_zeta(Tensor self, Tensor other) -> Tensor"};
 }  // namespace ops
-
+/// A function for each row above.
 #define RUSH_DEFINE_FUNCTION(name, argument) \
   inline Tensor name(const Tensor& argument) { return ops::name(argument); }
 RUSH_FORALL_BESSEL(RUSH_DEFINE_FUNCTION)

@@ -35,8 +35,8 @@ class SobolEngine {
   /// Leaves out the next n points. Throws ValueError as draw does.
   SobolEngine& fast_forward(int64_t n);
 
-  int64_t dimension() const { return dimension_; }
-  int64_t num_generated() const { return num_generated_; }
+  int64_t dimension() const { return dimension_; }          // numbers of each point
+  int64_t num_generated() const { return num_generated_; }  // points drawn or left out since the first
 
  private:
   void scramble(std::optional<uint64_t> seed);

@@ -65,12 +65,12 @@ class SparseSemiStructuredTensor {
   /// From what _cslt_compress returned for a matrix of so many columns.
   SparseSemiStructuredTensor(Tensor packed, int64_t columns) : packed_(std::move(packed)), columns_(columns) {}
 
-  int64_t rows() const { return packed_.size(0); }
-  int64_t columns() const { return columns_; }
-  ScalarType scalar_type() const { return packed_.scalar_type(); }
-  Device device() const { return packed_.device(); }
-  const Tensor& packed() const { return packed_; }
-  Tensor to_dense() const { return _cslt_decompress(packed_, columns_); }
+  int64_t rows() const { return packed_.size(0); }                         // m
+  int64_t columns() const { return columns_; }                             // k
+  ScalarType scalar_type() const { return packed_.scalar_type(); }         // of the matrix's numbers
+  Device device() const { return packed_.device(); }                       // that it was compressed for
+  const Tensor& packed() const { return packed_; }                         // (m, words)
+  Tensor to_dense() const { return _cslt_decompress(packed_, columns_); }  // (m, k)
 
  private:
   Tensor packed_;
@@ -106,11 +106,11 @@ struct SemiStructuredProduct {
   float scale = 1;  // alpha, where that is undefined
   int32_t algorithm = 0, split_k = 1, split_k_mode = -1;
 
-  int64_t depth() const { return dense.size(dense_transposed ? 1 : 0); }
-  int64_t columns() const { return dense.size(dense_transposed ? 0 : 1); }
+  int64_t depth() const { return dense.size(dense_transposed ? 1 : 0); }    // k
+  int64_t columns() const { return dense.size(dense_transposed ? 0 : 1); }  // n
 
   template <class F>
-  void each_tensor(const F& f) {
+  void each_tensor(const F& f) {  // see core/dispatch/cpu_fallback.h
     for (Tensor* t : {&packed, &dense, &bias, &alpha}) f(*t);
   }
 };

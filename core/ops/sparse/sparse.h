@@ -218,8 +218,8 @@ inline Tensor _sparse_log_softmax(const Tensor& self, int64_t dim, std::optional
   return ops::_sparse_log_softmax_int(self, dim, dtype);
 }
 
-// The names of Python's torch.sparse.
 namespace sparse {
+/// Python's names, in torch.sparse, of _sparse_mm and so on above.
 inline Tensor mm(const Tensor& self, const Tensor& mat2) { return rush::_sparse_mm(self, mat2); }
 inline Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
                     const Scalar& alpha = 1) {

@@ -62,12 +62,13 @@ class BatchDataset {
   BatchDataset& operator=(BatchDataset&&) noexcept = default;
 };
 
+/// One example at a time: derive from it, and write `get` and `size`.
 template <class Self, class SingleExample = Example<>>
 class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
  public:
   using ExampleType = SingleExample;
 
-  virtual ExampleType get(size_t index) = 0;
+  virtual ExampleType get(size_t index) = 0;  // the example with this number
   std::vector<ExampleType> get_batch(ArrayRef<size_t> indices) override {
     std::vector<ExampleType> batch;
     batch.reserve(indices.size());

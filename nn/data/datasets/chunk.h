@@ -24,12 +24,14 @@ class ChunkDataReader {
   using BatchType = Chunk;
 
   virtual ~ChunkDataReader() = default;
+  /// The examples of a chunk, and how many chunks there are.
   virtual ChunkType read_chunk(size_t chunk_index) = 0;
   virtual size_t chunk_count() = 0;
   /// Called before an epoch.
   virtual void reset() = 0;
 };
 
+/// How chunks are read ahead and shuffled.
 struct ChunkDatasetOptions {
   /// Throws ValueError where a number is zero or the cache cannot hold a batch.
   ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048,

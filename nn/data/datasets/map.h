@@ -13,6 +13,7 @@ using MappedBatch =
                        typename AppliedTransform::OutputBatchType>;
 }  // namespace detail
 
+/// What dataset.map(transform) returns: its batches are those of the dataset, transformed.
 template <class SourceDataset, class AppliedTransform>
 class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTransform>,
                                              detail::MappedBatch<SourceDataset, AppliedTransform>,
@@ -41,14 +42,15 @@ class MapDataset final : public BatchDataset<MapDataset<SourceDataset, AppliedTr
   // For a stateful source: starts its next epoch, and names its position.
   void reset() requires(SourceDataset::is_stateful) { dataset_.reset(); }
   void visit(StateFields& fields) requires(SourceDataset::is_stateful) { dataset_.visit(fields); }
-  const SourceDataset& dataset() const noexcept { return dataset_; }
-  const AppliedTransform& transform() const noexcept { return transform_; }
+  const SourceDataset& dataset() const noexcept { return dataset_; }         // the source
+  const AppliedTransform& transform() const noexcept { return transform_; }  // the one that was given
 
  private:
   SourceDataset dataset_;
   AppliedTransform transform_;
 };
 
+/// As dataset.map(transform).
 template <class SourceDataset, class AppliedTransform>
 MapDataset<SourceDataset, AppliedTransform> map(SourceDataset dataset, AppliedTransform transform) {
   return {std::move(dataset), std::move(transform)};

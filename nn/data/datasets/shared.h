@@ -22,6 +22,8 @@ class SharedBatchDataset final
   // For a stateful dataset: starts its next epoch, and names its position.
   void reset() requires(UnderlyingDataset::is_stateful) { dataset_->reset(); }
   void visit(StateFields& fields) requires(UnderlyingDataset::is_stateful) { dataset_->visit(fields); }
+
+  /// The dataset that all share.
   const UnderlyingDataset& operator*() const { return *dataset_; }
   const UnderlyingDataset* operator->() const { return dataset_.get(); }
   UnderlyingDataset& operator*() { return *dataset_; }
@@ -31,6 +33,7 @@ class SharedBatchDataset final
   std::shared_ptr<UnderlyingDataset> dataset_;
 };
 
+/// Shares a dataset that is made from these arguments.
 template <class UnderlyingDataset, class... Args>
 SharedBatchDataset<UnderlyingDataset> make_shared_dataset(Args&&... args) {
   return std::make_shared<UnderlyingDataset>(std::forward<Args>(args)...);

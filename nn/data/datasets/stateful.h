@@ -27,7 +27,7 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
                "visit");
   }
 
-  StateDict state_dict() { return saved_state(*this); }
+  StateDict state_dict() { return saved_state(*this); }  // what `visit` names
   /// Throws ValueError, and goes back to where it was, if the dict does not fit this dataset.
   void load_state_dict(const StateDict& dict) { load_state(*this, dict, "StatefulDataset::load_state_dict"); }
   /// The same in an archive.

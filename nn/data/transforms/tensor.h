@@ -7,16 +7,18 @@
 
 namespace rush::data::transforms {
 
+/// A function of the examples' tensors: derive from it, and write operator().
 template <class Target = Tensor>
 class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor, Target>> {
  public:
-  virtual Tensor operator()(Tensor input) = 0;
+  virtual Tensor operator()(Tensor input) = 0;  // takes the tensor's place
   Example<Tensor, Target> apply(Example<Tensor, Target> input) override {
     input.data = (*this)(std::move(input.data));
     return input;
   }
 };
 
+/// A TensorTransform from a function.
 template <class Target = Tensor>
 class TensorLambda : public TensorTransform<Target> {
  public:
