@@ -110,6 +110,8 @@ std::tuple<Tensor, Tensor> linalg_eig(const Tensor& a) {
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
                                               std::optional<std::string_view> driver) {
   check_matrices("linalg_svd", a);
+  // Some solvers say so, others return NaNs.
+  RUSH_CHECK_LINALG(a.is_meta() || a.isfinite().all().item<bool>(), "linalg_svd: the input has infinities or NaNs");
   RUSH_CHECK_VALUE(!driver || a.device().is_accelerator(), "linalg_svd: a driver can be chosen on a GPU only");
   const int64_t n = a.size(-2), m = a.size(-1), k = std::min(n, m);
   const Tensor batch = as_batch(a), info = new_info(batch);

@@ -277,6 +277,8 @@ TEST_CASE("linalg: bad input") {
   CHECK_THROWS_AS(linalg_qr(oblong, "full"), ValueError);
   CHECK_THROWS_AS(linalg_eigh(square, "X"), ValueError);
   CHECK_THROWS_AS(linalg_svd(square * kInfinity), LinAlgError);
+  const Tensor column = tensor({0.5, kInfinity}, kFloat64).unsqueeze(1);  // of which some solvers return NaNs
+  CHECK_THROWS_WITH_AS(linalg_svd(column), "linalg_svd: the input has infinities or NaNs", LinAlgError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, 3), ValueError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, "max"), ValueError);
   CHECK_THROWS_AS(linalg_matrix_norm(oblong, 1, {0, 0}), ValueError);
