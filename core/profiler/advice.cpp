@@ -146,7 +146,7 @@ std::vector<Advice> advice_on(const Facts& facts) {
 }
 
 std::string to_text(const std::vector<Advice>& advice) {
-  if (advice.empty()) return "Nothing that is often done wrong was seen.\n";
+  if (advice.empty()) return "Nothing that is often done wrong on a GPU was seen.\n";
   std::string text;
   for (const Advice& each : advice) text += str("- up to ", percent(each.gain), ": ", each.text, "\n");
   return text;

@@ -111,6 +111,8 @@ def on_page_markdown(markdown, page, config, files):
         return f"]({'../' * depth}{sources[target]})" if target in sources else found[0]
 
     markdown = re.sub(r"\[(?:docs/)?[\w/.]+\.md\]\(([\w/.]+\.md)", title, markdown)
+    for name, chapter in PAGES_OF_THE_ROOT.items():
+        markdown = markdown.replace(f"]({'../' * (depth + 1)}{name}", f"]({'../' * depth}{chapter}")
     markdown = markdown.replace("<details>", '<details markdown="1">')  # GitHub reads Markdown there unasked
     return re.sub(r"\]\(((?:\.\./)*[\w./-]+)\)", lead, markdown)
 
