@@ -82,6 +82,7 @@ Exercise exercise(Subject<Input, Output> subject) {
 
 std::vector<Exercise> geometry_exercises();
 std::vector<Exercise> loop_exercises();
+std::vector<Exercise> operator_exercises();
 std::vector<Exercise> call_exercises();
 std::vector<Exercise> engine_exercises();
 std::vector<Exercise> optimizer_exercises();
