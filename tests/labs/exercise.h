@@ -85,6 +85,7 @@ std::vector<Exercise> loop_exercises();
 std::vector<Exercise> operator_exercises();
 std::vector<Exercise> call_exercises();
 std::vector<Exercise> engine_exercises();
+std::vector<Exercise> product_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
 std::vector<Exercise> scaler_exercises();

@@ -86,6 +86,7 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "3") return operator_exercises();
   if (lab == "4") return call_exercises();
   if (lab == "5") return engine_exercises();
+  if (lab == "6") return product_exercises();
   if (lab == "8") return optimizer_exercises();
   if (lab == "10") return kernel_exercises();
   if (lab == "14") return scaler_exercises();
