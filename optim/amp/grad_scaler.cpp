@@ -1,63 +1,16 @@
 #include "optim/amp/grad_scaler.h"
 
-#include <cmath>
-
-#include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/graphs/graph.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/optim/amp.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/unary.h"
-#include "core/ops/write_back.h"
+#include "optim/amp/gradient_lists.h"
 
 namespace rush::amp {
 
 namespace {
-
-void check_options(const GradScalerOptions& o) {
-  RUSH_CHECK_VALUE(o.init_scale() > 0 && std::isfinite(static_cast<float>(o.init_scale())),
-                   "GradScaler: the scale must be above 0 and finite in float32, got ", o.init_scale());
-  RUSH_CHECK_VALUE(o.growth_factor() > 1, "GradScaler: growth_factor must be above 1, got ", o.growth_factor());
-  RUSH_CHECK_VALUE(o.backoff_factor() > 0 && o.backoff_factor() < 1,
-                   "GradScaler: backoff_factor must be between 0 and 1, got ", o.backoff_factor());
-  RUSH_CHECK_VALUE(o.growth_interval() >= 1, "GradScaler: growth_interval must be at least 1, got ",
-                   o.growth_interval());
-}
-
-// Gradients that one call of the kernel takes, and what it takes with them.
-struct GradList {
-  Device device;
-  ScalarType dtype;
-  std::vector<Tensor> grads;
-  Tensor found_inf, inv_scale;
-};
-
-GradList& list_for(std::vector<GradList>& lists, const Tensor& grad) {
-  for (GradList& list : lists) {
-    if (list.device == grad.device() && list.dtype == grad.scalar_type()) return list;
-  }
-  return lists.emplace_back(GradList{grad.device(), grad.scalar_type(), {}, {}, {}});
-}
-
-// Throws unless all fit their parameters. Dense copies stand for those that are not.
-std::vector<GradList> grads_of(const optim::Optimizer& optimizer, native::WriteBack& copies) {
-  std::vector<GradList> lists;
-  for (size_t g = 0; g < optimizer.param_groups().size(); ++g) {
-    const std::vector<Tensor>& params = optimizer.param_groups()[g].params();
-    for (size_t i = 0; i < params.size(); ++i) {
-      if (!params[i].grad().defined()) continue;
-      check_gradient(params[i].grad(), params[i], "GradScaler: the gradient of parameter ", i, " of group ", g);
-      const Tensor grad = gradient_values(params[i]);
-      RUSH_CHECK_VALUE(grad.scalar_type() != kFloat16,
-                       "GradScaler: a gradient is in float16; keep the weights in float32 and use autocast");
-      RUSH_CHECK_TYPE(grad.is_floating_point(), "GradScaler: the gradient of parameter ", i, " of group ", g, " is of ",
-                      grad.scalar_type(), "; only real gradients are unscaled");
-      list_for(lists, grad).grads.push_back(copies.dense(grad));
-    }
-  }
-  return lists;
-}
 
 // Not 0 where one of them is not.
 Tensor sum_on_one_device(const std::vector<Tensor>& found_inf) {
@@ -80,14 +33,6 @@ struct SavedNumbers {
 
 }  // namespace
 
-GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
-  if (options.enabled()) check_options(options);
-}
-
-void GradScaler::check_started(const char* function) const {
-  RUSH_CHECK(scale_.defined(), "GradScaler: ", function, "() was called before any scale(loss)");
-}
-
 Tensor GradScaler::scale(const Tensor& outputs) {
   if (!is_enabled()) return outputs;
   if (!scale_.defined()) {
@@ -97,12 +42,6 @@ Tensor GradScaler::scale(const Tensor& outputs) {
     growth_tracker_ = full({}, initial_tracker_, TensorOptions(kInt32).device(outputs.device()));
   }
   return outputs * scale_.to(outputs.device(), /*non_blocking=*/true);
-}
-
-std::vector<Tensor> GradScaler::scale(TensorList outputs) {
-  std::vector<Tensor> scaled;
-  for (const Tensor& output : outputs) scaled.push_back(scale(output));
-  return scaled;
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
@@ -115,7 +54,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
   const NoGradGuard no_grad;
   // All memory is taken before the first gradient changes: nothing is unscaled twice when this fails and is repeated.
   native::WriteBack copies;
-  std::vector<GradList> lists = grads_of(optimizer, copies);
+  std::vector<GradientList> lists = gradient_lists(optimizer, copies);
   const Tensor inv_scale = scale_.to(kFloat64).reciprocal().to(kFloat32);  // float32's own is not always exact
   std::vector<Tensor> all_found_inf;
   const auto found_inf_on = [&](Device device) -> const Tensor& {
@@ -124,11 +63,11 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
     }
     return all_found_inf.emplace_back(zeros({}, TensorOptions(kFloat32).device(device)));
   };
-  for (GradList& list : lists) {
+  for (GradientList& list : lists) {
     list.found_inf = found_inf_on(list.device);
     list.inv_scale = inv_scale.to(list.device, /*non_blocking=*/true);
   }
-  for (const GradList& list : lists) {
+  for (const GradientList& list : lists) {
     _amp_foreach_non_finite_check_and_unscale_(list.grads, list.found_inf, list.inv_scale);
   }
   copies.run();
@@ -197,38 +136,6 @@ void GradScaler::update() {
   states_.clear();
 }
 
-void GradScaler::update(double new_scale) {
-  if (!is_enabled()) return;
-  check_started("update");
-  check_options(GradScalerOptions(options_).init_scale(new_scale));
-  scale_.fill_(new_scale);
-  states_.clear();
-}
-
-double GradScaler::get_scale() const {
-  if (!is_enabled()) return 1;
-  return scale_.defined() ? scale_.item<double>() : options_.init_scale();
-}
-
-int64_t GradScaler::growth_tracker() const {
-  return growth_tracker_.defined() ? growth_tracker_.item<int64_t>() : initial_tracker_;
-}
-
-void GradScaler::set_growth_factor(double factor) {
-  check_options(GradScalerOptions(options_).growth_factor(factor));
-  options_.growth_factor(factor);
-}
-
-void GradScaler::set_backoff_factor(double factor) {
-  check_options(GradScalerOptions(options_).backoff_factor(factor));
-  options_.backoff_factor(factor);
-}
-
-void GradScaler::set_growth_interval(int64_t interval) {
-  check_options(GradScalerOptions(options_).growth_interval(interval));
-  options_.growth_interval(interval);
-}
-
 optim::StateDict GradScaler::state_dict() const {
   if (!is_enabled()) return optim::StateDict("state");
   SavedNumbers numbers{get_scale(), get_growth_factor(), get_backoff_factor(), get_growth_interval(), growth_tracker()};
@@ -247,7 +154,7 @@ void GradScaler::load_state_dict(const optim::StateDict& dict) {
                                         .growth_factor(numbers.growth_factor)
                                         .backoff_factor(numbers.backoff_factor)
                                         .growth_interval(numbers.growth_interval);
-  check_options(options);
+  options.check();
   options_ = options;
   initial_tracker_ = numbers.growth_tracker;
   if (!scale_.defined()) return;

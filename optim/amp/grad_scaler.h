@@ -8,7 +8,7 @@
 
 namespace rush::amp {
 
-/// Throws ValueError on a number outside its range when a scaler is made of it.
+/// The numbers that a scaler is made of; it checks them.
 struct GradScalerOptions {
   RUSH_ARG(double, init_scale) = 65536;       // above 0
   RUSH_ARG(double, growth_factor) = 2;        // above 1
@@ -16,6 +16,10 @@ struct GradScalerOptions {
   RUSH_ARG(int64_t, growth_interval) = 2000;  // steps without an overflow until the scale grows; at least 1
   // Off: step() is the optimiser's, and everything else does nothing.
   RUSH_ARG(bool, enabled) = true;
+
+ public:
+  /// Throws ValueError on a number outside its range.
+  void check() const;
 };
 
 // Note [Gradient scaling]

@@ -100,7 +100,8 @@ if f"what the library does stands in {LAB.replaces}" not in lab("--hint")[1]:
 
 solution = (ROOT / LAB.replaces).read_text()
 learners.write_text(solution)
-proofs = ["the library's own tests", "the same weights bit by bit"] if LAB.tests else ["the emulated grid"]
+proofs = ["the emulated grid"] if LAB.gpu_program else ["the same weights bit by bit"]
+proofs += ["the library's own tests"] if LAB.tests else []
 expect("the library's own file", 0, *proofs, "passed, in ")
 
 mistakes = list(planted())

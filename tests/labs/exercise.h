@@ -2,6 +2,7 @@
 // that the checker knows by name.
 #pragma once
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
@@ -10,6 +11,16 @@
 #include "core/str.h"
 
 namespace rush::labs {
+
+// What a call threw; empty when it did not.
+inline std::string thrown_by(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
 
 struct Call {
   std::string text;
@@ -71,9 +82,12 @@ Exercise exercise(Subject<Input, Output> subject) {
 
 std::vector<Exercise> geometry_exercises();
 std::vector<Exercise> loop_exercises();
+std::vector<Exercise> operator_exercises();
 std::vector<Exercise> call_exercises();
 std::vector<Exercise> engine_exercises();
+std::vector<Exercise> product_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
+std::vector<Exercise> scaler_exercises();
 
 }  // namespace rush::labs

@@ -83,10 +83,13 @@ bool check(const Exercise& exercise, const Call& call, size_t number) {
 std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "1") return geometry_exercises();
   if (lab == "2") return loop_exercises();
+  if (lab == "3") return operator_exercises();
   if (lab == "4") return call_exercises();
   if (lab == "5") return engine_exercises();
+  if (lab == "6") return product_exercises();
   if (lab == "8") return optimizer_exercises();
   if (lab == "10") return kernel_exercises();
+  if (lab == "14") return scaler_exercises();
   return {};
 }
 

@@ -1,43 +1,15 @@
-// The definitions of the templates of gemm.h, which gemm_*.cpp instantiate. See Note [How a product is computed].
+// The definitions of the templates of gemm.h: the innermost loop, packing, and the loops over blocks. See Note [How a
+// product is computed].
 #pragma once
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "backends/cpu/linalg/gemm.h"
+#include "backends/cpu/linalg/gemm_store.h"
 #include "backends/cpu/scratch.h"
 #include "backends/cpu/view/transpose.h"
 
 namespace rush::cpu {
-
-template <class Math>
-struct TileResult {
-  MatrixRef<Math> c;
-  int64_t columns;  // at most those of the tile
-  Math alpha, beta;
-};
-
-template <class Math>
-Math blend(Math product, const TileResult<Math>& out, const Math& old) {
-  return out.beta == Math(0) ? out.alpha * product : out.beta * old + out.alpha * product;
-}
-
-// C = alpha sums + beta C, number by number, for sums [plane][row][width] in memory. It serves partial tiles, complex
-// numbers, and C whose columns do not have stride 1.
-template <class Math>
-void store_tile(const gemm_real_t<Math>* sums, int64_t rows, int64_t width, const TileResult<Math>& out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < out.columns; ++j) {
-      Math& c = *out.c.at(i, j).data;
-      const gemm_real_t<Math>* sum = sums + i * width + j;
-      if constexpr (is_complex_v<Math>) {
-        c = blend(Math(sum[0], sum[rows * width]), out, c);
-      } else {
-        c = blend(sum[0], out, c);
-      }
-    }
-  }
-}
 
 // The innermost loop: the accumulators of a tile stay in registers for all depths. The other counts are constants, so
 // that the compiler unrolls their loops.
@@ -220,13 +192,5 @@ void multiply(int64_t rows, int64_t columns, int64_t depth, const LaneSource<Mat
     }
   }
 }
-
-#define RUSH_INSTANTIATE_GEMM(Math)                                                                                  \
-  template void pack_rows(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);          \
-  template void pack_columns(const LaneSource<Math>&, int64_t, int64_t, int64_t, int64_t, gemm_real_t<Math>*);       \
-  template void multiply_packed(int64_t, int64_t, int64_t, const gemm_real_t<Math>*, const gemm_real_t<Math>*, Math, \
-                                Math, MatrixRef<Math>);                                                              \
-  template void multiply(int64_t, int64_t, int64_t, const LaneSource<Math>&, const LaneSource<Math>&, Math, Math,    \
-                         MatrixRef<Math>)
 
 }  // namespace rush::cpu

@@ -1,4 +1,4 @@
-#include "backends/cpu/linalg/gemm_impl.h"
+#include "backends/cpu/linalg/gemm_instantiate.h"
 
 namespace rush::cpu {
 
