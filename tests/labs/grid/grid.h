@@ -41,9 +41,10 @@ struct Fault : std::runtime_error {
 class Memory {
  public:
   Memory(std::string name, int64_t count, size_t element_size);
-  ~Memory();
+  virtual ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
+  void* begin() const { return begin_; }
 
  protected:
   void* begin_;
@@ -51,7 +52,7 @@ class Memory {
 
 /// `count` elements of type T, or those of a vector. The host reads and writes them between launches.
 template <class T>
-class Buffer : Memory {
+class Buffer : public Memory {
  public:
   Buffer(std::string name, int64_t count) : Memory(std::move(name), count, sizeof(T)), count_(count) {}
   Buffer(std::string name, const std::vector<T>& values)

@@ -10,6 +10,8 @@
 
 #ifdef __CUDACC__
 
+#include <cuda_bf16.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -62,6 +64,26 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
   float x, y, z, w;
 };
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+// The upper 16 bits of a float.
+struct alignas(2) __nv_bfloat16 {
+  uint16_t bits;
+};
+// Rounds to nearest, ties to even; the value is no NaN.
+inline __nv_bfloat16 __float2bfloat16(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return {static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U)};
+}
+inline float __bfloat162float(__nv_bfloat16 value) {
+  const uint32_t bits = uint32_t{value.bits} << 16U;
+  float result = 0;
+  std::memcpy(&result, &bits, sizeof(result));
+  return result;
+}
 
 // Those of the thread that runs, as in CUDA C++; a debugger's conditions can use them.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
