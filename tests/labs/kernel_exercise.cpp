@@ -11,8 +11,17 @@ namespace {
 std::string mistake_of_fault(grid::FaultKind kind, bool whole) {
   switch (kind) {
     case grid::FaultKind::Race:
-      return "a barrier is missing: what one thread wrote to shared memory, another may read or overwrite only after "
-             "__syncthreads()";
+      return "a barrier is missing after a write: what one thread wrote to shared memory, another may read or "
+             "overwrite only "
+             "after __syncthreads()";
+    case grid::FaultKind::RaceOfNext:
+      return "a barrier is missing before the next write: what one thread reads from shared memory, another may "
+             "overwrite "
+             "only after __syncthreads()";
+    case grid::FaultKind::Misaligned:
+      return "a vector is read or written at an address that is no multiple of its size: where rows have a multiple of "
+             "its "
+             "elements, and not elsewhere, each row begins at one";
     case grid::FaultKind::RaceOfBlocks:
       return "blocks write one element without atomics: they run at the same time, so add by atomicAdd";
     case grid::FaultKind::Divergence:

@@ -15,6 +15,9 @@
 // block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found,
 // nor accesses by memcpy of structures, as Clang before 15 copies them.
 //
+// Tensor cores (tensor_core.h) are a function that all lanes of a warp call together; the one that loads their operands
+// accesses memory as any other load.
+//
 // Counted are the requests of warps: the k-th time that the lanes of a warp come to an instruction is one request.
 // Global memory serves it in sectors of 32 bytes, shared memory in as many passes as the most used of its 32 banks has
 // different words to give.
@@ -28,7 +31,9 @@
 
 namespace rush::grid {
 
-enum class FaultKind { OutOfBounds, Race, RaceOfBlocks, Unwritten, Divergence, Configuration };
+// Race: a barrier is missing between a write and the first reads of it. RaceOfNext: between those reads and the next
+// write.
+enum class FaultKind { OutOfBounds, Misaligned, Race, RaceOfNext, RaceOfBlocks, Unwritten, Divergence, Configuration };
 
 /// What a launch was stopped for. Its text names the kernel, the block, the thread, the element and the line.
 struct Fault : std::runtime_error {

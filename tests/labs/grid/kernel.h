@@ -50,7 +50,7 @@ struct Launch {
 #define __constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 // One thread of the operating system runs the grid, a block at a time. Unlike `static`, this may stand beside `extern`.
 #define __shared__ thread_local
 
