@@ -75,5 +75,6 @@ std::vector<Exercise> call_exercises();
 std::vector<Exercise> engine_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
+std::vector<Exercise> matmul_exercises();
 
 }  // namespace rush::labs

@@ -4,6 +4,7 @@
 
 #include "tests/labs/grid_call.h"
 #include "tests/labs/kernel_cases.h"
+#include "tests/labs/matmul_cases.h"
 
 using namespace rush::labs;
 
@@ -11,6 +12,7 @@ namespace {
 
 std::vector<KernelCall> calls_of(const std::string& lab) {
   if (lab == "10") return kernel_calls();
+  if (lab == "12") return matmul_calls();
   return {};
 }
 

@@ -13,7 +13,8 @@
 // write, are a race unless a barrier lies between them (in one block), or __syncwarp (in one warp), or both are atomic.
 // No barrier lies between blocks of one launch. What orders accesses otherwise is not known here: a flag that another
 // block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found,
-// nor accesses by memcpy of structures, as Clang before 15 copies them.
+// nor accesses by memcpy of structures, as Clang before 15 copies them, nor of a structure in memory to which the
+// result of a function is assigned, except for CUDA's vectors.
 //
 // Tensor cores (tensor_core.h) are a function that all lanes of a warp call together; the one that loads their operands
 // accesses memory as any other load.

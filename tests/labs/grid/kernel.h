@@ -58,15 +58,28 @@ struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
+
+// GCC has no call before a function's result is assigned to a structure in memory. So these are assigned as one number,
+// which is one access for the watch, at the line of the assignment.
+#define RUSH_ASSIGNED_AS_ONE(Vector)                                          \
+  __attribute__((always_inline)) Vector& operator=(const Vector& other) {     \
+    typedef int Bits __attribute__((vector_size(sizeof(Vector)), may_alias)); \
+    *reinterpret_cast<Bits*>(this) = *reinterpret_cast<const Bits*>(&other);  \
+    return *this;                                                             \
+  }
 struct alignas(8) float2 {
   float x, y;
+  RUSH_ASSIGNED_AS_ONE(float2)
 };
 struct alignas(16) float4 {
   float x, y, z, w;
+  RUSH_ASSIGNED_AS_ONE(float4)
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
+  RUSH_ASSIGNED_AS_ONE(uint4)
 };
+#undef RUSH_ASSIGNED_AS_ONE
 
 // The upper 16 bits of a float.
 struct alignas(2) __nv_bfloat16 {

@@ -308,6 +308,7 @@ void watch_access(uintptr_t address, size_t size, Use use, uintptr_t code) {
              offset_in_program(code)};
   const Region* region = buffer_near(address);
   if (!region) region = shared_near(address, size);
+  if (region && region->shared && region->name.empty()) return;
   if (!region || address < region->begin || address + size > region->end) {
     refuse_bounds(region, address, size, use, now);
   }
