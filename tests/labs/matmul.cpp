@@ -157,21 +157,24 @@ std::optional<Finding> too_few_products(const MatmulCase& c) {
                  "registers, and multiply each number of the one by each of the other"};
 }
 
+// Bytes of neighbouring elements that a warp's request is for.
 std::optional<Finding> narrow_access(const grid::Traffic& traffic) {
-  if (traffic.shared || traffic.use != grid::Use::Load || traffic.sectors >= 8 * traffic.requests) return std::nullopt;
+  const int64_t bytes = 32 * traffic.least_sectors / traffic.requests;
+  if (traffic.shared || traffic.use != grid::Use::Load || bytes >= 256) return std::nullopt;
   return Finding{
-      str(request_of(traffic), "reads ", 32 * traffic.sectors / traffic.requests, " bytes where 512 would do"),
+      str(request_of(traffic), "is for ", bytes, " bytes where 512 would do"),
       "elements are read one by one: a float4 or a uint4 is read in one access of 16 bytes, where rows allow it"};
 }
 
 // How a block is cut is known of `whole` calls only.
 std::optional<Finding> slow_access(const MatmulCase& c, const grid::Traffic& traffic) {
   if (!c.whole) return std::nullopt;
-  auto finding = uncoalesced(traffic);
+  std::optional<Finding> finding;
+  if (c.is(kInRegisters) || c.is(kOnTensorCores)) finding = narrow_access(traffic);
+  if (!finding) finding = uncoalesced(traffic);
   if (!finding && !c.is(kNaive)) finding = read_too_often(c);
   if (!finding) finding = conflicting(traffic);
   if (!finding && c.is(kInRegisters)) finding = too_few_products(c);
-  if (!finding && (c.is(kInRegisters) || c.is(kOnTensorCores))) finding = narrow_access(traffic);
   return finding;
 }
 
