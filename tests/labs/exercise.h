@@ -76,5 +76,6 @@ std::vector<Exercise> engine_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
 std::vector<Exercise> matmul_exercises();
+std::vector<Exercise> attention_exercises();
 
 }  // namespace rush::labs

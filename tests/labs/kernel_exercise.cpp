@@ -37,9 +37,10 @@ std::string output_name(const CheckedCall& checked, size_t i) {
   return checked.call.outputs == 1 ? str("the ", checked.out) : str("out[", i, "]");
 }
 
-// NaN where NaN is expected is near, too.
+// An infinity, or NaN, where it is expected is near, too.
 bool near(const KernelCall& call, double got, double expected) {
-  return std::abs(got - expected) <= call.tolerance(expected) || (std::isnan(got) && std::isnan(expected));
+  return got == expected || std::abs(got - expected) <= call.tolerance(expected) ||
+         (std::isnan(got) && std::isnan(expected));
 }
 
 std::string mistake_of_numbers(const CheckedCall& checked, const std::vector<float>& got) {

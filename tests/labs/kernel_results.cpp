@@ -2,6 +2,7 @@
 // floats one after another. The programs in gpu/ compare. usage: rush_lab_kernel_results LAB FILE
 #include <cstdio>
 
+#include "tests/labs/attention_cases.h"
 #include "tests/labs/grid_call.h"
 #include "tests/labs/kernel_cases.h"
 #include "tests/labs/matmul_cases.h"
@@ -13,6 +14,7 @@ namespace {
 std::vector<KernelCall> calls_of(const std::string& lab) {
   if (lab == "10") return kernel_calls();
   if (lab == "12") return matmul_calls();
+  if (lab == "13") return attention_calls();
   return {};
 }
 

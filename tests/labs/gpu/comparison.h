@@ -112,6 +112,15 @@ double seconds_of(const Launch& launch) {
   return milliseconds[kTimes / 2] / 1000;
 }
 
+// The bytes a second, read and written, of a copy that the driver makes: about as fast as memory can be.
+inline double rate_of_copy(int64_t bytes) {
+  const DeviceMemory<char> from = allocate<char>(bytes), to = allocate<char>(bytes);
+  const auto copy = [&] {
+    RUSH_CHECK(cudaMemcpyAsync(to.get(), from.get(), static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice));
+  };
+  return 2 * static_cast<double>(bytes) / seconds_of(copy);
+}
+
 inline int compare_and_measure(const std::vector<KernelCall>& calls, FILE* file, void (*measure)()) {
   cudaDeviceProp device;
   RUSH_CHECK(cudaGetDeviceProperties(&device, 0));

@@ -11,17 +11,13 @@ namespace {
 void measure() {
   constexpr int64_t kSide = 8192, kBytes = kSide * kSide * static_cast<int64_t>(sizeof(float));
   const DeviceMemory<float> in = allocate<float>(kSide * kSide), out = allocate<float>(kSide * kSide);
-  const auto gigabytes = [&](int64_t bytes, const auto& launch) {
-    return static_cast<double>(bytes) / seconds_of(launch) / 1e9;
-  };
-  const double roof = gigabytes(
-      2 * kBytes, [&] { RUSH_CHECK(cudaMemcpyAsync(out.get(), in.get(), kBytes, cudaMemcpyDeviceToDevice)); });
+  const double roof = rate_of_copy(kBytes) / 1e9;
   std::printf("         of %lld x %lld numbers, cudaMemcpyAsync moves %.0f GB/s;\n", static_cast<long long>(kSide),
               static_cast<long long>(kSide), roof);
   for (const char* function : {"copy", "transpose", "sum", "softmax"}) {
     const KernelCase c{function, kSide, kSide, true};
-    const int64_t moved = c.is("sum") ? kBytes : 2 * kBytes;
-    const double rate = gigabytes(moved, [&] { make_call(c, in.get(), out.get()); });
+    const double moved = c.is("sum") ? kBytes : 2 * kBytes;
+    const double rate = moved / seconds_of([&] { make_call(c, in.get(), out.get()); }) / 1e9;
     std::printf("         %-9s %5.0f GB/s, %3.0f %% of that\n", function, rate, 100 * rate / roof);
   }
 }
