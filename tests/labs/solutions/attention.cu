@@ -79,8 +79,8 @@ template <int kLines>
 __device__ void load_tile(float (&tile)[kLines][kLine], const float* matrix, int64_t first, int64_t rows, int width) {
   const int thread = threadIdx.y * kSide + threadIdx.x;
 #pragma unroll
-  for (int i = thread; i < kLines * kMostWidth; i += kThreads) {
-    const int line = i / kMostWidth, column = i % kMostWidth;
+  for (int each = 0; each < kLines * kMostWidth / kThreads; ++each) {
+    const int i = each * kThreads + thread, line = i / kMostWidth, column = i % kMostWidth;
     const bool exists = first + line < rows && column < width;
     tile[line][column] = exists ? matrix[(first + line) * width + column] : 0;
   }
@@ -197,7 +197,8 @@ __device__ inline void write_rows(const Rows& rows, float* out, int64_t first_qu
   }
 }
 
-static __global__ void attention_kernel(const float* q, const float* k, const float* v, float* out, AttentionSizes s) {
+static __global__ void __launch_bounds__(kThreads, 2)
+    attention_kernel(const float* q, const float* k, const float* v, float* out, AttentionSizes s) {
   __shared__ Tiles tiles;
   const int64_t head = blockIdx.y, first_query = int64_t{blockIdx.x} * kQueries;
   q += head * s.queries * s.width;

@@ -173,10 +173,10 @@ using TileOfB = __nv_bfloat16[kDepth16][kBlock + kPad16];
 template <int kLines, int kNumbers>
 __device__ void load_tile(__nv_bfloat16 (&tile)[kLines][kNumbers], const __nv_bfloat16* matrix, int64_t rows,
                           int64_t columns, int64_t row, int64_t column) {
-  constexpr int kInLine = (kNumbers - kPad16) / kEach16;  // vectors
+  constexpr int kInLine = (kNumbers - kPad16) / kEach16, kOfThread = kLines * kInLine / kThreads;  // vectors
 #pragma unroll
-  for (int i = threadIdx.x; i < kLines * kInLine; i += kThreads) {
-    const int line = i / kInLine, number = i % kInLine * kEach16;
+  for (int each = 0; each < kOfThread; ++each) {
+    const int i = each * kThreads + threadIdx.x, line = i / kInLine, number = i % kInLine * kEach16;
     *reinterpret_cast<uint4*>(&tile[line][number]) =
         read_vector<uint4>(matrix, rows, columns, row + line, column + number);
   }
