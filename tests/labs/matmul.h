@@ -1,6 +1,6 @@
 // What lab 12 asks for: four functions of a learner's file, which compute c (m, n) = a (m, k) b (k, n) on memory of the
 // device. All matrices are contiguous by rows and begin at multiples of 16 bytes. Sizes are 64-bit, and need be no
-// multiples of anything; m is at most 2^19.
+// multiples of anything; m is at most 500,000.
 #pragma once
 #include <cstdint>
 
