@@ -88,6 +88,8 @@ std::vector<Exercise> engine_exercises();
 std::vector<Exercise> product_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> kernel_exercises();
+std::vector<Exercise> matmul_exercises();
+std::vector<Exercise> attention_exercises();
 std::vector<Exercise> scaler_exercises();
 
 }  // namespace rush::labs

@@ -1,21 +1,9 @@
 // The calls of lab 10's functions that are made on the emulated grid and on a GPU alike.
 #pragma once
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <stdexcept>
-#include <vector>
-
+#include "tests/labs/kernel_call.h"
 #include "tests/labs/kernels.h"
 
 namespace rush::labs {
-
-// Of files that hold the calls' outputs.
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 struct KernelCase {
   const char* function;
@@ -36,17 +24,7 @@ inline constexpr KernelCase kKernelCases[] = {
     {"softmax", 3, 1000, false, 200},
 };
 
-// Different for neighbours in rows and in columns, in no order.
-inline std::vector<float> inputs_of(const KernelCase& c) {
-  std::vector<float> values(static_cast<size_t>(c.inputs()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = c.largest * (static_cast<float>(i * 7919 % 10007) / 5003 - 1);
-  }
-  return values;
-}
-
-// How far an output may be from the right one. Copies are exact; a sum's order is free, and it rounds as often as it
-// adds.
+// Copies are exact; a sum's order is free, and it rounds as often as it adds.
 inline double tolerance(const KernelCase& c, double right) {
   if (c.is("sum")) return 1e-6 * static_cast<double>(c.inputs());
   return c.is("softmax") ? 1e-5 * right + 1e-30 : 0;
@@ -54,11 +32,33 @@ inline double tolerance(const KernelCase& c, double right) {
 
 // Makes the call; `in` and `out` are memory of the device, and `out` is zero.
 inline void make_call(const KernelCase& c, const float* in, float* out) {
-  if (c.is("copy")) return copy(in, out, c.inputs());
-  if (c.is("transpose")) return transpose(in, out, c.rows, c.columns);
-  if (c.is("sum")) return sum(in, out, c.inputs());
-  if (c.is("softmax")) return softmax(in, out, c.rows, c.columns);
-  throw std::invalid_argument("unknown function");
+  if (c.is("copy")) copy(in, out, c.inputs());
+  if (c.is("transpose")) transpose(in, out, c.rows, c.columns);
+  if (c.is("sum")) sum(in, out, c.inputs());
+  if (c.is("softmax")) softmax(in, out, c.rows, c.columns);
+}
+
+inline std::string sizes_of(const KernelCase& c) {
+  const bool is_matrix = c.is("transpose") || c.is("softmax");
+  const std::string count = std::to_string(c.inputs()) + (c.inputs() == 1 ? " element" : " elements");
+  return (is_matrix ? std::to_string(c.rows) + " rows of " + std::to_string(c.columns) : count) +
+         (c.largest > 1 ? ", up to " + std::to_string(static_cast<int>(c.largest)) : "");
+}
+
+inline KernelCall call_of(const KernelCase& c) {
+  return {c.function,
+          sizes_of(c),
+          c.whole,
+          {{"in", mixed_values(c.inputs(), c.largest)}},
+          c.outputs(),
+          [c](const std::vector<const void*>& in, float* out) { make_call(c, static_cast<const float*>(in[0]), out); },
+          [c](double right) { return tolerance(c, right); }};
+}
+
+inline std::vector<KernelCall> kernel_calls() {
+  std::vector<KernelCall> calls;
+  for (const KernelCase& c : kKernelCases) calls.push_back(call_of(c));
+  return calls;
 }
 
 }  // namespace rush::labs

@@ -89,6 +89,8 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "6") return product_exercises();
   if (lab == "8") return optimizer_exercises();
   if (lab == "10") return kernel_exercises();
+  if (lab == "12") return matmul_exercises();
+  if (lab == "13") return attention_exercises();
   if (lab == "14") return scaler_exercises();
   return {};
 }

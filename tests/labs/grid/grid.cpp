@@ -54,7 +54,7 @@ struct Machine {
   const void* arguments = nullptr;
   std::exception_ptr thrown;
   bool stopped = false;
-  std::function<std::string()> out_of_bounds;  // what is to be said of the access that stopped it
+  std::function<Fault()> fault;  // of the access that stopped it
 
   Machine() {
     void* memory =
@@ -218,7 +218,7 @@ void end_stopped_launch() {
   if (!machine().stopped) return;
   if (machine().thrown) std::rethrow_exception(std::exchange(machine().thrown, nullptr));
   throw_noted();  // a wrong index may be one that was read too early
-  throw Fault(FaultKind::OutOfBounds, machine().out_of_bounds());
+  throw machine().fault();
 }
 
 // Runs the warp's lanes until each has left or waits, and not for other lanes that wait as well.
@@ -270,8 +270,8 @@ void check_configuration(dim3 grid, dim3 block, size_t shared_bytes) {
 
 }  // namespace
 
-void stop_out_of_bounds(std::function<std::string()> text) {
-  machine().out_of_bounds = std::move(text);
+void stop(std::function<Fault()> fault) {
+  machine().fault = std::move(fault);
   machine().stopped = true;
   setcontext(&machine().scheduler);
   std::terminate();
@@ -308,6 +308,23 @@ uint64_t exchange(unsigned mask, uint64_t bits, int source, const char* function
   wait(State::InWarp, function, line);
   return t.received;
 }
+
+OfLanes begin_exchange(const void* given, const char* function, int line) {
+  exchange(0xffffffffU, reinterpret_cast<uintptr_t>(given), lane(), function, line);
+  const int first = running.thread - lane();
+  if (current().mask != 0xffffffffU) {
+    throw Fault(FaultKind::Divergence, "divergence in " + kernel_name() + ": in block " + block_name(running.block) +
+                                           " " + "thread " + thread_name(running.thread) + " calls " + function +
+                                           " in line " + std::to_string(line) + " without all 32 lanes of its warp");
+  }
+  OfLanes result = {};
+  for (int l = 0; l < kWarp; ++l)
+    result.pointers[l] = reinterpret_cast<const void*>(machine().threads[first + l].given);
+  return result;
+}
+
+// The lanes that resume first leave what they gave as it is, for those that have not yet read it.
+void end_exchange(const char* function, int line) { exchange(0xffffffffU, current().given, lane(), function, line); }
 
 OnlyLastBlocks::OnlyLastBlocks(int64_t count) { last_blocks = count; }
 OnlyLastBlocks::~OnlyLastBlocks() { last_blocks = 0; }

@@ -13,7 +13,11 @@
 // write, are a race unless a barrier lies between them (in one block), or __syncwarp (in one warp), or both are atomic.
 // No barrier lies between blocks of one launch. What orders accesses otherwise is not known here: a flag that another
 // block waits for (__threadfence) is reported as a race. Of types smaller than a word some races are not found,
-// nor accesses by memcpy of structures, as Clang before 15 copies them.
+// nor accesses by memcpy of structures, as Clang before 15 copies them, nor of a structure in memory to which the
+// result of a function is assigned, except for CUDA's vectors.
+//
+// Tensor cores (tensor_core.h) are a function that all lanes of a warp call together; the one that loads their operands
+// accesses memory as any other load.
 //
 // Counted are the requests of warps: the k-th time that the lanes of a warp come to an instruction is one request.
 // Global memory serves it in sectors of 32 bytes, shared memory in as many passes as the most used of its 32 banks has
@@ -28,7 +32,9 @@
 
 namespace rush::grid {
 
-enum class FaultKind { OutOfBounds, Race, RaceOfBlocks, Unwritten, Divergence, Configuration };
+// Race: a barrier is missing between a write and the first reads of it. RaceOfNext: between those reads and the next
+// write.
+enum class FaultKind { OutOfBounds, Misaligned, Race, RaceOfNext, RaceOfBlocks, Unwritten, Divergence, Configuration };
 
 /// What a launch was stopped for. Its text names the kernel, the block, the thread, the element and the line.
 struct Fault : std::runtime_error {
@@ -41,9 +47,10 @@ struct Fault : std::runtime_error {
 class Memory {
  public:
   Memory(std::string name, int64_t count, size_t element_size);
-  ~Memory();
+  virtual ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
+  void* begin() const { return begin_; }
 
  protected:
   void* begin_;
@@ -51,7 +58,7 @@ class Memory {
 
 /// `count` elements of type T, or those of a vector. The host reads and writes them between launches.
 template <class T>
-class Buffer : Memory {
+class Buffer : public Memory {
  public:
   Buffer(std::string name, int64_t count) : Memory(std::move(name), count, sizeof(T)), count_(count) {}
   Buffer(std::string name, const std::vector<T>& values)

@@ -10,6 +10,8 @@
 
 #ifdef __CUDACC__
 
+#include <cuda_bf16.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -48,7 +50,7 @@ struct Launch {
 #define __constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 // One thread of the operating system runs the grid, a block at a time. Unlike `static`, this may stand beside `extern`.
 #define __shared__ thread_local
 
@@ -56,12 +58,45 @@ struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
+
+// GCC has no call before a function's result is assigned to a structure in memory. So these are assigned as one number,
+// which is one access for the watch, at the line of the assignment.
+#define RUSH_ASSIGNED_AS_ONE(Vector)                                          \
+  __attribute__((always_inline)) Vector& operator=(const Vector& other) {     \
+    typedef int Bits __attribute__((vector_size(sizeof(Vector)), may_alias)); \
+    *reinterpret_cast<Bits*>(this) = *reinterpret_cast<const Bits*>(&other);  \
+    return *this;                                                             \
+  }
 struct alignas(8) float2 {
   float x, y;
+  RUSH_ASSIGNED_AS_ONE(float2)
 };
 struct alignas(16) float4 {
   float x, y, z, w;
+  RUSH_ASSIGNED_AS_ONE(float4)
 };
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+  RUSH_ASSIGNED_AS_ONE(uint4)
+};
+#undef RUSH_ASSIGNED_AS_ONE
+
+// The upper 16 bits of a float.
+struct alignas(2) __nv_bfloat16 {
+  uint16_t bits;
+};
+// Rounds to nearest, ties to even; the value is no NaN.
+inline __nv_bfloat16 __float2bfloat16(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return {static_cast<uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U)};
+}
+inline float __bfloat162float(__nv_bfloat16 value) {
+  const uint32_t bits = uint32_t{value.bits} << 16U;
+  float result = 0;
+  std::memcpy(&result, &bits, sizeof(result));
+  return result;
+}
 
 // Those of the thread that runs, as in CUDA C++; a debugger's conditions can use them.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;

@@ -36,12 +36,21 @@ extern Running running;
 // While it lives, the thread's accesses are the emulation's own. It shares inline functions with the kernels, such as
 // std::max, of which the linker may have kept the copy that calls the watch.
 struct OutsideKernel {
+  const bool before = running.in_kernel;
   OutsideKernel() { running.in_kernel = false; }
-  ~OutsideKernel() { running.in_kernel = true; }
+  ~OutsideKernel() { running.in_kernel = before; }
 };
 
-// Ends the launch from within a fiber. `text` is called outside of it, where the stack is large.
-[[noreturn]] void stop_out_of_bounds(std::function<std::string()> text);
+// Ends the launch from within a fiber. `fault` is called outside of it, where the stack is large.
+[[noreturn]] void stop(std::function<Fault()> fault);
+
+// All 32 lanes of the warp call it, each with a pointer, which the other lanes may read until they call end_exchange.
+// Gives each lane the pointers of all. Throws Fault where one of them has left the kernel.
+struct OfLanes {
+  const void* pointers[32];
+};
+OfLanes begin_exchange(const void* given, const char* function, int line);
+void end_exchange(const char* function, int line);
 
 // "block 3, thread (1, 0)", with as many coordinates as the launch has dimensions.
 std::string block_name(uint64_t block);

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_map>
 
 #include "tests/labs/grid/grid.h"
@@ -26,6 +27,13 @@ std::string demangle(const char* name) {
   const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
                                                          std::free);
   return status == 0 ? text.get() : name;
+}
+
+// Without the names of its function and namespaces. A compiler's guard, which says whether a variable is initialised,
+// has no name.
+std::string variable_name(const char* mangled) {
+  const std::string qualified = demangle(mangled);
+  return std::string_view(mangled).substr(0, 4) == "_ZGV" ? "" : qualified.substr(qualified.rfind(':') + 1);
 }
 
 // Where the program lies in memory: the first object that the loader lists.
@@ -80,8 +88,7 @@ class Symbols {
       if (type == STT_FUNC) functions.emplace(layout.base + symbols[i].st_value, name);
       if (type != STT_TLS) continue;
       const uintptr_t begin = layout.thread_local_begin + symbols[i].st_value;
-      const std::string qualified = demangle(name);
-      thread_locals[begin] = {qualified.substr(qualified.rfind(':') + 1), begin, symbols[i].st_size};
+      thread_locals[begin] = {variable_name(name), begin, symbols[i].st_size};
     }
   }
 };
@@ -117,16 +124,23 @@ struct ClosePipe {
   void operator()(FILE* pipe) const { pclose(pipe); }
 };
 
+// "file.cu:12" of what addr2line says of a line.
+static std::string place_in(const std::string& line) {
+  const std::string place = line.substr(line.rfind('/') + 1);
+  return place.substr(0, place.find_first_of(" \n"));  // " (discriminator 2)" follows in loops
+}
+
+// Of functions that are inline in each other the innermost; but what kernel.h does for a kernel is done in its line.
 std::string place_of(uintptr_t code) {
   char command[96], line[1024] = {};
   // One byte back: a call returns to what follows it, which may belong to the next line.
-  std::snprintf(command, sizeof(command), "addr2line -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
+  std::snprintf(command, sizeof(command), "addr2line -i -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
                 static_cast<size_t>(code - symbols().layout.base - 1));
   const std::unique_ptr<FILE, ClosePipe> output(popen(command, "r"));
-  if (!output || !std::fgets(line, sizeof(line), output.get())) return "an unknown line";
-  std::string place = line;
-  place = place.substr(place.rfind('/') + 1);
-  place = place.substr(0, place.find_first_of(" \n"));  // " (discriminator 2)" follows in loops
+  std::string place;
+  while (output && std::fgets(line, sizeof(line), output.get()) && (place.empty() || place.find("kernel.h:") == 0)) {
+    place = place_in(line);
+  }
   return place.empty() || place[0] == '?' ? "an unknown line" : place;
 }
 

@@ -11,7 +11,7 @@ std::string function_name(const void* function);
 
 // A thread-local variable of the program itself, as the calling thread has it.
 struct ThreadLocal {
-  std::string name;
+  std::string name;  // empty for what the compiler added to the program's
   uintptr_t begin = 0;
   size_t size = 0;
 };

@@ -118,6 +118,39 @@ TEST_CASE("1024 threads meet at a barrier; without it the race is found, with bo
   CHECK(contains(text, "and block 0, thread 511 reads it, at tests.cpp:"));
 }
 
+__global__ void reused_kernel(int* out, int missing) {
+  __shared__ int held[64];
+  int sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    held[threadIdx.x] = round;
+    if (missing != 0) __syncthreads();
+    sum += held[63 - threadIdx.x];
+    if (missing != 1) __syncthreads();
+  }
+  out[threadIdx.x] = sum;
+}
+
+TEST_CASE("a barrier that is missing after a write, and one before the next write, are told apart") {
+  Buffer<int> out("out", 64);
+  launch(reused_kernel, 1, 64)(out.data(), 2);
+  CHECK(out[5] == 1);
+  CHECK(stopped(FaultKind::Race, [&] { launch(reused_kernel, 1, 64)(out.data(), 0); }) != "");
+  CHECK(stopped(FaultKind::RaceOfNext, [&] { launch(reused_kernel, 1, 64)(out.data(), 1); }) != "");
+}
+
+__global__ void pair_kernel(const float* in, float* out, int first) {
+  *reinterpret_cast<float2*>(out + 2 * threadIdx.x) = *reinterpret_cast<const float2*>(in + 2 * threadIdx.x + first);
+}
+
+TEST_CASE("a vector's address is a multiple of its size") {
+  Buffer<float> in("in", 65), out("out", 64);
+  in[63] = 7;
+  launch(pair_kernel, 1, 32)(in.data(), out.data(), 0);
+  CHECK(out[63] == 7);
+  CHECK(contains(stopped(FaultKind::Misaligned, [&] { launch(pair_kernel, 1, 32)(in.data(), out.data(), 1); }),
+                 "thread 0 reads element 1 of in, at tests.cpp:"));
+}
+
 __global__ void neighbour_kernel(int* out, bool of_warp) {
   __shared__ int held[64];
   held[threadIdx.x] = static_cast<int>(threadIdx.x);
@@ -340,7 +373,6 @@ TEST_CASE("threads that write different bytes of a word are no race") {
   for (int i = 0; i < 64; ++i) CHECK(out[i] == 63 - i);
 }
 
-#ifndef __clang__  // old ones copy structures by memcpy, without a call before
 __global__ void vector_kernel(const float4* in, float4* out) {
   __shared__ float4 held[64];
   held[threadIdx.x] = in[threadIdx.x];
@@ -358,6 +390,23 @@ TEST_CASE("16 bytes a lane are four requests of shared memory, without conflicts
   CHECK(traffic_of("in", Use::Load).sectors == 32);
   CHECK(traffic_of("in", Use::Load).least_sectors == 32);
 }
-#endif
+
+__device__ float4 reversed(float4 from) { return {from.w, from.z, from.y, from.x}; }
+
+__global__ void assigned_kernel(const float4* in, float4* out) {
+  __shared__ float4 held[32];
+  held[threadIdx.x] = reversed(in[threadIdx.x]);
+  __syncthreads();
+  out[threadIdx.x] = reversed(held[31 - threadIdx.x]);
+}
+
+TEST_CASE("a vector to which a function's result is assigned is seen, and counted once") {
+  Buffer<float4> in("in", 32), out("out", 32);
+  in[0].w = 3;
+  launch(assigned_kernel, 1, 32)(in.data(), out.data());
+  CHECK(out[31].w == 3);
+  CHECK(traffic_of("held", Use::Store).passes == 4);
+  CHECK(traffic_of("out", Use::Store).sectors == 16);
+}
 
 }  // namespace rush::labs

@@ -72,6 +72,7 @@ struct Word {
   Access earlier_reader;                // of a block before the last reader's
   uint64_t written_in = kNobody;        // the block that wrote `written`, for shared memory
   uint8_t written = 0;
+  bool overwritten = false;  // the last write was not the first: the block had written there before an earlier barrier
 };
 using Page = std::array<Word, kPageWords>;
 
@@ -109,7 +110,12 @@ void note_reader(Word& word, const Access& now) {
   word.reader = now;
 }
 
+bool written_before(const Word& word, const Access& now) {
+  return word.writer.block == now.block && word.writer.barriers != now.barriers;
+}
+
 void note_writer(Word& word, const Access& now) {
+  word.overwritten = written_before(word, now);
   word.writer = now;
   word.written = static_cast<uint8_t>((word.written_in == now.block ? word.written : 0) | now.bytes);
   word.written_in = now.block;
@@ -134,15 +140,24 @@ std::string report(const char* what, const Access& now, Use use, const Region& r
          element_name(region, address, size) + ", at " + place_of(code_at(now.code));
 }
 
+void refuse_alignment(const Region& region, uintptr_t address, size_t size, Use use, const Access& now) {
+  stop([=] {
+    return Fault(FaultKind::Misaligned, report("misaligned", now, use, region, address, size) + "; an access of " +
+                                            std::to_string(size) + " bytes needs an address that is a multiple of " +
+                                            std::to_string(size));
+  });
+}
+
 void refuse_bounds(const Region* region, uintptr_t address, size_t size, Use use, const Access& now) {
-  stop_out_of_bounds([=] {
+  stop([=] {
     if (!region) {
-      return "out of bounds in " + kernel_name() + ": " + thread_of(now) + " " + verb(use) +
-             " memory that is in no buffer of the device, at " + place_of(code_at(now.code));
+      return Fault(FaultKind::OutOfBounds, "out of bounds in " + kernel_name() + ": " + thread_of(now) + " " +
+                                               verb(use) + " memory that is in no buffer of the device, at " +
+                                               place_of(code_at(now.code)));
     }
     const size_t elements = (region->end - region->begin) / (region->shared ? size : region->element_size);
-    return report("out of bounds", now, use, *region, address, size) + "; it has " + std::to_string(elements) +
-           " elements";
+    return Fault(FaultKind::OutOfBounds, report("out of bounds", now, use, *region, address, size) + "; it has " +
+                                             std::to_string(elements) + " elements");
   });
 }
 
@@ -155,10 +170,10 @@ void note(FaultKind kind, std::function<std::string()> text) {
   watch.noted = std::move(text);
 }
 
-void note_race(const Region& region, uintptr_t address, size_t size, Use use, const Access& now, const Access& before,
-               Use earlier) {
+void note_race(FaultKind kind, const Region& region, uintptr_t address, size_t size, Use use, const Access& now,
+               const Access& before, Use earlier) {
   const bool blocks = now.block != before.block;
-  note(blocks ? FaultKind::RaceOfBlocks : FaultKind::Race, [=] {
+  note(blocks ? FaultKind::RaceOfBlocks : kind, [=] {
     return report("race", now, use, region, address, size) + ", and " + thread_of(before) + " " + verb(earlier) +
            " it, at " + place_of(code_at(before.code)) +
            (blocks ? ": blocks run in any order" : ", without a barrier in between");
@@ -173,8 +188,10 @@ void note_unwritten(const Region& region, uintptr_t address, size_t size, const 
 }
 
 void check_word(Word& word, const Region& region, uintptr_t address, size_t size, Use use, const Access& now) {
+  const bool of_next = use == Use::Load ? word.overwritten : written_before(word, now);
+  const FaultKind kind = of_next ? FaultKind::RaceOfNext : FaultKind::Race;
   const auto check = [&](const Access& before, Use earlier) {
-    if (in_conflict(before, now, region.shared)) note_race(region, address, size, use, now, before, earlier);
+    if (in_conflict(before, now, region.shared)) note_race(kind, region, address, size, use, now, before, earlier);
   };
   check(word.writer, word.writer.atomic ? Use::Atomic : Use::Store);
   if (use != Use::Load) {
@@ -291,9 +308,12 @@ void watch_access(uintptr_t address, size_t size, Use use, uintptr_t code) {
              offset_in_program(code)};
   const Region* region = buffer_near(address);
   if (!region) region = shared_near(address, size);
+  if (region && region->shared && region->name.empty()) return;
   if (!region || address < region->begin || address + size > region->end) {
     refuse_bounds(region, address, size, use, now);
   }
+  const bool is_one_access = size == 2 || size == 4 || size == 8 || size == 16;
+  if (is_one_access && address % size != 0) refuse_alignment(*region, address, size, use, now);
   for (uintptr_t at = address / kWordBytes * kWordBytes; at < address + size; at += kWordBytes) {
     const uintptr_t first = std::max(at, address) - at, last = std::min(at + kWordBytes, address + size) - at;
     now.bytes = static_cast<uint8_t>((1U << last) - (1U << first));
