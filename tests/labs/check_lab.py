@@ -3,7 +3,7 @@
 their names, what breaks a check is reported, hints come in three steps, and a verdict takes less than 20 seconds of two cores.
 usage: check_lab.py ROOT BUILD LAB
 
-Three of the mistakes are planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
+One of the mistakes is planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
 import importlib.machinery
 import importlib.util
 import os
@@ -65,7 +65,7 @@ def planted():
 
 def sampled(mistakes):
     """As many as are to be planted, spread over the list."""
-    number = os.environ.get("RUSH_LAB_MISTAKES", "3")
+    number = os.environ.get("RUSH_LAB_MISTAKES", "1")
     number = len(mistakes) if number == "all" else min(int(number), len(mistakes))
     return [mistakes[i * len(mistakes) // number] for i in range(number)]
 
