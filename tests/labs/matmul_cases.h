@@ -49,10 +49,14 @@ inline std::vector<float> matrix_values(int64_t count, bool in_16_bits, size_t s
   return values;
 }
 
+inline std::string size_of(int64_t rows, int64_t columns) {
+  std::string text = "(";
+  return text.append(std::to_string(rows)).append(", ").append(std::to_string(columns)).append(")");
+}
+
 inline KernelCall call_of(const MatmulCase& c) {
   const bool in_16_bits = c.function.in_bfloat16 != nullptr;
-  const std::string sizes = "(" + std::to_string(c.m) + ", " + std::to_string(c.k) + ") by (" + std::to_string(c.k) +
-                            ", " + std::to_string(c.n) + ")";
+  const std::string sizes = size_of(c.m, c.k) + " by " + size_of(c.k, c.n);
   return {c.function.name,
           sizes,
           c.whole,
