@@ -42,6 +42,14 @@ StreamPool& DeviceAllocator::pool(void* stream, bool small, uint64_t group) {
   return *(last = pools_.back().get());
 }
 
+Block* FreeBlocks::best_fit(size_t size) const {
+  const size_t bin = bin_of(size);
+  for (Block* block = heads_[bin]; block; block = block->next_free) {
+    if (block->size >= size) return block;
+  }
+  return first_from(bin + 1);
+}
+
 // A free block for `size` bytes, off its list; null when there is none.
 Block* DeviceAllocator::take_free(StreamPool& pool, size_t size) {
   Block* block = pool.free.best_fit(size);
@@ -66,12 +74,17 @@ Block* DeviceAllocator::hand_out(Block* block, size_t size, size_t requested) {
   stats_.active.increase(small, 1);
   stats_.active_bytes.increase(small, bytes);
   stats_.requested_bytes.increase(small, static_cast<int64_t>(requested));
-  if (RUSH_UNLIKELY(history_.enabled())) {
-    block->trace = history_.capture();
-    note(TraceEntry::Action::Alloc, *block, block->size);
-  }
-  if (RUSH_UNLIKELY(order_)) report_early_reuse(*block);
+  note_handed_out(*block);
   return block;
+}
+
+// For history, and in debug mode.
+void DeviceAllocator::note_handed_out(Block& block) {
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    block.trace = history_.capture();
+    note(TraceEntry::Action::Alloc, block, block.size);
+  }
+  if (RUSH_UNLIKELY(order_)) report_early_reuse(block);
 }
 
 bool DeviceAllocator::should_split(const Block& block, size_t size) const {
@@ -130,12 +143,7 @@ void DeviceAllocator::give_back(Block* block) {
   stats_.active.decrease(small, 1);
   stats_.active_bytes.decrease(small, static_cast<int64_t>(block->size));
   stats_.requested_bytes.decrease(small, static_cast<int64_t>(block->requested));
-  if (RUSH_UNLIKELY(history_.enabled())) {
-    note(TraceEntry::Action::FreeCompleted, *block, block->size);
-    block->trace.reset();
-  }
-  // A graph would poison it again at each replay, even if another tensor owns it then.
-  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(*block);
+  note_given_back(*block);
   block->requested = 0;
   block->last_used = clock_;
   if (Block* before = block->before; before && before->is_free() && before->mapped) {
@@ -149,6 +157,16 @@ void DeviceAllocator::give_back(Block* block) {
   }
   block->pool->free.insert(block);
   count_inactive_split(*block, true);
+}
+
+// For history, and in debug mode.
+void DeviceAllocator::note_given_back(Block& block) {
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    note(TraceEntry::Action::FreeCompleted, block, block.size);
+    block.trace.reset();
+  }
+  // A graph would poison it again at each replay, even if another tensor owns it then.
+  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(block);
 }
 
 void DeviceAllocator::take_off_list(Block* block) {
