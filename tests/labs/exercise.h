@@ -73,6 +73,7 @@ std::vector<Exercise> geometry_exercises();
 std::vector<Exercise> loop_exercises();
 std::vector<Exercise> call_exercises();
 std::vector<Exercise> engine_exercises();
+std::vector<Exercise> module_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> allocator_exercises();
 std::vector<Exercise> kernel_exercises();

@@ -100,6 +100,7 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "2") return loop_exercises();
   if (lab == "4") return call_exercises();
   if (lab == "5") return engine_exercises();
+  if (lab == "7") return module_exercises();
   if (lab == "8") return optimizer_exercises();
   if (lab == "9") return allocator_exercises();
   if (lab == "10") return kernel_exercises();
