@@ -95,8 +95,6 @@ Lines learners_registrations(const Registrations& all, bool parameter) {
   for (const Registration& each : all) {
     try {
       lines.push_back(str(each.name, ": ", state_of(each)));
-    } catch (const NotImplementedError&) {
-      throw;
     } catch (const ValueError&) {
       lines.push_back(str(each.name, ": ValueError"));
     }
@@ -271,7 +269,7 @@ struct Mode {
   Tree tree;
   std::vector<std::pair<size_t, bool>> calls;  // of train(bool), on the module of that number
 };
-enum class ModeMistake { None, DoesNotDescend, OwnUnchanged, AlwaysTrains, SkipsOverrides };
+enum class ModeMistake { None, DoesNotDescend, AlwaysTrains, SkipsOverrides };
 
 Lines learners_modes(const Mode& mode) {
   Grown grown(mode.tree);
@@ -287,7 +285,7 @@ void set_modes(const Tree& tree, size_t module, bool on, ModeMistake mistake, st
                bool is_called = true) {
   if (tree[module].stays_in_eval && (is_called || mistake != ModeMistake::SkipsOverrides)) on = false;
   const bool value = on || mistake == ModeMistake::AlwaysTrains;
-  if (mistake != ModeMistake::OwnUnchanged) modes[module] = value;
+  modes[module] = value;
   if (mistake == ModeMistake::DoesNotDescend) return;
   for (const Below& below : tree[module].below) set_modes(tree, below.module, value, mistake, modes, false);
 }
@@ -319,8 +317,7 @@ Exercise train_exercise() {
       },
       learners_modes, right_modes,
       {{"train() does not descend: the submodules' dropout goes on in evaluation", ModeMistake::DoesNotDescend},
-       {"the module's own mode is not set", ModeMistake::OwnUnchanged},
-       {"`on` is ignored: eval() is train(false)", ModeMistake::AlwaysTrains},
+       {"`on` is ignored, or no mode is set: eval() is train(false)", ModeMistake::AlwaysTrains},
        {"a submodule's own train() is not called: its class may have overridden it", ModeMistake::SkipsOverrides}});
 }
 
