@@ -1,6 +1,7 @@
 // The host's memory as if it were a device's, for lab 9: what the CUDA caching allocator asks its device for is
 // answered without a GPU.
 #pragma once
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
