@@ -10,11 +10,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/grad_mode.h"
-#include "core/memory/claim.h"
-#include "core/ops/factory/factories.h"
 #include "core/threads/stack_space.h"
 #include "nn/module_text.h"
+#include "nn/registered_name.h"
 #include "nn/state/archive.h"
 
 namespace rush::nn {
@@ -25,31 +23,6 @@ std::string demangle(const char* name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
   return status == 0 ? text.get() : name;
-}
-
-void check_name(const char* what, const std::string& name) {
-  RUSH_CHECK_VALUE(!name.empty(), what, " name must not be empty");
-  RUSH_CHECK_VALUE(name.find('.') == std::string::npos, what, " name must not contain a dot (got '", name, "')");
-}
-
-// The defined tensors that `own` gives of each module, each tensor once.
-template <class Own>
-OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurse, const char* what, const Own& own) {
-  OrderedDict<std::string, Tensor> result(what);
-  std::unordered_set<const TensorImpl*> seen;
-  const auto add = [&](const std::string& prefix, const Module& module) {
-    for (const auto& item : own(module)) {
-      if (item->defined() && seen.insert(item->impl()).second) {
-        result.insert(detail::join_names(prefix, item.key()), item.value());
-      }
-    }
-  };
-  if (recurse) {
-    root.apply(add);
-  } else {
-    add("", root);
-  }
-  return result;
 }
 
 // Calls visit(name, module) for each module once, also where it has several names.
@@ -97,6 +70,11 @@ std::string class_name(const std::string& qualified) {
 
 std::string detail::join_names(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
+}
+
+void check_registered_name(const char* what, const std::string& name) {
+  RUSH_CHECK_VALUE(!name.empty(), what, " name must not be empty");
+  RUSH_CHECK_VALUE(name.find('.') == std::string::npos, what, " name must not contain a dot (got '", name, "')");
 }
 
 Module::Module() = default;
@@ -255,16 +233,6 @@ void Module::copy_members(const Module& from, const std::optional<Device>& devic
   for (const auto& child : from.children_) children_[child.key()]->clone_(*child.value(), device);
 }
 
-OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
-  return collect_tensors(
-      *this, recurse, "Parameter", [](const Module& m) -> const auto& { return m.parameters_; });
-}
-
-OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
-  return collect_tensors(
-      *this, recurse, "Buffer", [](const Module& m) -> const auto& { return m.buffers_; });
-}
-
 std::vector<Tensor> Module::parameters(bool recurse) const { return named_parameters(recurse).values(); }
 std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
 
@@ -284,71 +252,11 @@ std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
   return result;
 }
 
-detail::ModuleWalk::ModuleWalk(const Module& root, std::string name) : name_(std::move(name)) {
-  levels_.push_back({nullptr, const_cast<Module*>(&root), name_.size(), name_.size()});
-}
-
-void detail::ModuleWalk::next() {
-  while (!levels_.empty()) {
-    Level& last = levels_.back();
-    name_.resize(last.name_size);
-    if (last.next_child == last.module->children_.size()) {
-      levels_.pop_back();
-      continue;
-    }
-    const auto& child = last.module->children_[last.next_child++];
-    if (!name_.empty()) name_ += '.';
-    name_ += child.key();
-    levels_.push_back({child.value(), child.value().get(), name_.size(), child.key().size()});
-    return;
-  }
-}
-
 std::shared_ptr<Module> detail::shared_module(const Module& module) {
   const std::shared_ptr<const Module> shared = module.weak_from_this().lock();
   RUSH_CHECK(shared, module.name(),
              " is not held by a std::shared_ptr: make it with std::make_shared, or pass include_self=false");
   return std::const_pointer_cast<Module>(shared);
-}
-
-void Module::train(bool on) {
-  check_stack_space("Module::train");
-  for (auto& child : children_) child.value()->train(on);
-  is_training_ = on;
-}
-
-void Module::convert(const TensorOptions& target, bool non_blocking) {
-  const NoGradGuard no_grad;
-  const auto converted = [&](const Tensor& tensor) {
-    const bool takes_dtype = is_differentiable(tensor.scalar_type());
-    return tensor.detach().to(takes_dtype ? target : target.dtype(std::nullopt), non_blocking);
-  };
-  for (auto* tensors : {&parameters_, &buffers_}) {
-    for (auto& item : *tensors) {
-      if (!item->defined()) continue;
-      const Tensor moved = converted(item.value());
-      if (moved.data_ptr() != item->data_ptr() || moved.scalar_type() != item->scalar_type()) item->set_data(moved);
-      if (item->grad().defined()) item->mutable_grad() = converted(item->grad());
-    }
-  }
-}
-
-void Module::to(Device device, ScalarType dtype, bool non_blocking) {
-  check_stack_space("Module::to");
-  for (auto& child : children_) child.value()->to(device, dtype, non_blocking);
-  convert(TensorOptions(dtype).device(device), non_blocking);
-}
-
-void Module::to(ScalarType dtype, bool non_blocking) {
-  check_stack_space("Module::to");
-  for (auto& child : children_) child.value()->to(dtype, non_blocking);
-  convert(TensorOptions(dtype), non_blocking);
-}
-
-void Module::to(Device device, bool non_blocking) {
-  check_stack_space("Module::to");
-  for (auto& child : children_) child.value()->to(device, non_blocking);
-  convert(TensorOptions(device), non_blocking);
 }
 
 void Module::save(serialize::OutputArchive& archive) const {
@@ -378,40 +286,8 @@ void Module::load(serialize::InputArchive& archive) {
   }
 }
 
-void Module::zero_grad(bool set_to_none) {
-  check_stack_space("Module::zero_grad");
-  for (auto& child : children_) child.value()->zero_grad(set_to_none);
-  for (auto& parameter : parameters_) {
-    if (!parameter->defined() || !parameter->grad().defined()) continue;
-    Tensor& grad = parameter->mutable_grad();
-    if (set_to_none) {
-      grad.reset();
-    } else {
-      grad = grad.detach();
-      grad.zero_();
-    }
-  }
-}
-
-Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
-  check_name("Parameter", name);
-  if (tensor.defined()) {
-    RUSH_CHECK_VALUE(tensor.is_leaf(), "register_parameter: '", name, "' is the result of a recorded computation; ",
-                     "pass its detach()");
-    tensor.set_requires_grad(requires_grad);
-    rush::detail::claim_memory(tensor, MemoryUse::Parameter);
-  }
-  return parameters_.insert(std::move(name), std::move(tensor));
-}
-
-Tensor& Module::register_buffer(std::string name, Tensor tensor) {
-  check_name("Buffer", name);
-  rush::detail::claim_memory(tensor, MemoryUse::Buffer);
-  return buffers_.insert(std::move(name), std::move(tensor));
-}
-
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
-  check_name("Submodule", name);
+  check_registered_name("Submodule", name);
   RUSH_CHECK_VALUE(module, "register_module: '", name, "' is null");
   RUSH_CHECK_VALUE(!is_below(*module), "register_module: '", name,
                    "' is the module that it would be below, or contains it");

@@ -1,19 +1,11 @@
 #include "optim/state/serialize.h"
 
-#include "autograd/grad_mode.h"
 #include "core/io/pt.h"
-#include "core/ops/view/copy.h"
 #include "optim/state/state_file.h"
 
 namespace rush {
 
 namespace {
-
-OrderedDict<std::string, Tensor> named_tensors(const nn::Module& module) {
-  OrderedDict<std::string, Tensor> all = module.named_parameters();
-  all.update(module.named_buffers());
-  return all;
-}
 
 // Gives `value` the data of `read`.
 void take(Tensor& value, Tensor read) {
@@ -41,25 +33,6 @@ Tensor moved(const Tensor& tensor, const std::optional<Device>& device) {
 }
 
 }  // namespace
-
-optim::StateDict state_dict(const nn::Module& module) {
-  optim::StateDict dict("state");
-  for (const auto& item : named_tensors(module)) dict.insert(item.key(), item->detach());
-  return dict;
-}
-
-void load_state_dict(nn::Module& module, const optim::StateDict& dict) {
-  const OrderedDict<std::string, Tensor> tensors = named_tensors(module);
-  optim::StateFields fields(dict);
-  std::vector<Tensor> read;
-  for (const auto& item : tensors) {
-    read.emplace_back();
-    fields.tensor(item.key(), read.back(), item.value());
-  }
-  fields.finish("load_state_dict");
-  const NoGradGuard no_grad;
-  for (size_t i = 0; i < read.size(); ++i) tensors[i].value().detach().copy_(read[i]);
-}
 
 void save(const Tensor& value, const std::string& path) {
   RUSH_CHECK_VALUE(value.defined(), "save: the tensor is undefined");

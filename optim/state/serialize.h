@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/state/module_state.h"
 #include "nn/state/temporary_file.h"
 #include "optim/state/state_dict.h"
 
@@ -23,15 +24,6 @@ concept Stateful = requires(T& part, const StateDict& dict) {
   part.load_state_dict(dict);
 };
 }  // namespace optim
-
-/// The parameters and buffers of a module by name ("conv1.weight"), detached. They are the module's own memory: clone
-/// them to keep them over a step.
-optim::StateDict state_dict(const nn::Module& module);
-
-/// Copies the values of `dict` into the module's parameters and buffers, converting between floating-point types.
-/// Throws ValueError, and changes nothing, unless `dict` has exactly the module's names with the module's shapes; the
-/// message lists all that are missing, unexpected or of a wrong shape.
-void load_state_dict(nn::Module& module, const optim::StateDict& dict);
 
 /// Writes a value to `path`: the old file or the whole new one is there, never a part. Throws IOError if it cannot be
 /// written, ValueError for an undefined tensor or one without data.

@@ -18,8 +18,8 @@ using namespace rush::labs;
 
 namespace {
 
-// What a signal handler prints: the call that is being made.
-char in_call[2048];
+// What a signal handler prints: the call that is being made, and where it is.
+char in_call[2048], at_call[256];
 
 std::string wrong_call(const Exercise& exercise, const Call& call, const std::string& fault) {
   return str("  WRONG  ", exercise.function, "\n         ", call.text, "\n         ", fault, "\n");
@@ -29,13 +29,28 @@ std::string wrong_call(const Exercise& exercise, const Call& call, const std::st
 std::string place(const std::string& function, size_t number) { return str("at ", function, " ", number, "\n"); }
 
 void announce(const Exercise& exercise, const Call& call, size_t number) {
-  const std::string text = wrong_call(exercise, call, "ended by a signal") + place(exercise.function, number);
+  const std::string at = place(exercise.function, number);
+  const std::string text = wrong_call(exercise, call, "ended by a signal") + at;
   std::strncpy(in_call, text.c_str(), sizeof(in_call) - 1);
+  std::strncpy(at_call, at.c_str(), sizeof(at_call) - 1);
 }
 
 extern "C" void report_call(int) {
   const ssize_t written = write(STDOUT_FILENO, in_call, std::strlen(in_call));
   _exit(written > 0 ? 3 : 4);
+}
+
+// What throws out of a function that is noexcept ends here.
+[[noreturn]] void report_exception() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    std::printf("  WRONG  it threw, out of a function that may not: %s\n%s", error.what(), at_call);
+    std::fflush(stdout);
+    _exit(1);
+  } catch (...) {  // reported as a signal
+  }
+  std::abort();
 }
 
 // The handler has a stack of its own, so that it also reports a call that has used up the other.
@@ -87,7 +102,9 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "4") return call_exercises();
   if (lab == "5") return engine_exercises();
   if (lab == "6") return product_exercises();
+  if (lab == "7") return module_exercises();
   if (lab == "8") return optimizer_exercises();
+  if (lab == "9") return allocator_exercises();
   if (lab == "10") return kernel_exercises();
   if (lab == "12") return matmul_exercises();
   if (lab == "13") return attention_exercises();
@@ -114,6 +131,7 @@ int check_calls(const std::vector<Exercise>& exercises, size_t only) {
 int main(int argc, char** argv) {
   set_error_stacks(false);
   report_signals();
+  std::set_terminate(report_exception);
   const std::vector<Exercise> exercises = exercises_of(argc > 1 ? argv[1] : "");
   if (exercises.empty() || argc > 3) {
     std::fputs("usage: rush_lab LAB [CALL]\n", stderr);

@@ -77,13 +77,7 @@ class FreeBlocks {
   }
 
   // The smallest of at least `size` bytes; null when there is none.
-  Block* best_fit(size_t size) const {
-    const size_t bin = bin_of(size);
-    for (Block* block = heads_[bin]; block; block = block->next_free) {
-      if (block->size >= size) return block;
-    }
-    return first_from(bin + 1);
-  }
+  Block* best_fit(size_t size) const;
   // The one that follows in size, for walking over all from best_fit(kUnit).
   Block* next(const Block* block) const {
     return block->next_free ? block->next_free : first_from(bin_of(block->size) + 1);

@@ -1,7 +1,7 @@
-// Handing out and taking back. What happens when there is no free block is in device_allocator_growth.cpp.
+// Handing out and taking back. What happens when there is no free block is in device_allocator_growth.cpp; counts and
+// records are in device_allocator_records.cpp.
 #include "backends/cuda/memory/device_allocator.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/error/error.h"
@@ -42,6 +42,14 @@ StreamPool& DeviceAllocator::pool(void* stream, bool small, uint64_t group) {
   return *(last = pools_.back().get());
 }
 
+Block* FreeBlocks::best_fit(size_t size) const {
+  const size_t bin = bin_of(size);
+  for (Block* block = heads_[bin]; block; block = block->next_free) {
+    if (block->size >= size) return block;
+  }
+  return first_from(bin + 1);
+}
+
 // A free block for `size` bytes, off its list; null when there is none.
 Block* DeviceAllocator::take_free(StreamPool& pool, size_t size) {
   Block* block = pool.free.best_fit(size);
@@ -66,12 +74,17 @@ Block* DeviceAllocator::hand_out(Block* block, size_t size, size_t requested) {
   stats_.active.increase(small, 1);
   stats_.active_bytes.increase(small, bytes);
   stats_.requested_bytes.increase(small, static_cast<int64_t>(requested));
-  if (RUSH_UNLIKELY(history_.enabled())) {
-    block->trace = history_.capture();
-    note(TraceEntry::Action::Alloc, *block, block->size);
-  }
-  if (RUSH_UNLIKELY(order_)) report_early_reuse(*block);
+  note_handed_out(*block);
   return block;
+}
+
+// For history, and in debug mode.
+void DeviceAllocator::note_handed_out(Block& block) {
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    block.trace = history_.capture();
+    note(TraceEntry::Action::Alloc, block, block.size);
+  }
+  if (RUSH_UNLIKELY(order_)) report_early_reuse(block);
 }
 
 bool DeviceAllocator::should_split(const Block& block, size_t size) const {
@@ -130,12 +143,7 @@ void DeviceAllocator::give_back(Block* block) {
   stats_.active.decrease(small, 1);
   stats_.active_bytes.decrease(small, static_cast<int64_t>(block->size));
   stats_.requested_bytes.decrease(small, static_cast<int64_t>(block->requested));
-  if (RUSH_UNLIKELY(history_.enabled())) {
-    note(TraceEntry::Action::FreeCompleted, *block, block->size);
-    block->trace.reset();
-  }
-  // A graph would poison it again at each replay, even if another tensor owns it then.
-  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(*block);
+  note_given_back(*block);
   block->requested = 0;
   block->last_used = clock_;
   if (Block* before = block->before; before && before->is_free() && before->mapped) {
@@ -149,6 +157,16 @@ void DeviceAllocator::give_back(Block* block) {
   }
   block->pool->free.insert(block);
   count_inactive_split(*block, true);
+}
+
+// For history, and in debug mode.
+void DeviceAllocator::note_given_back(Block& block) {
+  if (RUSH_UNLIKELY(history_.enabled())) {
+    note(TraceEntry::Action::FreeCompleted, block, block.size);
+    block.trace.reset();
+  }
+  // A graph would poison it again at each replay, even if another tensor owns it then.
+  if (RUSH_UNLIKELY(config_.debug) && capturing_ == 0) poison(block);
 }
 
 void DeviceAllocator::take_off_list(Block* block) {
@@ -230,94 +248,6 @@ void DeviceAllocator::set_capturing(bool capturing) {
     block->pending_events = 0;
     record_uses(block);
   }
-}
-
-// ---- counts and records ----
-
-MemoryStats DeviceAllocator::stats() const {
-  const Lock lock(mutex_);
-  return stats_;
-}
-
-void DeviceAllocator::reset_peak_stats() {
-  const Lock lock(mutex_);
-  stats_.for_each([](StatByPool& stat) { stat.reset_peak(); });
-}
-
-void DeviceAllocator::reset_accumulated_stats() {
-  const Lock lock(mutex_);
-  stats_.for_each([](StatByPool& stat) { stat.reset_accumulated(); });
-  stats_.num_alloc_retries = stats_.num_ooms = stats_.num_device_alloc = stats_.num_device_free = 0;
-}
-
-Block* DeviceAllocator::new_block() {
-  if (idle_records_.empty()) {
-    constexpr size_t kMore = 64;
-    records_.push_back(std::make_unique<Block[]>(kMore));
-    for (size_t i = 0; i < kMore; ++i) idle_records_.push_back(&records_.back()[i]);
-  }
-  Block* block = idle_records_.back();
-  idle_records_.pop_back();
-  block->allocator = this;
-  return block;
-}
-
-void DeviceAllocator::recycle(Block* block) {
-  // A free block's list of streams and its trace are empty; the next owner of the record sets the rest.
-  block->before = block->after = nullptr;
-  block->requested = 0;
-  block->expandable = false;
-  block->mapped = true;
-  idle_records_.push_back(block);
-}
-
-void DeviceAllocator::note(TraceEntry::Action action, const Block& block, size_t size) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  history_.add({action, reinterpret_cast<uint64_t>(block.data), size, block.pool->stream,
-                std::chrono::duration_cast<std::chrono::microseconds>(now).count(), block.trace});
-}
-
-void DeviceAllocator::record_history(const HistoryOptions& options) {
-  const Lock lock(mutex_);
-  history_.start(options);
-}
-
-DeviceSnapshot DeviceAllocator::snapshot() const {
-  const Lock lock(mutex_);
-  DeviceSnapshot snapshot{device_, {}, {history_.entries().begin(), history_.entries().end()}};
-  for (const Block* first : segments_) {
-    SegmentInfo segment{reinterpret_cast<uint64_t>(first->data),
-                        0,
-                        0,
-                        0,
-                        0,
-                        first->pool->stream,
-                        first->pool->small,
-                        first->expandable,
-                        first->pool->group,
-                        {}};
-    const auto finish = [&] {
-      if (!segment.blocks.empty()) snapshot.segments.push_back(segment);
-      segment.blocks.clear();
-      segment.total_size = segment.allocated_size = segment.active_size = segment.requested_size = 0;
-    };
-    for (const Block* block = first; block; block = block->after) {
-      if (!block->mapped) {
-        finish();
-        continue;
-      }
-      if (segment.blocks.empty()) segment.address = reinterpret_cast<uint64_t>(block->data);
-      const bool active = !block->is_free();
-      segment.total_size += block->size;
-      segment.allocated_size += block->in_use ? block->size : 0;
-      segment.active_size += active ? block->size : 0;
-      segment.requested_size += block->requested;
-      segment.blocks.push_back({reinterpret_cast<uint64_t>(block->data), block->size, block->requested, block->in_use,
-                                active, block->trace});
-    }
-    finish();
-  }
-  return snapshot;
 }
 
 }  // namespace rush::cuda

@@ -74,6 +74,8 @@ class DeviceAllocator {
   int device() const { return device_; }
 
  private:
+  friend struct AllocatorSteps;  // calls one step at a time, for the exercises of tests/labs/device_allocator.cpp
+
   using Lock = std::lock_guard<std::mutex>;
 
   static size_t round_size(size_t nbytes);
@@ -89,6 +91,8 @@ class DeviceAllocator {
   void take_off_list(Block* block);
   void absorb_next(Block* block);
   void count_inactive_split(const Block& block, bool more);
+  void note_handed_out(Block& block);
+  void note_given_back(Block& block);
 
   Stream stream_of(const Block& block) const;
   void poison(const Block& block);
