@@ -56,7 +56,7 @@ def expect(what, status, *texts):
 def planted():
     """(kind, text, old lines, new lines) of each change to the library's file: its kind is # where the checker has to call the
     mistake by the name that is the text, and ! where it has to say the text."""
-    text = (ROOT / f"tests/labs/{LAB.name}.mistakes").read_text()
+    text = (ROOT / f"tests/labs/mistakes/{LAB.name}.mistakes").read_text()
     for block in re.split(r"\n\n+", text.strip()):
         lines = block.splitlines()
         old, new = ["\n".join(line[1:] for line in lines if line.startswith(mark)) for mark in "-+"]

@@ -55,7 +55,7 @@ def flawed(program, changes):
 def flaws():
     """(kind, text, program): # has to be found too slow, ! has to be told the text, and of ~ only the numbers are checked, since
     alone it costs less than the target leaves."""
-    for block in re.split(r"\n\n+", (ROOT / "tests/labs/slow_training.flaws").read_text().strip()):
+    for block in re.split(r"\n\n+", (ROOT / "tests/labs/mistakes/slow_training.flaws").read_text().strip()):
         lines = block.splitlines()
         yield lines[0][0], lines[0][2:], flawed(mended, lines[1:])
 
