@@ -60,7 +60,7 @@ struct AllocatorSteps {
 
 namespace rush::labs {
 
-inline constexpr size_t kKiB = 1024, kMiB = 1024 * 1024;
+inline constexpr size_t kMiB = 1024 * 1024;
 
 inline void* stream_of(int number) { return reinterpret_cast<void*>(static_cast<size_t>(number)); }
 
@@ -205,7 +205,6 @@ class Player {
                     {"stats: inactive_split", stats.inactive_split.all.current}};
     return state;
   }
-  cuda::DeviceAllocator& allocator() { return allocator_; }
   HostMemory& memory() { return memory_; }
   cuda::Block* taken(size_t number) { return taken_.at(number); }
 
