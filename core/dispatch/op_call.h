@@ -15,7 +15,7 @@ template <class T>
 inline constexpr bool is_list_of_tensors = std::is_same_v<T, TensorList> || std::is_same_v<T, OptionalTensorList>;
 
 template <class T>
-KeySet keys_of(const T& arg) {
+inline KeySet keys_of(const T& arg) {
   if constexpr (std::is_same_v<T, Tensor>) {
     return arg.defined() ? arg.impl()->keys() : KeySet(DispatchKey::UndefinedTensor);
   } else if constexpr (std::is_same_v<T, std::optional<Tensor>>) {
@@ -32,7 +32,7 @@ KeySet keys_of(const T& arg) {
 // A factory has no tensor argument; its device argument says where to go. One that is given beside a tensor, as to
 // empty_like, adds its key.
 template <class T>
-KeySet device_key(const T& arg) {
+inline KeySet device_key(const T& arg) {
   if constexpr (std::is_same_v<T, std::optional<Device>>) {
     return arg ? keys_on(arg->type) : KeySet();
   } else {
