@@ -128,7 +128,8 @@ function(rush_cuda_flags target)
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>"
     # A quarter of the size: kernels are many, and each is unpacked when it is first launched.
     "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<VERSION_GREATER_EQUAL:$<CUDA_COMPILER_VERSION>,12.8>>:--compress-mode=size>"
-    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_CHECK_KERNELS}>,$<VERSION_GREATER_EQUAL:$<CUDA_COMPILER_VERSION>,13>>:--Ofast-compile=max>"
+    # A recursion is not unrolled then, and ptxas warns that it cannot tell how deep it goes.
+    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${RUSH_CHECK_KERNELS}>,$<VERSION_GREATER_EQUAL:$<CUDA_COMPILER_VERSION>,13>>:--Ofast-compile=max;-Xptxas=--suppress-stack-size-warning>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
