@@ -30,7 +30,7 @@ struct AdafactorStep {
                int64_t t) const;
 };
 
-/// Named as in AdafactorStep's formula: rho is at most lr.
+/// The options' names are those of AdafactorStep's formula: rho is at most lr.
 struct AdafactorOptions : public DescribedOptions<AdafactorOptions> {
   static constexpr const char* kName = "Adafactor";
   using eps_t = std::tuple<std::optional<double>, double>;

@@ -7,7 +7,7 @@
 
 namespace rush::optim {
 
-/// Named as in functors::Adam's formula; with amsgrad it takes the largest v so far.
+/// The options' names are those of functors::Adam's formula; with amsgrad it takes the largest v so far.
 template <bool decoupled>
 struct BasicAdamOptions : public DescribedOptions<BasicAdamOptions<decoupled>> {
   static constexpr const char* kName = decoupled ? "AdamW" : "Adam";
@@ -62,7 +62,7 @@ using AdamW = BasicAdam<true>;
 RUSH_OPTIMIZER_PARTS(extern, AdamOptions, AdamParamState, AdamStep);
 RUSH_OPTIMIZER_PARTS(extern, AdamWOptions, AdamParamState, AdamStep);
 
-/// Named as in functors::Adamax's formula.
+/// The options' names are those of functors::Adamax's formula.
 struct AdamaxOptions : public DescribedOptions<AdamaxOptions> {
   static constexpr const char* kName = "Adamax";
   using betas_t = std::tuple<double, double>;
@@ -99,7 +99,7 @@ class Adamax : public DescribedOptimizer<AdamaxOptions, AdamaxParamState, Adamax
   using DescribedOptimizer::DescribedOptimizer;
 };
 
-/// Named as in functors::NAdam's formula.
+/// The options' names are those of functors::NAdam's formula.
 struct NAdamOptions : public DescribedOptions<NAdamOptions> {
   static constexpr const char* kName = "NAdam";
   using betas_t = std::tuple<double, double>;
@@ -148,7 +148,7 @@ class NAdam : public DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep
   using DescribedOptimizer::DescribedOptimizer;
 };
 
-/// Named as in functors::RAdam's formula.
+/// The options' names are those of functors::RAdam's formula.
 struct RAdamOptions : public DescribedOptions<RAdamOptions> {
   static constexpr const char* kName = "RAdam";
   using betas_t = std::tuple<double, double>;

@@ -7,7 +7,7 @@
 
 namespace rush::optim {
 
-/// Named as in functors::Adagrad's formula.
+/// The options' names are those of functors::Adagrad's formula.
 struct AdagradOptions : public DescribedOptions<AdagradOptions> {
   static constexpr const char* kName = "Adagrad";
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
@@ -45,7 +45,7 @@ class Adagrad : public DescribedOptimizer<AdagradOptions, AdagradParamState, Ada
   using DescribedOptimizer::DescribedOptimizer;
 };
 
-/// Named as in functors::Adadelta's formula.
+/// The options' names are those of functors::Adadelta's formula.
 struct AdadeltaOptions : public DescribedOptions<AdadeltaOptions> {
   static constexpr const char* kName = "Adadelta";
   AdadeltaOptions(double lr = 1.0) : lr_(lr) {}
@@ -86,7 +86,7 @@ class Adadelta : public DescribedOptimizer<AdadeltaOptions, AdadeltaParamState, 
   using DescribedOptimizer::DescribedOptimizer;
 };
 
-/// Named as in functors::RmsProp's formula.
+/// The options' names are those of functors::RmsProp's formula.
 struct RMSpropOptions : public DescribedOptions<RMSpropOptions> {
   static constexpr const char* kName = "RMSprop";
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
@@ -132,7 +132,7 @@ class RMSprop : public DescribedOptimizer<RMSpropOptions, RMSpropParamState, Rms
   using DescribedOptimizer::DescribedOptimizer;
 };
 
-/// Named as in functors::Rprop's formula: eta_minus and eta_plus, and the bounds of a size.
+/// The options' names are those of functors::Rprop's formula: eta_minus and eta_plus, and the bounds of a size.
 struct RpropOptions : public DescribedOptions<RpropOptions> {
   static constexpr const char* kName = "Rprop";
   using range_t = std::tuple<double, double>;

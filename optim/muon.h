@@ -28,7 +28,7 @@ struct MuonStep {
   void compose(Tensor p, const Tensor& g, Tensor m, const Tensor&, const Tensor&, int64_t) const;
 };
 
-/// Named as in MuonStep's formula.
+/// The options' names are those of MuonStep's formula.
 struct MuonOptions : public DescribedOptions<MuonOptions> {
   static constexpr const char* kName = "Muon";
   MuonOptions(double lr = 1e-3) : lr_(lr) {}

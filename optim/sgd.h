@@ -49,7 +49,7 @@ class SGD : public DescribedOptimizer<SGDOptions, SGDParamState, SgdStep> {
 
 RUSH_OPTIMIZER_PARTS(extern, SGDOptions, SGDParamState, SgdStep);
 
-struct ASGDOptions : public DescribedOptions<ASGDOptions> {  // named as in the formula of functors::Asgd
+struct ASGDOptions : public DescribedOptions<ASGDOptions> {  // with the names of functors::Asgd's formula
   static constexpr const char* kName = "ASGD";
   ASGDOptions(double lr = 1e-2) : lr_(lr) {}
   RUSH_ARG(double, lr);

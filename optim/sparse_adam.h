@@ -6,7 +6,7 @@
 
 namespace rush::optim {
 
-/// Named as in functors::Adam's formula.
+/// The options' names are those of functors::Adam's formula.
 struct SparseAdamOptions : public DescribedOptions<SparseAdamOptions> {
   static constexpr const char* kName = "SparseAdam";
   using betas_t = std::tuple<double, double>;

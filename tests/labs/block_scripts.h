@@ -117,6 +117,7 @@ struct State {
   std::map<std::string, int64_t> counts;
   friend bool operator==(const State&, const State&) = default;
 };
+using States = std::vector<State>;
 
 inline std::string show(const Cell& cell) { return str(cell.size, " bytes at ", cell.offset, ", ", cell.kind); }
 
@@ -461,9 +462,9 @@ class Model {
   int64_t given_back_ = 0, active_for_ever_ = 0, requested_for_ever_ = 0;
 };
 
-inline std::vector<State> model_states(const Script& script, BlockMistake mistake = BlockMistake::None) {
+inline States model_states(const Script& script, BlockMistake mistake = BlockMistake::None) {
   Model model(script.total, mistake);
-  std::vector<State> states;
+  States states;
   for (const Step& step : script.steps) {
     model.play(step);
     states.push_back(model.state());
@@ -472,10 +473,10 @@ inline std::vector<State> model_states(const Script& script, BlockMistake mistak
 }
 
 // The states of the learner's allocator, up to the first that is wrong: what comes after it means nothing.
-inline std::vector<State> learners_states(const Script& script) {
-  const std::vector<State> right = model_states(script);
+inline States learners_states(const Script& script) {
+  const States right = model_states(script);
   Player player(script.total);
-  std::vector<State> states;
+  States states;
   for (const Step& step : script.steps) {
     player.play(step);
     states.push_back(player.state());
@@ -484,8 +485,8 @@ inline std::vector<State> learners_states(const Script& script) {
   return states;
 }
 
-inline std::string fault_of_states(const Script& script, const std::vector<State>& states) {
-  const std::vector<State> right = model_states(script);
+inline std::string fault_of_states(const Script& script, const States& states) {
+  const States right = model_states(script);
   for (size_t i = 0; i < states.size(); ++i) {
     const std::string text = difference(states[i], right[i]);
     if (!text.empty())
@@ -496,15 +497,14 @@ inline std::string fault_of_states(const Script& script, const std::vector<State
 
 // Whether the states are those of the mistake, up to the step at which it shows. Where blocks are lost the counts say
 // so or not, so that only the lists are compared.
-inline bool explains(const std::vector<State>& wrong, const std::vector<State>& right, const std::vector<State>& states,
-                     bool lists_only) {
+inline bool explains(const States& wrong, const States& right, const States& states, bool lists_only) {
   for (size_t i = 0; i < states.size(); ++i) {
     if (lists_only ? states[i].segments != wrong[i].segments : !(states[i] == wrong[i])) return false;
     if (!(wrong[i] == right[i])) return true;
   }
   return true;
 }
-inline bool explains(BlockMistake mistake, const Script& script, const std::vector<State>& states) {
+inline bool explains(BlockMistake mistake, const Script& script, const States& states) {
   const bool lists_only = mistake == BlockMistake::MergesWaiting || mistake == BlockMistake::MergesWaitingAfter ||
                           mistake == BlockMistake::OnNoList;
   return explains(model_states(script, mistake), model_states(script), states, lists_only);

@@ -4,7 +4,6 @@ for the same numbers, and is told so; the mended program passes; flaws that are 
 usage: check_slow_training.py ROOT BUILD
 
 Two of the flaws are planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
-import os
 import pathlib
 import re
 import subprocess
@@ -15,6 +14,10 @@ LEAST_TIMES = 4  # as slow as the mended program; it is 15 where nothing else ru
 TARGET = "1.4"  # wider than a reader's: the mended program, too, is compared with itself
 
 ROOT, BUILD = map(pathlib.Path, sys.argv[1:3])
+sys.dont_write_bytecode = True
+sys.path.append(str(ROOT / "tests/labs/mistakes"))
+from sample import sampled
+
 problems = []
 scratch = tempfile.TemporaryDirectory(prefix="rush_slow_")
 readers = pathlib.Path(scratch.name) / "slow_training.cpp"
@@ -72,12 +75,11 @@ readers.write_text(mended)
 expect("the mended program", 0, "passed")
 
 planted = list(flaws())
-number = os.environ.get("RUSH_LAB_MISTAKES", "2")
-number = len(planted) if number == "all" else min(int(number), len(planted))
-for kind, text, program in [planted[i * len(planted) // number] for i in range(number)]:
+sample = sampled(planted, 2)
+for kind, text, program in sample:
     readers.write_text(program)
     said = {"#": ["right  the numbers", "it has to take at most"], "!": [text], "~": ["right  the numbers"]}[kind]
     expect(text, None if kind == "~" else 1, *said)
 
-print("\n".join(problems) or f"{number} of {len(planted)} flaws, planted, are found")
+print("\n".join(problems) or f"{len(sample)} of {len(planted)} flaws, planted, are found")
 sys.exit(bool(problems))

@@ -63,6 +63,9 @@ inline std::string show(const Tree& tree, size_t module = 0, const std::string& 
   return str(name, "(", text, ")");
 }
 
+// A tree alone, for a table of exercises.
+inline std::string show_tree(const Tree& tree) { return show(tree); }
+
 // ---- the modules of a tree ----
 
 struct OpenModule : nn::Module {
@@ -75,6 +78,11 @@ struct OpenModule : nn::Module {
 inline Tensor numbers(double first, ScalarType dtype = kFloat32) {
   const double values[] = {first, first + 1};
   return tensor(ArrayRef<double>(values), dtype);
+}
+
+inline std::string values_text(const Tensor& t) {
+  const Tensor values = t.detach().to(kFloat64).contiguous();
+  return str("(", values.data_ptr<double>()[0], ", ", values.data_ptr<double>()[1], ")");
 }
 
 struct Grown {

@@ -88,7 +88,8 @@ inline std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) { return ops::l
 /// The eigenvalues alone.
 inline Tensor linalg_eigvals(const Tensor& self) { return ops::linalg_eigvals(self); }
 // A = U diag(S) Vh, S descending. A (..., n, m), k = min(n, m): U (..., n, k), S (..., k), Vh (..., k, m), or with
-// full_matrices U (..., n, n) and Vh (..., m, m). A `driver` is for CUDA alone.
+// full_matrices U (..., n, n) and Vh (..., m, m). A `driver` is for CUDA alone. Throws LinAlgError if an element is not
+// finite.
 inline std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices = true,
                                                      std::optional<std::string_view> driver = std::nullopt) {
   return ops::linalg_svd(A, full_matrices, driver);

@@ -5,6 +5,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/reduce/ordered.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
@@ -18,7 +19,7 @@ namespace {
 // (values, indices) of one element along `dim`, which `run(values, indices, input, shape)` selects.
 template <class Run>
 std::tuple<Tensor, Tensor> select_dim(const char* op, const Tensor& self, int64_t dim, bool keepdim, const Run& run) {
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
+  check_ordered(op, self);
   const Reduction reduction(op, self, dim, keepdim);
   reduction.check_not_empty(op, self);
   const Tensor values = reduction.allocate(self, self.scalar_type());
@@ -28,7 +29,7 @@ std::tuple<Tensor, Tensor> select_dim(const char* op, const Tensor& self, int64_
 }
 
 Tensor median_of_all(const char* op, const Tensor& self, bool ignore_nan) {
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
+  check_ordered(op, self);
   const Tensor value = detail::empty_contiguous({}, self.scalar_type(), self.device());
   if (self.numel() == 0) {
     RUSH_CHECK_INDEX(self.is_floating_point(), op, ": the tensor of shape ", self.sizes(), " has no elements");

@@ -3,6 +3,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
+#include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/join.h"
@@ -37,7 +38,7 @@ template <bool largest>
 static std::tuple<Tensor, Tensor> cumulative_extreme(const Tensor& self, int64_t dim) {
   const char* op = largest ? "cummax" : "cummin";
   dim = wrap_dim(dim, self.dim(), op);
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
+  check_ordered(op, self);
   const Tensor values = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
   const Tensor indices = detail::empty_contiguous(self.sizes(), kInt64, self.device());
   kernels::cumulative_extreme(self.device().type, values, indices, contiguous(self), AlongDim(self.sizes(), dim),

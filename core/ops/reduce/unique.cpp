@@ -1,6 +1,7 @@
 #include "core/ops/reduce/unique.h"
 
 #include "core/dispatch/registry.h"
+#include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/size_arithmetic.h"
@@ -14,7 +15,7 @@ using ops::TensorTriple;
 static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, int64_t width, bool sort) {
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op,
                              ": the shape of the result depends on values, a meta tensor has none");
-  RUSH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), op, ": complex numbers have no order, got ", self.scalar_type());
+  check_ordered(op, self);
   const Tensor input = contiguous(self);
   Tensor rows, inverse, counts;
   const int64_t shape[] = {n, width};
