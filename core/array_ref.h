@@ -56,7 +56,11 @@ class ArrayRef {
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }  // a copy
 
   friend bool operator==(ArrayRef a, ArrayRef b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {  // std::equal would call memcmp, which is dearer for a handful
+      if (!(a[i] == b[i])) return false;
+    }
+    return true;
   }
 
  private:

@@ -30,14 +30,14 @@ class FallbackCall {
   ~FallbackCall();
   FallbackCall(const FallbackCall&) = delete;
 
-  Stack& stack() { return *stack_; }
+  Stack& stack() { return stack_; }
   void run();
 
  private:
   const OpBase& op_;
   const KeySet keys_;
   const BoxedFallback fallback_;
-  Stack* const stack_;  // whose values are of an incomplete type here
+  Stack stack_;
 };
 
 template <class... T>

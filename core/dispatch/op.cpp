@@ -49,10 +49,11 @@ void OpBase::call_boxed(Stack& stack, KeySet without) const {
 
 namespace detail {
 
-FallbackCall::FallbackCall()
-    : op_(*resolved_op), keys_(resolved_keys), fallback_(resolved_fallback), stack_(new Stack) {}
-FallbackCall::~FallbackCall() { delete stack_; }
-void FallbackCall::run() { fallback_(op_, keys_, *stack_); }
+FallbackCall::FallbackCall() : op_(*resolved_op), keys_(resolved_keys), fallback_(resolved_fallback) {
+  stack_.reserve(8);  // most operators' arguments
+}
+FallbackCall::~FallbackCall() = default;
+void FallbackCall::run() { fallback_(op_, keys_, stack_); }
 
 void throw_inference_written(std::string_view op) {
   RUSH_THROW(Error, short_name(op),

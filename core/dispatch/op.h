@@ -1,7 +1,6 @@
 // Op: one operator. It holds its schema and a kernel per dispatch key, and its call picks one and jumps.
 #pragma once
 #include <atomic>
-#include <cstring>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -50,8 +49,11 @@ using Stack = std::vector<Value>;
 // What watches a whole program is a fallback of the key Trace or Profiler, which every call of every thread carries
 // while it is in `watching`. These keys are above all others, and a call that goes on below autograd still carries them
 // (KeySet::and_above): so their fallback sees each stop of the call, and OpBase::served_by tells it which one is next.
-// RUSH_SHOW_DISPATCH=1 (core/dispatch/trace.h) prints the stops; Profiler is for profiles and NVTX (core/profiler).
+// One that is in `watching_once` as well sees the first alone, which spares the others from being boxed.
+// RUSH_SHOW_DISPATCH=1 (core/dispatch/trace.h) prints the stops; Profiler is for profiles, which watch once, and for
+// NVTX (core/profiler).
 inline constinit KeySet watching;
+inline constinit KeySet watching_once;
 
 // See Note [The device of a call]. A backend adds its device type where there are several devices.
 inline constinit KeySet devices_to_check = kCPU;
@@ -73,12 +75,13 @@ using BoxedFallback = void (*)(const OpBase& op, KeySet keys, Stack& stack);
 class OpBase {
  public:
   constexpr explicit OpBase(const char* schema, std::initializer_list<Tag> tags = {}) : schema_(schema) {
+    while (schema[name_size_] != '(' && schema[name_size_] != '\0') ++name_size_;
     for (Tag tag : tags) tags_ |= static_cast<uint8_t>(tag);
   }
   OpBase(const OpBase&) = delete;
 
   // "aten::add.Tensor"
-  std::string_view name() const { return {schema_, std::strcspn(schema_, "(")}; }
+  std::string_view name() const { return {schema_, name_size_}; }
   // "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
   const char* schema() const { return schema_; }
   // Whether the result shares memory with the first argument. Known once it is registered.
@@ -114,6 +117,12 @@ class OpBase {
     const KeySet watched = std::atomic_ref(watching).load(std::memory_order_relaxed);
     return (keys | watched | dispatch_state.included).without(dispatch_state.excluded);
   }
+  // What a call that goes on below the keys `without` does not stop at.
+  static KeySet left_behind(KeySet without) {
+    const bool passed_on_by_a_watcher = without.has_any(KeySet(DispatchKey::Trace) | DispatchKey::Profiler);
+    const KeySet keys = without.and_above();
+    return passed_on_by_a_watcher ? keys : keys | std::atomic_ref(watching_once).load(std::memory_order_relaxed);
+  }
   bool needs_care(KeySet keys, DispatchKey key) const {
     if (RUSH_LIKELY(!keys.has_any(kAccelerators) || !is_backend_key(key))) return false;
     dispatch_state.device_op = this;
@@ -121,6 +130,7 @@ class OpBase {
   }
 
   const char* schema_;
+  uint16_t name_size_ = 0;
   bool is_view_ = false;
   uint8_t tags_ = 0;
   KeySet mask_;

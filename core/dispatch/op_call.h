@@ -43,7 +43,7 @@ inline KeySet device_key(const T& arg) {
 }  // namespace detail
 
 template <class R, class... Args>
-R Op<R(Args...)>::operator()(Args... args) const {
+inline R Op<R(Args...)>::operator()(Args... args) const {
   KeySet keys = (KeySet() | ... | detail::keys_of(args));
   keys = as_the_thread_asks((keys | ... | detail::device_key(args)));
   const DispatchKey key = served_by(keys);
@@ -63,9 +63,9 @@ R Op<R(Args...)>::operator()(Args... args) const {
 }
 
 template <class R, class... Args>
-R Op<R(Args...)>::call_without(KeySet without, Args... args) const {
+inline R Op<R(Args...)>::call_without(KeySet without, Args... args) const {
   KeySet keys = (KeySet() | ... | detail::keys_of(args));
-  keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(without.and_above());
+  keys = as_the_thread_asks((keys | ... | detail::device_key(args))).without(left_behind(without));
   const DispatchKey key = served_by(keys);
   Fn fn = reinterpret_cast<Fn>(table_[static_cast<int>(key)]);
   if (RUSH_UNLIKELY(!fn)) fn = reinterpret_cast<Fn>(resolve(keys));

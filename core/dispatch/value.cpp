@@ -1,64 +1,56 @@
 #include "core/dispatch/value.h"
 
-#include <variant>
+#include <iterator>
 
 namespace rush {
 
 namespace {
 
-template <class List>
-struct VariantOf;
-template <class... Ts>
-struct VariantOf<detail::TypeList<Ts...>> {
-  using type = std::variant<Ts...>;
-};
-using Data = VariantOf<Value::Types>::type;
+// Calls f<T>() for the T at that place among the types.
+template <class... T>
+void call_for(size_t place, detail::TypeList<T...> /*types*/, const auto& f) {
+  ((place == detail::TypeList<T...>::template index_of<T>() ? f.template operator()<T>() : void()), ...);
+}
+
+template <class T>
+T& held(std::byte* storage) {
+  return *std::launder(reinterpret_cast<T*>(storage));
+}
+template <class T>
+const T& held(const std::byte* storage) {
+  return *std::launder(reinterpret_cast<const T*>(storage));
+}
+
+#define RUSH_CHECK_PLAIN(Type) \
+  static_assert(std::is_trivially_copyable_v<Type> && std::is_trivially_destructible_v<Type>);
+RUSH_FORALL_PLAIN_VALUE_TYPES(RUSH_CHECK_PLAIN)
+#undef RUSH_CHECK_PLAIN
 
 }  // namespace
 
-struct Value::Storage {
-  static Data& of(Value& value) { return *std::launder(reinterpret_cast<Data*>(value.storage_)); }
-  static const Data& of(const Value& value) { return *std::launder(reinterpret_cast<const Data*>(value.storage_)); }
-  template <class T>
-  static void make(Value& value, T&& held) {
-    static_assert(sizeof(Data) == sizeof(storage_) && alignof(Data) == alignof(Value));
-    new (value.storage_) Data(std::forward<T>(held));
-  }
-};
+#define RUSH_CONSTRUCTOR(Type) \
+  Value::Value(Type value) : place_(place<Type>()) { new (storage_) Type(std::move(value)); }
+RUSH_FORALL_OWNING_VALUE_TYPES(RUSH_CONSTRUCTOR)
+#undef RUSH_CONSTRUCTOR
 
-Value::Value() { Storage::make(*this, None()); }
-Value::Value(const Value& other) { Storage::make(*this, Storage::of(other)); }
-Value::Value(Value&& other) noexcept { Storage::make(*this, std::move(Storage::of(other))); }
-Value& Value::operator=(const Value& other) {
-  Storage::of(*this) = Storage::of(other);
-  return *this;
-}
-Value& Value::operator=(Value&& other) noexcept {
-  Storage::of(*this) = std::move(Storage::of(other));
-  return *this;
-}
-Value::~Value() { Storage::of(*this).~Data(); }
-
-Value::Value(Truth value) { Storage::make(*this, value.value); }
-#define RUSH_DEFINITION(Type) \
-  Value::Value(Type value) { Storage::make(*this, std::move(value)); }
-RUSH_FORALL_VALUE_TYPES(RUSH_DEFINITION)
-#undef RUSH_DEFINITION
-
-size_t Value::index() const { return Storage::of(*this).index(); }
-
-const void* Value::find(size_t index) const {
-  const Data& data = Storage::of(*this);
-  if (data.index() != index) return nullptr;
-  return std::visit([](const auto& held) { return static_cast<const void*>(&held); }, data);
+void Value::copy(const Value& other) {
+  call_for(place_, Types(), [&]<class T> { new (storage_) T(held<T>(other.storage_)); });
 }
 
-const char* Value::type_name(size_t index) {
-  static constexpr const char* names[] = {"None",       "bool",   "Tensor",  "int",          "float",    "complex",
-                                          "str",        "int[]",  "float[]", "bool[]",       "Tensor[]", "Tensor?[]",
-                                          "ScalarType", "Layout", "Device",  "MemoryFormat", "Generator"};
+void Value::take_owning(Value& other) noexcept {
+  call_for(place_, Types(), [&]<class T> { new (storage_) T(std::move(held<T>(other.storage_))); });
+}
+
+void Value::destroy_owning() noexcept {
+  call_for(place_, Types(), [&]<class T> { held<T>(storage_).~T(); });
+}
+
+const char* Value::type_name(size_t place) {
+  static constexpr const char* names[] = {"None",    "bool",   "int",          "float",     "complex",  "ScalarType",
+                                          "Layout",  "Device", "MemoryFormat", "Tensor",    "str",      "int[]",
+                                          "float[]", "bool[]", "Tensor[]",     "Tensor?[]", "Generator"};
   static_assert(std::size(names) == Types::size);
-  return names[index];
+  return names[place];
 }
 
 }  // namespace rush

@@ -61,7 +61,7 @@ namespace {
 
 bool all_same_dtype(const std::array<TensorIterator::Operand, TensorIterator::kMaxOperands>& operands, int count) {
   for (int i = 2; i < count; ++i) {
-    if (operands[i].tensor.scalar_type() != operands[1].tensor.scalar_type()) return false;
+    if (operands[i].tensor.impl()->dtype() != operands[1].tensor.impl()->dtype()) return false;
   }
   return true;
 }
@@ -99,15 +99,13 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
       common = result_type(TensorList(inputs, static_cast<size_t>(count_ - 1)));
     }
     if (promotion == Promotion::Float && is_integral(common, true)) common = get_default_dtype();
+    // Casting is outside the graph: the derivative casts the gradient back.
     for (int i = 1; i < count_; ++i) {
       Operand& input = operands_[i];
-      // Casting is outside the graph: the derivative casts the gradient back.
-      if (input.tensor.scalar_type() != common) {
-        input.own(native::to_dtype(input.tensor, common));
-      }
+      if (input.tensor.impl()->dtype() != common) input.own(native::to_dtype(input.tensor, common));
     }
   }
-  for (int i = 1; i < count_; ++i) operands_[i].dtype = operands_[i].tensor.scalar_type();
+  for (int i = 1; i < count_; ++i) operands_[i].dtype = operands_[i].tensor.impl()->dtype();
   output_dtype_ = output_dtype ? *output_dtype : promotion == Promotion::Compare ? kBool : common;
   operands_[0].dtype = output_dtype_;
   if (out.defined() && out.scalar_type() != output_dtype_) {
@@ -121,9 +119,12 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
 bool TensorIterator::set_up_flat() {
   const Tensor& out = operands_[0].tensor;
   const Tensor& first = operands_[count_ > 1 ? 1 : 0].tensor;
+  const IntArrayRef sizes = first.sizes();
   for (int i = out.defined() ? 0 : 1; i < count_; ++i) {
     const Tensor& t = operands_[i].tensor;
-    if (!t.is_contiguous() || !(t.sizes() == first.sizes()) || t.device().type != device_type_) return false;
+    const TensorImpl& impl = *t.impl();
+    if (!impl.is_contiguous() || impl.device().type != device_type_) return false;
+    if (&t != &first && !(impl.sizes() == sizes)) return false;
   }
   if (!out.defined()) {
     operands_[0].tensor = detail::empty_contiguous(first.sizes(), output_dtype_, first.device());

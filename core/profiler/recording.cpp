@@ -21,13 +21,19 @@ std::mutex current_mutex;
 // Never destroyed: threads may end after the static variables do.
 std::shared_ptr<Recording>& current = *new std::shared_ptr<Recording>;
 
-void watch(bool on) {
-  const std::atomic_ref<KeySet> keys(watching);
-  keys.store(on ? keys.load() | DispatchKey::Profiler : keys.load().without(DispatchKey::Profiler));
+void put(DispatchKey key, bool in, KeySet& watchers) {
+  const std::atomic_ref keys(watchers);
+  keys.store(in ? keys.load() | key : keys.load().without(key));
+}
+void start() {
+  // Another tool's ranges are those of kernels, at a call's last stop.
+  put(DispatchKey::Profiler, !call_ranges.begin, watching_once);
+  put(DispatchKey::Profiler, true, watching);
 }
 void stop() {
   detail::recording.store(0);
-  if (!call_ranges.begin) watch(false);
+  if (!call_ranges.begin) put(DispatchKey::Profiler, false, watching);
+  put(DispatchKey::Profiler, false, watching_once);
 }
 
 // A child that is forked while a profile records is not recorded: the profile is the parent's, and is not destroyed
@@ -76,7 +82,7 @@ void begin_recording(const std::shared_ptr<Recording>& recording) {
   recording->start_devices();
   current = recording;
   detail::recording.store(recording->id);
-  watch(true);
+  start();
 }
 
 void end_recording(const std::shared_ptr<Recording>& recording) {

@@ -27,7 +27,8 @@ struct ThreadLog {
   std::vector<Event> events;
 };
 
-// What events are added up by.
+// What events are added up by. Texts are the recording's, or operators', one address each: while it records, keys are
+// compared by addresses; in the end their order is that of the texts.
 struct EventKey {
   std::string_view name;
   EventKind kind = EventKind::Operator;
@@ -35,29 +36,39 @@ struct EventKey {
   const std::string* shapes = nullptr;
   const std::string* stack = nullptr;
   auto operator<=>(const EventKey&) const = default;
+
+  bool is(const EventKey& other) const {
+    return name.data() == other.name.data() && kind == other.kind && dtype == other.dtype && shapes == other.shapes &&
+           stack == other.stack;
+  }
+  size_t hash() const {
+    size_t hash = static_cast<size_t>(dtype + 1);
+    for (const void* part :
+         {static_cast<const void*>(name.data()), static_cast<const void*>(shapes), static_cast<const void*>(stack)}) {
+      hash = hash * 0x9E3779B97F4A7C15 + std::hash<const void*>()(part);
+    }
+    return hash;
+  }
 };
 
-// An operator within others; 0 is the path outside of all. Texts are the recording's, or operators': one address each.
+// An operator within others; 0 is the path outside of all.
 struct CallPath {
   uint32_t outer = 0;
   EventKey key;
 
-  bool operator==(const CallPath& other) const {
-    return outer == other.outer && key.name.data() == other.key.name.data() && key.kind == other.key.kind &&
-           key.dtype == other.key.dtype && key.shapes == other.key.shapes && key.stack == other.key.stack;
-  }
-  struct Hash {
-    size_t operator()(const CallPath& path) const {
-      size_t hash = path.outer * 64 + static_cast<size_t>(path.key.dtype + 1);
-      for (const void* part : {static_cast<const void*>(path.key.name.data()),
-                               static_cast<const void*>(path.key.shapes), static_cast<const void*>(path.key.stack)}) {
-        hash = hash * 0x9E3779B97F4A7C15 + std::hash<const void*>()(part);
-      }
-      return hash;
-    }
-  };
+  bool is(const CallPath& other) const { return outer == other.outer && key.is(other.key); }
+  size_t hash() const { return key.hash() * 64 + outer; }
 };
-using CallPaths = std::unordered_map<CallPath, uint32_t, CallPath::Hash>;
+
+struct HashByAddress {
+  size_t operator()(const auto& key) const { return key.hash(); }
+};
+struct SameAddresses {
+  bool operator()(const auto& a, const auto& b) const { return a.is(b); }
+};
+template <class Key, class T>
+using MapByAddress = std::unordered_map<Key, T, HashByAddress, SameAddresses>;
+using CallPaths = MapByAddress<CallPath, uint32_t>;
 
 class Recording final : private ActivitySink {
  public:
@@ -129,7 +140,7 @@ class Recording final : private ActivitySink {
   std::unordered_set<std::string, TextHash, std::equal_to<>> texts_;
   std::vector<std::shared_ptr<ThreadLog>> logs_;
   std::vector<int64_t> thread_ids_;  // the system's
-  std::map<EventKey, Sums> sums_;
+  MapByAddress<EventKey, Sums> sums_;
   std::vector<Event> events_;
   std::vector<Activity> activities_;
   std::vector<MemorySample> memory_;

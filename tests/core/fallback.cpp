@@ -1,6 +1,7 @@
 // One function that serves a dispatch key for every operator.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -122,6 +123,26 @@ TEST_CASE("the fallback of a watching key sees every stop of a call, also those 
                                           "aten::mul.Tensor -> Dense"});
   x.mul(y);
   CHECK(stops.size() == 3);
+  if (before) registry().fallback(DispatchKey::Profiler, before);
+}
+
+TEST_CASE("a fallback that watches once sees the first stop of a call, and what its kernels call in turn") {
+  const BoxedFallback before = registry().fallback_of(DispatchKey::Profiler);
+  registry().fallback(DispatchKey::Profiler, note_stop);
+  const Tensor x = ones({2}).requires_grad_(), y = ones({2}).requires_grad_();
+  stops.clear();
+  watching |= DispatchKey::Profiler;
+  watching_once |= DispatchKey::Profiler;
+  x.mul(y);
+  tensordot(x, y, IntArrayRef({0}), IntArrayRef({0}));
+  watching = watching.without(DispatchKey::Profiler);
+  watching_once = watching_once.without(DispatchKey::Profiler);
+  const auto count = [](std::string_view stop) { return std::count(stops.begin(), stops.end(), stop); };
+  CHECK(stops.at(0) == "aten::mul.Tensor -> Autograd");
+  CHECK(count("aten::mul.Tensor -> Dense") == 0);
+  CHECK(count("aten::tensordot -> Autograd") == 1);
+  CHECK(count("aten::mm -> Autograd") == 1);
+  CHECK(count("aten::mm -> Dense") == 0);
   if (before) registry().fallback(DispatchKey::Profiler, before);
 }
 
