@@ -68,19 +68,19 @@ Json carried_by(const char* when, const char* code, const Call& call) {
 }
 
 Json carried_keys() {
-  const Tensor x = ones({2, 2}), w = ones({2, 2}, requires_grad()), s = x.to_sparse();
-  Json rows = {carried_by("", RUSH_SHOWN_CALL(x + x)), carried_by(" (w requires a gradient)", RUSH_SHOWN_CALL(w + x)),
+  const Tensor a = ones({2, 2}, requires_grad()), b = ones({2, 2}), s = b.to_sparse();
+  Json rows = {carried_by("", RUSH_SHOWN_CALL(b + b)), carried_by(" (a requires a gradient)", RUSH_SHOWN_CALL(a + b)),
                carried_by(" (s is sparse)", RUSH_SHOWN_CALL(s + s))};
   {
     const autocast::Autocast lower(kCPU, kBFloat16);
-    rows.push_back(carried_by(" under Autocast", RUSH_SHOWN_CALL(x + x)));
+    rows.push_back(carried_by(" under Autocast", RUSH_SHOWN_CALL(b + b)));
   }
   {
     const IncludeDispatchKeyGuard guard(registry().take_key("the program's"));
-    rows.push_back(carried_by(" under a program's own key", RUSH_SHOWN_CALL(x + x)));
+    rows.push_back(carried_by(" under a program's own key", RUSH_SHOWN_CALL(b + b)));
   }
   const profiler::Profile profile;
-  rows.push_back(carried_by(" while a profile records", RUSH_SHOWN_CALL(x + x)));
+  rows.push_back(carried_by(" while a profile records", RUSH_SHOWN_CALL(b + b)));
   return rows;
 }
 
@@ -90,11 +90,11 @@ Json dispatch_facts() {
   registry().fallback(DispatchKey::Trace, note_stop);
   Json keys = Json::array();  // by number
   for (int i = 0; i < kNumDispatchKeys; ++i) keys.push_back(name(static_cast<DispatchKey>(i)));
-  const Tensor x = ones({2, 2}), w = ones({2, 2}, requires_grad());
-  Json facts = {{"keys", keys}, {"add", stops_of(RUSH_SHOWN_CALL(w + x))}, {"view", stops_of(RUSH_SHOWN_CALL(w.t()))}};
+  const Tensor a = ones({2, 2}, requires_grad()), b = ones({2, 2});
+  Json facts = {{"keys", keys}, {"add", stops_of(RUSH_SHOWN_CALL(a + b))}, {"view", stops_of(RUSH_SHOWN_CALL(a.t()))}};
   {
     const autocast::Autocast lower(kCPU, kBFloat16);
-    facts["autocast"] = stops_of(RUSH_SHOWN_CALL(x.mm(w)));
+    facts["autocast"] = stops_of(RUSH_SHOWN_CALL(b.mm(a)));
   }
   facts["carried"] = carried_keys();
   return facts;

@@ -141,13 +141,14 @@ def segments(frames):
             for block in segment["blocks"]:
                 wide, label = block["kib"] * scale, f"{word(block)} {block['kib']}"
                 look = {"used": ["blue"], "waits": ["orange"], "free": ["empty", "dashed"]}[block["state"]]
-                fits = len(label) * 7 < wide
-                picture.box(x, picture.y, wide, 20, *look, label=label if fits else block["name"])
+                fits = 7 * len(label) < wide
+                picture.box(x, picture.y, wide, 20, *look, label=label if fits else block["name"] or block["kib"])
                 x += wide
             if not segment["blocks"]:
                 picture.text(MARGIN, picture.y + 14, "no segment", "small", "faint")
             picture.y += 24
         picture.y += 8
+    picture.line_of_text("In KiB. Blue: in use. Orange: freed, but another stream uses it.", "small", "faint", height=15)
     return picture
 
 
@@ -187,7 +188,9 @@ def graph(dot, title, gradients=()):
     """`gradients` are added to the boxes of the nodes that they were given to."""
     for given in gradients:
         values = ", ".join(f"{value:g}" for value in given["values"])
-        dot = re.sub(rf'(label="{re.escape(given["node"])}(?=["\\]).*?)"', rf"\1\\n→ [{values}]\"".replace('\\"', '"'), dot, count=1)
+        label = rf'(label="{re.escape(given["node"])}(?=["\\]).*?)"'
+        dot = re.sub(label, lambda found: rf'{found[1]}\ngiven: [{values}]"', dot, count=1)
+    dot = dot.replace("shape=ellipse, style=filled", 'shape=box, style="filled,rounded"')  # narrower
     labels = {name: label.replace(r"\n", ", ") for name, label in re.findall(r'(\w+) \[label="(.*?)"', dot)}
     edges = [f"{labels[a]} leads to {labels[b]}" for a, b in re.findall(r"(\w+) -> (\w+)", dot)]
     picture = Picture(title, f"{'; '.join(edges)}.")

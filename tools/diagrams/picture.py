@@ -9,9 +9,9 @@ font:13px system-ui,sans-serif}
 --orange:#6b4120;--green:#24532f;--grey:#30343e}}
 text{fill:var(--ink)}.faint{fill:var(--faint)}.code{font-family:ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;
 font-size:12px}.small{font-size:11px}.bold{font-weight:600}.middle{text-anchor:middle}
-rect,circle,path,polygon,ellipse{stroke:var(--line)}.paper{fill:var(--paper);stroke:none}.blue{fill:var(--blue)}
+rect,path,polygon{stroke:var(--line)}.paper{fill:var(--paper);stroke:none}.blue{fill:var(--blue)}
 .orange{fill:var(--orange)}.green{fill:var(--green)}.grey{fill:var(--grey)}.empty,path{fill:none}.dashed{stroke-dasharray:3 2}
-.tip{fill:var(--line)}.node polygon{fill:var(--grey)}.node ellipse{fill:var(--blue)}.node [fill=palegreen]{fill:var(--green)}
+.tip{fill:var(--line)}.node polygon{fill:var(--grey)}.node path{fill:var(--blue)}.node [fill=palegreen]{fill:var(--green)}
 .node [fill=salmon]{fill:var(--orange)}.edge polygon{fill:var(--line)}
 """
 
@@ -24,7 +24,8 @@ class Picture:
         self.width = WIDTH
 
     def text(self, x, y, text, *classes):
-        self.elements.append(f'<text x="{x:g}" y="{y:g}" class="{" ".join(classes)}">{escape(str(text))}</text>')
+        look = f' class="{" ".join(classes)}"' if classes else ""
+        self.elements.append(f'<text x="{x:g}" y="{y:g}"{look}>{escape(str(text))}</text>')
 
     def line_of_text(self, text, *classes, indent=0, height=18):
         self.text(MARGIN + indent, self.y + 13, text, *classes)

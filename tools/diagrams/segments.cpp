@@ -82,8 +82,6 @@ Json segment_facts() {
   film.reach_events();
   film.allocate("f", 1024);
   film.allocate("g", 1024);
-  film.free("d");
-  film.free("f");
   film.free("g");
   film.empty_cache();
   return film.frames;

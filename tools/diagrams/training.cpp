@@ -46,7 +46,7 @@ Json graph_facts() {
   note_gradients(*gradient_edge(loss).node, facts["gradients"]);
   loss.backward();
 
-  nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 3));
+  nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(nn::LinearOptions(8, 3).bias(false)));
   facts["net"] = autograd::to_dot(nn::functional::cross_entropy(net->forward(ones({5, 4})), zeros({5}, kInt64)));
   return facts;
 }
