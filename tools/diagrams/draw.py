@@ -240,9 +240,9 @@ def main():
         drawn = pictures(json.loads(Path(scratch, "facts.json").read_text()))
     files = {name: folder / f"{name}.svg" for name in drawn}
     if check:
-        problems = [f"{files[name]} is not what the library does: ./rush diagrams draws it again" for name, picture in drawn.items()
+        problems = [f"{files[name]} no longer shows what the library does; ./rush diagrams draws it again" for name, picture in drawn.items()
                     if stale(name, picture.svg(), files[name])]
-        problems += [f"{file} is drawn by nobody" for file in sorted(set(folder.glob("*.svg")) - set(files.values()))]
+        problems += [f"{file} is no diagram's file" for file in sorted(set(folder.glob("*.svg")) - set(files.values()))]
         sys.exit("\n".join(problems) or None)
     if not shutil.which("dot"):
         sys.exit("draw.py: the graphs need Graphviz's dot")
