@@ -192,8 +192,9 @@ def graph(dot, title, gradients=()):
         dot = re.sub(label, lambda found: rf'{found[1]}\ngiven: [{values}]"', dot, count=1)
     dot = dot.replace("shape=ellipse, style=filled", 'shape=box, style="filled,rounded"')  # narrower
     labels = {name: label.replace(r"\n", ", ") for name, label in re.findall(r'(\w+) \[label="(.*?)"', dot)}
-    edges = [f"{labels[a]} leads to {labels[b]}" for a, b in re.findall(r"(\w+) -> (\w+)", dot)]
-    picture = Picture(title, f"{'; '.join(edges)}.")
+    called = {name: label if label.startswith("leaf") else label.split(",")[0] for name, label in labels.items()}
+    edges = [f"{called[a]} leads to {called[b]}" for a, b in re.findall(r"(\w+) -> (\w+)", dot)]
+    picture = Picture(title, f"Boxes: {'; '.join(labels.values())}. Edges: {'; '.join(edges)}.")
     if shutil.which("dot"):
         svg = subprocess.run(["dot", "-Tsvg", "-Nfontsize=11", "-Nmargin=0.08,0.04", "-Nheight=0.3", "-Gnodesep=0.12", "-Granksep=0.3",
                               "-Gbgcolor=transparent"], input=dot, capture_output=True, text=True, check=True).stdout
