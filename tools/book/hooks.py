@@ -151,6 +151,14 @@ def link_terms(parts, page, files):
                 break
 
 
+def tell_diagrams(html):
+    """Below each diagram its description, which says in words all that it shows."""
+    def told(found):
+        words = re.search("<desc.*?>(.*?)</desc>", read(ROOT / "docs/diagrams" / found[1]))[1]
+        return f"{found[0]}<details><summary>In words</summary><p>{words}</p></details>"
+    return re.sub(r'<p><img [^>]*src="[\w./]*diagrams/(\w+\.svg)"[^>]*></p>', told, html)
+
+
 def on_page_content(html, page, config, files):
     if page.file.src_uri.startswith("source/"):
         def include_link(found):
@@ -158,7 +166,7 @@ def on_page_content(html, page, config, files):
             return f'<a href="{link(page, name, files=files)}">{found[0]}</a>' if name in sources else found[0]
         return re.sub(r'<span class="cpf">&quot;([\w./-]+)&quot;</span>', include_link, html)
     # Not in blocks of code and headings.
-    parts = re.split(r"(<pre.*?</pre>|<h\d.*?</h\d>)", html, flags=re.S)
+    parts = re.split(r"(<pre.*?</pre>|<h\d.*?</h\d>)", tell_diagrams(html), flags=re.S)
     parts = [part if i % 2 else link_names(part, page, files) for i, part in enumerate(parts)]
     if page.file.src_uri == "glossary.md":
         return re.sub(r"<tr>\s*<td>([^<]+)</td>", anchor_terms, "".join(parts))
