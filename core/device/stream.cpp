@@ -4,7 +4,9 @@
 #include "core/device/backend.h"
 #include "core/device/event.h"
 #include "core/device/guard.h"
+#include "core/device/hand_over.h"
 #include "core/error/error.h"
+#include "core/tensor.h"
 
 namespace rush {
 
@@ -77,6 +79,12 @@ void wait_stream(const Stream& waiting, const Stream& first) {
   } else {
     event.synchronize();
   }
+}
+
+void hand_over(const Tensor& tensor, const Stream& producer, const Stream& consumer) {
+  if (!producer.is_queue() || !consumer.is_queue() || producer == consumer) return;
+  wait_stream(consumer, producer);
+  if (tensor.device() == consumer.device) tensor.record_stream(consumer);
 }
 
 }  // namespace rush
