@@ -13,10 +13,6 @@ EventHandle& event_of(void* handle) { return *static_cast<EventHandle*>(handle);
 
 // A stream's handle is the address of its element; the default stream's is null.
 char stream_names[Streams::kCount];
-size_t number_of(const Stream& stream) {
-  return stream.handle ? static_cast<size_t>(static_cast<char*>(stream.handle) - stream_names) : 0;
-}
-
 class EmulatedBackend final : public Backend {
  public:
   void synchronize(int /*device*/) override { streams().synchronize(); }
@@ -50,6 +46,10 @@ class EmulatedBackend final : public Backend {
 };
 
 }  // namespace
+
+size_t number_of(const Stream& stream) {
+  return stream.handle ? static_cast<size_t>(static_cast<char*>(stream.handle) - stream_names) : 0;
+}
 
 // None of these is destroyed: tensors in static variables are freed after everything else.
 Streams& streams() {

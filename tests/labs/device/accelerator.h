@@ -18,6 +18,9 @@ BlockPool& pinned_memory();
 // Of a block of either memory, as BlockPool::use_of.
 uint64_t use_of(const void* block);
 
+// The number of a stream; 0 is the default one.
+size_t number_of(const Stream& stream);
+
 // Sets the kernels of that type of device.
 void set_kernels(DeviceType type);
 

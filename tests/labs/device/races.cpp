@@ -15,13 +15,13 @@ bool covers(const Access& a, const Access& b) { return a.begin <= b.begin && b.e
 }  // namespace
 
 void RaceDetector::compare(const Past& past, const Past& now) {
-  if (!first_.empty()) return;
+  if (!first_.text.empty()) return;
   const auto show = [](const Past& each) {
     return str(each.op, each.access.writes ? " writes " : " reads ", each.access.tensor, " on stream ", each.stream);
   };
-  first_ = str(show(past), ", then ", show(now), ", the same memory: no event orders them");
+  first_ = {str(show(past), ", then ", show(now), ", the same memory: no event orders them"), past.stream, now.stream};
   if (past.access.use != now.access.use) {
-    first_ += ". The block was freed in between and handed out again: record_stream is missing";
+    first_.text += ". The block was freed in between and handed out again: record_stream is missing";
   }
 }
 
@@ -44,16 +44,16 @@ void RaceDetector::note(const Work& work, size_t stream, const VectorClock& cloc
 }
 
 void RaceDetector::note_freed(const Work& work, const Access& access) {
-  if (!first_.empty()) return;
-  first_ = str(work.op, " of a graph ", access.writes ? "writes " : "reads ", access.tensor,
-               ", whose memory was freed after the capture");
+  if (!first_.text.empty()) return;
+  first_.text = str(work.op, " of a graph ", access.writes ? "writes " : "reads ", access.tensor,
+                    ", whose memory was freed after the capture");
 }
 
-std::string RaceDetector::take() { return std::exchange(first_, {}); }
+Race RaceDetector::take() { return std::exchange(first_, {}); }
 
 void RaceDetector::clear() {
   pasts_.clear();
-  first_.clear();
+  first_ = {};
 }
 
 }  // namespace rush::labs

@@ -9,6 +9,11 @@
 
 namespace rush::labs {
 
+struct Race {
+  std::string text;              // empty: none
+  size_t first = 0, second = 0;  // the streams of the earlier and of the later access
+};
+
 // Note [Races]
 // Two kernels race if they access the same bytes, one of them writes, and no stream, event or wait of the host orders
 // them. Each piece of work has a vector clock: its stream's, joined with those of the events that the stream has waited
@@ -21,8 +26,8 @@ class RaceDetector {
   void note(const Work& work, size_t stream, const VectorClock& clock);
   // Of memory that a graph uses after it was freed.
   void note_freed(const Work& work, const Access& access);
-  // What was found first since the last call; empty when nothing was.
-  std::string take();
+  // What was found first since the last call.
+  Race take();
   // Forgets all accesses: those of a program that has ended.
   void clear();
 
@@ -36,7 +41,7 @@ class RaceDetector {
   void compare(const Past& past, const Past& now);
 
   std::unordered_map<const void*, std::vector<Past>> pasts_;  // by block
-  std::string first_;
+  Race first_;
 };
 
 }  // namespace rush::labs

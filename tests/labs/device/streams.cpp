@@ -95,12 +95,15 @@ bool Streams::has_reached(const Mark& mark) {
 }
 
 void Streams::synchronize() {
+  const size_t waits = waits_;
   for (size_t stream = 0; stream < kCount; ++stream) synchronize(stream);
+  waits_ = waits + 1;
 }
 
 void Streams::synchronize(size_t stream) {
   check_not_capturing("waiting for a stream");
   const std::lock_guard lock(mutex_);
+  ++waits_;
   while (!queues_[stream].items.empty()) run_one();
   host_.join(queues_[stream].clock);
 }
@@ -108,6 +111,7 @@ void Streams::synchronize(size_t stream) {
 void Streams::synchronize(const Mark& mark) {
   check_not_capturing("waiting for an event");
   const std::lock_guard lock(mutex_);
+  ++waits_;
   while (!has_reached(mark)) run_one();
 }
 

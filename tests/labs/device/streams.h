@@ -70,6 +70,9 @@ class Streams {
   // Whether all work up to the mark has run. If so, what the host gives from now on comes after it.
   bool has_reached(const Mark& mark);
 
+  // How often the host has waited.
+  size_t waits() const { return waits_; }
+
   // The mutex of all that is here and of the pools: workers of data loaders take pinned memory.
   std::recursive_mutex& mutex() { return mutex_; }
   // Of what `stream` is given next.
@@ -92,7 +95,7 @@ class Streams {
   std::mt19937_64 random_;
   Queue queues_[kCount];
   VectorClock host_;
-  size_t from_pool_ = 0;
+  size_t from_pool_ = 0, waits_ = 0;
   static inline thread_local size_t current_ = 0;
 };
 

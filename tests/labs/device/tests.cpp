@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/device/guard.h"
+#include "core/device/hand_over.h"
 #include "rushlight.h"
 #include "tests/labs/device/accelerator.h"
 
@@ -49,7 +50,7 @@ TEST_CASE("training on the emulated accelerator gives the CPU's numbers") {
     CHECK(there.losses == here.losses);
     CHECK(equal(there.weight, here.weight));
   }
-  CHECK(races().take() == "");
+  CHECK(races().take().text == "");
 }
 
 TEST_CASE("work runs when the host waits, and a pinned source is read then") {
@@ -73,7 +74,7 @@ TEST_CASE("a missing wait is found in any order, and gives wrong numbers in some
     }
     y = x + 1;
     wrong += y.cpu()[0].item<float>() != 4;
-    CHECK(races().take().find("no event orders them") != std::string::npos);
+    CHECK(races().take().text.find("no event orders them") != std::string::npos);
     streams().synchronize();
   }
   CHECK(wrong > 0);
@@ -92,7 +93,7 @@ TEST_CASE("a wait orders streams, and a recording after it does not") {
   event.record(side);
   event.block(main);
   const Tensor y = x + 1;
-  CHECK(races().take() == "");
+  CHECK(races().take().text == "");
   wait_stream(side, main);
   {
     const StreamGuard guard(side);
@@ -100,7 +101,7 @@ TEST_CASE("a wait orders streams, and a recording after it does not") {
   }
   event.block(main);  // of the recording before that product
   const Tensor z = x + 1;
-  CHECK(races().take() != "");
+  CHECK(races().take().text != "");
   CHECK(y.cpu()[0].item<float>() == 4);
   streams().synchronize();
 }
@@ -118,7 +119,7 @@ TEST_CASE("a wait of the host orders what it gives afterwards") {
   while (!event.query()) {
   }
   CHECK((x + 1).cpu()[0].item<float>() == 4);
-  CHECK(races().take() == "");
+  CHECK(races().take().text == "");
 }
 
 TEST_CASE("memory that another stream uses is handed out again too early without record_stream") {
@@ -133,9 +134,39 @@ TEST_CASE("memory that another stream uses is handed out again too early without
       if (recorded) x.record_stream(side);
     }
     const Tensor next = full({64}, 7, emulated());
-    CHECK((races().take().find("record_stream is missing") != std::string::npos) == !recorded);
+    CHECK((races().take().text.find("record_stream is missing") != std::string::npos) == !recorded);
     streams().synchronize();
   }
+}
+
+TEST_CASE("a tensor is handed over from one stream to another") {
+  const Stream side = side_stream(), main = current_stream(emulated());
+  Tensor result;
+  {
+    const Tensor x = full({64}, 1, emulated());
+    hand_over(x, main, side);
+    const StreamGuard guard(side);
+    result = x * 3;
+  }
+  const Tensor next = full({64}, 7, emulated());
+  hand_over(result, side, main);
+  CHECK((result + next).cpu()[0].item<float>() == 10);
+  CHECK(races().take().text == "");
+}
+
+TEST_CASE("backward runs on the streams of the forward pass, and the caller's waits for them") {
+  const Stream side = side_stream(), main = current_stream(emulated());
+  const Tensor x = full({64}, 1, emulated()).requires_grad_();
+  wait_stream(side, main);
+  Tensor y;
+  {
+    const StreamGuard guard(side);
+    y = x * 3;
+  }
+  hand_over(y, side, main);
+  (y * y).sum().backward();
+  CHECK(x.grad().cpu()[0].item<float>() == 18);
+  CHECK(races().take().text == "");
 }
 
 TEST_CASE("a graph repeats its work on the memory of the capture, and refuses waits of the host") {
@@ -154,7 +185,7 @@ TEST_CASE("a graph repeats its work on the memory of the capture, and refuses wa
     const Tensor other = full({64}, 9, emulated());  // gets none of the graph's memory
     CHECK(y.cpu()[0].item<double>() == 6 * value);
   }
-  CHECK(races().take() == "");
+  CHECK(races().take().text == "");
 }
 
 TEST_CASE("a graph that uses freed memory is found") {
@@ -166,7 +197,7 @@ TEST_CASE("a graph that uses freed memory is found") {
     y = x * 2;
   }
   graph.replay();
-  CHECK(races().take().find("was freed after the capture") != std::string::npos);
+  CHECK(races().take().text.find("was freed after the capture") != std::string::npos);
 }
 
 TEST_CASE("during a capture a stream takes part when it has waited for the captured one") {
