@@ -77,9 +77,9 @@ void run(const Settings& settings) {
   examples::Net net;
   net->to(labs::emulated());
   train(net, digits.train, settings);
-  const auto [loss, accuracy] = evaluate(net, digits.test);
   const std::string race = labs::races().take().text;
   RUSH_CHECK(race.empty(), "a race: ", race);
+  const auto [loss, accuracy] = evaluate(net, digits.test);
   save(net, settings.out_dir + "/net.safetensors");
   const nlohmann::json results = {{"test_loss", loss}, {"test_accuracy", accuracy}};
   io::write_file_atomically(settings.json_file, results.dump(1) + "\n");

@@ -4,21 +4,16 @@
 #include "autograd/grad_mode.h"
 #include "backends/functors/optim.h"
 #include "core/ops/factory/factories.h"
-#include "core/ops/factory/range.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/conv.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/pool.h"
-#include "core/ops/nn/softmax.h"
 #include "core/ops/optim/optim.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/power.h"
 #include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/extrema.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/copy.h"
 #include "tests/labs/device/accelerator.h"
@@ -116,30 +111,23 @@ void set_kernels(DeviceType type) {
   k::copy_between.set(type, copy_between);
   set<k::copy>(type);
   set<k::fill>(type);
-  set<k::arange, 1>(type);
   // element by element
   set<k::add>(type);
   set<k::mul>(type);
   set<k::div>(type);
   set<k::neg>(type);
-  set<k::sqrt>(type);
-  set<k::exp>(type);
   set<k::tanh>(type);
   set<k::tanh_backward>(type);
+  set<k::rsqrt>(type);
   set<k::relu>(type);
   set<k::threshold_backward>(type);
-  set<k::pow_scalar>(type);
-  set<k::eq>(type);
   // of rows and of matrices
   set<k::sum, 1>(type);
   set<k::mean, 1>(type);
-  set<k::extreme, 0b11>(type);
   set<k::gemm, 1>(type);
   set<k::gemm_bias, 1>(type);
   set<k::linear_parameter_gradients, 0b11>(type);
   // of nets
-  set<k::softmax, 1>(type);
-  set<k::softmax_backward, 1>(type);
   set<k::cross_entropy, 0b111>(type);
   set<k::cross_entropy_backward, 1>(type);
   set<k::convolution, 1>(type);
