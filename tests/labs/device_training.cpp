@@ -1,9 +1,10 @@
 // The training run of labs 11 and 15: the demo's net on the emulated accelerator. Batches are copied ahead on a stream
 // of their own, and a step is a graph. It fails when the race detector finds something.
 #include <algorithm>
-#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "core/io/atomic_file.h"
 #include "examples/mnist/digit_sets.h"
@@ -80,6 +81,7 @@ void run(const Settings& settings) {
   const std::string race = labs::races().take().text;
   RUSH_CHECK(race.empty(), "a race: ", race);
   const auto [loss, accuracy] = evaluate(net, digits.test);
+  std::filesystem::create_directories(settings.out_dir);
   save(net, settings.out_dir + "/net.safetensors");
   const nlohmann::json results = {{"test_loss", loss}, {"test_accuracy", accuracy}};
   io::write_file_atomically(settings.json_file, results.dump(1) + "\n");

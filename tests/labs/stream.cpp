@@ -102,7 +102,8 @@ Exercise guard_exercise() {
 enum class Do {
   Work,       // the stream is given a kernel that writes one and the same tensor
   Record,     // an event on the stream
-  Block,      // the stream waits for an event
+  Await,      // the stream waits for an event, as the backend does it
+  Block,      // the same by the event's function
   HostWaits,  // for an event
   Query,      // an event
   Wait,       // wait_stream(stream, other stream)
@@ -119,6 +120,7 @@ std::string show(const Action& action) {
   switch (action.what) {
     case Do::Work: return str("work on ", on);
     case Do::Record: return str("event ", action.other, " recorded on ", on);
+    case Do::Await: return str("the backend lets ", on, " wait for event ", action.other);
     case Do::Block: return str("event ", action.other, " blocks ", on);
     case Do::HostWaits: return str("event ", action.other, ".synchronize()");
     case Do::Query: return str("event ", action.other, ".query()");
@@ -133,6 +135,8 @@ std::string show(const Script& script) {
   return text;
 }
 
+constexpr int kCurrent = 0;  // the stream that is current between actions
+
 class Player {
  public:
   explicit Player(Tensor written) : written_(std::move(written)) {}
@@ -144,6 +148,9 @@ class Player {
     switch (action.what) {
       case Do::Work: return work(action.stream);
       case Do::Record: event.record(on); break;
+      case Do::Await:
+        if (event.handle()) backend().wait(on, event.handle());
+        break;
       case Do::Block: event.block(on); break;
       case Do::HostWaits: event.synchronize(); break;
       case Do::Query: return event.query() ? "reached" : "not reached";
@@ -156,6 +163,7 @@ class Player {
   std::string work(int number) {
     backend().set_current_stream(stream(number));
     written_.fill_(number);
+    backend().set_current_stream(stream(kCurrent));
     const Race race = races().take();
     return race.text.empty() ? "ordered" : str("a race with stream ", race.first);
   }
@@ -198,6 +206,7 @@ class Order {
     switch (action.what) {
       case Do::Work: return work(action.stream);
       case Do::Record: return record(action.stream, action.other), "done";
+      case Do::Await: return await(action.stream, recorded(action.other)), "done";
       case Do::Block: return block(action.stream, recorded(action.other)) ? "done, the host waited" : "done";
       case Do::HostWaits: return host_waits(recorded(action.other)) ? "done, the host waited" : "done";
       case Do::Query: return query(action.other);
@@ -235,7 +244,6 @@ class Order {
 
   std::string work(int stream) {
     const Node node = add(stream);
-    current_ = stream;
     ++queued_;
     const auto [before, before_stream] = last_work_;
     last_work_ = {node, stream};
@@ -244,7 +252,7 @@ class Order {
   void record(int stream, int event) {
     if (stream < 0 || mistake_ == OrderMistake::NeverRecorded) return;
     if (mistake_ == OrderMistake::RecordsOnce && events_.count(event)) return;
-    const int marked = mistake_ == OrderMistake::RecordsCurrent ? current_ : stream;
+    const int marked = mistake_ == OrderMistake::RecordsCurrent ? kCurrent : stream;
     events_[event] = add(marked);
     ++queued_;
     ahead_[event] = queued_;
@@ -257,9 +265,13 @@ class Order {
     if (point == kNone || stream < 0) return false;
     if (mistake_ == OrderMistake::HostAlwaysWaits) return host_waits(point);
     if (mistake_ == OrderMistake::BlocksNothing) return false;
-    awaited_[mistake_ == OrderMistake::BlocksCurrent ? current_ : stream].push_back(point);
-    ++queued_;
+    await(mistake_ == OrderMistake::BlocksCurrent ? kCurrent : stream, point);
     return false;
+  }
+  void await(int stream, Node point) {
+    if (point == kNone) return;
+    awaited_[stream].push_back(point);
+    ++queued_;
   }
   bool host_waits(Node point) {
     if (point == kNone || mistake_ == OrderMistake::HostDoesNotWait) return false;
@@ -289,7 +301,7 @@ class Order {
   std::map<int, Node> last_, events_;
   std::map<int, std::vector<Node>> awaited_;
   std::map<int, int> ahead_;
-  int queued_ = 0, run_ = 0, current_ = 0;
+  int queued_ = 0, run_ = 0;
   std::pair<Node, int> last_work_{kNone, 0};
   Node host_ = kNone;
 };
@@ -301,23 +313,17 @@ Lines model_lines(const Script& script, OrderMistake mistake) {
   return lines;
 }
 
-Exercise order_exercise(const char* function, std::vector<Script> scripts) {
+using NamedMistakes = std::vector<std::pair<const char*, OrderMistake>>;
+
+Exercise order_exercise(const char* function, std::vector<Script> scripts, const NamedMistakes& mistakes) {
   return lines_exercise<Script, OrderMistake>(
       function, std::move(scripts), [](const Script& script) { return show(script); }, learners_lines, model_lines,
-      {{"nothing is recorded: whoever waits for the event waits for nothing", OrderMistake::NeverRecorded},
-       {"an event that was recorded is not recorded again: it has to move to the new point", OrderMistake::RecordsOnce},
-       {"the event is recorded on the current stream instead of the given one", OrderMistake::RecordsCurrent},
-       {"the stream does not wait for the event", OrderMistake::BlocksNothing},
-       {"the current stream waits instead of the given one", OrderMistake::BlocksCurrent},
-       {"the host does not wait", OrderMistake::HostDoesNotWait},
-       {"the host waits where only a stream has to", OrderMistake::HostAlwaysWaits},
-       {"the event counts as reached though its stream has work before it", OrderMistake::AlwaysReached},
-       {"the streams have each other's place: `waiting` has to wait for `first`", OrderMistake::Reversed},
-       {"a wait of the CPU's stream does nothing: the host has to wait", OrderMistake::CpuIsForgotten}});
+      mistakes);
 }
 
 Action work(int stream) { return {Do::Work, stream}; }
 Action record(int event, int stream) { return {Do::Record, stream, event}; }
+Action await(int event, int stream) { return {Do::Await, stream, event}; }
 Action block(int event, int stream) { return {Do::Block, stream, event}; }
 Action host_waits(int event) { return {Do::HostWaits, 0, event}; }
 Action query(int event) { return {Do::Query, 0, event}; }
@@ -379,39 +385,74 @@ Exercise handover_exercise() {
         HandoverMistake::NoRecord}});
 }
 
+// ---- the exercises on scripts
+
+Exercise record_exercise() {
+  return order_exercise(
+      "rush::Event::record",
+      {{work(1), record(1, 1), await(1, 2), work(2)},
+       {work(1), record(1, 1), work(1), await(1, 2), work(2)},
+       {work(1), record(1, 1), work(1), record(1, 1), await(1, 2), work(2)},
+       {work(1), record(1, -1), await(1, 2), work(2)},
+       {work(0), record(1, 1), await(1, 2), work(2)},
+       {work(1), record(1, 1), await(1, 2), work(2), record(2, 2), await(2, 3), work(3)}},
+      {{"nothing is recorded: whoever waits for the event waits for nothing", OrderMistake::NeverRecorded},
+       {"an event that was recorded is not recorded again: it has to move to the new point", OrderMistake::RecordsOnce},
+       {"the event is recorded on the current stream instead of the given one", OrderMistake::RecordsCurrent}});
+}
+
+Exercise block_exercise() {
+  return order_exercise("rush::Event::block",
+                        {{work(1), block(1, 2), work(2)},
+                         {work(1), record(1, 1), block(1, 2), work(2)},
+                         {work(1), record(1, 1), block(1, 2), work(0)},
+                         {work(1), record(1, 1), block(1, -1), work(2)},
+                         {work(1), record(1, 1), block(1, 2), record(2, 2), block(2, 3), work(3)}},
+                        {{"the stream does not wait for the event", OrderMistake::BlocksNothing},
+                         {"the current stream waits instead of the given one", OrderMistake::BlocksCurrent},
+                         {"the host waits where only a stream has to", OrderMistake::HostAlwaysWaits}});
+}
+
+Exercise synchronize_exercise() {
+  return order_exercise("rush::Event::synchronize",
+                        {{host_waits(1), work(1)},
+                         {work(1), record(1, 1), host_waits(1), work(2)},
+                         {work(1), record(1, 1), work(1), host_waits(1), work(2)},
+                         {work(1), record(1, 1), host_waits(1), work(2), record(2, 2), host_waits(2), work(3)}},
+                        {{"the host does not wait", OrderMistake::HostDoesNotWait}});
+}
+
+Exercise query_exercise() {
+  return order_exercise(
+      "rush::Event::query",
+      {{query(1), work(1), query(1)},
+       {work(1), work(1), record(1, 1), query(1), query(1), query(1), query(1)},
+       {work(1), record(1, 1), host_waits(1), query(1)}},
+      {{"the event counts as reached though its stream has work before it", OrderMistake::AlwaysReached}});
+}
+
+Exercise wait_exercise() {
+  return order_exercise(
+      "rush::wait_stream",
+      {{work(1), wait(2, 1), work(2)},
+       {work(1), wait(1, 1), work(2)},
+       {work(2), wait(2, 1), work(1)},
+       {work(1), wait(2, 1), work(2), wait(1, 2), work(1)},
+       {work(1), wait(2, 1), work(1), work(2)},
+       {work(1), wait(2, 1), wait(3, 2), work(3)},
+       {work(1), wait(-1, 1), work(2)}},
+      {{"the streams have each other's place: `waiting` has to wait for `first`", OrderMistake::Reversed},
+       {"a wait of the CPU's stream does nothing: the host has to wait", OrderMistake::CpuIsForgotten},
+       {"`waiting` does not wait", OrderMistake::BlocksNothing},
+       {"the host waits where only a stream has to", OrderMistake::HostAlwaysWaits}});
+}
+
 }  // namespace
 
 std::vector<Exercise> stream_exercises() {
   emulated();
-  return {
-      guard_exercise(),
-      order_exercise("rush::Event::record",
-                     {{work(1), record(1, 1), block(1, 2), work(2)},
-                      {work(1), record(1, 1), work(1), block(1, 2), work(2)},
-                      {work(1), record(1, 1), work(1), record(1, 1), block(1, 2), work(2)},
-                      {work(1), record(1, -1), block(1, 2), work(2)},
-                      {work(1), record(1, 1), work(1), record(2, 1), block(2, 3), work(3)},
-                      {work(1), record(1, 1), block(1, 2), work(2), record(1, 1), block(1, 3), work(3)}}),
-      order_exercise("rush::Event::block", {{work(1), block(1, 2), work(2)},
-                                            {work(1), record(1, 1), block(1, 2), work(2), work(3)},
-                                            {work(1), record(1, 1), block(1, -1), work(2)},
-                                            {work(1), record(1, 1), block(1, 2), record(2, 2), block(2, 3), work(3)}}),
-      order_exercise("rush::Event::synchronize",
-                     {{host_waits(1), work(1)},
-                      {work(1), record(1, 1), host_waits(1), work(2)},
-                      {work(1), record(1, 1), work(1), host_waits(1), work(2)},
-                      {work(1), record(1, 1), host_waits(1), work(2), record(2, 2), host_waits(2), work(3)}}),
-      order_exercise("rush::Event::query", {{query(1), work(1), query(1)},
-                                            {work(1), work(1), record(1, 1), query(1), query(1), query(1), query(1)},
-                                            {work(1), record(1, 1), host_waits(1), query(1)}}),
-      order_exercise("rush::wait_stream", {{work(1), wait(2, 1), work(2)},
-                                           {work(1), wait(1, 1), work(2)},
-                                           {work(1), wait(2, 1), work(2), wait(1, 2), work(1)},
-                                           {work(1), wait(2, 1), work(1), work(2)},
-                                           {work(1), wait(2, 1), wait(3, 2), work(3)},
-                                           {work(1), wait(-1, 1), work(2)}}),
-      handover_exercise(),
-  };
+  return {guard_exercise(), record_exercise(), block_exercise(),   synchronize_exercise(),
+          query_exercise(), wait_exercise(),   handover_exercise()};
 }
 
 }  // namespace rush::labs

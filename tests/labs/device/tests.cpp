@@ -156,7 +156,7 @@ TEST_CASE("a tensor is handed over from one stream to another") {
 
 TEST_CASE("backward runs on the streams of the forward pass, and the caller's waits for them") {
   const Stream side = side_stream(), main = current_stream(emulated());
-  const Tensor x = full({64}, 1, emulated()).requires_grad_();
+  const Tensor x = full({64}, 1.0, emulated()).requires_grad_();
   wait_stream(side, main);
   Tensor y;
   {
