@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "core/device/backend.h"
 #include "core/ops/factory/factories.h"
@@ -172,8 +171,7 @@ Outcome learners_outcome(const Script& script) {
 enum class Mistake {
   None,
   AlwaysNew,        // what is made for each call is not found again
-  IgnoresSizes,     // one graph serves all shapes
-  IgnoresDtypes,    // and all dtypes
+  IgnoresDtypes,    // one graph serves all dtypes
   CallersStream,    // the warm-up runs where the caller is
   SideDoesNotWait,  // for the caller's stream
   CallerDoesNotWait,
@@ -188,7 +186,6 @@ enum class Mistake {
   KeepsVersion,
   Clones,  // the loss
   CapturesAgain,
-  DropsInputs,  // of the capture
 };
 
 // What has been done for inputs of one shape and dtype.
@@ -200,8 +197,7 @@ struct Shaped {
 
 std::string key_of(const StepCall& call, Mistake mistake, size_t number) {
   if (mistake == Mistake::AlwaysNew) return str(number);
-  return str(mistake == Mistake::IgnoresSizes ? 0 : call.size,
-             mistake == Mistake::IgnoresDtypes ? kFloat32 : call.dtype);
+  return str(call.size, mistake == Mistake::IgnoresDtypes ? kFloat32 : call.dtype);
 }
 
 RaceOf race_of(const Script& script, Mistake mistake) {

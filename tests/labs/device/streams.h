@@ -75,8 +75,6 @@ class Streams {
 
   // The mutex of all that is here and of the pools: workers of data loaders take pinned memory.
   std::recursive_mutex& mutex() { return mutex_; }
-  // Of what `stream` is given next.
-  VectorClock clock_of_next(size_t stream);
 
  private:
   struct Item {
@@ -88,6 +86,7 @@ class Streams {
     std::deque<Item> items;
     VectorClock clock;
   };
+  VectorClock clock_of_next(size_t stream);  // of what the stream is given next
   bool is_blocked(const Item& item) const;
   void run_one();
 
