@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "core/device/guard.h"
+#include "core/device/hand_over.h"
 
 namespace rush {
 
@@ -17,13 +18,6 @@ class BackwardStreams {
  public:
   /// The stream that a gradient given by the caller was made on.
   static Stream of_caller(const Tensor& grad) { return grad.defined() ? current_stream(grad.device()) : Stream(); }
-
-  /// Makes `grad`, made on `producer`, usable on `consumer`.
-  static void hand_over(const Tensor& grad, const Stream& producer, const Stream& consumer) {
-    if (!producer.is_queue() || !consumer.is_queue() || producer == consumer) return;
-    wait_stream(consumer, producer);
-    if (grad.device() == consumer.device) grad.record_stream(consumer);
-  }
 
   /// `stream` holds results that the caller will look at.
   void ends_on(const Stream& stream) {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cctype>
 
-#include "core/device/event.h"
 #include "core/device/guard.h"
 #include "core/dispatch/registry.h"
 #include "core/graphs/graph.h"
@@ -82,60 +81,6 @@ Device concrete_device(Device device) {
   return device;
 }
 
-Stream current_stream(Device device) {
-  if (!device.is_accelerator()) return {};
-  Backend& backend = backend_of(device.type);
-  return backend.current_stream(device.index < 0 ? backend.current_device() : device.index);
-}
-
-void wait_stream(const Stream& waiting, const Stream& first) {
-  if (waiting == first || !first.is_queue()) return;
-  Event event(first.device.type);
-  event.record(first);
-  if (waiting.is_queue()) {
-    event.block(waiting);
-  } else {
-    event.synchronize();
-  }
-}
-
-// ---- events ----
-
-Event::~Event() {
-  if (handle_) backend_or_null(type_)->destroy_event(handle_, device_);
-}
-
-void Event::record(const Stream& stream) {
-  if (!stream.is_queue()) return;
-  if (!handle_) type_ = stream.device.type;
-  Backend& backend = backend_of(type_);
-  if (!handle_) {
-    device_ = stream.device.index;
-    handle_ = backend.create_event(device_, timing_);
-  }
-  RUSH_CHECK_VALUE(stream.device == Device(type_, device_), "Event: made on ", Device(type_, device_),
-                   ", recorded on a stream of ", stream.device);
-  backend.record(handle_, stream);
-}
-
-void Event::block(const Stream& stream) const {
-  if (handle_ && stream.is_queue()) backend_of(type_).wait(stream, handle_);
-}
-
-bool Event::query() const { return !handle_ || backend_of(type_).query_event(handle_); }
-
-void Event::synchronize() const {
-  if (handle_) backend_of(type_).synchronize_event(handle_);
-}
-
-double Event::elapsed_time(const Event& end) const {
-  RUSH_CHECK_VALUE(timing_ && end.timing_, "Event: elapsed_time needs events made with enable_timing");
-  RUSH_CHECK_VALUE(handle_ && end.handle_, "Event: elapsed_time needs events that were recorded");
-  return backend_of(type_).elapsed_milliseconds(handle_, end.handle_);
-}
-
-// ---- guards ----
-
 void DeviceGuard::enter(Device device) {
   backend_ = &backend_of(device.type);
   original_ = backend_->current_device();
@@ -152,21 +97,6 @@ void DeviceGuard::leave() noexcept {
   } catch (const Error&) {
     // The device was current before; failing now means that the driver is shutting down.
   }
-}
-
-void StreamGuard::enter(const Stream& stream) {
-  Backend& backend = backend_of(stream.device.type);
-  original_ = backend.current_stream(stream.device.index);
-  if (original_ == stream) {
-    original_ = {};
-  } else {
-    backend.set_current_stream(stream);
-  }
-}
-
-void StreamGuard::leave() noexcept {
-  // Choosing among streams asks nothing of the driver.
-  backend_or_null(original_.device.type)->set_current_stream(original_);
 }
 
 }  // namespace rush

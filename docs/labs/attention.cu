@@ -1,7 +1,7 @@
 // Lab 13, attention by tiles: what the functions have to do stands in docs/labs/attention.md and in
-// tests/labs/attention.h. Write them in this order; `./rush lab 13` checks them in this order. to_do ends a kernel with
+// tests/labs/kernels/attention.h. Write them in this order; `./rush lab 13` checks them in this order. to_do ends a kernel with
 // its text: replace it. A kernel's name stays, its parameters and its launch are yours to change.
-#include "tests/labs/attention.h"
+#include "tests/labs/kernels/attention.h"
 
 #include "tests/labs/grid/kernel.h"
 

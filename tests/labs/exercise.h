@@ -90,8 +90,10 @@ std::vector<Exercise> module_exercises();
 std::vector<Exercise> optimizer_exercises();
 std::vector<Exercise> allocator_exercises();
 std::vector<Exercise> kernel_exercises();
+std::vector<Exercise> stream_exercises();
 std::vector<Exercise> matmul_exercises();
 std::vector<Exercise> attention_exercises();
 std::vector<Exercise> scaler_exercises();
+std::vector<Exercise> graphed_step_exercises();
 
 }  // namespace rush::labs

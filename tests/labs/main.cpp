@@ -106,9 +106,11 @@ std::vector<Exercise> exercises_of(const std::string& lab) {
   if (lab == "8") return optimizer_exercises();
   if (lab == "9") return allocator_exercises();
   if (lab == "10") return kernel_exercises();
+  if (lab == "11") return stream_exercises();
   if (lab == "12") return matmul_exercises();
   if (lab == "13") return attention_exercises();
   if (lab == "14") return scaler_exercises();
+  if (lab == "15") return graphed_step_exercises();
   return {};
 }
 

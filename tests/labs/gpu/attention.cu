@@ -2,9 +2,9 @@
 // copy of its input, and attention beside its two products alone, as cuBLAS makes them with S in memory. nvcc compiles
 // it together with the file of the kernels, and links cuBLAS. usage: rush_lab_attention_gpu FILE, the emulated grid's
 // outputs
-#include "tests/labs/attention_cases.h"
 #include "tests/labs/gpu/blas.h"
 #include "tests/labs/gpu/comparison.h"
+#include "tests/labs/kernels/attention_cases.h"
 
 using namespace rush::labs;
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tests/labs/kernel_call.h"
+#include "tests/labs/kernels/kernel_call.h"
 
 namespace rush::labs {
 

@@ -2,7 +2,7 @@
 // of each beside those of a copy that the driver makes in the same run. nvcc compiles it together with the file of the
 // kernels. usage: rush_lab_kernels_gpu FILE, the emulated grid's outputs
 #include "tests/labs/gpu/comparison.h"
-#include "tests/labs/kernel_cases.h"
+#include "tests/labs/kernels/kernel_cases.h"
 
 using namespace rush::labs;
 

@@ -3,7 +3,7 @@
 // usage: rush_lab_matmul_gpu FILE, the emulated grid's outputs
 #include "tests/labs/gpu/blas.h"
 #include "tests/labs/gpu/comparison.h"
-#include "tests/labs/matmul_cases.h"
+#include "tests/labs/kernels/matmul_cases.h"
 
 using namespace rush::labs;
 

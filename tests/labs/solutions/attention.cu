@@ -1,6 +1,6 @@
 // Lab 13, attention by tiles: a solution, in float32. The library's kernel multiplies on tensor cores, and has masks
 // and dropout: backends/cuda/kernels/nn/attention.cu.
-#include "tests/labs/attention.h"
+#include "tests/labs/kernels/attention.h"
 
 #include "tests/labs/grid/kernel.h"
 

@@ -1,7 +1,7 @@
 // Lab 10, CUDA kernels: a solution. Each kernel handles the tail, since few sizes are multiples of a block, and
 // computes indices in 64 bits. The library's own are templates over dtypes and iterators:
 // backends/cuda/kernels/launch.h (copy), view/transpose.h, reduce/reduce_engine.h and nn/softmax.cu there.
-#include "tests/labs/kernels.h"
+#include "tests/labs/kernels/kernels.h"
 
 #include "tests/labs/grid/kernel.h"
 

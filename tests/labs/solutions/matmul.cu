@@ -1,7 +1,7 @@
 // Lab 12, matrix products: a solution. Beyond the ends of a and b the tiles in shared memory hold zeros, which add
 // nothing to a sum. The library's own products of float32 and 16 bits are cuBLAS's (backends/cuda/blas/gemm.cpp); its
 // products of integers (backends/cuda/kernels/linalg/gemm_integer.cu) and of attention's tiles are kernels.
-#include "tests/labs/matmul.h"
+#include "tests/labs/kernels/matmul.h"
 
 #include "tests/labs/grid/kernel.h"
 #include "tests/labs/grid/tensor_core.h"

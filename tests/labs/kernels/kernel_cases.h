@@ -1,7 +1,7 @@
 // The calls of lab 10's functions that are made on the emulated grid and on a GPU alike.
 #pragma once
-#include "tests/labs/kernel_call.h"
-#include "tests/labs/kernels.h"
+#include "tests/labs/kernels/kernel_call.h"
+#include "tests/labs/kernels/kernels.h"
 
 namespace rush::labs {
 

@@ -1,12 +1,12 @@
 // Lab 13: attention by tiles on the emulated grid. Right answers come from whole rows of scores in extended precision;
 // a mistake is a loop over tiles that makes it.
-#include "tests/labs/attention.h"
+#include "tests/labs/kernels/attention.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "tests/labs/attention_cases.h"
-#include "tests/labs/kernel_exercise.h"
+#include "tests/labs/kernels/attention_cases.h"
+#include "tests/labs/kernels/kernel_exercise.h"
 
 namespace rush::labs {
 namespace {

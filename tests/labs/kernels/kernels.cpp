@@ -1,11 +1,11 @@
 // Lab 10: CUDA kernels on the emulated grid. Right answers come from loops in double precision.
-#include "tests/labs/kernels.h"
+#include "tests/labs/kernels/kernels.h"
 
 #include <cmath>
 
 #include "tests/labs/grid/grid.h"
-#include "tests/labs/kernel_cases.h"
-#include "tests/labs/kernel_exercise.h"
+#include "tests/labs/kernels/kernel_cases.h"
+#include "tests/labs/kernels/kernel_exercise.h"
 
 namespace rush::labs {
 namespace {

@@ -1,9 +1,9 @@
-#include "tests/labs/kernel_exercise.h"
+#include "tests/labs/kernels/kernel_exercise.h"
 
 #include <cmath>
 #include <memory>
 
-#include "tests/labs/grid_call.h"
+#include "tests/labs/kernels/grid_call.h"
 
 namespace rush::labs {
 namespace {

@@ -2,10 +2,10 @@
 // floats one after another. The programs in gpu/ compare. usage: rush_lab_kernel_results LAB FILE
 #include <cstdio>
 
-#include "tests/labs/attention_cases.h"
-#include "tests/labs/grid_call.h"
-#include "tests/labs/kernel_cases.h"
-#include "tests/labs/matmul_cases.h"
+#include "tests/labs/kernels/attention_cases.h"
+#include "tests/labs/kernels/grid_call.h"
+#include "tests/labs/kernels/kernel_cases.h"
+#include "tests/labs/kernels/matmul_cases.h"
 
 using namespace rush::labs;
 

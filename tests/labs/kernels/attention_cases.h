@@ -2,8 +2,8 @@
 #pragma once
 #include <cmath>
 
-#include "tests/labs/attention.h"
-#include "tests/labs/kernel_call.h"
+#include "tests/labs/kernels/attention.h"
+#include "tests/labs/kernels/kernel_call.h"
 
 namespace rush::labs {
 

@@ -1,11 +1,11 @@
 // Lab 12: matrix products on the emulated grid. Right answers come from loops in double precision, a row of b at a
 // time.
-#include "tests/labs/matmul.h"
+#include "tests/labs/kernels/matmul.h"
 
 #include <cmath>
 
-#include "tests/labs/kernel_exercise.h"
-#include "tests/labs/matmul_cases.h"
+#include "tests/labs/kernels/kernel_exercise.h"
+#include "tests/labs/kernels/matmul_cases.h"
 
 namespace rush::labs {
 namespace {

@@ -1,7 +1,7 @@
 // Makes a call of a lab's kernels on the emulated grid.
 #pragma once
 #include "tests/labs/grid/grid.h"
-#include "tests/labs/kernel_call.h"
+#include "tests/labs/kernels/kernel_call.h"
 
 namespace rush::labs {
 

@@ -5,7 +5,7 @@
 
 #include "tests/labs/exercise.h"
 #include "tests/labs/grid/grid.h"
-#include "tests/labs/kernel_call.h"
+#include "tests/labs/kernels/kernel_call.h"
 
 namespace rush::labs {
 
