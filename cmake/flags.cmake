@@ -10,6 +10,11 @@ target_compile_options(rush_flags INTERFACE -Wall -Wextra -Wpedantic)
 if(RUSH_WERROR)
   target_compile_options(rush_flags INTERFACE -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A twelfth of the compiler's time goes into collecting garbage that fits into memory: 0.9 GB instead of 0.7 for the
+  # largest source.
+  target_compile_options(rush_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns of overlapping copies inside `"literal" + std::string` (GCC bug 105651), and of the deliberately
   # undefined registers in its own AVX-512 headers, which only the kernels use (GCC bug 105593).

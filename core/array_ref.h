@@ -114,7 +114,7 @@ class InlineVector {
       *this = std::move(grown);
       return;
     }
-    std::copy(first, last, data_);
+    for (size_t i = 0; i < n; ++i) data_[i] = first[i];  // std::copy would call memmove
     size_ = n;
   }
 
