@@ -1,6 +1,6 @@
 // Lab 13, attention by tiles: what the functions have to do stands in docs/labs/attention.md and in
-// tests/labs/kernels/attention.h. Write them in this order; `./rush lab 13` checks them in this order. to_do ends a kernel with
-// its text: replace it. A kernel's name stays, its parameters and its launch are yours to change.
+// tests/labs/kernels/attention.h. Write them in this order; `./rush lab 13` checks them in this order. to_do ends a
+// kernel with its text: replace it. A kernel's name stays, its parameters and its launch are yours to change.
 #include "tests/labs/kernels/attention.h"
 
 #include "tests/labs/grid/kernel.h"

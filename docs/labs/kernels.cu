@@ -1,6 +1,6 @@
-// Lab 10, CUDA kernels: what the functions have to do stands in docs/labs/kernels.md and in tests/labs/kernels/kernels.h. Write
-// them in this order; `./rush lab 10` checks them in this order. to_do ends a kernel with its text: replace it. A
-// kernel's name stays, its parameters and its launch are yours to change.
+// Lab 10, CUDA kernels: what the functions have to do stands in docs/labs/kernels.md and in
+// tests/labs/kernels/kernels.h. Write them in this order; `./rush lab 10` checks them in this order. to_do ends a
+// kernel with its text: replace it. A kernel's name stays, its parameters and its launch are yours to change.
 #include "tests/labs/kernels/kernels.h"
 
 #include "tests/labs/grid/kernel.h"

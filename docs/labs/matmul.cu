@@ -1,6 +1,6 @@
-// Lab 12, matrix products: what the functions have to do stands in docs/labs/matmul.md and in tests/labs/kernels/matmul.h.
-// Write them in this order; `./rush lab 12` checks them in this order. to_do ends a kernel with its text: replace it. A
-// kernel's name stays, its parameters and its launch are yours to change.
+// Lab 12, matrix products: what the functions have to do stands in docs/labs/matmul.md and in
+// tests/labs/kernels/matmul.h. Write them in this order; `./rush lab 12` checks them in this order. to_do ends a kernel
+// with its text: replace it. A kernel's name stays, its parameters and its launch are yours to change.
 #include "tests/labs/kernels/matmul.h"
 
 #include "tests/labs/grid/kernel.h"
