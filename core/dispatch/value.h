@@ -57,7 +57,7 @@ class Value {
     }
   }
   Value(Value&& other) noexcept : place_(other.place_) { take(other); }
-  Value& operator=(Value other) noexcept {
+  Value& operator=(Value other) noexcept {  // copies or moves
     destroy();
     place_ = other.place_;
     take(other);
