@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/macros.h"
+
 namespace rush {
 
 template <class T, size_t N>
@@ -105,15 +107,7 @@ class InlineVector {
   template <class It>
   void assign(It first, It last) {  // as std::vector's; the range may lie in this vector
     const size_t n = static_cast<size_t>(last - first);
-    // Copied through a temporary block when growing, so that a range inside this vector stays valid.
-    if (n > capacity_) {
-      InlineVector grown;
-      grown.reserve(n);
-      std::copy(first, last, grown.data_);
-      grown.size_ = n;
-      *this = std::move(grown);
-      return;
-    }
+    if (RUSH_UNLIKELY(n > capacity_)) return assign_more(first, n);
     for (size_t i = 0; i < n; ++i) data_[i] = first[i];  // std::copy would call memmove
     size_ = n;
   }
@@ -176,6 +170,15 @@ class InlineVector {
     }
     size_ = other.size_;
     other.size_ = 0;
+  }
+  // Copied through a temporary block, so that a range inside this vector stays valid.
+  template <class It>
+  RUSH_COLD void assign_more(It first, size_t n) {
+    InlineVector grown;
+    grown.reserve(n);
+    std::copy(first, first + n, grown.data_);
+    grown.size_ = n;
+    *this = std::move(grown);
   }
   void free_heap() noexcept {
     if (data_ != inline_) std::allocator<T>().deallocate(data_, capacity_);
