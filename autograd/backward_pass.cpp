@@ -87,7 +87,7 @@ void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, Rea
   const Stream producer = maker ? maker->stream() : BackwardStreams::of_caller(grad);
   const Stream& known = stream_for(*edge.node, capturing_);
   const Stream& consumer = known.is_queue() ? known : producer;
-  if (!(producer == consumer)) hand_over(grad, producer, consumer);
+  hand_over(grad, producer, consumer);
   const StreamGuard guard(consumer);
   ready.add(edge, fit_to_output(std::move(grad), edge.node->output_metadata(edge.slot), *edge.node));
 }

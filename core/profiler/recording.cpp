@@ -21,19 +21,19 @@ std::mutex current_mutex;
 // Never destroyed: threads may end after the static variables do.
 std::shared_ptr<Recording>& current = *new std::shared_ptr<Recording>;
 
-void put(DispatchKey key, bool in, KeySet& watchers) {
+void set_watching(KeySet& watchers, bool on) {
   const std::atomic_ref keys(watchers);
-  keys.store(in ? keys.load() | key : keys.load().without(key));
+  keys.store(on ? keys.load() | DispatchKey::Profiler : keys.load().without(DispatchKey::Profiler));
 }
 void start() {
   // Another tool's ranges are those of kernels, at a call's last stop.
-  put(DispatchKey::Profiler, !call_ranges.begin, watching_once);
-  put(DispatchKey::Profiler, true, watching);
+  set_watching(watching_once, !call_ranges.begin);
+  set_watching(watching, true);
 }
 void stop() {
   detail::recording.store(0);
-  if (!call_ranges.begin) put(DispatchKey::Profiler, false, watching);
-  put(DispatchKey::Profiler, false, watching_once);
+  if (!call_ranges.begin) set_watching(watching, false);
+  set_watching(watching_once, false);
 }
 
 // A child that is forked while a profile records is not recorded: the profile is the parent's, and is not destroyed

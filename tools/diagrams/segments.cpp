@@ -61,8 +61,8 @@ class Film {
   std::string before_;  // what happened since the last step
   labs::HostMemory memory_{64 * kKiB * kKiB};
   cuda::DeviceAllocator allocator_{0, memory_, {}};
-  std::map<std::string, cuda::Block*, std::greater<>>
-      blocks_;  // the latest first, whose record may have been an older one's
+  // The latest first: its record may have been an older one's.
+  std::map<std::string, cuda::Block*, std::greater<>> blocks_;
 };
 
 }  // namespace
