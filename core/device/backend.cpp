@@ -52,7 +52,7 @@ bool is_available(DeviceType type) noexcept {
 }
 
 Backend* pinning_backend() noexcept {
-  for (int i = 0; i < kNumDeviceTypes; ++i) {
+  for (int i = kNumDeviceTypes - 1; i >= 0; --i) {  // those that a program added have the higher numbers
     Backend* backend = backend_or_null(static_cast<DeviceType>(i));
     if (backend && backend->pinned_allocator() && backend->device_count() > 0) return backend;
   }

@@ -125,7 +125,8 @@ Backend* backend_or_null(DeviceType type);
 Backend& backend_of(DeviceType type);
 /// Whether there is a device of the type. Never throws.
 bool is_available(DeviceType type) noexcept;
-/// That of the first type that has a device and memory of the host that the device reads by itself; null without any.
+/// That of a type that has a device and memory of the host that the device reads by itself: the last one that a program
+/// added, before the built-in ones. Null without any.
 Backend* pinning_backend() noexcept;
 
 /// Both must outlive every tensor. The first adds a device type under `name`, which then parses, prints, is saved and
