@@ -11,6 +11,7 @@
 #include "autograd/saved_tensors_hooks.h"
 #include "backends/cpu/memory/memory.h"
 #include "backends/cuda/devices.h"
+#include "autograd/compile/compile.h"
 #include "core/amp/autocast.h"
 #include "core/device/context.h"
 #include "core/device/device_start.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "autograd/compile/compile.h"
 #include "core/memory/claim.h"
 #include "core/ops/view/copy.h"
 #include "core/threads/stack_space.h"
@@ -87,6 +88,7 @@ OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
 void Module::train(bool on) {
   check_stack_space("Module::train");
   for (auto& child : children_) child.value()->train(on);
+  if (is_training_ != on) ++compiler::unseen_changes;
   is_training_ = on;
 }
 

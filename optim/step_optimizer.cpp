@@ -1,5 +1,7 @@
 #include "optim/step_optimizer.h"
 
+#include "autograd/compile/tracer.h"
+
 #include <limits>
 
 #include "autograd/grad_mode.h"
@@ -68,6 +70,7 @@ void StepParamState::read_counters() {
 // ---- steps
 
 Tensor StepOptimizer::step(LossClosure closure) {
+  if (!closure && compiler::host_call("optimizer.step", [this] { step(); })) return {};
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
   StepLists lists(describe(*defaults_).name, *this);

@@ -5,6 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/dispatch/cpu_fallback.h"
+#include "core/dispatch/kernel_listener.h"
 #include "core/error/error.h"
 
 namespace rush {
@@ -82,6 +83,7 @@ class Kernel<void(Args...)> {
 
  private:
   RUSH_COLD void estimate(Args... args) const {
+    if (kernel_listener) return detail::tell_listener(*this, args...);
     const auto device = static_cast<int>(detail::standing(kMeta));
     if (by_parts_[device]) table_[device](args...);
     if (scratch_[device]) detail::estimate_scratch(scratch_[device](args...));

@@ -3,7 +3,7 @@
 namespace rush {
 
 constinit std::atomic<const char*> detail::key_names[kNumDispatchKeys] = {
-    "Undefined", "Dense", "Sparse", "Autograd",        "Autocast", "Free1",
+    "Undefined", "Dense", "Sparse", "Tracer",          "Autograd", "Autocast", "Free1",
     "Free2",     "Free3", "Free4",  "UndefinedTensor", "Profiler", "Trace"};
 
 const char* name(DispatchKey key) { return detail::key_names[static_cast<int>(key)]; }

@@ -15,6 +15,7 @@ enum class DispatchKey : uint8_t {
   Undefined,
   Dense,
   Sparse,
+  Tracer,  // records what is left of a call below autograd, see Note [Tracing]
   Autograd,
   Autocast,
   Free1,  // for programs, see Registry::take_key
@@ -25,7 +26,7 @@ enum class DispatchKey : uint8_t {
   Profiler,         // these two see every stop of a call, see Note [Watching calls]
   Trace,
 };
-inline constexpr int kNumDispatchKeys = 12;
+inline constexpr int kNumDispatchKeys = 13;
 
 // A free key that a program took has the name that it was given.
 const char* name(DispatchKey key);
@@ -83,7 +84,7 @@ class KeySet {
 };
 
 // Whether kernels of backends serve the key.
-constexpr bool is_backend_key(DispatchKey key) { return key > DispatchKey::Undefined && key < DispatchKey::Autograd; }
+constexpr bool is_backend_key(DispatchKey key) { return key > DispatchKey::Undefined && key < DispatchKey::Tracer; }
 // Of a tensor.
 constexpr KeySet keys_on(DeviceType device, Layout layout = kStrided) {
   return KeySet(device) | (layout == kStrided ? DispatchKey::Dense : DispatchKey::Sparse);

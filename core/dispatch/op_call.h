@@ -55,7 +55,7 @@ inline R Op<R(Args...)>::operator()(Args... args) const {
   }
   if constexpr (is_inplace) {
     R result = fn(std::forward<Args>(args)...);
-    if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
+    if (key < DispatchKey::Tracer) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
     return result;
   } else {
     return fn(std::forward<Args>(args)...);
@@ -74,7 +74,7 @@ inline R Op<R(Args...)>::call_without(KeySet without, Args... args) const {
   }
   if constexpr (is_inplace) {
     R result = fn(std::forward<Args>(args)...);
-    if (key < DispatchKey::Autograd) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
+    if (key < DispatchKey::Tracer) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
     return result;
   } else {
     return fn(std::forward<Args>(args)...);

@@ -113,6 +113,16 @@ class TensorIterator {
     operand.data = data;
   }
   void set_device_type(DeviceType type) { device_type_ = type; }  // that the loop runs on
+  /// Makes it a loop over n elements, one after another: where each operand's lie, and their strides in bytes.
+  void set_flat(char* const* data, const int64_t* strides, int64_t n) {
+    shape_.resize(1);
+    shape_[0] = numel_ = n;
+    for (int i = 0; i < count_; ++i) {
+      operands_[static_cast<size_t>(i)].data = data[i];
+      operands_[static_cast<size_t>(i)].strides.resize(1);
+      operands_[static_cast<size_t>(i)].strides[0] = strides[i];
+    }
+  }
 
   /// Calls loop(char** data, const int64_t* strides, int64_t n) for every run of the innermost dimension, split over
   /// threads when there is much to do. `data` and `strides` have an entry for each operand.

@@ -4,6 +4,7 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/pinned.h"
+#include "core/ops/view/item.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
@@ -116,6 +117,18 @@ static Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtyp
   return self.to(options, non_blocking, copy, format);
 }
 
+static Scalar _local_scalar_dense(const Tensor& self) {
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const Tensor host = self.cpu();
+  switch (self.scalar_type()) {
+#define RUSH_ITEM(enumerator, type, ...) \
+  case ScalarType::enumerator: return Scalar(*host.data_ptr<type>());
+    RUSH_FORALL_SCALAR_TYPES(RUSH_ITEM)
+#undef RUSH_ITEM
+  }
+  return {};
+}
+
 }  // namespace native
 
 void register_copy_ops(Registry& r) {
@@ -123,6 +136,7 @@ void register_copy_ops(Registry& r) {
   r.native(ops::clone, native::clone);
   r.composite(ops::contiguous, native::contiguous_format);
   r.native(ops::_to_copy, native::_to_copy);
+  r.native(ops::_local_scalar_dense, native::_local_scalar_dense);
   r.composite(ops::to_dtype, native::to_dtype_of);
   r.composite(ops::to_device, native::to_device);
   r.composite(ops::to_other, native::to_other);
@@ -133,15 +147,7 @@ Scalar Tensor::item() const {
   RUSH_CHECK_VALUE(numel() == 1, "item: a Tensor with ", numel(),
                    " elements cannot be converted to Scalar, its shape is ", sizes(), "; index it or reduce it first");
   RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
-  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
-  const Tensor host = cpu();
-  switch (scalar_type()) {
-#define RUSH_ITEM(enumerator, type, ...) \
-  case ScalarType::enumerator: return Scalar(*host.data_ptr<type>());
-    RUSH_FORALL_SCALAR_TYPES(RUSH_ITEM)
-#undef RUSH_ITEM
-  }
-  return {};
+  return ops::_local_scalar_dense(*this);
 }
 
 bool Tensor::is_nonzero() const {

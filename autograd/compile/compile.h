@@ -1,0 +1,146 @@
+// compile: a function that is traced once and then runs without the host's part of it.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/compile/graph.h"
+
+namespace rush {
+
+/// How rush::compile makes what it runs.
+struct CompileOptions {
+  bool fuse = true;  ///< neighbouring element-wise calls become one loop
+};
+
+namespace compiler {
+
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// What a program changed that a graph cannot see, such as Module::train: graphs that were traced before are not used.
+inline std::atomic<uint64_t> unseen_changes = 0;
+
+/// The graphs of one function: one for each kind of inputs and each state of the thread that it was called with.
+class CompiledFunction {
+ public:
+  explicit CompiledFunction(const CompileOptions& options);
+  ~CompiledFunction();
+  CompiledFunction(CompiledFunction&&) noexcept;
+  CompiledFunction& operator=(CompiledFunction&&) noexcept;
+
+  std::vector<Tensor> call(const Function& function, const std::vector<Tensor>& inputs);
+  size_t compilations() const;
+  const Graph& graph(size_t i) const;
+  const std::string& obstacle() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Results of a function as a list, and back.
+inline std::vector<Tensor> to_list(Tensor result) { return {std::move(result)}; }
+inline std::vector<Tensor> to_list(std::vector<Tensor> results) { return results; }
+template <class... Ts>
+std::vector<Tensor> to_list(const std::tuple<Ts...>& results) {
+  return std::apply([](const Ts&... each) { return std::vector<Tensor>{each...}; }, results);
+}
+template <class R>
+struct FromList {
+  static R make(std::vector<Tensor> list) { return list; }
+};
+template <>
+struct FromList<Tensor> {
+  static Tensor make(std::vector<Tensor> list) { return std::move(list[0]); }
+};
+template <class... Ts>
+struct FromList<std::tuple<Ts...>> {
+  static std::tuple<Ts...> make(std::vector<Tensor> list) { return make(list, std::index_sequence_for<Ts...>()); }
+  template <size_t... I>
+  static std::tuple<Ts...> make(std::vector<Tensor>& list, std::index_sequence<I...>) {
+    return {std::move(list[I])...};
+  }
+};
+
+}  // namespace compiler
+
+/// Note [Compiled functions]
+/// A function of tensors, such as a training step, does the same operators at each call; what differs is the numbers in
+/// the tensors. `compile` notes them once (Note [Tracing]), makes fewer and larger ones of them, and from then on runs
+/// those: without the function's own C++, without autograd, and with neighbouring element-wise operators in one loop.
+///
+///   auto step = rush::compile([&](const Tensor& x, const Tensor& y) {
+///     optimizer.zero_grad();
+///     Tensor loss = cross_entropy(net(x), y);
+///     loss.backward();
+///     optimizer.step();
+///     return loss;
+///   });
+///   for (const auto& batch : *loader) step(batch.data, batch.target);
+///
+/// The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
+/// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit.
+///   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to whether they require a gradient, and
+///   to
+///     grad mode and autocast; with others the function is traced again. Module::train and eval make it be traced
+///     again.
+///   - Tensors that the function does not get as inputs are constants: it reads and writes those of the trace. Other
+///     things that it takes from the program, numbers among them, are what they were when it was traced.
+///   - What the function does besides operators on tensors happens in the first calls only; an optimiser's step() is
+///     noted as what it is, and done at each call, with the rates that its options have then.
+///   - It must not read a number from a tensor (item()), nor keep a tensor that it makes and does not return. A
+///   function
+///     that does runs as it stands; a warning tells which of these it was, and so does obstacle().
+///   - What it returns requires no gradient: the backward pass belongs inside.
+template <class F>
+class Compiled {
+ public:
+  explicit Compiled(F function, const CompileOptions& options = {})
+      : function_(std::move(function)), compiled_(options) {}
+
+  /// Calls the function, or runs a graph in its place. Throws what the function throws.
+  template <class... Inputs>
+  requires(std::is_convertible_v<const Inputs&, const Tensor&>&&...) auto operator()(const Inputs&... inputs) {
+    using Result = std::decay_t<std::invoke_result_t<F&, const Inputs&...>>;
+    return call<Result>({static_cast<const Tensor&>(inputs)...}, std::index_sequence_for<Inputs...>());
+  }
+  /// How many graphs there are.
+  size_t compilations() const { return compiled_.compilations(); }
+  /// The graph that was compiled i-th. Throws IndexError.
+  const Graph& graph(size_t i = 0) const { return compiled_.graph(i); }
+  /// Why the function runs as it stands, in English; empty when it does not.
+  const std::string& obstacle() const { return compiled_.obstacle(); }
+
+ private:
+  template <class Result, size_t... I>
+  Result call(const std::vector<Tensor>& inputs, std::index_sequence<I...>) {
+    const auto run = [this](const std::vector<Tensor>& own) -> std::vector<Tensor> {
+      if constexpr (std::is_void_v<Result>) {
+        function_(own[I]...);
+        return {};
+      } else {
+        return compiler::to_list(function_(own[I]...));
+      }
+    };
+    if constexpr (std::is_void_v<Result>) {
+      compiled_.call(run, inputs);
+    } else {
+      return compiler::FromList<Result>::make(compiled_.call(run, inputs));
+    }
+  }
+
+  F function_;
+  compiler::CompiledFunction compiled_;
+};
+
+/// Has `function` traced and compiled when it is called: see Note [Compiled functions]. It takes tensors, and returns a
+/// tensor, a tuple or a vector of tensors, or nothing. torch.compile.
+template <class F>
+Compiled<F> compile(F function, const CompileOptions& options = {}) {
+  return Compiled<F>(std::move(function), options);
+}
+
+}  // namespace rush

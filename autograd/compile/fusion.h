@@ -1,0 +1,13 @@
+// Fusion: neighbouring element-wise calls of a graph become one loop.
+#pragma once
+#include "autograd/compile/graph.h"
+
+namespace rush::compiler {
+
+/// Note [Which calls are fused]
+/// Calls of element-wise operators on the CPU that follow one another, and give tensors of the same sizes, become one
+/// FusedLoop. Between them may stand calls that neither read nor write what the loop writes, and do not write what it
+/// reads: those go before it. A tensor that only the loop reads is not made at all.
+void fuse_element_wise_calls(Graph& graph);
+
+}  // namespace rush::compiler

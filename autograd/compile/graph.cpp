@@ -1,0 +1,93 @@
+#include "autograd/compile/graph.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/print/bracketed.h"
+#include "core/str.h"
+
+namespace rush {
+
+namespace {
+
+std::string name_of(Graph::Id id) { return id == Graph::kNone ? "none" : str('%', id); }
+
+std::string description(const Graph& graph, Graph::Id id) {
+  if (id == Graph::kNone) return "none";
+  const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(id)];
+  std::string text = str(name_of(id), ": ", info.dtype, bracketed(info.sizes));
+  if (!info.device.is_cpu()) text += str(" on ", info.device);
+  return text;
+}
+
+template <class Range, class Text>
+std::string joined(const Range& range, const Text& text) {
+  std::string all;
+  for (const auto& each : range) all += str(all.empty() ? "" : ", ", text(each));
+  return all;
+}
+
+std::string text_of(const Value& value) {
+  if (value.is_none()) return "none";
+  if (value.is<bool>()) return str(value.as<bool>());
+  if (value.is<int64_t>()) return str(value.as<int64_t>());
+  if (value.is<double>()) return str(value.as<double>());
+  if (value.is<std::string>()) return str('\'', value.as<std::string>(), '\'');
+  if (value.is<ScalarType>()) return str(value.as<ScalarType>());
+  if (value.is<Device>()) return str(value.as<Device>());
+  if (value.is<std::vector<int64_t>>()) return bracketed(value.as<std::vector<int64_t>>());
+  if (value.is<std::vector<bool>>()) {
+    return str('[', joined(value.as<std::vector<bool>>(), [](bool each) { return str(each); }), ']');
+  }
+  return value.kind();
+}
+
+std::string text_of(const Graph::Argument& argument) {
+  if (argument.value.is<Tensor>()) return name_of(argument.tensors[0]);
+  if (argument.tensors.empty()) return text_of(argument.value);
+  return str('[', joined(argument.tensors, name_of), ']');
+}
+
+std::string number_of(const Tensor& tensor) {
+  return is_complex(tensor.scalar_type()) ? std::string("a complex number") : str(tensor.item().toDouble());
+}
+
+}  // namespace
+
+std::string Graph::print() const {
+  std::string text = str("graph(", joined(inputs, [&](Id id) { return description(*this, id); }), ")\n");
+  for (const auto& [id, tensor] : constants) {
+    text += str("  ", description(*this, id), " = ");
+    text += tensors[static_cast<size_t>(id)].is_wrapped_number ? number_of(tensor) : std::string("constant");
+    text += '\n';
+  }
+  for (const Call& call : calls) {
+    std::vector<Id> made;
+    for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
+    text += "  ";
+    if (!made.empty()) text += str(joined(made, [&](Id id) { return description(*this, id); }), " = ");
+    text += str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ")\n");
+  }
+  for (const auto& [leaf, gradient] : gradients) text += str("  ", name_of(leaf), ".grad = ", name_of(gradient), '\n');
+  return text + str("  return ", joined(outputs, name_of), '\n');
+}
+
+std::string Graph::dot() const {
+  std::string text = "digraph calls {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  std::map<Id, size_t> makers;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    text += str("  c", i, " [label=\"", calls[i].name, "\"];\n");
+    for_each_tensor(calls[i].arguments, [&](Id id) {
+      const auto maker = makers.find(id);
+      if (maker != makers.end()) {
+        text += str("  c", maker->second, " -> c", i, " [label=\"", name_of(id), "\"];\n");
+      } else {
+        text += str("  t", id, " [label=\"", description(*this, id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n");
+      }
+    });
+    for_each_tensor(calls[i].results, [&](Id id) { makers[id] = i; });
+  }
+  return text + "}\n";
+}
+
+}  // namespace rush

@@ -1,0 +1,97 @@
+// Graph: what a function did, as a list of operator calls on numbered tensors. The compiler's passes change it, and
+// Program runs it.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/op.h"
+#include "core/dispatch/value.h"
+#include "core/tensor.h"
+
+namespace rush {
+
+class FusedLoop;
+
+/// Note [Graphs of calls]
+/// A graph has tensors, which are numbered, and calls, which are run one after another. A call is an operator and its
+/// arguments, as a stack of Values in which tensors have their numbers instead; operators that write in place and views
+/// are calls like any other, and `memory` tells which tensors share what they hold. So the order of calls is what
+/// counts, and a pass that changes it asks what each reads and writes.
+///
+/// Tensors that no call makes are the graph's inputs, or constants: parameters, states, tables, numbers that the
+/// function took from elsewhere. They are held, and read and written where they lie.
+class Graph {
+ public:
+  using Id = int32_t;  ///< of a tensor: its place in `tensors`
+  static constexpr Id kNone = -1;
+
+  /// A tensor, as it was when the graph was traced.
+  struct TensorInfo {
+    DimVector sizes, strides;
+    int64_t storage_offset = 0;
+    ScalarType dtype = kFloat32;
+    Device device;
+    bool is_wrapped_number = false;
+    int32_t memory = 0;  ///< of the same number: they share a storage
+  };
+  /// An argument or a result. Where it is a tensor, or a list of them, `tensors` has their numbers, kNone for an
+  /// undefined one, and `value` one of its kind.
+  struct Argument {
+    Value value;
+    std::vector<Id> tensors;
+  };
+  struct Call {
+    const OpBase* op = nullptr;  ///< or
+    std::function<void()> host =
+        {};  ///< something that the program does without operators, such as an optimiser's step; or
+    std::shared_ptr<FusedLoop> fused = {};  ///< a loop that several operators were made into
+    std::string name = {};                  ///< for print()
+    std::vector<Argument> arguments = {}, results = {};
+    std::vector<Id> written = {};  ///< arguments that the operator writes
+
+    bool is_random = false;  ///< it advances the default generator
+
+    /// Whether leaving it out would be noticed if nobody read its results.
+    bool has_effect() const { return !op || !written.empty() || is_random; }
+  };
+  struct Constant {
+    Id id;
+    Tensor tensor;
+  };
+  /// A leaf, and what its gradient is from then on: a tensor of the graph, or none.
+  struct Gradient {
+    Id leaf;
+    Id gradient;
+  };
+
+  std::vector<TensorInfo> tensors;
+  std::vector<Id> inputs;
+  std::vector<Constant> constants;
+  std::vector<Call> calls;
+  std::vector<Gradient> gradients;  ///< set when all calls are done
+  std::vector<Id> outputs;
+
+  /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
+  std::string print() const;
+  /// The calls that compute one tensor from others in a directed graph, for GraphViz's dot.
+  std::string dot() const;
+};
+
+/// Calls visit(id) for each tensor of these arguments.
+template <class Arguments, class Visit>
+void for_each_tensor(const Arguments& arguments, Visit&& visit) {
+  for (const Graph::Argument& argument : arguments) {
+    for (const Graph::Id id : argument.tensors) {
+      if (id != Graph::kNone) visit(id);
+    }
+  }
+}
+
+/// Leaves out the calls whose results nobody reads, and which write nothing.
+void remove_dead_calls(Graph& graph);
+/// Leaves out clones of tensors that nobody uses any more. Such as those of gradients: the backward pass gives a
+/// gradient to a leaf as it is, unless it is seen elsewhere, and a trace sees all.
+void remove_clones(Graph& graph);
+
+}  // namespace rush

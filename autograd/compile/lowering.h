@@ -1,0 +1,34 @@
+// Lowering: the element-wise kernels that a call of a graph consists of.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autograd/compile/graph.h"
+#include "core/dispatch/kernel_listener.h"
+
+namespace rush::compiler {
+
+/// One element-wise kernel, and what it reads and writes.
+struct ElementWise {
+  /// A tensor of the graph, or, where `id` is kNone, what another kernel of the same call left.
+  struct Operand {
+    Graph::Id id = Graph::kNone;
+    int temporary = -1;
+    ScalarType dtype = kFloat32;
+  };
+  std::shared_ptr<const IteratorCall> call;
+  std::vector<Operand> operands;  // the output first
+};
+
+// Note [Lowering]
+// Which kernels an operator runs, with which operands, its front decides from sizes, strides and dtypes: so the front
+// is asked. It is called with tensors on the meta device, where a kernel has nothing to do; a KernelListener hears of
+// each that would have run. Nothing has to be written down a second time, and the kernels that come out are the very
+// ones that run without the compiler: with the operands' promotion, the casts before and after, and the numbers.
+
+/// The kernels of a call of an element-wise operator, in their order: each gives tensors of `sizes` from others that
+/// broadcast to them. Nothing for other calls.
+std::optional<std::vector<ElementWise>> element_wise_kernels(const Graph& graph, const Graph::Call& call);
+
+}  // namespace rush::compiler

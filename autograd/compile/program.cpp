@@ -1,0 +1,97 @@
+#include "autograd/compile/program.h"
+
+#include <algorithm>
+
+#include "autograd/compile/fused_loop.h"
+#include "autograd/grad_mode.h"
+#include "core/error/error.h"
+
+namespace rush::compiler {
+
+Program::Program(Graph graph)
+    : graph_(std::move(graph)), last_used_(graph_.calls.size()), tensors_(graph_.tensors.size()) {
+  for (const auto& [id, tensor] : graph_.constants) tensors_[static_cast<size_t>(id)] = tensor;
+  find_last_uses();
+}
+
+void Program::find_last_uses() {
+  std::vector<bool> is_needed(tensors_.size(), false);
+  const auto need = [&](Graph::Id id) {
+    if (id == Graph::kNone || is_needed[static_cast<size_t>(id)]) return false;
+    return static_cast<bool>(is_needed[static_cast<size_t>(id)] = true);
+  };
+  for (const Graph::Constant& constant : graph_.constants) need(constant.id);
+  for (const Graph::Id output : graph_.outputs) need(output);
+  for (const Graph::Gradient& each : graph_.gradients) need(each.leaf), need(each.gradient);
+  for (size_t i = graph_.calls.size(); i-- > 0;) {
+    const auto note = [&](Graph::Id id) {
+      if (need(id)) last_used_[i].push_back(id);
+    };
+    for_each_tensor(graph_.calls[i].arguments, note);
+    for_each_tensor(graph_.calls[i].results, note);
+  }
+}
+
+std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
+  const NoGradGuard no_grad;
+  const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
+  struct LetGo {
+    Program& program;
+    ~LetGo() {
+      for (size_t i = 0; i < program.tensors_.size(); ++i) program.tensors_[i].reset();
+      for (const auto& [id, tensor] : program.graph_.constants) program.tensors_[static_cast<size_t>(id)] = tensor;
+      program.stack_.clear();
+    }
+  } let_go{*this};
+  for (size_t i = 0; i < inputs.size(); ++i) tensors_[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  for (size_t i = 0; i < graph_.calls.size(); ++i) {
+    run_call(graph_.calls[i]);
+    for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
+  }
+  for (const auto& [leaf, gradient] : graph_.gradients) set_gradient(leaf, gradient);
+  std::vector<Tensor> outputs;
+  for (const Graph::Id output : graph_.outputs) outputs.push_back(at(output));
+  return outputs;
+}
+
+void Program::set_gradient(Graph::Id leaf, Graph::Id gradient) { at(leaf).mutable_grad() = at(gradient); }
+
+void Program::run_call(const Graph::Call& call) {
+  if (call.fused) return call.fused->run(tensors_);
+  if (call.host) {
+    for (const Graph::Argument& each : call.arguments) set_gradient(each.tensors[0], each.tensors[1]);
+    return call.host();
+  }
+  for (const Graph::Argument& argument : call.arguments) push(argument);
+  call.op->call_boxed(stack_);
+  for (size_t i = 0; i < call.results.size(); ++i) take(call.results[i], stack_[i]);
+  stack_.clear();
+}
+
+void Program::push(const Graph::Argument& argument) {
+  if (argument.value.is<Tensor>()) {
+    stack_.emplace_back(at(argument.tensors[0]));
+  } else if (argument.value.is<std::vector<Tensor>>()) {
+    std::vector<Tensor> list;
+    for (const Graph::Id id : argument.tensors) list.push_back(at(id));
+    stack_.emplace_back(std::move(list));
+  } else if (argument.value.is<std::vector<std::optional<Tensor>>>()) {
+    std::vector<std::optional<Tensor>> list;
+    for (const Graph::Id id : argument.tensors)
+      list.push_back(id == Graph::kNone ? std::nullopt : std::optional(at(id)));
+    stack_.emplace_back(std::move(list));
+  } else {
+    stack_.push_back(argument.value);
+  }
+}
+
+void Program::take(const Graph::Argument& result, Value& value) {
+  const auto keep = [&](Graph::Id id, const Tensor& tensor) {
+    if (id != Graph::kNone) tensors_[static_cast<size_t>(id)] = tensor;
+  };
+  if (result.value.is<Tensor>()) return keep(result.tensors[0], value.is_none() ? Tensor() : value.as<Tensor>());
+  const auto& list = value.as<std::vector<Tensor>>();
+  for (size_t i = 0; i < list.size(); ++i) keep(result.tensors[i], list[i]);
+}
+
+}  // namespace rush::compiler

@@ -1,0 +1,297 @@
+#include "autograd/compile/tracer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/meta.h"
+#include "core/device/generator.h"
+#include "core/print/bracketed.h"
+#include "core/str.h"
+
+namespace rush::compiler {
+
+namespace {
+
+constinit thread_local Tracer* current_tracer = nullptr;
+
+bool same_place(const Graph::TensorInfo& info, const Tensor& t) {
+  return IntArrayRef(info.sizes) == t.sizes() && IntArrayRef(info.strides) == t.strides() &&
+         info.storage_offset == t.storage_offset() && info.dtype == t.scalar_type();
+}
+
+// The arguments that a schema marks as written, "Tensor(a!) self".
+std::vector<bool> written_arguments(const OpBase& op) {
+  std::vector<bool> written;
+  const char* at = std::strchr(op.schema(), '(') + 1;
+  int depth = 0;
+  bool is_written = false, is_empty = true;
+  for (; depth > 0 || *at != ')'; ++at) {
+    if (*at == '(' || *at == '[') ++depth;
+    if (*at == ')' || *at == ']') --depth;
+    if (*at == '!') is_written = true;
+    if (*at == '*' && depth == 0) continue;
+    if (*at == ',' && depth == 0) {
+      if (!is_empty) written.push_back(is_written);
+      is_written = false;
+      is_empty = true;
+    } else if (*at != ' ') {
+      is_empty = false;
+    }
+  }
+  if (!is_empty) written.push_back(is_written);
+  return written;
+}
+
+// Whether the call did nothing, as a view that turned out to have the sizes of its argument.
+bool gives_back_arguments(const Graph::Call& call) {
+  if (!call.written.empty() || call.is_random) return false;
+  bool all = true;
+  for_each_tensor(call.results, [&](Graph::Id result) {
+    bool is_argument = false;
+    for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
+    all &= is_argument;
+  });
+  return all;
+}
+
+}  // namespace
+
+Tracer* Tracer::current() { return dispatch_state.excluded.has(DispatchKey::Tracer) ? nullptr : current_tracer; }
+
+Tracer::Tracer(const std::vector<Tensor>& inputs) : inputs_(inputs) {
+  for (const Tensor& input : inputs) graph_.inputs.push_back(add(input));
+}
+Tracer::~Tracer() = default;
+
+std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& program) {
+  RUSH_CHECK(!current_tracer, "compile: a function is being traced already");
+  struct Current {
+    explicit Current(Tracer* tracer) { current_tracer = tracer; }
+    ~Current() { current_tracer = nullptr; }
+  } current(this);
+  const IncludeDispatchKeyGuard tracing(DispatchKey::Tracer);
+  std::vector<Tensor> outputs = program();
+  for (const Tensor& output : outputs) graph_.outputs.push_back(output.defined() ? id_of(output) : Graph::kNone);
+  set_gradients(graph_.gradients);
+  find_what_escaped(outputs);
+  held_.clear();
+  return outputs;
+}
+
+void Tracer::trace_call(const OpBase& op, KeySet /*keys*/, Stack& stack) {
+  if (op.is_composite() || !current_tracer) return op.call_boxed(stack, DispatchKey::Tracer);
+  current_tracer->record(op, stack);
+}
+
+void Tracer::record(const OpBase& op, Stack& stack) {
+  Graph::Call call{.op = &op, .name = std::string(op.name())};
+  for (const Value& value : stack) call.arguments.push_back(argument_of(value));
+  const std::vector<bool> written = written_arguments(op);
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!written[i]) continue;
+    for (const Graph::Id id : call.arguments[i].tensors) {
+      if (id != Graph::kNone) call.written.push_back(id);
+    }
+  }
+  {
+    const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
+    const uint64_t drawn = random_numbers_drawn();
+    op.call_boxed(stack, DispatchKey::Tracer);
+    call.is_random = random_numbers_drawn() != drawn;
+  }
+  for (const Value& value : stack) call.results.push_back(result_of(value));
+  if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
+  if (held_.size() >= let_go_at_) let_go();
+}
+
+void Tracer::host_call(const char* name, const std::function<void()>& call) {
+  std::vector<Graph::Gradient> gradients;
+  set_gradients(gradients);
+  Graph::Call noted{.host = call, .name = name};
+  // They are set before it: their tensors are its arguments, leaf and gradient in turn.
+  for (const Graph::Gradient& each : gradients) {
+    noted.arguments.push_back({Value(), {each.leaf, each.gradient}});
+    noted.written.push_back(each.leaf);
+  }
+  graph_.calls.push_back(std::move(noted));
+  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
+  call();
+}
+
+bool host_call(const char* name, const std::function<void()>& call) {
+  Tracer* const tracer = Tracer::current();
+  if (tracer) tracer->host_call(name, call);
+  return tracer;
+}
+
+uint64_t Tracer::random_numbers_drawn() const {
+  uint64_t drawn = 0;
+  for (const Device device : devices_) drawn += default_generator(device).get_offset();
+  return drawn;
+}
+
+Graph::Id Tracer::add(const Tensor& tensor) {
+  const auto id = static_cast<Graph::Id>(graph_.tensors.size());
+  const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
+  const auto [memory, is_new] = memories_.emplace(storage, static_cast<int32_t>(id));
+  if (!storage) memory->second = id;
+  graph_.tensors.push_back({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
+                            tensor.device(), tensor.impl()->is_wrapped_number(), memory->second});
+  is_made_.push_back(false);
+  if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
+    devices_.push_back(tensor.device());
+  held_.insert_or_assign(tensor.impl(), Held{tensor, id});
+  if (storage) in_storage_.emplace(storage, id);
+  return id;
+}
+
+Graph::Id Tracer::known(const Tensor& tensor) const {
+  const auto held = held_.find(tensor.impl());
+  // Its geometry may have been changed, by resize_ or set_data.
+  if (held != held_.end() && same_place(graph_.tensors[static_cast<size_t>(held->second.id)], tensor))
+    return held->second.id;
+  const auto [first, last] = in_storage_.equal_range(tensor.storage().get());
+  for (auto at = first; at != last; ++at) {
+    if (same_place(graph_.tensors[static_cast<size_t>(at->second)], tensor)) return at->second;
+  }
+  return Graph::kNone;
+}
+
+Graph::Id Tracer::id_of(const Tensor& tensor) {
+  if (tensor.layout() != kStrided) {
+    stop_at("it uses a sparse tensor");
+    return Graph::kNone;
+  }
+  if (const Graph::Id id = known(tensor); id != Graph::kNone) {
+    if (!held_.contains(tensor.impl())) held_.emplace(tensor.impl(), Held{tensor, id});
+    return id;
+  }
+  const auto memory = memories_.find(tensor.storage().get());
+  if (memory != memories_.end() && is_made_[static_cast<size_t>(memory->second)])
+    stop_at("it makes a view of a tensor without an operator");
+  const Graph::Id id = add(tensor);
+  graph_.constants.push_back({id, tensor});
+  return id;
+}
+
+Graph::Argument Tracer::argument_of(const Value& value) {
+  Graph::Argument argument{value, {}};
+  const auto add_one = [&](const Tensor& t) { argument.tensors.push_back(t.defined() ? id_of(t) : Graph::kNone); };
+  if (value.is<Tensor>()) {
+    add_one(value.as<Tensor>());
+    argument.value = Tensor();
+  } else if (value.is<std::vector<Tensor>>()) {
+    std::ranges::for_each(value.as<std::vector<Tensor>>(), add_one);
+    argument.value = std::vector<Tensor>();
+  } else if (value.is<std::vector<std::optional<Tensor>>>()) {
+    for (const auto& t : value.as<std::vector<std::optional<Tensor>>>()) add_one(t.value_or(Tensor()));
+    argument.value = std::vector<std::optional<Tensor>>();
+  }
+  return argument;
+}
+
+Graph::Argument Tracer::result_of(const Value& value) {
+  Graph::Argument result{value, {}};
+  const auto add_one = [&](const Tensor& t) {
+    Graph::Id id =
+        t.defined() ? known(t) : Graph::kNone;  // what an operator wrote in place and returns, or its argument
+    if (t.defined() && id == Graph::kNone) {
+      id = add(t);
+      is_made_[static_cast<size_t>(id)] = true;
+    }
+    result.tensors.push_back(id);
+  };
+  if (value.is<Tensor>()) {
+    add_one(value.as<Tensor>());
+    result.value = Tensor();
+  } else if (value.is<std::vector<Tensor>>()) {
+    std::ranges::for_each(value.as<std::vector<Tensor>>(), add_one);
+    result.value = std::vector<Tensor>();
+  } else {
+    stop_at(str("it reads a number from a tensor (", graph_.calls.size(), " calls after its start)"));
+  }
+  return result;
+}
+
+void Tracer::let_go() {
+  for (bool again = true; again;) {  // a view that goes may have been the last to hold its base
+    again = false;
+    for (auto at = held_.begin(); at != held_.end();) {
+      const Tensor& tensor = at->second.tensor;
+      if (tensor.use_count() > 1) {
+        ++at;
+        continue;
+      }
+      const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
+      if (storage && storage->use_count() == 1) {
+        in_storage_.erase(storage);
+        memories_.erase(storage);
+      }
+      at = held_.erase(at);
+      again = true;
+    }
+  }
+  let_go_at_ = std::max<size_t>(256, 2 * held_.size());
+}
+
+void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
+  const auto look_at = [&](Graph::Id id, const Tensor& leaf) {
+    if (!leaf.is_leaf() || !leaf.requires_grad()) return;
+    const Tensor& grad = leaf.grad();
+    const Graph::Id of_grad = grad.defined() ? known(grad) : Graph::kNone;
+    if (!grad.defined() || of_grad != Graph::kNone) gradients.push_back({id, of_grad});
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i) look_at(graph_.inputs[i], inputs_[i]);
+  for (const auto& [id, tensor] : graph_.constants) look_at(id, tensor);
+}
+
+bool Tracer::ran_backward() const {
+  return std::ranges::any_of(graph_.gradients,
+                             [&](const Graph::Gradient& each) {
+                               return each.gradient != Graph::kNone && is_made_[static_cast<size_t>(each.gradient)];
+                             }) ||
+         std::ranges::any_of(graph_.calls, [](const Graph::Call& call) { return !call.op; });
+}
+
+std::string Tracer::name_of_maker(Graph::Id made) const {
+  for (const Graph::Call& call : graph_.calls) {
+    bool makes = false;
+    for_each_tensor(call.results, [&](Graph::Id id) { makes |= id == made; });
+    if (makes) return call.name;
+  }
+  return "an operator";
+}
+
+// A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made anew
+// by each run of the graph.
+void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
+  let_go();
+  std::vector<const TensorImpl*> expected;
+  const auto expect = [&](const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    expected.push_back(tensor.impl());
+    expected.push_back(tensor.impl()->view_base().get());
+  };
+  std::ranges::for_each(outputs, expect);
+  for (const Tensor& input : inputs_) {
+    if (input.is_leaf()) expect(input.grad());
+  }
+  for (const auto& [id, tensor] : graph_.constants) {
+    if (tensor.is_leaf()) expect(tensor.grad());
+  }
+  for (const Tensor& output : outputs) {
+    if (output.defined() && output.requires_grad() && !output.is_leaf() && !ran_backward())
+      stop_at("it returns a tensor that requires a gradient, and does not run the backward pass");
+  }
+  for (const auto& [impl, held] : held_) {
+    if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
+      stop_at(str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),
+                  ", and does not return it"));
+  }
+}
+
+void Tracer::stop_at(std::string why) {
+  if (obstacle_.empty()) obstacle_ = std::move(why);
+}
+
+}  // namespace rush::compiler

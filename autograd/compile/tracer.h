@@ -1,0 +1,82 @@
+// Tracer: runs a function and notes the operators that it calls, as a Graph.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "autograd/compile/graph.h"
+
+namespace rush::compiler {
+
+// Note [Tracing]
+// While a function is traced every call of its thread carries the key Tracer, which lies below Autograd. So the
+// function runs as always and returns what it always does, and the fallback of that key notes the calls that are left
+// when autocast and autograd have had their turn: those of the forward pass, and of the backward pass when the function
+// runs one. An operator that is made of others (Registry::composite) is gone through; what the front of another one
+// calls is its own affair, and is not noted.
+//
+// Tensors are known by their TensorImpl, or by their storage and geometry: autograd keeps aliases that no operator
+// made. A tensor that is not known was made elsewhere, and is a constant of the graph. A known tensor is held while
+// somebody else holds it, so that its address stays its own; when the trace has it alone nobody can come with it any
+// more, and it is let go.
+//
+// What a program does without operators cannot be noted. Three such things are known: a gradient that the backward pass
+// leaves in a leaf (Graph::gradients), a step of an optimiser (host_call), and a number that is read from a tensor,
+// after which the program may do anything (obstacle()).
+class Tracer {
+ public:
+  explicit Tracer(const std::vector<Tensor>& inputs);
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  // Runs `program`, which returns its outputs. Throws what it throws.
+  std::vector<Tensor> run(const std::function<std::vector<Tensor>()>& program);
+  // Why the graph does not stand for the function; nothing when it does. In English, for a warning.
+  const std::string& obstacle() const { return obstacle_; }
+  Graph take_graph() { return std::move(graph_); }
+
+  // The one that traces this thread's calls now; null for none.
+  static Tracer* current();
+  // Notes that the program does this here; does it, and notes nothing of how.
+  void host_call(const char* name, const std::function<void()>& call);
+
+  // The fallback of the key.
+  static void trace_call(const OpBase& op, KeySet keys, Stack& stack);
+
+ private:
+  void record(const OpBase& op, Stack& stack);
+  Graph::Argument argument_of(const Value& value);
+  Graph::Argument result_of(const Value& value);
+  Graph::Id id_of(const Tensor& tensor);
+  Graph::Id add(const Tensor& tensor);
+  Graph::Id known(const Tensor& tensor) const;
+  // Lets go of what nobody else holds.
+  void let_go();
+  void set_gradients(std::vector<Graph::Gradient>& gradients);
+  bool ran_backward() const;
+  std::string name_of_maker(Graph::Id made) const;
+  uint64_t random_numbers_drawn() const;  // from the default generators of all devices that were seen
+  void find_what_escaped(const std::vector<Tensor>& outputs);
+  void stop_at(std::string why);
+
+  struct Held {
+    Tensor tensor;
+    Graph::Id id;
+  };
+  const std::vector<Tensor> inputs_;
+  Graph graph_;
+  std::unordered_map<const TensorImpl*, Held> held_;
+  std::unordered_multimap<const StorageImpl*, Graph::Id> in_storage_;
+  std::unordered_map<const StorageImpl*, int32_t> memories_;
+  std::vector<bool> is_made_;  // by a call, of each tensor
+  std::vector<Device> devices_ = {kCPU};
+  size_t let_go_at_ = 256;
+  std::string obstacle_;
+};
+
+// While this thread is traced: notes the call and does it. Otherwise does nothing, and is false.
+bool host_call(const char* name, const std::function<void()>& call);
+
+}  // namespace rush::compiler
