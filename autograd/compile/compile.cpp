@@ -109,7 +109,7 @@ struct CompiledFunction::State {
     if (tracer.obstacle().empty() && are_known) {
       remove_dead_calls(graph);
       remove_clones(graph);
-      if (options.fuse) fuse_element_wise_calls(graph);
+      if (options.fuse) fuse_element_wise_calls(graph, options.fewest_kernels);
       entry.program.emplace(std::move(graph));
     } else {
       entry.leaves = std::move(leaves);

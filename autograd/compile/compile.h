@@ -13,7 +13,8 @@ namespace rush {
 
 /// How rush::compile makes what it runs.
 struct CompileOptions {
-  bool fuse = true;  ///< neighbouring element-wise calls become one loop
+  bool fuse = true;           ///< neighbouring element-wise calls become one loop,
+  size_t fewest_kernels = 2;  ///< of so many kernels at least
 };
 
 namespace compiler {

@@ -151,12 +151,12 @@ std::vector<bool> seen_outside(const Graph& graph, const std::vector<size_t>& in
 
 }  // namespace
 
-void fuse_element_wise_calls(Graph& graph) {
+void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
   std::vector<Graph::Call> calls;
   std::vector<size_t> members;
   std::optional<Group> group;
   const auto close = [&] {
-    if (group && group->kernels() > 1) {
+    if (group && group->kernels() >= fewest_kernels) {
       calls.push_back(group->loop(seen_outside(graph, members)));
     } else {
       for (const size_t i : members) calls.push_back(graph.calls[i]);

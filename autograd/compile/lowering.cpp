@@ -20,14 +20,15 @@ class Lowering final : public KernelListener {
     Stack stack;
     for (const Graph::Argument& argument : call_.arguments) stack.push_back(on_meta(argument));
     const NoGradGuard no_grad;
-    const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast | DispatchKey::Tracer);
+    const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
+    const IncludeDispatchKeyGuard hear_of_operators(DispatchKey::Tracer);
     struct Listening {
       explicit Listening(KernelListener* listener) { kernel_listener = listener; }
       ~Listening() { kernel_listener = nullptr; }
     };
     try {
       const Listening listening(this);
-      call_.op->call_boxed(stack);
+      call_.op->call_boxed(stack, DispatchKey::Tracer);
     } catch (const Error&) {
       return false;  // it cannot do without values
     }
@@ -39,7 +40,7 @@ class Lowering final : public KernelListener {
     ElementWise kernel{std::move(call), {}};
     for (int i = 0; i < iterator.ntensors(); ++i) {
       const Tensor& tensor = iterator.operand(i).tensor;
-      if (i == 0 && !places_.contains(tensor.impl())) add_temporary(tensor);
+      if (i == 0 && !places_.contains(tensor.impl()) && !is_view_of_known(tensor)) add_temporary(tensor);
       const auto place = places_.find(tensor.impl());
       if (place == places_.end()) {  // a view, or new memory that nothing was written to
         is_element_wise_ = false;
@@ -74,6 +75,9 @@ class Lowering final : public KernelListener {
     }
     if (!argument.tensors.empty()) is_element_wise_ = false;  // a list of optional tensors: an index
     return argument.value;
+  }
+  bool is_view_of_known(const Tensor& tensor) const {
+    return std::ranges::any_of(held_, [&](const Tensor& known) { return known.is_alias_of(tensor); });
   }
   void add_temporary(const Tensor& tensor) {
     places_.emplace(tensor.impl(), ElementWise::Operand{Graph::kNone, temporaries_++, tensor.scalar_type()});

@@ -5,6 +5,8 @@
 
 #include "autograd/meta.h"
 #include "core/device/generator.h"
+#include "core/dispatch/kernel_listener.h"
+#include "core/dispatch/schema.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
 
@@ -19,28 +21,44 @@ bool same_place(const Graph::TensorInfo& info, const Tensor& t) {
          info.storage_offset == t.storage_offset() && info.dtype == t.scalar_type();
 }
 
-// The arguments that a schema marks as written, "Tensor(a!) self".
-std::vector<bool> written_arguments(const OpBase& op) {
-  std::vector<bool> written;
-  const char* at = std::strchr(op.schema(), '(') + 1;
-  int depth = 0;
-  bool is_written = false, is_empty = true;
-  for (; depth > 0 || *at != ')'; ++at) {
-    if (*at == '(' || *at == '[') ++depth;
-    if (*at == ')' || *at == ']') --depth;
-    if (*at == '!') is_written = true;
-    if (*at == '*' && depth == 0) continue;
-    if (*at == ',' && depth == 0) {
-      if (!is_empty) written.push_back(is_written);
-      is_written = false;
-      is_empty = true;
-    } else if (*at != ' ') {
-      is_empty = false;
+// The arguments that a call writes: those that its schema marks, as "Tensor(a!) self", and those whose version it has
+// raised, as the running statistics of a batch norm.
+class WrittenArguments {
+ public:
+  WrittenArguments(const OpBase& op, const Stack& arguments) {
+    const std::vector<bool> marked = marked_arguments(op);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const bool is_marked = i < marked.size() && marked[i];
+      const auto look_at = [&](const Tensor& t) {
+        if (t.defined() && t.layout() == kStrided) seen_.push_back({t, is_marked, t._version()});
+      };
+      if (arguments[i].is<Tensor>()) look_at(arguments[i].as<Tensor>());
+      if (arguments[i].is<std::vector<Tensor>>())
+        std::ranges::for_each(arguments[i].as<std::vector<Tensor>>(), look_at);
     }
   }
-  if (!is_empty) written.push_back(is_written);
-  return written;
-}
+  // Once the call is done.
+  std::vector<Tensor> list() const {
+    std::vector<Tensor> written;
+    for (const Seen& seen : seen_) {
+      if (seen.is_marked || seen.tensor._version() != seen.version) written.push_back(seen.tensor);
+    }
+    return written;
+  }
+
+ private:
+  struct Seen {
+    Tensor tensor;
+    bool is_marked;
+    int64_t version;
+  };
+  static std::vector<bool> marked_arguments(const OpBase& op) {
+    std::vector<bool> marked;
+    for (const Argument& argument : Schema::parse(op.schema()).arguments) marked.push_back(argument.is_written);
+    return marked;
+  }
+  std::vector<Seen> seen_;
+};
 
 // Whether the call did nothing, as a view that turned out to have the sizes of its argument.
 bool gives_back_arguments(const Graph::Call& call) {
@@ -79,26 +97,22 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
 }
 
 void Tracer::trace_call(const OpBase& op, KeySet /*keys*/, Stack& stack) {
-  if (op.is_composite() || !current_tracer) return op.call_boxed(stack, DispatchKey::Tracer);
+  if (kernel_listener) kernel_listener->other(op.schema());  // an operator within the one that is lowered
+  if (op.is_composite() || !current_tracer || kernel_listener) return op.call_boxed(stack, DispatchKey::Tracer);
   current_tracer->record(op, stack);
 }
 
 void Tracer::record(const OpBase& op, Stack& stack) {
   Graph::Call call{.op = &op, .name = std::string(op.name())};
   for (const Value& value : stack) call.arguments.push_back(argument_of(value));
-  const std::vector<bool> written = written_arguments(op);
-  for (size_t i = 0; i < written.size(); ++i) {
-    if (!written[i]) continue;
-    for (const Graph::Id id : call.arguments[i].tensors) {
-      if (id != Graph::kNone) call.written.push_back(id);
-    }
-  }
+  const WrittenArguments written(op, stack);
   {
     const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
     const uint64_t drawn = random_numbers_drawn();
     op.call_boxed(stack, DispatchKey::Tracer);
     call.is_random = random_numbers_drawn() != drawn;
   }
+  for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
   for (const Value& value : stack) call.results.push_back(result_of(value));
   if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
   if (held_.size() >= let_go_at_) let_go();

@@ -96,6 +96,7 @@ Argument parse_argument(std::string_view text) {
   const size_t space = head.rfind(' ');
   RUSH_CHECK_VALUE(space != head.npos, "schema: argument '", text, "' has no name");
   argument.type = plain_type(head.substr(0, space));
+  argument.is_written = head.substr(0, space).find("!)") != std::string_view::npos;
   argument.name = head.substr(space + 1);
   if (equals != text.npos) argument.default_value = parse_default(argument.type, trim(text.substr(equals + 1)));
   return argument;

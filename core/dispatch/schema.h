@@ -15,6 +15,7 @@ struct Argument {
   std::string name;
   std::optional<Value> default_value;
   bool keyword_only = false;
+  bool is_written = false;  // "Tensor(a!)"
 
   bool optional() const { return type.ends_with('?'); }
 };

@@ -20,7 +20,7 @@ namespace {
 struct Settings {
   std::string cases, devices = "cpu", filter, json_file;
   int64_t part = 1, parts = 1;
-  bool verbose = false;
+  bool compiled = false, verbose = false;
 };
 
 struct Failure {
@@ -78,6 +78,7 @@ Settings parse(int argc, char** argv) {
   options.add("--filter", &settings.filter, "only cases whose family, overload or id contains this text");
   options.add("--parts", &settings.parts, "divide those cases into this many parts, and run one", 1, 1 << 20);
   options.add("--part", &settings.part, "which of the parts", 1, 1 << 20);
+  options.add("--compiled", &settings.compiled, "call each operator in a function that was compiled");
   options.add("--verbose", &settings.verbose, "show every failure, not the first three of a family");
   options.add("--json", &settings.json_file, "write the results to this file");
   options.parse_or_exit(argc, argv, [&] {
@@ -108,7 +109,7 @@ DeviceReport run(const CaseFile& file, rush::Device device, const Settings& sett
   int64_t count = 0;
   for (const Case& one : file.cases()) {
     if (!selected(one, settings.filter) || count++ % settings.parts != settings.part - 1) continue;
-    const Verdict verdict = run_case(file, one, device);
+    const Verdict verdict = run_case(file, one, device, settings.compiled);
     report.total.count(one, verdict);
     report.families[one.family].count(one, verdict);
   }

@@ -73,22 +73,28 @@ std::vector<Tensor> read_grad_outputs(const CaseFile& file, const Case& one, siz
   return grads;
 }
 
-Reason gradient_difference(const CaseFile& file, const Case& one, const ArgumentReader& reader,
-                           const std::vector<Tensor>& actual, const std::vector<Tensor>& expected,
-                           rush::Device device) {
-  std::vector<Tensor> grad_outputs = read_grad_outputs(file, one, actual.size());
-  if (is_factorization(one.family)) grad_outputs = with_signs_of(one.family, actual, expected, grad_outputs);
-  std::vector<Tensor> roots, root_grads, inputs;
-  for (size_t i = 0; i < actual.size(); ++i) {
+// The gradients at `inputs` of the outputs that the case feeds one into.
+std::vector<Tensor> compute_gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs,
+                                      const std::vector<Tensor>& inputs, rush::Device device) {
+  std::vector<Tensor> roots, root_grads;
+  for (size_t i = 0; i < outputs.size(); ++i) {
     if (!grad_outputs[i].defined()) continue;
-    if (!actual[i].requires_grad()) return rush::str("output ", i, " does not require a gradient");
-    roots.push_back(actual[i]);
+    RUSH_CHECK(outputs[i].requires_grad(), "output ", i, " does not require a gradient");
+    roots.push_back(outputs[i]);
     root_grads.push_back(grad_outputs[i].to(device));
   }
-  for (const auto& [key, tensor] : reader.differentiated()) inputs.push_back(tensor);
+  return rush::autograd::grad(roots, inputs, root_grads, std::nullopt, false, /*allow_unused=*/true);
+}
 
-  const auto grads = rush::autograd::grad(roots, inputs, root_grads, std::nullopt, false, /*allow_unused=*/true);
-  for (size_t i = 0; i < inputs.size(); ++i) {
+std::vector<Tensor> differentiated(const ArgumentReader& reader) {
+  std::vector<Tensor> inputs;
+  for (const auto& [key, tensor] : reader.differentiated()) inputs.push_back(tensor);
+  return inputs;
+}
+
+Reason gradient_difference(const CaseFile& file, const Case& one, const ArgumentReader& reader,
+                           const std::vector<Tensor>& grads, rush::Device device) {
+  for (size_t i = 0; i < grads.size(); ++i) {
     const std::string& key = reader.differentiated()[i].first;
     const auto wanted = one.grads.find(key);
     if (wanted == one.grads.end()) continue;
@@ -105,31 +111,89 @@ Reason gradient_difference(const CaseFile& file, const Case& one, const Argument
   return std::nullopt;
 }
 
-Reason failure(const CaseFile& file, const Case& one, const rush::OpBase& op, rush::Device device) {
-  if (op.schema() != one.schema) return rush::str("the schema is ", op.schema(), ", expected ", one.schema);
-  ArgumentReader reader(file, device);
+// What a case's operator gave.
+struct Results {
+  std::vector<Tensor> outputs, gradients;
+};
+
+Results run_as_it_stands(const CaseFile& file, const Case& one, const rush::OpBase& op, ArgumentReader& reader,
+                         const std::vector<Tensor>& expected, rush::Device device) {
   rush::Stack stack = bind(one, reader);
   op.call_boxed(stack);
+  Results results{flatten(stack), {}};
+  if (one.grad_outputs.empty() || results.outputs.size() != expected.size()) return results;
+  std::vector<Tensor> grad_outputs = read_grad_outputs(file, one, results.outputs.size());
+  if (is_factorization(one.family)) grad_outputs = with_signs_of(one.family, results.outputs, expected, grad_outputs);
+  results.gradients = compute_gradients(results.outputs, grad_outputs, differentiated(reader), device);
+  return results;
+}
 
-  const std::vector<Tensor> actual = flatten(stack);
+// The tensors on a stack are the compiled function's inputs.
+std::vector<Tensor> tensors_on(const rush::Stack& stack) {
+  std::vector<Tensor> tensors;
+  for (const Value& value : stack) {
+    if (value.is<Tensor>() && value.as<Tensor>().defined()) tensors.push_back(value.as<Tensor>());
+    if (!value.is<std::vector<Tensor>>()) continue;
+    for (const Tensor& t : value.as<std::vector<Tensor>>()) tensors.push_back(t);
+  }
+  return tensors;
+}
+
+// The second call of the compiled function: the first is traced. On arguments that are read again, since the operator
+// may write them.
+Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& op, ArgumentReader& reader,
+                     const std::vector<Tensor>& expected, rush::Device device) {
+  rush::compiler::CompiledFunction compiled({.fewest_kernels = 1});
+  size_t outputs = 0;
+  const auto call = [&](ArgumentReader& arguments) {
+    const rush::Stack stack = bind(one, arguments);
+    std::vector<Tensor> grad_outputs = read_grad_outputs(file, one, expected.size());
+    for (Tensor& grad : grad_outputs) {
+      if (grad.defined()) grad = grad.to(device);
+    }
+    const auto function = [&](const std::vector<Tensor>&) {
+      rush::Stack results = stack;
+      op.call_boxed(results);
+      std::vector<Tensor> all = flatten(results);
+      outputs = all.size();
+      if (one.grad_outputs.empty() || outputs != expected.size()) return all;
+      for (const Tensor& grad : compute_gradients(all, grad_outputs, differentiated(arguments), device))
+        all.push_back(grad);
+      for (size_t i = 0; i < outputs; ++i) all[i] = all[i].detach();
+      return all;
+    };
+    return compiled.call(function, tensors_on(stack));
+  };
+  ArgumentReader first(file, device);
+  call(first);
+  std::vector<Tensor> all = call(reader);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(outputs);
+  return {{all.begin(), middle}, {middle, all.end()}};
+}
+
+Reason failure(const CaseFile& file, const Case& one, const rush::OpBase& op, rush::Device device, bool is_compiled) {
+  if (op.schema() != one.schema) return rush::str("the schema is ", op.schema(), ", expected ", one.schema);
   std::vector<Tensor> expected;
   for (const json& spec : one.outputs) expected.push_back(file.tensor(spec));
-  if (actual.size() != expected.size()) {
-    return rush::str("returns ", actual.size(), " tensors, expected ", expected.size());
+  ArgumentReader reader(file, device);
+  const bool can_compile = is_compiled && !is_factorization(one.family);  // the signs of these are read from results
+  const Results results = can_compile ? run_compiled(file, one, op, reader, expected, device)
+                                      : run_as_it_stands(file, one, op, reader, expected, device);
+  if (results.outputs.size() != expected.size()) {
+    return rush::str("returns ", results.outputs.size(), " tensors, expected ", expected.size());
   }
-  if (const Reason reason = output_difference(one, actual, expected, device)) return reason;
-  if (one.grad_outputs.empty()) return std::nullopt;
-  return gradient_difference(file, one, reader, actual, expected, device);
+  if (const Reason reason = output_difference(one, results.outputs, expected, device)) return reason;
+  return gradient_difference(file, one, reader, results.gradients, device);
 }
 
 }  // namespace
 
-Verdict run_case(const CaseFile& file, const Case& one, rush::Device device) {
+Verdict run_case(const CaseFile& file, const Case& one, rush::Device device, bool is_compiled) {
   const rush::OpBase* op = rush::registry().find(one.overload);
   if (!op) return {Outcome::Missing, one.overload + " is not registered"};
   Reason reason;
   try {
-    reason = failure(file, one, *op, device);
+    reason = failure(file, one, *op, device, is_compiled);
   } catch (const std::exception& error) {
     reason = rush::str("threw: ", error.what());
   }

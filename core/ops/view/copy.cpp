@@ -38,7 +38,9 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   RUSH_CHECK_VALUE(broadcast_shapes(self.sizes(), src.sizes(), "copy_") == DimVector(self.sizes()),
                    "copy_: output with shape ", bracketed(self.sizes()), " doesn't match the broadcast shape ",
                    bracketed(src.sizes()));
-  if (self.is_same(src) || self.is_meta()) return self;  // a meta tensor takes any device's, there is nothing to write
+  if (self.is_same(src)) return self;
+  // A meta tensor takes any device's, there is nothing to write; but somebody may want to hear of it.
+  if (self.is_meta() && !(kernel_listener && src.is_meta())) return self;
   if (!(self.device() == src.device()) && !src.is_meta()) {
     return copy_between(self, src, non_blocking);
   }
