@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "autograd/compile/fusion.h"
+#include "autograd/compile/pattern.h"
 #include "autograd/compile/program.h"
 #include "autograd/compile/tracer.h"
 #include "core/dispatch/key.h"
@@ -32,6 +33,16 @@ struct Signature {
   ScalarType default_dtype;
   uint64_t unseen_changes;
   bool operator==(const Signature&) const = default;
+  // And in strides, but in nothing else.
+  bool differs_in_sizes(Signature other) const {
+    if (*this == other || inputs.size() != other.inputs.size()) return false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].sizes.size() != other.inputs[i].sizes.size()) return false;
+      other.inputs[i].sizes = inputs[i].sizes;
+      other.inputs[i].strides = inputs[i].strides;
+    }
+    return *this == other;
+  }
 
   explicit Signature(const std::vector<Tensor>& tensors)
       : grad_mode(dispatch_state.grad_mode),
@@ -53,6 +64,8 @@ struct Signature {
 struct LeafState {
   Tensor leaf;
   bool has_grad;
+
+  bool is_as_it_was() const { return leaf.requires_grad() && leaf.grad().defined() == has_grad; }
 };
 
 bool same_leaves(const std::vector<LeafState>& a, const std::vector<LeafState>& b) {
@@ -70,21 +83,32 @@ std::vector<LeafState> leaves_of(const Graph& graph) {
 }  // namespace
 
 struct CompiledFunction::State {
+  // For one signature.
   struct Entry {
     Signature signature;
     std::vector<LeafState> leaves;
+    std::optional<Graph> traced;     // before the passes
     std::optional<Program> program;  // none until a trace could be used
     int traces = 0;
 
-    bool fits_leaves() const {
-      return std::ranges::all_of(leaves, [](const LeafState& each) {
-        return each.leaf.requires_grad() && each.leaf.grad().defined() == each.has_grad;
-      });
-    }
+    bool fits_leaves() const { return std::ranges::all_of(leaves, &LeafState::is_as_it_was); }
   };
+  // For signatures that differ in sizes.
+  struct Family {
+    Signature like;
+    std::vector<LeafState> leaves;
+    Pattern pattern;
+    bool is_believed = false;  // a graph of it was compared with a trace
+  };
+  // Programs for so many sizes are kept; a training that has more is made for them again.
+  static constexpr size_t kMostEntries = 128;
+
   CompileOptions options;
   std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<Family> families;
+  std::vector<LeafState> last_leaves;  // of the last trace
   std::string obstacle;
+  size_t compilations = 0;
 
   Entry& entry_for(const std::vector<Tensor>& inputs) {
     const Signature signature(inputs);
@@ -95,8 +119,55 @@ struct CompiledFunction::State {
       if (entry->program && entry->fits_leaves()) return *entry;
     }
     if (without_program) return *without_program;
-    entries.push_back(std::make_unique<Entry>(Entry{signature, {}, std::nullopt}));
+    if (entries.size() == kMostEntries) entries.erase(entries.begin());
+    entries.push_back(std::make_unique<Entry>(Entry{signature, last_leaves, std::nullopt, std::nullopt}));
     return *entries.back();
+  }
+
+  Family* family_of(const Entry& entry) {
+    for (Family& family : families) {
+      if (family.like.differs_in_sizes(entry.signature) && std::ranges::all_of(family.leaves, &LeafState::is_as_it_was))
+        return &family;
+    }
+    return nullptr;
+  }
+
+  // A program without a trace.
+  bool make_by_pattern(const std::vector<Tensor>& inputs, Entry& entry) {
+    const Family* family = family_of(entry);
+    if (!family || !family->is_believed) return false;
+    std::optional<Graph> graph = family->pattern.for_inputs(inputs);
+    if (!graph) return false;
+    entry.leaves = family->leaves;
+    make_program(std::move(*graph), entry);
+    return true;
+  }
+
+  void make_program(Graph graph, Entry& entry) {
+    remove_dead_calls(graph);
+    remove_clones(graph);
+    if (options.fuse) fuse_element_wise_calls(graph, options.fewest_kernels);
+    entry.program.emplace(std::move(graph));
+  }
+
+  // What a new trace says of other sizes.
+  void learn(const std::vector<Tensor>& inputs, const Entry& entry) {
+    if (Family* family = family_of(entry)) {
+      const std::optional<Graph> expected = family->pattern.for_inputs(inputs);
+      if (expected && is_same(*expected, *entry.traced)) {
+        family->is_believed = true;
+        return;
+      }
+      families.erase(families.begin() + (family - families.data()));
+    }
+    ++compilations;
+    for (const auto& other : entries) {
+      if (!other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
+      if (std::optional<Pattern> pattern = Pattern::of(*other->traced, *entry.traced)) {
+        families.push_back({entry.signature, entry.leaves, std::move(*pattern)});
+        return;
+      }
+    }
   }
 
   std::vector<Tensor> trace(const Function& function, const std::vector<Tensor>& inputs, Entry& entry) {
@@ -104,15 +175,13 @@ struct CompiledFunction::State {
     Tracer tracer(inputs);
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
-    std::vector<LeafState> leaves = leaves_of(graph);
-    const bool are_known = same_leaves(leaves, entry.leaves);
-    if (tracer.obstacle().empty() && are_known) {
-      remove_dead_calls(graph);
-      remove_clones(graph);
-      if (options.fuse) fuse_element_wise_calls(graph, options.fewest_kernels);
-      entry.program.emplace(std::move(graph));
+    last_leaves = leaves_of(graph);
+    if (tracer.obstacle().empty() && same_leaves(last_leaves, entry.leaves)) {
+      entry.traced = graph;
+      make_program(std::move(graph), entry);
+      learn(inputs, entry);
     } else {
-      entry.leaves = std::move(leaves);
+      entry.leaves = last_leaves;
       if (++entry.traces == kMostTraces && !tracer.obstacle().empty()) give_up(tracer.obstacle());
     }
     for (Tensor& output : outputs) {
@@ -136,20 +205,18 @@ CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = def
 
 std::vector<Tensor> CompiledFunction::call(const Function& function, const std::vector<Tensor>& inputs) {
   State::Entry& entry = state_->entry_for(inputs);
-  if (entry.program) return entry.program->run(inputs);
+  if (entry.program || state_->make_by_pattern(inputs, entry)) return entry.program->run(inputs);
   if (entry.traces >= kMostTraces) return function(inputs);
   return state_->trace(function, inputs, entry);
 }
 
-size_t CompiledFunction::compilations() const {
-  return static_cast<size_t>(std::ranges::count_if(state_->entries, [](const auto& each) { return !!each->program; }));
-}
+size_t CompiledFunction::compilations() const { return state_->compilations; }
 
 const Graph& CompiledFunction::graph(size_t i) const {
   for (const auto& entry : state_->entries) {
     if (entry->program && i-- == 0) return entry->program->graph();
   }
-  RUSH_THROW(IndexError, "compile: there are ", compilations(), " graphs");
+  RUSH_THROW(IndexError, "compile: there are not so many graphs");
 }
 
 const std::string& CompiledFunction::obstacle() const { return state_->obstacle; }

@@ -108,7 +108,8 @@ class Compiled {
     using Result = std::decay_t<std::invoke_result_t<F&, const Inputs&...>>;
     return call<Result>({static_cast<const Tensor&>(inputs)...}, std::index_sequence_for<Inputs...>());
   }
-  /// How many graphs there are.
+  /// How often a graph was made of a trace. Of inputs that differ in sizes alone twice, see Note [Graphs for many
+  /// sizes].
   size_t compilations() const { return compiled_.compilations(); }
   /// The graph that was compiled i-th. Throws IndexError.
   const Graph& graph(size_t i = 0) const { return compiled_.graph(i); }

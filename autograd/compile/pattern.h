@@ -1,0 +1,50 @@
+// Pattern: a graph for inputs of any sizes, learned from two traces.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "autograd/compile/graph.h"
+
+namespace rush::compiler {
+
+// Note [Graphs for many sizes]
+// The sizes of a batch are in many numbers of a graph: in sizes, in arguments of view and expand, in the factor of a
+// mean. Nothing notes where each comes from, since a size is a plain int64_t to a program. Two traces tell: what is the
+// same in both does not depend on the sizes, and what differs is looked for as c v, c v + d or c / v of a size v in
+// which the inputs differed, or of a product of two such. A graph in which all numbers were found can be written down
+// for other sizes without a trace. Two points say little of a curve; so the first graph that is written down is
+// compared with a trace of the same sizes, and only then are others believed. Sizes that are 1 in a trace broadcast,
+// and are left alone.
+class Pattern {
+ public:
+  // Nothing when the traces differ in more than numbers, or a number in more than this Note says.
+  static std::optional<Pattern> of(const Graph& a, const Graph& b);
+
+  // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ.
+  std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs) const;
+
+ private:
+  // A size that differs: what it was in both traces.
+  struct Variable {
+    int64_t a, b;
+  };
+  // number = scale * v^power * w^power + offset; w where there is one.
+  struct Expression {
+    size_t number;  // its place in the order of visit_numbers
+    int v, w;       // variables; -1: none
+    int power;      // 1 or -1
+    double scale, offset;
+  };
+
+  std::optional<Expression> expression(size_t number, double a, double b) const;
+  bool find_values(const std::vector<Tensor>& inputs, std::vector<int64_t>& values) const;
+
+  Graph graph_;  // the first trace
+  std::vector<Variable> variables_;
+  std::vector<Expression> expressions_;
+};
+
+// Whether two graphs are the same, numbers and constants included.
+bool is_same(const Graph& a, const Graph& b);
+
+}  // namespace rush::compiler
