@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "autograd/compile/fusion.h"
+#include "autograd/compile/joint_program.h"
 #include "autograd/compile/pattern.h"
-#include "autograd/compile/program.h"
 #include "autograd/compile/tracer.h"
 #include "core/dispatch/key.h"
 #include "core/error/warning.h"
@@ -72,8 +72,10 @@ bool same_leaves(const std::vector<LeafState>& a, const std::vector<LeafState>& 
   return std::ranges::equal(a, b, [](const LeafState& x, const LeafState& y) { return x.leaf.is_same(y.leaf); });
 }
 
+// Those that matter to a graph: of a function that sets no gradient none does.
 std::vector<LeafState> leaves_of(const Graph& graph) {
   std::vector<LeafState> leaves;
+  if (graph.gradients.empty()) return leaves;
   for (const auto& [id, tensor] : graph.constants) {
     if (tensor.is_leaf() && tensor.requires_grad()) leaves.push_back({tensor, tensor.grad().defined()});
   }
@@ -87,8 +89,8 @@ struct CompiledFunction::State {
   struct Entry {
     Signature signature;
     std::vector<LeafState> leaves;
-    std::optional<Graph> traced;     // before the passes
-    std::optional<Program> program;  // none until a trace could be used
+    std::optional<Graph> traced;          // before the passes
+    std::optional<JointProgram> program;  // none until a trace could be used
     int traces = 0;
 
     bool fits_leaves() const { return std::ranges::all_of(leaves, &LeafState::is_as_it_was); }
@@ -144,10 +146,11 @@ struct CompiledFunction::State {
   }
 
   void make_program(Graph graph, Entry& entry) {
-    remove_dead_calls(graph);
-    remove_clones(graph);
-    if (options.fuse) fuse_element_wise_calls(graph, options.fewest_kernels);
-    entry.program.emplace(std::move(graph));
+    entry.program.emplace(std::move(graph), [&](Graph& part) {
+      remove_dead_calls(part);
+      remove_clones(part);
+      if (options.fuse) fuse_element_wise_calls(part, options.fewest_kernels);
+    });
   }
 
   // What a new trace says of other sizes.
@@ -185,7 +188,8 @@ struct CompiledFunction::State {
       if (++entry.traces == kMostTraces && !tracer.obstacle().empty()) give_up(tracer.obstacle());
     }
     for (Tensor& output : outputs) {
-      if (output.defined() && tracer.obstacle().empty()) output = output.detach();
+      const bool has_history = entry.traced && entry.traced->backward;
+      if (output.defined() && tracer.obstacle().empty() && !has_history) output = output.detach();
     }
     return outputs;
   }

@@ -95,7 +95,8 @@ struct FromList<std::tuple<Ts...>> {
 ///   - It must not read a number from a tensor (item()), nor keep a tensor that it makes and does not return. A
 ///   function
 ///     that does runs as it stands; a warning tells which of these it was, and so does obstacle().
-///   - What it returns requires no gradient: the backward pass belongs inside.
+///   - A function that runs a backward pass returns tensors without a history. What another one returns can be
+///     differentiated: Note [The backward pass of a compiled function].
 template <class F>
 class Compiled {
  public:

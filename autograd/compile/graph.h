@@ -2,6 +2,7 @@
 // Program runs it.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,12 +66,20 @@ class Graph {
     Id gradient;
   };
 
+  /// The backward pass, where the function leaves it to its caller: the calls from `first_call` on.
+  struct Backward {
+    size_t first_call = 0;
+    std::vector<Id> given;        ///< the gradients of the outputs; kNone where there is none
+    std::vector<Gradient> found;  ///< those of inputs and constants
+  };
+
   std::vector<TensorInfo> tensors;
   std::vector<Id> inputs;
   std::vector<Constant> constants;
   std::vector<Call> calls;
   std::vector<Gradient> gradients;  ///< set when all calls are done
   std::vector<Id> outputs;
+  std::optional<Backward> backward;
 
   /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
   std::string print() const;

@@ -117,6 +117,10 @@ bool same_structure(const Graph& a, const Graph& b) {
   const auto same_gradient = [](const Graph::Gradient& x, const Graph::Gradient& y) {
     return x.leaf == y.leaf && x.gradient == y.gradient;
   };
+  if (a.backward.has_value() != b.backward.has_value()) return false;
+  if (a.backward && (a.backward->first_call != b.backward->first_call || a.backward->given != b.backward->given ||
+                     !std::ranges::equal(a.backward->found, b.backward->found, same_gradient)))
+    return false;
   return a.inputs == b.inputs && a.outputs == b.outputs && std::ranges::equal(a.tensors, b.tensors, same_tensor) &&
          std::ranges::equal(a.constants, b.constants, same_constant) &&
          std::ranges::equal(a.calls, b.calls, same_call) && std::ranges::equal(a.gradients, b.gradients, same_gradient);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
-#include "autograd/meta.h"
+#include "autograd/engine.h"
+#include "autograd/saved.h"
 #include "core/device/generator.h"
 #include "core/dispatch/kernel_listener.h"
 #include "core/dispatch/schema.h"
+#include "core/ops/factory/factories.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
 
@@ -91,6 +94,10 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
   std::vector<Tensor> outputs = program();
   for (const Tensor& output : outputs) graph_.outputs.push_back(output.defined() ? id_of(output) : Graph::kNone);
   set_gradients(graph_.gradients);
+  if (!ran_backward()) {
+    graph_.gradients.clear();
+    trace_backward(outputs);
+  }
   find_what_escaped(outputs);
   held_.clear();
   return outputs;
@@ -276,6 +283,60 @@ std::string Tracer::name_of_maker(Graph::Id made) const {
   return "an operator";
 }
 
+// The backward pass that the caller may ask for, of gradients that are ones here.
+void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
+  Graph::Backward backward{graph_.calls.size(), {}, {}};
+  std::vector<Edge> roots, edges;
+  Tensors given;
+  for (const Tensor& output : outputs) {
+    const bool is_asked = output.defined() && output.requires_grad() && is_made_[static_cast<size_t>(id_of(output))];
+    backward.given.push_back(Graph::kNone);
+    if (!is_asked) continue;
+    roots.push_back(gradient_edge(output));
+    const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer) | DispatchKey::Autograd};
+    given.push_back(ones_like(output));
+    backward.given.back() = add(given.back());
+  }
+  if (roots.empty()) return;
+  const auto ask_for = [&](Graph::Id id, const Tensor& tensor) {
+    if (!tensor.requires_grad()) return;
+    edges.push_back(gradient_edge(tensor));
+    backward.found.push_back({id, Graph::kNone});
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i) ask_for(graph_.inputs[i], inputs_[i]);
+  for (const auto& [id, tensor] : graph_.constants) ask_for(id, tensor);
+  const Tensors found = run_backward(roots, given, edges, {.retain_graph = true, .accumulate = false});
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i].defined()) backward.found[i].gradient = id_of(found[i]);
+  }
+  graph_.backward = std::move(backward);
+}
+
+// What the nodes behind these tensors have saved.
+std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
+  struct Collect final : SavedVisitor {
+    std::vector<Tensor> tensors;
+    void visit(const char* /*name*/, Saved& saved) override {
+      if (saved.peek().defined()) tensors.push_back(saved.peek());
+    }
+  } collect;
+  std::vector<Node*> left;
+  std::unordered_set<const Node*> seen;
+  const auto go_to = [&](const intrusive_ptr<Node>& node) {
+    if (node && seen.insert(node.get()).second) left.push_back(node.get());
+  };
+  for (const Tensor& output : outputs) {
+    if (output.defined()) go_to(output.grad_fn());
+  }
+  while (!left.empty()) {
+    Node* const node = left.back();
+    left.pop_back();
+    node->visit_saved(collect);
+    for (const Edge& edge : node->next_edges()) go_to(edge.node);
+  }
+  return std::move(collect.tensors);
+}
+
 // A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made anew
 // by each run of the graph.
 void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
@@ -293,10 +354,7 @@ void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
   for (const auto& [id, tensor] : graph_.constants) {
     if (tensor.is_leaf()) expect(tensor.grad());
   }
-  for (const Tensor& output : outputs) {
-    if (output.defined() && output.requires_grad() && !output.is_leaf() && !ran_backward())
-      stop_at("it returns a tensor that requires a gradient, and does not run the backward pass");
-  }
+  if (graph_.backward) std::ranges::for_each(saved_behind(outputs), expect);
   for (const auto& [impl, held] : held_) {
     if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
       stop_at(str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),

@@ -58,6 +58,7 @@ class Tracer {
   bool ran_backward() const;
   std::string name_of_maker(Graph::Id made) const;
   uint64_t random_numbers_drawn() const;  // from the default generators of all devices that were seen
+  void trace_backward(const std::vector<Tensor>& outputs);
   void find_what_escaped(const std::vector<Tensor>& outputs);
   void stop_at(std::string why);
 

@@ -1,0 +1,110 @@
+#include "autograd/compile/joint_program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "autograd/grad_mode.h"
+#include "autograd/saved.h"
+#include "core/ops/factory/factories.h"
+
+namespace rush::compiler {
+
+namespace {
+
+// What the calls from `first` on read, or give, that those before made or were given.
+std::vector<Graph::Id> crossing(const Graph& graph) {
+  std::set<Graph::Id> own, crossing;
+  for (const Graph::Id id : graph.backward->given) own.insert(id);
+  for (const Graph::Constant& constant : graph.constants) own.insert(constant.id);
+  const auto read = [&](Graph::Id id) {
+    if (id != Graph::kNone && !own.contains(id)) crossing.insert(id);
+  };
+  for (size_t i = graph.backward->first_call; i < graph.calls.size(); ++i) {
+    for_each_tensor(graph.calls[i].arguments, read);
+    for_each_tensor(graph.calls[i].results, [&](Graph::Id id) { own.insert(id); });
+  }
+  for (const Graph::Gradient& each : graph.backward->found) read(each.gradient);
+  return {crossing.begin(), crossing.end()};
+}
+
+Graph first_part(const Graph& graph) {
+  Graph part = graph;
+  part.backward.reset();
+  if (!graph.backward) return part;
+  part.calls.resize(graph.backward->first_call);
+  for (const Graph::Id id : crossing(graph)) part.outputs.push_back(id);
+  return part;
+}
+
+Graph second_part(const Graph& graph) {
+  Graph part = graph;
+  part.backward.reset();
+  part.calls.erase(part.calls.begin(), part.calls.begin() + static_cast<std::ptrdiff_t>(graph.backward->first_call));
+  part.inputs = crossing(graph);
+  for (const Graph::Id id : graph.backward->given) {
+    if (id != Graph::kNone) part.inputs.push_back(id);
+  }
+  part.outputs.clear();
+  for (const Graph::Gradient& each : graph.backward->found) part.outputs.push_back(each.gradient);
+  return part;
+}
+
+Graph ready(Graph graph, const std::function<void(Graph&)>& passes) {
+  passes(graph);
+  return graph;
+}
+
+}  // namespace
+
+// See Note [The backward pass of a compiled function].
+struct CompiledBackward : Node {
+  std::shared_ptr<Program> program;
+  SavedList saved;
+
+  Tensors apply(const Tensors& grads) override {
+    RUSH_CHECK(!GradMode::is_enabled(),
+               "compile: the backward pass of a compiled function cannot be recorded (create_graph)");
+    Tensors inputs = saved.get();
+    for (size_t i = 0; i < grads.size(); ++i) {
+      const GradMetadata& like = output_metadata(i);
+      inputs.push_back(grads[i].defined() ? grads[i]
+                                          : zeros(like.sizes, TensorOptions(like.dtype).device(like.device)));
+    }
+    return program->run(inputs);
+  }
+  RUSH_SAVED(saved)
+};
+
+JointProgram::JointProgram(Graph graph, const std::function<void(Graph&)>& passes)
+    : forward_(ready(first_part(graph), passes)), outputs_(graph.outputs.size()) {
+  if (!graph.backward) return;
+  backward_ = std::make_shared<Program>(ready(second_part(graph), passes));
+  cut_ = *graph.backward;
+  for (const Graph::Gradient& each : cut_.found) {
+    const auto input = std::ranges::find(graph.inputs, each.leaf);
+    const auto constant = std::ranges::find(graph.constants, each.leaf, &Graph::Constant::id);
+    leaves_.push_back(constant == graph.constants.end() ? Tensor() : constant->tensor);
+    input_of_.push_back(static_cast<size_t>(input - graph.inputs.begin()));
+  }
+}
+
+std::vector<Tensor> JointProgram::run(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> results = forward_.run(inputs);
+  if (!backward_) return results;
+  auto node = make_intrusive<CompiledBackward>();
+  node->program = backward_;
+  for (size_t i = 0; i < leaves_.size(); ++i)
+    node->add_next_edge(gradient_edge(leaves_[i].defined() ? leaves_[i] : inputs[input_of_[i]]));
+  std::vector<Tensor> saved(results.begin() + static_cast<std::ptrdiff_t>(outputs_), results.end());
+  results.resize(outputs_);
+  for (size_t i = 0; i < outputs_; ++i) {
+    if (cut_.given[i] == Graph::kNone) continue;
+    // What the graph keeps or returns twice stays without this history: it would hold the node that holds it.
+    results[i] = detail::make_alias(results[i]);
+    set_history(results[i], node);
+  }
+  node->saved = SavedList(saved);
+  return results;
+}
+
+}  // namespace rush::compiler

@@ -1,0 +1,35 @@
+// JointProgram: a graph and, where its function leaves the backward pass to the caller, a second one for that.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "autograd/compile/program.h"
+
+namespace rush::compiler {
+
+// Note [The backward pass of a compiled function]
+// A function that returns a tensor that requires a gradient is traced together with its backward pass, for gradients
+// that the caller will give. The graph is cut where that begins: what the second part reads of the first is returned by
+// it and kept by a node, CompiledBackward, which the outputs have as their history. It stands for all nodes of the
+// function, has the function's inputs and the leaves that it used as its own, and runs the second graph as its `apply`.
+// It cannot be differentiated again.
+class JointProgram {
+ public:
+  // `passes` makes a graph ready: it is called for both parts.
+  JointProgram(Graph graph, const std::function<void(Graph&)>& passes);
+
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  const Graph& graph() const { return forward_.graph(); }
+  const Graph* backward_graph() const { return backward_ ? &backward_->graph() : nullptr; }
+
+ private:
+  Program forward_;
+  std::shared_ptr<Program> backward_;  // null where there is none
+  Graph::Backward cut_;
+  size_t outputs_ = 0;            // of the function; what else the first graph returns is kept
+  std::vector<Tensor> leaves_;    // what the found gradients belong to; undefined for an input
+  std::vector<size_t> input_of_;  // then its number
+};
+
+}  // namespace rush::compiler
