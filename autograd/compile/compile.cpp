@@ -155,15 +155,17 @@ struct CompiledFunction::State {
 
   // What a new trace says of other sizes.
   void learn(const std::vector<Tensor>& inputs, const Entry& entry) {
+    ++compilations;
+    if (!options.dynamic) return;
     if (Family* family = family_of(entry)) {
       const std::optional<Graph> expected = family->pattern.for_inputs(inputs);
       if (expected && is_same(*expected, *entry.traced)) {
         family->is_believed = true;
+        --compilations;
         return;
       }
       families.erase(families.begin() + (family - families.data()));
     }
-    ++compilations;
     for (const auto& other : entries) {
       if (!other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
       if (std::optional<Pattern> pattern = Pattern::of(*other->traced, *entry.traced)) {
@@ -216,12 +218,14 @@ std::vector<Tensor> CompiledFunction::call(const Function& function, const std::
 
 size_t CompiledFunction::compilations() const { return state_->compilations; }
 
-const Graph& CompiledFunction::graph(size_t i) const {
+const JointProgram& CompiledFunction::program(size_t i) const {
   for (const auto& entry : state_->entries) {
-    if (entry->program && i-- == 0) return entry->program->graph();
+    if (entry->program && i-- == 0) return *entry->program;
   }
   RUSH_THROW(IndexError, "compile: there are not so many graphs");
 }
+const Graph& CompiledFunction::graph(size_t i) const { return program(i).graph(); }
+const Graph* CompiledFunction::backward_graph(size_t i) const { return program(i).backward_graph(); }
 
 const std::string& CompiledFunction::obstacle() const { return state_->obstacle; }
 

@@ -13,12 +13,15 @@ namespace rush {
 
 /// How rush::compile makes what it runs.
 struct CompileOptions {
+  /// The function does the same whatever the sizes of its inputs are: Note [Graphs for many sizes].
+  bool dynamic = false;
   bool fuse = true;           ///< neighbouring element-wise calls become one loop,
   size_t fewest_kernels = 2;  ///< of so many kernels at least
 };
 
 namespace compiler {
 
+class JointProgram;
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// What a program changed that a graph cannot see, such as Module::train: graphs that were traced before are not used.
@@ -35,10 +38,13 @@ class CompiledFunction {
   std::vector<Tensor> call(const Function& function, const std::vector<Tensor>& inputs);
   size_t compilations() const;
   const Graph& graph(size_t i) const;
+  const Graph* backward_graph(size_t i) const;
   const std::string& obstacle() const;
 
  private:
   struct State;
+  const JointProgram& program(size_t i) const;
+
   std::unique_ptr<State> state_;
 };
 
@@ -114,6 +120,8 @@ class Compiled {
   size_t compilations() const { return compiled_.compilations(); }
   /// The graph that was compiled i-th. Throws IndexError.
   const Graph& graph(size_t i = 0) const { return compiled_.graph(i); }
+  /// The graph of its backward pass; null where the function runs that itself, or there is none.
+  const Graph* backward_graph(size_t i = 0) const { return compiled_.backward_graph(i); }
   /// Why the function runs as it stands, in English; empty when it does not.
   const std::string& obstacle() const { return compiled_.obstacle(); }
 

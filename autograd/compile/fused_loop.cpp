@@ -124,6 +124,9 @@ void FusedLoop::run(std::vector<Tensor>& tensors) {
     if (place.id == Graph::kNone) continue;
     Tensor& tensor = tensors[static_cast<size_t>(place.id)];
     if (place.is_new) tensor = detail::empty_strided(place.sizes, place.strides, place.dtype, kCPU);
+    RUSH_INTERNAL_ASSERT(tensor.sizes() == IntArrayRef(place.sizes) && tensor.strides() == IntArrayRef(place.strides),
+                         "a fused loop was made for sizes ", place.sizes, " and strides ", place.strides, ", not ",
+                         tensor.sizes(), " and ", tensor.strides());
     data[i] = static_cast<char*>(tensor.data_ptr());
   }
   if (std::ranges::find(shape_, 0) != shape_.end()) return;

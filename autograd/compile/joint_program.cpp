@@ -54,6 +54,13 @@ Graph ready(Graph graph, const std::function<void(Graph&)>& passes) {
   return graph;
 }
 
+// A gradient with the strides that it had in the trace; zeros where none arrives.
+Tensor as_traced(const Tensor& grad, const Graph::TensorInfo& info) {
+  if (grad.defined() && grad.strides() == IntArrayRef(info.strides)) return grad;
+  Tensor same = detail::empty_strided(info.sizes, info.strides, info.dtype, info.device);
+  return grad.defined() ? same.copy_(grad) : same.zero_();
+}
+
 }  // namespace
 
 // See Note [The backward pass of a compiled function].
@@ -65,10 +72,9 @@ struct CompiledBackward : Node {
     RUSH_CHECK(!GradMode::is_enabled(),
                "compile: the backward pass of a compiled function cannot be recorded (create_graph)");
     Tensors inputs = saved.get();
-    for (size_t i = 0; i < grads.size(); ++i) {
-      const GradMetadata& like = output_metadata(i);
-      inputs.push_back(grads[i].defined() ? grads[i]
-                                          : zeros(like.sizes, TensorOptions(like.dtype).device(like.device)));
+    const std::vector<Graph::Id>& ids = program->graph().inputs;
+    for (const Tensor& grad : grads) {
+      inputs.push_back(as_traced(grad, program->graph().tensors[static_cast<size_t>(ids[inputs.size()])]));
     }
     return program->run(inputs);
   }

@@ -1,0 +1,275 @@
+// rush::compile: what a compiled function gives is what the function gives, bit for bit.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "rushlight.h"
+
+using namespace rush;
+namespace F = nn::functional;
+
+namespace {
+
+// A net with what a training has: products, a convolution, statistics that are written in place, random numbers.
+nn::Sequential make_net() {
+  manual_seed(1);
+  return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 4, 3)), nn::BatchNorm2d(4), nn::ReLU(), nn::MaxPool2d(2),
+                        nn::Flatten(), nn::Linear(4 * 3 * 3, 16), nn::GELU(), nn::Dropout(0.3), nn::Linear(16, 5));
+}
+
+struct Batch {
+  Tensor x, y;
+};
+Batch make_batch(int64_t n) { return {randn({n, 1, 8, 8}), randint(0, 5, {n}, TensorOptions(kInt64))}; }
+
+// What a training leaves: the losses and, at the end, all weights and statistics.
+std::vector<Tensor> train(bool is_compiled, const std::vector<int64_t>& batches, size_t* compilations = nullptr) {
+  nn::Sequential net = make_net();
+  optim::AdamW optimizer(net->parameters(), 1e-2);
+  optim::StepLR schedule(optimizer, 3, 0.5);
+  const auto step = [&](const Tensor& x, const Tensor& y) {
+    optimizer.zero_grad();
+    const Tensor loss = F::cross_entropy(net->forward(x), y);
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  auto compiled = compile(step, {.dynamic = true});
+  std::vector<Tensor> results;
+  for (const int64_t n : batches) {
+    const Batch batch = make_batch(n);
+    results.push_back((is_compiled ? compiled(batch.x, batch.y) : step(batch.x, batch.y)).detach());
+    schedule.step();
+  }
+  CHECK(compiled.obstacle().empty());
+  if (compilations) *compilations = compiled.compilations();
+  for (const auto& tensors : {net->parameters(), net->buffers()})
+    results.insert(results.end(), tensors.begin(), tensors.end());
+  return results;
+}
+
+void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(a[i].equal(b[i]));
+  }
+}
+
+size_t fused_calls(const Graph& graph) {
+  size_t count = 0;
+  for (const Graph::Call& call : graph.calls) count += call.fused ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a chain of element-wise operators becomes one loop, with the same bits") {
+  const NoGradGuard no_grad;
+  const auto chain = [](const Tensor& x, const Tensor& row) {
+    const Tensor y = ((x * 1.5 + row).sigmoid() * x).tanh();
+    return where(y > 0.1, y.to(kFloat64).exp(), y.pow(2).to(kFloat64)).to(kFloat32) - x;
+  };
+  for (const int64_t columns : {1, 7, 64, 2047, 5000}) {
+    for (const bool transposed : {false, true}) {
+      auto compiled = compile(chain);
+      const Tensor x = transposed ? randn({columns, 3}).t() : randn({3, columns});
+      const Tensor row = randn({columns}), expected = chain(x, row);
+      CHECK(compiled(x, row).equal(expected));
+      CHECK(compiled(x, row).equal(expected));
+      CHECK(compiled(x, row).strides() == expected.strides());
+      REQUIRE(compiled.graph().calls.size() == 1);
+      CHECK(fused_calls(compiled.graph()) == 1);
+    }
+  }
+}
+
+TEST_CASE("a training step that is compiled trains as the function does") {
+  size_t compilations = 0;
+  check_equal(train(true, std::vector<int64_t>(10, 6), &compilations), train(false, std::vector<int64_t>(10, 6)));
+  CHECK(compilations == 1);
+}
+
+TEST_CASE("fifty batch sizes take two compilations") {
+  std::vector<int64_t> sizes;
+  for (int64_t n = 2; n < 52; ++n) sizes.push_back(n * 7 % 53 + 2);
+  size_t compilations = 0;
+  check_equal(train(true, sizes, &compilations), train(false, sizes));
+  CHECK(compilations == 2);
+}
+
+TEST_CASE("sizes are traced one by one, unless the function says that it does the same with all") {
+  const NoGradGuard no_grad;
+  const auto pick = [](const Tensor& x) { return x.size(0) > 4 ? x * 2 : x.slice(0, 0, x.size(0) / 2) + x.size(0); };
+  auto compiled = compile(pick);
+  for (const int64_t n : {2, 3, 5, 6, 7, 4, 8, 3, 2}) {
+    const Tensor x = randn({n, 3});
+    CHECK(compiled(x).equal(pick(x)));
+  }
+  CHECK(compiled.compilations() == 7);
+
+  // Of three traces the third does not go on as the first two began: it is one more, and so are those after it.
+  const auto halves = [](const Tensor& x) { return x.slice(0, 0, x.size(0) / 2) * 1.0; };
+  auto dynamic = compile(halves, {.dynamic = true});
+  for (const int64_t n : {4, 8, 7, 5}) {
+    const Tensor x = randn({n, 3});
+    CHECK(dynamic(x).equal(halves(x)));
+  }
+  CHECK(dynamic.compilations() == 4);
+}
+
+TEST_CASE("writes in place, to inputs and to what the function takes from elsewhere, happen at each call") {
+  const NoGradGuard no_grad;
+  Tensor total = zeros({3});
+  const auto count = [&](const Tensor& x) {
+    x.select(0, 0).add_(1);
+    const Tensor y = x.mul(2).add_(x);
+    total.add_(y.sum(0));
+    return std::tuple(y.view({-1}), total * 2);
+  };
+  auto compiled = compile(count);
+  Tensor a = arange(6.0).view({2, 3}), b = a.clone(), total_of_a = zeros({3});
+  for (int i = 0; i < 4; ++i) {
+    const auto [y, sum] = compiled(a);
+    total_of_a.copy_(total);
+    total.sub_(a.mul(3).sum(0));  // undone, for the function itself
+    const auto [expected_y, expected_sum] = count(b);
+    CHECK(y.equal(expected_y));
+    CHECK(sum.equal(expected_sum));
+    CHECK(a.equal(b));
+    CHECK(total.equal(total_of_a));
+  }
+  CHECK(compiled.compilations() == 1);
+}
+
+TEST_CASE("gradients add up over calls where the function does not clear them") {
+  const auto gradient = [](bool is_compiled) {
+    manual_seed(3);
+    const Tensor w = randn({4, 2}).requires_grad_();
+    const auto accumulate = [&](const Tensor& x) { x.matmul(w).sigmoid().sum().backward(); };
+    auto compiled = compile(accumulate);
+    for (int i = 0; i < 6; ++i) {
+      const Tensor x = randn({3, 4});
+      if (is_compiled) {
+        compiled(x);
+      } else {
+        accumulate(x);
+      }
+    }
+    CHECK(compiled.obstacle().empty());
+    return w.grad().clone();
+  };
+  CHECK(gradient(true).equal(gradient(false)));
+}
+
+TEST_CASE("what a compiled function returns can be differentiated") {
+  const auto run = [](bool is_compiled) {
+    manual_seed(5);
+    nn::Sequential net(nn::Linear(6, 8), nn::LayerNorm(nn::LayerNormOptions({8})), nn::GELU(), nn::Linear(8, 3));
+    net->parameters()[0].requires_grad_(false);
+    auto forward = compile([&](const Tensor& x) { return std::tuple(net->forward(x), x.exp(), x.detach() + 1); });
+    const Tensor x = randn({4, 6}).requires_grad_();
+    std::vector<Tensor> results;
+    for (int i = 0; i < 4; ++i) {
+      const Tensor in = x * (i + 1);  // not a leaf
+      const auto [y, e, d] = is_compiled ? forward(in) : std::tuple(net->forward(in), in.exp(), in.detach() + 1);
+      CHECK(y.requires_grad());
+      CHECK_FALSE(d.requires_grad());
+      (i == 2 ? y.pow(2).sum() : y.pow(2).sum() + e.mean()).backward();
+      results.insert(results.end(), {y.detach(), e.detach(), d, x.grad().clone()});
+    }
+    for (const Tensor& p : net->parameters()) results.push_back(p.grad().defined() ? p.grad().clone() : zeros({}));
+    CHECK(forward.obstacle().empty());
+    return results;
+  };
+  check_equal(run(true), run(false));
+
+  auto square = compile([](const Tensor& x) { return x * x; });
+  const Tensor x = ones({2}).requires_grad_();
+  square(x);
+  CHECK_THROWS_WITH_AS(autograd::grad({square(x).sum()}, {x}, {}, true, /*create_graph=*/true),
+                       doctest::Contains("cannot be recorded"), Error);
+  // What the backward pass needs is checked as it is without the compiler.
+  const Tensor w = x.detach().clone(), y = square(w.requires_grad_());
+  {
+    const NoGradGuard no_grad;
+    w.mul_(2);
+  }
+  CHECK_THROWS_AS(y.sum().backward(), Error);
+}
+
+TEST_CASE("modes are part of what a graph is for") {
+  nn::Sequential net = make_net();
+  auto forward = compile([&](const Tensor& x) { return net->forward(x); });
+  const Tensor x = make_batch(4).x;
+  for (int i = 0; i < 2; ++i) {
+    net->train();
+    manual_seed(9);
+    const Tensor trained = forward(x);
+    CHECK(trained.requires_grad());
+    net->eval();
+    const NoGradGuard no_grad;
+    CHECK(forward(x).equal(net->forward(x)));
+    CHECK_FALSE(forward(x).requires_grad());
+    const autocast::Autocast lower(kCPU, kBFloat16);
+    CHECK(forward(x).scalar_type() == kBFloat16);
+    CHECK(forward(x).equal(net->forward(x)));
+  }
+}
+
+TEST_CASE("a function that cannot be compiled runs as it stands, and says why") {
+  std::vector<std::string> warnings;
+  struct Handler final : WarningHandler {
+    std::vector<std::string>& to;
+    explicit Handler(std::vector<std::string>& to) : to(to) {}
+    void process(const Warning& warning) override { to.push_back(warning.msg()); }
+  } handler(warnings);
+  const WarningUtils::WarningHandlerGuard guard(&handler);
+
+  auto reads = compile([](const Tensor& x) { return x.sum().item<float>() > 0 ? x * 2 : x - 1; });
+  std::vector<Tensor> kept;
+  auto keeps = compile([&](const Tensor& x) {
+    kept.push_back(x + 1);
+    return x;
+  });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = full({2}, i % 2 ? 1.0 : -1.0);
+    CHECK(reads(x).equal(i % 2 ? x * 2 : x - 1));
+    keeps(x);
+  }
+  CHECK(kept.size() == 6);
+  CHECK(reads.compilations() == 0);
+  CHECK(reads.obstacle().find("reads a number") != std::string::npos);
+  CHECK(keeps.obstacle().find("aten::add.Tensor") != std::string::npos);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].starts_with("compile: the function runs as it stands: it reads a number"));
+}
+
+TEST_CASE("what a call throws leaves a compiled function usable") {
+  const NoGradGuard no_grad;
+  auto product = compile([](const Tensor& x, const Tensor& y) { return x.matmul(y).relu() + 1; });
+  const Tensor x = ones({2, 3}), y = ones({3, 2});
+  CHECK_THROWS_AS(product(x, x), ValueError);
+  for (int i = 0; i < 3; ++i) CHECK(product(x, y).equal(x.matmul(y).relu() + 1));
+  CHECK_THROWS_AS(product(x, Tensor()), ValueError);
+  CHECK(product(x, y).equal(x.matmul(y).relu() + 1));
+  CHECK_THROWS_AS(product.graph(7), IndexError);
+}
+
+TEST_CASE("a graph prints its calls") {
+  const NoGradGuard no_grad;
+  const Tensor w = ones({3, 2});
+  auto f = compile([&](const Tensor& x) { return (x.matmul(w) * 2).relu(); }, {.fuse = false});
+  f(ones({4, 3}));
+  CHECK(f.graph().print() ==
+        "graph(%0: float32[4, 3])\n"
+        "  %1: float32[3, 2] = constant\n"
+        "  %3: float32[] = 2\n"
+        "  %2: float32[4, 2] = aten::mm(%0, %1)\n"
+        "  %4: float32[4, 2] = aten::mul.Tensor(%2, %3)\n"
+        "  %5: float32[4, 2] = aten::relu(%4)\n"
+        "  return %5\n");
+  CHECK(f.graph().dot().find("c0 -> c1 [label=\"%2\"]") != std::string::npos);
+}
