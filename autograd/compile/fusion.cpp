@@ -6,14 +6,13 @@
 #include <set>
 
 #include "autograd/compile/fused_loop.h"
+#include "autograd/compile/lowering.h"
+#include "core/device/backend.h"
 #include "core/str.h"
 
 namespace rush::compiler {
 
 namespace {
-
-// Runs of fewer elements are not worth the blocks.
-constexpr int64_t kShortestRun = 64;
 
 // Calls that are to become one loop.
 class Group {
@@ -27,13 +26,15 @@ class Group {
   bool add(const Graph::Call& call, const std::vector<ElementWise>& kernels) {
     const Graph::Id first = kernels.back().operands[0].id;
     const DimVector& sizes = info(first).sizes;
-    if (!kernels_.empty() && !(IntArrayRef(sizes) == IntArrayRef(sizes_))) return false;
+    if (!kernels_.empty() && (!(IntArrayRef(sizes) == IntArrayRef(sizes_)) || info(first).device != device_))
+      return false;
     for (const ElementWise& kernel : kernels) {
       for (const ElementWise::Operand& operand : kernel.operands) {
         if (operand.id != Graph::kNone && !fits(operand.id)) return false;
       }
     }
     sizes_ = sizes;
+    device_ = info(first).device;
     for_each_tensor(call.results, [&](Graph::Id id) {
       if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
     });
@@ -77,28 +78,29 @@ class Group {
       const auto [at, is_new] =
           numbers.emplace(std::pair(operand.id, operand.temporary), static_cast<int>(places.size()));
       if (!is_new) return at->second;
-      FusedLoop::Place place{.dtype = operand.dtype};
+      FusedLoop::Place place{.dtype = operand.dtype, .device = device_};
       if (operand.id != Graph::kNone && (!made_.contains(operand.id) || is_seen[static_cast<size_t>(operand.id)])) {
         const Graph::TensorInfo& tensor = info(operand.id);
         place.id = operand.id;
         place.is_new = made_.contains(operand.id);
         place.sizes = tensor.sizes;
         place.strides = tensor.strides;
+        place.device = tensor.device;
         (place.is_new ? call.results : call.arguments).push_back({Tensor(), {operand.id}});
       }
       places.push_back(std::move(place));
       return at->second;
     };
-    std::vector<FusedLoop::Step> steps;
+    std::vector<LoopDescription::Step> steps;
     for (const ElementWise& kernel : kernels_) {
-      FusedLoop::Step step{kernel.call, {}};
+      LoopDescription::Step step{kernel.call, {}};
       for (const ElementWise::Operand& operand : kernel.operands) step.places.push_back(place_of(operand));
       steps.push_back(std::move(step));
     }
     for (const auto& [memory, id] : written_) {
       if (!made_.contains(id)) call.written.push_back(id);
     }
-    call.fused = std::make_shared<FusedLoop>(sizes_, std::move(places), std::move(steps));
+    call.fused = std::make_shared<FusedLoop>(sizes_, device_, std::move(places), std::move(steps));
     return call;
   }
 
@@ -118,6 +120,7 @@ class Group {
 
   const Graph& graph_;
   DimVector sizes_;
+  Device device_;
   std::vector<ElementWise> kernels_;
   std::vector<std::string> names_;
   std::set<Graph::Id> made_, read_;
@@ -126,12 +129,20 @@ class Group {
   int temporaries_ = 0, most_ = 0;
 };
 
-bool on_cpu(const Graph& graph, const Graph::Call& call) {
-  bool all = true;
-  const auto look = [&](Graph::Id id) { all &= graph.tensors[static_cast<size_t>(id)].device.is_cpu(); };
-  for_each_tensor(call.arguments, look);
-  for_each_tensor(call.results, look);
-  return all;
+// Whether the backend of the kernels' outputs can fuse them: all operands lie there, or are numbers on the CPU.
+bool can_fuse(const Graph& graph, const std::vector<ElementWise>& kernels) {
+  const auto info = [&](Graph::Id id) -> const Graph::TensorInfo& { return graph.tensors[static_cast<size_t>(id)]; };
+  const Device device = info(kernels.back().operands[0].id).device;
+  Backend* const backend = backend_or_null(device.type);
+  return backend && std::ranges::all_of(kernels, [&](const ElementWise& kernel) {
+           std::vector<ScalarType> dtypes;
+           for (const ElementWise::Operand& operand : kernel.operands) {
+             dtypes.push_back(operand.dtype);
+             if (operand.id == Graph::kNone || info(operand.id).device == device) continue;
+             if (!info(operand.id).device.is_cpu() || !info(operand.id).sizes.empty()) return false;
+           }
+           return backend->can_fuse(*kernel.call, dtypes);
+         });
 }
 
 // Which tensors are read outside of the calls [first, last).
@@ -166,8 +177,8 @@ void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
   };
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     const Graph::Call& call = graph.calls[i];
-    const auto kernels = on_cpu(graph, call) ? element_wise_kernels(graph, call) : std::nullopt;
-    if (!kernels) {
+    const auto kernels = element_wise_kernels(graph, call);
+    if (!kernels || !can_fuse(graph, *kernels)) {
       if (group && !group->is_independent_of(call)) close();
       calls.push_back(call);
       continue;

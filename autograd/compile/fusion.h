@@ -5,9 +5,9 @@
 namespace rush::compiler {
 
 /// Note [Which calls are fused]
-/// Calls of element-wise operators on the CPU that follow one another, and give tensors of the same sizes, become one
-/// FusedLoop. Between them may stand calls that neither read nor write what the loop writes, and do not write what it
-/// reads: those go before it. A tensor that only the loop reads is not made at all. Loops of fewer kernels than
+/// Calls of element-wise operators that follow one another, on one device, and give tensors of the same sizes, become
+/// one FusedLoop. Between them may stand calls that neither read nor write what the loop writes, and do not write what
+/// it reads: those go before it. A tensor that only the loop reads is not made at all. Loops of fewer kernels than
 /// `fewest_kernels` stay calls.
 void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/fused_loop.h"
 #include "backends/cpu/memory/caching_allocator.h"
 #include "backends/cpu/memory/memory.h"
 #include "core/device/backend.h"
@@ -19,6 +20,10 @@ class CpuBackend final : public Backend {
   Allocator& allocator() override { return cpu::CachingAllocator::instance(); }
   Generator make_generator(Device /*device*/, uint64_t seed) override {
     return rush::make_generator<CPUGeneratorImpl>(seed);
+  }
+  bool can_fuse(const IteratorCall& /*call*/, ArrayRef<ScalarType> /*dtypes*/) override { return true; }
+  std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description) override {
+    return cpu::fuse(std::move(description));
   }
 };
 }  // namespace

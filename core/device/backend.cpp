@@ -1,5 +1,7 @@
 #include "core/device/backend.h"
 
+#include "core/compile/element_wise_loop.h"
+
 #include <atomic>
 #include <cctype>
 
@@ -28,6 +30,10 @@ void* Backend::create_event(int /*device*/, bool /*timing*/) { throw_lacks("even
 double Backend::elapsed_milliseconds(void*, void*) { throw_lacks("events"); }
 Generator Backend::make_generator(Device device, uint64_t seed) {
   return rush::make_generator<GeneratorImpl>(device, seed);
+}
+
+std::unique_ptr<ElementWiseLoop> Backend::fuse(LoopDescription /*description*/) {
+  RUSH_THROW(NotImplementedError, "this backend does not fuse loops");
 }
 
 Backend* backend_or_null(DeviceType type) {

@@ -12,6 +12,10 @@
 
 namespace rush {
 
+class ElementWiseLoop;
+class IteratorCall;
+struct LoopDescription;
+
 // Note [Backends]
 // A backend is an object of a class that derives from Backend, and kernels. The object is given to register_backend;
 // the kernels are set one by one, `kernels::add.set(type, fn)`, see Note [Fronts and kernels]. Everything else asks
@@ -115,6 +119,10 @@ class Backend {
   virtual graphs::GraphRuntime* graph_runtime() { return nullptr; }
   /// What profiles learn of its devices' work from; null where they see the calls alone.
   virtual profiler::ActivitySource* activity_source() { return nullptr; }
+  /// Whether `fuse` knows the kernel, for operands of these dtypes, the output's first.
+  virtual bool can_fuse(const IteratorCall& /*call*/, ArrayRef<ScalarType> /*dtypes*/) { return false; }
+  /// A loop of several kernels, of which it knows each.
+  virtual std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description);
   /// Whether the CPU's kernels stand in for those that it lacks.
   virtual bool falls_back_to_cpu() const { return false; }
 };
