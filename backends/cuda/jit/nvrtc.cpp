@@ -135,6 +135,7 @@ std::vector<std::string> options_of(const Source& source, int architecture) {
                                       "--device-int128",
                                       "--pre-include=backends/cuda/jit/device_code.h",
                                       "--pre-include=core/half.h",
+                                      "--pre-include=core/complex.h",
                                       str("--gpu-architecture=sm_", architecture)};
   if (source.complex_functions) {
     options.emplace_back("--define-macro=RUSH_COMPLEX_FUNCTIONS");

@@ -8,7 +8,7 @@
 namespace rush::cuda::jit {
 
 // A translation unit of CUDA C++. It may include the headers that headers.h lists, such as
-// "backends/functors/unary.h"; core/half.h and the fixed-width integers are there without that.
+// "backends/functors/unary.h"; core/half.h, core/complex.h and the fixed-width integers are there without that.
 struct Source {
   std::string name;                  // what the compiler's messages call the text: a file, or an operator
   std::string text;                  // without zero bytes
