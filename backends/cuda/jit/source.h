@@ -10,11 +10,11 @@ namespace rush::cuda::jit {
 // A translation unit of CUDA C++. It may include the headers that headers.h lists, such as
 // "backends/functors/unary.h"; core/half.h, core/complex.h and the fixed-width integers are there without that.
 struct Source {
-  std::string name;                  // what the compiler's messages call the text: a file, or an operator
-  std::string text;                  // without zero bytes
-  std::vector<std::string> kernels;  // the __global__ functions that are asked for, such as "scale" or "scale<float>"
-  std::vector<std::string> options;  // of NVRTC, beside those that every source is compiled with
-  bool complex_functions = false;    // exp, pow, ... of complex numbers: see Note [Functors compiled at run time]
+  std::string name;                       // what the compiler's messages call the text: a file, or an operator
+  std::string text;                       // without zero bytes
+  std::vector<std::string> kernels = {};  // the __global__ functions that are asked for: "scale", "scale<float>"
+  std::vector<std::string> options = {};  // of NVRTC, beside those that every source is compiled with
+  bool complex_functions = false;         // exp, pow, ... of complex numbers: see Note [Functors compiled at run time]
 };
 
 // Machine code for one architecture.
