@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
-#include <utility>
 
 #include "core/error/error.h"
 
@@ -11,11 +10,13 @@ namespace rush::cuda {
 
 namespace {
 
+using Tokens = std::vector<std::string_view>;
+
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == ':'; }
 
 // The source without comments, strings and preprocessor lines: words, in which "::" counts as a letter, and signs.
-std::vector<std::string_view> tokens_of(std::string_view source) {
-  std::vector<std::string_view> tokens;
+Tokens tokens_of(std::string_view source) {
+  Tokens tokens;
   const auto skip_to = [&](size_t from, std::string_view end) {
     const size_t at = source.find(end, from);
     return at == source.npos ? source.size() : at + end.size();
@@ -51,18 +52,19 @@ class SignatureReader {
   explicit SignatureReader(std::string_view source) : tokens_(tokens_of(source)) {}
 
   Signature read(std::string_view kernel) {
-    std::vector<std::string> type_parameters;
+    std::vector<Tokens> type_parameters;
     while (at_ < tokens_.size()) {
       const std::string_view token = tokens_[at_++];
-      if (token == "template") {
-        type_parameters = read_type_parameters();
+      if (token == "template" && peek() == "<") {
+        type_parameters = read_list("<", ">");
       } else if (is_one_of(token, {";", "{", "}"})) {
         type_parameters.clear();
       } else if (token == "__global__") {
-        Signature signature{read_name(), std::exchange(type_parameters, {}), {}};
-        const std::vector<std::vector<std::string_view>> parameters = read_list("(", ")");
+        Signature signature{read_name(), {}, {}};
+        const std::vector<Tokens> parameters = read_list("(", ")");
         if (!kernel.empty() && signature.name != kernel) continue;
-        for (const auto& each : parameters) signature.parameters.push_back(parameter_of(each));
+        for (const Tokens& each : type_parameters) signature.type_parameters.push_back(type_parameter_of(each));
+        for (const Tokens& each : parameters) signature.parameters.push_back(parameter_of(each));
         return signature;
       }
     }
@@ -71,12 +73,12 @@ class SignatureReader {
   }
 
  private:
-  std::string_view peek() const { return at_ < tokens_.size() ? tokens_[at_] : std::string_view(" "); }
+  std::string_view peek() const { return at_ < tokens_.size() ? tokens_[at_] : std::string_view("its end"); }
 
   // What stands between brackets, split at the commas outside of other brackets. Goes to behind the closing one.
-  std::vector<std::vector<std::string_view>> read_list(std::string_view open, std::string_view close) {
-    std::vector<std::vector<std::string_view>> list;
-    if (peek() != open) return list;
+  std::vector<Tokens> read_list(std::string_view open, std::string_view close) {
+    std::vector<Tokens> list;
+    RUSH_CHECK_VALUE(peek() == open, "cuda_kernel: expected ", open, " in the source, got ", peek());
     ++at_;
     if (peek() != close) list.emplace_back();
     for (int depth = 0; at_ < tokens_.size(); ++at_) {
@@ -90,18 +92,16 @@ class SignatureReader {
         list.back().push_back(token);
       }
     }
+    RUSH_CHECK_VALUE(at_ < tokens_.size(), "cuda_kernel: a list of parameters has no ", close, " at its end");
     ++at_;
     return list;
   }
 
-  std::vector<std::string> read_type_parameters() {
-    std::vector<std::string> names;
-    for (const auto& each : read_list("<", ">")) {
-      const bool is_type = each.size() == 2 && is_one_of(each[0], {"class", "typename"});
-      RUSH_CHECK_VALUE(is_type, "cuda_kernel: expected `template <class T, ...>`, with types alone");
-      names.emplace_back(each[1]);
-    }
-    return names;
+  static std::string type_parameter_of(const Tokens& tokens) {
+    const bool is_type = tokens.size() == 2 && is_one_of(tokens[0], {"class", "typename"});
+    RUSH_CHECK_VALUE(is_type, "cuda_kernel: cannot read `template <", joined(tokens),
+                     ">`: expected `class` or `typename` and a name");
+    return std::string(tokens[1]);
   }
 
   // The word before the list of parameters; attributes, such as __launch_bounds__(256), have lists of their own.
@@ -118,9 +118,9 @@ class SignatureReader {
     return std::string(name);
   }
 
-  static Parameter parameter_of(const std::vector<std::string_view>& tokens) {
+  static Parameter parameter_of(const Tokens& tokens) {
     Parameter parameter;
-    std::vector<std::string_view> words;
+    Tokens words;
     for (const std::string_view token : tokens) {
       if (is_one_of(token, {"volatile", "__restrict__", "__restrict", "__grid_constant__"})) continue;
       if (token == "*" && !parameter.is_pointer) {
@@ -140,7 +140,7 @@ class SignatureReader {
   }
 
   // The tokens as text, with a space between words.
-  static std::string joined(const std::vector<std::string_view>& tokens) {
+  static std::string joined(const Tokens& tokens) {
     std::string text;
     for (const std::string_view token : tokens) {
       if (!text.empty() && in_word(text.back()) && is_word(token)) text += ' ';
@@ -149,7 +149,7 @@ class SignatureReader {
     return text;
   }
 
-  std::vector<std::string_view> tokens_;
+  Tokens tokens_;
   size_t at_ = 0;
 };
 
