@@ -28,7 +28,10 @@ bool load(Driver& driver) {
          look_up("cuMemRelease", driver.mem_release) && look_up("cuMemMap", driver.mem_map) &&
          look_up("cuMemUnmap", driver.mem_unmap) && look_up("cuMemSetAccess", driver.set_access) &&
          look_up("cuMemGetAllocationGranularity", driver.allocation_granularity) &&
-         look_up("cuLaunchKernelEx", driver.launch_kernel_ex);
+         look_up("cuLaunchKernelEx", driver.launch_kernel_ex) && look_up("cuModuleLoadData", driver.module_load_data) &&
+         look_up("cuModuleGetFunction", driver.module_get_function) &&
+         look_up("cuFuncGetAttribute", driver.func_get_attribute) &&
+         look_up("cuFuncSetAttribute", driver.func_set_attribute);
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ struct Driver {
   decltype(&::cuMemSetAccess) set_access;
   decltype(&::cuMemGetAllocationGranularity) allocation_granularity;
   decltype(&::cuLaunchKernelEx) launch_kernel_ex;
+  decltype(&::cuModuleLoadData) module_load_data;
+  decltype(&::cuModuleGetFunction) module_get_function;
+  decltype(&::cuFuncGetAttribute) func_get_attribute;
+  decltype(&::cuFuncSetAttribute) func_set_attribute;
 };
 
 // Null without a driver.

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/launch_function.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/thread_state.h"
 #include "core/str.h"
@@ -41,13 +42,9 @@ RUSH_COLD void look_up(KnownKernel& known, const void* kernel, const char* op, c
 
 }  // namespace
 
-void detail::launch_kernel(const char* op, const void* kernel, const LaunchShape& shape, cudaStream_t stream,
-                           void** arguments) {
+void launch_function(const char* op, CUfunction function, const LaunchShape& shape, cudaStream_t stream,
+                     void** arguments) {
   static const auto launch = driver().launch_kernel_ex;
-  // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-  const uint64_t key = reinterpret_cast<uintptr_t>(kernel) + static_cast<uint64_t>(thread_state.device);
-  KnownKernel& known = known_kernels[key * uint64_t{0x9E3779B97F4A7C15} >> (64 - kKnownBits)];
-  if (RUSH_UNLIKELY(known.kernel != kernel || known.device != thread_state.device)) look_up(known, kernel, op, shape);
   CUlaunchConfig config{};
   config.gridDimX = shape.grid.x;
   config.gridDimY = shape.grid.y;
@@ -57,9 +54,18 @@ void detail::launch_kernel(const char* op, const void* kernel, const LaunchShape
   config.blockDimZ = shape.block.z;
   config.sharedMemBytes = static_cast<unsigned>(shape.shared);
   config.hStream = stream;
-  const CUresult status = launch(&config, known.function, arguments, nullptr);
+  const CUresult status = launch(&config, function, arguments, nullptr);
   // The runtime has the driver's numbers for what both can return.
   if (RUSH_UNLIKELY(status != CUDA_SUCCESS)) refuse(static_cast<cudaError_t>(status), op, shape);
+}
+
+void detail::launch_kernel(const char* op, const void* kernel, const LaunchShape& shape, cudaStream_t stream,
+                           void** arguments) {
+  // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+  const uint64_t key = reinterpret_cast<uintptr_t>(kernel) + static_cast<uint64_t>(thread_state.device);
+  KnownKernel& known = known_kernels[key * uint64_t{0x9E3779B97F4A7C15} >> (64 - kKnownBits)];
+  if (RUSH_UNLIKELY(known.kernel != kernel || known.device != thread_state.device)) look_up(known, kernel, op, shape);
+  launch_function(op, known.function, shape, stream, arguments);
 }
 
 }  // namespace rush::cuda

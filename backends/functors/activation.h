@@ -5,7 +5,9 @@
 
 #include "backends/functors/select.h"
 #include "backends/functors/unary.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
 #include "core/ops/pointwise/activation.h"
+#endif
 
 namespace rush::functors {
 
@@ -270,6 +272,7 @@ struct PreluBackwardWeight {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using ActivationTable = Table<
     Row<kernels::relu, Relu, RealTypes>, Row<kernels::threshold, With<Threshold>, RealTypes>,
     Row<kernels::gelu, Gelu, RealFloatTypes, kVectors>, Row<kernels::gelu_tanh, GeluTanh, RealFloatTypes, kVectors>,
@@ -301,5 +304,6 @@ using ActivationBackwardTable =
           Row<kernels::prelu_backward_weight, PreluBackwardWeight, RealFloatTypes>,
           Row<kernels::glu_backward_a, GluBackwardA, RealFloatTypes, kVectors>,
           Row<kernels::glu_backward_b, GluBackwardB, RealFloatTypes, kVectors>>;
+#endif
 
 }  // namespace rush::functors

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/macros.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
 #include "backends/functors/table.h"
 #include "core/ops/pointwise/special.h"
 #include "core/ops/pointwise/unary.h"
+#endif
 
 namespace rush::functors {
 
@@ -253,6 +256,7 @@ struct AiryAi {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using BesselTable =
     Table<Row<kernels::i0, InDouble<Unscaled<I0e>>, RealFloatTypes, kSlow>,
           Row<kernels::special_i0e, InDouble<I0e>, RealFloatTypes, kSlow>,
@@ -268,5 +272,6 @@ using BesselTable =
           Row<kernels::special_bessel_y1, InDouble<BesselY1>, RealFloatTypes, kSlow>,
           Row<kernels::special_spherical_bessel_j0, InDouble<SphericalBesselJ0>, RealFloatTypes, kSlow>,
           Row<kernels::special_airy_ai, InDouble<AiryAi>, RealFloatTypes, kSlow>>;
+#endif
 
 }  // namespace rush::functors

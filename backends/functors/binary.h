@@ -4,11 +4,14 @@
 #include <limits>
 
 #include "backends/functors/select.h"
-#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/scalar_type.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
+#include "backends/functors/table.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/power.h"
+#endif
 
 namespace rush::functors {
 
@@ -266,6 +269,7 @@ struct Lcm {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using BinaryTable =
     Table<Row<kernels::mul, Mul, AllTypes, kEveryLayout>, Row<kernels::div, Div, FloatTypes, kEveryLayout>>;
 
@@ -278,5 +282,6 @@ using PowerTable = Table<
 
 using LogAddExpTable = Table<Row<kernels::logaddexp, LogAddExp, FloatTypes, kSlow>,
                              Row<kernels::logaddexp2, LogAddExp2, RealFloatTypes, kSlow>>;
+#endif
 
 }  // namespace rush::functors

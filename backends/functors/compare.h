@@ -1,11 +1,13 @@
 // Comparisons, logic and bits of two operands, and which of them is larger.
 #pragma once
-#include "backends/functors/table.h"
 #include "core/complex.h"
 #include "core/integer.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
+#include "backends/functors/table.h"
 #include "core/ops/pointwise/bitwise.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/unary.h"
+#endif
 
 namespace rush::functors {
 
@@ -144,6 +146,7 @@ struct RightShift {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using CompareTable =
     Table<Row<kernels::eq, Eq, AllTypes>, Row<kernels::ne, Ne, AllTypes>, Row<kernels::lt, Lt, RealAndBoolTypes>,
           Row<kernels::le, Le, RealAndBoolTypes>, Row<kernels::gt, Gt, RealAndBoolTypes>,
@@ -160,5 +163,6 @@ using LogicTable =
           Row<kernels::bitwise_xor, BitwiseXor, IntegerAndBoolTypes>,
           Row<kernels::bitwise_left_shift, LeftShift, IntegerTypes>,
           Row<kernels::bitwise_right_shift, RightShift, IntegerTypes>>;
+#endif
 
 }  // namespace rush::functors

@@ -1,8 +1,10 @@
 // Complex numbers from two real ones.
 #pragma once
-#include "backends/functors/table.h"
 #include "core/complex_math.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
+#include "backends/functors/table.h"
 #include "core/ops/pointwise/complex.h"
+#endif
 
 namespace rush::functors {
 
@@ -19,7 +21,9 @@ struct MakePolar {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using ComplexTable = Table<Row<kernels::complex, MakeComplex, TypeList<float, double>, kSlow>,
                            Row<kernels::polar, MakePolar, TypeList<float, double>, kSlow>>;
+#endif
 
 }  // namespace rush::functors

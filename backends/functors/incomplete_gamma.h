@@ -152,8 +152,10 @@ struct IncompleteGamma {
   }
 };
 
+#ifndef __CUDACC_RTC__
 using IncompleteGammaTable = Table<Row<kernels::igamma, IncompleteGamma<true>, RealFloatTypes, kSlow>,
                                    Row<kernels::igammac, IncompleteGamma<false>, RealFloatTypes, kSlow>,
                                    Row<kernels::special_ndtri, InDouble<Ndtri>, RealFloatTypes, kSlow>>;
+#endif
 
 }  // namespace rush::functors

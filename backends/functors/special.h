@@ -153,6 +153,7 @@ struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the
   }
 };
 
+#ifndef __CUDACC_RTC__
 using SpecialTable =
     Table<Row<kernels::erfc, Erfc, RealFloatTypes, kSlow>, Row<kernels::erfinv, Erfinv, RealFloatTypes, kSlow>,
           Row<kernels::lgamma, Lgamma, RealFloatTypes, kSlow>, Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
@@ -160,5 +161,6 @@ using SpecialTable =
           Row<kernels::special_zeta, Zeta, RealFloatTypes, kSlow>,
           Row<kernels::logit, With<Logit>, RealFloatTypes, kSlow>,
           Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
+#endif
 
 }  // namespace rush::functors

@@ -2,10 +2,12 @@
 #pragma once
 #include <cmath>
 
-#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
+#include "backends/functors/table.h"
 #include "core/ops/pointwise/ternary.h"
+#endif
 
 namespace rush::functors {
 
@@ -79,9 +81,11 @@ struct ClampMax {
   RUSH_HD T operator()(T a) const { return a > max ? max : a; }
 };
 
+#ifndef __CUDACC_RTC__
 using TernaryTable =
     Table<Row<kernels::addcmul, With<Addcmul>, NumberTypes>, Row<kernels::addcdiv, With<Addcdiv>, FloatTypes>,
           Row<kernels::lerp, Lerp, FloatTypes>, Row<kernels::lerp_scalar, With<LerpScalar>, FloatTypes>,
           Row<kernels::clamp, Clamp, RealTypes>>;
+#endif
 
 }  // namespace rush::functors

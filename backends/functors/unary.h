@@ -3,13 +3,17 @@
 #pragma once
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "backends/functors/select.h"
-#include "backends/functors/table.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/scalar_type.h"
+#ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
+#include "backends/functors/table.h"
 #include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/unary.h"
+#endif
 
 namespace rush::functors {
 
@@ -267,6 +271,7 @@ struct IsReal {
   }
 };
 
+#ifndef __CUDACC_RTC__
 // Signs, rounding, predicates: what is cheap.
 using UnaryTable =
     Table<Row<kernels::neg, Neg, NumberTypes>, Row<kernels::abs, Abs, NumberTypes>,
@@ -300,5 +305,6 @@ using TrigonometryTable =
           Row<kernels::sinh, Sinh, FloatTypes, kSlow>, Row<kernels::cosh, Cosh, FloatTypes, kSlow>,
           Row<kernels::asinh, Asinh, FloatTypes, kSlow>, Row<kernels::acosh, Acosh, FloatTypes, kSlow>,
           Row<kernels::atanh, Atanh, FloatTypes, kSlow>, Row<kernels::sinc, Sinc, FloatTypes, kSlow>>;
+#endif
 
 }  // namespace rush::functors

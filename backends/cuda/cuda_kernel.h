@@ -1,0 +1,192 @@
+// Operators from the source of a CUDA kernel, compiled when they are first called.
+#pragma once
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "backends/cuda/own_kernels/own_kernel.h"
+#include "core/dispatch/closure_kernel.h"
+#include "core/dispatch/registry.h"
+
+namespace rush {
+
+namespace cuda {
+
+// What a schema calls an argument of a C++ type.
+template <class T>
+constexpr const char* schema_type() {
+  if constexpr (std::is_same_v<T, Tensor>) return "Tensor";
+  if constexpr (std::is_same_v<T, std::optional<Tensor>>) return "Tensor?";
+  if constexpr (std::is_same_v<T, double>) return "float";
+  if constexpr (std::is_same_v<T, int64_t>) return "int";
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+  static_assert(std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>> || std::is_same_v<T, double> ||
+                    std::is_same_v<T, int64_t> || std::is_same_v<T, bool>,
+                "a kernel's arguments are Tensor, std::optional<Tensor>, double, int64_t and bool");
+}
+
+template <class R>
+struct KernelResults {
+  static constexpr size_t kCount = 1;
+  static_assert(std::is_same_v<R, Tensor>, "a kernel's result is a Tensor or a std::tuple of Tensors");
+  static std::span<const Tensor> list(const R& result) { return {&result, 1}; }
+};
+template <class... T>
+struct KernelResults<std::tuple<T...>> {
+  static constexpr size_t kCount = sizeof...(T);
+  static std::array<Tensor, kCount> list(const std::tuple<T...>& results) {
+    return std::apply([](const auto&... each) { return std::array<Tensor, kCount>{each...}; }, results);
+  }
+};
+
+/// `{.grid = {blocks}, .block = {threads}, .shared = bytes}`
+using KernelShape = jit::Shape;
+
+}  // namespace cuda
+
+/// How an operator that cuda_kernel makes runs.
+template <class Signature>
+struct CudaKernelOptions;
+template <class R, class... Args>
+struct CudaKernelOptions<R(Args...)> {
+  /// Which __global__ function of the source; empty: the first one.
+  std::string kernel = {};
+  /// Threads of a block, and elements of the first result that a thread is for: they give the grid.
+  int64_t block = 256;
+  int64_t elements_per_thread = 1;
+  /// The launch for given arguments, instead of the one that follows from these two numbers.
+  std::function<cuda::KernelShape(const R& results, Args...)> shape = {};
+  /// Allocates the results, contiguous and on the device of the tensors, and checks what the kernel relies on: the
+  /// sizes of the arguments. It is called for tensors on meta, too. By default there is one result, of the sizes and
+  /// dtype of the first tensor.
+  std::function<R(Args...)> meta = {};
+  /// What a type parameter of the kernel may stand for; empty: every dtype with arithmetic.
+  std::vector<ScalarType> dtypes = {};
+  /// Options of NVRTC, such as "--use_fast_math".
+  std::vector<std::string> compile_options = {};
+  /// Whether the kernel calls exp, pow, ... of rush::complex, which the toolkit's headers are needed for.
+  bool complex_functions = false;
+
+  /// Those that have nothing to do with the signature.
+  cuda::KernelOptions of_kernel() const {
+    return {kernel, block, elements_per_thread, dtypes, compile_options, complex_functions};
+  }
+};
+
+namespace cuda {
+
+template <class Signature>
+class OwnOperator;
+template <class R, class... Args>
+class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
+ public:
+  static_assert(sizeof...(Args) > 0, "a kernel has a tensor among its arguments");
+  OwnOperator(OwnKernel kernel, CudaKernelOptions<R(Args...)> options)
+      : kernel_(std::move(kernel)), options_(std::move(options)), op(kernel_.schema().c_str()) {}
+
+  R call(Args... args) override {
+    const KernelArgument arguments[] = {KernelArgument(args)...};
+    kernel_.check(arguments, op.has_kernel(DispatchKey::Autograd));
+    R results = allocate(arguments, args...);
+    const auto list = KernelResults<R>::list(results);
+    const KernelShape shape = options_.shape ? options_.shape(results, args...) : kernel_.shape_for(list[0].numel());
+    kernel_.launch(list, arguments, shape);
+    return results;
+  }
+
+ private:
+  R allocate(std::span<const KernelArgument> arguments, Args... args) const {
+    if constexpr (std::is_same_v<R, Tensor>) {
+      if (!options_.meta) return kernel_.like_first(arguments);
+    }
+    return options_.meta(args...);
+  }
+
+  const OwnKernel kernel_;
+  const CudaKernelOptions<R(Args...)> options_;
+
+ public:
+  Op<R(Args...)> op;  // refers to the kernel's schema
+};
+
+}  // namespace cuda
+
+/// An operator that cuda_kernel made. Copies are the same operator.
+template <class Signature>
+class CudaKernel;
+template <class R, class... Args>
+class CudaKernel<R(Args...)> {
+ public:
+  explicit CudaKernel(Op<R(Args...)>& op) : op_(&op) {}
+  /// As any operator's call: it stops at every key that the arguments carry.
+  R operator()(Args... args) const { return (*op_)(std::forward<Args>(args)...); }
+  /// The operator, for rush::derivative and what else works on operators.
+  Op<R(Args...)>& op() const { return *op_; }
+
+ private:
+  Op<R(Args...)>* op_;
+};
+
+/// Makes an operator of a CUDA kernel and registers it under the name in `schema`; `name` is what the compiler's
+/// messages call `source`. The kernel's parameters are pointers to the results, then the arguments in their order,
+/// then, if it has one parameter more, the number of elements of the first result as int64_t:
+///   auto scale = rush::cuda_kernel<Tensor(const Tensor&, double)>("scale", R"(
+///     template <class T>
+///     __global__ void scale(T* out, const T* x, float a, int64_t n) {
+///       const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+///       if (i < n) out[i] = a * x[i];
+///     })", "my::scale(Tensor x, float a) -> Tensor");
+///   Tensor y = scale(x, 3.0);
+/// A type parameter is the dtype of the tensors that it is the type of. The source may include the functors of this
+/// library: see docs/own_kernels.md. It is compiled at the first call with each choice of dtypes, and kept in a cache
+/// on the disk. The operator can be called by its name, is seen by profiles, and has no derivative unless
+/// rush::derivative gives it one. Not while other threads call or make operators.
+///
+/// Throws ValueError where source, schema and Signature do not fit or the name is taken; calls throw CompileError where
+/// the source does not compile, TypeError, ValueError or NotImplementedError for tensors that the kernel does not take.
+/// In a build without CUDA calls throw NotImplementedError.
+template <class Signature>
+CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
+                                  CudaKernelOptions<Signature> options = {},
+                                  SourceLocation where = SourceLocation::current());
+
+namespace cuda {
+template <class R, class... Args>
+Op<R(Args...)>& register_own(std::unique_ptr<OwnOperator<R(Args...)>> made, SourceLocation where) {
+  Op<R(Args...)>& op = made->op;
+  check_name_is_free(op);
+  registry().native(op, ClosureKernel<R(Args...)>::function_of(std::move(made)), where);
+  return op;
+}
+
+template <class Signature>
+struct MakeOwn;
+template <class R, class... Args>
+struct MakeOwn<R(Args...)> {
+  static std::unique_ptr<OwnOperator<R(Args...)>> make(std::string name, std::string source, std::string schema,
+                                                       CudaKernelOptions<R(Args...)> options) {
+    RUSH_CHECK_VALUE((std::is_same_v<R, Tensor>) || options.meta, name, ": several results need the option meta");
+    const char* const types[] = {schema_type<std::remove_cvref_t<Args>>()...};
+    OwnKernel kernel(std::move(name), std::move(source), std::move(schema), types, KernelResults<R>::kCount,
+                     options.of_kernel());
+    return std::make_unique<OwnOperator<R(Args...)>>(std::move(kernel), std::move(options));
+  }
+};
+}  // namespace cuda
+
+template <class Signature>
+CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
+                                  CudaKernelOptions<Signature> options, SourceLocation where) {
+  return CudaKernel<Signature>(cuda::register_own(
+      cuda::MakeOwn<Signature>::make(std::move(name), std::move(source), std::move(schema), std::move(options)),
+      where));
+}
+
+}  // namespace rush

@@ -1,0 +1,176 @@
+#include "backends/cuda/jit/nvrtc.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "backends/cuda/jit/headers.h"
+
+namespace rush::cuda::jit {
+
+namespace {
+
+// clang-format off
+#define RUSH_NVRTC_FUNCTIONS(_) \
+  _(nvrtcVersion) \
+  _(nvrtcGetErrorString) \
+  _(nvrtcCreateProgram) \
+  _(nvrtcDestroyProgram) \
+  _(nvrtcAddNameExpression) \
+  _(nvrtcCompileProgram) \
+  _(nvrtcGetProgramLogSize) \
+  _(nvrtcGetProgramLog) \
+  _(nvrtcGetCUBINSize) \
+  _(nvrtcGetCUBIN) \
+  _(nvrtcGetLoweredName)
+// clang-format on
+
+struct Nvrtc {
+#define RUSH_DECLARE(name) decltype(&::name) name = nullptr;
+  RUSH_NVRTC_FUNCTIONS(RUSH_DECLARE)
+#undef RUSH_DECLARE
+
+  // By its name, or where it was when the library was built.
+  Nvrtc() {
+    const std::string soname = str("libnvrtc.so.", CUDA_VERSION / 1000);
+    void* library = nullptr;
+    for (const std::string& path : {soname, std::string(RUSH_NVRTC_LIBRARY)}) {
+      if (!library) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    RUSH_CHECK_AS(CudaError, library, "compiling a kernel needs NVRTC: neither ", soname, " nor ", RUSH_NVRTC_LIBRARY,
+                  " could be opened; LD_LIBRARY_PATH may name its folder");
+#define RUSH_LOAD(name)                                           \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name)); \
+  RUSH_CHECK_AS(CudaError, name, soname, " has no " #name);
+    RUSH_NVRTC_FUNCTIONS(RUSH_LOAD)
+#undef RUSH_LOAD
+  }
+
+  void check(nvrtcResult status, const char* call) const {
+    RUSH_CHECK_AS(CudaError, status == NVRTC_SUCCESS, call, " failed: ", nvrtcGetErrorString(status));
+  }
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc opened;
+  return opened;
+}
+
+#define RUSH_NVRTC_CHECK(function, ...) nvrtc().check(nvrtc().function(__VA_ARGS__), #function)
+
+class Program {
+ public:
+  explicit Program(const Source& source) : source_(source) {
+    std::vector<const char*> texts, names;
+    for (const Header& header : headers()) {
+      texts.push_back(header.text);
+      names.push_back(header.name);
+    }
+    RUSH_NVRTC_CHECK(nvrtcCreateProgram, &program_, source.text.c_str(), source.name.c_str(),
+                     static_cast<int>(texts.size()), texts.data(), names.data());
+  }
+  ~Program() { static_cast<void>(nvrtc().nvrtcDestroyProgram(&program_)); }
+  Program(const Program&) = delete;
+
+  Cubin compile(const std::vector<std::string>& options) {
+    for (const std::string& kernel : source_.kernels) {
+      RUSH_NVRTC_CHECK(nvrtcAddNameExpression, program_, kernel.c_str());
+    }
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    const nvrtcResult status = nvrtc().nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
+    if (status != NVRTC_SUCCESS) {
+      const std::string written = log();
+      if (!written.empty()) throw CompileError(source_, written);
+    }
+    nvrtc().check(status, "nvrtcCompileProgram");
+    return result();
+  }
+
+ private:
+  std::string log() const {
+    size_t size = 0;  // with a zero at the end
+    RUSH_NVRTC_CHECK(nvrtcGetProgramLogSize, program_, &size);
+    std::string text(size, '\0');
+    RUSH_NVRTC_CHECK(nvrtcGetProgramLog, program_, text.data());
+    const size_t last = text.find_last_not_of(std::string_view("\0\n ", 3));
+    text.resize(last == text.npos ? 0 : last + 1);
+    return text;
+  }
+
+  Cubin result() const {
+    Cubin cubin;
+    size_t size = 0;
+    RUSH_NVRTC_CHECK(nvrtcGetCUBINSize, program_, &size);
+    cubin.image.resize(size);
+    RUSH_NVRTC_CHECK(nvrtcGetCUBIN, program_, cubin.image.data());
+    for (const std::string& kernel : source_.kernels) {
+      const char* symbol = nullptr;
+      RUSH_NVRTC_CHECK(nvrtcGetLoweredName, program_, kernel.c_str(), &symbol);
+      cubin.symbols.emplace_back(symbol);
+    }
+    return cubin;
+  }
+
+  const Source& source_;
+  nvrtcProgram program_ = nullptr;
+};
+
+// The toolkit's headers, for libcu++: of the toolkit that the environment names, and of that which built the library.
+void add_toolkit_folders(std::vector<std::string>& options) {
+  for (const char* root : {std::getenv("CUDA_HOME"), std::getenv("CUDA_PATH")}) {
+    if (root) options.insert(options.end(), {str("-I", root, "/include/cccl"), str("-I", root, "/include")});
+  }
+  options.insert(options.end(), {"-I" RUSH_CUDA_INCLUDE "/cccl", "-I" RUSH_CUDA_INCLUDE});
+}
+
+std::vector<std::string> options_of(const Source& source, int architecture) {
+  std::vector<std::string> options = {"--std=c++20",
+                                      "--device-as-default-execution-space",
+                                      "--device-int128",
+                                      "--pre-include=backends/cuda/jit/device_code.h",
+                                      "--pre-include=core/half.h",
+                                      "--pre-include=core/complex.h",
+                                      str("--gpu-architecture=sm_", architecture)};
+  if (source.complex_functions) {
+    options.emplace_back("--define-macro=RUSH_COMPLEX_FUNCTIONS");
+    add_toolkit_folders(options);
+  }
+  options.insert(options.end(), source.options.begin(), source.options.end());
+  return options;
+}
+
+// The log on one line: without the echo of the source and the carets below it, which are indented.
+std::string on_one_line(const std::string& log) {
+  std::string line;
+  for (size_t from = 0; from < log.size();) {
+    const size_t end = std::min(log.find('\n', from), log.size());
+    const std::string_view each(log.data() + from, end - from);
+    if (!each.empty() && each[0] != ' ') line += str(line.empty() ? "" : "; ", each);
+    from = end + 1;
+  }
+  return line;
+}
+
+}  // namespace
+
+CompileError::CompileError(const Source& source, std::string log)
+    : CudaError(str(source.name, " does not compile: ", on_one_line(log))), log_(std::move(log)) {}
+
+int nvrtc_version() {
+  int major = 0, minor = 0;
+  RUSH_NVRTC_CHECK(nvrtcVersion, &major, &minor);
+  return major * 1000 + minor * 10;
+}
+
+Cubin compile(const Source& source, int architecture) {
+  RUSH_CHECK_VALUE(source.text.find('\0') == source.text.npos, source.name, ": the source has a zero byte");
+  return Program(source).compile(options_of(source, architecture));
+}
+
+}  // namespace rush::cuda::jit

@@ -1,0 +1,238 @@
+#include "backends/cuda/own_kernels/own_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "core/dispatch/registry.h"
+#include "core/dispatch/schema.h"
+#include "core/ops/factory/factories.h"
+
+namespace rush::cuda {
+
+namespace {
+
+// A parameter of the kernel that is a number, in memory.
+struct Slot {
+  alignas(8) unsigned char bytes[8];
+};
+
+template <class T>
+void put(Slot& slot, const KernelArgument& argument, const char* op, const std::string& name) {
+  T value;
+  if constexpr (std::is_same_v<T, bool>) {
+    value = argument.integer != 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    value = static_cast<T>(argument.integer);
+    const bool fits = std::is_signed_v<T> || argument.integer >= 0;
+    RUSH_CHECK_VALUE(fits && static_cast<int64_t>(value) == argument.integer, op, ": ", name, " is ", argument.integer,
+                     ", which the kernel's parameter cannot hold");
+  } else {
+    value = static_cast<T>(argument.kind == KernelArgument::OfFloat ? argument.number
+                                                                    : static_cast<double>(argument.integer));
+  }
+  std::memcpy(slot.bytes, &value, sizeof(T));
+}
+
+// Which numbers a kernel's parameter may be.
+void put_as(ScalarType dtype, Slot& slot, const KernelArgument& argument, const char* op, const std::string& name) {
+  switch (dtype) {
+#define RUSH_CASE(enumerator, type, ...)                       \
+  case ScalarType::enumerator:                                 \
+    if constexpr (!is_complex_v<type> && !is_float8_v<type>) { \
+      return put<type>(slot, argument, op, name);              \
+    }                                                          \
+    break;
+    RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
+#undef RUSH_CASE
+  }
+  RUSH_THROW(TypeError, op, ": ", name, " is a number, and the kernel's parameter ", dtype);
+}
+
+// The type of a schema that stands for a C++ type of KernelArgument.
+bool takes(const Parameter& parameter, std::string_view schema_type) {
+  if (schema_type.starts_with("Tensor")) return parameter.is_pointer;
+  if (parameter.is_pointer) return false;
+  const std::optional<ScalarType> dtype = dtype_named(parameter.type);
+  return !dtype || schema_type != "float" || is_floating_point(*dtype);
+}
+
+const Tensor& first_tensor(std::span<const KernelArgument> arguments) {
+  const auto is_tensor = [](const KernelArgument& each) { return each.tensor != nullptr; };
+  return *std::find_if(arguments.begin(), arguments.end(), is_tensor)->tensor;
+}
+
+}  // namespace
+
+// The kernel for each choice of type parameters, as it is asked for. A list: what was handed out stays where it is.
+struct OwnKernel::Instances {
+  std::mutex mutex;
+  std::list<std::pair<std::vector<ScalarType>, jit::Kernel>> all;
+};
+
+OwnKernel::OwnKernel(std::string name, std::string source, std::string schema,
+                     std::span<const char* const> argument_types, size_t results, KernelOptions options)
+    : source_name_(std::move(name)),
+      source_(std::move(source)),
+      schema_(std::move(schema)),
+      results_(results),
+      options_(std::move(options)),
+      signature_(read_signature(source_, options_.kernel)),
+      instances_(std::make_shared<Instances>()) {
+  const Schema parsed = Schema::parse(schema_);
+  op_name_ = parsed.name;
+  RUSH_CHECK_VALUE(parsed.arguments.size() == argument_types.size(), op_name(), ": the schema has ",
+                   parsed.arguments.size(), " arguments, the C++ signature ", argument_types.size());
+  RUSH_CHECK_VALUE(parsed.num_returns == static_cast<int>(results), op_name(), ": the schema has ", parsed.num_returns,
+                   " results, the C++ signature ", results);
+  for (size_t i = 0; i < argument_types.size(); ++i) {
+    RUSH_CHECK_VALUE(parsed.arguments[i].type == argument_types[i], op_name(), ": argument ", parsed.arguments[i].name,
+                     " is ", parsed.arguments[i].type, " in the schema, ", argument_types[i], " in the C++ signature");
+    argument_names_.push_back(parsed.arguments[i].name);
+  }
+  RUSH_CHECK_VALUE(
+      std::any_of(argument_types.begin(), argument_types.end(), [](std::string_view type) { return type == "Tensor"; }),
+      op_name(), ": a kernel has a tensor among its arguments, which says where it runs");
+  RUSH_CHECK_VALUE(options_.block > 0 && options_.block <= 1024 && options_.elements_per_thread > 0, op_name(),
+                   ": a block of ", options_.block, " threads for ", options_.elements_per_thread,
+                   " elements each; expected 1 to 1024 threads, at least one element");
+  check_parameters(argument_types);
+}
+
+void OwnKernel::check_parameters(std::span<const char* const> argument_types) const {
+  const std::vector<Parameter>& parameters = signature_.parameters;
+  const size_t expected = results_ + argument_types.size();
+  RUSH_CHECK_VALUE(parameters.size() == expected || parameters.size() == expected + 1, op_name(), ": the kernel ",
+                   signature_.name, " has ", parameters.size(), " parameters; expected ", results_, " results, ",
+                   argument_types.size(), " arguments, and the number of elements, which may be left out");
+  for (size_t i = 0; i < expected; ++i) {
+    const bool is_result = i < results_;
+    const char* type = is_result ? "Tensor" : argument_types[i - results_];
+    RUSH_CHECK_TYPE(takes(parameters[i], type), op_name(), ": ", is_result ? "a result" : argument_names_[i - results_],
+                    " is ", type, ", which parameter ", parameters[i].name, " of the kernel cannot take");
+    RUSH_CHECK_TYPE(is_result || !parameters[i].is_pointer || parameters[i].is_const, op_name(), ": parameter ",
+                    parameters[i].name, " of the kernel is for an argument, which is not written: expected const ",
+                    parameters[i].type, "*");
+  }
+  if (parameters.size() == expected) return;
+  const std::optional<ScalarType> count = dtype_named(parameters.back().type);
+  RUSH_CHECK_TYPE(!parameters.back().is_pointer && count == kInt64, op_name(), ": the kernel's last parameter, ",
+                  parameters.back().name, ", is for the number of elements: expected int64_t");
+}
+
+void OwnKernel::check(std::span<const KernelArgument> arguments, bool differentiable) const {
+  const Tensor& first = first_tensor(arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].tensor) continue;
+    check_argument(i, arguments[i], first);
+    RUSH_CHECK_NOT_IMPLEMENTED(differentiable || !dispatch_state.grad_mode || !arguments[i].tensor->requires_grad(),
+                               op_name(), ": has no derivative, and ", argument_names_[i],
+                               " requires a gradient; rush::derivative gives it one");
+  }
+}
+
+void OwnKernel::check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const {
+  const Tensor& tensor = *argument.tensor;
+  const std::string& name = argument_names_[number];
+  RUSH_CHECK_NOT_IMPLEMENTED(tensor.is_cuda() || tensor.is_meta(), op_name(), ": ", name, " is on ", tensor.device(),
+                             ", the kernel runs on a GPU");
+  RUSH_CHECK_VALUE(tensor.device() == first.device(), op_name(), ": ", name, " is on ", tensor.device(),
+                   ", the first tensor on ", first.device());
+  RUSH_CHECK_VALUE(tensor.is_contiguous(), op_name(), ": ", name,
+                   " is not contiguous, which the kernel expects: ", name, ".contiguous()");
+}
+
+Tensor OwnKernel::like_first(std::span<const KernelArgument> arguments) const {
+  const Tensor& first = first_tensor(arguments);
+  return empty(first.sizes(), first.options());
+}
+
+void OwnKernel::check_result(const Tensor& result, const Tensor& first) const {
+  RUSH_CHECK_VALUE(result.defined() && result.is_contiguous() && result.device() == first.device(), op_name(),
+                   ": the meta function returned a result that is not contiguous, or not on ", first.device());
+}
+
+jit::Shape OwnKernel::shape_for(int64_t n) const {
+  const int64_t each = options_.block * options_.elements_per_thread;
+  const int64_t blocks = (n + each - 1) / each;
+  RUSH_CHECK_VALUE(blocks <= std::numeric_limits<int32_t>::max(), op_name(), ": ", n, " elements need ", blocks,
+                   " blocks, more than a grid has; see elements_per_thread");
+  return {{static_cast<uint32_t>(blocks)}, {static_cast<uint32_t>(options_.block)}};
+}
+
+std::vector<ScalarType> OwnKernel::type_arguments(std::span<const Tensor> results,
+                                                  std::span<const KernelArgument> arguments) const {
+  std::vector<std::optional<ScalarType>> found(signature_.type_parameters.size());
+  for (size_t i = 0; i < results.size() + arguments.size(); ++i) {
+    const Parameter& parameter = signature_.parameters[i];
+    const bool is_result = i < results.size();
+    const Tensor* tensor = is_result ? &results[i] : arguments[i - results.size()].tensor;
+    if (!tensor) continue;
+    const auto place = signature_.type_parameter(parameter.type);
+    std::optional<ScalarType>& expected = place ? found[*place] : found.emplace_back(dtype_named(parameter.type));
+    if (!expected) expected = tensor->scalar_type();
+    RUSH_CHECK_TYPE(tensor->scalar_type() == *expected, op_name(), ": ",
+                    is_result ? std::string("the result") : argument_names_[i - results.size()], " is ",
+                    tensor->scalar_type(), ", parameter ", parameter.name, " of the kernel ", *expected);
+  }
+  std::vector<ScalarType> types;
+  for (size_t i = 0; i < signature_.type_parameters.size(); ++i) {
+    RUSH_CHECK_TYPE(found[i], op_name(), ": no tensor tells what ", signature_.type_parameters[i], " is");
+    const bool allowed = options_.dtypes.empty() ? has_arithmetic(*found[i])
+                                                 : std::find(options_.dtypes.begin(), options_.dtypes.end(),
+                                                             *found[i]) != options_.dtypes.end();
+    RUSH_CHECK_NOT_IMPLEMENTED(allowed, op_name(), ": not implemented for ", *found[i]);
+    types.push_back(*found[i]);
+  }
+  return types;
+}
+
+const jit::Kernel& OwnKernel::instance(const std::vector<ScalarType>& types) const {
+  const std::lock_guard lock(instances_->mutex);
+  for (const auto& [of, kernel] : instances_->all) {
+    if (of == types) return kernel;
+  }
+  std::string name = signature_.name;
+  for (size_t i = 0; i < types.size(); ++i) name += str(i == 0 ? "<" : ", ", cpp_name(types[i]));
+  if (!types.empty()) name += ">";
+  jit::Kernel kernel({source_name_, source_, {name}, options_.compile_options, options_.complex_functions});
+  return instances_->all.emplace_back(types, std::move(kernel)).second;
+}
+
+void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelArgument> arguments,
+                       const jit::Shape& shape) const {
+  for (const Tensor& result : results) check_result(result, first_tensor(arguments));
+  const std::vector<ScalarType> types = type_arguments(results, arguments);
+  int64_t count = results[0].numel();
+  if (results[0].is_meta() || count == 0) return;
+  const std::vector<Parameter>& parameters = signature_.parameters;
+  std::vector<Slot> slots(arguments.size());
+  std::vector<void*> pointers(results.size() + arguments.size());
+  std::vector<void*> addresses;
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    const bool is_result = i < results.size();
+    const KernelArgument* argument = is_result ? nullptr : &arguments[i - results.size()];
+    if (is_result || argument->kind == KernelArgument::OfTensor) {
+      const Tensor* tensor = is_result ? &results[i] : argument->tensor;
+      pointers[i] = tensor ? tensor->data_ptr() : nullptr;
+      addresses.push_back(&pointers[i]);
+      continue;
+    }
+    const auto place = signature_.type_parameter(parameters[i].type);
+    Slot& slot = slots[i - results.size()];
+    put_as(place ? types[*place] : *dtype_named(parameters[i].type), slot, *argument, op_name(),
+           argument_names_[i - results.size()]);
+    addresses.push_back(&slot);
+  }
+  if (parameters.size() > pointers.size()) addresses.push_back(&count);
+  instance(types).launch(op_name(), shape, addresses.data());
+}
+
+void check_name_is_free(const OpBase& op) {
+  RUSH_CHECK_VALUE(!registry().find(op.name()), "there is an operator named ", op.name());
+}
+
+}  // namespace rush::cuda

@@ -1,0 +1,84 @@
+// What all operators that cuda_kernel makes have, whatever their signature: checks of arguments and launches.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/jit/kernel.h"
+#include "backends/cuda/own_kernels/signature.h"
+#include "core/dispatch/op.h"
+
+namespace rush::cuda {
+
+// An argument of an operator, as a kernel may take it.
+struct KernelArgument {
+  enum Kind : uint8_t { OfTensor, OfFloat, OfInt, OfBool };
+  Kind kind;
+  const Tensor* tensor = nullptr;  // null: an optional one that is not given
+  double number = 0;
+  int64_t integer = 0;  // a bool is 0 or 1
+
+  KernelArgument(const Tensor& t) : kind(OfTensor), tensor(&t) {}
+  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(t ? &*t : nullptr) {}
+  KernelArgument(double value) : kind(OfFloat), number(value) {}
+  KernelArgument(int64_t value) : kind(OfInt), integer(value) {}
+  KernelArgument(bool value) : kind(OfBool), integer(value) {}
+};
+
+// The members of CudaKernelOptions that do not depend on the signature.
+struct KernelOptions {
+  std::string kernel;
+  int64_t block, elements_per_thread;
+  std::vector<ScalarType> dtypes;
+  std::vector<std::string> compile_options;
+  bool complex_functions;
+};
+
+class OwnKernel {
+ public:
+  // Reads the kernel's parameters, and checks them against the schema: its results first, then its arguments, then the
+  // number of elements of the first result, which may be left out. Throws ValueError, or TypeError for an argument that
+  // the parameter cannot take.
+  OwnKernel(std::string name, std::string source, std::string schema, std::span<const char* const> argument_types,
+            size_t results, KernelOptions options);
+
+  const std::string& schema() const { return schema_; }
+
+  // Throws unless the arguments are what the kernel takes: TypeError for a dtype, ValueError for tensors that are not
+  // contiguous or on several devices, NotImplementedError for a device that is no GPU, and for a gradient that is asked
+  // for where `differentiable` is false.
+  void check(std::span<const KernelArgument> arguments, bool differentiable) const;
+  // One without values, contiguous, of the sizes and dtype of the first tensor.
+  Tensor like_first(std::span<const KernelArgument> arguments) const;
+  // The grid for a result of n elements.
+  jit::Shape shape_for(int64_t n) const;
+  // Fills the results, unless they have no data or no elements. Throws as `check`, for results that a meta function
+  // made.
+  void launch(std::span<const Tensor> results, std::span<const KernelArgument> arguments,
+              const jit::Shape& shape) const;
+
+ private:
+  struct Instances;
+
+  const char* op_name() const { return op_name_.c_str(); }
+  void check_parameters(std::span<const char* const> argument_types) const;
+  void check_result(const Tensor& result, const Tensor& first) const;
+  void check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const;
+  std::vector<ScalarType> type_arguments(std::span<const Tensor> results,
+                                         std::span<const KernelArgument> arguments) const;
+  const jit::Kernel& instance(const std::vector<ScalarType>& types) const;
+
+  std::string source_name_, source_, schema_, op_name_;
+  std::vector<std::string> argument_names_;
+  size_t results_;
+  KernelOptions options_;
+  Signature signature_;
+  std::shared_ptr<Instances> instances_;
+};
+
+// Throws ValueError where an operator of this name is registered.
+void check_name_is_free(const OpBase& op);
+
+}  // namespace rush::cuda

@@ -1,0 +1,154 @@
+// Kernels compiled at run time, up to the machine code: no GPU is needed.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cuda/jit/compiled.h"
+#include "backends/cuda/jit/cubin_cache.h"
+#include "backends/cuda/jit/headers.h"
+#include "backends/cuda/jit/nvrtc.h"
+#include "tests/cuda/jit/environment.h"
+
+using namespace rush;
+using namespace rush::testing;
+using namespace rush::cuda::jit;
+
+namespace {
+
+constexpr int kArchitecture = 90;
+
+bool no_compiler() {
+  try {
+    return nvrtc_version() == 0;
+  } catch (const CudaError&) {
+    return true;
+  }
+}
+
+// A source that no other test compiles.
+Source negation(const std::string& comment) {
+  return {"negation",
+          "// " + comment + R"(
+template <class T>
+__global__ void negate(T* out, const T* x) { out[threadIdx.x] = -x[threadIdx.x]; })",
+          {"negate<float>", "negate<::rush::Half>"}};
+}
+
+CompileError error_of(const Source& source) {
+  try {
+    compile(source, kArchitecture);
+  } catch (const CompileError& error) {
+    return error;
+  }
+  FAIL("it compiles");
+  throw;
+}
+
+}  // namespace
+
+TEST_CASE("an image has a symbol for each kernel that was asked for" * doctest::skip(no_compiler())) {
+  const Cubin cubin = compile(negation("symbols"), kArchitecture);
+  CHECK(cubin.image.starts_with("\177ELF"));
+  REQUIRE(cubin.symbols.size() == 2);
+  for (const std::string& symbol : cubin.symbols) CHECK(has(cubin.image, symbol));
+  CHECK(has(cubin.symbols[1], "Half"));
+}
+
+TEST_CASE("an error of the compiler names the line of the source" * doctest::skip(no_compiler())) {
+  const CompileError error =
+      error_of({"my::scale", "\n\n__global__ void scale(float* out) {\n  out[0] = speed;\n}\n", {"scale"}});
+  CHECK(has(error.what(), "my::scale does not compile: my::scale(4): error: identifier \"speed\" is undefined"));
+  CHECK(!has(error.msg(), "\n"));
+  CHECK(has(error.log(), "    out[0] = speed;\n"));
+  const CompileError elsewhere =
+      error_of({"my::scale", "#line 70 \"scale.cu\"\n__global__ void scale(float* out) { out = x; }", {}});
+  CHECK(has(elsewhere.what(), "scale.cu(70): error"));
+  CHECK(has(error_of({"none", "", {"scale<float>"}}).what(), "scale"));
+  CHECK_THROWS_AS(compile({"zero", std::string("int a;\0int b;", 13), {}}, kArchitecture), ValueError);
+  CHECK_THROWS_WITH_AS(compile({"old", "", {}}, 1), doctest::Contains("architecture"), CudaError);
+}
+
+TEST_CASE("each header of the library compiles by itself" * doctest::skip(no_compiler())) {
+  for (const Header& header : headers()) {
+    const std::string name = header.name;
+    if (name.starts_with("backends/cuda/") && name.ends_with("complex_math.h")) continue;  // a part of core's
+    INFO(name);
+    CHECK_NOTHROW(
+        compile({"headers", "#include \"" + name + "\"\n__global__ void none() {}", {"none"}}, kArchitecture));
+  }
+}
+
+TEST_CASE("functions of complex numbers are there for a source that asks" * doctest::skip(no_compiler())) {
+  Source source{"complex",
+                R"(
+#include "backends/functors/unary.h"
+__global__ void exponential(rush::complex<float>* z) { *z = rush::functors::Exp()(*z); })",
+                {"exponential"}};
+  CHECK(has(error_of(source).what(), "deleted function"));
+  source.complex_functions = true;
+  CHECK_NOTHROW(compile(source, kArchitecture));
+}
+
+TEST_CASE("a source is compiled once in a process and once in a folder" * doctest::skip(no_compiler())) {
+  const EmptyCache cache;
+  const int64_t before = compilations();
+  const auto first = compiled(negation("once"), kArchitecture);
+  CHECK(compiled(negation("once"), kArchitecture) == first);
+  CHECK(compilations() == before + 1);
+  CHECK(cache.folder.file_count() == 1);
+  // Everything that the code follows from makes another entry.
+  Source other = negation("once");
+  other.options = {"--define-macro=OTHER"};
+  compiled(other, kArchitecture);
+  other.kernels.pop_back();
+  compiled(other, kArchitecture);
+  compiled(other, 80);
+  CHECK(compilations() == before + 4);
+  CHECK(cache.folder.file_count() == 4);
+}
+
+TEST_CASE("threads that ask at once wait for one compilation" * doctest::skip(no_compiler())) {
+  const EmptyCache cache;
+  const int64_t before = compilations();
+  std::vector<std::shared_ptr<const Cubin>> got(8);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& each : got) threads.emplace_back([&each] { each = compiled(negation("threads"), kArchitecture); });
+  }
+  CHECK(compilations() == before + 1);
+  CHECK(std::all_of(got.begin(), got.end(), [&](const auto& each) { return each && each == got[0]; }));
+}
+
+TEST_CASE("several sources compile on several threads, and an error is thrown" * doctest::skip(no_compiler())) {
+  const EmptyCache cache;
+  std::vector<Source> sources;
+  for (int i = 0; i < 6; ++i) sources.push_back(negation("several " + std::to_string(i)));
+  const int64_t before = compilations();
+  compile_all(sources, kArchitecture);
+  CHECK(compilations() == before + 6);
+  sources.push_back({"broken", "broken", {}});
+  CHECK_THROWS_AS(compile_all(sources, kArchitecture), CompileError);
+  CHECK_THROWS_AS(compiled(sources.back(), kArchitecture), CompileError);  // asked again, it is tried again
+}
+
+TEST_CASE("a folder that cannot be written costs the compilation alone" * doctest::skip(no_compiler())) {
+  const TemporaryFolder folder;
+  const EnvironmentGuard guard("RUSH_CACHE_DIR", folder.write("file", "") + "/below");
+  CHECK_NOTHROW(compiled(negation("read-only"), kArchitecture));
+}
+
+TEST_CASE("RUSH_COMPILE_DEBUG leaves the sources, and the code has their lines" * doctest::skip(no_compiler())) {
+  const EmptyCache cache;
+  const TemporaryFolder folder;
+  const Source source = negation("debug");
+  const auto plain = compiled(source, kArchitecture);
+  const EnvironmentGuard guard("RUSH_COMPILE_DEBUG", folder / "sources");
+  const auto debug = compiled(source, kArchitecture);
+  const auto left = std::filesystem::directory_iterator(folder / "sources")->path();
+  CHECK(left.filename().string().starts_with("negation-"));
+  CHECK(file_content(left.string()) == source.text);
+  CHECK(has(debug->image, left.filename().string()));  // in its table of lines
+  CHECK(!has(plain->image, ".debug_line"));
+}
