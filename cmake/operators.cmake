@@ -31,7 +31,8 @@ function(rush_add_operators target)
   if(has_cuda AND kernels)
     # A CUDA runtime of its own, apart from the one in the program: both work in the same context.
     target_link_options(${target} PRIVATE "LINKER:--exclude-libs,ALL")
-    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
+    set_property(TARGET ${target} PROPERTY CUDA_STANDARD)  # CMake before 3.26 does not know that nvcc has C++20
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr>")
   endif()
 endfunction()
 

@@ -61,14 +61,16 @@ void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) 
   constexpr std::string_view kUndefined = "undefined symbol: ";
   const size_t found = why.find(kUndefined);
   RUSH_CHECK_IO(found != why.npos, "load_library: ", why);
-  std::string symbol = why.substr(found + kUndefined.size());
-  symbol = symbol.substr(0, symbol.find_first_of(" ,\t"));
+  const std::string mangled = why.substr(found + kUndefined.size());
+  const std::string symbol = demangle(mangled.substr(0, mangled.find_first_of(" ,\t")).c_str());
+  const bool is_ours = std::min(mangled.find("N4rush"), mangled.find("NK4rush")) < 6;  // behind "_Z", "_ZTI", ...
   RUSH_CHECK_VALUE(dlsym(RTLD_DEFAULT, "_ZN4rush8registryEv"), path,
                    ": load_library: this program does not export Rushlight's symbols: link it with -rdynamic, as "
                    "CMake does for what is linked to rushlight::rushlight");
-  RUSH_THROW(ValueError, path, ": load_library: needs ", demangle(symbol.c_str()),
-             ", which the linker left out of this program: call rush_keep_all(PROGRAM) in its CMakeLists.txt, or "
-             "link a Rushlight that was built with BUILD_SHARED_LIBS");
+  RUSH_CHECK_VALUE(is_ours, path, ": load_library: needs ", symbol, ", which neither it nor this program defines");
+  RUSH_THROW(ValueError, path, ": load_library: needs ", symbol,
+             ", which the linker left out of this program: call rush_keep_all(PROGRAM) in its CMakeLists.txt, or link "
+             "a Rushlight that was built with BUILD_SHARED_LIBS");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// usage: use CLAMP NORM NOTHING COPY: loads the first library and uses its operator; the others are refused.
+// usage: use CLAMP NORM NOTHING COPY INCOMPLETE: loads the first library and uses its operator; the others are refused.
 #include <fstream>
 #include <iterator>
 
@@ -35,6 +35,7 @@ int main(int, char** paths) {
   refuses<ValueError>(paths[2], "rush_keep_all");
   refuses<ValueError>(paths[3], "has no RUSH_OPERATORS");
   refuses<ValueError>(paths[4], "has a copy of Rushlight inside");
+  refuses<ValueError>(paths[5], "needs forgotten(), which neither it nor this program defines");
   refuses<IOError>("no_such_file.so", "no_such_file.so");
   refuses<IOError>("CMakeCache.txt", "is no shared library");
 
