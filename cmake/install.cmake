@@ -22,4 +22,4 @@ configure_package_config_file(cmake/rushlight-config.cmake.in "${PROJECT_BINARY_
   INSTALL_DESTINATION "${RUSH_PACKAGE_DIR}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/rushlight-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/rushlight-config.cmake" "${PROJECT_BINARY_DIR}/rushlight-config-version.cmake"
-  cmake/FindLibZip.cmake cmake/precompile.cmake DESTINATION "${RUSH_PACKAGE_DIR}")
+  cmake/FindLibZip.cmake cmake/precompile.cmake cmake/operators.cmake DESTINATION "${RUSH_PACKAGE_DIR}")

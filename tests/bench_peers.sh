@@ -53,14 +53,18 @@ if sys.argv[1] == "-c":
     sys.exit()
 print(json.dumps({"torch": "2.0", "gpu": None}), flush=True)
 for line in sys.stdin:
-    print(json.dumps({"seconds": 0.008}), flush=True)
+    answer = {"seconds": 0.008}
+    if line.startswith("training/gpt"):
+        answer["mode"] = "max-autotune" if "--max-autotune" in sys.argv else "reduce-overhead"
+    print(json.dumps(answer), flush=True)
 TEXT
 
 peers() { python3 "$compare" --build "$scratch" --threads 1 "$@" 2>"$scratch/err"; }
 
 out=$(peers --peer-python "$scratch/peer" --json "$scratch/all.json") || fail "it ends with an error: $(<"$scratch/err")"
 grep -Eq '^kernels/add +4 ms +8 ms +0\.50 +1\.00$' <<<"$out" || fail "the medians of kernels/add are not there: $out"
-grep -Eq '^training/gpt +500 ms +8 ms +62\.50 +1\.00  missed$' <<<"$out" || fail "a step is not what is counted: $out"
+grep -Eq '^training/gpt +500 ms +8 ms +62\.50 +1\.00  missed  \(reduce-overhead\)$' <<<"$out" ||
+  fail "a step is not what is counted, or the mode is not named: $out"
 grep -Eq '^kernels/sum +ours: no sums today$' <<<"$out" || fail "an error is not passed on: $out"
 ! grep -Eq 'other|cuda' <<<"$out" || fail "without a GPU, or a peer, there is nothing to compare: $out"
 python3 - "$scratch/all.json" <<'TEXT' || fail "the file of results is wrong"
@@ -71,6 +75,9 @@ assert results["rounds"] == 3 and rows["kernels/add"]["ratio"] == 0.5
 assert [round(each["seconds"], 9) for each in rows["kernels/add"]["ours"]] == [0.002, 0.009, 0.004]
 assert "no sums today" in rows["kernels/sum"]["error"]
 TEXT
+
+out=$(peers --peer-python "$scratch/peer" --max-autotune --rounds 1 gpt$)
+grep -q '(max-autotune)$' <<<"$out" || fail "--max-autotune does not reach PyTorch's side: $out"
 
 [[ $(peers --list 'gpt$') == training/gpt ]] || fail "--list lists other workloads"
 

@@ -8,6 +8,7 @@ import sys
 
 import torch
 
+from torch_modes import EAGER
 from torch_training import Gpt, gpt_step
 
 
@@ -15,7 +16,7 @@ def main(device, batch, length):
     batch, length = int(batch), int(length)
     step = gpt_step(
         Gpt(50304, length, 12, 12, 768), batch, length, 50257, device,
-        autocast=device == "cuda", clip=True, compiled=False, learning_rate=6e-4,
+        autocast=device == "cuda", clip=True, mode=EAGER, learning_rate=6e-4,
     )
     print(f"step 1: loss {step().item():.4f}", flush=True)
 

@@ -3,7 +3,7 @@
 measurement as a line of JSON on its output. The first line says what it runs on. What was prepared last is kept, so that
 a net is compiled once for all rounds.
 
-usage: torch_side.py [THREADS]
+usage: torch_side.py [THREADS] [--max-autotune]    (the latter: see torch_modes.py)
 """
 import json
 import os
@@ -11,6 +11,7 @@ import sys
 
 import torch
 
+import torch_modes
 import torch_kernels  # noqa: F401, registers workloads
 import torch_profiler  # noqa: F401
 import torch_sparse  # noqa: F401
@@ -50,8 +51,10 @@ class Prepared:
 def main():
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print goes to stderr
-    if len(sys.argv) > 1:
-        torch.set_num_threads(int(sys.argv[1]))
+    threads = [each for each in sys.argv[1:] if each != "--max-autotune"]
+    torch_modes.max_autotune = len(threads) < len(sys.argv) - 1
+    if threads:
+        torch.set_num_threads(int(threads[0]))
     has_gpu = torch.cuda.is_available()
     hello = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name() if has_gpu else None}
     print(json.dumps(hello), file=answers)

@@ -1,6 +1,6 @@
 """PyTorch's side of benchmarks/training.cpp and data_loader.cpp: the same nets, batches and steps.
 
-With torch.compile where our row is a graph, or a large net: that is the way in which PyTorch is fastest.
+Where our row is a graph, or a large net, PyTorch's is the fastest of its modes: see torch_modes.py.
 """
 import time
 
@@ -9,6 +9,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
+from torch_modes import EAGER, all_modes, compile_modes, in_fastest_mode, set_fastest
 from torch_timing import on_host, with_peak, workload
 
 STEPS = {"cpu": 1, "cuda": 50}  # between two waits for the device
@@ -32,34 +33,34 @@ class Cnn(nn.Module):
         return F.log_softmax(self.f2(self.d2(F.relu(self.f1(features.flatten(1))))), 1)
 
 
-def as_cuda_graph(step):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(5):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
-
-
-@workload(r"(training|cuda_training)/mnist(_graph)?/(\d+)")
-def mnist(where, graphed, batch):
-    device = "cuda" if where == "cuda_training" else "cpu"
+def mnist_step(batch, device, mode):
+    """A step of training, as a function."""
     net = Cnn().to(device)
-    options = {"capturable": True} if graphed else {}
-    optimizer = torch.optim.Adadelta(net.parameters(), 1.0, **options)
-    images, digits = torch.randn(int(batch), 1, 28, 28, device=device), torch.randint(0, 10, (int(batch),), device=device)
+    optimizer = torch.optim.Adadelta(net.parameters(), 1.0, **({"capturable": True} if mode.captured else {}))
+    images, digits = torch.randn(batch, 1, 28, 28, device=device), torch.randint(0, 10, (batch,), device=device)
+    forward = mode.of(net)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        F.nll_loss(net(images), digits).backward()
+        F.nll_loss(forward(images), digits).backward()
         optimizer.step()
 
-    run = as_cuda_graph(step) if graphed else step
-    return lambda: timed_steps(run, device)
+    return mode.run(step)
+
+
+@workload(r"training/mnist/(\d+)")
+def mnist(batch):
+    step = mnist_step(int(batch), "cpu", EAGER)
+    return lambda: timed_steps(step, "cpu")
+
+
+@workload(r"cuda_training/mnist(_graph)?/(\d+)")
+def mnist_on_cuda(graphed, batch):
+    set_fastest()
+    modes = all_modes() if graphed else [EAGER]
+    return in_fastest_mode(
+        lambda mode: mnist_step(int(batch), "cuda", mode), modes, "cuda", lambda step: timed_steps(step, "cuda"), calls=100
+    )
 
 
 class Block(nn.Module):
@@ -102,65 +103,81 @@ class Gpt(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def gpt_step(model, batch, length, vocabulary, device, autocast, clip, compiled, learning_rate=1e-3):
+def gpt_step(model, batch, length, vocabulary, device, autocast, clip, mode, learning_rate=1e-3):
     """A step of training, as a function."""
-    torch.set_float32_matmul_precision("high")
     model = model.to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, fused=device == "cuda")
+    capturable = {"capturable": True} if mode.captured else {}
+    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, fused=device == "cuda", **capturable)
     tokens, targets = (torch.randint(0, vocabulary, (batch, length), device=device) for _ in range(2))
-    forward = torch.compile(model) if compiled else model
+    forward = mode.of(model)
 
     def step():
+        optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device, torch.bfloat16, enabled=autocast):
             loss = forward(tokens, targets)
-        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         if clip:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         return loss
 
-    return step
+    return mode.run(step)
 
 
 @workload(r"training/gpt")
 def small_gpt():
-    step = gpt_step(Gpt(65, 64, 4, 4, 128), 12, 64, 65, "cpu", autocast=False, clip=False, compiled=False)
+    step = gpt_step(Gpt(65, 64, 4, 4, 128), 12, 64, 65, "cpu", autocast=False, clip=False, mode=EAGER)
     return lambda: timed_steps(step, "cpu")
 
 
 @workload(r"cuda_training/gpt_shakespeare(_graph)?")
 def shakespeare(graphed):
-    step = gpt_step(Gpt(65, 256, 6, 6, 384, 0.2), 64, 256, 65, "cuda", autocast=True, clip=True, compiled=bool(graphed))
-    return lambda: timed_steps(step, "cuda")
+    set_fastest()
+
+    def make(mode):
+        return gpt_step(Gpt(65, 256, 6, 6, 384, 0.2), 64, 256, 65, "cuda", autocast=True, clip=True, mode=mode)
+
+    modes = all_modes() if graphed else [EAGER]
+    return in_fastest_mode(make, modes, "cuda", lambda step: timed_steps(step, "cuda"), calls=50)
 
 
-@workload(r"cuda_training/gpt2(?:_graph)?/(\d+)")
-def gpt2(batch):
-    step = gpt_step(Gpt(50304, 1024, 12, 12, 768), int(batch), 1024, 50257, "cuda", autocast=True, clip=True, compiled=True)
-    step()
-    return lambda: with_peak(lambda: on_host(step, "cuda", calls=5, min_seconds=2))
+@workload(r"cuda_training/gpt2(_graph)?/(\d+)")
+def gpt2(graphed, batch):
+    set_fastest()
+
+    def make(mode):
+        model = Gpt(50304, 1024, 12, 12, 768)
+        return gpt_step(model, int(batch), 1024, 50257, "cuda", autocast=True, clip=True, mode=mode)
+
+    def measure(step):
+        return with_peak(lambda: on_host(step, "cuda", calls=5, min_seconds=2))
+
+    return in_fastest_mode(make, all_modes() if graphed else compile_modes(), "cuda", measure)
 
 
 @workload(r"cuda_training/(resnet18|resnet50)/(\d+)")
 def resnet(name, batch):
     import torchvision
 
-    torch.backends.cudnn.benchmark = True
-    model = getattr(torchvision.models, name)().cuda().to(memory_format=torch.channels_last)
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, 0.9, weight_decay=1e-4)
-    images = torch.randn(int(batch), 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
-    labels = torch.randint(0, 1000, (int(batch),), device="cuda")
-    forward = torch.compile(model)
+    set_fastest()
 
-    def step():
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = F.cross_entropy(forward(images), labels)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+    def make(mode):
+        model = getattr(torchvision.models, name)().cuda().to(memory_format=torch.channels_last)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, 0.9, weight_decay=1e-4, fused=True)
+        images = torch.randn(int(batch), 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+        labels = torch.randint(0, 1000, (int(batch),), device="cuda")
+        forward = mode.of(model)
 
-    return lambda: timed_steps(step, "cuda")
+        def step():
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = F.cross_entropy(forward(images), labels)
+            loss.backward()
+            optimizer.step()
+
+        return mode.run(step)
+
+    return in_fastest_mode(make, compile_modes(), "cuda", lambda step: timed_steps(step, "cuda"))
 
 
 class Digits(Dataset):

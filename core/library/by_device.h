@@ -1,0 +1,57 @@
+// The front of an operator from outside: it finds the function that was registered for the device of a call.
+#pragma once
+#include "core/dispatch/op_call.h"
+
+namespace rush::library::detail {
+
+// The type of device that a call is for: meta where a tensor is there, an accelerator where one is there, else the CPU.
+template <class... Args>
+DeviceType device_of_call(const Args&... args) {
+  KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
+  keys = (keys | ... | rush::detail::device_key(args));
+  if (keys.empty()) return dispatch_state.default_device.type;
+  if (keys.has(kMeta)) return kMeta;
+  return keys.has_any(kAccelerators) ? (keys & kAccelerators).device() : kCPU;
+}
+
+// Throws NotImplementedError, which names the devices that the operator has a function for.
+[[noreturn]] void throw_no_kernel(const OpBase& op, DeviceType device, KeySet devices);
+
+template <auto& op, class Sig>
+struct Functions;
+template <auto& op, class R, class... Args>
+struct Functions<op, R(Args...)> {
+  using Fn = R (*)(Args...);
+  static inline constinit Fn table[kNumDeviceTypes] = {};
+
+  static R front(Args... args) {
+    const DeviceType device = device_of_call(args...);
+    const Fn fn = table[static_cast<int>(device)];
+    if (RUSH_UNLIKELY(!fn)) throw_no_kernel(op, device, devices());
+    return fn(std::forward<Args>(args)...);
+  }
+
+ private:
+  static KeySet devices() {
+    KeySet devices;
+    for (int i = 0; i < kNumDeviceTypes; ++i) {
+      if (table[i]) devices |= static_cast<DeviceType>(i);
+    }
+    return devices;
+  }
+};
+
+template <class T>
+struct SignatureOf;
+template <class Sig>
+struct SignatureOf<Op<Sig>> {
+  using type = Sig;
+};
+// The signature of an operator object, R(Args...).
+template <auto& op>
+using Sig = typename SignatureOf<std::remove_cvref_t<decltype(op)>>::type;
+
+template <auto& op>
+using ByDevice = Functions<op, Sig<op>>;
+
+}  // namespace rush::library::detail

@@ -1,0 +1,71 @@
+#include "core/library/library.h"
+
+#include "core/dispatch/schema.h"
+
+namespace rush {
+
+namespace library::detail {
+
+void throw_no_kernel(const OpBase& op, DeviceType device, KeySet devices) {
+  RUSH_CHECK_NOT_IMPLEMENTED(device != kMeta, op.name(),
+                             ": has no meta function, which register_fake gives it; it has functions for ", devices);
+  RUSH_THROW(NotImplementedError, op.name(), ": has no function for tensors on ", device_type_name(device),
+             "; it has functions for ", devices);
+}
+
+}  // namespace library::detail
+
+std::string_view Library::name(const Step& step) { return step.op->name(); }
+
+void Library::check_step(size_t i) const {
+  const Step& step = steps_[i];
+  bool is_listed = step.kind != Kind::Autograd;
+  for (size_t j = 0; j < steps_.size(); ++j) {
+    const Step& other = steps_[j];
+    if (name(other) != name(step)) continue;
+    RUSH_CHECK_VALUE(other.op == step.op, "add_operators: two operators are named ", name(step));
+    const bool is_again = j < i && other.kind == step.kind && other.device == step.device;
+    RUSH_CHECK_VALUE(!is_again, name(step), ": is given the same twice, at ", other.where.file_name(), ":",
+                     other.where.line(), " and ", step.where.file_name(), ":", step.where.line());
+    RUSH_CHECK_VALUE(j == i || step.kind != Kind::Composite, name(step),
+                     ": a composite operator has neither kernels nor a derivative of its own");
+    is_listed = is_listed || other.kind != Kind::Autograd;
+  }
+  RUSH_CHECK_VALUE(is_listed, name(step), ": has a derivative and no kernel");
+}
+
+void Library::check(const Registry& registry) const {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    library::check_signature(*step.op, step.signature);
+    RUSH_CHECK_VALUE(name(step).find("::") != std::string_view::npos, "add_operators: '", name(step),
+                     "' needs a namespace, as in \"my::scale(Tensor x) -> Tensor\"");
+    const OpBase* taken = registry.find(name(step));
+    if (taken) {
+      const SourceLocation where = taken->registered_at(DispatchKey::Dense);
+      RUSH_THROW(ValueError, "add_operators: there is an operator ", name(step), " already, registered at ",
+                 where.file_name(), ":", where.line());
+    }
+    check_step(i);
+  }
+}
+
+// A derivative is set after the kernels, which list the operator.
+void Library::commit(Registry& registry) const {
+  for (const bool derivatives : {false, true}) {
+    for (const Step& step : steps_) {
+      if ((step.kind == Kind::Autograd) == derivatives) step.apply(registry, step);
+    }
+  }
+}
+
+void add_operators(void (*body)(Library&)) {
+  static std::mutex one_at_a_time;
+  Library library;
+  body(library);
+  const std::lock_guard lock(one_at_a_time);
+  library.check(registry());
+  library.commit(registry());
+}
+
+}  // namespace rush

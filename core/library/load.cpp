@@ -1,0 +1,96 @@
+// Opens shared libraries of operators.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <mutex>
+
+#include "core/debug/stack_trace.h"
+#include "core/io/read_file.h"
+#include "core/library/library.h"
+
+namespace rush {
+
+namespace {
+
+using library::Identity;
+using library::kIdentity;
+
+// A file that is open as long as this lives, or for good.
+class SharedObject {
+ public:
+  explicit SharedObject(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+  ~SharedObject() {
+    if (handle_) dlclose(handle_);
+  }
+  SharedObject(const SharedObject&) = delete;
+  void* get() const { return handle_; }
+  const void* symbol(const char* name) const { return dlsym(handle_, name); }
+  void keep() { handle_ = nullptr; }
+
+ private:
+  void* handle_;
+};
+
+// Whether text follows the mark, which ends within what was read.
+std::string identity_at(const std::vector<uint8_t>& bytes, size_t offset) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data()) + offset;
+  return std::string(text, strnlen(text, std::min(sizeof(Identity::text), bytes.size() - offset)));
+}
+
+// Before anything in the file runs.
+void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) {
+  RUSH_CHECK_IO(bytes.size() > 4 && std::memcmp(bytes.data(),
+                                                "\x7f"
+                                                "ELF",
+                                                4) == 0,
+                path, ": load_library: is no shared library");
+  const std::string_view mark(kIdentity.mark, sizeof(kIdentity.mark));
+  const auto found =
+      std::search(bytes.begin(), bytes.end(), std::boyer_moore_horspool_searcher(mark.begin(), mark.end()));
+  RUSH_CHECK_VALUE(found != bytes.end(), path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
+  const std::string built_against = identity_at(bytes, found - bytes.begin() + mark.size());
+  RUSH_CHECK_VALUE(built_against == kIdentity.text, path, ": load_library: was built against ", built_against,
+                   ", and this program is linked to ", kIdentity.text, ": build it again");
+}
+
+// Why the file could not be opened, where it is something that the program lacks.
+[[noreturn]] void throw_not_opened(const std::string& path) {
+  const std::string why = dlerror();
+  constexpr std::string_view kUndefined = "undefined symbol: ";
+  const size_t found = why.find(kUndefined);
+  RUSH_CHECK_IO(found != why.npos, "load_library: ", why);
+  const std::string mangled = why.substr(found + kUndefined.size());
+  const std::string symbol = demangle(mangled.substr(0, mangled.find_first_of(" ,\t")).c_str());
+  const bool is_ours = std::min(mangled.find("N4rush"), mangled.find("NK4rush")) < 6;  // behind "_Z", "_ZTI", ...
+  RUSH_CHECK_VALUE(dlsym(RTLD_DEFAULT, "_ZN4rush8registryEv"), path,
+                   ": load_library: this program does not export Rushlight's symbols: link it with -rdynamic, as "
+                   "CMake does for what is linked to rushlight::rushlight");
+  RUSH_CHECK_VALUE(is_ours, path, ": load_library: needs ", symbol, ", which neither it nor this program defines");
+  RUSH_THROW(ValueError, path, ": load_library: needs ", symbol,
+             ", which the linker left out of this program: call rush_keep_all(PROGRAM) in its CMakeLists.txt, or link "
+             "a Rushlight that was built with BUILD_SHARED_LIBS");
+}
+
+}  // namespace
+
+void load_library(const std::string& path) {
+  static std::mutex one_at_a_time;
+  static std::vector<const void*> loaded;
+  const std::lock_guard lock(one_at_a_time);
+  check_identity(path, io::read_file(path));
+  SharedObject file(path.find('/') == path.npos ? "./" + path : path);
+  if (!file.get()) throw_not_opened(path);
+  if (std::find(loaded.begin(), loaded.end(), file.get()) != loaded.end()) return;
+  const auto* entry = static_cast<const library::detail::Entry*>(file.symbol("rush_operators_entry"));
+  RUSH_CHECK_VALUE(entry, path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
+  RUSH_CHECK_VALUE(entry->registry == &registry, path,
+                   ": load_library: has a copy of Rushlight inside: build it with rush_add_operators, or link it to "
+                   "nothing of Rushlight");
+  add_operators(entry->body);
+  loaded.push_back(file.get());
+  file.keep();
+}
+
+}  // namespace rush

@@ -1,0 +1,81 @@
+// The C++ signature of an operator in the words of a schema, to hold the two against each other.
+#pragma once
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "core/device/generator.h"
+#include "core/dispatch/op.h"
+
+namespace rush::library {
+
+/// A type as a schema names it: "Tensor", "int[]"; null where no schema has such a type.
+struct SchemaType {
+  const char* name = nullptr;
+  bool optional = false;  // "Tensor?"
+  bool written = false;   // "Tensor(a!)"
+};
+
+struct Signature {
+  std::vector<SchemaType> arguments;
+  size_t results = 0;
+};
+
+/// Throws TypeError, naming the argument, where the operator's schema and its C++ type differ: in the number of
+/// arguments or results, in a type, or in whether a tensor is written. Throws ValueError where the schema cannot be
+/// parsed.
+void check_signature(const OpBase& op, const Signature& signature);
+
+namespace detail {
+
+template <class T>
+inline constexpr SchemaType type_of{};
+template <class T>
+inline constexpr SchemaType type_of<std::optional<T>>{type_of<T>.name, true};
+template <size_t N>
+inline constexpr SchemaType type_of<std::array<bool, N>>{"bool[]"};
+#define RUSH_SCHEMA_TYPE(name, ...) \
+  template <>                       \
+  inline constexpr SchemaType type_of<__VA_ARGS__>{name};
+RUSH_SCHEMA_TYPE("Tensor", Tensor)
+RUSH_SCHEMA_TYPE("Tensor[]", TensorList)
+RUSH_SCHEMA_TYPE("Tensor?[]", OptionalTensorList)
+RUSH_SCHEMA_TYPE("Scalar", Scalar)
+RUSH_SCHEMA_TYPE("bool", bool)
+RUSH_SCHEMA_TYPE("int", int64_t)
+RUSH_SCHEMA_TYPE("float", double)
+RUSH_SCHEMA_TYPE("str", std::string_view)
+RUSH_SCHEMA_TYPE("int[]", IntArrayRef)
+RUSH_SCHEMA_TYPE("float[]", ArrayRef<double>)
+RUSH_SCHEMA_TYPE("ScalarType", ScalarType)
+RUSH_SCHEMA_TYPE("Layout", Layout)
+RUSH_SCHEMA_TYPE("Device", Device)
+RUSH_SCHEMA_TYPE("MemoryFormat", MemoryFormat)
+RUSH_SCHEMA_TYPE("Generator", Generator)
+#undef RUSH_SCHEMA_TYPE
+template <>
+inline constexpr SchemaType type_of<OptionalIntArrayRef>{"int[]", true};
+
+template <class T>
+SchemaType argument_type() {
+  SchemaType type = type_of<std::decay_t<T>>;
+  type.written = std::is_same_v<T, Tensor&>;
+  return type;
+}
+
+template <class R>
+inline constexpr size_t count_of = std::is_void_v<R> ? 0 : 1;
+template <class... T>
+inline constexpr size_t count_of<std::tuple<T...>> = sizeof...(T);
+
+}  // namespace detail
+
+template <class R, class... Args>
+Signature signature_of(const Op<R(Args...)>&) {
+  return {{detail::argument_type<Args>()...}, detail::count_of<R>};
+}
+
+}  // namespace rush::library

@@ -1,0 +1,2 @@
+// A shared library without operators.
+extern "C" int nothing() { return 0; }
