@@ -10,6 +10,8 @@
 #include "backends/cuda/generator.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/graphs/graph.h"
+#include "backends/cuda/jit/functor_text.h"
+#include "backends/cuda/jit/fused_loop.h"
 #include "backends/cuda/memory/caching_allocator.h"
 #include "backends/cuda/memory/pinned_allocator.h"
 #include "backends/cuda/profiler/activity_sources.h"
@@ -185,6 +187,12 @@ class CudaBackend final : public Backend {
 
   Generator make_generator(Device device, uint64_t seed) override {
     return rush::make_generator<CUDAGeneratorImpl>(device, seed);
+  }
+  bool can_fuse(const IteratorCall& call, ArrayRef<ScalarType> dtypes) override {
+    return jit::functor_text(call, dtypes).has_value();
+  }
+  std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description) override {
+    return jit::fuse(std::move(description));
   }
   graphs::GraphRuntime* graph_runtime() override { return &cuda::graph_runtime(); }
   profiler::ActivitySource* activity_source() override { return &cuda::activity_source(); }

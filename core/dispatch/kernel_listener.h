@@ -2,6 +2,7 @@
 #pragma once
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -18,9 +19,9 @@ class IteratorCall {
  public:
   virtual ~IteratorCall() = default;
   virtual void run(DeviceType device, TensorIterator& iterator) const = 0;
-  virtual const char* kernel() const = 0;           // its name
-  virtual const void* kernel_address() const = 0;   // the Kernel object, by which tables find it
-  virtual std::vector<Scalar> numbers() const = 0;  // what it is given after the iterator
+  virtual const char* kernel() const = 0;                          // its name
+  virtual const void* kernel_address() const = 0;                  // the Kernel object, by which tables find it
+  virtual std::vector<std::optional<Scalar>> numbers() const = 0;  // what it is given after the iterator
 };
 
 class KernelListener {
@@ -35,7 +36,8 @@ inline thread_local constinit KernelListener* kernel_listener = nullptr;
 namespace detail {
 
 template <class T>
-inline constexpr bool is_number = std::is_arithmetic_v<std::decay_t<T>> || std::same_as<std::decay_t<T>, Scalar>;
+inline constexpr bool is_number =
+    std::is_arithmetic_v<T> || std::same_as<T, Scalar> || std::same_as<T, std::optional<Scalar>>;
 
 template <class KernelT, class... Numbers>
 class RepeatedCall final : public IteratorCall {
@@ -46,8 +48,10 @@ class RepeatedCall final : public IteratorCall {
   }
   const char* kernel() const override { return kernel_.name(); }
   const void* kernel_address() const override { return &kernel_; }
-  std::vector<Scalar> numbers() const override {
-    return std::apply([](const Numbers&... each) { return std::vector<Scalar>{Scalar(each)...}; }, numbers_);
+  std::vector<std::optional<Scalar>> numbers() const override {
+    return std::apply(
+        [](const Numbers&... each) { return std::vector<std::optional<Scalar>>{std::optional<Scalar>(each)...}; },
+        numbers_);
   }
 
  private:

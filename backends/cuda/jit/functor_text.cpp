@@ -1,0 +1,184 @@
+#include "backends/cuda/jit/functor_text.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
+#include <unordered_map>
+
+#include "backends/cuda/own_kernels/signature.h"
+#include "backends/functors/activation.h"
+#include "backends/functors/bessel.h"
+#include "backends/functors/binary.h"
+#include "backends/functors/compare.h"
+#include "backends/functors/incomplete_gamma.h"
+#include "backends/functors/special.h"
+#include "backends/functors/ternary.h"
+#include "backends/functors/unary.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/copy.h"
+#include "core/str.h"
+
+namespace rush::cuda::jit {
+
+namespace {
+
+// A functor, as a row of the tables names it.
+struct Entry {
+  const char* header;
+  std::string name;  // "rush::functors::Mul"
+  enum { Plain, OfMath, OfStorage } kind;
+};
+
+std::string demangled(const std::type_info& type) {
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr),
+                                                    std::free);
+  return text ? text.get() : "";
+}
+
+// "rush::With<rush::functors::LeakyRelu>" without what stands around the template.
+template <class F>
+Entry entry_of(std::type_identity<F>, const char* header) {
+  return {header, demangled(typeid(F)), Entry::Plain};
+}
+std::string inside(const std::string& text) {
+  const size_t open = text.find('<');
+  return text.substr(open + 1, text.rfind('>') - open - 1);
+}
+template <template <class> class F>
+Entry entry_of(std::type_identity<With<F>>, const char* header) {
+  return {header, inside(demangled(typeid(With<F>))), Entry::OfMath};
+}
+template <template <class> class F>
+Entry entry_of(std::type_identity<OfStorage<F>>, const char* header) {
+  return {header, inside(demangled(typeid(OfStorage<F>))), Entry::OfStorage};
+}
+
+using Entries = std::unordered_map<const void*, Entry>;
+
+template <auto& kernel, class F, class Types, unsigned how>
+void add(Entries& entries, Row<kernel, F, Types, how>, const char* header) {
+  entries.emplace(&kernel, entry_of(std::type_identity<F>(), header));
+}
+template <class... Rows>
+void add(Entries& entries, Table<Rows...>, const char* header) {
+  (add(entries, Rows(), header), ...);
+}
+
+const Entries& entries() {
+  static const Entries all = [] {
+    Entries entries;
+    add(entries, functors::ActivationTable(), "backends/functors/activation.h");
+    add(entries, functors::ActivationBackwardTable(), "backends/functors/activation.h");
+    add(entries, functors::BesselTable(), "backends/functors/bessel.h");
+    add(entries, functors::BinaryTable(), "backends/functors/binary.h");
+    add(entries, functors::PowerTable(), "backends/functors/binary.h");
+    add(entries, functors::LogAddExpTable(), "backends/functors/binary.h");
+    add(entries, functors::CompareTable(), "backends/functors/compare.h");
+    add(entries, functors::LogicTable(), "backends/functors/compare.h");
+    add(entries, functors::IncompleteGammaTable(), "backends/functors/incomplete_gamma.h");
+    add(entries, functors::SpecialTable(), "backends/functors/special.h");
+    add(entries, functors::TernaryTable(), "backends/functors/ternary.h");
+    add(entries, functors::UnaryTable(), "backends/functors/unary.h");
+    add(entries, functors::UnaryMathTable(), "backends/functors/unary.h");
+    add(entries, functors::TrigonometryTable(), "backends/functors/unary.h");
+    return entries;
+  }();
+  return all;
+}
+
+// As C++ writes it, exactly.
+std::string text_of(const Scalar& number) {
+  if (number.is_boolean()) return number.toBool() ? "true" : "false";
+  if (number.is_integral(false)) return str("int64_t(", static_cast<uint64_t>(number.toLong()), "ull)");
+  const double value = number.toDouble();
+  return str("__longlong_as_double(", std::bit_cast<uint64_t>(value), "ull)");
+}
+
+bool is_16_bit_float(ScalarType dtype) { return dtype == kFloat16 || dtype == kBFloat16; }
+
+// Types that the generated sources know.
+bool is_known(ScalarType dtype) {
+  constexpr ScalarType kKnown[] = {kFloat32, kFloat64, kFloat16, kBFloat16, kBool,
+                                   kUInt8,   kInt8,    kInt16,   kInt32,    kInt64};
+  return std::ranges::find(kKnown, dtype) != std::end(kKnown);
+}
+
+std::string math_name(ScalarType dtype) { return is_16_bit_float(dtype) ? "float" : cpp_name(dtype); }
+
+std::string with_numbers(std::string functor, const std::vector<std::optional<Scalar>>& numbers,
+                         const std::string& type) {
+  functor += '{';
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) functor += ", ";
+    functor += type.empty() ? text_of(*numbers[i]) : str("static_cast<", type, ">(", text_of(*numbers[i]), ")");
+  }
+  return functor + '}';
+}
+
+// Which functor a kernel takes that has a function of its own beside the tables, because a number decides.
+std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<ScalarType> dtypes,
+                                             const std::string& math) {
+  const std::vector<std::optional<Scalar>> numbers = call.numbers();
+  const void* const kernel = call.kernel_address();
+  constexpr const char* kBinary = "backends/functors/binary.h";
+  constexpr const char* kTernary = "backends/functors/ternary.h";
+  constexpr const char* kUnary = "backends/functors/unary.h";
+  if (kernel == &kernels::add) {
+    if (numbers[0]->equal(1)) return FunctorText{kBinary, "functors::Add{}"};
+    return FunctorText{kBinary, with_numbers(str("functors::AddScaled<", math, ">"), numbers, math)};
+  }
+  if (kernel == &kernels::where) return FunctorText{kTernary, "functors::Where{}"};
+  if (kernel == &kernels::pow_scalar) {
+    const bool is_float = is_floating_point(dtypes[1]);
+    if (numbers[0]->equal(2)) return FunctorText{kBinary, "functors::Square{}"};
+    if (numbers[0]->equal(3)) return FunctorText{kBinary, "functors::Cube{}"};
+    if (is_float && numbers[0]->equal(0.5)) return FunctorText{kUnary, "functors::Sqrt{}"};
+    if (is_float && numbers[0]->equal(-0.5)) return FunctorText{kUnary, "functors::Rsqrt{}"};
+    if (is_float && numbers[0]->equal(-1)) return FunctorText{kUnary, "functors::Reciprocal{}"};
+    return FunctorText{kBinary, with_numbers(str("functors::PowScalar<", math, ">"), numbers, math)};
+  }
+  if (kernel == &kernels::clamp_scalar) {
+    const char* const name = !numbers[1] ? "ClampMin" : !numbers[0] ? "ClampMax" : "ClampScalar";
+    std::vector<std::optional<Scalar>> given;
+    for (const auto& number : numbers) {
+      if (number) given.push_back(number);
+    }
+    return FunctorText{kTernary, with_numbers(str("functors::", name, "<", math, ">"), given, math)};
+  }
+  if (kernel == &kernels::copy) {
+    return FunctorText{"backends/functors/convert.h", str("Converted<", cpp_name(dtypes[0]), ">{}")};
+  }
+  if (kernel == &kernels::fill && !numbers[0]->is_complex()) {
+    const std::string number = text_of(*numbers[0]);
+    return FunctorText{"backends/functors/convert.h",
+                       str("Constant<", cpp_name(dtypes[0]), ">{static_cast<", cpp_name(dtypes[0]), ">(",
+                           is_16_bit_float(dtypes[0]) ? str("static_cast<float>(", number, ")") : number, ")}")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FunctorText> functor_text(const IteratorCall& call, ArrayRef<ScalarType> dtypes) {
+  if (!std::ranges::all_of(dtypes, is_known)) return std::nullopt;
+  const ScalarType common = dtypes[dtypes.size() > 1 ? 1 : 0];
+  const std::string math = math_name(common);
+  const auto found = entries().find(call.kernel_address());
+  if (found == entries().end()) return beside_the_tables(call, dtypes, math);
+  const Entry& entry = found->second;
+  const std::vector<std::optional<Scalar>> numbers = call.numbers();
+  switch (entry.kind) {
+    case Entry::Plain: return FunctorText{entry.header, with_numbers(entry.name, numbers, "")};
+    case Entry::OfMath: return FunctorText{entry.header, with_numbers(str(entry.name, "<", math, ">"), numbers, math)};
+    case Entry::OfStorage:
+      return FunctorText{entry.header, with_numbers(str(entry.name, "<", cpp_name(common), ">"), numbers, "")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rush::cuda::jit

@@ -1,0 +1,23 @@
+// CUDA's loops of several element-wise kernels: one kernel, compiled at run time.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/compile/element_wise_loop.h"
+
+namespace rush::cuda::jit {
+
+// Note [Fused kernels]
+// The kernels of a loop become one kernel's source: loads, then a call of each kernel's functor, then stores. The
+// functors are the library's own (Note [Functors compiled at run time]), and what one leaves for the next is rounded to
+// its dtype, as it is on its way through memory; nor may a product of one be contracted with a sum of the next. So the
+// results are those of the kernels one after another, bit for bit. A thread takes as many neighbours along the
+// innermost dimension as 16 bytes of its narrowest operand hold, where all operands lie on such boundaries, and one
+// otherwise. Sizes and strides are parameters: one compilation serves all batches, and the cache of cubins later runs.
+
+// Its source, for threads that take `lanes` neighbours.
+std::string source_text(const LoopDescription& loop, int lanes);
+
+std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description);
+
+}  // namespace rush::cuda::jit
