@@ -96,8 +96,8 @@ class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
     kernel_.check(arguments, op.has_kernel(DispatchKey::Autograd));
     R results = allocate(arguments, args...);
     const auto list = KernelResults<R>::list(results);
-    const KernelShape shape = options_.shape ? options_.shape(results, args...) : kernel_.shape_for(list[0].numel());
-    kernel_.launch(list, arguments, shape);
+    kernel_.check_results(list, arguments);
+    kernel_.launch(list, arguments, list[0].is_meta() ? KernelShape() : shape_for(results, list[0], args...));
     return results;
   }
 
@@ -107,6 +107,10 @@ class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
       if (!options_.meta) return kernel_.like_first(arguments);
     }
     return options_.meta(args...);
+  }
+
+  KernelShape shape_for(const R& results, const Tensor& first, Args... args) const {
+    return options_.shape ? options_.shape(results, args...) : kernel_.shape_for(first.numel());
   }
 
   const OwnKernel kernel_;

@@ -4,6 +4,8 @@
 
 #include <rushlight.h>
 
+#include "autograd/derivative.h"
+#include "backends/cuda/cuda_kernel.h"
 #include "backends/cuda/devices.h"
 #include "backends/cuda/memory/memory.h"
 #include "core/iterator/tensor_iterator.h"
@@ -18,6 +20,9 @@ Allocator& memory();
 extern Backend& backend;
 extern const DeviceType sim;
 bool all_float(const TensorIterator& it);
+
+// docs/own_kernels.md
+extern const char* source;
 
 // A training: a module, its data, what changes it.
 struct Numbers : data::datasets::Dataset<Numbers> {

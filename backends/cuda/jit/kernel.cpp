@@ -72,6 +72,7 @@ void Kernel::launch(const char* op, const Shape& shape, void** parameters) const
   const auto extent = [](const Extent& e) { return dim3(e.x, e.y, e.z); };
   const CUfunction function = loaded_->on(thread_state.device);
   if (RUSH_UNLIKELY(!has_context)) {
+    const OutsideCapture outside;
     RUSH_CUDA_CHECK(cudaSetDevice(thread_state.device));
     has_context = true;
   }

@@ -15,10 +15,15 @@ namespace rush::cuda {
 
 namespace {
 
-// A parameter of the kernel that is a number, in memory.
+// A parameter of the kernel, in memory.
 struct Slot {
   alignas(8) unsigned char bytes[8];
 };
+
+void put_pointer(Slot& slot, const Tensor* tensor) {
+  const void* data = tensor ? tensor->data_ptr() : nullptr;
+  std::memcpy(slot.bytes, &data, sizeof(data));
+}
 
 template <class T>
 void put(Slot& slot, const KernelArgument& argument, const char* op, const std::string& name) {
@@ -56,8 +61,7 @@ void put_as(ScalarType dtype, Slot& slot, const KernelArgument& argument, const 
 bool takes(const Parameter& parameter, std::string_view schema_type) {
   if (schema_type.starts_with("Tensor")) return parameter.is_pointer;
   if (parameter.is_pointer) return false;
-  const std::optional<ScalarType> dtype = dtype_named(parameter.type);
-  return !dtype || schema_type != "float" || is_floating_point(*dtype);
+  return parameter.type_parameter || schema_type != "float" || is_floating_point(parameter.dtype);
 }
 
 const Tensor& first_tensor(std::span<const KernelArgument> arguments) {
@@ -70,7 +74,7 @@ const Tensor& first_tensor(std::span<const KernelArgument> arguments) {
 // The kernel for each choice of type parameters, as it is asked for. A list: what was handed out stays where it is.
 struct OwnKernel::Instances {
   std::mutex mutex;
-  std::list<std::pair<std::vector<ScalarType>, jit::Kernel>> all;
+  std::list<std::pair<DtypeVector, jit::Kernel>> all;
 };
 
 OwnKernel::OwnKernel(std::string name, std::string source, std::string schema,
@@ -118,8 +122,8 @@ void OwnKernel::check_parameters(std::span<const char* const> argument_types) co
                     parameters[i].type, "*");
   }
   if (parameters.size() == expected) return;
-  const std::optional<ScalarType> count = dtype_named(parameters.back().type);
-  RUSH_CHECK_TYPE(!parameters.back().is_pointer && count == kInt64, op_name(), ": the kernel's last parameter, ",
+  const bool is_count = !parameters.back().is_pointer && !parameters.back().type_parameter;
+  RUSH_CHECK_TYPE(is_count && parameters.back().dtype == kInt64, op_name(), ": the kernel's last parameter, ",
                   parameters.back().name, ", is for the number of elements: expected int64_t");
 }
 
@@ -150,9 +154,12 @@ Tensor OwnKernel::like_first(std::span<const KernelArgument> arguments) const {
   return empty(first.sizes(), first.options());
 }
 
-void OwnKernel::check_result(const Tensor& result, const Tensor& first) const {
-  RUSH_CHECK_VALUE(result.defined() && result.is_contiguous() && result.device() == first.device(), op_name(),
-                   ": the meta function returned a result that is not contiguous, or not on ", first.device());
+void OwnKernel::check_results(std::span<const Tensor> results, std::span<const KernelArgument> arguments) const {
+  const Device device = first_tensor(arguments).device();
+  for (const Tensor& result : results) {
+    RUSH_CHECK_VALUE(result.defined() && result.is_contiguous() && result.device() == device, op_name(),
+                     ": the meta function returned a result that is not contiguous, or not on ", device);
+  }
 }
 
 jit::Shape OwnKernel::shape_for(int64_t n) const {
@@ -163,34 +170,41 @@ jit::Shape OwnKernel::shape_for(int64_t n) const {
   return {{static_cast<uint32_t>(blocks)}, {static_cast<uint32_t>(options_.block)}};
 }
 
-std::vector<ScalarType> OwnKernel::type_arguments(std::span<const Tensor> results,
-                                                  std::span<const KernelArgument> arguments) const {
-  std::vector<std::optional<ScalarType>> found(signature_.type_parameters.size());
+OwnKernel::DtypeVector OwnKernel::type_arguments(std::span<const Tensor> results,
+                                                 std::span<const KernelArgument> arguments) const {
+  InlineVector<std::optional<ScalarType>, 4> found(signature_.type_parameters.size(), std::nullopt);
   for (size_t i = 0; i < results.size() + arguments.size(); ++i) {
     const Parameter& parameter = signature_.parameters[i];
     const bool is_result = i < results.size();
     const Tensor* tensor = is_result ? &results[i] : arguments[i - results.size()].tensor;
     if (!tensor) continue;
-    const auto place = signature_.type_parameter(parameter.type);
-    std::optional<ScalarType>& expected = place ? found[*place] : found.emplace_back(dtype_named(parameter.type));
-    if (!expected) expected = tensor->scalar_type();
-    RUSH_CHECK_TYPE(tensor->scalar_type() == *expected, op_name(), ": ",
+    ScalarType expected = parameter.dtype;
+    if (parameter.type_parameter) {
+      std::optional<ScalarType>& argument = found[*parameter.type_parameter];
+      if (!argument) argument = tensor->scalar_type();
+      expected = *argument;
+    }
+    RUSH_CHECK_TYPE(tensor->scalar_type() == expected, op_name(), ": ",
                     is_result ? std::string("the result") : argument_names_[i - results.size()], " is ",
-                    tensor->scalar_type(), ", parameter ", parameter.name, " of the kernel ", *expected);
+                    tensor->scalar_type(), ", parameter ", parameter.name, " of the kernel ", expected);
   }
-  std::vector<ScalarType> types;
-  for (size_t i = 0; i < signature_.type_parameters.size(); ++i) {
-    RUSH_CHECK_TYPE(found[i], op_name(), ": no tensor tells what ", signature_.type_parameters[i], " is");
-    const bool allowed = options_.dtypes.empty() ? has_arithmetic(*found[i])
-                                                 : std::find(options_.dtypes.begin(), options_.dtypes.end(),
-                                                             *found[i]) != options_.dtypes.end();
-    RUSH_CHECK_NOT_IMPLEMENTED(allowed, op_name(), ": not implemented for ", *found[i]);
+  DtypeVector types;
+  for (size_t i = 0; i < found.size(); ++i) {
+    check_type_argument(i, found[i]);
     types.push_back(*found[i]);
   }
   return types;
 }
 
-const jit::Kernel& OwnKernel::instance(const std::vector<ScalarType>& types) const {
+void OwnKernel::check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const {
+  RUSH_CHECK_TYPE(dtype, op_name(), ": no tensor tells what ", signature_.type_parameters[number], " is");
+  const std::vector<ScalarType>& listed = options_.dtypes;
+  const bool allowed =
+      listed.empty() ? has_arithmetic(*dtype) : std::find(listed.begin(), listed.end(), *dtype) != listed.end();
+  RUSH_CHECK_NOT_IMPLEMENTED(allowed, op_name(), ": not implemented for ", *dtype);
+}
+
+const jit::Kernel& OwnKernel::instance(const DtypeVector& types) const {
   const std::lock_guard lock(instances_->mutex);
   for (const auto& [of, kernel] : instances_->all) {
     if (of == types) return kernel;
@@ -204,30 +218,25 @@ const jit::Kernel& OwnKernel::instance(const std::vector<ScalarType>& types) con
 
 void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelArgument> arguments,
                        const jit::Shape& shape) const {
-  for (const Tensor& result : results) check_result(result, first_tensor(arguments));
-  const std::vector<ScalarType> types = type_arguments(results, arguments);
-  int64_t count = results[0].numel();
-  if (results[0].is_meta() || count == 0) return;
-  const std::vector<Parameter>& parameters = signature_.parameters;
-  std::vector<Slot> slots(arguments.size());
-  std::vector<void*> pointers(results.size() + arguments.size());
-  std::vector<void*> addresses;
-  for (size_t i = 0; i < pointers.size(); ++i) {
-    const bool is_result = i < results.size();
-    const KernelArgument* argument = is_result ? nullptr : &arguments[i - results.size()];
-    if (is_result || argument->kind == KernelArgument::OfTensor) {
-      const Tensor* tensor = is_result ? &results[i] : argument->tensor;
-      pointers[i] = tensor ? tensor->data_ptr() : nullptr;
-      addresses.push_back(&pointers[i]);
+  const DtypeVector types = type_arguments(results, arguments);
+  if (results[0].is_meta() || shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
+  InlineVector<Slot, 12> slots(signature_.parameters.size(), Slot{});
+  size_t number = 0;
+  for (const Tensor& result : results) put_pointer(slots[number++], &result);
+  for (const KernelArgument& argument : arguments) {
+    const Parameter& parameter = signature_.parameters[number];
+    Slot& slot = slots[number++];
+    if (argument.kind == KernelArgument::OfTensor) {
+      put_pointer(slot, argument.tensor);
       continue;
     }
-    const auto place = signature_.type_parameter(parameters[i].type);
-    Slot& slot = slots[i - results.size()];
-    put_as(place ? types[*place] : *dtype_named(parameters[i].type), slot, *argument, op_name(),
-           argument_names_[i - results.size()]);
-    addresses.push_back(&slot);
+    const ScalarType dtype = parameter.type_parameter ? types[*parameter.type_parameter] : parameter.dtype;
+    put_as(dtype, slot, argument, op_name(), argument_names_[number - 1 - results.size()]);
   }
-  if (parameters.size() > pointers.size()) addresses.push_back(&count);
+  const int64_t count = results[0].numel();
+  if (number < slots.size()) std::memcpy(slots[number].bytes, &count, sizeof(count));
+  InlineVector<void*, 12> addresses;
+  for (size_t i = 0; i < slots.size(); ++i) addresses.push_back(slots[i].bytes);
   instance(types).launch(op_name(), shape, addresses.data());
 }
 

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/jit/kernel.h"
 #include "backends/cuda/own_kernels/signature.h"
+#include "core/array_ref.h"
 #include "core/dispatch/op.h"
 
 namespace rush::cuda {
@@ -50,6 +51,8 @@ class OwnKernel {
   // contiguous or on several devices, NotImplementedError for a device that is no GPU, and for a gradient that is asked
   // for where `differentiable` is false.
   void check(std::span<const KernelArgument> arguments, bool differentiable) const;
+  // The same for what a meta function allocated; ValueError for what is not.
+  void check_results(std::span<const Tensor> results, std::span<const KernelArgument> arguments) const;
   // One without values, contiguous, of the sizes and dtype of the first tensor.
   Tensor like_first(std::span<const KernelArgument> arguments) const;
   // The grid for a result of n elements.
@@ -61,14 +64,14 @@ class OwnKernel {
 
  private:
   struct Instances;
+  using DtypeVector = InlineVector<ScalarType, 4>;
 
   const char* op_name() const { return op_name_.c_str(); }
   void check_parameters(std::span<const char* const> argument_types) const;
-  void check_result(const Tensor& result, const Tensor& first) const;
   void check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const;
-  std::vector<ScalarType> type_arguments(std::span<const Tensor> results,
-                                         std::span<const KernelArgument> arguments) const;
-  const jit::Kernel& instance(const std::vector<ScalarType>& types) const;
+  DtypeVector type_arguments(std::span<const Tensor> results, std::span<const KernelArgument> arguments) const;
+  void check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const;
+  const jit::Kernel& instance(const DtypeVector& types) const;
 
   std::string source_name_, source_, schema_, op_name_;
   std::vector<std::string> argument_names_;

@@ -192,18 +192,19 @@ std::string_view without_namespace(std::string_view type) {
 
 }  // namespace
 
-std::optional<size_t> Signature::type_parameter(std::string_view type) const {
-  const auto found = std::find(type_parameters.begin(), type_parameters.end(), type);
-  if (found == type_parameters.end()) return {};
-  return static_cast<size_t>(found - type_parameters.begin());
-}
-
 Signature read_signature(std::string_view source, std::string_view kernel) {
   Signature signature = SignatureReader(source).read(kernel);
-  for (const Parameter& each : signature.parameters) {
-    const bool known = signature.type_parameter(each.type) || dtype_named(each.type);
-    RUSH_CHECK_VALUE(known, "cuda_kernel: parameter ", each.name, " of ", signature.name, " has type ", each.type,
+  const std::vector<std::string>& types = signature.type_parameters;
+  for (Parameter& each : signature.parameters) {
+    const auto found = std::find(types.begin(), types.end(), each.type);
+    if (found != types.end()) {
+      each.type_parameter = static_cast<size_t>(found - types.begin());
+      continue;
+    }
+    const std::optional<ScalarType> dtype = dtype_named(each.type);
+    RUSH_CHECK_VALUE(dtype, "cuda_kernel: parameter ", each.name, " of ", signature.name, " has type ", each.type,
                      ", which is no dtype's");
+    each.dtype = *dtype;
   }
   return signature;
 }

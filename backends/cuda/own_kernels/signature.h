@@ -11,7 +11,9 @@ namespace rush::cuda {
 
 struct Parameter {
   std::string name;
-  std::string type;  // without const and "*": "float", "T", "rush::complex<float>"
+  std::string type;                      // without const and "*": "float", "T", "rush::complex<float>"
+  std::optional<size_t> type_parameter;  // which of the kernel's it is; none where it is a type
+  ScalarType dtype = kFloat32;           // that the type names; of a type parameter, none
   bool is_pointer = false;
   bool is_const = false;  // what it points at
 };
@@ -20,9 +22,6 @@ struct Signature {
   std::string name;
   std::vector<std::string> type_parameters;  // of `template <class T, typename U>`
   std::vector<Parameter> parameters;
-
-  // Which type parameter `type` is; none where it is a type.
-  std::optional<size_t> type_parameter(std::string_view type) const;
 };
 
 // That of the __global__ function `kernel`, or of the first one where `kernel` is empty. Comments, attributes and

@@ -58,6 +58,8 @@ static __global__ void second(T* out, T const* x, Index i, const bool flag) {}
   CHECK(signature.parameters[1].type == "rush::complex<float>");
   CHECK(signature.parameters[1].is_const);
   CHECK(signature.parameters[2].type == "unsigned int");
+  CHECK(signature.parameters[2].dtype == kUInt32);
+  CHECK(!signature.parameters[2].type_parameter);
   CHECK(!signature.parameters[2].is_pointer);
 }
 
@@ -67,8 +69,8 @@ TEST_CASE("a kernel is found by its name, with its type parameters") {
       "{}",
       "g");
   CHECK(signature.type_parameters == std::vector<std::string>{"T", "Index"});
-  CHECK(signature.type_parameter("Index") == 1u);
-  CHECK(!signature.type_parameter("int"));
+  CHECK(signature.parameters[1].type_parameter == 0u);
+  CHECK(signature.parameters[2].type_parameter == 1u);
   CHECK_THROWS_WITH_AS(read_signature("__global__ void f(int* x) {}", "g"),
                        doctest::Contains("the source has no __global__ function named g"), ValueError);
   CHECK_THROWS_AS(read_signature("__device__ void f(int* x) {}", ""), ValueError);
