@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "core/array_ref.h"
 #include "core/device/allocator.h"
 #include "core/device/generator.h"
 #include "core/device/stream.h"
+#include "core/scalar_type.h"
 #include "core/storage.h"
 
 namespace rush {
