@@ -49,6 +49,19 @@ struct Nvrtc {
   RUSH_CHECK_AS(CudaError, name, soname, " has no " #name);
     RUSH_NVRTC_FUNCTIONS(RUSH_LOAD)
 #undef RUSH_LOAD
+    open_builtins();
+  }
+
+  // NVRTC opens its second library by name, which finds what is loaded: that beside NVRTC, wherever this is. Where
+  // there is none, NVRTC says so when it compiles.
+  void open_builtins() const {
+    Dl_info place;
+    int major = 0, minor = 0;
+    check(nvrtcVersion(&major, &minor), "nvrtcVersion");
+    if (!dladdr(reinterpret_cast<void*>(nvrtcVersion), &place) || !place.dli_fname) return;
+    const std::string path = place.dli_fname;
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    if (!folder.empty()) dlopen(str(folder, "libnvrtc-builtins.so.", major, ".", minor).c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 
   void check(nvrtcResult status, const char* call) const {
