@@ -23,7 +23,7 @@ struct KernelArgument {
   int64_t integer = 0;  // a bool is 0 or 1
 
   KernelArgument(const Tensor& t) : kind(OfTensor), tensor(&t) {}
-  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(t ? &*t : nullptr) {}
+  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(given(t) ? &*t : nullptr) {}
   KernelArgument(double value) : kind(OfFloat), number(value) {}
   KernelArgument(int64_t value) : kind(OfInt), integer(value) {}
   KernelArgument(bool value) : kind(OfBool), integer(value) {}
