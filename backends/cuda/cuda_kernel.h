@@ -175,11 +175,11 @@ struct MakeOwn;
 template <class R, class... Args>
 struct MakeOwn<R(Args...)> {
   static std::unique_ptr<OwnOperator<R(Args...)>> make(std::string name, std::string source, std::string schema,
-                                                       CudaKernelOptions<R(Args...)> options) {
+                                                       CudaKernelOptions<R(Args...)> options, SourceLocation where) {
     RUSH_CHECK_VALUE((std::is_same_v<R, Tensor>) || options.meta, name, ": several results need the option meta");
     const char* const types[] = {schema_type<std::remove_cvref_t<Args>>()...};
     OwnKernel kernel(std::move(name), std::move(source), std::move(schema), types, KernelResults<R>::kCount,
-                     options.of_kernel());
+                     options.of_kernel(), where);
     return std::make_unique<OwnOperator<R(Args...)>>(std::move(kernel), std::move(options));
   }
 };
@@ -189,7 +189,7 @@ template <class Signature>
 CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
                                   CudaKernelOptions<Signature> options, SourceLocation where) {
   return CudaKernel<Signature>(cuda::register_own(
-      cuda::MakeOwn<Signature>::make(std::move(name), std::move(source), std::move(schema), std::move(options)),
+      cuda::MakeOwn<Signature>::make(std::move(name), std::move(source), std::move(schema), std::move(options), where),
       where));
 }
 

@@ -28,10 +28,9 @@ std::atomic<int64_t> compilation_count = 0;
 
 // What the machine code follows from.
 std::string key_of(const Source& source, int architecture) {
-  std::string key = str("NVRTC ", nvrtc_version(), ", sm_", architecture, ", headers ", headers_digest(), "\n");
+  std::string key = str("NVRTC ", nvrtc_version(), ", headers ", headers_digest(), "\n");
   for (const std::string& kernel : source.kernels) key += str("kernel ", kernel, "\n");
-  for (const std::string& option : source.options) key += str("option ", option, "\n");
-  if (source.complex_functions) key += "complex functions\n";
+  for (const std::string& option : options_of(source, architecture)) key += str("option ", option, "\n");
   return key + str("name ", source.name, "\n", source.text);
 }
 

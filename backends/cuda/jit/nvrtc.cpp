@@ -49,6 +49,19 @@ struct Nvrtc {
   RUSH_CHECK_AS(CudaError, name, soname, " has no " #name);
     RUSH_NVRTC_FUNCTIONS(RUSH_LOAD)
 #undef RUSH_LOAD
+    open_builtins();
+  }
+
+  // NVRTC opens its second library by name, which finds what is loaded: that beside NVRTC, wherever this is. Where
+  // there is none, NVRTC says so when it compiles.
+  void open_builtins() const {
+    Dl_info place;
+    int major = 0, minor = 0;
+    check(nvrtcVersion(&major, &minor), "nvrtcVersion");
+    if (!dladdr(reinterpret_cast<void*>(nvrtcVersion), &place) || !place.dli_fname) return;
+    const std::string path = place.dli_fname;
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    if (!folder.empty()) dlopen(str(folder, "libnvrtc-builtins.so.", major, ".", minor).c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 
   void check(nvrtcResult status, const char* call) const {
@@ -129,22 +142,6 @@ void add_toolkit_folders(std::vector<std::string>& options) {
   options.insert(options.end(), {"-I" RUSH_CUDA_INCLUDE "/cccl", "-I" RUSH_CUDA_INCLUDE});
 }
 
-std::vector<std::string> options_of(const Source& source, int architecture) {
-  std::vector<std::string> options = {"--std=c++20",
-                                      "--device-as-default-execution-space",
-                                      "--device-int128",
-                                      "--pre-include=backends/cuda/jit/device_code.h",
-                                      "--pre-include=core/half.h",
-                                      "--pre-include=core/complex.h",
-                                      str("--gpu-architecture=sm_", architecture)};
-  if (source.complex_functions) {
-    options.emplace_back("--define-macro=RUSH_COMPLEX_FUNCTIONS");
-    add_toolkit_folders(options);
-  }
-  options.insert(options.end(), source.options.begin(), source.options.end());
-  return options;
-}
-
 // The log on one line: without the echo of the source and the carets below it, which are indented.
 std::string on_one_line(const std::string& log) {
   std::string line;
@@ -166,6 +163,24 @@ int nvrtc_version() {
   int major = 0, minor = 0;
   RUSH_NVRTC_CHECK(nvrtcVersion, &major, &minor);
   return major * 1000 + minor * 10;
+}
+
+std::vector<std::string> options_of(const Source& source, int architecture) {
+  std::vector<std::string> options = {"--std=c++20",
+                                      "--device-as-default-execution-space",
+                                      "--device-int128",
+                                      "--pre-include=backends/cuda/jit/device_code.h",
+                                      "--pre-include=core/half.h",
+                                      "--pre-include=core/complex.h",
+                                      str("--gpu-architecture=sm_", architecture)};
+  // A third less time: kernels without textures, and that launch no kernels.
+  if (nvrtc_version() >= 13000) options.emplace_back("--minimal");
+  if (source.complex_functions) {
+    options.emplace_back("--define-macro=RUSH_COMPLEX_FUNCTIONS");
+    add_toolkit_folders(options);
+  }
+  options.insert(options.end(), source.options.begin(), source.options.end());
+  return options;
 }
 
 Cubin compile(const Source& source, int architecture) {

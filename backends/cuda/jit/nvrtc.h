@@ -18,6 +18,9 @@ namespace rush::cuda::jit {
 // 13000 for NVRTC 13.0. Throws CudaError, saying which library was looked for, where there is none.
 int nvrtc_version();
 
+// All that a source is compiled with: the options of every source, and its own.
+std::vector<std::string> options_of(const Source& source, int architecture);
+
 // Compiles for `architecture`, 90 for sm_90; no device is needed. Throws CompileError, and CudaError for what NVRTC
 // itself reports, or where it is missing. From any thread.
 Cubin compile(const Source& source, int architecture);

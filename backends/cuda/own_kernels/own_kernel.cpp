@@ -9,6 +9,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
+#include "core/error/error_context.h"
 #include "core/ops/factory/factories.h"
 
 namespace rush::cuda {
@@ -78,12 +79,14 @@ struct OwnKernel::Instances {
 };
 
 OwnKernel::OwnKernel(std::string name, std::string source, std::string schema,
-                     std::span<const char* const> argument_types, size_t results, KernelOptions options)
+                     std::span<const char* const> argument_types, size_t results, KernelOptions options,
+                     SourceLocation where)
     : source_name_(std::move(name)),
       source_(std::move(source)),
       schema_(std::move(schema)),
       results_(results),
       options_(std::move(options)),
+      where_(where),
       signature_(read_signature(source_, options_.kernel)),
       instances_(std::make_shared<Instances>()) {
   const Schema parsed = Schema::parse(schema_);
@@ -237,7 +240,13 @@ void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelAr
   if (number < slots.size()) std::memcpy(slots[number].bytes, &count, sizeof(count));
   InlineVector<void*, 12> addresses;
   for (size_t i = 0; i < slots.size(); ++i) addresses.push_back(slots[i].bytes);
+  const ErrorContext context(described, this);
   instance(types).launch(op_name(), shape, addresses.data());
+}
+
+std::string OwnKernel::described(const void* kernel) {
+  const auto* self = static_cast<const OwnKernel*>(kernel);
+  return str("in the kernel of ", self->op_name_, ", made at ", self->where_.file_name(), ":", self->where_.line());
 }
 
 void check_name_is_free(const OpBase& op) {

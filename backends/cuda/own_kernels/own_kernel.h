@@ -10,6 +10,7 @@
 #include "backends/cuda/own_kernels/signature.h"
 #include "core/array_ref.h"
 #include "core/dispatch/op.h"
+#include "core/error/source_location.h"
 
 namespace rush::cuda {
 
@@ -22,7 +23,7 @@ struct KernelArgument {
   int64_t integer = 0;  // a bool is 0 or 1
 
   KernelArgument(const Tensor& t) : kind(OfTensor), tensor(&t) {}
-  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(t ? &*t : nullptr) {}
+  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(given(t) ? &*t : nullptr) {}
   KernelArgument(double value) : kind(OfFloat), number(value) {}
   KernelArgument(int64_t value) : kind(OfInt), integer(value) {}
   KernelArgument(bool value) : kind(OfBool), integer(value) {}
@@ -43,7 +44,7 @@ class OwnKernel {
   // number of elements of the first result, which may be left out. Throws ValueError, or TypeError for an argument that
   // the parameter cannot take.
   OwnKernel(std::string name, std::string source, std::string schema, std::span<const char* const> argument_types,
-            size_t results, KernelOptions options);
+            size_t results, KernelOptions options, SourceLocation where);
 
   const std::string& schema() const { return schema_; }
 
@@ -66,6 +67,7 @@ class OwnKernel {
   struct Instances;
   using DtypeVector = InlineVector<ScalarType, 4>;
 
+  static std::string described(const void* kernel);  // for ErrorContext
   const char* op_name() const { return op_name_.c_str(); }
   void check_parameters(std::span<const char* const> argument_types) const;
   void check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const;
@@ -77,6 +79,7 @@ class OwnKernel {
   std::vector<std::string> argument_names_;
   size_t results_;
   KernelOptions options_;
+  SourceLocation where_;  // the program made it
   Signature signature_;
   std::shared_ptr<Instances> instances_;
 };

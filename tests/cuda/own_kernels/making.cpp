@@ -145,6 +145,7 @@ TEST_CASE("tensors must have the dtypes of the kernel's parameters") {
   const Tensor x = on_meta({3}), index = on_meta({3}, kInt64);
   CHECK(mixed(x, index).scalar_type() == kFloat32);
   CHECK_NOTHROW(mixed(x.to(kFloat16), std::nullopt));
+  CHECK_NOTHROW(mixed(x, Tensor()));
   CHECK_THROWS_WITH_AS(
       mixed(x, x), doctest::Contains("test::mixed: index is float32, parameter index of the kernel int64"), TypeError);
   CHECK_THROWS_WITH_AS(mixed(x.to(kFloat64), index), doctest::Contains("not implemented for float64"),
