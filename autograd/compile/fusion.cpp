@@ -35,7 +35,7 @@ class Group {
     }
     sizes_ = sizes;
     device_ = info(first).device;
-    for_each_tensor(call.results, [&](Graph::Id id) {
+    Graph::for_each_tensor(call.results, [&](Graph::Id id) {
       if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
     });
     for (const Graph::Id id : call.written) written_.emplace(info(id).memory, id);
@@ -64,7 +64,7 @@ class Group {
   bool is_independent_of(const Graph::Call& call) const {
     if (!call.op) return false;
     bool independent = true;
-    for_each_tensor(call.arguments, [&](Graph::Id id) { independent &= !written_.contains(info(id).memory); });
+    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { independent &= !written_.contains(info(id).memory); });
     for (const Graph::Id id : call.written) independent &= !memories_.contains(info(id).memory);
     return independent;
   }
@@ -153,7 +153,7 @@ std::vector<bool> seen_outside(const Graph& graph, const std::vector<size_t>& in
   };
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     if (std::ranges::binary_search(inside, i)) continue;
-    for_each_tensor(graph.calls[i].arguments, see);
+    Graph::for_each_tensor(graph.calls[i].arguments, see);
   }
   std::ranges::for_each(graph.outputs, see);
   for (const Graph::Gradient& each : graph.gradients) see(each.gradient);

@@ -63,7 +63,7 @@ std::string Graph::print() const {
   }
   for (const Call& call : calls) {
     std::vector<Id> made;
-    for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
+    Graph::for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
     text += "  ";
     if (!made.empty()) text += str(joined(made, [&](Id id) { return description(*this, id); }), " = ");
     text += str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ")\n");
@@ -77,7 +77,7 @@ std::string Graph::dot() const {
   std::map<Id, size_t> makers;
   for (size_t i = 0; i < calls.size(); ++i) {
     text += str("  c", i, " [label=\"", calls[i].name, "\"];\n");
-    for_each_tensor(calls[i].arguments, [&](Id id) {
+    Graph::for_each_tensor(calls[i].arguments, [&](Id id) {
       const auto maker = makers.find(id);
       if (maker != makers.end()) {
         text += str("  c", maker->second, " -> c", i, " [label=\"", name_of(id), "\"];\n");
@@ -85,7 +85,7 @@ std::string Graph::dot() const {
         text += str("  t", id, " [label=\"", description(*this, id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n");
       }
     });
-    for_each_tensor(calls[i].results, [&](Id id) { makers[id] = i; });
+    Graph::for_each_tensor(calls[i].results, [&](Id id) { makers[id] = i; });
   }
   return text + "}\n";
 }

@@ -81,21 +81,20 @@ class Graph {
   std::vector<Id> outputs;
   std::optional<Backward> backward;
 
+  /// Calls visit(id) for each tensor of these arguments.
+  template <class Visit>
+  static void for_each_tensor(const std::vector<Argument>& arguments, Visit&& visit) {
+    for (const Argument& argument : arguments) {
+      for (const Id id : argument.tensors) {
+        if (id != kNone) visit(id);
+      }
+    }
+  }
   /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
   std::string print() const;
   /// The calls that compute one tensor from others in a directed graph, for GraphViz's dot.
   std::string dot() const;
 };
-
-/// Calls visit(id) for each tensor of these arguments.
-template <class Arguments, class Visit>
-void for_each_tensor(const Arguments& arguments, Visit&& visit) {
-  for (const Graph::Argument& argument : arguments) {
-    for (const Graph::Id id : argument.tensors) {
-      if (id != Graph::kNone) visit(id);
-    }
-  }
-}
 
 /// Leaves out the calls whose results nobody reads, and which write nothing.
 void remove_dead_calls(Graph& graph);

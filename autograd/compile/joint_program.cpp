@@ -20,8 +20,8 @@ std::vector<Graph::Id> crossing(const Graph& graph) {
     if (id != Graph::kNone && !own.contains(id)) crossing.insert(id);
   };
   for (size_t i = graph.backward->first_call; i < graph.calls.size(); ++i) {
-    for_each_tensor(graph.calls[i].arguments, read);
-    for_each_tensor(graph.calls[i].results, [&](Graph::Id id) { own.insert(id); });
+    Graph::for_each_tensor(graph.calls[i].arguments, read);
+    Graph::for_each_tensor(graph.calls[i].results, [&](Graph::Id id) { own.insert(id); });
   }
   for (const Graph::Gradient& each : graph.backward->found) read(each.gradient);
   return {crossing.begin(), crossing.end()};

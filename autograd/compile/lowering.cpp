@@ -18,7 +18,13 @@ class Lowering final : public KernelListener {
   // False when the call is something else than element-wise kernels.
   bool run() {
     Stack stack;
-    for (const Graph::Argument& argument : call_.arguments) stack.push_back(on_meta(argument));
+    for (const Graph::Argument& argument : call_.arguments) {
+      stack.push_back(on_meta(argument, graph_, [&](Graph::Id id, const Tensor& tensor) {
+        places_.emplace(tensor.impl(), ElementWise::Operand{id, -1, tensor.scalar_type()});
+        held_.push_back(tensor);
+      }));
+      is_element_wise_ &= !argument.value.is<std::vector<std::optional<Tensor>>>();
+    }
     const NoGradGuard no_grad;
     const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
     const IncludeDispatchKeyGuard hear_of_operators(DispatchKey::Tracer);
@@ -56,26 +62,6 @@ class Lowering final : public KernelListener {
   void other(const char* /*kernel*/) override { is_element_wise_ = false; }
 
  private:
-  Tensor on_meta(Graph::Id id) {
-    if (id == Graph::kNone) return Tensor();
-    const Graph::TensorInfo& info = graph_.tensors[static_cast<size_t>(id)];
-    Tensor tensor = detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
-    tensor.impl()->set_wrapped_number(info.is_wrapped_number);
-    places_.emplace(tensor.impl(), ElementWise::Operand{id, -1, info.dtype});
-    held_.push_back(tensor);
-    return tensor;
-  }
-  Value on_meta(const Graph::Argument& argument) {
-    if (argument.value.is<Device>()) return Device(kMeta);
-    if (argument.value.is<Tensor>()) return on_meta(argument.tensors[0]);
-    if (argument.value.is<std::vector<Tensor>>()) {
-      std::vector<Tensor> list;
-      for (const Graph::Id id : argument.tensors) list.push_back(on_meta(id));
-      return list;
-    }
-    if (!argument.tensors.empty()) is_element_wise_ = false;  // a list of optional tensors: an index
-    return argument.value;
-  }
   bool is_view_of_known(const Tensor& tensor) const {
     return std::ranges::any_of(held_, [&](const Tensor& known) { return known.is_alias_of(tensor); });
   }
@@ -112,6 +98,24 @@ class Lowering final : public KernelListener {
 };
 
 }  // namespace
+
+Value on_meta(const Graph::Argument& argument, const Graph& graph,
+              const std::function<void(Graph::Id, const Tensor&)>& made) {
+  const auto one = [&](Graph::Id id) {
+    if (id == Graph::kNone) return Tensor();
+    const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(id)];
+    const Tensor tensor = detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
+    tensor.impl()->set_wrapped_number(info.is_wrapped_number);
+    if (made) made(id, tensor);
+    return tensor;
+  };
+  if (argument.value.is<Device>()) return Device(kMeta);
+  if (argument.value.is<Tensor>()) return one(argument.tensors[0]);
+  if (!argument.value.is<std::vector<Tensor>>()) return argument.value;
+  std::vector<Tensor> list;
+  for (const Graph::Id id : argument.tensors) list.push_back(one(id));
+  return list;
+}
 
 std::optional<std::vector<ElementWise>> element_wise_kernels(const Graph& graph, const Graph::Call& call) {
   if (!call.op || call.op->is_view()) return std::nullopt;

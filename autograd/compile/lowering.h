@@ -1,5 +1,6 @@
 // Lowering: the element-wise kernels that a call of a graph consists of.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,6 +21,11 @@ struct ElementWise {
   std::shared_ptr<const IteratorCall> call;
   std::vector<Operand> operands;  // the output first
 };
+
+/// An argument of a call with tensors on the meta device that are like those of the graph; `made` is told of each. One
+/// that is a list of optional tensors has none.
+Value on_meta(const Graph::Argument& argument, const Graph& graph,
+              const std::function<void(Graph::Id, const Tensor&)>& made = nullptr);
 
 // Note [Lowering]
 // Which kernels an operator runs, with which operands, its front decides from sizes, strides and dtypes: so the front

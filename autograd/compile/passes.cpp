@@ -17,9 +17,9 @@ void remove_dead_calls(Graph& graph) {
   for (size_t i = graph.calls.size(); i-- > 0;) {
     Graph::Call& call = graph.calls[i];
     bool needed = call.has_effect();
-    for_each_tensor(call.results, [&](Graph::Id id) { needed |= is_read[static_cast<size_t>(id)]; });
+    Graph::for_each_tensor(call.results, [&](Graph::Id id) { needed |= is_read[static_cast<size_t>(id)]; });
     if (!needed) continue;
-    for_each_tensor(call.arguments, read);
+    Graph::for_each_tensor(call.arguments, read);
     kept.push_back(std::move(call));
   }
   std::ranges::reverse(kept);
@@ -39,8 +39,8 @@ std::vector<int> uses_of_memories(const Graph& graph) {
   std::ranges::for_each(graph.outputs, use);
   for (const Graph::Gradient& each : graph.gradients) use(each.gradient);
   for (const Graph::Call& call : graph.calls) {
-    for_each_tensor(call.arguments, use);
-    for_each_tensor(call.results, use);
+    Graph::for_each_tensor(call.arguments, use);
+    Graph::for_each_tensor(call.results, use);
   }
   return uses;
 }

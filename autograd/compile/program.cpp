@@ -27,8 +27,8 @@ void Program::find_last_uses() {
     const auto note = [&](Graph::Id id) {
       if (need(id)) last_used_[i].push_back(id);
     };
-    for_each_tensor(graph_.calls[i].arguments, note);
-    for_each_tensor(graph_.calls[i].results, note);
+    Graph::for_each_tensor(graph_.calls[i].arguments, note);
+    Graph::for_each_tensor(graph_.calls[i].results, note);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "autograd/compile/lowering.h"
 #include "autograd/engine.h"
 #include "autograd/saved.h"
 #include "core/device/generator.h"
@@ -63,13 +64,33 @@ class WrittenArguments {
   std::vector<Seen> seen_;
 };
 
+bool gives_numbers(const Stack& results) {
+  return std::ranges::any_of(results, [](const Value& each) {
+    return !each.is<Tensor>() && !each.is<std::vector<Tensor>>() && !each.is_none();
+  });
+}
+
+// Whether an operator that gives a number looks at sizes, dtypes and devices alone, as the choice of a kernel for
+// attention does: then it can be asked of tensors that have no values.
+bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& arguments, const Graph& graph) {
+  Stack stack;
+  for (const Graph::Argument& argument : arguments) stack.push_back(on_meta(argument, graph));
+  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
+  try {
+    op.call_boxed(stack, DispatchKey::Tracer);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 // Whether the call did nothing, as a view that turned out to have the sizes of its argument.
 bool gives_back_arguments(const Graph::Call& call) {
   if (!call.written.empty() || call.is_random) return false;
   bool all = true;
-  for_each_tensor(call.results, [&](Graph::Id result) {
+  Graph::for_each_tensor(call.results, [&](Graph::Id result) {
     bool is_argument = false;
-    for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
+    Graph::for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
     all &= is_argument;
   });
   return all;
@@ -119,6 +140,7 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     op.call_boxed(stack, DispatchKey::Tracer);
     call.is_random = random_numbers_drawn() != drawn;
   }
+  if (gives_numbers(stack) && asks_for_no_values(op, call.arguments, graph_)) return;
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
   for (const Value& value : stack) call.results.push_back(result_of(value));
   if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
@@ -277,7 +299,7 @@ bool Tracer::ran_backward() const {
 std::string Tracer::name_of_maker(Graph::Id made) const {
   for (const Graph::Call& call : graph_.calls) {
     bool makes = false;
-    for_each_tensor(call.results, [&](Graph::Id id) { makes |= id == made; });
+    Graph::for_each_tensor(call.results, [&](Graph::Id id) { makes |= id == made; });
     if (makes) return call.name;
   }
   return "an operator";

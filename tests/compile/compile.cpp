@@ -262,9 +262,9 @@ TEST_CASE("what a call throws leaves a compiled function usable") {
 
 TEST_CASE("a graph prints its calls") {
   const NoGradGuard no_grad;
-  const Tensor w = ones({3, 2});
+  const Tensor w = ones({3, 2}, kCPU);
   auto f = compile([&](const Tensor& x) { return (x.matmul(w) * 2).relu(); }, {.fuse = false});
-  f(ones({4, 3}));
+  f(ones({4, 3}, kCPU));
   CHECK(f.graph().print() ==
         "graph(%0: float32[4, 3])\n"
         "  %1: float32[3, 2] = constant\n"

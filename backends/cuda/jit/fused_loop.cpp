@@ -35,17 +35,14 @@ struct Converted {
   template <class From>
   __device__ To operator()(From value) const { return functors::converted<To>(value); }
 };
-// The number that memory would hold: the compiler must not look through it.
-inline __device__ float settled(float value) {
-  asm("" : "+f"(value));
-  return value;
-}
-inline __device__ double settled(double value) {
-  asm("" : "+d"(value));
-  return value;
+// The number that memory would hold. `zero` is 0, which no compiler knows: so none contracts a product that went through
+// here with a sum that follows.
+inline __device__ float settled(float value, uint32_t zero) { return __uint_as_float(__float_as_uint(value) ^ zero); }
+inline __device__ double settled(double value, uint32_t zero) {
+  return __hiloint2double(__double2hiint(value) ^ zero, __double2loint(value));
 }
 template <class T>
-inline __device__ opmath_t<T> settled(T value) {
+inline __device__ opmath_t<T> settled(T value, uint32_t) {
   if constexpr (is_reduced_float_v<T>) return static_cast<float>(value);
   else return value;
 }
@@ -93,17 +90,17 @@ std::string step_text(const LoopDescription& loop, const LoopDescription::Step& 
   for (size_t i = 1; i < step.places.size(); ++i) inputs += str(i > 1 ? ", " : "", "v", step.places[i], "[l]");
   const int out = step.places[0];
   return str("    v", out, "[l] = settled(static_cast<", type_of(loop, out), ">(", functor->object, "(", inputs,
-             ")));  // ", step.call->kernel(), "\n");
+             ")), where.zero);  // ", step.call->kernel(), "\n");
 }
 
 std::string load_text(const LoopDescription& loop, int place, bool repeats) {
   const char* const type = type_of(loop, place);
   if (repeats) {
-    return str("  {\n    const auto number = settled(*reinterpret_cast<const ", type, "*>(at", place,
-               "));\n    for (int l = 0; l < n; ++l) v", place, "[l] = number;\n  }\n");
+    return str("  {\n    const opmath_t<", type, "> number = *reinterpret_cast<const ", type, "*>(at", place,
+               ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = number;\n  }\n");
   }
   return str("  {\n    const auto lanes = *reinterpret_cast<const Lanes<", type, ", n>*>(at", place,
-             ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = settled(lanes.lane[l]);\n  }\n");
+             ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = lanes.lane[l];\n  }\n");
 }
 
 std::string store_text(const LoopDescription& loop, int place) {
@@ -155,7 +152,7 @@ std::string source_text(const LoopDescription& loop, int lanes) {
   text += str("using Index = uint32_t;\nconstexpr int n = ", lanes, ";\nstruct Where {\n  char* data[",
               std::max<size_t>(externals.device.size(), 1), "];\n  int64_t strides[",
               std::max<size_t>(externals.device.size(), 1), "][", dims, "];\n  Index shape[", dims,
-              "];\n  uint64_t numbers[", std::max<size_t>(externals.host.size(), 1), "];\n};\n");
+              "];\n  uint64_t numbers[", std::max<size_t>(externals.host.size(), 1), "];\n  uint32_t zero;\n};\n");
   text += str("extern \"C\" __global__ void __launch_bounds__(", kThreads,
               ") fused(const __grid_constant__ Where where, Index count) {\n"
               "  const Index index = blockIdx.x * ",
@@ -166,8 +163,8 @@ std::string source_text(const LoopDescription& loop, int lanes) {
   }
   for (size_t h = 0; h < externals.host.size(); ++h) {
     const int place = externals.host[h];
-    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = settled(*reinterpret_cast<const ",
-                type_of(loop, place), "*>(&where.numbers[", h, "]));\n");
+    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
+                "*>(&where.numbers[", h, "]);\n");
   }
   for (const int place : externals.device) {
     if (is_read(loop, place)) text += load_text(loop, place, repeats_along_lanes(loop, place));
@@ -279,6 +276,7 @@ class FusedKernel final : public ElementWiseLoop {
       where.push_back(number);
     }
     if (externals_.host.empty()) where.push_back(0);
+    where.push_back(0);  // `zero`
     auto index_count = static_cast<uint32_t>(count);
     void* parameters[] = {where.data(), &index_count};
     const auto blocks = static_cast<uint32_t>((count + kThreads - 1) / kThreads);
