@@ -19,6 +19,7 @@ struct SchemaType {
   bool written = false;   // "Tensor(a!)"
 };
 
+/// The types of an operator's arguments, in order, and how many results it has.
 struct Signature {
   std::vector<SchemaType> arguments;
   size_t results = 0;
