@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "autograd/library/register_autograd.h"
+#include "core/device/backend.h"
 #include "rushlight.h"
 
 using namespace rush;
@@ -165,4 +168,43 @@ TEST_CASE("opcheck says what it could not check, and all that is wrong in one er
   CHECK_THROWS_WITH_AS(opcheck(no_meta, input().detach().requires_grad_(false)),
                        doctest::Contains("opcheck_test::no_meta: opcheck: (1) there is no meta function"), Error);
   CHECK_THROWS_AS(opcheck(unregistered, input()), Error);
+}
+
+namespace {
+
+// A device in the CPU's memory, which is there while a test says so.
+struct Emulated final : Backend {
+  int device_count() noexcept override { return count; }
+  Allocator& allocator() override { return rush::allocator(kCPU); }
+  void copy_bytes(void* to, Device, const void* from, Device, size_t nbytes) override { std::memcpy(to, from, nbytes); }
+  bool falls_back_to_cpu() const override { return true; }
+  int count = 1;
+};
+DeviceType emulated;
+
+TEST_OPERATOR(same_everywhere)
+TEST_OPERATOR(differs)
+
+}  // namespace
+
+TEST_CASE("opcheck finds a device whose results differ") {
+  static Emulated backend;
+  emulated = register_backend("opcheck", backend);
+  add_operators([](Library& library) {
+    add_right<same_everywhere>(library);
+    library.register_kernel<same_everywhere>(emulated, twice);
+    add_right<differs>(library);
+    library.register_kernel<differs>(emulated, [](const Tensor& x) { return x * 2 + 0.001; });
+  });
+  const OpcheckReport same = report_of(same_everywhere, input());
+  CHECK(same.problems.empty());
+  CHECK(same.left_out.empty());
+  finds(differs, "the results on opcheck differ from those on cpu");
+  const OpcheckReport absent = report_of(right, input());
+  CHECK(absent.problems.empty());
+  REQUIRE(absent.left_out.size() == 1);
+  CHECK(absent.left_out[0].find(
+            "the results on opcheck: opcheck_test::right: has no function for tensors on opcheck") == 0);
+  backend.count = 0;
+  CHECK(report_of(right, input()).left_out.empty());
 }
