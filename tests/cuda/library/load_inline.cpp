@@ -24,7 +24,8 @@ constinit rush::Op<Tensor(const Tensor&, const Tensor&, double)> saxpy{
 RUSH_OPERATORS(library) {
   library.register_kernel<saxpy>(rush::kCPU, [](const Tensor& x, const Tensor& y, double a) { return x * a + y; });
   library.register_kernel<saxpy>(rush::kCUDA, saxpy_on_gpu);
-  library.register_fake<saxpy>([](const Tensor& x, const Tensor&, double) { return rush::empty(x.sizes(), x.options()); });
+  library.register_fake<saxpy>(
+      [](const Tensor& x, const Tensor&, double) { return rush::empty(x.sizes(), x.options()); });
   library.register_autograd<saxpy>(
       [](const Tensor& g, const Tensor&, const Tensor&, double a) { return std::tuple(g * a, g); });
 }
