@@ -81,6 +81,45 @@ grep -q '(max-autotune)$' <<<"$out" || fail "--max-autotune does not reach PyTor
 
 [[ $(peers --list 'gpt$') == training/gpt ]] || fail "--list lists other workloads"
 
+# Of several ways to run a step the fastest is measured, as the last one that is made; what fails is left out.
+cat >"$scratch/torch.py" <<'TEXT'
+class compiler:
+    reset = staticmethod(lambda: None)
+
+
+class cuda:
+    is_available = staticmethod(lambda: False)
+TEXT
+PYTHONPATH="$scratch:$(dirname "$compare")" python3 - 2>"$scratch/err" <<'TEXT' || fail "not the fastest mode: $(<"$scratch/err")"
+import time
+import torch_modes
+
+SECONDS = {"default": 0.004, "reduce-overhead": 0.001, "eager, CUDA graph by hand": 0.002}
+made = []
+
+
+def make(mode):
+    made.append(str(mode))
+    if str(mode) not in SECONDS:
+        raise ValueError("it does not compile")
+    return lambda: time.sleep(SECONDS[str(mode)])
+
+
+measure = torch_modes.in_fastest_mode(make, torch_modes.all_modes(), "cpu", lambda step: {"seconds": 1}, calls=2)
+result = measure()
+assert result["seconds"] == 1 and result["mode"] == made[-1] == "reduce-overhead", result
+assert set(result["modes"]) == set(SECONDS) and len(made) == 5, made
+torch_modes.max_autotune = True
+assert len(torch_modes.all_modes()) == 6
+try:
+    torch_modes.in_fastest_mode(make, [torch_modes.Mode("max-autotune")], "cpu", None)
+    raise AssertionError("nothing works, and it is not said")
+except RuntimeError as error:
+    assert "none of the modes works: max-autotune" in str(error)
+TEXT
+grep -q "in the mode 'default, CUDA graph by hand': ValueError: it does not compile" "$scratch/err" ||
+  fail "the mode that fails is not named: $(<"$scratch/err")"
+
 # one_line ARGUMENTS... : fails with a single line.
 one_line() {
   ! peers "$@" >"$scratch/out" || fail "$* does not fail"

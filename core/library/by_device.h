@@ -42,14 +42,14 @@ struct Functions<op, R(Args...)> {
 };
 
 template <class T>
-struct SignatureOf;
+struct TypeOf;
 template <class Sig>
-struct SignatureOf<Op<Sig>> {
+struct TypeOf<Op<Sig>> {
   using type = Sig;
 };
 // The signature of an operator object, R(Args...).
 template <auto& op>
-using Sig = typename SignatureOf<std::remove_cvref_t<decltype(op)>>::type;
+using Sig = typename TypeOf<std::remove_cvref_t<decltype(op)>>::type;
 
 template <auto& op>
 using ByDevice = Functions<op, Sig<op>>;

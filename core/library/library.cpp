@@ -13,6 +13,12 @@ void throw_no_kernel(const OpBase& op, DeviceType device, KeySet devices) {
              "; it has functions for ", devices);
 }
 
+const OpBase& operator_named(std::string_view name) {
+  const OpBase* op = registry().find(name);
+  RUSH_CHECK_NOT_IMPLEMENTED(op, "there is no operator named '", name, "'");
+  return *op;
+}
+
 }  // namespace library::detail
 
 std::string_view Library::name(const Step& step) { return step.op->name(); }

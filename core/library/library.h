@@ -46,8 +46,8 @@ class Library {
   }
   /// The derivative of `op`, a lambda without captures: (gradients of the results..., arguments...) -> gradients of the
   /// tensor arguments, a Tensor, a tuple of them, or a vector; an undefined one stands for zero. It may take the
-  /// results behind the arguments. What it calls is recorded, for second derivatives. Defined in autograd/library.h.
-  /// torch.library.register_autograd.
+  /// results behind the arguments. What it calls is recorded, for second derivatives.
+  /// autograd/library/register_autograd.h defines it. torch.library.register_autograd.
   template <auto& op, class Derivative>
   void register_autograd(Derivative, SourceLocation where = SourceLocation::current());
   /// Another operator as the derivative, whose own derivative gives the second ones.
@@ -71,7 +71,8 @@ class Library {
   template <auto& op>
   void note(Kind kind, DeviceType device, library::detail::Sig<op>* fn, SourceLocation where,
             void (*apply)(Registry&, const Step&)) {
-    steps_.push_back({&op, kind, device, reinterpret_cast<void (*)()>(fn), where, library::signature_of(op), apply});
+    steps_.push_back({&op, kind, device, reinterpret_cast<void (*)()>(fn), where,
+                      library::signature_of<library::detail::Sig<op>>(), apply});
   }
   void check(const Registry& registry) const;
   void check_step(size_t i) const;
@@ -87,6 +88,11 @@ class Library {
 /// differ; and what `body` throws.
 void add_operators(void (*body)(Library&));
 
+/// The operator of a name, to be called by its C++ type: find_operator<Tensor(const Tensor&, double)>("my::scale").
+/// Throws NotImplementedError where there is none, and TypeError where its schema has another type.
+template <class Sig>
+const Op<Sig>& find_operator(std::string_view name);
+
 /// Opens a shared library and registers its operators; without effect for one that is loaded already. It stays open
 /// until the process ends. Throws IOError where the file cannot be read or is no shared library; ValueError where it
 /// has no RUSH_OPERATORS, was built against another version of Rushlight or with a copy of it inside, or where the
@@ -94,6 +100,9 @@ void add_operators(void (*body)(Library&));
 void load_library(const std::string& path);
 
 namespace library::detail {
+// Throws NotImplementedError unless there is one.
+const OpBase& operator_named(std::string_view name);
+
 // What load_library looks for in a shared library: by its name, and before that by the mark in the identity.
 struct Entry {
   Identity identity;
@@ -101,6 +110,13 @@ struct Entry {
   void (*body)(Library&);
 };
 }  // namespace library::detail
+
+template <class Sig>
+const Op<Sig>& find_operator(std::string_view name) {
+  const OpBase& op = library::detail::operator_named(name);
+  library::check_signature(op, library::signature_of<Sig>());
+  return static_cast<const Op<Sig>&>(op);
+}
 
 }  // namespace rush
 

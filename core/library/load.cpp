@@ -41,11 +41,8 @@ std::string identity_at(const std::vector<uint8_t>& bytes, size_t offset) {
 
 // Before anything in the file runs.
 void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) {
-  RUSH_CHECK_IO(bytes.size() > 4 && std::memcmp(bytes.data(),
-                                                "\x7f"
-                                                "ELF",
-                                                4) == 0,
-                path, ": load_library: is no shared library");
+  RUSH_CHECK_IO(bytes.size() > 4 && std::memcmp(bytes.data(), "\177ELF", 4) == 0, path,
+                ": load_library: is no shared library");
   const std::string_view mark(kIdentity.mark, sizeof(kIdentity.mark));
   const auto found =
       std::search(bytes.begin(), bytes.end(), std::boyer_moore_horspool_searcher(mark.begin(), mark.end()));

@@ -19,6 +19,7 @@ struct SchemaType {
   bool written = false;   // "Tensor(a!)"
 };
 
+/// The types of an operator's arguments, in order, and how many results it has.
 struct Signature {
   std::vector<SchemaType> arguments;
   size_t results = 0;
@@ -71,11 +72,19 @@ inline constexpr size_t count_of = std::is_void_v<R> ? 0 : 1;
 template <class... T>
 inline constexpr size_t count_of<std::tuple<T...>> = sizeof...(T);
 
+template <class Sig>
+struct SignatureOf;
+template <class R, class... Args>
+struct SignatureOf<R(Args...)> {
+  static Signature get() { return {{argument_type<Args>()...}, count_of<R>}; }
+};
+
 }  // namespace detail
 
-template <class R, class... Args>
-Signature signature_of(const Op<R(Args...)>&) {
-  return {{detail::argument_type<Args>()...}, detail::count_of<R>};
+/// That of a function type, R(Args...).
+template <class Sig>
+Signature signature_of() {
+  return detail::SignatureOf<Sig>::get();
 }
 
 }  // namespace rush::library

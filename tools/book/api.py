@@ -29,7 +29,8 @@ from xml.etree import ElementTree
 ROOMS = ("core", "autograd", "nn", "optim")
 HIDDEN = re.compile(r"(^|::)(detail|native|kernels|std)(::|$)")
 METHODS = {"core/ops/methods.inc"}
-BESIDE_THE_UMBRELLA = ["core/ops/pointwise/special.h"]  # the methods igamma and igammac have their free functions there
+BESIDE_THE_UMBRELLA = ["core/ops/pointwise/special.h",  # the methods igamma and igammac have their free functions there
+                       "autograd/library/opcheck.h", "core/library/load_inline.h"]
 KINDS = {"function", "variable", "typedef", "enum"}
 Declaration = namedtuple("Declaration", "kind name scope text file line comment documented bases", defaults=[()])
 

@@ -1,0 +1,89 @@
+#include "core/library/file_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <span>
+
+#include "core/error/error.h"
+#include "core/io/atomic_file.h"
+#include "core/io/md5.h"
+#include "core/io/read_file.h"
+
+namespace rush::library {
+
+namespace {
+
+constexpr std::string_view kMark = "rushlight-md5:";
+constexpr size_t kTail = kMark.size() + 32;
+
+std::string tail_of(std::span<const uint8_t> bytes) { return std::string(kMark) + io::md5_hex(bytes); }
+
+// Empty where the environment names no folder.
+std::string cache_root() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string own = variable("RUSH_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string all = variable("XDG_CACHE_HOME"); !all.empty()) return all + "/rushlight";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/rushlight";
+}
+
+}  // namespace
+
+FileCache::FileCache(const std::string& entry) {
+  const std::string root = cache_root();
+  if (root.empty()) {
+    reason_ = "neither RUSH_CACHE_DIR nor HOME is set";
+    return;
+  }
+  folder_ = root + "/" + entry;
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) {
+    reason_ = str(folder_, ": ", error.message());
+    return;
+  }
+  lock_ = io::FileDescriptor(::open((folder_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  while (lock_.valid() && ::flock(lock_.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) lock_ = io::FileDescriptor();
+  }
+  if (!lock_.valid()) reason_ = str(folder_, ": ", std::strerror(errno));
+}
+
+std::optional<std::string> FileCache::find(const std::string& name) const {
+  const std::string path = folder_ + "/" + name;
+  if (!is_usable() || !std::filesystem::exists(path)) return std::nullopt;
+  try {
+    const std::vector<uint8_t> bytes = io::read_file(path);
+    if (bytes.size() < kTail) return std::nullopt;
+    const std::span content(bytes.data(), bytes.size() - kTail);
+    const std::string tail(bytes.end() - kTail, bytes.end());
+    return tail == tail_of(content) ? std::optional(path) : std::nullopt;
+  } catch (const IOError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::string> FileCache::keep(const std::string& name, std::string_view bytes) {
+  if (!is_usable()) return std::nullopt;
+  const std::string path = folder_ + "/" + name;
+  try {
+    io::AtomicFile file(path);
+    file.write(bytes);
+    file.write(tail_of({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
+    file.commit();
+    return path;
+  } catch (const IOError& error) {
+    reason_ = error.msg();
+    return std::nullopt;
+  }
+}
+
+}  // namespace rush::library

@@ -1,0 +1,192 @@
+#include "core/library/load_inline.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <span>
+
+#include "core/error/warning.h"
+#include "core/io/atomic_file.h"
+#include "core/io/md5.h"
+#include "core/io/read_file.h"
+#include "core/library/build_tools.h"
+#include "core/library/file_cache.h"
+
+namespace rush {
+
+namespace {
+
+namespace fs = std::filesystem;
+using library::Compiler;
+
+// A folder of this process's own, removed with what is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string path = fs::temp_directory_path() / "rushlight-XXXXXX";
+    RUSH_CHECK_IO(::mkdtemp(path.data()), path, ": load_inline: cannot make this folder");
+    path_ = path;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// What load_inline was asked for, with everything that was left open filled in.
+struct Request {
+  std::string name;
+  std::vector<std::string> sources, device_sources;
+  Compiler host, device;
+  std::vector<std::string> link_flags;
+
+  // All that what is compiled depends on.
+  std::string key() const {
+    std::string text = library::kIdentity.text;
+    const auto add = [&text](const std::string& part) { text += str(part.size(), ":", part); };
+    const auto add_all = [&](const std::vector<std::string>& parts) {
+      add(str(parts.size()));
+      for (const std::string& part : parts) add(part);
+    };
+    for (const auto* list : {&sources, &device_sources, &host.flags, &device.flags, &link_flags}) add_all(*list);
+    add(host.program);
+    add(device.program);
+    return io::md5_hex({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+
+  std::string file_name(size_t i, const std::vector<std::string>& of, const char* ending) const {
+    return of.size() == 1 ? name + ending : str(name, "_", i, ending);
+  }
+};
+
+void append_all(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+Request complete(const std::string& name, const std::vector<std::string>& sources, const InlineOptions& options) {
+  const bool is_word = !name.empty() && std::all_of(name.begin(), name.end(),
+                                                    [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  RUSH_CHECK_VALUE(is_word, "load_inline: the name '", name, "' must be of letters, digits and underscores");
+  RUSH_CHECK_VALUE(!sources.empty(), "load_inline: ", name, " has no C++ source, where its RUSH_OPERATORS would be");
+  Request request{name, sources, options.device_sources, library::host_compiler(), library::device_compiler(), {}};
+  RUSH_CHECK_VALUE(request.device_sources.empty() || !request.device.program.empty(), "load_inline: ", name,
+                   " has sources for a device, and this Rushlight was built without a compiler for them");
+  if (!options.compiler.empty()) request.host.program = options.compiler;
+
+  const std::string headers = fs::absolute(options.headers.empty() ? "." : options.headers).lexically_normal();
+  RUSH_CHECK_IO(fs::exists(fs::path(headers) / "rushlight.h"), headers,
+                ": load_inline: has no rushlight.h; InlineOptions::headers names the folder that has");
+  std::vector<std::string> folders = {"-I" + headers};
+  for (const std::string& folder : options.include_folders) folders.push_back("-I" + fs::absolute(folder).string());
+  for (Compiler* compiler : {&request.host, &request.device}) append_all(compiler->flags, folders);
+  append_all(request.host.flags, options.flags);
+  append_all(request.device.flags, options.device_flags);
+  if (!request.device_sources.empty()) request.link_flags = library::device_runtime();
+  append_all(request.link_flags, options.link_flags);
+  return request;
+}
+
+// "scale.cpp:3:10: error: 'y' was not declared": the first line that says what is wrong.
+std::string first_error(const std::string& output) {
+  std::string first;
+  for (size_t begin = 0; begin < output.size();) {
+    const size_t end = std::min(output.find('\n', begin), output.size());
+    const std::string line = output.substr(begin, end - begin);
+    if (line.find("error") != line.npos) return line;
+    if (first.empty()) first = line;
+    begin = end + 1;
+  }
+  return first;
+}
+
+// One request, compiled in a folder.
+class Build {
+ public:
+  Build(const Request& request, const std::string& folder, const std::string& kept_in)
+      : request_(request), folder_(folder), kept_in_(kept_in) {}
+
+  // The path of the shared library.
+  std::string run() {
+    compile(request_.host, request_.sources, ".cpp");
+    compile(request_.device, request_.device_sources, ".cu");
+    const std::string library = request_.name + ".so";
+    std::vector<std::string> link = {request_.host.program, "-shared", "-o", library};
+    append_all(link, objects_);
+    append_all(link, request_.link_flags);
+    must_run(link);
+    return folder_ + "/" + library;
+  }
+
+ private:
+  void compile(const Compiler& compiler, const std::vector<std::string>& sources, const char* ending) {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const std::string file = request_.file_name(i, sources, ending);
+      io::write_file_atomically(folder_ + "/" + file, sources[i]);
+      objects_.push_back(file + ".o");
+      std::vector<std::string> command = {compiler.program};
+      append_all(command, compiler.flags);
+      append_all(command, {"-c", file, "-o", objects_.back()});
+      if (&compiler == &request_.host) command.push_back("-fdebug-prefix-map=" + folder_ + "=" + kept_in_);
+      must_run(command);
+    }
+  }
+  void must_run(const std::vector<std::string>& command) {
+    const library::Run done = library::run(command, folder_, folder_ + "/output");
+    RUSH_CHECK_IO(done.status != -1, "load_inline: cannot run ", command[0], ": ", done.output,
+                  "; it built this Rushlight, and InlineOptions::compiler names another");
+    if (done.status == 0) return;
+    throw CompileError(str("load_inline: ", request_.name, " does not compile: ", first_error(done.output)),
+                       done.output);
+  }
+
+  const Request& request_;
+  const std::string folder_, kept_in_;
+  std::vector<std::string> objects_;
+};
+
+// Keeps the library, and the sources for debuggers.
+std::optional<std::string> keep(library::FileCache& cache, const Request& request, const std::string& library) {
+  const std::vector<uint8_t> bytes = io::read_file(library);
+  const auto path = cache.keep(request.name + ".so", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  for (size_t i = 0; path && i < request.sources.size(); ++i) {
+    cache.keep(request.file_name(i, request.sources, ".cpp"), request.sources[i]);
+  }
+  return path;
+}
+
+}  // namespace
+
+void load_inline(const std::string& name, const std::vector<std::string>& sources, const InlineOptions& options) {
+  static std::mutex one_at_a_time;
+  static std::set<std::string> loaded;
+  const Request request = complete(name, sources, options);
+  const std::string key = request.key();
+  const std::lock_guard lock(one_at_a_time);
+  if (loaded.contains(key)) return;
+
+  library::FileCache cache("inline/" + name + "-" + key);
+  std::optional<std::string> path = cache.find(name + ".so");
+  std::optional<ScratchFolder> scratch;
+  if (!path) {
+    scratch.emplace();
+    const std::string library = Build(request, scratch->path(), cache.folder()).run();
+    path = keep(cache, request, library);
+    if (!path) {
+      RUSH_WARN_ONCE_PER_CALLER("load_inline: what was compiled cannot be kept for the next time: ", cache.reason());
+      path = library;
+    }
+  }
+  load_library(*path);
+  loaded.insert(key);
+}
+
+}  // namespace rush

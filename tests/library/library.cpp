@@ -1,0 +1,179 @@
+// Operators that a program adds: what rush::Library registers, and what it refuses.
+#include <doctest/doctest.h>
+
+#include "autograd/library/register_autograd.h"
+#include "core/dispatch/call.h"
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+constinit Op<Tensor(const Tensor&, double)> scale{"library_test::scale(Tensor x, float a=2) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> exponential{"library_test::exponential(Tensor x) -> Tensor"};
+constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&)> sum_and_product{
+    "library_test::sum_and_product(Tensor x, Tensor y) -> (Tensor, Tensor)"};
+constinit Op<Tensor(TensorList, const std::optional<Tensor>&, IntArrayRef, std::string_view)> weighted_sum{
+    "library_test::weighted_sum(Tensor[] xs, Tensor? bias, int[] weights, str reduction) -> Tensor"};
+constinit Op<Tensor&(Tensor&)> double_{"library_test::double_(Tensor(a!) x) -> Tensor(a!)"};
+constinit Op<Tensor(const Tensor&)> squared{"library_test::squared(Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&, const Tensor&)> squared_backward{
+    "library_test::squared_backward(Tensor gradient, Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
+
+Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
+  Tensor sum = bias ? bias->clone() : zeros_like(xs[0]);
+  for (size_t i = 0; i < xs.size(); ++i) sum = sum + xs[i] * weights[i];
+  return reduction == "mean" ? sum / static_cast<double>(xs.size()) : sum;
+}
+
+void add_all(Library& library) {
+  library.register_kernel<scale>(kCPU, [](const Tensor& x, double a) { return x * a; });
+  library.register_fake<scale>([](const Tensor& x, double) { return empty_like(x); });
+  library.register_autograd<scale>([](const Tensor& g, const Tensor&, double a) { return scale(g, a); });
+
+  library.register_kernel<exponential>(kCPU, [](const Tensor& x) { return x.exp(); });
+  library.register_autograd<exponential>([](const Tensor& g, const Tensor&, const Tensor& y) { return g * y; });
+
+  library.register_kernel<sum_and_product>(kCPU,
+                                           [](const Tensor& x, const Tensor& y) { return std::tuple(x + y, x * y); });
+  library.register_autograd<sum_and_product>(
+      [](const Tensor& g_sum, const Tensor& g_product, const Tensor& x, const Tensor& y) {
+        return std::tuple(g_sum + g_product * y, g_sum + g_product * x);
+      });
+
+  library.register_kernel<weighted_sum>(kCPU, add_up);
+  library.register_autograd<weighted_sum>([](const Tensor& g, TensorList xs, const std::optional<Tensor>& bias,
+                                             IntArrayRef weights, std::string_view reduction) {
+    const double by = reduction == "mean" ? static_cast<double>(xs.size()) : 1;
+    Tensors gradients;
+    for (const int64_t weight : weights) gradients.push_back(g * weight / by);
+    if (bias) gradients.push_back(g / by);
+    return gradients;
+  });
+
+  library.register_kernel<double_>(kCPU, [](Tensor& x) -> Tensor& { return x.mul_(2); });
+  library.register_autograd<double_>([](const Tensor& g, const Tensor&) { return g * 2; });
+
+  library.register_kernel<squared>(kCPU, [](const Tensor& x) { return x * x; });
+  library.register_autograd<squared, squared_backward>();
+  library.register_composite<squared_backward>([](const Tensor& g, const Tensor& x) { return 2 * g * x; });
+
+  library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
+  library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
+}
+
+void add_once() { [[maybe_unused]] static const bool added = (add_operators(add_all), true); }
+
+Tensor input() { return tensor({0.5, -1.5, 2.0}).to(kFloat64).requires_grad_(); }
+
+// add_operators(body) throws an E whose message has `expected`, and registers nothing.
+template <class E>
+void refused(void (*body)(Library&), const char* expected) {
+  const size_t count = registry().operators().size();
+  try {
+    add_operators(body);
+    FAIL("nothing was thrown; expected: ", expected);
+  } catch (const E& error) {
+    CHECK_MESSAGE(error.msg().find(expected) != std::string::npos, error.msg());
+  }
+  CHECK(registry().operators().size() == count);
+}
+
+}  // namespace
+
+TEST_CASE("an operator that a program adds is called like any other") {
+  add_once();
+  CHECK(equal(scale(tensor({1.0f, 2.0f}), 3), tensor({3.0f, 6.0f})));
+  CHECK(equal(call_operator("library_test::scale", {tensor({1.0f, 2.0f})})[0].as<Tensor>(), tensor({2.0f, 4.0f})));
+  const Tensor shape = scale(empty({2, 3}, TensorOptions(kMeta)), 1);
+  CHECK(shape.device().is_meta());
+  CHECK(shape.sizes() == IntArrayRef{2, 3});
+  CHECK_THROWS_WITH_AS(exponential(empty({2}, TensorOptions(kMeta))), doctest::Contains("has no meta function"),
+                       NotImplementedError);
+}
+
+TEST_CASE("derivatives are lambdas and operators, with results, lists and optional arguments") {
+  add_once();
+  using autograd::gradcheck, autograd::gradgradcheck;
+  const auto chain = [](const Tensors& in) { return Tensors{scale(exponential(squared(in[0])), 0.5)}; };
+  CHECK(gradcheck(chain, {input()}));
+  CHECK(gradgradcheck(chain, {input()}));
+  CHECK(scale(input(), 1).grad_fn()->name() == "ScaleBackward");
+
+  const auto one_of_two = [](const Tensors& in) { return Tensors{std::get<1>(sum_and_product(in[0], in[1]))}; };
+  CHECK(gradcheck(one_of_two, {input(), input()}));
+  for (const char* reduction : {"mean", "sum"}) {
+    const auto with_bias = [&](const Tensors& in) {
+      return Tensors{weighted_sum({in[0], in[1]}, in[2], {3, 4}, reduction)};
+    };
+    CHECK(gradcheck(with_bias, {input(), input(), input()}));
+  }
+  const auto in_place = [](const Tensors& in) {
+    Tensor copy = in[0].clone();
+    return Tensors{double_(copy) * copy};
+  };
+  CHECK(gradcheck(in_place, {input()}));
+}
+
+TEST_CASE("a saved argument that was written since, and gradients of another number, end the backward pass") {
+  add_once();
+  const Tensor x = input();
+  Tensor copy = x.clone();
+  const Tensor y = squared(copy);
+  copy.mul_(2);
+  CHECK_THROWS_WITH_AS(y.sum().backward(), doctest::Contains("modified by an inplace operation"), Error);
+  CHECK_THROWS_WITH_AS(wrong_count(input()).sum().backward(),
+                       doctest::Contains("its derivative returned 2 gradients for 1 tensors"), ValueError);
+}
+
+namespace {
+
+constinit Op<Tensor(const Tensor&)> same_name{"library_test::scale(Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> no_namespace{"plain(Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> unread{"library_test::unread(Tensor x"};
+constinit Op<Tensor(const Tensor&, int64_t)> other_type{"library_test::other_type(Tensor x, float a) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> other_count{"library_test::other_count(Tensor x, float a) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> says_written{"library_test::says_written(Tensor(a!) x) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> two_results{"library_test::two_results(Tensor x) -> (Tensor, Tensor)"};
+constinit Op<Tensor(const Tensor&)> fresh{"library_test::fresh(Tensor x) -> Tensor"};
+
+Tensor copy(const Tensor& x) { return x.clone(); }
+
+}  // namespace
+
+TEST_CASE("what cannot be registered leaves the registry as it was") {
+  add_once();
+  refused<ValueError>([](Library& l) { l.register_kernel<same_name>(kCPU, copy); },
+                      "there is an operator library_test::scale already, registered at ");
+  refused<ValueError>([](Library& l) { l.register_kernel<no_namespace>(kCPU, copy); }, "needs a namespace");
+  refused<ValueError>([](Library& l) { l.register_kernel<unread>(kCPU, copy); }, "schema");
+  refused<TypeError>(
+      [](Library& l) { l.register_kernel<other_type>(kCPU, [](const Tensor& x, int64_t) { return x.clone(); }); },
+      "argument #1 'a' is float in its schema; in C++ it is int");
+  refused<TypeError>([](Library& l) { l.register_kernel<other_count>(kCPU, copy); },
+                     "its schema has 2 arguments, its C++ type 1");
+  refused<TypeError>([](Library& l) { l.register_kernel<says_written>(kCPU, copy); },
+                     "argument #0 'x' is Tensor, written, in its schema; in C++ it is Tensor");
+  refused<TypeError>([](Library& l) { l.register_kernel<two_results>(kCPU, copy); },
+                     "its schema has 2 results, its C++ type 1");
+  const auto twice = [](Library& l) {
+    l.register_kernel<fresh>(kCPU, copy);
+    l.register_kernel<fresh>(kCPU, copy);
+  };
+  refused<ValueError>(twice, "is given the same twice, at ");
+  refused<ValueError>([](Library& l) { l.register_autograd<fresh>([](const Tensor& g, const Tensor&) { return g; }); },
+                      "has a derivative and no kernel");
+  const auto both = [](Library& l) {
+    l.register_kernel<fresh>(kCPU, copy);
+    l.register_composite<fresh>(copy);
+  };
+  refused<ValueError>(both, "a composite operator has neither kernels nor a derivative");
+  refused<IndexError>([](Library&) { RUSH_THROW(IndexError, "of the body itself"); }, "of the body itself");
+  const auto second_is_wrong = [](Library& l) {
+    l.register_kernel<fresh>(kCPU, copy);
+    l.register_kernel<same_name>(kCPU, copy);
+  };
+  refused<ValueError>(second_is_wrong, "already");
+  CHECK_THROWS_AS(fresh(ones({1})), NotImplementedError);
+}
