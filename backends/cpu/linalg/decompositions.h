@@ -40,7 +40,7 @@ struct Decompositions {
     Matrix q, r;
   };
   // The first k columns of q, or none, and the first k rows of r.
-  static Qr qr(const Matrix& a, int64_t k, bool with_q);
+  static Qr qr(Matrix a, int64_t k, bool with_q);
 };
 
 extern template struct Decompositions<double>;
