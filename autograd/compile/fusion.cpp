@@ -69,7 +69,7 @@ class Group {
     return independent;
   }
 
-  // The loop as a call. `is_seen` tells which tensors somebody else reads.
+  // The loop as a call. `is_seen` tells which tensors are read outside of it.
   Graph::Call loop(const std::vector<bool>& is_seen) const {
     std::vector<FusedLoop::Place> places;
     std::map<std::pair<Graph::Id, int>, int> numbers;

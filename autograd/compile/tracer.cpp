@@ -359,7 +359,7 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
   return std::move(collect.tensors);
 }
 
-// A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made anew
+// A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made again
 // by each run of the graph.
 void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
   let_go();

@@ -17,9 +17,9 @@ namespace rush::compiler {
 // calls is its own affair, and is not noted.
 //
 // Tensors are known by their TensorImpl, or by their storage and geometry: autograd keeps aliases that no operator
-// made. A tensor that is not known was made elsewhere, and is a constant of the graph. A known tensor is held while
-// somebody else holds it, so that its address stays its own; when the trace has it alone nobody can come with it any
-// more, and it is let go.
+// made. A tensor that is not known was made elsewhere, and is a constant of the graph. A known tensor is held while the
+// program holds it, so that its address stays its own; once the trace alone has it, no call can be given it any more,
+// and it is let go.
 //
 // What a program does without operators cannot be noted. Three such things are known: a gradient that the backward pass
 // leaves in a leaf (Graph::gradients), a step of an optimiser (host_call), and a number that is read from a tensor,

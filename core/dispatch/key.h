@@ -15,7 +15,7 @@ enum class DispatchKey : uint8_t {
   Undefined,
   Dense,
   Sparse,
-  Tracer,  // records what is left of a call below autograd, see Note [Tracing]
+  Tracer,  // records the calls that go on below autograd, see Note [Tracing]
   Autograd,
   Autocast,
   Free1,  // for programs, see Registry::take_key

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: replay_gdb.sh PAGE.md PROGRAM [--core]
+# usage: [RUSH_GDB=GDB] replay_gdb.sh PAGE.md PROGRAM [--core]
 # Runs the commands of the page's ```gdb blocks on the program, and looks for every line of its ```text blocks in what gdb
 # prints, in order. "..." in a line stands for anything. With --core, a core dump is taken where the page's `run` stops, and
 # the other commands are tried on it, without a process.
@@ -15,7 +15,7 @@ block text >"$work/expected"
 
 # The printers come out of the program, which must be declared safe.
 session() {
-  gdb -nx -batch -iex "add-auto-load-safe-path $(dirname "$(readlink -f "$program")")" -ex 'set debuginfod enabled off' \
+  "${RUSH_GDB:-gdb}" -nx -batch -iex "add-auto-load-safe-path $(dirname "$(readlink -f "$program")")" -ex 'set debuginfod enabled off' \
     -ex 'set width 0' -ex 'set style enabled off' "$@"
 }
 

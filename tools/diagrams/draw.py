@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """draw.py PROGRAM FOLDER [--check]: runs PROGRAM, rush_diagrams, and draws what it tells into FOLDER; with --check it fails where
 a picture in FOLDER is not what it would draw. Graphviz lays out the graphs; where it is missing, their words are checked alone."""
+import collections
 import json
 import re
 import shutil
@@ -152,6 +153,113 @@ def segments(frames):
     return picture
 
 
+# ---- streams
+
+def schedule(lines):
+    """As early as events permit, a kernel taking one unit of time: (stream, start, line, kernel) of kernels, and (event, stream,
+    time) of recordings and waits."""
+    now, kernels, recordings, waits = collections.Counter(), [], {}, []
+    for number, line in enumerate(lines, 1):
+        for given in sorted(line["given"], key=lambda given: "waits" in given):  # a wait comes after its recording
+            stream = given["stream"]
+            if "kernel" in given:
+                kernels.append((stream, now[stream], number, given["kernel"]))
+                now[stream] += 1
+            elif "records" in given:
+                recordings[given["records"]] = (stream, now[stream])
+            else:
+                now[stream] = max(now[stream], recordings[given["waits"]][1])
+                waits.append((given["waits"], stream, now[stream]))
+    return kernels, recordings, waits
+
+
+def streams(facts):
+    names, lines = facts["streams"], facts["lines"]
+    kernels, recordings, waits = schedule(lines)
+    says = [f"{names[stream]}: " + ", ".join(f"{kernel} of line {line} at {start}" for at, start, line, kernel in kernels if at == stream)
+            for stream in range(len(names))]
+    says += [f"{names[stream]} waits for what {names[recordings[event][0]]} has done by {recordings[event][1]}" for event, stream, _ in waits]
+    program = "; ".join(f"{number} on {names[line['on']]}: {line['code']}" for number, line in enumerate(lines, 1))
+    picture = Picture("The timeline of three streams", f"The program: {program}. When what it gives can run: {'; '.join(says)}.")
+    for number, line in enumerate(lines, 1):
+        picture.text(WIDTH - MARGIN - 46, picture.y + 13, names[line["on"]], "small", "faint")
+        picture.line_of_text(f"{number:2}  {line['code']}", "code", "small", height=16)
+    picture.y += 10
+    wide, gap, high = 100, (WIDTH - 2 * MARGIN - 300) / 2, 36
+    left = [MARGIN + (wide + gap) * stream for stream in range(len(names))]
+    for stream, name in enumerate(names):
+        picture.text(left[stream] + wide / 2, picture.y + 11, name, "bold", "middle")
+    top = picture.y + 30
+
+    def between(time):
+        return top + high * time - 6
+
+    for event, stream, time in waits:
+        source, recorded = recordings[event]
+        to_right = source < stream
+        begin, leave, turn = (left[source], left[source] + wide, gap / 2) if to_right else (left[source] + wide, left[source], -gap / 2)
+        end = left[stream] if to_right else left[stream] + wide
+        picture.path(f"M{begin:g} {between(recorded):g}H{leave + turn:g}V{between(time):g}H{end - 5 * (1 if to_right else -1):g}")
+        picture.arrow_head(end, between(time), to_right)
+    for stream, start, line, kernel in kernels:
+        picture.box(left[stream], top + high * start, wide, 24, "blue" if kernel != "copy_" else "green", label=f"{line} {kernel}")
+    picture.y = top + high * max(start + 1 for _, start, _, _ in kernels) + 4
+    for text in ["Boxes: what runs, by its line, as early as events permit; what is", "side by side may run at the same time. A line across a stream:",
+                 "an event is recorded there; its arrow: another stream waits."]:
+        picture.line_of_text(text, "small", "faint", height=15)
+    return picture
+
+
+def captured(facts):
+    def described(block):
+        between = "; then " if block["pool"] else ", also "
+        return between.join(tensor.replace(" of shape", "") for tensor in block["tensors"])
+
+    columns = sorted(range(len(facts["blocks"])), key=lambda i: not facts["blocks"][i]["pool"])
+    letters = {block: chr(ord("a") + place) for place, block in enumerate(columns)}
+    pool = sum(block["pool"] for block in facts["blocks"])
+
+    def touched(given):
+        marks = {}
+        for access in given["accesses"]:
+            marks[access["block"]] = "w" if access["writes"] or marks.get(access["block"]) == "w" else "r"
+        return marks
+
+    says = []
+    for given in facts["given"]:
+        marks = touched(given)
+        parts = [f"{verb} {', '.join(letters[b] for b in sorted(marks, key=letters.get) if marks[b] == mark)}"
+                 for verb, mark in (("reads", "r"), ("writes", "w")) if mark in marks.values()]
+        says.append(f"{given['op']}{'' if given['node'] else ', before the graph,'} {' and '.join(parts)}")
+    blocks = "; ".join(f"{letters[b]} {described(facts['blocks'][b])}" for b in columns)
+    picture = Picture("A replay of a captured step", f"What the stream is given: {'; '.join(says)}. The graph's own memory is "
+                      f"{letters[columns[0]]} to {letters[columns[pool - 1]]}. Blocks: {blocks}.")
+    left = 204
+    wide = (WIDTH - MARGIN - left) / len(columns)
+    picture.text(left + wide * pool / 2, picture.y + 11, "the graph's pool", "small", "faint", "middle")
+    picture.text(left + wide * (pool + len(columns)) / 2, picture.y + 11, "others' memory", "small", "faint", "middle")
+    picture.y += 16
+    for place, block in enumerate(columns):
+        picture.text(left + wide * (place + 0.5), picture.y + 12, letters[block], "code", "small", "bold", "middle")
+    picture.y += 18
+    for given in facts["given"]:
+        picture.box(MARGIN, picture.y, left - MARGIN - 6, 20, *(["blue"] if given["node"] else ["empty", "dashed"]))
+        picture.text(MARGIN + 4, picture.y + 14, given["op"], "code", "small")
+        marks = touched(given)
+        for place, block in enumerate(columns):
+            look = {"r": ["green"], "w": ["orange"], None: ["empty", "dashed"]}[marks.get(block)]
+            picture.box(left + wide * place + 1, picture.y, wide - 2, 20, *look, label=marks.get(block, ""))
+        picture.y += 24
+    picture.y += 4
+    for block in columns:
+        picture.line_of_text(f"{letters[block]}  {described(facts['blocks'][block])}", "code", "small", height=15)
+    picture.y += 4
+    for text in ["Blue: nodes of the graph. Dashed: what a replay is preceded by.", "r, w: the block is read, or written. A block of the pool serves",
+                 "several tensors in turn. SGD keeps its count of steps (int64) and", "its numbers, such as lr (float64), on the device."]:
+        picture.line_of_text(text, "small", "faint", height=15)
+    return picture
+
+
 # ---- training
 
 def step(events):
@@ -219,6 +327,8 @@ def pictures(facts):
         "iterator": iterator(facts["iterator"]),
         "segments": segments(facts["segments"]),
         "step": step(facts["step"]),
+        "streams": streams(facts["streams"]),
+        "captured": captured(facts["captured"]),
         "squares_graph": graph(facts["graph"]["squares"], "The graph of (y * y).sum(), y = w * x", facts["graph"]["gradients"]),
         "net_graph": graph(facts["graph"]["net"], "The graph of a small net's loss"),
     }

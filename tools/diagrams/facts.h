@@ -23,5 +23,10 @@ Json segment_facts();
 Json graph_facts();
 // The events of a training step, from a profile's trace, which is written into `folder`.
 Json step_facts(const std::string& folder);
+// What three streams of the emulated accelerator are given by each line of a program.
+Json stream_facts();
+// The nodes of a training step's graph on the emulated accelerator with the memory that each reads and writes, and what
+// a replay gives to the stream.
+Json captured_facts();
 
 }  // namespace rush::diagrams

@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   facts["views"] = view_facts();
   facts["iterator"] = iterator_facts();
   facts["segments"] = segment_facts();
+  facts["streams"] = stream_facts();
+  facts["captured"] = captured_facts();
   std::ofstream file(folder + "/facts.json");
   file << facts.dump(1) << '\n';
   return file.flush() ? 0 : 1;

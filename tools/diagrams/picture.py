@@ -40,9 +40,9 @@ class Picture:
     def path(self, points, *classes):
         self.elements.append(f'<path d="{points}" class="{" ".join(classes)}"/>')
 
-    def arrow_head(self, x, y):
-        """It points to the left."""
-        self.elements.append(f'<path d="M{x:g} {y:g}l7 -3.5v7z" class="tip"/>')
+    def arrow_head(self, x, y, to_right=False):
+        """It points to the left, or to the right."""
+        self.elements.append(f'<path d="M{x:g} {y:g}l{-7 if to_right else 7} -3.5v7z" class="tip"/>')
 
     def svg(self):
         width, height = self.width, self.y + MARGIN

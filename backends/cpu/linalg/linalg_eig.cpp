@@ -1,6 +1,4 @@
-#include <Eigen/Eigenvalues>
-
-#include "backends/cpu/linalg/eigen.h"
+#include "backends/cpu/linalg/decompositions.h"
 #include "backends/cpu/register.h"
 #include "core/ops/linalg/linalg.h"
 
@@ -12,16 +10,13 @@ struct EigLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info) {
     using Complex = std::conditional_t<is_complex_v<T>, T, complex<real_t<T>>>;
-    using Solver = std::conditional_t<is_complex_v<T>, Eigen::ComplexEigenSolver<EigenMatrix<T>>,
-                                      Eigen::EigenSolver<EigenMatrix<T>>>;
     const int64_t n = a.size(1);
     for_each_matrix(a.size(0), 10 * n * n * n, [&](int64_t i) {
-      const Solver solver(wide_matrix<T>(a, i));
-      info.data_ptr<int32_t>()[i] = solver.info();
-      if (solver.info() != Eigen::Success) return;
-      eigen_vector<Complex>(values, i) = solver.eigenvalues().template cast<eigen_t<Complex>>();
-      eigen_matrix<Complex>(vectors, i) =
-          solver.eigenvectors().colwise().normalized().template cast<eigen_t<Complex>>();
+      const auto eig = DecompositionsOf<T>::eig(wide_matrix<T>(a, i));
+      info.data_ptr<int32_t>()[i] = eig.info;
+      if (eig.info != 0) return;
+      eigen_vector<Complex>(values, i) = eig.values.template cast<eigen_t<Complex>>();
+      eigen_matrix<Complex>(vectors, i) = eig.vectors.template cast<eigen_t<Complex>>();
     });
   }
 };

@@ -1,6 +1,4 @@
-#include <Eigen/Eigenvalues>
-
-#include "backends/cpu/linalg/eigen.h"
+#include "backends/cpu/linalg/decompositions.h"
 #include "backends/cpu/register.h"
 #include "core/ops/linalg/linalg.h"
 
@@ -13,10 +11,10 @@ struct EighLoop {
   static void run(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info) {
     const int64_t n = a.size(1);
     for_each_matrix(a.size(0), n * n * n, [&](int64_t i) {
-      const Eigen::SelfAdjointEigenSolver<EigenMatrix<T>> solver(wide_matrix<T>(a, i));
-      info.data_ptr<int32_t>()[i] = solver.info();
-      eigen_vector<real_t<T>>(values, i) = solver.eigenvalues().template cast<eigen_t<real_t<T>>>();
-      eigen_matrix<T>(vectors, i) = solver.eigenvectors().template cast<eigen_t<T>>();
+      const auto eigh = DecompositionsOf<T>::eigh(wide_matrix<T>(a, i));
+      info.data_ptr<int32_t>()[i] = eigh.info;
+      eigen_vector<real_t<T>>(values, i) = eigh.values.template cast<eigen_t<real_t<T>>>();
+      eigen_matrix<T>(vectors, i) = eigh.vectors.template cast<eigen_t<T>>();
     });
   }
 };

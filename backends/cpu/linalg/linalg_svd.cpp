@@ -1,6 +1,4 @@
-#include <Eigen/SVD>
-
-#include "backends/cpu/linalg/eigen.h"
+#include "backends/cpu/linalg/decompositions.h"
 #include "backends/cpu/register.h"
 #include "core/ops/linalg/linalg.h"
 
@@ -21,12 +19,12 @@ struct SvdLoop {
         eigen_matrix<T>(vh, i).setIdentity();
         return;
       }
-      const Eigen::BDCSVD<EigenMatrix<T>> svd(wide_matrix<T>(a, i), left | right);
-      info.data_ptr<int32_t>()[i] = svd.info();
-      if (svd.info() != Eigen::Success) return;
-      eigen_matrix<T>(u, i) = svd.matrixU().template cast<eigen_t<T>>();
-      eigen_vector<real_t<T>>(s, i) = svd.singularValues().template cast<eigen_t<real_t<T>>>();
-      eigen_matrix<T>(vh, i) = svd.matrixV().adjoint().template cast<eigen_t<T>>();
+      const auto svd = DecompositionsOf<T>::svd(wide_matrix<T>(a, i), left | right);
+      info.data_ptr<int32_t>()[i] = svd.info;
+      if (svd.info != 0) return;
+      eigen_matrix<T>(u, i) = svd.u.template cast<eigen_t<T>>();
+      eigen_vector<real_t<T>>(s, i) = svd.s.template cast<eigen_t<real_t<T>>>();
+      eigen_matrix<T>(vh, i) = svd.v.adjoint().template cast<eigen_t<T>>();
     });
   }
 };

@@ -39,7 +39,7 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
                    "copy_: output with shape ", bracketed(self.sizes()), " doesn't match the broadcast shape ",
                    bracketed(src.sizes()));
   if (self.is_same(src)) return self;
-  // A meta tensor takes any device's, there is nothing to write; but somebody may want to hear of it.
+  // A meta tensor takes any device's, there is nothing to write; but a listener hears of it.
   if (self.is_meta() && !(kernel_listener && src.is_meta())) return self;
   if (!(self.device() == src.device()) && !src.is_meta()) {
     return copy_between(self, src, non_blocking);

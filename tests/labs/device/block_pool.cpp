@@ -83,6 +83,11 @@ uint64_t BlockPool::use_of(const void* data) const {
   return found == by_address_.end() ? 0 : found->second->use;
 }
 
+uint64_t BlockPool::pool_of(const void* data) const {
+  const auto found = by_address_.find(data);
+  return found == by_address_.end() ? 0 : found->second->pool;
+}
+
 void BlockPool::retain_pool(uint64_t pool) { ++retained_[pool]; }
 
 void BlockPool::release_pool(uint64_t pool) {

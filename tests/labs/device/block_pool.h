@@ -33,6 +33,8 @@ class BlockPool final : public Allocator {
   void record_stream(const void* data, size_t stream);
   // The number of the block's present use: it changes when the block is freed. Blocks of private pools have one use.
   uint64_t use_of(const void* data) const;
+  // The private pool that the block is in; 0: in none.
+  uint64_t pool_of(const void* data) const;
 
   // A graph keeps what is in its pool, until as many release it as retained it.
   void retain_pool(uint64_t pool);

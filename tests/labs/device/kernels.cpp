@@ -78,13 +78,14 @@ template <class Step>
 void capturable_step(TensorList params, TensorList grads, TensorList states0, TensorList states1, TensorList states2,
                      const DeviceStep& on_device, const Step& step) {
   RUSH_CHECK_NOT_IMPLEMENTED(on_device.mu_products.empty(), Step::kName, ": no products of momenta here");
-  ArgumentAccesses accesses(0b1011101);
-  const auto lists =
-      std::make_shared<std::tuple<HeldArgument<TensorList>, HeldArgument<TensorList>, HeldArgument<TensorList>,
-                                  HeldArgument<TensorList>, HeldArgument<TensorList>, HeldArgument<TensorList>>>(
+  ArgumentAccesses accesses(0b111101);
+  using Held = HeldArgument<TensorList>;
+  // In braces, which are evaluated in order: the accesses count the arguments.
+  const auto lists = std::shared_ptr<std::tuple<Held, Held, Held, Held, Held, Held>>(
+      new std::tuple<Held, Held, Held, Held, Held, Held>{
           held<TensorList>(params, accesses), held<TensorList>(grads, accesses), held<TensorList>(states0, accesses),
           held<TensorList>(states1, accesses), held<TensorList>(states2, accesses),
-          held<TensorList>(on_device.steps, accesses));
+          held<TensorList>(on_device.steps, accesses)});
   const Tensor numbers = accesses.hold(on_device.numbers, false), found_inf = accesses.hold(on_device.found_inf, false);
   give(Step::kName, accesses, [lists, numbers, found_inf, step] {
     if (found_inf.defined() && *found_inf.data_ptr<float>() != 0) return;

@@ -46,6 +46,13 @@ class Streams {
     uint64_t number;  // of the event's recordings
   };
 
+  // What a stream is given.
+  struct Item {
+    SharedWork work;  // null: a recording of an event, or a wait for one
+    Mark mark;
+    bool waits = false;
+  };
+
   static constexpr size_t kCount = 5;  // the default stream and a pool of others
 
   // Of the order from now on.
@@ -70,6 +77,9 @@ class Streams {
   // Whether all work up to the mark has run. If so, what the host gives from now on comes after it.
   bool has_reached(const Mark& mark);
 
+  // What a stream has been given and has not done yet, in order.
+  const std::deque<Item>& queued(size_t stream) const { return queues_[stream].items; }
+
   // How often the host has waited.
   size_t waits() const { return waits_; }
 
@@ -77,11 +87,6 @@ class Streams {
   std::recursive_mutex& mutex() { return mutex_; }
 
  private:
-  struct Item {
-    SharedWork work;  // null: a recording of an event, or a wait for one
-    Mark mark;
-    bool waits = false;
-  };
   struct Queue {
     std::deque<Item> items;
     VectorClock clock;

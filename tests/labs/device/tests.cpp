@@ -122,6 +122,20 @@ TEST_CASE("a wait of the host orders what it gives afterwards") {
   CHECK(races().take().text == "");
 }
 
+TEST_CASE("a capturable step writes the parameters, and reads the gradients") {
+  const Tensor w = full({64}, 1.0, emulated()).requires_grad_();
+  optim::SGD optimizer({w}, optim::SGDOptions(0.1).capturable(true));
+  (w * w).sum().backward();
+  streams().synchronize();
+  optimizer.step();
+  const StreamGuard guard(side_stream());
+  const Tensor gradient = w.grad() * 2;
+  CHECK(races().take().text == "");
+  const Tensor weight = w.detach() * 2;
+  CHECK(races().take().text.find("SGD writes float32 of shape (64)") != std::string::npos);
+  streams().synchronize();
+}
+
 TEST_CASE("memory that another stream uses is handed out again too early without record_stream") {
   const Stream side = side_stream(), main = current_stream(emulated());
   for (const bool recorded : {false, true}) {

@@ -1,0 +1,7 @@
+#include "backends/cpu/linalg/decompositions_impl.h"
+
+namespace rush::cpu {
+
+template struct Decompositions<std::complex<double>>;
+
+}  // namespace rush::cpu
