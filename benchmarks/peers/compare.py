@@ -42,6 +42,8 @@ RULES = [
     Rule(r"dispatch/\w+", peer="libtorch"),
     Rule(r"kernels/matmul/(\d+)", bar=1.11),
     Rule(r"kernels/\w+"),
+    Rule(r"(?:cuda_)?compile/chain20", alone=True),
+    Rule(r"cuda_compile/gpt_shakespeare", alone=True, bar=0.77),
     Rule(r"profiler/\w+"),
     Rule(r"fft/cpu/.+"),
     Rule(r"sparse/cpu/.+"),

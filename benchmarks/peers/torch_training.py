@@ -131,6 +131,7 @@ def small_gpt():
 
 
 @workload(r"cuda_training/gpt_shakespeare(_graph)?")
+@workload(r"cuda_(compile)/gpt_shakespeare")
 def shakespeare(graphed):
     set_fastest()
 
