@@ -19,6 +19,9 @@ constinit Op<Tensor&(Tensor&)> double_{"library_test::double_(Tensor(a!) x) -> T
 constinit Op<Tensor(const Tensor&)> squared{"library_test::squared(Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&, const Tensor&)> squared_backward{
     "library_test::squared_backward(Tensor gradient, Tensor x) -> Tensor"};
+constinit Op<std::tuple<Tensor, Tensor>(TensorList)> returns_argument{
+    "library_test::returns_argument(Tensor[] xs) -> (Tensor, Tensor)"};
+constinit Op<Tensor(const Tensor&)> itself{"library_test::itself(Tensor(a) x) -> Tensor(a)"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -58,6 +61,9 @@ void add_all(Library& library) {
   library.register_kernel<squared>(kCPU, [](const Tensor& x) { return x * x; });
   library.register_autograd<squared, squared_backward>();
   library.register_composite<squared_backward>([](const Tensor& g, const Tensor& x) { return 2 * g * x; });
+
+  library.register_kernel<returns_argument>(kCPU, [](TensorList xs) { return std::tuple(xs[0].clone(), xs[1]); });
+  library.register_kernel<itself>(kCPU, [](const Tensor& x) { return x; });
 
   library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
   library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
@@ -125,6 +131,14 @@ TEST_CASE("a saved argument that was written since, and gradients of another num
   CHECK_THROWS_WITH_AS(y.sum().backward(), doctest::Contains("modified by an inplace operation"), Error);
   CHECK_THROWS_WITH_AS(wrong_count(input()).sum().backward(),
                        doctest::Contains("its derivative returned 2 gradients for 1 tensors"), ValueError);
+}
+
+TEST_CASE("an argument that is returned as it is keeps its history: the schema must say so") {
+  add_once();
+  const Tensor x = input(), y = input();
+  CHECK_THROWS_WITH_AS(returns_argument({x, y}), doctest::Contains("returns an argument as it is"), ValueError);
+  CHECK(y.is_leaf());
+  CHECK(itself(x).is_same(x));
 }
 
 namespace {
