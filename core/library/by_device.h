@@ -46,8 +46,7 @@ void check_result(const OpBase& op, const std::tuple<T...>& results, const Args&
   std::apply([&](const auto&... each) { (check_result(op, each, args...), ...); }, results);
 }
 template <class T, class... Args>
-requires std::is_arithmetic_v<T>
-void check_result(const OpBase&, T, const Args&...) {}
+requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar>) void check_result(const OpBase&, T, const Args&...) {}
 
 template <auto& op, class Sig>
 struct Functions;

@@ -21,6 +21,7 @@ constinit Op<Tensor(const Tensor&, const Tensor&)> squared_backward{
     "library_test::squared_backward(Tensor gradient, Tensor x) -> Tensor"};
 constinit Op<std::tuple<Tensor, Tensor>(TensorList)> returns_argument{
     "library_test::returns_argument(Tensor[] xs) -> (Tensor, Tensor)"};
+constinit Op<Scalar(const Tensor&)> first_number{"library_test::first_number(Tensor x) -> Scalar"};
 constinit Op<Tensor(const Tensor&)> itself{"library_test::itself(Tensor(a) x) -> Tensor(a)"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
@@ -63,6 +64,7 @@ void add_all(Library& library) {
   library.register_composite<squared_backward>([](const Tensor& g, const Tensor& x) { return 2 * g * x; });
 
   library.register_kernel<returns_argument>(kCPU, [](TensorList xs) { return std::tuple(xs[0].clone(), xs[1]); });
+  library.register_kernel<first_number>(kCPU, [](const Tensor& x) { return x.flatten()[0].item(); });
   library.register_kernel<itself>(kCPU, [](const Tensor& x) { return x; });
 
   library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
@@ -92,6 +94,7 @@ TEST_CASE("an operator that a program adds is called like any other") {
   add_once();
   CHECK(equal(scale(tensor({1.0f, 2.0f}), 3), tensor({3.0f, 6.0f})));
   CHECK(equal(call_operator("library_test::scale", {tensor({1.0f, 2.0f})})[0].as<Tensor>(), tensor({2.0f, 4.0f})));
+  CHECK(first_number(tensor({3.0f, 4.0f})).toDouble() == 3);
   const Tensor shape = scale(empty({2, 3}, TensorOptions(kMeta)), 1);
   CHECK(shape.device().is_meta());
   CHECK(shape.sizes() == IntArrayRef{2, 3});
