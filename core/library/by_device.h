@@ -17,6 +17,37 @@ DeviceType device_of_call(const Args&... args) {
 // Throws NotImplementedError, which names the devices that the operator has a function for.
 [[noreturn]] void throw_no_kernel(const OpBase& op, DeviceType device, KeySet devices);
 
+// An argument that is returned as it is would get the operator's node as its own history. Throws ValueError.
+[[noreturn]] void throw_returned_argument(const OpBase& op);
+
+template <class T>
+bool is_same(const Tensor& result, const T& argument) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    return result.is_same(argument);
+  } else if constexpr (std::is_same_v<T, std::optional<Tensor>>) {
+    return argument && result.is_same(*argument);
+  } else if constexpr (rush::detail::is_list_of_tensors<T>) {
+    for (const auto& each : argument) {
+      if (is_same(result, each)) return true;
+    }
+  }
+  return false;
+}
+template <class... Args>
+void check_result(const OpBase& op, const Tensor& result, const Args&... args) {
+  if (result.defined() && (is_same(result, args) || ...) && !op.is_view()) throw_returned_argument(op);
+}
+template <class... Args>
+void check_result(const OpBase& op, const std::vector<Tensor>& results, const Args&... args) {
+  for (const Tensor& result : results) check_result(op, result, args...);
+}
+template <class... T, class... Args>
+void check_result(const OpBase& op, const std::tuple<T...>& results, const Args&... args) {
+  std::apply([&](const auto&... each) { (check_result(op, each, args...), ...); }, results);
+}
+template <class T, class... Args>
+requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar>) void check_result(const OpBase&, T, const Args&...) {}
+
 template <auto& op, class Sig>
 struct Functions;
 template <auto& op, class R, class... Args>
@@ -28,7 +59,13 @@ struct Functions<op, R(Args...)> {
     const DeviceType device = device_of_call(args...);
     const Fn fn = table[static_cast<int>(device)];
     if (RUSH_UNLIKELY(!fn)) throw_no_kernel(op, device, devices());
-    return fn(std::forward<Args>(args)...);
+    if constexpr (std::is_void_v<R> || std::is_reference_v<R>) {
+      return fn(std::forward<Args>(args)...);
+    } else {
+      R result = fn(std::forward<Args>(args)...);
+      check_result(op, result, args...);
+      return result;
+    }
   }
 
  private:

@@ -13,6 +13,11 @@ void throw_no_kernel(const OpBase& op, DeviceType device, KeySet devices) {
              "; it has functions for ", devices);
 }
 
+void throw_returned_argument(const OpBase& op) {
+  RUSH_THROW(ValueError, op.name(), ": returns an argument as it is, which its schema does not say: return a copy, or ",
+             "write \"(a)\" behind both types");
+}
+
 const OpBase& operator_named(std::string_view name) {
   const OpBase* op = registry().find(name);
   RUSH_CHECK_NOT_IMPLEMENTED(op, "there is no operator named '", name, "'");

@@ -19,6 +19,10 @@ constinit Op<Tensor&(Tensor&)> double_{"library_test::double_(Tensor(a!) x) -> T
 constinit Op<Tensor(const Tensor&)> squared{"library_test::squared(Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&, const Tensor&)> squared_backward{
     "library_test::squared_backward(Tensor gradient, Tensor x) -> Tensor"};
+constinit Op<std::tuple<Tensor, Tensor>(TensorList)> returns_argument{
+    "library_test::returns_argument(Tensor[] xs) -> (Tensor, Tensor)"};
+constinit Op<Scalar(const Tensor&)> first_number{"library_test::first_number(Tensor x) -> Scalar"};
+constinit Op<Tensor(const Tensor&)> itself{"library_test::itself(Tensor(a) x) -> Tensor(a)"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -59,6 +63,10 @@ void add_all(Library& library) {
   library.register_autograd<squared, squared_backward>();
   library.register_composite<squared_backward>([](const Tensor& g, const Tensor& x) { return 2 * g * x; });
 
+  library.register_kernel<returns_argument>(kCPU, [](TensorList xs) { return std::tuple(xs[0].clone(), xs[1]); });
+  library.register_kernel<first_number>(kCPU, [](const Tensor& x) { return x.flatten()[0].item(); });
+  library.register_kernel<itself>(kCPU, [](const Tensor& x) { return x; });
+
   library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
   library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
 }
@@ -86,6 +94,7 @@ TEST_CASE("an operator that a program adds is called like any other") {
   add_once();
   CHECK(equal(scale(tensor({1.0f, 2.0f}), 3), tensor({3.0f, 6.0f})));
   CHECK(equal(call_operator("library_test::scale", {tensor({1.0f, 2.0f})})[0].as<Tensor>(), tensor({2.0f, 4.0f})));
+  CHECK(first_number(tensor({3.0f, 4.0f})).toDouble() == 3);
   const Tensor shape = scale(empty({2, 3}, TensorOptions(kMeta)), 1);
   CHECK(shape.device().is_meta());
   CHECK(shape.sizes() == IntArrayRef{2, 3});
@@ -125,6 +134,14 @@ TEST_CASE("a saved argument that was written since, and gradients of another num
   CHECK_THROWS_WITH_AS(y.sum().backward(), doctest::Contains("modified by an inplace operation"), Error);
   CHECK_THROWS_WITH_AS(wrong_count(input()).sum().backward(),
                        doctest::Contains("its derivative returned 2 gradients for 1 tensors"), ValueError);
+}
+
+TEST_CASE("an argument that is returned as it is keeps its history: the schema must say so") {
+  add_once();
+  const Tensor x = input(), y = input();
+  CHECK_THROWS_WITH_AS(returns_argument({x, y}), doctest::Contains("returns an argument as it is"), ValueError);
+  CHECK(y.is_leaf());
+  CHECK(itself(x).is_same(x));
 }
 
 namespace {
