@@ -80,20 +80,21 @@ Exercise exercise(Subject<Input, Output> subject) {
   return result;
 }
 
-std::vector<Exercise> geometry_exercises();
-std::vector<Exercise> loop_exercises();
-std::vector<Exercise> operator_exercises();
-std::vector<Exercise> call_exercises();
-std::vector<Exercise> engine_exercises();
-std::vector<Exercise> product_exercises();
-std::vector<Exercise> module_exercises();
-std::vector<Exercise> optimizer_exercises();
-std::vector<Exercise> allocator_exercises();
-std::vector<Exercise> kernel_exercises();
-std::vector<Exercise> stream_exercises();
-std::vector<Exercise> matmul_exercises();
-std::vector<Exercise> attention_exercises();
-std::vector<Exercise> scaler_exercises();
-std::vector<Exercise> graphed_step_exercises();
+// Weak: a program has those of its own labs, and the others are null.
+[[gnu::weak]] std::vector<Exercise> geometry_exercises();
+[[gnu::weak]] std::vector<Exercise> loop_exercises();
+[[gnu::weak]] std::vector<Exercise> operator_exercises();
+[[gnu::weak]] std::vector<Exercise> call_exercises();
+[[gnu::weak]] std::vector<Exercise> engine_exercises();
+[[gnu::weak]] std::vector<Exercise> product_exercises();
+[[gnu::weak]] std::vector<Exercise> module_exercises();
+[[gnu::weak]] std::vector<Exercise> optimizer_exercises();
+[[gnu::weak]] std::vector<Exercise> allocator_exercises();
+[[gnu::weak]] std::vector<Exercise> kernel_exercises();
+[[gnu::weak]] std::vector<Exercise> stream_exercises();
+[[gnu::weak]] std::vector<Exercise> matmul_exercises();
+[[gnu::weak]] std::vector<Exercise> attention_exercises();
+[[gnu::weak]] std::vector<Exercise> scaler_exercises();
+[[gnu::weak]] std::vector<Exercise> graphed_step_exercises();
 
 }  // namespace rush::labs

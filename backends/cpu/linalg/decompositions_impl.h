@@ -1,4 +1,5 @@
-// The functions of decompositions.h, which decompositions_real.cpp and decompositions_complex.cpp instantiate.
+// The functions of decompositions.h, which decompositions_real.cpp, decompositions_real_eig.cpp and
+// decompositions_complex.cpp instantiate.
 #pragma once
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>

@@ -2,6 +2,8 @@
 
 namespace rush::cpu {
 
-template struct Decompositions<double>;
+template auto Decompositions<double>::svd(const Matrix&, unsigned) -> Svd;
+template auto Decompositions<double>::eigh(const Matrix&) -> Eigh;
+template auto Decompositions<double>::qr(Matrix, int64_t, bool) -> Qr;
 
 }  // namespace rush::cpu
