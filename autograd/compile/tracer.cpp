@@ -11,6 +11,7 @@
 #include "core/dispatch/kernel_listener.h"
 #include "core/dispatch/schema.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
 
@@ -200,6 +201,27 @@ Graph::Id Tracer::known(const Tensor& tensor) const {
   return Graph::kNone;
 }
 
+// A view of a tensor that a call made: the front of an operator can make one without calling an operator.
+Graph::Id Tracer::view_of_known(const Tensor& tensor) {
+  const auto [first, last] = in_storage_.equal_range(tensor.storage().get());
+  const auto base = std::find_if(first, last, [&](const auto& each) {
+    return is_made_[static_cast<size_t>(each.second)] &&
+           graph_.tensors[static_cast<size_t>(each.second)].dtype == tensor.scalar_type();
+  });
+  if (base == last) return Graph::kNone;
+  const auto list = [](IntArrayRef numbers) { return std::vector<int64_t>(numbers.begin(), numbers.end()); };
+  Graph::Call call{.op = &ops::as_strided, .name = std::string(ops::as_strided.name())};
+  call.arguments = {{Tensor(), {base->second}},
+                    {list(tensor.sizes()), {}},
+                    {list(tensor.strides()), {}},
+                    {tensor.storage_offset(), {}}};
+  const Graph::Id view = add(tensor);
+  is_made_[static_cast<size_t>(view)] = true;
+  call.results = {{Tensor(), {view}}};
+  graph_.calls.push_back(std::move(call));
+  return view;
+}
+
 Graph::Id Tracer::id_of(const Tensor& tensor) {
   if (tensor.layout() != kStrided) {
     stop_at("it uses a sparse tensor");
@@ -209,9 +231,7 @@ Graph::Id Tracer::id_of(const Tensor& tensor) {
     if (!held_.contains(tensor.impl())) held_.emplace(tensor.impl(), Held{tensor, id});
     return id;
   }
-  const auto memory = memories_.find(tensor.storage().get());
-  if (memory != memories_.end() && is_made_[static_cast<size_t>(memory->second)])
-    stop_at("it makes a view of a tensor without an operator");
+  if (const Graph::Id view = view_of_known(tensor); view != Graph::kNone) return view;
   const Graph::Id id = add(tensor);
   graph_.constants.push_back({id, tensor});
   return id;

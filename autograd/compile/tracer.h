@@ -52,6 +52,7 @@ class Tracer {
   Graph::Id id_of(const Tensor& tensor);
   Graph::Id add(const Tensor& tensor);
   Graph::Id known(const Tensor& tensor) const;
+  Graph::Id view_of_known(const Tensor& tensor);
   // Lets go of what nobody else holds.
   void let_go();
   void set_gradients(std::vector<Graph::Gradient>& gradients);
