@@ -1,5 +1,6 @@
 #include "optim/amp/grad_scaler.h"
 
+#include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "core/graphs/graph.h"
 #include "core/ops/factory/factories.h"
@@ -45,6 +46,7 @@ Tensor GradScaler::scale(const Tensor& outputs) {
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
+  if (compiler::host_call("scaler.unscale_", [this, &optimizer] { unscale_(optimizer); })) return;
   if (!is_enabled()) return;
   check_started("unscale_");
   OptimizerState& state = states_[&optimizer];
@@ -76,6 +78,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 }
 
 Tensor GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
+  if (!closure && compiler::host_call("scaler.step", [this, &optimizer] { step(optimizer); })) return {};
   if (!is_enabled()) return optimizer.step(closure);
   RUSH_CHECK(!closure, "GradScaler: step() takes no closure: its loss would have to be scaled too");
   check_started("step");
@@ -120,6 +123,7 @@ bool GradScaler::step_was_skipped(const optim::Optimizer& optimizer) const {
 }
 
 void GradScaler::update() {
+  if (compiler::host_call("scaler.update", [this] { update(); })) return;
   if (!is_enabled()) return;
   check_started("update");
   const NoGradGuard no_grad;

@@ -1,6 +1,7 @@
 // rush::compile: what a compiled function gives is what the function gives, bit for bit.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -200,6 +201,36 @@ TEST_CASE("what a compiled function returns can be differentiated") {
     w.mul_(2);
   }
   CHECK_THROWS_AS(y.sum().backward(), Error);
+}
+
+TEST_CASE("a scaler's steps are noted as they are, skipped ones too") {
+  const auto run = [](bool is_compiled) {
+    manual_seed(7);
+    nn::Linear net(6, 3);
+    optim::SGD optimizer(net->parameters(), optim::SGDOptions(0.1).momentum(0.9));
+    amp::GradScaler scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(2));
+    const auto step = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      const Tensor loss = net(x).pow(2).mean();
+      scaler.scale(loss).backward();
+      scaler.unscale_(optimizer);
+      scaler.step(optimizer);
+      scaler.update();
+      return loss;
+    };
+    auto compiled = compile(step);
+    std::vector<Tensor> results;
+    for (int i = 0; i < 8; ++i) {
+      const Tensor x = randn({4, 6}) * (i == 5 ? INFINITY : 1.0);
+      results.push_back((is_compiled ? compiled(x) : step(x)).detach().nan_to_num());
+      results.push_back(full({}, scaler.get_scale()));
+    }
+    CHECK(compiled.obstacle().empty());
+    CHECK(compiled.compilations() == (is_compiled ? 1 : 0));
+    for (const Tensor& p : net->parameters()) results.push_back(p.detach().clone());
+    return results;
+  };
+  check_equal(run(true), run(false));
 }
 
 TEST_CASE("modes are part of what a graph is for") {
