@@ -90,6 +90,7 @@ void Program::take(const Graph::Argument& result, Value& value) {
     if (id != Graph::kNone) tensors_[static_cast<size_t>(id)] = tensor;
   };
   if (result.value.is<Tensor>()) return keep(result.tensors[0], value.is_none() ? Tensor() : value.as<Tensor>());
+  if (!result.value.is<std::vector<Tensor>>()) return;  // a number, which is the same each time
   const auto& list = value.as<std::vector<Tensor>>();
   for (size_t i = 0; i < list.size(); ++i) keep(result.tensors[i], list[i]);
 }

@@ -88,7 +88,7 @@ bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& ar
 // Whether the call did nothing, as a view that turned out to have the sizes of its argument.
 bool gives_back_arguments(const Graph::Call& call) {
   if (!call.written.empty() || call.is_random) return false;
-  bool all = true;
+  bool all = true;  // where it gave no tensor at all, too: a number that does not depend on values
   Graph::for_each_tensor(call.results, [&](Graph::Id result) {
     bool is_argument = false;
     Graph::for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
@@ -141,7 +141,9 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     op.call_boxed(stack, DispatchKey::Tracer);
     call.is_random = random_numbers_drawn() != drawn;
   }
-  if (gives_numbers(stack) && asks_for_no_values(op, call.arguments, graph_)) return;
+  if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_)) {
+    stop_at(str("it reads a number from a tensor (", op.name(), ", ", graph_.calls.size(), " calls after its start)"));
+  }
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
   for (const Value& value : stack) call.results.push_back(result_of(value));
   if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
@@ -270,8 +272,6 @@ Graph::Argument Tracer::result_of(const Value& value) {
   } else if (value.is<std::vector<Tensor>>()) {
     std::ranges::for_each(value.as<std::vector<Tensor>>(), add_one);
     result.value = std::vector<Tensor>();
-  } else {
-    stop_at(str("it reads a number from a tensor (", graph_.calls.size(), " calls after its start)"));
   }
   return result;
 }

@@ -72,14 +72,19 @@ double dot(const Doubles& a, const Doubles& b) { return std::inner_product(a.beg
 
 double sum(const Doubles& a) { return std::accumulate(a.begin(), a.end(), 0.0); }
 
+// Both by way of the host where the tensor lies on another device.
 Doubles elements(const Tensor& tensor) {
+  const Tensor host = tensor.detach().cpu();
   Doubles values(static_cast<size_t>(count(tensor)));
-  for (int64_t k = 0; k < count(tensor); ++k) values[k] = element(tensor, k);
+  for (int64_t k = 0; k < count(tensor); ++k) values[k] = element(host, k);
   return values;
 }
 
 void set_elements(const Tensor& tensor, const Doubles& values) {
-  for (int64_t k = 0; k < count(tensor); ++k) element(tensor, k) = values[k];
+  const NoGradGuard no_grad;
+  const Tensor host = tensor.detach().cpu();
+  for (int64_t k = 0; k < count(tensor); ++k) element(host, k) = values[k];
+  if (!tensor.is_cpu()) tensor.detach().copy_(host);
 }
 
 // What a Jacobian is multiplied with on one side: each of a tensor's numbers alone, or in fast mode all at once, with
@@ -97,7 +102,9 @@ std::vector<Doubles> central_difference(const TensorFunction& fn, const Tensors&
                                         const Doubles& direction, double eps) {
   const Doubles original = elements(input);
   const auto outputs_at = [&](double step) {
-    for (size_t j = 0; j < original.size(); ++j) element(input, j) = original[j] + step * direction[j];
+    Doubles moved = original;
+    for (size_t j = 0; j < moved.size(); ++j) moved[j] += step * direction[j];
+    set_elements(input, moved);
     const Tensors outputs = values(fn, inputs);
     set_elements(input, original);
     return outputs;
@@ -179,7 +186,9 @@ Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool spars
   for (const Tensor& output : differentiable(fn(inputs))) {
     if (!output.requires_grad()) continue;
     Tensor grad = zeros(output.sizes(), output.options());
-    for (int64_t k = 0; k < count(grad); ++k) element(grad, k) = std::cos(0.3 + 0.9 * draw++);
+    Doubles weights(static_cast<size_t>(count(grad)));
+    for (double& weight : weights) weight = std::cos(0.3 + 0.9 * draw++);
+    set_elements(grad, weights);
     outputs.push_back(output);
     grads.push_back(sparse_grads ? laid_out_anew(grad) : grad);
   }
@@ -199,8 +208,9 @@ void check_other_layout(const TensorFunction& fn, const Tensors& inputs, const G
   for (size_t i = 0; i < got.size(); ++i) {
     RUSH_CHECK(expected[i].defined() == got[i].defined(), "gradcheck: other strides of the inputs lose gradient ", i);
     if (!got[i].defined()) continue;
-    for (int64_t k = 0; k < count(got[i]); ++k) {
-      const double a = element(expected[i], k), b = element(got[i], k);
+    const Doubles of_expected = elements(expected[i]), of_got = elements(got[i]);
+    for (size_t k = 0; k < of_got.size(); ++k) {
+      const double a = of_expected[k], b = of_got[k];
       RUSH_CHECK(std::abs(a - b) <= options.atol + options.rtol * std::abs(a) || a == b, "gradcheck: gradient ", i, "[",
                  k, "] is ", b, " with other strides of the inputs, and was ", a);
     }
@@ -235,7 +245,9 @@ bool gradgradcheck(const TensorFunction& fn, const Tensors& inputs, const Gradch
   uint32_t draw = 0;
   for (const Tensor& output : probe) {
     Tensor grad_output = zeros(output.sizes(), output.options());
-    for (int64_t k = 0; k < count(grad_output); ++k) element(grad_output, k) = std::sin(1.0 + 0.7 * (draw++));
+    Doubles weights(static_cast<size_t>(count(grad_output)));
+    for (double& weight : weights) weight = std::sin(1.0 + 0.7 * (draw++));
+    set_elements(grad_output, weights);
     extended.push_back(grad_output.requires_grad_());
   }
   const size_t given = inputs.size();

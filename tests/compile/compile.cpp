@@ -203,6 +203,32 @@ TEST_CASE("what a compiled function returns can be differentiated") {
   CHECK_THROWS_AS(y.sum().backward(), Error);
 }
 
+// On a GPU by cuDNN, whose operator gives numbers beside its tensors.
+TEST_CASE("attention with dropout, and its derivative") {
+  const auto attend = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return scaled_dot_product_attention(q, k, v, {}, 0.2, /*is_causal=*/true);
+  };
+  const auto run = [&](bool is_compiled) {
+    manual_seed(11);
+    auto compiled = compile(attend);
+    std::vector<Tensor> results;
+    for (int i = 0; i < 3; ++i) {
+      const auto make = [] { return randn({2, 4, 64, 64}).to(kBFloat16).requires_grad_(); };
+      const Tensor q = make(), k = make(), v = make();
+      const Tensor y = is_compiled ? compiled(q, k, v) : attend(q, k, v);
+      y.sum().backward();
+      results.insert(results.end(), {y.detach(), q.grad(), k.grad(), v.grad()});
+    }
+    CHECK(compiled.obstacle().empty());
+    return results;
+  };
+  const std::vector<Tensor> a = run(true), b = run(false);
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(a[i].allclose(b[i], 1e-2, 1e-2));  // a GPU's backward pass adds up in any order
+  }
+}
+
 TEST_CASE("a scaler's steps are noted as they are, skipped ones too") {
   const auto run = [](bool is_compiled) {
     manual_seed(7);
