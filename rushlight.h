@@ -1,6 +1,7 @@
 // Everything that a program needs: tensors, operators, autograd.
 #pragma once
 #include "autograd/checkpoint.h"
+#include "autograd/compile/compile.h"
 #include "autograd/debug/anomaly.h"
 #include "autograd/debug/gradcheck.h"
 #include "autograd/debug/graphviz.h"
@@ -11,7 +12,6 @@
 #include "autograd/saved_tensors_hooks.h"
 #include "backends/cpu/memory/memory.h"
 #include "backends/cuda/devices.h"
-#include "autograd/compile/compile.h"
 #include "core/amp/autocast.h"
 #include "core/device/context.h"
 #include "core/device/device_start.h"

@@ -3,8 +3,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/grad_mode.h"
 #include "autograd/compile/compile.h"
+#include "autograd/grad_mode.h"
 #include "core/memory/claim.h"
 #include "core/ops/view/copy.h"
 #include "core/threads/stack_space.h"

@@ -4,8 +4,8 @@
 #include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/pinned.h"
-#include "core/ops/view/item.h"
 #include "core/ops/register.h"
+#include "core/ops/view/item.h"
 #include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 
