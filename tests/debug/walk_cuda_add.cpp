@@ -12,7 +12,7 @@ rush::Tensor add_tensors(const rush::Tensor& a, const rush::Tensor& b) { return 
 
 int main() {
   if (!rush::cuda::is_available()) return std::puts("skipped: no CUDA device") < 0;
-  const rush::Tensor a = rush::full({2048}, 1, rush::kCUDA), b = rush::full({2048}, 0.5, rush::kCUDA);
+  const rush::Tensor a = rush::full({2048}, 1.0, rush::kCUDA), b = rush::full({2048}, 0.5, rush::kCUDA);
   const rush::Tensor sum = add_tensors(a, b);
   const rush::cuda::CUDAStreamGuard on_another(rush::cuda::getStreamFromPool());
   rush::cuda::synchronize();
