@@ -84,7 +84,10 @@ void set_elements(const Tensor& tensor, const Doubles& values) {
   const NoGradGuard no_grad;
   const Tensor host = tensor.detach().cpu();
   for (int64_t k = 0; k < count(tensor); ++k) element(host, k) = values[k];
-  if (!tensor.is_cpu()) tensor.detach().copy_(host);
+  if (tensor.is_cpu()) return;
+  const uint32_t version = tensor.storage()->version();
+  tensor.detach().copy_(host);
+  tensor.storage()->set_version(version);  // graphs that were recorded before are still those of the same values
 }
 
 // What a Jacobian is multiplied with on one side: each of a tensor's numbers alone, or in fast mode all at once, with
