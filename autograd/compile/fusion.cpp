@@ -19,7 +19,6 @@ class Group {
  public:
   explicit Group(const Graph& graph) : graph_(graph) {}
 
-  bool empty() const { return kernels_.empty(); }
   size_t kernels() const { return kernels_.size(); }
 
   // Adds a call if it fits; false otherwise.
@@ -30,8 +29,11 @@ class Group {
       return false;
     for (const ElementWise& kernel : kernels) {
       for (const ElementWise::Operand& operand : kernel.operands) {
-        if (operand.id != Graph::kNone && !fits(operand.id)) return false;
+        if (operand.id != Graph::kNone && !(fits(operand.id) && is_apart(operand.id, call.written))) return false;
       }
+    }
+    for (const Graph::Id id : read_) {
+      if (!is_apart(id, call.written)) return false;
     }
     sizes_ = sizes;
     device_ = info(first).device;
@@ -73,7 +75,7 @@ class Group {
   Graph::Call loop(const std::vector<bool>& is_seen) const {
     std::vector<FusedLoop::Place> places;
     std::map<std::pair<Graph::Id, int>, int> numbers;
-    Graph::Call call{.name = "fused(" + str_names() + ")"};
+    Graph::Call call{.name = "fused(" + names() + ")"};
     const auto place_of = [&](const ElementWise::Operand& operand) {
       const auto [at, is_new] =
           numbers.emplace(std::pair(operand.id, operand.temporary), static_cast<int>(places.size()));
@@ -109,10 +111,14 @@ class Group {
   // What the loop writes is read at the same place of the loop alone.
   bool fits(Graph::Id id) const {
     const auto [first, last] = written_.equal_range(info(id).memory);
-    if (std::any_of(first, last, [&](const auto& each) { return each.second != id; })) return false;
-    return true;
+    return std::all_of(first, last, [&](const auto& each) { return each.second == id; });
   }
-  std::string str_names() const {
+  // And what it reads at another place it does not write: an element may be written before it is read.
+  bool is_apart(Graph::Id read, const std::vector<Graph::Id>& written) const {
+    return std::ranges::none_of(written,
+                                [&](Graph::Id id) { return id != read && info(id).memory == info(read).memory; });
+  }
+  std::string names() const {
     std::string text;
     for (const std::string& name : names_) text += str(text.empty() ? "" : ", ", name);
     return text;
@@ -145,7 +151,7 @@ bool can_fuse(const Graph& graph, const std::vector<ElementWise>& kernels) {
          });
 }
 
-// Which tensors are read outside of the calls [first, last).
+// Which tensors the calls that are not `inside` read.
 std::vector<bool> seen_outside(const Graph& graph, const std::vector<size_t>& inside) {
   std::vector<bool> seen(graph.tensors.size(), false);
   const auto see = [&](Graph::Id id) {
@@ -187,7 +193,11 @@ void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
     if (!group->add(call, *kernels)) {
       close();
       group.emplace(graph);
-      group->add(call, *kernels);
+      if (!group->add(call, *kernels)) {
+        group.reset();
+        calls.push_back(call);
+        continue;
+      }
     }
     members.push_back(i);
   }

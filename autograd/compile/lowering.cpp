@@ -38,7 +38,8 @@ class Lowering final : public KernelListener {
     } catch (const Error&) {
       return false;  // it cannot do without values
     }
-    return is_element_wise_ && !kernels_.empty() && names_results(stack);
+    return is_element_wise_ && !kernels_.empty() && names_results(stack) &&
+           kernels_.back().operands[0].id != Graph::kNone;
   }
   std::vector<ElementWise> take() { return std::move(kernels_); }
 

@@ -147,6 +147,26 @@ TEST_CASE("writes in place, to inputs and to what the function takes from elsewh
   CHECK(compiled.compilations() == 1);
 }
 
+TEST_CASE("a loop does not write what it reads at another place") {
+  const NoGradGuard no_grad;
+  const auto add_row = [](const Tensor& x) { x.add_(x.select(0, 0)); };
+  const auto read_then_write = [](const Tensor& x) {
+    const Tensor y = x * 2 + x.select(0, 1);
+    x.mul_(3);
+    return y.sub_(x.select(0, 0)).relu();
+  };
+  auto added = compile(add_row);
+  auto read = compile(read_then_write);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor a = randn({4, 3000}), b = a.clone(), c = a.clone(), d = a.clone();
+    added(a);
+    add_row(b);
+    CHECK(a.equal(b));
+    CHECK(read(c).equal(read_then_write(d)));
+    CHECK(c.equal(d));
+  }
+}
+
 TEST_CASE("gradients add up over calls where the function does not clear them") {
   const auto gradient = [](bool is_compiled) {
     manual_seed(3);
