@@ -210,6 +210,7 @@ CompiledFunction::CompiledFunction(CompiledFunction&&) noexcept = default;
 CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = default;
 
 std::vector<Tensor> CompiledFunction::call(const Function& function, const std::vector<Tensor>& inputs) {
+  if (Tracer::current()) return function(inputs);  // it becomes a part of the function that is traced
   State::Entry& entry = state_->entry_for(inputs);
   if (entry.program || state_->make_by_pattern(inputs, entry)) return entry.program->run(inputs);
   if (entry.traces >= kMostTraces) return function(inputs);

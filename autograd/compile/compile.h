@@ -109,7 +109,7 @@ class Compiled {
   explicit Compiled(F function, const CompileOptions& options = {})
       : function_(std::move(function)), compiled_(options) {}
 
-  /// Calls the function, or runs a graph in its place. Throws what the function throws.
+  /// Calls the function, or runs a graph in its place. Throws what the function throws. Not by several threads at once.
   template <class... Inputs>
   requires(std::is_convertible_v<const Inputs&, const Tensor&>&&...) auto operator()(const Inputs&... inputs) {
     using Result = std::decay_t<std::invoke_result_t<F&, const Inputs&...>>;

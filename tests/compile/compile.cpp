@@ -337,6 +337,17 @@ TEST_CASE("what a call throws leaves a compiled function usable") {
   CHECK_THROWS_AS(product.graph(7), IndexError);
 }
 
+TEST_CASE("a compiled function within another becomes a part of it") {
+  const NoGradGuard no_grad;
+  auto inner = compile([](const Tensor& x) { return (x * 2).relu(); });
+  auto outer = compile([&](const Tensor& x) { return inner(x) + 1; });
+  const Tensor x = randn({5, 4});
+  for (int i = 0; i < 3; ++i) CHECK(outer(x).equal((x * 2).relu() + 1));
+  CHECK(outer.compilations() == 1);
+  CHECK(outer.graph().calls.size() == 1);
+  CHECK(inner.compilations() == 0);
+}
+
 TEST_CASE("a graph prints its calls") {
   const NoGradGuard no_grad;
   const Tensor w = ones({3, 2}, kCPU);
