@@ -87,8 +87,8 @@ OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
 
 void Module::train(bool on) {
   check_stack_space("Module::train");
-  for (auto& child : children_) child.value()->train(on);
   if (is_training_ != on) ++compiler::unseen_changes;
+  for (auto& child : children_) child.value()->train(on);
   is_training_ = on;
 }
 

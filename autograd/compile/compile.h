@@ -35,11 +35,12 @@ class CompiledFunction {
   CompiledFunction(CompiledFunction&&) noexcept;
   CompiledFunction& operator=(CompiledFunction&&) noexcept;
 
+  /// As Compiled's call; the function of one object is always the same.
   std::vector<Tensor> call(const Function& function, const std::vector<Tensor>& inputs);
-  size_t compilations() const;
-  const Graph& graph(size_t i) const;
-  const Graph* backward_graph(size_t i) const;
-  const std::string& obstacle() const;
+  size_t compilations() const;                  ///< as Compiled's
+  const Graph& graph(size_t i) const;           ///< as Compiled's
+  const Graph* backward_graph(size_t i) const;  ///< as Compiled's
+  const std::string& obstacle() const;          ///< as Compiled's
 
  private:
   struct State;
@@ -55,8 +56,10 @@ template <class... Ts>
 std::vector<Tensor> to_list(const std::tuple<Ts...>& results) {
   return std::apply([](const Ts&... each) { return std::vector<Tensor>{each...}; }, results);
 }
+/// A function's result from the tensors of a list.
 template <class R>
 struct FromList {
+  /// For a vector the list itself; the specialisations are for one tensor and for tuples.
   static R make(std::vector<Tensor> list) { return list; }
 };
 template <>
@@ -74,35 +77,37 @@ struct FromList<std::tuple<Ts...>> {
 
 }  // namespace compiler
 
-/// Note [Compiled functions]
-/// A function of tensors, such as a training step, does the same operators at each call; what differs is the numbers in
-/// the tensors. `compile` notes them once (Note [Tracing]), makes fewer and larger ones of them, and from then on runs
-/// those: without the function's own C++, without autograd, and with neighbouring element-wise operators in one loop.
-///
-///   auto step = rush::compile([&](const Tensor& x, const Tensor& y) {
-///     optimizer.zero_grad();
-///     Tensor loss = cross_entropy(net(x), y);
-///     loss.backward();
-///     optimizer.step();
-///     return loss;
-///   });
-///   for (const auto& batch : *loader) step(batch.data, batch.target);
-///
-/// The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
-/// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit.
-///   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to whether they require a gradient, and
-///   to
-///     grad mode and autocast; with others the function is traced again. Module::train and eval make it be traced
-///     again.
-///   - Tensors that the function does not get as inputs are constants: it reads and writes those of the trace. Other
-///     things that it takes from the program, numbers among them, are what they were when it was traced.
-///   - What the function does besides operators on tensors happens in the first calls only; an optimiser's step() is
-///     noted as what it is, and done at each call, with the rates that its options have then.
-///   - It must not read a number from a tensor (item()), nor keep a tensor that it makes and does not return. A
-///   function
-///     that does runs as it stands; a warning tells which of these it was, and so does obstacle().
-///   - A function that runs a backward pass returns tensors without a history. What another one returns can be
-///     differentiated: Note [The backward pass of a compiled function].
+// Note [Compiled functions]
+// A function of tensors, such as a training step, does the same operators at each call; what differs is the numbers in
+// the tensors. `compile` notes them once (Note [Tracing]), makes fewer and larger ones of them, and from then on runs
+// those: without the function's own C++, without autograd, and with neighbouring element-wise operators in one loop.
+//
+//   auto step = rush::compile([&](const Tensor& x, const Tensor& y) {
+//     optimizer.zero_grad();
+//     Tensor loss = cross_entropy(net(x), y);
+//     loss.backward();
+//     optimizer.step();
+//     return loss;
+//   });
+//   for (const auto& batch : *loader) step(batch.data, batch.target);
+//
+// The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
+// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit.
+//   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to whether they require a gradient, and
+//   to
+//     grad mode and autocast; with others the function is traced again. Module::train and eval make it be traced
+//     again.
+//   - Tensors that the function does not get as inputs are constants: it reads and writes those of the trace. Other
+//     things that it takes from the program, numbers among them, are what they were when it was traced.
+//   - What the function does besides operators on tensors happens in the first calls only; an optimiser's step() is
+//     noted as what it is, and done at each call, with the rates that its options have then.
+//   - It must not read a number from a tensor (item()), nor keep a tensor that it makes and does not return. A
+//   function
+//     that does runs as it stands; a warning tells which of these it was, and so does obstacle().
+//   - A function that runs a backward pass returns tensors without a history. What another one returns can be
+//     differentiated: Note [The backward pass of a compiled function].
+
+/// A function, and the graphs that stand in its place: see Note [Compiled functions].
 template <class F>
 class Compiled {
  public:

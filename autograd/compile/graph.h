@@ -14,14 +14,16 @@ namespace rush {
 
 class FusedLoop;
 
-/// Note [Graphs of calls]
-/// A graph has tensors, which are numbered, and calls, which are run one after another. A call is an operator and its
-/// arguments, as a stack of Values in which tensors have their numbers instead; operators that write in place and views
-/// are calls like any other, and `memory` tells which tensors share what they hold. So the order of calls is what
-/// counts, and a pass that changes it asks what each reads and writes.
-///
-/// Tensors that no call makes are the graph's inputs, or constants: parameters, states, tables, numbers that the
-/// function took from elsewhere. They are held, and read and written where they lie.
+// Note [Graphs of calls]
+// A graph has tensors, which are numbered, and calls, which are run one after another. A call is an operator and its
+// arguments, as a stack of Values in which tensors have their numbers instead; operators that write in place and views
+// are calls like any other, and `memory` tells which tensors share what they hold. So the order of calls is what
+// counts, and a pass that changes it asks what each reads and writes.
+//
+// Tensors that no call makes are the graph's inputs, or constants: parameters, states, tables, numbers that the
+// function took from elsewhere. They are held, and read and written where they lie.
+
+/// The calls of a function, in their order: see Note [Graphs of calls].
 class Graph {
  public:
   using Id = int32_t;  ///< of a tensor: its place in `tensors`
@@ -42,6 +44,7 @@ class Graph {
     Value value;
     std::vector<Id> tensors;
   };
+  /// One step of the graph.
   struct Call {
     const OpBase* op = nullptr;  ///< or
     std::function<void()> host =

@@ -18,12 +18,14 @@ class TensorIterator;
 class IteratorCall {
  public:
   virtual ~IteratorCall() = default;
+  /// Runs the device's kernel on the operands of `iterator`, with the numbers of the call.
   virtual void run(DeviceType device, TensorIterator& iterator) const = 0;
   virtual const char* kernel() const = 0;                          // its name
   virtual const void* kernel_address() const = 0;                  // the Kernel object, by which tables find it
   virtual std::vector<std::optional<Scalar>> numbers() const = 0;  // what it is given after the iterator
 };
 
+/// Told of kernels, while it is this thread's kernel_listener.
 class KernelListener {
  public:
   virtual ~KernelListener() = default;
