@@ -23,7 +23,8 @@ struct Signature {
     DimVector sizes, strides;
     ScalarType dtype;
     Device device;
-    bool requires_grad, has_grad;
+    bool requires_grad, has_grad, is_wrapped_number;
+    size_t shares_with;  // the first input that has its storage, as when one tensor is given twice
     bool operator==(const Input&) const = default;
   };
   std::vector<Input> inputs;
@@ -54,8 +55,12 @@ struct Signature {
     for (const Tensor& t : tensors) {
       RUSH_CHECK_VALUE(t.defined(), "compile: an input is undefined");
       const bool leaf = t.is_leaf() && t.requires_grad();
-      inputs.push_back(
-          {t.sizes(), t.strides(), t.scalar_type(), t.device(), t.requires_grad(), leaf && t.grad().defined()});
+      const auto first = std::ranges::find_if(tensors, [&](const Tensor& other) {
+        return other.is_same(t) || (other.has_storage() && t.has_storage() && other.is_alias_of(t));
+      });
+      inputs.push_back({t.sizes(), t.strides(), t.scalar_type(), t.device(), t.requires_grad(),
+                        leaf && t.grad().defined(), t.impl()->is_wrapped_number(),
+                        static_cast<size_t>(first - tensors.begin())});
     }
   }
 };

@@ -147,6 +147,21 @@ TEST_CASE("writes in place, to inputs and to what the function takes from elsewh
   CHECK(compiled.compilations() == 1);
 }
 
+TEST_CASE("one tensor for two inputs is not what two tensors are") {
+  const NoGradGuard no_grad;
+  const auto write = [](const Tensor& x, const Tensor& y) {
+    x.add_(1);
+    return x * 10 + y;
+  };
+  auto compiled = compile(write);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor a = randn({3}), b = a.clone(), c = randn({3});
+    CHECK(compiled(a, a).equal(write(b, b)));
+    CHECK(compiled(a, c).equal(write(b, c)));
+  }
+  CHECK(compiled.compilations() == 2);
+}
+
 TEST_CASE("a loop does not write what it reads at another place") {
   const NoGradGuard no_grad;
   const auto add_row = [](const Tensor& x) { x.add_(x.select(0, 0)); };
