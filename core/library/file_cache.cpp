@@ -4,13 +4,13 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <span>
 
 #include "core/error/error.h"
 #include "core/io/atomic_file.h"
+#include "core/io/cache_folder.h"
 #include "core/io/md5.h"
 #include "core/io/read_file.h"
 
@@ -23,22 +23,10 @@ constexpr size_t kTail = kMark.size() + 32;
 
 std::string tail_of(std::span<const uint8_t> bytes) { return std::string(kMark) + io::md5_hex(bytes); }
 
-// Empty where the environment names no folder.
-std::string cache_root() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const std::string own = variable("RUSH_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string all = variable("XDG_CACHE_HOME"); !all.empty()) return all + "/rushlight";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/rushlight";
-}
-
 }  // namespace
 
 FileCache::FileCache(const std::string& entry) {
-  const std::string root = cache_root();
+  const std::string root = io::cache_folder();
   if (root.empty()) {
     reason_ = "neither RUSH_CACHE_DIR nor HOME is set";
     return;

@@ -1,6 +1,5 @@
 #include "backends/cuda/jit/cubin_cache.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "core/io/atomic_file.h"
+#include "core/io/cache_folder.h"
 #include "core/io/crc32.h"
 #include "core/io/md5.h"
 #include "core/io/read_file.h"
@@ -78,20 +78,9 @@ std::optional<Cubin> from_entry(std::string_view entry, std::string_view key) {
   return cubin;
 }
 
-std::string folder_of_environment() {
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string(text ? text : "");
-  };
-  if (std::string folder = value("RUSH_CACHE_DIR"); !folder.empty()) return folder;
-  if (const std::string cache = value("XDG_CACHE_HOME"); !cache.empty()) return cache + "/rushlight";
-  const std::string home = value("HOME");
-  return home.empty() ? std::string() : home + "/.cache/rushlight";
-}
-
 }  // namespace
 
-CubinCache CubinCache::of_environment() { return CubinCache(folder_of_environment()); }
+CubinCache CubinCache::of_environment() { return CubinCache(io::cache_folder()); }
 
 std::string CubinCache::path_of(std::string_view key) const {
   const std::span bytes(reinterpret_cast<const uint8_t*>(key.data()), key.size());
