@@ -2,45 +2,18 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "autograd/derive.h"
+#include "autograd/library/register_autograd.h"
 #include "core/dispatch/closure_kernel.h"
 
 namespace rush {
 
 namespace detail {
-
-// An argument as a node keeps it, and as `backward` gets it again.
-template <class T>
-struct KeptArgument {
-  static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::string>,
-                "rush::derivative is for operators of tensors, numbers and text");
-  T value;
-  KeptArgument(const T& given) : value(given) {}
-  const T& get() const { return value; }
-  void visit(SavedVisitor&) {}
-};
-template <>
-struct KeptArgument<Tensor> {
-  Saved saved;
-  KeptArgument(const Tensor& given) : saved(given) {}
-  Tensor get() const { return saved.get(); }
-  void visit(SavedVisitor& visitor) { visit_one(visitor, "argument", saved); }
-};
-template <>
-struct KeptArgument<std::optional<Tensor>> {
-  Saved saved;
-  KeptArgument(const std::optional<Tensor>& given) : saved(given) {}
-  std::optional<Tensor> get() const { return saved.defined() ? std::optional<Tensor>(saved.get()) : std::nullopt; }
-  void visit(SavedVisitor& visitor) {
-    if (saved.defined()) visit_one(visitor, "argument", saved);
-  }
-};
 
 template <class... Args>
 using LambdaDerivative = std::function<Tensors(const Tensors& grads, Args...)>;
@@ -48,7 +21,9 @@ using LambdaDerivative = std::function<Tensors(const Tensors& grads, Args...)>;
 template <class... Args>
 struct LambdaBackward final : Node {
   LambdaBackward(const OpBase& differentiated, const LambdaDerivative<Args...>& fn, const Args&... args)
-      : op(differentiated), backward(fn), kept(args...) {}
+      : op(differentiated), backward(fn) {
+    std::apply([&](auto&... each) { (each.keep(args), ...); }, kept);
+  }
 
   std::string name() const override { return str(op.name(), "Backward"); }
   Tensors apply(const Tensors& grads) override {
@@ -63,7 +38,7 @@ struct LambdaBackward final : Node {
 
   const OpBase& op;
   const LambdaDerivative<Args...>& backward;
-  std::tuple<KeptArgument<std::decay_t<Args>>...> kept;
+  std::tuple<library::detail::Kept<std::decay_t<Args>>...> kept;
 };
 
 // The Autograd kernel.
