@@ -6,6 +6,7 @@
 #include "autograd/compile/fusion.h"
 #include "autograd/compile/joint_program.h"
 #include "autograd/compile/pattern.h"
+#include "autograd/compile/replacements.h"
 #include "autograd/compile/tracer.h"
 #include "core/dispatch/key.h"
 #include "core/error/warning.h"
@@ -154,7 +155,11 @@ struct CompiledFunction::State {
     entry.program.emplace(std::move(graph), [&](Graph& part) {
       remove_dead_calls(part);
       remove_clones(part);
-      if (options.fuse) fuse_element_wise_calls(part, options.fewest_kernels);
+      remove_common_calls(part);
+      if (!options.fuse) return;
+      replace_calls(part);
+      fuse_element_wise_calls(part, options.fewest_kernels);
+      gather_casts(part);
     });
   }
 

@@ -99,10 +99,15 @@ class Graph {
   std::string dot() const;
 };
 
+/// Notes that what shares the memory of `id` shares that of `other`.
+void share_memory(Graph& graph, Graph::Id id, Graph::Id other);
 /// Leaves out the calls whose results nobody reads, and which write nothing.
 void remove_dead_calls(Graph& graph);
 /// Leaves out clones of tensors that nobody uses any more. Such as those of gradients: the backward pass gives a
 /// gradient to a leaf as it is, unless it is seen elsewhere, and a trace sees all.
 void remove_clones(Graph& graph);
+/// Leaves out calls that an earlier one has made already: of the same operator, with the same arguments, which nobody
+/// has written in between. Such as the casts of one tensor for each of several products.
+void remove_common_calls(Graph& graph);
 
 }  // namespace rush

@@ -44,6 +44,8 @@ class Pattern {
   std::vector<Expression> expressions_;
 };
 
+// Whether two arguments are the same, tensors apart. False for what cannot be compared.
+bool is_same(const Value& a, const Value& b);
 // Whether two graphs are the same, numbers and constants included.
 bool is_same(const Graph& a, const Graph& b);
 

@@ -50,11 +50,12 @@ void register_missing_derivatives(Registry& r) {
   // Second derivatives go by other operators: Note [Fused backward passes].
   refuse<ops::native_layer_norm_backward, ops::_fused_rms_norm_backward, ops::native_group_norm_backward,
          ops::native_batch_norm_backward, ops::native_batch_norm_relu_backward>(r);
-  refuse<ops::add_layer_norm_backward, ops::gelu_perceptron_backward, ops::linear_parameter_gradients>(r);
+  refuse<ops::add_layer_norm_backward, ops::gelu_perceptron_backward, ops::linear_parameter_gradients, ops::linear_gelu,
+         ops::gelu_bias_backward_>(r);
   refuse<ops::cross_entropy_backward>(r);
   refuse<ops::_scaled_dot_product_flash_attention_for_cpu_backward,
          ops::_scaled_dot_product_efficient_attention_backward, ops::_scaled_dot_product_cudnn_attention_backward>(r);
-  refuse<ops::foreach_norms, ops::foreach_total_norm>(r);
+  refuse<ops::foreach_norms, ops::foreach_total_norm, ops::foreach_to_copy>(r);
 }
 
 }  // namespace rush

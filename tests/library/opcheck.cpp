@@ -114,6 +114,13 @@ OpcheckReport report_of(const O& op, const T&... arguments) {
 }
 
 // The only problem that there is.
+// What was not checked, apart from a GPU, for which these operators have no kernel, where there is one.
+std::vector<std::string> left_out(const OpcheckReport& report) {
+  std::vector<std::string> left = report.left_out;
+  std::erase_if(left, [](const std::string& each) { return each.starts_with("the results on cuda: "); });
+  return left;
+}
+
 void finds(const Unary& op, const char* expected, bool with_gradient = true) {
   CAPTURE(op.name());
   const OpcheckReport report = report_of(op, with_gradient ? input() : input().detach());
@@ -157,13 +164,13 @@ TEST_CASE("opcheck finds each flaw") {
 }
 
 TEST_CASE("opcheck says what it could not check, and all that is wrong in one error") {
-  const OpcheckReport without = report_of(right, input().detach());
-  REQUIRE(without.left_out.size() == 1);
-  CHECK(without.left_out[0] == "the derivative: no argument requires a gradient");
+  const std::vector<std::string> without = left_out(report_of(right, input().detach()));
+  REQUIRE(without.size() == 1);
+  CHECK(without[0] == "the derivative: no argument requires a gradient");
   const OpcheckReport single = report_of(only_float, input(kFloat32));
   CHECK(single.problems.empty());
-  REQUIRE(single.left_out.size() == 1);
-  CHECK(single.left_out[0].find("float64 copies throws: only float32") != std::string::npos);
+  REQUIRE(left_out(single).size() == 1);
+  CHECK(left_out(single)[0].find("float64 copies throws: only float32") != std::string::npos);
 
   CHECK_THROWS_WITH_AS(opcheck(no_meta, input().detach().requires_grad_(false)),
                        doctest::Contains("opcheck_test::no_meta: opcheck: (1) there is no meta function"), Error);
@@ -198,13 +205,13 @@ TEST_CASE("opcheck finds a device whose results differ") {
   });
   const OpcheckReport same = report_of(same_everywhere, input());
   CHECK(same.problems.empty());
-  CHECK(same.left_out.empty());
+  CHECK(left_out(same).empty());
   finds(differs, "the results on opcheck differ from those on cpu");
   const OpcheckReport absent = report_of(right, input());
   CHECK(absent.problems.empty());
-  REQUIRE(absent.left_out.size() == 1);
-  CHECK(absent.left_out[0].find(
+  REQUIRE(left_out(absent).size() == 1);
+  CHECK(left_out(absent)[0].find(
             "the results on opcheck: opcheck_test::right: has no function for tensors on opcheck") == 0);
   backend.count = 0;
-  CHECK(report_of(right, input()).left_out.empty());
+  CHECK(left_out(report_of(right, input())).empty());
 }

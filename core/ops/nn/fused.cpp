@@ -24,6 +24,14 @@ void assign(const Tensor& target, const Tensor& source) {
   copy_(to, source, false);
 }
 
+// An element-wise kernel's results, in a tensor that is there.
+template <auto& kernel, class... Rest>
+void into(const Tensor& out, std::initializer_list<const Tensor*> inputs, Rest... rest) {
+  auto it = TensorIterator::pointwise(kernel.name(), out, inputs, Promotion::Common);
+  kernel(it.device_type(), it, rest...);
+  it.finish();
+}
+
 void store_column_sums(const Tensor& sums, const Tensor& t) {
   if (!sums.defined()) return;
   const Tensor row = detail::make_view(sums, {1, sums.numel()}, {sums.numel(), 1}, sums.storage_offset());
@@ -43,8 +51,7 @@ Tensor batch_of_one(const Tensor& matrix, bool transposed) {
 void add_layer_norm_by_parts(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
                              const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias,
                              int64_t columns, double eps) {
-  assign(sum, self);
-  sum.add_(other);
+  into<kernels::add>(sum, {&self, &other}, 1);
   const bool rounds = output.scalar_type() != sum.scalar_type();
   const Tensor normalised = rounds ? detail::empty_contiguous(sum.sizes(), sum.scalar_type(), sum.device()) : output;
   kernels::layer_norm(sum.device().type, normalised, mean, rstd, sum, weight, bias, columns, eps);
@@ -128,8 +135,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor&
 
 void linear_gelu_by_parts(const Tensor& out, const Tensor& pre, const Tensor& input, const Tensor& weight,
                           const Tensor& bias) {
-  assign(pre, linear(input, weight, bias));
-  assign(out, gelu(pre, "tanh"));
+  kernels::gemm_bias(pre.device().type, batch_of_one(pre), batch_of_one(input), batch_of_one(weight, true), bias);
+  into<kernels::gelu_tanh>(out, {&pre});
 }
 
 void gelu_bias_backward_by_parts(const Tensor& grad, const Tensor& pre, const Tensor& sums) {
@@ -165,6 +172,44 @@ std::tuple<Tensor, Tensor> linear_parameter_gradients(const Tensor& grad, const 
   const Tensor grad_bias = detail::empty_contiguous({grad.size(1)}, grad.scalar_type(), grad.device());
   kernels::linear_parameter_gradients(grad.device().type, grad_weight, grad_bias, grad, input);
   return {grad_weight, grad_bias};
+}
+
+void check_linear_gelu(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  RUSH_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), op, ": not implemented for ", input.scalar_type());
+  RUSH_CHECK_VALUE(weight.dim() == 2 && input.dim() >= 1 && input.sizes().back() == weight.size(1) &&
+                       bias.sizes() == IntArrayRef(weight.size(0)),
+                   op, ": shapes do not fit: ", input.sizes(), ", ", weight.sizes(), " and ", bias.sizes());
+  for (const Tensor* parameter : {&weight, &bias}) {
+    RUSH_CHECK_TYPE(parameter->scalar_type() == input.scalar_type(), op, ": dtypes differ: input is ",
+                    input.scalar_type(), ", a parameter is ", parameter->scalar_type());
+    RUSH_CHECK_VALUE(parameter->device() == input.device(), op, ": devices differ: input is on ", input.device(),
+                     ", a parameter is on ", parameter->device());
+  }
+}
+
+std::tuple<Tensor, Tensor> linear_gelu(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  check_linear_gelu("linear_gelu", input, weight, bias);
+  DimVector sizes(input.sizes());
+  sizes.back() = weight.size(0);
+  const Tensor pre = detail::empty_contiguous(sizes, input.scalar_type(), input.device());
+  const Tensor output = detail::empty_contiguous(sizes, input.scalar_type(), input.device());
+  kernels::linear_gelu(input.device().type, as_matrix(output), as_matrix(pre), as_matrix(input), weight,
+                       contiguous(bias));
+  return {output, pre};
+}
+
+Tensor gelu_bias_backward_(const Tensor& grad, const Tensor& pre) {
+  const char* op = "gelu_bias_backward_";
+  RUSH_CHECK_VALUE(grad.dim() >= 1 && grad.sizes() == pre.sizes(), op, ": shapes do not fit: ", grad.sizes(), " and ",
+                   pre.sizes());
+  RUSH_CHECK_VALUE(grad.is_contiguous(), op, ": expected a contiguous gradient, got strides ", grad.strides());
+  RUSH_CHECK_TYPE(grad.is_floating_point() && grad.scalar_type() == pre.scalar_type(), op,
+                  ": dtypes differ: ", grad.scalar_type(), " and ", pre.scalar_type());
+  RUSH_CHECK_VALUE(grad.device() == pre.device(), op, ": devices differ: ", grad.device(), " and ", pre.device());
+  const Tensor sums = detail::empty_contiguous({grad.sizes().back()}, grad.scalar_type(), grad.device());
+  kernels::gelu_bias_backward(grad.device().type, as_matrix(grad), as_matrix(pre), sums);
+  grad.bump_version();
+  return sums;
 }
 
 std::tuple<Tensor, Tensor, Tensor> gelu_perceptron(const Tensor& input, const Tensor& weight1, const Tensor& bias1,
@@ -231,6 +276,8 @@ void register_fused_ops(Registry& r) {
   r.native(ops::add_layer_norm_backward, native::add_layer_norm_backward);
   r.native(ops::gelu_perceptron, native::gelu_perceptron);
   r.native(ops::gelu_perceptron_backward, native::gelu_perceptron_backward);
+  r.native(ops::linear_gelu, native::linear_gelu);
+  r.native(ops::gelu_bias_backward_, native::gelu_bias_backward_);
   r.native(ops::linear_parameter_gradients, native::linear_parameter_gradients);
 }
 

@@ -37,6 +37,10 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>(const Ten
         "rush::gelu_perceptron_backward(Tensor grad_output, Tensor input, Tensor weight1, Tensor weight2, Tensor pre, "
         "Tensor hidden) -> (Tensor grad_input, Tensor grad_weight1, Tensor grad_bias1, Tensor grad_weight2, Tensor "
         "grad_bias2)"};
+inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&)> linear_gelu{
+    "rush::linear_gelu(Tensor input, Tensor weight, Tensor bias) -> (Tensor output, Tensor pre)"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&)> gelu_bias_backward_{
+    "rush::gelu_bias_backward_(Tensor(a!) grad, Tensor pre) -> Tensor grad_bias"};
 inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&)> linear_parameter_gradients{
     "rush::linear_parameter_gradients(Tensor grad_output, Tensor input) -> (Tensor grad_weight, Tensor grad_bias)"};
 }  // namespace ops
@@ -61,6 +65,15 @@ inline Tensor gelu_perceptron(const Tensor& input, const Tensor& weight1, const 
                               const Tensor& bias2) {
   return std::get<0>(ops::gelu_perceptron(input, weight1, bias1, weight2, bias2));
 }
+
+/// The first half of gelu_perceptron: (gelu(pre), pre), pre = linear(input, weight, bias). A compiled function calls it
+/// for these two operators. It has no derivative. Throws as gelu_perceptron does.
+inline std::tuple<Tensor, Tensor> linear_gelu(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  return ops::linear_gelu(input, weight, bias);
+}
+/// Its gradient: multiplies the gradient of gelu(pre) by GELU's derivative, in place, and returns the bias's, the sum
+/// of the rows. `grad` is contiguous. Throws ValueError or TypeError where the two differ in shape, dtype or device.
+inline Tensor gelu_bias_backward_(const Tensor& grad, const Tensor& pre) { return ops::gelu_bias_backward_(grad, pre); }
 
 namespace kernels {
 // Rows of `columns` elements, row-major. `sum` and `self` are of one dtype, `output` and `other` of that or, beside

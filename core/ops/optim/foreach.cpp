@@ -38,6 +38,13 @@ void foreach_mul_by_parts(TensorList tensors, const Tensor& factor) {
   }
 }
 
+void foreach_copy_by_parts(TensorList targets, TensorList sources) {
+  for (size_t i = 0; i < targets.size(); ++i) {
+    Tensor target = targets[i];
+    copy_(target, sources[i], false);
+  }
+}
+
 namespace {
 
 void check_list(const char* op, TensorList tensors) {
@@ -140,8 +147,34 @@ void foreach_mul_(TensorList tensors, const Tensor& other) {
     alike = alike && !tensor.requires_grad();
   }
   if (!alike) return foreach_mul_by_parts(tensors, other);
-  kernels::foreach_mul(tensors[0].device().type, tensors, other.to(tensors[0].device()));
+  ops::foreach_scale_(tensors, other.to(tensors[0].device()));
+}
+
+void check_alike(const char* op, TensorList tensors) {
+  check_one_kind(op, tensors);
+  RUSH_CHECK_TYPE(tensors[0].is_floating_point(), op, ": not implemented for ", tensors[0].scalar_type());
+  RUSH_CHECK_VALUE(are_alike(tensors), op, ": a tensor has strides that leave gaps");
+}
+
+void foreach_scale_(TensorList tensors, const Tensor& factor) {
+  const char* op = "foreach_scale_";
+  check_alike(op, tensors);
+  RUSH_CHECK_VALUE(factor.defined() && factor.dim() == 0 && factor.device() == tensors[0].device(), op,
+                   ": expected a factor of no dimensions on ", tensors[0].device());
+  RUSH_CHECK_TYPE(factor.scalar_type() == tensors[0].scalar_type(), op, ": the factor is ", factor.scalar_type(),
+                  ", the tensors are ", tensors[0].scalar_type());
+  kernels::foreach_mul(factor.device().type, tensors, factor);
   for (const Tensor& tensor : tensors) tensor.bump_version();
+}
+
+std::vector<Tensor> foreach_to_copy(TensorList tensors, ScalarType dtype) {
+  const char* op = "foreach_to_copy";
+  check_alike(op, tensors);
+  RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": not implemented for ", dtype);
+  std::vector<Tensor> copies;
+  for (const Tensor& t : tensors) copies.push_back(detail::empty_strided(t.sizes(), t.strides(), dtype, t.device()));
+  kernels::foreach_copy(tensors[0].device().type, copies, tensors);
+  return copies;
 }
 
 }  // namespace
@@ -150,6 +183,8 @@ void foreach_mul_(TensorList tensors, const Tensor& other) {
 void register_foreach_ops(Registry& r) {
   r.composite(ops::_foreach_norm, native::foreach_norm);
   r.composite(ops::_foreach_mul_, native::foreach_mul_);
+  r.native(ops::foreach_scale_, native::foreach_scale_);
+  r.native(ops::foreach_to_copy, native::foreach_to_copy);
   r.native(ops::foreach_norms, native::foreach_norms);
   r.native(ops::foreach_total_norm, native::foreach_total_norm);
 }

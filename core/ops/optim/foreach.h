@@ -12,11 +12,15 @@ inline constinit Op<std::vector<Tensor>(TensorList, const Scalar&, std::optional
     "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]"};
 inline constinit Op<void(TensorList, const Tensor&)> _foreach_mul_{
     "aten::_foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()"};
-/// Not ATen's: the norms as one tensor (n), which is what they are computed as.
+// These are not ATen's: what the operators above are made of where the tensors are alike.
 inline constinit Op<Tensor(TensorList, const Scalar&, std::optional<ScalarType>)> foreach_norms{
     "rush::foreach_norms(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor"};
 inline constinit Op<Tensor(TensorList, const Scalar&)> foreach_total_norm{
     "rush::foreach_total_norm(Tensor[] self, Scalar ord=2) -> Tensor"};
+inline constinit Op<void(TensorList, const Tensor&)> foreach_scale_{
+    "rush::foreach_scale_(Tensor(a!)[] self, Tensor factor) -> ()"};
+inline constinit Op<std::vector<Tensor>(TensorList, ScalarType)> foreach_to_copy{
+    "rush::foreach_to_copy(Tensor[] self, ScalarType dtype) -> Tensor[]"};
 }  // namespace ops
 
 /// linalg_vector_norm(tensor, ord, dtype=dtype) of each tensor of a list that is not empty. Throws as that does, and
@@ -37,18 +41,27 @@ inline Tensor foreach_total_norm(TensorList self, const Scalar& ord = 2) { retur
 /// the CPU. Throws ValueError otherwise, and TypeError, changing nothing, where a product is not of the tensor's dtype.
 inline void _foreach_mul_(TensorList self, const Tensor& other) { ops::_foreach_mul_(self, other); }
 
+/// A copy of each tensor in `dtype`, with its strides. They are dense and of one device and one dtype, and that is, as
+/// `dtype`, a real floating one; throws ValueError or TypeError otherwise. It has no derivative.
+inline std::vector<Tensor> foreach_to_copy(TensorList self, ScalarType dtype) {
+  return ops::foreach_to_copy(self, dtype);
+}
+
 namespace kernels {
 // Tensors with dense strides, of one real floating dtype. `norms` is in the dtype that is computed in, float32 for 16
 // bits: (n), the norm of each, or (), that of all taken together; ord is 1, 2 or infinity.
 inline constinit Kernel<void(const Tensor& norms, TensorList tensors, double ord)> foreach_norm{"_foreach_norm"};
 // `factor` is one number of the tensors' dtype, on their device.
 inline constinit Kernel<void(TensorList tensors, const Tensor& factor)> foreach_mul{"_foreach_mul_"};
+// Each target has the strides of its source; all targets are of one real floating dtype, and all sources.
+inline constinit Kernel<void(TensorList targets, TensorList sources)> foreach_copy{"foreach_to_copy"};
 }  // namespace kernels
 
 namespace native {
 // The kernels above made of those of other operators.
 void foreach_norm_by_parts(const Tensor& norms, TensorList tensors, double ord);
 void foreach_mul_by_parts(TensorList tensors, const Tensor& factor);
+void foreach_copy_by_parts(TensorList targets, TensorList sources);
 }  // namespace native
 
 }  // namespace rush

@@ -163,6 +163,47 @@ struct ForeachMulLoop {
   }
 };
 
+// Converts list 1 into list 0, 8 elements of a thread at a time.
+template <class To, class From>
+__global__ void __launch_bounds__(kThreads) convert_kernel(const __grid_constant__ ManyTensors<2, Nothing> many) {
+  constexpr int kLanes = 8;
+  const auto [tensor, begin, n] = many.own_chunk();
+  To* to = static_cast<To*>(many.data[tensor][0]) + begin;
+  const From* from = static_cast<const From*>(many.data[tensor][1]) + begin;
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % alignof(Lanes<To, kLanes>) == 0 &&
+                       reinterpret_cast<uintptr_t>(from) % alignof(Lanes<From, kLanes>) == 0;
+  const int wide = aligned ? n / kLanes * kLanes : 0;
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x) * kLanes; i < wide; i += kThreads * kLanes) {
+    const auto source = *reinterpret_cast<const Lanes<From, kLanes>*>(from + i);
+    Lanes<To, kLanes> target;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) target.lane[l] = static_cast<To>(source.lane[l]);
+    *reinterpret_cast<Lanes<To, kLanes>*>(to + i) = target;
+  }
+  for (int i = wide + static_cast<int>(threadIdx.x); i < n; i += kThreads) to[i] = static_cast<To>(from[i]);
+}
+
+struct ForeachCopyLoop {
+  template <class To>
+  struct Into {
+    template <class From>
+    static void run(TensorList targets, TensorList sources) {
+      StepLauncher<To, 2, Nothing, &convert_kernel<To, From>> launcher(kernels::foreach_copy.name());
+      for (size_t i = 0; i < targets.size(); ++i) launcher.add({&targets[i], &sources[i]});
+      launcher.launch();
+    }
+  };
+  template <class To>
+  static void run(TensorList targets, TensorList sources) {
+    pick<Into<To>>(RealFloatTypes(), sources[0].scalar_type(), "foreach_to_copy")(targets, sources);
+  }
+};
+
+void foreach_copy(TensorList targets, TensorList sources) {
+  pick<ForeachCopyLoop>(RealFloatTypes(), targets[0].scalar_type(), "foreach_to_copy")(targets, sources);
+}
+
 void foreach_norm(const Tensor& norms, TensorList tensors, double ord) {
   pick<ForeachNormLoop>(RealFloatTypes(), tensors[0].scalar_type(), "_foreach_norm")(norms, tensors, ord);
 }
@@ -176,6 +217,7 @@ void foreach_mul(TensorList tensors, const Tensor& factor) {
 void register_foreach() {
   kernels::foreach_norm.set(kCUDA, foreach_norm);
   kernels::foreach_mul.set(kCUDA, foreach_mul);
+  kernels::foreach_copy.set(kCUDA, foreach_copy);
 }
 
 }  // namespace rush::cuda

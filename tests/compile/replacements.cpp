@@ -1,0 +1,232 @@
+// Calls of a graph that become fused operators, and casts that become lists: where they may, and where they must not.
+#include "autograd/compile/replacements.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+size_t calls_of(const Graph& graph, std::string_view name) {
+  size_t count = 0;
+  for (const Graph::Call& call : graph.calls) count += call.op && call.op->name() == name;
+  return count;
+}
+
+bool alike(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
+  const double tolerance = a.scalar_type() == kBFloat16 ? 2e-2 : 1e-4;
+  return a.scalar_type() == b.scalar_type() && allclose(a.to(kFloat32), b.to(kFloat32), tolerance, tolerance);
+}
+
+// A block of a transformer without its attention, in the words of plain modules.
+struct BlockImpl : nn::Module {
+  explicit BlockImpl(int64_t width)
+      : norm(register_module("norm", nn::LayerNorm(nn::LayerNormOptions({width})))),
+        narrow(register_module("narrow", nn::Linear(width, width))),
+        wide(register_module("wide", nn::Linear(width, 4 * width))),
+        back(register_module("back", nn::Linear(4 * width, width))) {}
+  Tensor forward(const Tensor& x) {
+    const Tensor y = x + narrow(x);
+    return y + back(gelu(wide(norm(y)), "tanh"));
+  }
+  nn::LayerNorm norm;
+  nn::Linear narrow, wide, back;
+};
+RUSH_MODULE(Block);
+
+struct Trained {
+  std::vector<Tensor> losses, weights;
+  std::string graph;
+};
+
+Trained train(bool is_compiled, bool autocasts) {
+  manual_seed(3);
+  nn::Sequential net(Block(16), Block(16), nn::LayerNorm(nn::LayerNormOptions({16})));
+  net->to(get_default_device());
+  optim::SGD optimizer(net->parameters(), 0.1);
+  const auto step = [&](const Tensor& x, const Tensor& y) {
+    optimizer.zero_grad();
+    Tensor loss;
+    {
+      const autocast::Autocast lower(x.device().type, kBFloat16, autocasts);
+      loss = (net->forward(x) - y).square().mean();
+    }
+    loss.backward();
+    const Tensor norm = nn::utils::get_total_norm(nn::utils::gradients_of(net->parameters()));
+    nn::utils::clip_grads_with_norm_(net->parameters(), 0.05, norm);
+    optimizer.step();
+    return loss;
+  };
+  auto compiled = compile(step);
+  Trained trained;
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = randn({5, 3, 16}), y = randn({5, 3, 16});
+    trained.losses.push_back((is_compiled ? compiled(x, y) : step(x, y)).detach());
+  }
+  CHECK(compiled.obstacle().empty());
+  trained.weights = net->parameters();
+  if (!is_compiled) return trained;
+  const Graph& graph = compiled.graph();
+  trained.graph = graph.print();
+  CHECK(calls_of(graph, "rush::add_layer_norm") == (autocasts ? 2 : 3));  // nothing casts what the last one gives
+  CHECK(calls_of(graph, "rush::add_layer_norm_backward") == 2);           // of the last no sum comes past
+  CHECK(calls_of(graph, "aten::native_layer_norm") == (autocasts ? 1 : 0));
+  CHECK(calls_of(graph, "rush::linear_gelu") == 2);
+  CHECK(calls_of(graph, "rush::gelu_bias_backward_") == 2);
+  CHECK(calls_of(graph, "aten::gelu_backward") == 0);
+  CHECK(calls_of(graph, "rush::foreach_to_copy") == (autocasts ? 2 : 0));
+  CHECK(calls_of(graph, "rush::foreach_scale_") == 1);
+  return trained;
+}
+
+}  // namespace
+
+TEST_CASE("a net of plain modules gets fused operators, and trains as it does without") {
+  for (const bool autocasts : {false, true}) {
+    CAPTURE(autocasts);
+    const Trained compiled = train(true, autocasts), plain = train(false, autocasts);
+    CAPTURE(compiled.graph);
+    for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i]));
+    for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i]));
+  }
+}
+
+namespace {
+
+// The third call of the function compiled gives what the function gives. Returns the graph.
+template <class F>
+Graph graph_of(const F& function, const std::vector<Tensor>& inputs) {
+  const NoGradGuard no_grad;
+  auto compiled = compile([&](const Tensor& a, const Tensor& b) { return function(a, b); });
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Tensor> got = compiled(inputs[0].clone(), inputs[1].clone());
+    const std::vector<Tensor> expected = function(inputs[0].clone(), inputs[1].clone());
+    REQUIRE(got.size() == expected.size());
+    for (size_t r = 0; r < got.size(); ++r) {
+      CAPTURE(r);
+      CHECK(alike(got[r], expected[r]));
+    }
+  }
+  REQUIRE(compiled.obstacle().empty());
+  return compiled.graph();
+}
+
+}  // namespace
+
+TEST_CASE("a sum and its norm are not one where something comes between them") {
+  const Tensor a = randn({4, 8}), b = randn({4, 8}), w = rand({8}), bias = rand({8});
+  const auto norm = [&](const Tensor& x) { return layer_norm(x, {8}, w, bias); };
+  const auto fused = [](const Graph& graph) { return calls_of(graph, "rush::add_layer_norm"); };
+  CHECK(fused(graph_of([&](const Tensor& x, const Tensor& y) { return std::vector{norm(x + y)}; }, {a, b})) == 1);
+  const auto written = [&](const Tensor& x, const Tensor& y) {
+    Tensor sum = x + y;
+    sum.mul_(2);
+    return std::vector{norm(sum), sum};
+  };
+  CHECK(fused(graph_of(written, {a, b})) == 0);
+  const auto parameter_written = [&](const Tensor& x, const Tensor& y) {
+    Tensor own = w.clone();
+    const Tensor before = own * 2, sum = x + y;
+    own.mul_(3);
+    return std::vector{layer_norm(sum, {8}, own, bias), before};
+  };
+  CHECK(fused(graph_of(parameter_written, {a, b})) == 0);
+  const auto scaled = [&](const Tensor& x, const Tensor& y) { return std::vector{norm(add(x, y, 2))}; };
+  CHECK(fused(graph_of(scaled, {a, b})) == 0);
+  const auto broadcast = [&](const Tensor& x, const Tensor& y) { return std::vector{norm(x + y[0])}; };
+  CHECK(fused(graph_of(broadcast, {a, b})) == 0);
+  const auto used_elsewhere = [&](const Tensor& x, const Tensor& y) {
+    const Tensor sum = x + y, normed = norm(sum);
+    return std::vector{normed, normed.to(kBFloat16), sum * 2, sum};
+  };
+  CHECK(fused(graph_of(used_elsewhere, {a, b})) == 1);
+}
+
+TEST_CASE("linear and GELU are not one where the linear's result is another") {
+  const Tensor x = randn({4, 8}), weight = randn({6, 8}), bias = rand({6});
+  const auto fused = [](const Graph& graph) { return calls_of(graph, "rush::linear_gelu"); };
+  const auto both = [&](const Tensor& a, const Tensor& b) {
+    const Tensor pre = nn::functional::linear(a, weight, b);
+    return std::vector{gelu(pre, "tanh"), pre};
+  };
+  CHECK(fused(graph_of(both, {x, bias})) == 1);
+  const auto exact = [&](const Tensor& a, const Tensor& b) {
+    return std::vector{gelu(nn::functional::linear(a, weight, b))};
+  };
+  CHECK(fused(graph_of(exact, {x, bias})) == 0);
+  const auto without_bias = [&](const Tensor& a, const Tensor&) {
+    return std::vector{gelu(nn::functional::linear(a, weight), "tanh")};
+  };
+  CHECK(fused(graph_of(without_bias, {x, bias})) == 0);
+  const auto written = [&](const Tensor& a, const Tensor& b) {
+    Tensor pre = nn::functional::linear(a, weight, b);
+    pre.add_(1);
+    return std::vector{gelu(pre, "tanh")};
+  };
+  CHECK(fused(graph_of(written, {x, bias})) == 0);
+}
+
+TEST_CASE("casts become lists, and are done before their results are read and their sources written") {
+  const Tensor a = randn({4, 8}), b = randn({8, 3}).t();
+  const auto lists = [](const Graph& graph) { return calls_of(graph, "rush::foreach_to_copy"); };
+  const auto inputs = [](const Tensor& x, const Tensor& y) {
+    return std::vector{x.to(kFloat64), y.to(kFloat64), x.to(kBFloat16), y.to(kBFloat16)};
+  };
+  CHECK(lists(graph_of(inputs, {a, b})) == 2);
+  const auto made = [](const Tensor& x, const Tensor& y) {
+    const Tensor p = x.cumsum(0), q = y.cumsum(0), r = p.to(kFloat64), s = q.to(kFloat64);
+    return std::vector{cat({r, s})};
+  };
+  CHECK(lists(graph_of(made, {a, b})) == 1);
+  const auto written = [](const Tensor& x, const Tensor& y) {
+    Tensor p = x.cumsum(0);
+    const Tensor before = p.to(kFloat64);
+    p.copy_(p.flip(0));
+    Tensor q = y;
+    q.copy_(q.flip(0));
+    return std::vector{before, p, p.to(kFloat64), q.to(kFloat64)};
+  };
+  CHECK(lists(graph_of(written, {a, b})) == 1);
+  const auto with_gaps = [](const Tensor& x, const Tensor& y) {
+    return std::vector{x.narrow(1, 0, 3).to(kFloat64), y.narrow(0, 0, 2).to(kFloat64)};
+  };
+  CHECK(lists(graph_of(with_gaps, {a, b})) == 0);
+}
+
+TEST_CASE("a call that was made before is not made again, unless what it read was written") {
+  const Tensor a = randn({4, 8}), b = randn({4, 8});
+  const auto sums = [](const Graph& graph) { return calls_of(graph, "aten::cumsum"); };
+  const auto twice = [](const Tensor& x, const Tensor& y) {
+    return std::vector{x.cumsum(0) + y, x.cumsum(0) * y, x.cumsum(1) - y};
+  };
+  CHECK(sums(graph_of(twice, {a, b})) == 2);
+  const auto written = [](const Tensor& x, const Tensor& y) {
+    Tensor z = x.clone();
+    const Tensor before = z.cumsum(0) + y;
+    z.copy_(z.flip(0));
+    return std::vector{before, z.cumsum(0) + y};
+  };
+  CHECK(sums(graph_of(written, {a, b})) == 2);
+  const auto results_written = [](const Tensor& x, const Tensor& y) {
+    Tensor z = x.cumsum(0);
+    z.copy_(z.flip(0));
+    return std::vector{z + y, x.cumsum(0) + y};
+  };
+  CHECK(sums(graph_of(results_written, {a, b})) == 2);
+  const auto returned = [](const Tensor& x, const Tensor&) { return std::vector{x.cumsum(0), x.cumsum(0)}; };
+  CHECK(sums(graph_of(returned, {a, b})) == 2);
+  const auto random = [](const Tensor& x, const Tensor& y) {
+    return std::vector{dropout(x, 0.5, true) - dropout(x, 0.5, true) + y};
+  };
+  const NoGradGuard no_grad;
+  auto compiled = compile([&](const Tensor& x, const Tensor& y) { return random(x, y); });
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(compiled(a, b)[0].equal(b));
+  CHECK(calls_of(compiled.graph(), "aten::native_dropout") == 2);
+}
