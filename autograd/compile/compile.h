@@ -92,7 +92,7 @@ struct FromList<std::tuple<Ts...>> {
 //   for (const auto& batch : *loader) step(batch.data, batch.target);
 //
 // The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
-// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit but for
+// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit, apart from
 // Note [Replacements].
 //   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to whether they require a gradient, and
 //   to

@@ -56,7 +56,7 @@ std::vector<int> uses_of_memories(const Graph& graph) {
   return uses;
 }
 
-// Whether a call copies what another call made, as it lies.
+// Whether a call copies what another call made, with its strides.
 bool is_clone(const Graph& graph, const compiler::Uses& uses, const Graph::Call& call) {
   if (!call.op || call.op->name() != "aten::clone" || !uses.maker(call.arguments[0].tensors[0])) return false;
   const auto& from = graph.tensors[static_cast<size_t>(call.arguments[0].tensors[0])];
