@@ -19,9 +19,10 @@ size_t calls_of(const Graph& graph, std::string_view name) {
   return count;
 }
 
-bool alike(const Tensor& a, const Tensor& b) {
+// A GPU's fused operators round 16-bit numbers once where the others round them twice.
+bool alike(const Tensor& a, const Tensor& b, bool has_16_bits = false) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  const double tolerance = a.scalar_type() == kBFloat16 ? 2e-2 : 1e-4;
+  const double tolerance = has_16_bits || a.scalar_type() == kBFloat16 ? 2e-2 : 1e-4;
   return a.scalar_type() == b.scalar_type() && allclose(a.to(kFloat32), b.to(kFloat32), tolerance, tolerance);
 }
 
@@ -93,8 +94,8 @@ TEST_CASE("a net of plain modules gets fused operators, and trains as it does wi
     CAPTURE(autocasts);
     const Trained compiled = train(true, autocasts), plain = train(false, autocasts);
     CAPTURE(compiled.graph);
-    for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i]));
-    for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i]));
+    for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i], autocasts));
+    for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i], autocasts));
   }
 }
 
