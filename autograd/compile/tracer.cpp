@@ -85,16 +85,13 @@ bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& ar
   return true;
 }
 
-// Whether the call did nothing, as a view that turned out to have the sizes of its argument.
-bool gives_back_arguments(const Graph::Call& call) {
+// Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that
+// are there already. A leaf must stay the tensor that it is, since it gets a gradient.
+bool made_nothing(const Graph::Call& call, size_t first_new) {
   if (!call.written.empty() || call.is_random) return false;
-  bool all = true;  // where it gave no tensor at all, too: a number that does not depend on values
-  Graph::for_each_tensor(call.results, [&](Graph::Id result) {
-    bool is_argument = false;
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
-    all &= is_argument;
-  });
-  return all;
+  bool nothing = true;  // where it gave no tensor at all, too: a number that does not depend on values
+  Graph::for_each_tensor(call.results, [&](Graph::Id id) { nothing &= static_cast<size_t>(id) < first_new; });
+  return nothing;
 }
 
 }  // namespace
@@ -145,8 +142,9 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     stop_at(str("it reads a number from a tensor (", op.name(), ", ", graph_.calls.size(), " calls after its start)"));
   }
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
+  const size_t first_new = graph_.tensors.size();
   for (const Value& value : stack) call.results.push_back(result_of(value));
-  if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
+  if (!made_nothing(call, first_new)) graph_.calls.push_back(std::move(call));
   if (held_.size() >= let_go_at_) let_go();
 }
 

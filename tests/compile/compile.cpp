@@ -341,6 +341,30 @@ TEST_CASE("a function that cannot be compiled runs as it stands, and says why") 
   CHECK(warnings[0].starts_with("compile: the function runs as it stands: it reads a number"));
 }
 
+TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geometry") {
+  const auto train = [](bool is_compiled) {
+    manual_seed(13);
+    const Tensor w = randn({3, 3}).requires_grad_();
+    optim::SGD optimizer({w}, 0.1);
+    const auto step = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      x.matmul(w.t().t()).square().sum().backward();
+      optimizer.step();
+    };
+    auto compiled = compile(step);
+    for (int i = 0; i < 4; ++i) {
+      const Tensor x = randn({2, 3});
+      if (is_compiled) {
+        compiled(x);
+      } else {
+        step(x);
+      }
+    }
+    return std::vector<Tensor>{w.detach(), w.grad()};
+  };
+  check_equal(train(true), train(false));
+}
+
 TEST_CASE("what a call throws leaves a compiled function usable") {
   const NoGradGuard no_grad;
   auto product = compile([](const Tensor& x, const Tensor& y) { return x.matmul(y).relu() + 1; });
