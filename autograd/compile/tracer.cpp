@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/compile/lowering.h"
 #include "autograd/engine.h"
 #include "autograd/saved.h"
@@ -352,14 +353,8 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
   graph_.backward = std::move(backward);
 }
 
-// What the nodes behind these tensors have saved.
-std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
-  struct Collect final : SavedVisitor {
-    std::vector<Tensor> tensors;
-    void visit(const char* /*name*/, Saved& saved) override {
-      if (saved.peek().defined()) tensors.push_back(saved.peek());
-    }
-  } collect;
+template <class Visit>
+void for_each_node_behind(const std::vector<Tensor>& outputs, const Visit& visit) {
   std::vector<Node*> left;
   std::unordered_set<const Node*> seen;
   const auto go_to = [&](const intrusive_ptr<Node>& node) {
@@ -371,9 +366,20 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
   while (!left.empty()) {
     Node* const node = left.back();
     left.pop_back();
-    node->visit_saved(collect);
+    visit(*node);
     for (const Edge& edge : node->next_edges()) go_to(edge.node);
   }
+}
+
+// What the nodes behind these tensors have saved.
+std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
+  struct Collect final : SavedVisitor {
+    std::vector<Tensor> tensors;
+    void visit(const char* /*name*/, Saved& saved) override {
+      if (saved.peek().defined()) tensors.push_back(saved.peek());
+    }
+  } collect;
+  for_each_node_behind(outputs, [&](Node& node) { node.visit_saved(collect); });
   return std::move(collect.tensors);
 }
 
@@ -395,6 +401,13 @@ void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
     if (tensor.is_leaf()) expect(tensor.grad());
   }
   if (graph_.backward) std::ranges::for_each(saved_behind(outputs), expect);
+  // The gradient of a leaf that the function made goes with the history of the outputs, if nobody else holds the two.
+  const auto has_one_holder = [&](const Tensor& t) { return t.use_count() == 1 + held_.count(t.impl()); };
+  for_each_node_behind(outputs, [&](const Node& node) {
+    const auto* const end = dynamic_cast<const AccumulateGrad*>(&node);
+    if (!end || !end->variable.grad().defined()) return;
+    if (has_one_holder(end->variable) && has_one_holder(end->variable.grad())) expect(end->variable.grad());
+  });
   for (const auto& [impl, held] : held_) {
     if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
       stop_at(str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),

@@ -365,6 +365,34 @@ TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geo
   check_equal(train(true), train(false));
 }
 
+TEST_CASE("the gradient of a leaf that the function makes goes with the leaf, which must not be kept") {
+  const Tensor w = ones({3}).requires_grad_();
+  Tensor kept;
+  const auto step_that = [&](bool keeps) {
+    return [&, keeps](const Tensor& x) {
+      const Tensor point = x.detach().requires_grad_();
+      if (keeps) kept = point;
+      const Tensor slope = autograd::grad({(point * w).square().sum()}, {point}, {}, true, /*create_graph=*/true)[0];
+      const Tensor loss = slope.square().sum();
+      loss.backward();
+      return loss;
+    };
+  };
+  auto step = compile(step_that(false));
+  auto keeping = compile(step_that(true));
+  for (int i = 1; i < 4; ++i) {
+    const Tensor x = full({3}, 1.0 * i);
+    CHECK(step(x).equal(full({}, 12.0 * i * i)));
+    CHECK(w.grad().equal(full({3}, 16.0 * i * i)));
+    w.mutable_grad().reset();
+    keeping(x);
+    CHECK(kept.grad().equal(full({3}, 8.0 * i)));
+    w.mutable_grad().reset();
+  }
+  CHECK(step.compilations() == 1);
+  CHECK(keeping.compilations() == 0);
+}
+
 TEST_CASE("what a call throws leaves a compiled function usable") {
   const NoGradGuard no_grad;
   auto product = compile([](const Tensor& x, const Tensor& y) { return x.matmul(y).relu() + 1; });
