@@ -89,6 +89,26 @@ TEST_CASE("a chain of element-wise operators becomes one loop, with the same bit
   }
 }
 
+TEST_CASE("rows that are too short for a block are taken several at a time") {
+  const NoGradGuard no_grad;
+  const auto rotate = [](const Tensor& x, const Tensor& table) {
+    return (x * table + x.neg() * 0.5).mul(table).relu();
+  };
+  for (const int64_t columns : {1, 24, 1500}) {
+    for (const int64_t rows : {1, 37, 300}) {
+      auto compiled = compile(rotate);
+      const Tensor x = randn({2, rows, 5, columns}).transpose(1, 2), table = randn({rows, columns});
+      for (int i = 0; i < 2; ++i) CHECK(compiled(x, table).equal(rotate(x, table)));
+      CHECK(fused_calls(compiled.graph()) == 1);
+      auto each = compile(rotate);
+      const Tensor flat = randn({rows, columns}), row = randn({columns});
+      for (int i = 0; i < 2; ++i) CHECK(each(flat, row).equal(rotate(flat, row)));
+    }
+  }
+  auto nothing = compile(rotate);
+  for (int i = 0; i < 2; ++i) CHECK(nothing(zeros({3, 0, 4}), zeros({4})).numel() == 0);
+}
+
 TEST_CASE("a training step that is compiled trains as the function does") {
   size_t compilations = 0;
   check_equal(train(true, std::vector<int64_t>(10, 6), &compilations), train(false, std::vector<int64_t>(10, 6)));
