@@ -177,16 +177,16 @@ uint64_t Tracer::random_numbers_drawn() const {
 
 Graph::Id Tracer::add(const Tensor& tensor) {
   const auto id = static_cast<Graph::Id>(graph_.tensors.size());
-  const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
-  const auto [memory, is_new] = memories_.emplace(storage, static_cast<int32_t>(id));
-  if (!storage) memory->second = id;
+  const Storage storage = tensor.layout() == kStrided ? tensor.storage() : Storage();
+  Memory& memory = memories_.try_emplace(storage.get(), Memory{storage, id}).first->second;
+  if (!storage) memory.number = id;
   graph_.tensors.push_back({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
-                            tensor.device(), tensor.impl()->is_wrapped_number(), memory->second});
+                            tensor.device(), tensor.impl()->is_wrapped_number(), memory.number});
   is_made_.push_back(false);
   if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
     devices_.push_back(tensor.device());
   held_.insert_or_assign(tensor.impl(), Held{tensor, id});
-  if (storage) in_storage_.emplace(storage, id);
+  if (storage) in_storage_.emplace(storage.get(), id);
   return id;
 }
 
@@ -279,20 +279,19 @@ void Tracer::let_go() {
   for (bool again = true; again;) {  // a view that goes may have been the last to hold its base
     again = false;
     for (auto at = held_.begin(); at != held_.end();) {
-      const Tensor& tensor = at->second.tensor;
-      if (tensor.use_count() > 1) {
+      if (at->second.tensor.use_count() > 1) {
         ++at;
         continue;
-      }
-      const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
-      if (storage && storage->use_count() == 1) {
-        in_storage_.erase(storage);
-        memories_.erase(storage);
       }
       at = held_.erase(at);
       again = true;
     }
   }
+  std::erase_if(memories_, [&](const auto& each) {
+    const bool is_gone = each.first && each.second.storage.use_count() == 1;
+    if (is_gone) in_storage_.erase(each.first);
+    return is_gone;
+  });
   let_go_at_ = std::max<size_t>(256, 2 * held_.size());
 }
 

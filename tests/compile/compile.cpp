@@ -409,6 +409,22 @@ TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geo
   check_equal(train(true), train(false));
 }
 
+// The history of each exp saves its result, and goes with it.
+TEST_CASE("a tensor of a long trace is not taken for one that lay at its address before") {
+  const Tensor w = randn({3, 5}).requires_grad_();
+  const auto add_up = [&](const Tensor& x) {
+    Tensor total = x * 0.0;
+    for (int i = 0; i < 400; ++i) total = total + (w * (0.001 * i)).exp().detach().sin() * (x + 1.0 * i);
+    return total;
+  };
+  auto compiled = compile(add_up);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = randn({3, 5});
+    CHECK(compiled(x).equal(add_up(x)));
+  }
+  CHECK(compiled.compilations() == 1);
+}
+
 TEST_CASE("the gradient of a leaf that the function makes goes with the leaf, which must not be kept") {
   const Tensor w = ones({3}).requires_grad_();
   Tensor kept;
