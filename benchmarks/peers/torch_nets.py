@@ -383,7 +383,7 @@ def net_in_fastest_mode(name, step):
 # ---- the program
 
 
-def measure(call, calls=10, rounds=5):
+def measure(call, calls=10, rounds=3):
     """Milliseconds of a call, the seconds that the first took, and the most memory in GiB."""
     start = time.perf_counter()
     call()
