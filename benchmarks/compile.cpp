@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "backends/cuda/cuda.h"
-#include "benchmarks/plain_gpt.h"
+#include "benchmarks/nets/language.h"
 #include "rushlight.h"
 
 namespace {
@@ -58,7 +58,7 @@ void shakespeare(benchmark::State& state, bool is_compiled, bool is_graph) {
     Tensor loss;
     {
       const autocast::Autocast lower(kCUDA, kBFloat16);
-      loss = model(x, y);
+      loss = nn::functional::cross_entropy(model(x).flatten(0, 1), y.flatten());
     }
     loss.backward();
     const Tensor norm = nn::utils::get_total_norm(nn::utils::gradients_of(model->parameters()));

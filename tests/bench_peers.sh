@@ -66,6 +66,7 @@ grep -Eq '^kernels/add +4 ms +8 ms +0\.50 +1\.00$' <<<"$out" || fail "the median
 grep -Eq '^training/gpt +500 ms +8 ms +62\.50 +1\.00  missed  \(reduce-overhead\)$' <<<"$out" ||
   fail "a step is not what is counted, or the mode is not named: $out"
 grep -Eq '^kernels/sum +ours: no sums today$' <<<"$out" || fail "an error is not passed on: $out"
+grep -Eq '^geometric mean of 2 ratios +5\.59$' <<<"$out" || fail "the ratios have no mean: $out"
 ! grep -Eq 'other|cuda' <<<"$out" || fail "without a GPU, or a peer, there is nothing to compare: $out"
 python3 - "$scratch/all.json" <<'TEXT' || fail "the file of results is wrong"
 import json, sys

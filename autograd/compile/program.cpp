@@ -11,6 +11,9 @@ namespace rush::compiler {
 Program::Program(Graph graph)
     : graph_(std::move(graph)), last_used_(graph_.calls.size()), tensors_(graph_.tensors.size()) {
   for (const auto& [id, tensor] : graph_.constants) tensors_[static_cast<size_t>(id)] = tensor;
+  for (const auto& [leaf, gradient] : graph_.gradients) {
+    if (!at(gradient).defined()) gets_gradient_.push_back(leaf);
+  }
   find_last_uses();
 }
 
@@ -44,6 +47,7 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
     }
   } let_go{*this};
   for (size_t i = 0; i < inputs.size(); ++i) tensors_[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  for (const Graph::Id leaf : gets_gradient_) at(leaf).mutable_grad().reset();
   for (size_t i = 0; i < graph_.calls.size(); ++i) {
     run_call(graph_.calls[i]);
     for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();

@@ -26,7 +26,8 @@ class Program {
 
   const Graph graph_;
   std::vector<std::vector<Graph::Id>> last_used_;  // tensors that no call after this one reads
-  std::vector<Tensor> tensors_;                    // by their numbers, while a run needs them
+  std::vector<Graph::Id> gets_gradient_;  // leaves that a run makes a gradient for: it frees the last run's first
+  std::vector<Tensor> tensors_;           // by their numbers, while a run needs them
   Stack stack_;
 };
 

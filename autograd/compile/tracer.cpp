@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/compile/lowering.h"
 #include "autograd/engine.h"
 #include "autograd/saved.h"
@@ -85,16 +86,13 @@ bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& ar
   return true;
 }
 
-// Whether the call did nothing, as a view that turned out to have the sizes of its argument.
-bool gives_back_arguments(const Graph::Call& call) {
+// Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that
+// are there already. A leaf must stay the tensor that it is, since it gets a gradient.
+bool made_nothing(const Graph::Call& call, size_t first_new) {
   if (!call.written.empty() || call.is_random) return false;
-  bool all = true;  // where it gave no tensor at all, too: a number that does not depend on values
-  Graph::for_each_tensor(call.results, [&](Graph::Id result) {
-    bool is_argument = false;
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id argument) { is_argument |= argument == result; });
-    all &= is_argument;
-  });
-  return all;
+  bool nothing = true;  // where it gave no tensor at all, too: a number that does not depend on values
+  Graph::for_each_tensor(call.results, [&](Graph::Id id) { nothing &= static_cast<size_t>(id) < first_new; });
+  return nothing;
 }
 
 }  // namespace
@@ -145,8 +143,9 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     stop_at(str("it reads a number from a tensor (", op.name(), ", ", graph_.calls.size(), " calls after its start)"));
   }
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
+  const size_t first_new = graph_.tensors.size();
   for (const Value& value : stack) call.results.push_back(result_of(value));
-  if (!gives_back_arguments(call)) graph_.calls.push_back(std::move(call));
+  if (!made_nothing(call, first_new)) graph_.calls.push_back(std::move(call));
   if (held_.size() >= let_go_at_) let_go();
 }
 
@@ -178,16 +177,16 @@ uint64_t Tracer::random_numbers_drawn() const {
 
 Graph::Id Tracer::add(const Tensor& tensor) {
   const auto id = static_cast<Graph::Id>(graph_.tensors.size());
-  const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
-  const auto [memory, is_new] = memories_.emplace(storage, static_cast<int32_t>(id));
-  if (!storage) memory->second = id;
+  const Storage storage = tensor.layout() == kStrided ? tensor.storage() : Storage();
+  Memory& memory = memories_.try_emplace(storage.get(), Memory{storage, id}).first->second;
+  if (!storage) memory.number = id;
   graph_.tensors.push_back({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
-                            tensor.device(), tensor.impl()->is_wrapped_number(), memory->second});
+                            tensor.device(), tensor.impl()->is_wrapped_number(), memory.number});
   is_made_.push_back(false);
   if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
     devices_.push_back(tensor.device());
   held_.insert_or_assign(tensor.impl(), Held{tensor, id});
-  if (storage) in_storage_.emplace(storage, id);
+  if (storage) in_storage_.emplace(storage.get(), id);
   return id;
 }
 
@@ -280,20 +279,19 @@ void Tracer::let_go() {
   for (bool again = true; again;) {  // a view that goes may have been the last to hold its base
     again = false;
     for (auto at = held_.begin(); at != held_.end();) {
-      const Tensor& tensor = at->second.tensor;
-      if (tensor.use_count() > 1) {
+      if (at->second.tensor.use_count() > 1) {
         ++at;
         continue;
-      }
-      const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
-      if (storage && storage->use_count() == 1) {
-        in_storage_.erase(storage);
-        memories_.erase(storage);
       }
       at = held_.erase(at);
       again = true;
     }
   }
+  std::erase_if(memories_, [&](const auto& each) {
+    const bool is_gone = each.first && each.second.storage.use_count() == 1;
+    if (is_gone) in_storage_.erase(each.first);
+    return is_gone;
+  });
   let_go_at_ = std::max<size_t>(256, 2 * held_.size());
 }
 
@@ -354,14 +352,8 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
   graph_.backward = std::move(backward);
 }
 
-// What the nodes behind these tensors have saved.
-std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
-  struct Collect final : SavedVisitor {
-    std::vector<Tensor> tensors;
-    void visit(const char* /*name*/, Saved& saved) override {
-      if (saved.peek().defined()) tensors.push_back(saved.peek());
-    }
-  } collect;
+template <class Visit>
+void for_each_node_behind(const std::vector<Tensor>& outputs, const Visit& visit) {
   std::vector<Node*> left;
   std::unordered_set<const Node*> seen;
   const auto go_to = [&](const intrusive_ptr<Node>& node) {
@@ -373,9 +365,20 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
   while (!left.empty()) {
     Node* const node = left.back();
     left.pop_back();
-    node->visit_saved(collect);
+    visit(*node);
     for (const Edge& edge : node->next_edges()) go_to(edge.node);
   }
+}
+
+// What the nodes behind these tensors have saved.
+std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
+  struct Collect final : SavedVisitor {
+    std::vector<Tensor> tensors;
+    void visit(const char* /*name*/, Saved& saved) override {
+      if (saved.peek().defined()) tensors.push_back(saved.peek());
+    }
+  } collect;
+  for_each_node_behind(outputs, [&](Node& node) { node.visit_saved(collect); });
   return std::move(collect.tensors);
 }
 
@@ -397,6 +400,13 @@ void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
     if (tensor.is_leaf()) expect(tensor.grad());
   }
   if (graph_.backward) std::ranges::for_each(saved_behind(outputs), expect);
+  // The gradient of a leaf that the function made goes with the history of the outputs, if nobody else holds the two.
+  const auto has_one_holder = [&](const Tensor& t) { return t.use_count() == 1 + held_.count(t.impl()); };
+  for_each_node_behind(outputs, [&](const Node& node) {
+    const auto* const end = dynamic_cast<const AccumulateGrad*>(&node);
+    if (!end || !end->variable.grad().defined()) return;
+    if (has_one_holder(end->variable) && has_one_holder(end->variable.grad())) expect(end->variable.grad());
+  });
   for (const auto& [impl, held] : held_) {
     if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
       stop_at(str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),

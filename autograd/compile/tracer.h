@@ -19,7 +19,7 @@ namespace rush::compiler {
 // Tensors are known by their TensorImpl, or by their storage and geometry: autograd keeps aliases that no operator
 // made. A tensor that is not known was made elsewhere, and is a constant of the graph. A known tensor is held while the
 // program holds it, so that its address stays its own; once the trace alone has it, no call can be given it any more,
-// and it is let go.
+// and it is let go. So is a storage, once nothing but the trace has it: until then its address is that of no other.
 //
 // What a program does without operators cannot be noted. Three such things are known: a gradient that the backward pass
 // leaves in a leaf (Graph::gradients), a step of an optimiser (host_call), and a number that is read from a tensor,
@@ -67,11 +67,15 @@ class Tracer {
     Tensor tensor;
     Graph::Id id;
   };
+  struct Memory {
+    Storage storage;
+    int32_t number;  // TensorInfo::memory
+  };
   const std::vector<Tensor> inputs_;
   Graph graph_;
   std::unordered_map<const TensorImpl*, Held> held_;
   std::unordered_multimap<const StorageImpl*, Graph::Id> in_storage_;
-  std::unordered_map<const StorageImpl*, int32_t> memories_;
+  std::unordered_map<const StorageImpl*, Memory> memories_;
   std::vector<bool> is_made_;  // by a call, of each tensor
   std::vector<Device> devices_ = {kCPU};
   size_t let_go_at_ = 256;

@@ -44,6 +44,7 @@ RULES = [
     Rule(r"kernels/\w+"),
     Rule(r"(?:cuda_)?compile/chain20", alone=True),
     Rule(r"cuda_compile/gpt_shakespeare", alone=True, bar=0.77),
+    Rule(r"cuda_nets/\w+/(?:train|infer)/compiled_graph", alone=True, bar=1.05),
     Rule(r"profiler/\w+"),
     Rule(r"fft/cpu/.+"),
     Rule(r"sparse/cpu/.+"),
@@ -223,6 +224,9 @@ class Row:
                     return f"{side}: {result['error']}"
         return None
 
+    def ratio(self):
+        return self.median(self.ours, "seconds") / self.median(self.theirs, "seconds")
+
     def median(self, results, key):
         values = [result[key] for result in results if key in result]
         return statistics.median(values) if values and len(values) == len(results) else None
@@ -287,6 +291,12 @@ def print_row(row):
         print(f"{name:<{WIDTH}} {text(ours):>20} {text(theirs):>20} {ours / theirs:>6.2f} {bar:>5.2f}{missed}{mode}", flush=True)
 
 
+def print_mean(rows):
+    ratios = [row.ratio() for row in rows if not row.error()]
+    if len(ratios) > 1:
+        print(f"{f'geometric mean of {len(ratios)} ratios':<{WIDTH + 42}} {statistics.geometric_mean(ratios):>6.2f}")
+
+
 def results_of(rows, about, rounds):
     all_rows = []
     for row in rows:
@@ -294,7 +304,7 @@ def results_of(rows, about, rounds):
             all_rows.append({"workload": row.name, "error": row.error()})
             continue
         each = {"workload": row.name, "bar": row.rule.bar, "ours": row.ours, "peer": row.theirs}
-        each["ratio"] = row.median(row.ours, "seconds") / row.median(row.theirs, "seconds")
+        each["ratio"] = row.ratio()
         all_rows.append(each)
     return {**about, "rounds": rounds, "rows": all_rows}
 
@@ -364,6 +374,7 @@ def run(arguments):
     print(f"PyTorch {torch.about['torch']}, {gpu or 'no GPU'}, {arguments.threads} threads; medians of {arguments.rounds} rounds")
     print(f"{'workload':<{WIDTH}} {'ours':>20} {'PyTorch':>20} {'ratio':>6} {'bar':>5}", flush=True)
     measure(rows, ours, peers, arguments.rounds)
+    print_mean(rows)
     torch.close()
     if arguments.json:
         arguments.json.write_text(json.dumps(results_of(rows, torch.about, arguments.rounds), indent=1) + "\n")

@@ -14,6 +14,7 @@ import torch
 import torch_modes
 import torch_compile  # noqa: F401, registers workloads
 import torch_kernels  # noqa: F401
+import torch_nets  # noqa: F401
 import torch_profiler  # noqa: F401
 import torch_sparse  # noqa: F401
 import torch_training  # noqa: F401

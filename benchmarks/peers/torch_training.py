@@ -64,43 +64,52 @@ def mnist_on_cuda(graphed, batch):
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, dropout):
+    def __init__(self, width, heads, dropout=0.0, is_causal=False, norm_first=True, gelu="none"):
         super().__init__()
-        self.heads, self.p = heads, dropout
+        self.heads, self.p, self.is_causal, self.norm_first, self.gelu = heads, dropout, is_causal, norm_first, gelu
         self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.c_attn, self.attn_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.c_fc, self.mlp_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, x):  # (B, T, C)
+    def attend(self, x):
         batch, time, width = x.shape
-        parts = self.c_attn(self.ln_1(x)).split(width, 2)
+        parts = self.c_attn(x).split(width, 2)
         q, k, v = (t.view(batch, time, self.heads, width // self.heads).transpose(1, 2) for t in parts)
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0, is_causal=True)
-        x = x + self.drop(self.attn_proj(y.transpose(1, 2).reshape(batch, time, width)))
-        hidden = F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh")
-        return x + self.drop(self.mlp_proj(hidden))
+        dropout = self.p if self.training else 0.0
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=self.is_causal)
+        return self.drop(self.attn_proj(y.transpose(1, 2).reshape(batch, time, width)))
+
+    def feed_forward(self, x):
+        return self.drop(self.mlp_proj(F.gelu(self.c_fc(x), approximate=self.gelu)))
+
+    def forward(self, x):  # (B, T, C)
+        if self.norm_first:
+            x = x + self.attend(self.ln_1(x))
+            return x + self.feed_forward(self.ln_2(x))
+        x = self.ln_1(x + self.attend(x))
+        return self.ln_2(x + self.feed_forward(x))
 
 
 class Gpt(nn.Module):
-    """GPT-2's net; forward() gives the loss."""
+    """GPT-2's net."""
 
     def __init__(self, vocabulary, length, layers, heads, width, dropout=0.0):
         super().__init__()
         self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
         self.drop = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, heads, dropout, True, gelu="tanh") for _ in range(layers))
         self.ln_f = nn.LayerNorm(width)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 nn.init.normal_(module.weight, std=0.02)
 
-    def forward(self, tokens, targets):
+    def forward(self, tokens, targets=None):  # the scores of those that follow, or the loss
         x = self.drop(self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device)))
         for block in self.blocks:
             x = block(x)
         logits = F.linear(self.ln_f(x), self.wte.weight)
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return logits if targets is None else F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
 def gpt_step(model, batch, length, vocabulary, device, autocast, clip, mode, learning_rate=1e-3):

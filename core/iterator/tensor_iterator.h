@@ -113,14 +113,17 @@ class TensorIterator {
     operand.data = data;
   }
   void set_device_type(DeviceType type) { device_type_ = type; }  // that the loop runs on
-  /// Makes it a loop over n elements, one after another: where each operand's lie, and their strides in bytes.
-  void set_flat(char* const* data, const int64_t* strides, int64_t n) {
-    shape_.resize(1);
-    shape_[0] = numel_ = n;
-    for (int i = 0; i < count_; ++i) {
-      operands_[static_cast<size_t>(i)].data = data[i];
-      operands_[static_cast<size_t>(i)].strides.resize(1);
-      operands_[static_cast<size_t>(i)].strides[0] = strides[i];
+  /// Makes it a loop over rows of n elements: where each operand's first lies, and its strides in bytes from element to
+  /// element and from row to row.
+  void set_rows(char* const* data, const int64_t (*strides)[2], int64_t n, int64_t rows) {
+    shape_.resize(rows == 1 ? 1 : 2);
+    shape_.back() = rows;
+    shape_[0] = n;
+    numel_ = n * rows;
+    for (size_t i = 0; i < static_cast<size_t>(count_); ++i) {
+      operands_[i].data = data[i];
+      operands_[i].strides.resize(shape_.size());
+      for (size_t d = 0; d < shape_.size(); ++d) operands_[i].strides[d] = strides[i][d];
     }
   }
 

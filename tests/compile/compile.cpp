@@ -89,6 +89,26 @@ TEST_CASE("a chain of element-wise operators becomes one loop, with the same bit
   }
 }
 
+TEST_CASE("rows that are too short for a block are taken several at a time") {
+  const NoGradGuard no_grad;
+  const auto rotate = [](const Tensor& x, const Tensor& table) {
+    return (x * table + x.neg() * 0.5).mul(table).relu();
+  };
+  for (const int64_t columns : {1, 24, 1500}) {
+    for (const int64_t rows : {1, 37, 300}) {
+      auto compiled = compile(rotate);
+      const Tensor x = randn({2, rows, 5, columns}).transpose(1, 2), table = randn({rows, columns});
+      for (int i = 0; i < 2; ++i) CHECK(compiled(x, table).equal(rotate(x, table)));
+      CHECK(fused_calls(compiled.graph()) == 1);
+      auto each = compile(rotate);
+      const Tensor flat = randn({rows, columns}), row = randn({columns});
+      for (int i = 0; i < 2; ++i) CHECK(each(flat, row).equal(rotate(flat, row)));
+    }
+  }
+  auto nothing = compile(rotate);
+  for (int i = 0; i < 2; ++i) CHECK(nothing(zeros({3, 0, 4}), zeros({4})).numel() == 0);
+}
+
 TEST_CASE("a training step that is compiled trains as the function does") {
   size_t compilations = 0;
   check_equal(train(true, std::vector<int64_t>(10, 6), &compilations), train(false, std::vector<int64_t>(10, 6)));
@@ -215,6 +235,30 @@ TEST_CASE("gradients add up over calls where the function does not clear them") 
     return w.grad().clone();
   };
   CHECK(gradient(true).equal(gradient(false)));
+}
+
+TEST_CASE("a step needs no more memory than without the compiler: old gradients go before new ones come") {
+  nn::Sequential net(nn::Linear(256, 1024), nn::ReLU(), nn::Linear(1024, 256));
+  net->to(kCPU);
+  optim::SGD optimizer(net->parameters(), 0.1);
+  const Tensor x = randn({4, 256}, kCPU);
+  const auto step = [&](const Tensor& in) {
+    optimizer.zero_grad();
+    const Tensor loss = net->forward(in).square().mean();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  auto compiled = compile(step, {.fuse = false});  // loops have buffers
+  const auto peak_of = [&](auto& function) {
+    for (int i = 0; i < 3; ++i) function(x);
+    cpu::reset_peak_memory_stats();
+    function(x);
+    return cpu::max_memory_allocated();
+  };
+  const int64_t peak = peak_of(step);
+  CHECK(peak_of(compiled) <= peak + 64);  // numbers are tensors of the graph
+  CHECK(compiled.compilations() == 1);
 }
 
 TEST_CASE("what a compiled function returns can be differentiated") {
@@ -354,6 +398,74 @@ TEST_CASE("a function that cannot be compiled runs as it stands, and says why") 
   CHECK(keeps.obstacle().find("aten::add.Tensor") != std::string::npos);
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].starts_with("compile: the function runs as it stands: it reads a number"));
+}
+
+TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geometry") {
+  const auto train = [](bool is_compiled) {
+    manual_seed(13);
+    const Tensor w = randn({3, 3}).requires_grad_();
+    optim::SGD optimizer({w}, 0.1);
+    const auto step = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      x.matmul(w.t().t()).square().sum().backward();
+      optimizer.step();
+    };
+    auto compiled = compile(step);
+    for (int i = 0; i < 4; ++i) {
+      const Tensor x = randn({2, 3});
+      if (is_compiled) {
+        compiled(x);
+      } else {
+        step(x);
+      }
+    }
+    return std::vector<Tensor>{w.detach(), w.grad()};
+  };
+  check_equal(train(true), train(false));
+}
+
+// The history of each exp saves its result, and goes with it.
+TEST_CASE("a tensor of a long trace is not taken for one that lay at its address before") {
+  const Tensor w = randn({3, 5}).requires_grad_();
+  const auto add_up = [&](const Tensor& x) {
+    Tensor total = x * 0.0;
+    for (int i = 0; i < 400; ++i) total = total + (w * (0.001 * i)).exp().detach().sin() * (x + 1.0 * i);
+    return total;
+  };
+  auto compiled = compile(add_up);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = randn({3, 5});
+    CHECK(compiled(x).equal(add_up(x)));
+  }
+  CHECK(compiled.compilations() == 1);
+}
+
+TEST_CASE("the gradient of a leaf that the function makes goes with the leaf, which must not be kept") {
+  const Tensor w = ones({3}).requires_grad_();
+  Tensor kept;
+  const auto step_that = [&](bool keeps) {
+    return [&, keeps](const Tensor& x) {
+      const Tensor point = x.detach().requires_grad_();
+      if (keeps) kept = point;
+      const Tensor slope = autograd::grad({(point * w).square().sum()}, {point}, {}, true, /*create_graph=*/true)[0];
+      const Tensor loss = slope.square().sum();
+      loss.backward();
+      return loss;
+    };
+  };
+  auto step = compile(step_that(false));
+  auto keeping = compile(step_that(true));
+  for (int i = 1; i < 4; ++i) {
+    const Tensor x = full({3}, 1.0 * i);
+    CHECK(step(x).equal(full({}, 12.0 * i * i)));
+    CHECK(w.grad().equal(full({3}, 16.0 * i * i)));
+    w.mutable_grad().reset();
+    keeping(x);
+    CHECK(kept.grad().equal(full({3}, 8.0 * i)));
+    w.mutable_grad().reset();
+  }
+  CHECK(step.compilations() == 1);
+  CHECK(keeping.compilations() == 0);
 }
 
 TEST_CASE("what a call throws leaves a compiled function usable") {

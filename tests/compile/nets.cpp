@@ -1,0 +1,69 @@
+// rush::compile of whole nets: trainings and forward passes that give what the nets give without, bit for bit.
+#include "benchmarks/nets/nets.h"
+
+#include <doctest/doctest.h>
+
+#include "rushlight.h"
+
+using namespace rush;
+
+namespace {
+
+constexpr size_t kSteps = 5;
+
+// Losses of a few steps, and what they leave in the net.
+std::vector<Tensor> train(const std::string& name, bool is_compiled) {
+  manual_seed(3);
+  const plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
+  plain::Training step(workload, /*is_capturable=*/false);
+  auto compiled = compile([&](const Tensor& x, const Tensor& y) { return step(x, y); });
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < kSteps; ++i) {
+    const Tensor loss = is_compiled ? compiled(workload.x, workload.y) : step(workload.x, workload.y);
+    results.push_back(loss.detach().clone());
+  }
+  CHECK(compiled.obstacle().empty());
+  CHECK(compiled.compilations() == (is_compiled ? 1 : 0));
+  for (const auto& tensors : {workload.net->parameters(), workload.net->buffers()})
+    results.insert(results.end(), tensors.begin(), tensors.end());
+  return results;
+}
+
+// On a GPU sums of gradients have no order, and AdamW makes steps of noise where a gradient is zero but for that: there
+// losses and outputs are compared.
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.device().is_cpu() ? a.equal(b) : a.allclose(b, 2e-2, 1e-3 * b.abs().max().item<double>());
+}
+
+}  // namespace
+
+TEST_CASE("nets train as they do without the compiler") {
+  globalContext().setDeterministicAlgorithms(true);
+  for (const std::string& name : plain::names_of_nets()) {
+    CAPTURE(name);
+    const std::vector<Tensor> a = train(name, true), b = train(name, false);
+    REQUIRE(a.size() == b.size());
+    const size_t compared = a[0].device().is_cpu() ? a.size() : kSteps;
+    for (size_t i = 0; i < compared; ++i) {
+      CAPTURE(i);
+      CHECK(is_same(a[i], b[i]));
+    }
+    CHECK(a[0].isfinite().all().item<bool>());
+    CHECK_FALSE(a[0].equal(a[kSteps - 1]));
+  }
+  globalContext().setDeterministicAlgorithms(false);
+}
+
+TEST_CASE("nets infer as they do without the compiler") {
+  const NoGradGuard no_grad;
+  for (const std::string& name : plain::names_of_nets()) {
+    CAPTURE(name);
+    plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
+    plain::prepare_for_inference(workload);
+    auto compiled = compile(workload.forward);
+    const Tensor expected = workload.forward(workload.x);
+    for (int i = 0; i < 2; ++i) CHECK(is_same(compiled(workload.x), expected));
+    CHECK(compiled.obstacle().empty());
+    CHECK(compiled.compilations() == 1);
+  }
+}
