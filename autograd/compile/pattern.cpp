@@ -136,8 +136,7 @@ bool is_same(const Graph& a, const Graph& b) {
 
 std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   if (!same_structure(a, b)) return std::nullopt;
-  Pattern pattern;
-  pattern.graph_ = a;
+  Pattern pattern(a, {});
   for (const Graph::Id input : a.inputs) {
     const DimVector &x = a.tensors[static_cast<size_t>(input)].sizes, &y = b.tensors[static_cast<size_t>(input)].sizes;
     for (size_t d = 0; d < x.size(); ++d) {
@@ -157,8 +156,16 @@ std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   return pattern;
 }
 
-// The simplest that gives a in the first trace and b in the second, exactly.
+// The simplest that gives a in the first trace and b in the second, exactly: all without an offset come first, since an
+// offset lets one size stand for another.
 std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, double b) const {
+  for (const bool has_offset : {false, true}) {
+    if (const auto found = expression(number, a, b, has_offset)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, double b, bool has_offset) const {
   const auto gives = [&](const Expression& e, double va, double vb) {
     const auto value = [&](double v) { return e.power > 0 ? e.scale * v + e.offset : e.scale / v + e.offset; };
     return value(va) == a && value(vb) == b;
@@ -174,7 +181,7 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
       const double slope = (b - a) / (vb - va);
       for (const Expression& e : {Expression{number, v, w, 1, a / va, 0}, Expression{number, v, w, -1, a * va, 0},
                                   Expression{number, v, w, 1, slope, a - slope * va}}) {
-        if (e.offset != 0 && std::nearbyint(e.scale) != e.scale) continue;
+        if ((e.offset != 0) != has_offset || (has_offset && std::nearbyint(e.scale) != e.scale)) continue;
         // 1 / v was rounded, and times v it need not be 1 again.
         const Expression rounded{e.number, e.v, e.w, e.power, std::nearbyint(e.scale), e.offset};
         if (std::abs(rounded.scale - e.scale) < 1e-9 && gives(rounded, va, vb)) return rounded;
@@ -185,7 +192,7 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
   return std::nullopt;
 }
 
-bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t>& values) const {
+bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const {
   values.assign(variables_.size(), -1);
   // A size belongs to the variable whose expression it is in the tensor's information: those are visited first.
   size_t number = 0;
@@ -202,7 +209,7 @@ bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t
         continue;
       }
       int64_t& value = values[static_cast<size_t>(next->v)];
-      if (size <= 1 || (value >= 0 && value != size)) return false;
+      if (size < least || (value >= 0 && value != size)) return false;
       value = size;
     }
     number += info.strides.size() + 1;
@@ -210,7 +217,7 @@ bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t
   return std::ranges::none_of(values, [](int64_t value) { return value < 0; });
 }
 
-std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) const {
+std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least) const {
   struct Substitute final : NumberVisitor {
     const std::vector<Expression>& expressions;
     const std::vector<int64_t>& values;
@@ -226,7 +233,7 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) cons
     }
   };
   std::vector<int64_t> values;
-  if (!find_values(inputs, values)) return std::nullopt;
+  if (!find_values(inputs, least, values)) return std::nullopt;
   Graph graph = graph_;
   Substitute substitute(expressions_, values);
   visit_numbers(graph, substitute);
@@ -235,6 +242,21 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) cons
     if (!(inputs[i].sizes() == IntArrayRef(info.sizes)) || !(inputs[i].strides() == IntArrayRef(info.strides)))
       return std::nullopt;
   }
+  return graph;
+}
+
+Graph Pattern::places() const {
+  struct Places final : NumberVisitor {
+    const std::vector<Expression>& expressions;
+    size_t number = 0, next = 0;
+    explicit Places(const std::vector<Expression>& expressions) : expressions(expressions) {}
+    double visit(double /*now*/) override {
+      if (next == expressions.size() || expressions[next].number != number++) return -1;
+      return static_cast<double>(next++);
+    }
+  } places(expressions_);
+  Graph graph = graph_;
+  visit_numbers(graph, places);
   return graph;
 }
 
