@@ -1,4 +1,5 @@
-// Protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), as far as event files need it.
+// Protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), as far as event files and ONNX need
+// it.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,30 +9,33 @@
 
 #include "core/io/little_endian.h"
 
-namespace rush::summary {
+namespace rush::io {
+
+/// How a field's value lies in the bytes.
+enum class ProtoType : uint32_t { Varint = 0, Fixed64 = 1, Length = 2, Fixed32 = 5 };
 
 /// A message under construction. Fields are numbered as in the message's .proto file; each function adds one, or for a
 /// repeated field one more of its values.
 class ProtoMessage {
  public:
   ProtoMessage& integer(uint32_t field, int64_t value) {
-    varint(field << 3 | kVarint);
+    tag(field, ProtoType::Varint);
     varint(static_cast<uint64_t>(value));
     return *this;
   }
   ProtoMessage& float32(uint32_t field, float value) {
-    varint(field << 3 | kFixed32);
+    tag(field, ProtoType::Fixed32);
     io::put_little_endian(bytes_, std::bit_cast<uint32_t>(value), 4);
     return *this;
   }
   ProtoMessage& float64(uint32_t field, double value) {
-    varint(field << 3 | kFixed64);
+    tag(field, ProtoType::Fixed64);
     io::put_little_endian(bytes_, std::bit_cast<uint64_t>(value), 8);
     return *this;
   }
   /// A string, or bytes.
   ProtoMessage& text(uint32_t field, std::string_view value) {
-    varint(field << 3 | kLength);
+    tag(field, ProtoType::Length);
     varint(value.size());
     bytes_ += value;
     return *this;
@@ -48,8 +52,7 @@ class ProtoMessage {
   const std::string& bytes() const { return bytes_; }
 
  private:
-  enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
-
+  void tag(uint32_t field, ProtoType type) { varint(field << 3 | static_cast<uint32_t>(type)); }
   // Seven bits a byte, the lowest first; the highest bit of a byte says that more follow.
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
@@ -59,4 +62,4 @@ class ProtoMessage {
   std::string bytes_;
 };
 
-}  // namespace rush::summary
+}  // namespace rush::io
