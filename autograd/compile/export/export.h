@@ -16,6 +16,8 @@ struct ExportOptions {
   /// is called with parts of the example, or lengthened ones where it has fewer than 8 elements, to ensure that it
   /// does.
   std::vector<DynamicDim> dynamic = {};
+  /// What an ONNX file calls its inputs and outputs; "input_0", "output_0" and so on where nothing is said.
+  std::vector<std::string> input_names = {}, output_names = {};
 };
 
 /// A function of tensors that was read from a file. Copies share the constants. Not to be called by several threads at
