@@ -51,7 +51,7 @@ def check_model(path):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    case = "--test-case=models are written with what *"
+    case = "--test-case=a model that is written and read back *"
     subprocess.run([sys.argv[1], case], env={**os.environ, "RUSH_ONNX": folder}, check=True)
     models = sorted(pathlib.Path(folder).glob("*.onnx"))
     worst = {path.stem: check_model(path) for path in models}

@@ -1,5 +1,5 @@
-// rush::onnx: tests/onnx_models.py has ONNX Runtime run the models, which this writes to $RUSH_ONNX, beside the
-// functions.
+// rush::onnx: what is read back from a model computes what the function computes. tests/onnx_models.py has ONNX Runtime
+// run the same files, which this writes to $RUSH_ONNX.
 #include "autograd/compile/onnx/onnx.h"
 
 #include <doctest/doctest.h>
@@ -202,7 +202,7 @@ Tensors inputs_of(const Case& each, int64_t size) {
 
 }  // namespace
 
-TEST_CASE("models are written with what the functions give, at any size") {
+TEST_CASE("a model that is written and read back is the function, at any size") {
   const NoGradGuard no_grad;
   const TemporaryFolder temporary;
   const char* const asked = std::getenv("RUSH_ONNX");
@@ -211,12 +211,16 @@ TEST_CASE("models are written with what the functions give, at any size") {
     CAPTURE(each.name);
     const std::string path = folder + each.name;
     onnx::export_model(each.function, each.inputs, path + ".onnx", {.dynamic = each.dynamic});
-    CHECK(io::read_file(path + ".onnx").size() > 100);
+    const LoadedGraph loaded = onnx::load_model(path + ".onnx", get_default_device());
     for (const int64_t size : {1, 2, 5, 11}) {
       CAPTURE(size);
-      const Tensors inputs = inputs_of(each, size), expected = each.function(inputs);
-      for (size_t i = 0; asked && i < expected.size(); ++i)
-        io::save_npy(str(path, '.', size, ".output_", i, ".npy"), expected[i]);
+      const Tensors inputs = inputs_of(each, size), expected = each.function(inputs), found = loaded(inputs);
+      REQUIRE(found.size() == expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i].scalar_type() == expected[i].scalar_type());
+        CHECK(found[i].allclose(expected[i], 1e-4, 1e-5));
+        if (asked) io::save_npy(str(path, '.', size, ".output_", i, ".npy"), expected[i]);
+      }
       for (size_t i = 0; asked && i < inputs.size(); ++i)
         io::save_npy(str(path, '.', size, ".input_", i, ".npy"), inputs[i]);
     }
@@ -233,6 +237,16 @@ TEST_CASE("a model has the names that it is given, and its sizes") {
   const std::string text(bytes.begin(), bytes.end());
   for (const char* name : {"left", "right", "both", "output_1", "rows"}) CHECK(text.find(name) != std::string::npos);
   CHECK(text.find("input_0") == std::string::npos);
+  const LoadedGraph loaded = onnx::load_model(folder / "sum.onnx", get_default_device());
+  auto compiled = compile(loaded, {.dynamic = true});
+  for (const int64_t rows : {2, 5, 7, 6}) {
+    const Tensor x = randn({rows, 3}), y = randn({3});
+    CHECK(loaded(x, y)[0].equal(x + y));
+    CHECK(compiled(x, y)[0].equal(x + y));
+    CHECK(compiled(x, y)[1].allclose(x.sum(0)));
+  }
+  CHECK(compiled.obstacle().empty());
+  CHECK_THROWS_AS(loaded(ones({2, 3})), ValueError);
 }
 
 TEST_CASE("what ONNX cannot say is refused where it is called") {
@@ -270,4 +284,62 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
   const auto scales = [](const Tensors& in) { return Tensors{in[0].clamp(0, in[0].size(0))}; };
   CHECK(message(scales, x, {{0, 0, "batch"}}).find("depends on a dynamic dimension") != std::string::npos);
+}
+
+TEST_CASE("damaged and hostile models are refused") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  nn::Sequential net(nn::Linear(3, 4), nn::ReLU(), nn::Linear(4, 2));
+  const Tensor x = randn({2, 3});
+  onnx::export_model(
+      [&](const Tensor& in) {
+        return net->forward(in).softmax(1).reshape({4, -1});
+      },
+      {x}, folder / "net.onnx");
+  const std::vector<uint8_t> bytes = io::read_file(folder / "net.onnx");
+  const std::string model(bytes.begin(), bytes.end());
+  size_t refused = 0;
+  for (size_t i = 0; i < model.size(); ++i) {
+    std::string damaged = model;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1 << i % 8);
+    for (const std::string& each : {damaged, model.substr(0, i)}) {
+      try {
+        onnx::load_model(folder.write("damaged.onnx", each), get_default_device())(x);
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > model.size());  // all that are cut off, and most changes of what is no weight
+
+  using io::ProtoMessage;
+  const auto load = [&](const ProtoMessage& graph, int64_t opset) {
+    const ProtoMessage file = ProtoMessage().message(8, ProtoMessage().integer(2, opset)).message(7, graph);
+    return onnx::load_model(folder.write("made.onnx", file.bytes()), get_default_device());
+  };
+  const auto value = [](const char* name) { return ProtoMessage().text(1, name); };
+  const auto node = [](const char* op, const std::vector<const char*>& inputs) {
+    ProtoMessage message;
+    for (const char* input : inputs) message.text(1, input);
+    return message.text(2, "y").text(4, op);
+  };
+  const auto graph = [&](const ProtoMessage& with) {
+    return ProtoMessage().message(11, value("x")).message(1, with).message(12, value("y"));
+  };
+  CHECK(load(graph(node("Relu", {"x"})), 21)(x)[0].equal(x.relu()));
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"x"})), 12), doctest::Contains("opset 12"), NotImplementedError);
+  CHECK_THROWS_WITH_AS(load(graph(node("Launch", {"x"})), 21), doctest::Contains("Launch"), NotImplementedError);
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"z"})), 21), doctest::Contains("'z' is read before"), IOError);
+  CHECK_THROWS_AS(load(graph(node("Relu", {"x", "x"})), 21), IOError);
+  for (const char* op : {"Add", "Conv", "Gemm", "Reshape", "Slice", "Where", "MaxPool", "Split", "Cast", "Resize"}) {
+    CAPTURE(op);
+    CHECK_THROWS_AS(load(graph(node(op, {"x"})), 21)(x), Error);
+    CHECK_THROWS_AS(load(graph(node(op, {"x", ""})), 21)(x), Error);
+  }
+  const ProtoMessage elsewhere = ProtoMessage().text(8, "w").integer(1, 2).integer(2, 1).integer(14, 1);
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"x"})).message(5, elsewhere), 21), doctest::Contains("other files"),
+                       NotImplementedError);
+  const ProtoMessage short_of_bytes = ProtoMessage().text(8, "w").integer(1, int64_t{1} << 62).integer(2, 1);
+  CHECK_THROWS_AS(load(graph(node("Relu", {"x"})).message(5, short_of_bytes), 21), IOError);
+  CHECK_THROWS_AS(onnx::load_model(folder / "nowhere.onnx"), IOError);
 }

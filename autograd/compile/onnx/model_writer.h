@@ -104,7 +104,9 @@ struct Row {
   std::string_view op;
   void (*write)(ModelWriter& w, const char* node);
   const char* node = nullptr;
+  bool is_same() const;  // whether it is that node alone, of the same arguments
 };
+extern const std::vector<Row> kRows;
 // Null for an operator that has none; one that writes in place has that of the operator that does not.
 const Row* row_of(std::string_view op);
 

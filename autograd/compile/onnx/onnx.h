@@ -1,4 +1,4 @@
-// ONNX: models for other programs. https://onnx.ai/onnx/repo-docs/IR.html
+// ONNX: models for other programs, and from them. https://onnx.ai/onnx/repo-docs/IR.html
 #pragma once
 #include <string>
 #include <utility>
@@ -12,6 +12,9 @@ namespace rush::onnx {
 // A model is written from the graph of a trace (Note [Traces for export]): kRows has what stands for each operator,
 // one node or several. Numbers of the graph that depend on a dynamic dimension are computed by nodes from the input's
 // Shape, as the Pattern says. Operators that write in place become operators that give a new tensor.
+//
+// A model is read by running its nodes one after another on public operators. Tensors of sizes, which Shape gives, lie
+// on the CPU and are read there, so the same file runs at all sizes; rush::compile of it notes what is left.
 
 /// Writes what `function` does with inputs like these to `path`, as an ONNX model of opset 21, for ONNX Runtime,
 /// TensorRT and others. As for export_graph, modules should be in eval mode. torch.onnx.export.
@@ -27,5 +30,10 @@ requires(!std::convertible_to<F, compiler::Function>) void export_model(F functi
   const std::vector<Tensor> list(inputs, inputs + N);
   export_model(compiler::function_of_list<N>(std::move(function)), list, path, options);
 }
+
+/// Reads an ONNX model of those operators that export_model writes; its weights lie on `device`, and so must the
+/// inputs. Throws IOError, one line that starts with `path`, when it cannot be read or is damaged, and
+/// NotImplementedError for an operator that it does not know, weights in other files, and opsets before 13.
+LoadedGraph load_model(const std::string& path, Device device = kCPU);
 
 }  // namespace rush::onnx

@@ -322,6 +322,8 @@ void arg_extremum(W& w, const char* node) {
 
 void cumsum(W& w, const char* node) { w.give(w.node(node, {w.in(0, w.result().dtype), w.index(1)})); }
 
+}  // namespace
+
 // clang-format off
 const std::vector<Row> kRows = {
     {"aten::abs", same, "Abs"}, {"aten::acos", same, "Acos"}, {"aten::asin", same, "Asin"},
@@ -379,7 +381,7 @@ const std::vector<Row> kRows = {
 };
 // clang-format on
 
-}  // namespace
+bool Row::is_same() const { return write == same; }
 
 const Row* row_of(std::string_view op) {
   std::string name(op);
