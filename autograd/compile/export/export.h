@@ -12,9 +12,9 @@ namespace rush {
 
 /// How a function is exported.
 struct ExportOptions {
-  /// Dimensions that may have any size from 1 on when the file is run. The function must do the same at all of them; it
-  /// is called with parts of the example, or lengthened ones where it has fewer than 8 elements, to ensure that it
-  /// does.
+  /// Dimensions that may have any size from 1 on when the file is run. The function must do the same at all of them. It
+  /// is called at three sizes to ensure that: with parts of the example, or with its last elements repeated where it is
+  /// short.
   std::vector<DynamicDim> dynamic = {};
   /// What an ONNX file calls its inputs and outputs; "input_0", "output_0" and so on where nothing is said.
   std::vector<std::string> input_names = {}, output_names = {};
