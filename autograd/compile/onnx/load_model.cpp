@@ -262,6 +262,15 @@ Tensor reduce(const Call& c) {
   return c.node.op == "ReduceMax" ? c[0].amax(axes, c.keepdims()) : c[0].amin(axes, c.keepdims());
 }
 
+Tensor divide(const Call& c) {
+  return is_integral(c[0].scalar_type(), /*include_bool=*/false) ? c[0].div(c[1], "trunc") : c[0] / c[1];
+}
+
+Tensor triangle(const Call& c) {
+  const int64_t diagonal = c.has(1) ? c.integer(1) : 0;
+  return c.integer("upper", 1) ? c[0].triu(diagonal) : c[0].tril(diagonal);
+}
+
 Tensor shape_of(const Call& c) {
   const Ints sizes(c[0].sizes().begin(), c[0].sizes().end());
   const Tensor all = rush::tensor(sizes, TensorOptions(kInt64).device(kCPU));
@@ -286,10 +295,9 @@ const ReadRow kReadRows[] = {
     {"Clip", kAll, [](const Call& c) { return clamp(c[0], c.optional(1), c.optional(2)); }},
     {"Concat", kAll, [](const Call& c) { return rush::cat(c.inputs, c.axis(0)); }},
     {"Constant", kAll, [](const Call& c) { return c.attribute("value", Tensor()); }},
-    {"Conv", kAll, convolve},
-    {"ConvTranspose", kAll, convolve},
+    {"Conv", kAll, convolve}, {"ConvTranspose", kAll, convolve},
     {"CumSum", 1, [](const Call& c) { return c[0].cumsum(c.integer(1)); }},
-    {"Div", kAll, [](const Call& c) { return is_integral(c[0].scalar_type(), true) ? c[0].div(c[1], "trunc") : c[0] / c[1]; }},
+    {"Div", kAll, divide},
     {"Elu", kAll, [](const Call& c) { return elu(c[0], c.real("alpha", 1)); }},
     {"Expand", 1, expand_to},
     {"Gather", kAll, gather_along},
@@ -303,21 +311,14 @@ const ReadRow kReadRows[] = {
     {"LayerNormalization", kAll, layer_normalization},
     {"LeakyRelu", kAll, [](const Call& c) { return leaky_relu(c[0], c.real("alpha", 0.01)); }},
     {"LogSoftmax", kAll, [](const Call& c) { return c[0].log_softmax(c.axis(-1)); }},
-    {"MaxPool", kAll, max_pool},
-    {"Pad", 1, pad_all},
+    {"MaxPool", kAll, max_pool}, {"Pad", 1, pad_all},
     {"Range", 0, [](const Call& c) { return arange(c.integer(0), c.integer(1), c.integer(2), kInt64); }},
-    {"ReduceMax", 1, reduce},
-    {"ReduceMean", 1, reduce},
-    {"ReduceMin", 1, reduce},
-    {"ReduceSum", 1, reduce},
-    {"Reshape", 1, reshape_to},
-    {"Resize", 1, resize},
-    {"Shape", kAll, shape_of},
-    {"Slice", 1, slice_axes},
+    {"ReduceMax", 1, reduce}, {"ReduceMean", 1, reduce}, {"ReduceMin", 1, reduce}, {"ReduceSum", 1, reduce},
+    {"Reshape", 1, reshape_to}, {"Resize", 1, resize}, {"Shape", kAll, shape_of}, {"Slice", 1, slice_axes},
     {"Softmax", kAll, [](const Call& c) { return c[0].softmax(c.axis(-1)); }},
     {"Squeeze", 1, [](const Call& c) { return c.has(1) ? c[0].squeeze(c.ints(1)) : c[0].squeeze(); }},
     {"Transpose", kAll, transpose_axes},
-    {"Trilu", 1, [](const Call& c) { return c.integer("upper", 1) ? c[0].triu(c.integer(1)) : c[0].tril(c.integer(1)); }},
+    {"Trilu", 1, triangle},
     {"Unsqueeze", 1, unsqueeze_axes},
     {"Where", kAll, [](const Call& c) { return where(c[0], c[1], c[2]); }},
 };
