@@ -156,20 +156,14 @@ std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   return pattern;
 }
 
-// The simplest that gives a in the first trace and b in the second, exactly: all without an offset come first, since an
+// The simplest that gives a in the first trace and b in the second, exactly: that with the smallest offset, since an
 // offset lets one size stand for another.
 std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, double b) const {
-  for (const bool has_offset : {false, true}) {
-    if (const auto found = expression(number, a, b, has_offset)) return found;
-  }
-  return std::nullopt;
-}
-
-std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, double b, bool has_offset) const {
   const auto gives = [&](const Expression& e, double va, double vb) {
     const auto value = [&](double v) { return e.power > 0 ? e.scale * v + e.offset : e.scale / v + e.offset; };
     return value(va) == a && value(vb) == b;
   };
+  std::optional<Expression> simplest;
   const auto count = static_cast<int>(variables_.size());
   for (int v = 0; v < count; ++v) {
     for (int w = -1; w <= v; ++w) {
@@ -181,15 +175,19 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
       const double slope = (b - a) / (vb - va);
       for (const Expression& e : {Expression{number, v, w, 1, a / va, 0}, Expression{number, v, w, -1, a * va, 0},
                                   Expression{number, v, w, 1, slope, a - slope * va}}) {
-        if ((e.offset != 0) != has_offset || (has_offset && std::nearbyint(e.scale) != e.scale)) continue;
+        if (e.offset != 0 && std::nearbyint(e.scale) != e.scale) continue;
+        if (simplest && std::abs(simplest->offset) <= std::abs(e.offset)) continue;
         // 1 / v was rounded, and times v it need not be 1 again.
         const Expression rounded{e.number, e.v, e.w, e.power, std::nearbyint(e.scale), e.offset};
-        if (std::abs(rounded.scale - e.scale) < 1e-9 && gives(rounded, va, vb)) return rounded;
-        if (gives(e, va, vb)) return e;
+        if (std::abs(rounded.scale - e.scale) < 1e-9 && gives(rounded, va, vb)) {
+          simplest = rounded;
+        } else if (gives(e, va, vb)) {
+          simplest = e;
+        }
       }
     }
   }
-  return std::nullopt;
+  return simplest;
 }
 
 bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const {

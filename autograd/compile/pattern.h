@@ -46,7 +46,6 @@ class Pattern {
 
  private:
   std::optional<Expression> expression(size_t number, double a, double b) const;
-  std::optional<Expression> expression(size_t number, double a, double b, bool has_offset) const;
   bool find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const;
 
   Graph graph_;
