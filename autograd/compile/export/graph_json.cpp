@@ -60,8 +60,8 @@ Json json_of(const std::vector<Graph::Argument>& arguments) {
 }
 
 Json json_of(const Graph::TensorInfo& info) {
-  return Json::array({name(info.dtype), list_of(info.sizes), list_of(info.strides), info.storage_offset, info.memory,
-                      info.is_wrapped_number});
+  const bool is_number = info.is_wrapped_number;
+  return Json::array({name(info.dtype), list_of(info.sizes), list_of(info.strides), info.storage_offset, is_number});
 }
 
 Json json_of(const Pattern::Expression& e) {
@@ -133,15 +133,9 @@ class Reader {
   }
 
   Graph::TensorInfo tensor_info(const Json& json) const {
-    const auto memory = static_cast<int32_t>(integer(json.at(4), 0, std::numeric_limits<int32_t>::max()));
     const std::vector<int64_t> sizes = integers(json.at(1)), strides = integers(json.at(2));
-    return {IntArrayRef(sizes),
-            IntArrayRef(strides),
-            integer(json.at(3)),
-            dtype(json.at(0)),
-            device_,
-            json.at(5).get<bool>(),
-            memory};
+    const ScalarType type = dtype(json.at(0));
+    return {IntArrayRef(sizes), IntArrayRef(strides), integer(json.at(3)), type, device_, json.at(4).get<bool>()};
   }
 
   // A number that the program wrote stays on the CPU, as it is without a graph.
@@ -188,8 +182,6 @@ class Reader {
     const auto argument_of = [&](const Json& each) { return argument(each); };
     call.arguments = list<Graph::Argument>(json.at("arguments"), argument_of);
     call.results = list<Graph::Argument>(json.at("results"), argument_of);
-    call.written = ids(json.at("written"), /*or_none=*/false);
-    call.is_random = json.at("is_random").get<bool>();
     const Schema schema = Schema::parse(call.op->schema());
     require(call.arguments.size() == schema.arguments.size() &&
                 call.results.size() <= static_cast<size_t>(schema.num_returns),
@@ -211,11 +203,8 @@ std::string to_json(const Pattern& pattern) {
   for (const Graph::TensorInfo& info : graph.tensors) json["tensors"].push_back(json_of(info));
   for (const Graph::Constant& constant : graph.constants) json["constants"].push_back(constant.id);
   for (const Graph::Call& call : graph.calls) {
-    json["calls"].push_back(Json::object({{"op", call.name},
-                                          {"arguments", json_of(call.arguments)},
-                                          {"results", json_of(call.results)},
-                                          {"written", call.written},
-                                          {"is_random", call.is_random}}));
+    json["calls"].push_back(
+        {{"op", call.name}, {"arguments", json_of(call.arguments)}, {"results", json_of(call.results)}});
   }
   for (const Pattern::Variable& each : pattern.variables()) json["variables"].push_back(Json::array({each.a, each.b}));
   for (const Pattern::Expression& each : pattern.expressions()) json["expressions"].push_back(json_of(each));

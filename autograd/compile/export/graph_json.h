@@ -7,8 +7,9 @@
 
 namespace rush::compiler {
 
-// Everything of a graph but its constants, which it names by their numbers, and devices: where it is read, it is for
-// one device. Throws NotImplementedError for a call with an argument that cannot be written, such as a generator.
+// What it takes to run a graph and to print it, but not to change it by passes. Constants are named by their numbers,
+// and devices not at all: where it is read, it is for one device. Throws NotImplementedError for a call with an
+// argument that cannot be written, such as a generator.
 std::string to_json(const Pattern& pattern);
 
 // Reads what to_json wrote. `constant` is asked for each by its number. Throws IOError, whose message begins with
