@@ -2,6 +2,8 @@
 #pragma once
 #include "autograd/checkpoint.h"
 #include "autograd/compile/compile.h"
+#include "autograd/compile/export/export.h"
+#include "autograd/compile/onnx/onnx.h"
 #include "autograd/debug/anomaly.h"
 #include "autograd/debug/gradcheck.h"
 #include "autograd/debug/graphviz.h"

@@ -144,8 +144,7 @@ bool is_same(const Graph& a, const Graph& b) {
 
 std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   if (!same_structure(a, b)) return std::nullopt;
-  Pattern pattern;
-  pattern.graph_ = a;
+  Pattern pattern(a, {});
   for (const Graph::Id input : a.inputs) {
     const DimVector &x = a.tensors[static_cast<size_t>(input)].sizes, &y = b.tensors[static_cast<size_t>(input)].sizes;
     for (size_t d = 0; d < x.size(); ++d) {
@@ -165,12 +164,14 @@ std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   return pattern;
 }
 
-// The simplest that gives a in the first trace and b in the second, exactly.
+// The simplest that gives a in the first trace and b in the second, exactly: that with the smallest offset, since an
+// offset lets one size stand for another.
 std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, double b) const {
   const auto gives = [&](const Expression& e, double va, double vb) {
     const auto value = [&](double v) { return e.power > 0 ? e.scale * v + e.offset : e.scale / v + e.offset; };
     return value(va) == a && value(vb) == b;
   };
+  std::optional<Expression> simplest;
   const auto count = static_cast<int>(variables_.size());
   for (int v = 0; v < count; ++v) {
     for (int w = -1; w <= v; ++w) {
@@ -183,17 +184,21 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
       for (const Expression& e : {Expression{number, v, w, 1, a / va, 0}, Expression{number, v, w, -1, a * va, 0},
                                   Expression{number, v, w, 1, slope, a - slope * va}}) {
         if (e.offset != 0 && std::nearbyint(e.scale) != e.scale) continue;
+        if (simplest && std::abs(simplest->offset) <= std::abs(e.offset)) continue;
         // 1 / v was rounded, and times v it need not be 1 again.
         const Expression rounded{e.number, e.v, e.w, e.power, std::nearbyint(e.scale), e.offset};
-        if (std::abs(rounded.scale - e.scale) < 1e-9 && gives(rounded, va, vb)) return rounded;
-        if (gives(e, va, vb)) return e;
+        if (std::abs(rounded.scale - e.scale) < 1e-9 && gives(rounded, va, vb)) {
+          simplest = rounded;
+        } else if (gives(e, va, vb)) {
+          simplest = e;
+        }
       }
     }
   }
-  return std::nullopt;
+  return simplest;
 }
 
-bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t>& values) const {
+bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const {
   values.assign(variables_.size(), -1);
   // A size belongs to the variable whose expression it is in the tensor's information: those are visited first.
   size_t number = 0;
@@ -210,7 +215,7 @@ bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t
         continue;
       }
       int64_t& value = values[static_cast<size_t>(next->v)];
-      if (size <= 1 || (value >= 0 && value != size)) return false;
+      if (size < least || (value >= 0 && value != size)) return false;
       value = size;
     }
     number += info.strides.size() + 1;
@@ -218,7 +223,7 @@ bool Pattern::find_values(const std::vector<Tensor>& inputs, std::vector<int64_t
   return std::ranges::none_of(values, [](int64_t value) { return value < 0; });
 }
 
-std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) const {
+std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least) const {
   struct Substitute final : NumberVisitor {
     const std::vector<Expression>& expressions;
     const std::vector<int64_t>& values;
@@ -234,7 +239,7 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) cons
     }
   };
   std::vector<int64_t> values;
-  if (!find_values(inputs, values)) return std::nullopt;
+  if (!find_values(inputs, least, values)) return std::nullopt;
   Graph graph = graph_;
   Substitute substitute(expressions_, values);
   visit_numbers(graph, substitute);
@@ -243,6 +248,21 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs) cons
     if (!(inputs[i].sizes() == IntArrayRef(info.sizes)) || !(inputs[i].strides() == IntArrayRef(info.strides)))
       return std::nullopt;
   }
+  return graph;
+}
+
+Graph Pattern::places() const {
+  struct Places final : NumberVisitor {
+    const std::vector<Expression>& expressions;
+    size_t number = 0, next = 0;
+    explicit Places(const std::vector<Expression>& expressions) : expressions(expressions) {}
+    double visit(double /*now*/) override {
+      if (next == expressions.size() || expressions[next].number != number++) return -1;
+      return static_cast<double>(next++);
+    }
+  } places(expressions_);
+  Graph graph = graph_;
+  visit_numbers(graph, places);
   return graph;
 }
 

@@ -17,13 +17,6 @@ namespace rush::compiler {
 // and are left alone.
 class Pattern {
  public:
-  // Nothing when the traces differ in more than numbers, or a number in more than this Note says.
-  static std::optional<Pattern> of(const Graph& a, const Graph& b);
-
-  // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ.
-  std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs) const;
-
- private:
   // A size that differs: what it was in both traces.
   struct Variable {
     int64_t a, b;
@@ -36,10 +29,26 @@ class Pattern {
     double scale, offset;
   };
 
-  std::optional<Expression> expression(size_t number, double a, double b) const;
-  bool find_values(const std::vector<Tensor>& inputs, std::vector<int64_t>& values) const;
+  Pattern(Graph graph, std::vector<Variable> variables, std::vector<Expression> expressions = {})
+      : graph_(std::move(graph)), variables_(std::move(variables)), expressions_(std::move(expressions)) {}
+  // Nothing when the traces differ in more than numbers, or a number in more than this Note says.
+  static std::optional<Pattern> of(const Graph& a, const Graph& b);
 
-  Graph graph_;  // the first trace
+  // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ, or one that
+  // differs is less than `least`.
+  std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs, int64_t least = 2) const;
+  // The graph with the place of its expression in the place of each number: -1 where the number is always the same.
+  Graph places() const;
+
+  const Graph& graph() const { return graph_; }                                // of the first trace
+  const std::vector<Variable>& variables() const { return variables_; }        // by their numbers
+  const std::vector<Expression>& expressions() const { return expressions_; }  // in the order of what they stand for
+
+ private:
+  std::optional<Expression> expression(size_t number, double a, double b) const;
+  bool find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const;
+
+  Graph graph_;
   std::vector<Variable> variables_;
   std::vector<Expression> expressions_;
 };

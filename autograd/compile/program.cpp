@@ -96,6 +96,8 @@ void Program::take(const Graph::Argument& result, Value& value) {
   if (result.value.is<Tensor>()) return keep(result.tensors[0], value.is_none() ? Tensor() : value.as<Tensor>());
   if (!result.value.is<std::vector<Tensor>>()) return;  // a number, which is the same each time
   const auto& list = value.as<std::vector<Tensor>>();
+  RUSH_CHECK(list.size() == result.tensors.size(), "a call of a graph gave ", list.size(), " tensors instead of ",
+             result.tensors.size());
   for (size_t i = 0; i < list.size(); ++i) keep(result.tensors[i], list[i]);
 }
 

@@ -99,7 +99,7 @@ bool made_nothing(const Graph::Call& call, size_t first_new) {
 
 Tracer* Tracer::current() { return dispatch_state.excluded.has(DispatchKey::Tracer) ? nullptr : current_tracer; }
 
-Tracer::Tracer(const std::vector<Tensor>& inputs) : inputs_(inputs) {
+Tracer::Tracer(const std::vector<Tensor>& inputs, TakesWhole takes_whole) : inputs_(inputs), takes_whole_(takes_whole) {
   for (const Tensor& input : inputs) graph_.inputs.push_back(add(input));
 }
 Tracer::~Tracer() = default;
@@ -125,7 +125,9 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
 
 void Tracer::trace_call(const OpBase& op, KeySet /*keys*/, Stack& stack) {
   if (kernel_listener) kernel_listener->other(op.schema());  // an operator within the one that is lowered
-  if (op.is_composite() || !current_tracer || kernel_listener) return op.call_boxed(stack, DispatchKey::Tracer);
+  if (!current_tracer || kernel_listener) return op.call_boxed(stack, DispatchKey::Tracer);
+  const bool is_whole = current_tracer->takes_whole_ && current_tracer->takes_whole_(op);
+  if (op.is_composite() && !is_whole) return op.call_boxed(stack, DispatchKey::Tracer);
   current_tracer->record(op, stack);
 }
 

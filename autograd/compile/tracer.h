@@ -26,7 +26,11 @@ namespace rush::compiler {
 // after which the program may do anything (obstacle()).
 class Tracer {
  public:
-  explicit Tracer(const std::vector<Tensor>& inputs);
+  // Asked of each operator: whether it is noted as it is, although it is made of others. It may throw for one that the
+  // graph must not have, and then throws where that is called.
+  using TakesWhole = bool (*)(const OpBase& op);
+
+  explicit Tracer(const std::vector<Tensor>& inputs, TakesWhole takes_whole = nullptr);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -72,6 +76,7 @@ class Tracer {
     int32_t number;  // TensorInfo::memory
   };
   const std::vector<Tensor> inputs_;
+  const TakesWhole takes_whole_;
   Graph graph_;
   std::unordered_map<const TensorImpl*, Held> held_;
   std::unordered_multimap<const StorageImpl*, Graph::Id> in_storage_;

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "core/io/file_descriptor.h"
-#include "nn/summary/proto_message.h"
+#include "core/io/proto_message.h"
 
 namespace rush::summary {
+
+using io::ProtoMessage;
 
 // Note [Event files]
 // An event file is a TFRecord file (https://www.tensorflow.org/tutorials/load_data/tfrecord) of Event messages

@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/io/proto_message.h"
 #include "core/tensor.h"
-#include "nn/summary/proto_message.h"
 
 namespace rush {
 
@@ -16,6 +16,8 @@ using HParams = std::vector<std::pair<std::string, HParam>>;
 using NamedScalars = std::vector<std::pair<std::string, double>>;
 
 namespace summary {
+
+using io::ProtoMessage;
 
 // What each throws, SummaryWriter's functions say.
 ProtoMessage scalar(const std::string& tag, double value);

@@ -1,0 +1,394 @@
+// kRows: what stands for each operator in ONNX. https://onnx.ai/onnx/operators
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "autograd/compile/onnx/model_writer.h"
+
+namespace rush::onnx {
+
+using W = ModelWriter;
+using Ints = std::vector<int64_t>;
+
+namespace {
+
+// ---- Element-wise
+
+// ONNX promotes nothing: the dtype that the arguments are cast to.
+ScalarType operand_dtype(W& w) {
+  if (w.op().starts_with("aten::logical")) return kBool;
+  if (w.result().dtype != kBool) return w.result().dtype;
+  if (w.arguments() == 1) return w.info(0).dtype;
+  const auto gives_way = [](const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
+    return a.is_wrapped_number && traits_of(a.dtype).kind <= traits_of(b.dtype).kind;
+  };
+  if (gives_way(w.info(0), w.info(1))) return w.info(1).dtype;
+  return gives_way(w.info(1), w.info(0)) ? w.info(0).dtype : promote_types(w.info(0).dtype, w.info(1).dtype);
+}
+
+void same(W& w, const char* node) {
+  const ScalarType dtype = operand_dtype(w);
+  Names inputs = {w.in(0, dtype)};
+  if (w.arguments() > 1) inputs.push_back(w.in(1, dtype));
+  if (w.arguments() > 2 && w.real(2) != 1) inputs[1] = w.node("Mul", {inputs[1], w.number(w.real(2), dtype)});  // alpha
+  w.give(w.node(node, inputs));
+}
+
+void nothing(W& w, const char* /*node*/) { w.give(w.in(0)); }
+void cast(W& w, const char* /*node*/) { w.give(w.in(0, w.result().dtype)); }
+void with_alpha(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alpha", w.real(1)}})); }
+void along_dim(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}})); }
+void gelu(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"approximate", w.text(1)}})); }
+void silu(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.node("Sigmoid", {w.in(0)})})); }
+void rsqrt(W& w, const char* node) { w.give(w.node(node, {w.node("Sqrt", {w.in(0)})})); }
+
+void not_equal(W& w, const char* node) {
+  const ScalarType dtype = operand_dtype(w);
+  w.give(w.node(node, {w.node("Equal", {w.in(0, dtype), w.in(1, dtype)})}));
+}
+
+void power(W& w, const char* node) {
+  const ScalarType dtype = w.result().dtype;
+  w.give(w.node(node, {w.in(0, dtype), w.number(w.real(1), dtype)}));
+}
+
+void clip(W& w, const char* node) {
+  const auto limit = [&](size_t i) { return w.is_given(i) ? w.number(w.real(i), w.result().dtype) : std::string(); };
+  w.give(w.node(node, {w.in(0), limit(1), limit(2)}));
+}
+
+void where(W& w, const char* node) {
+  w.give(w.node(node, {w.in(0), w.in(1, w.result().dtype), w.in(2, w.result().dtype)}));
+}
+
+void masked_fill(W& w, const char* node) {
+  const bool by_number = w.op().ends_with("Scalar");
+  const ScalarType dtype = w.info(0).dtype;
+  w.give(w.node(node, {w.in(1), by_number ? w.number(w.real(2), dtype) : w.in(2, dtype), w.in(0)}));
+}
+
+// ---- Products
+
+// x weight^T + bias
+std::string affine(W& w, const std::string& x, size_t weight, size_t bias) {
+  const bool has_bias = w.is_given(bias);
+  if (w.dims(0) == 2 && has_bias) return w.node("Gemm", {x, w.in(weight), w.in(bias)}, {{"transB", 1}});
+  const std::string product = w.node("MatMul", {x, w.transposed(w.in(weight), 2, 0, 1)});
+  return has_bias ? w.node("Add", {product, w.in(bias)}) : product;
+}
+
+void linear(W& w, const char* /*node*/) { w.give(affine(w, w.in(0), 1, 2)); }
+
+void gelu_perceptron(W& w, const char* node) {
+  w.give(affine(w, w.node(node, {affine(w, w.in(0), 1, 2)}, {{"approximate", "tanh"}}), 3, 4));
+}
+
+// softmax(scale Q K^T + mask) V, of (..., L, E), (..., S, E) and (..., S, E)
+void attention(W& w, const char* node) {
+  if (w.flag(7) || w.real(4) != 0) w.refuse("has dropout, or fewer heads of keys than of queries");
+  const int64_t dims = w.dims(0);
+  const ScalarType dtype = w.result().dtype;
+  const double scale = w.is_given(6) ? w.real(6) : 1 / std::sqrt(static_cast<double>(w.info(0).sizes.back()));
+  const std::string query = w.node("Mul", {w.in(0), w.number(scale, dtype)});
+  std::string scores = w.node(node, {query, w.transposed(w.in(1), dims, dims - 2, dims - 1)});
+  const std::string never = w.number(-std::numeric_limits<double>::infinity(), dtype);
+  if (w.is_given(3)) {
+    const bool is_bool = w.info(3).dtype == kBool;
+    scores = is_bool ? w.node("Where", {w.in(3), scores, never}) : w.node("Add", {scores, w.in(3)});
+  }
+  if (w.flag(5)) {
+    const auto length = static_cast<size_t>(dims - 2);
+    const std::string sizes = w.node("Concat", {w.size(0, length), w.size(1, length)}, {{"axis", 0}});
+    const std::string mask = w.node("Trilu", {w.node("Expand", {never, sizes}), w.number(1, kInt64)});
+    scores = w.node("Add", {scores, mask});
+  }
+  w.give(w.node(node, {w.node("Softmax", {scores}, {{"axis", -1}}), w.in(2)}));
+}
+
+// ---- Convolutions, pools
+
+// ONNX wants the pads of all beginnings, then of all ends.
+Ints twice(Ints pads) {
+  const Ints ends = pads;
+  pads.insert(pads.end(), ends.begin(), ends.end());
+  return pads;
+}
+
+size_t spatial_rank(W& w) {
+  if (w.dims(0) < 3) w.refuse("has an input without a batch");
+  return static_cast<size_t>(w.dims(0) - 2);
+}
+
+void convolution(W& w, const char* /*node*/) {
+  const size_t rank = spatial_rank(w);
+  Attributes attributes = {{"strides", w.ints(3, rank)},
+                           {"pads", twice(w.ints(4, rank))},
+                           {"dilations", w.ints(5, rank)},
+                           {"group", w.integer(8)}};
+  if (w.flag(6)) attributes.emplace_back("output_padding", w.ints(7, rank));
+  w.give(w.node(w.flag(6) ? "ConvTranspose" : "Conv", {w.in(0), w.in(1), w.in(2)}, attributes));
+}
+
+void pool(W& w, const char* node) {
+  const size_t rank = spatial_rank(w);
+  const bool is_max = std::string_view(node) == "MaxPool";
+  const Ints kernel = w.ints(1, rank);
+  if (!is_max && w.is_given(6)) w.refuse("has a divisor of its own");
+  w.give(w.node(node, {w.in(0)},
+                {{"kernel_shape", kernel},
+                 {"strides", w.ints(2).empty() ? kernel : w.ints(2, rank)},
+                 {"pads", twice(w.ints(3, rank))},
+                 {"ceil_mode", w.flag(is_max ? 5 : 4)},
+                 is_max ? Attributes::value_type("dilations", w.ints(4, rank, 1))
+                        : Attributes::value_type("count_include_pad", w.flag(5))}));
+}
+
+void adaptive_avg_pool(W& w, const char* node) {
+  const Ints out = w.ints(1, spatial_rank(w));
+  if (std::ranges::all_of(out, [](int64_t size) { return size == 1; })) return w.give(w.node(node, {w.in(0)}));
+  Ints kernel;
+  for (size_t d = 0; d < out.size(); ++d) {
+    const int64_t in = w.info(0).sizes[d + 2];
+    if (in % out[d] != 0) w.refuse("has windows of different sizes");
+    kernel.push_back(in / out[d]);
+  }
+  w.give(w.node("AveragePool", {w.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
+}
+
+// As PyTorch says where a pixel comes from.
+void upsample(W& w, const char* mode) {
+  const bool is_nearest = std::string_view(mode) == "nearest";
+  const char* transform = is_nearest ? "asymmetric" : w.flag(2) ? "align_corners" : "half_pixel";
+  const std::string leading = w.node("Shape", {w.in(0)}, {{"start", 0}, {"end", 2}});
+  const std::string sizes = w.node("Concat", {leading, w.integers(w.ints(1))}, {{"axis", 0}});
+  w.give(w.node("Resize", {w.in(0), "", "", sizes},
+                {{"mode", mode}, {"coordinate_transformation_mode", transform}, {"nearest_mode", "floor"}}));
+}
+
+// ---- Normalisations
+
+// With the statistics of the training; the weight is argument `first`.
+std::string batch_norm_from(W& w, size_t first) {
+  if (w.flag(first + 4)) w.refuse("is in training mode: call eval() before");
+  const int64_t channels = w.info(0).sizes[1];
+  const std::string weight = w.in_or(first, 1, channels), bias = w.in_or(first + 1, 0, channels);
+  return w.node("BatchNormalization", {w.in(0), weight, bias, w.in(first + 2), w.in(first + 3)},
+                {{"epsilon", w.real(first + 6)}});
+}
+
+void batch_norm(W& w, const char* /*node*/) { w.give(batch_norm_from(w, 1)); }
+
+void batch_norm_relu(W& w, const char* node) {
+  const std::string normalised = batch_norm_from(w, 2);
+  w.give(w.node(node, {w.is_given(1) ? w.node("Add", {normalised, w.in(1)}) : normalised}));
+}
+
+std::string layer_norm_of(W& w, const std::string& x, size_t sizes) {
+  const Ints normalised = w.ints(sizes);
+  if (normalised.size() > 1 && !(w.is_given(sizes + 1) && w.is_given(sizes + 2))) w.refuse("lacks a weight or a bias");
+  return w.node("LayerNormalization",
+                {x, w.in_or(sizes + 1, 1, normalised.back()), w.in_or(sizes + 2, 0, normalised.back())},
+                {{"axis", -static_cast<int64_t>(normalised.size())}, {"epsilon", w.real(sizes + 3)}});
+}
+
+void layer_norm(W& w, const char* /*node*/) { w.give(layer_norm_of(w, w.in(0), 1)); }
+
+void add_layer_norm(W& w, const char* node) {
+  const std::string sum = w.node(node, {w.in(0), w.in(1)});
+  w.give(layer_norm_of(w, sum, 2));
+  w.give(sum, 1);
+}
+
+void group_norm(W& w, const char* node) {
+  const int64_t channels = w.info(0).sizes[1];
+  w.give(w.node(node, {w.in(0), w.in_or(1, 1, channels), w.in_or(2, 0, channels)},
+                {{"num_groups", w.integer(6)}, {"epsilon", w.real(7)}}));
+}
+
+// ---- Views, joins
+
+void reshape(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.shape(1)})); }
+void expand(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.shape(1, 1)})); }
+void permute(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"perm", w.dims_in(1, 0)}})); }
+void transpose(W& w, const char* /*node*/) { w.give(w.transposed(w.in(0), w.dims(0), w.dim(1, 0), w.dim(2, 0))); }
+void unsqueeze(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.index(1)})); }
+
+void squeeze(W& w, const char* node) {
+  Ints axes;
+  for (const int64_t d : w.dims_in(1, 0)) {
+    if (w.info(0).sizes[static_cast<size_t>(d)] == 1) axes.push_back(d);
+  }
+  w.give(axes.empty() ? w.in(0) : w.node(node, {w.in(0), w.integers(axes)}));
+}
+
+void slice(W& w, const char* node) {
+  const auto limit = [&](size_t i, int64_t otherwise) { return w.is_given(i) ? w.index(i) : w.integers({otherwise}); };
+  const std::string start = limit(2, 0), end = limit(3, std::numeric_limits<int64_t>::max());
+  w.give(w.node(node, {w.in(0), start, end, w.integers({w.dim(1, 0)}), w.index(4)}));
+}
+
+void flip(W& w, const char* node) {
+  const Ints axes = w.dims_in(1, 0), from(axes.size(), -1), to(axes.size(), std::numeric_limits<int64_t>::min());
+  w.give(w.node(node, {w.in(0), w.integers(from), w.integers(to), w.integers(axes), w.integers(from)}));
+}
+
+void split(W& w, const char* node) {
+  const int64_t dim = w.dim(2, 0);
+  const Ints sizes = w.result_sizes(static_cast<size_t>(dim));
+  w.give_list(w.nodes(node, {w.in(0), w.integers(sizes)}, sizes.size(), {{"axis", dim}}));
+}
+
+void select(W& w, const char* node) {
+  w.give(w.node(node, {w.in(0), w.node("Squeeze", {w.index(2)})}, {{"axis", w.dim(1, 0)}}));
+}
+
+void unbind(W& w, const char* node) {
+  Names names;
+  for (size_t i = 0; i < w.results(0); ++i)
+    names.push_back(w.node(node, {w.in(0), w.number(static_cast<double>(i), kInt64)}, {{"axis", w.dim(1, 0)}}));
+  w.give_list(names);
+}
+
+void cat(W& w, const char* node) { w.give(w.node(node, w.list(0), {{"axis", w.integer(1)}})); }
+
+void stack(W& w, const char* node) {
+  Names parts;
+  for (const std::string& name : w.list(0)) parts.push_back(w.node("Unsqueeze", {name, w.index(1)}));
+  w.give(w.node(node, parts, {{"axis", w.integer(1)}}));
+}
+
+void triangle(W& w, const char* node) {
+  const std::string diagonal = w.node("Squeeze", {w.index(1)});
+  w.give(w.node(node, {w.in(0), diagonal}, {{"upper", w.op().starts_with("aten::triu")}}));
+}
+
+// PyTorch gives the last dimension's pads first, in pairs.
+void constant_pad(W& w, const char* node) {
+  const Ints pairs = w.ints(1);
+  const auto dims = static_cast<size_t>(w.dims(0));
+  Ints pads(2 * dims, 0);
+  for (size_t i = 0; i < pairs.size(); ++i) pads[dims * (i % 2) + dims - 1 - i / 2] = pairs[i];
+  w.give(w.node(node, {w.in(0), w.integers(pads), w.number(w.real(2), w.info(0).dtype)}));
+}
+
+// ---- Indices
+
+void embedding(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(1)})); }
+void gather(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(2)}, {{"axis", w.dim(1, 0)}})); }
+
+// One list of indices, for one dimension.
+void index(W& w, const char* node) {
+  const Names indices = w.list(1);
+  const auto given = std::ranges::find_if(indices, [](const std::string& name) { return !name.empty(); });
+  const auto others = std::ranges::count(indices, "");
+  if (others + 1 != static_cast<int64_t>(indices.size())) w.refuse("has indices for several dimensions");
+  w.give(w.node(node, {w.in(0), *given}, {{"axis", given - indices.begin()}}));
+}
+
+// ---- Factories
+
+// What is the same at all sizes is computed here and now.
+void arange(W& w, const char* node) {
+  const size_t first = w.op() == "aten::arange" ? 0 : 1;  // the end
+  const bool has_step = w.op() == "aten::arange.start_step";
+  if (!w.depends(0) && !w.depends(first) && !(has_step && w.depends(2))) return w.give(w.evaluated());
+  const auto limit = [&](size_t i) { return w.node("Squeeze", {w.index(i)}); };
+  const std::string start = first == 0 ? w.number(0, kInt64) : limit(0);
+  const std::string range = w.node(node, {start, limit(first), has_step ? limit(2) : w.number(1, kInt64)});
+  w.give(w.cast(range, kInt64, w.result().dtype));
+}
+
+void filled(W& w, const char* node) {
+  if (!w.depends(0)) return w.give(w.evaluated());
+  const double value = w.op() == "aten::full" ? w.real(1) : w.op() == "aten::ones" ? 1 : 0;
+  w.give(w.node(node, {w.number(value, w.result().dtype), w.shape(0)}));
+}
+
+// ---- Reductions
+
+// Arguments: self, dims, keepdim, and maybe dtype; of those of all elements self and maybe dtype.
+void reduce(W& w, const char* node) {
+  const bool has_dims = w.arguments() > 2;
+  const Ints axes = has_dims ? w.dims_in(1, 0) : w.all_dims(0);
+  const std::string x = w.in(0, w.result().dtype);
+  w.give(axes.empty() ? x : w.node(node, {x, w.integers(axes)}, {{"keepdims", has_dims && w.flag(2)}}));
+}
+
+void arg_extremum(W& w, const char* node) {
+  if (!w.is_given(1)) w.refuse("has no dimension");
+  w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}, {"keepdims", w.flag(2)}}));
+}
+
+void cumsum(W& w, const char* node) { w.give(w.node(node, {w.in(0, w.result().dtype), w.index(1)})); }
+
+}  // namespace
+
+// clang-format off
+const std::vector<Row> kRows = {
+    {"aten::abs", same, "Abs"}, {"aten::acos", same, "Acos"}, {"aten::asin", same, "Asin"},
+    {"aten::atan", same, "Atan"}, {"aten::ceil", same, "Ceil"}, {"aten::cos", same, "Cos"},
+    {"aten::cosh", same, "Cosh"}, {"aten::erf", same, "Erf"}, {"aten::exp", same, "Exp"},
+    {"aten::floor", same, "Floor"}, {"aten::hardswish", same, "HardSwish"}, {"aten::isnan", same, "IsNaN"},
+    {"aten::log", same, "Log"}, {"aten::mish", same, "Mish"}, {"aten::neg", same, "Neg"},
+    {"aten::reciprocal", same, "Reciprocal"}, {"aten::relu", same, "Relu"}, {"aten::round", same, "Round"},
+    {"aten::sigmoid", same, "Sigmoid"}, {"aten::sign", same, "Sign"}, {"aten::sin", same, "Sin"},
+    {"aten::sinh", same, "Sinh"}, {"aten::sqrt", same, "Sqrt"}, {"aten::tan", same, "Tan"},
+    {"aten::tanh", same, "Tanh"}, {"aten::add.Tensor", same, "Add"}, {"aten::sub.Tensor", same, "Sub"},
+    {"aten::mul.Tensor", same, "Mul"}, {"aten::div.Tensor", same, "Div"}, {"aten::pow.Tensor_Tensor", same, "Pow"},
+    {"aten::maximum", same, "Max"}, {"aten::minimum", same, "Min"}, {"aten::eq.Tensor", same, "Equal"},
+    {"aten::lt.Tensor", same, "Less"}, {"aten::le.Tensor", same, "LessOrEqual"}, {"aten::gt.Tensor", same, "Greater"},
+    {"aten::ge.Tensor", same, "GreaterOrEqual"}, {"aten::ne.Tensor", not_equal, "Not"},
+    {"aten::logical_not", same, "Not"}, {"aten::logical_and", same, "And"}, {"aten::logical_or", same, "Or"},
+    {"aten::logical_xor", same, "Xor"}, {"aten::alias", nothing}, {"aten::detach", nothing}, {"aten::clone", nothing},
+    {"aten::_to_copy", cast}, {"aten::leaky_relu", with_alpha, "LeakyRelu"}, {"aten::elu", with_alpha, "Elu"},
+    {"aten::gelu", gelu, "Gelu"}, {"aten::silu", silu, "Mul"}, {"aten::rsqrt", rsqrt, "Reciprocal"},
+    {"aten::pow.Tensor_Scalar", power, "Pow"}, {"aten::clamp", clip, "Clip"}, {"aten::hardtanh", clip, "Clip"},
+    {"aten::where.self", where, "Where"}, {"aten::masked_fill.Scalar", masked_fill, "Where"},
+    {"aten::masked_fill.Tensor", masked_fill, "Where"},
+    {"aten::_softmax", along_dim, "Softmax"}, {"aten::_log_softmax", along_dim, "LogSoftmax"},
+
+    {"aten::matmul", same, "MatMul"}, {"aten::mm", same, "MatMul"}, {"aten::bmm", same, "MatMul"},
+    {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
+    {"aten::scaled_dot_product_attention", attention, "MatMul"},
+    {"aten::convolution", convolution}, {"aten::max_pool2d_with_indices", pool, "MaxPool"},
+    {"aten::avg_pool2d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
+    {"aten::upsample_bilinear2d", upsample, "linear"}, {"aten::upsample_nearest2d", upsample, "nearest"},
+    {"aten::batch_norm", batch_norm}, {"rush::batch_norm_relu", batch_norm_relu, "Relu"},
+    {"aten::native_layer_norm", layer_norm}, {"rush::add_layer_norm", add_layer_norm, "Add"},
+    {"aten::native_group_norm", group_norm, "GroupNormalization"},
+
+    {"aten::view", reshape, "Reshape"}, {"aten::reshape", reshape, "Reshape"}, {"aten::expand", expand, "Expand"},
+    {"aten::permute", permute, "Transpose"}, {"aten::transpose.int", transpose},
+    {"aten::unsqueeze", unsqueeze, "Unsqueeze"}, {"aten::squeeze", squeeze, "Squeeze"},
+    {"aten::squeeze.dim", squeeze, "Squeeze"}, {"aten::squeeze.dims", squeeze, "Squeeze"},
+    {"aten::slice.Tensor", slice, "Slice"}, {"aten::flip", flip, "Slice"}, {"aten::split.Tensor", split, "Split"},
+    {"aten::split_with_sizes", split, "Split"}, {"aten::select.int", select, "Gather"},
+    {"aten::unbind.int", unbind, "Gather"}, {"aten::cat", cat, "Concat"}, {"aten::stack", stack, "Concat"},
+    {"aten::tril", triangle, "Trilu"}, {"aten::triu", triangle, "Trilu"},
+    {"aten::constant_pad_nd", constant_pad, "Pad"},
+    {"aten::embedding", embedding, "Gather"}, {"aten::gather", gather, "GatherElements"},
+    {"aten::index_select", gather, "Gather"}, {"aten::index.Tensor", index, "Gather"},
+    {"aten::arange", arange, "Range"}, {"aten::arange.start", arange, "Range"},
+    {"aten::arange.start_step", arange, "Range"}, {"aten::zeros", filled, "Expand"}, {"aten::ones", filled, "Expand"},
+    {"aten::full", filled, "Expand"},
+
+    {"aten::sum", reduce, "ReduceSum"}, {"aten::sum.dim_IntList", reduce, "ReduceSum"},
+    {"aten::mean", reduce, "ReduceMean"}, {"aten::mean.dim", reduce, "ReduceMean"},
+    {"aten::amax", reduce, "ReduceMax"}, {"aten::max", reduce, "ReduceMax"}, {"aten::amin", reduce, "ReduceMin"},
+    {"aten::min", reduce, "ReduceMin"}, {"aten::argmax", arg_extremum, "ArgMax"},
+    {"aten::argmin", arg_extremum, "ArgMin"}, {"aten::cumsum", cumsum, "CumSum"},
+};
+// clang-format on
+
+bool Row::is_same() const { return write == same; }
+
+const Row* row_of(std::string_view op) {
+  std::string name(op);
+  const size_t end = std::min(name.find('.'), name.size());
+  if (name[end - 1] == '_') name.erase(end - 1, 1);  // "aten::add.Tensor" of "aten::add_.Tensor"
+  const auto found = std::ranges::find(kRows, name, &Row::op);
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+}  // namespace rush::onnx

@@ -1,0 +1,345 @@
+// rush::onnx: what is read back from a model computes what the function computes. tests/onnx_models.py has ONNX Runtime
+// run the same files, which this writes to $RUSH_ONNX.
+#include "autograd/compile/onnx/onnx.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/io/npy.h"
+#include "core/io/proto_message.h"
+#include "core/io/read_file.h"
+#include "examples/gcn/gcn.h"
+#include "examples/gpt/gpt.h"
+#include "examples/mnist/net.h"
+#include "examples/resnet/resnet.h"
+#include "examples/spectrogram/classifier.h"
+#include "rushlight.h"
+#include "tests/temporary_folder.h"
+
+using namespace rush;
+using rush::testing::TemporaryFolder;
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Case {
+  std::string name;
+  compiler::Function function;
+  Tensors inputs;
+  std::vector<DynamicDim> dynamic = {{0, 0, "batch"}};
+};
+
+// A net of one input and one output.
+template <class Net>
+Case case_of(const std::string& name, Net net, const Tensor& input,
+             std::vector<DynamicDim> dynamic = {{0, 0, "batch"}}) {
+  net->eval();
+  return {name, [net](const Tensors& in) mutable { return Tensors{net->forward(in[0])}; }, {input}, std::move(dynamic)};
+}
+
+// Statistics of a training, so that a batch norm in eval mode is not the identity.
+template <class Net>
+Net trained(Net net, const Tensor& input) {
+  net->train();
+  net->forward(input);
+  return net;
+}
+
+Tensor tokens(int64_t batch, int64_t time) { return randint(0, 65, {batch, time}, TensorOptions(kInt64)); }
+
+std::vector<Case> examples_nets() {
+  std::vector<Case> cases;
+  const Tensor digits = randn({3, 1, 28, 28}), image = randn({2, 3, 64, 64}), sounds = randn({3, 32, 65});
+  cases.push_back(case_of("mnist", trained(examples::Net(), digits), digits));
+  cases.push_back(case_of("resnet18", trained(examples::ResNet(examples::ResNetConfig::of("resnet18")), image), image));
+  examples::ResNetConfig bottlenecks = examples::ResNetConfig::of("resnet50");
+  bottlenecks.depths = {1, 1, 1, 1};
+  cases.push_back(case_of("resnet_of_bottlenecks", trained(examples::ResNet(bottlenecks), image), image));
+  cases.push_back(case_of("spectrogram", trained(examples::SoundNet(), sounds), sounds));
+  examples::GPTConfig config;
+  config.vocab_size = 65;
+  config.block_size = 32;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.n_embd = 32;
+  config.dropout = 0.1;
+  config.vocab_padding = 3;
+  examples::GPT gpt(config);
+  gpt->eval();
+  const auto logits = [gpt](const Tensors& in) mutable { return Tensors{gpt->forward(in[0])}; };
+  cases.push_back({"gpt", logits, {tokens(3, 16)}, {{0, 0, "batch"}, {0, 1, "time"}}});
+  const auto next = [gpt](const Tensors& in) mutable { return Tensors{gpt->forward(in[0]).select(1, -1).softmax(-1)}; };
+  cases.push_back({"gpt_next", next, {tokens(3, 16)}});
+  examples::GCN gcn(6, 5, 3, 0.5);
+  gcn->eval();
+  const auto scores = [gcn](const Tensors& in) mutable { return Tensors{gcn->forward(in[0], in[1])}; };
+  cases.push_back({"gcn", scores, {rand({9, 9}), randn({9, 6})}, {{0, 0, "nodes"}, {0, 1, "nodes"}, {1, 0, "nodes"}}});
+  return cases;
+}
+
+std::vector<Case> other_nets() {
+  std::vector<Case> cases;
+  nn::Sequential decoder(
+      nn::Linear(8, 32), nn::Unflatten(1, std::vector<int64_t>{8, 2, 2}),
+      nn::ConvTranspose2d(nn::ConvTranspose2dOptions(8, 6, 3).stride(2).padding(1).output_padding(1).groups(2)),
+      nn::GroupNorm(nn::GroupNormOptions(3, 6)), nn::SiLU(),
+      nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2, 2}).mode(kNearest)),
+      nn::Conv2d(nn::Conv2dOptions(6, 4, 3).padding(1).dilation(1)),
+      nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(0.2)),
+      nn::Upsample(nn::UpsampleOptions().size(std::vector<int64_t>{13, 11}).mode(kBilinear).align_corners(false)),
+      nn::AvgPool2d(nn::AvgPool2dOptions(3).stride(2).padding(1)), nn::ELU(), nn::Tanh());
+  cases.push_back(case_of("decoder", decoder, randn({3, 8})));
+  nn::TransformerEncoderLayerOptions layer(16, 2);
+  nn::TransformerEncoder encoder(nn::TransformerEncoderOptions(nn::TransformerEncoderLayer(layer), 2));
+  encoder->eval();
+  const auto encode = [encoder](const Tensors& in) mutable { return Tensors{encoder->forward(in[0])}; };
+  cases.push_back({"transformer", encode, {randn({7, 3, 16})}, {{0, 0, "time"}, {0, 1, "batch"}}});
+  return cases;
+}
+
+// Functions of x (N, 4, 6) and y (4, 6).
+std::vector<Case> operators() {
+  using F = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+  const std::vector<std::pair<std::string, F>> functions = {
+      {"arithmetic", [](auto& x, auto& y) { return (x + 2) * y.sub(x, 0.5) / (y.abs() + 1) - 1.5; }},
+      {"powers", [](auto& x, auto& y) { return x.abs().pow(y).add(2).rsqrt() + y.pow(2) - x.square().exp().log(); }},
+      {"integers", [](auto& x, auto& y) { return (x * 3).to(kInt64) * 2 + y.round().to(kInt64).clamp(-1, 1); }},
+      {"mixed", [](auto& x, auto& y) { return x.to(kFloat64) * y + (x > 0.5).to(kFloat32) * 3; }},
+      {"comparisons", [](auto& x, auto& y) { return where((x >= y).logical_or(x < -1), x, y).to(kFloat64); }},
+      {"masks", [](auto& x, auto& y) { return x.masked_fill(y > 0, -2).masked_fill(x.ne(x), 1).maximum(y).neg(); }},
+      {"activations", [](auto& x, auto& y) { return elu(x, 0.7) + gelu(y) + silu(x) + x.sigmoid() * hardtanh(y); }},
+      {"trigonometry", [](auto& x, auto& y) { return x.sin() * y.cos() + x.erf() + x.floor() + y.ceil() + x.sign(); }},
+      {"softmax",
+       [](auto& x, auto& y) {
+         return x.softmax(1) + y.log_softmax(-1) + x.flatten(1).softmax(1).view({-1, 4, 6});
+       }},
+      {"reductions", [](auto& x, auto&) { return x.sum({1}) + x.mean({1}) + x.amax({1}) - x.amin({1}); }},
+      {"mean_of_all", [](auto& x, auto& y) { return x.mean() + x.sum() / x.size(0) + x.max() - y.min(); }},
+      {"places", [](auto& x, auto&) { return x.argmax(2) + x.argmin(2, true).squeeze(2); }},
+      {"views",
+       [](auto& x, auto& y) {
+         return x.permute({2, 0, 1}).reshape({6, -1}).t().unsqueeze(1) + y.view({4, 1, 6})[0];
+       }},
+      {"slices",
+       [](auto& x, auto& y) {
+         return x.narrow(2, 1, 4).slice(1, 0, 4, 2) + y[1].slice(0, 2) + x.select(1, -1).slice(1, 0, -2).unsqueeze(1);
+       }},
+      {"sizes",
+       [](auto& x, auto& y) {
+         return x.view({x.size(0) * 2, 2, 6}).slice(0, 1, x.size(0) * 2 - 1) + y.slice(0, 0, 2);
+       }},
+      {"joins",
+       [](auto& x, auto& y) {
+         return cat({x, y.expand({x.size(0), -1, -1})}, 1) + stack({x, x * 2}, 2).flatten(1, 2);
+       }},
+      {"parts",
+       [](auto& x, auto&) {
+         const auto p = x.split(2, 2);
+         const auto u = x.unbind(1);
+         return p[0].sum(1) * p[2].sum(1) + u[1].narrow(1, 0, 2);
+       }},
+      {"products", [](auto& x, auto& y) { return x.matmul(y.t()).bmm(x) + y.mm(y.t()).matmul(x) + x.add(1, 2); }},
+      {"attention",
+       [](auto& x, auto& y) {
+         return scaled_dot_product_attention(x, x, x, y.mm(y.t()) > -0.5) +
+                scaled_dot_product_attention(x, x, x, {}, 0.0, true, 0.3);
+       }},
+      {"indices",
+       [i = tensor({2, 0}, kInt64)](auto& x, auto& y) {
+         return x.index_select(1, i).gather(2,
+                                            (y > 0).to(kInt64).unsqueeze(0).narrow(1, 0, 2).expand({x.size(0), 2, 6})) +
+                y.index({i});
+       }},
+      {"made",
+       [](auto& x, auto& y) {
+         return x + arange(x.size(0)).to(x.device()).view({-1, 1, 1}) + ones({x.size(0), 1, 6}) + full({4, 6}, 0.5) * y;
+       }},
+      {"in_place", [](auto& x, auto& y) { return (x * 2).add_(y).relu_().mul_(3).clamp_(0, 2).sub_(1, 0.5); }},
+      {"triangles",
+       [](auto& x, auto& y) {
+         return x.tril(1) + y.triu(-1) + x.flip({1, 2}) + x.cumsum(1);
+       }},
+      {"padding",
+       [](auto& x, auto& y) {
+         return nn::functional::pad(x, nn::functional::PadFuncOptions({1, 2, 0, 1}).value(3)) +
+                nn::functional::pad(y, nn::functional::PadFuncOptions({1, 2, 0, 1}));
+       }},
+      {"norms",
+       [](auto& x, auto& y) {
+         return layer_norm(x, {6}) + layer_norm(x, {4, 6}, y, y);
+       }},
+  };
+  std::vector<Case> cases;
+  for (const auto& [name, function] : functions) {
+    const auto run = [function = function](const Tensors& in) { return Tensors{function(in[0], in[1])}; };
+    cases.push_back({name, run, {randn({3, 4, 6}), randn({4, 6})}});
+  }
+  return cases;
+}
+
+std::vector<Case> all_cases() {
+  manual_seed(1);
+  std::vector<Case> all = examples_nets();
+  for (auto& more : {other_nets(), operators()}) all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// The inputs of a case with `size` instead of the dynamic sizes.
+Tensors inputs_of(const Case& each, int64_t size) {
+  Tensors inputs = each.inputs;
+  for (const DynamicDim& d : each.dynamic) {
+    Tensor& input = inputs[d.input];
+    input = input.index_select(d.dim, arange(size, TensorOptions(kInt64)) % input.size(d.dim));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("a model that is written and read back is the function, at any size") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder temporary;
+  const char* const asked = std::getenv("RUSH_ONNX");
+  const std::string folder = asked ? std::string(asked) + "/" : temporary.path() + "/";
+  for (const Case& each : all_cases()) {
+    CAPTURE(each.name);
+    const std::string path = folder + each.name;
+    onnx::export_model(each.function, each.inputs, path + ".onnx", {.dynamic = each.dynamic});
+    const LoadedGraph loaded = onnx::load_model(path + ".onnx", get_default_device());
+    for (const int64_t size : {1, 2, 5, 11}) {
+      CAPTURE(size);
+      const Tensors inputs = inputs_of(each, size), expected = each.function(inputs), found = loaded(inputs);
+      REQUIRE(found.size() == expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        CHECK(found[i].scalar_type() == expected[i].scalar_type());
+        CHECK(found[i].allclose(expected[i], 1e-4, 1e-5));
+        if (asked) io::save_npy(str(path, '.', size, ".output_", i, ".npy"), expected[i]);
+      }
+      for (size_t i = 0; asked && i < inputs.size(); ++i)
+        io::save_npy(str(path, '.', size, ".input_", i, ".npy"), inputs[i]);
+    }
+  }
+}
+
+TEST_CASE("a model has the names that it is given, and its sizes") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  const auto function = [](const Tensor& x, const Tensor& y) { return std::tuple(x + y, x.sum(0)); };
+  onnx::export_model(function, {ones({4, 3}), ones({3})}, folder / "sum.onnx",
+                     {.dynamic = {{0, -2, "rows"}}, .input_names = {"left", "right"}, .output_names = {"both"}});
+  const std::vector<uint8_t> bytes = io::read_file(folder / "sum.onnx");
+  const std::string text(bytes.begin(), bytes.end());
+  for (const char* name : {"left", "right", "both", "output_1", "rows"}) CHECK(text.find(name) != std::string::npos);
+  CHECK(text.find("input_0") == std::string::npos);
+  const LoadedGraph loaded = onnx::load_model(folder / "sum.onnx", get_default_device());
+  auto compiled = compile(loaded, {.dynamic = true});
+  for (const int64_t rows : {2, 5, 7, 6}) {
+    const Tensor x = randn({rows, 3}), y = randn({3});
+    CHECK(loaded(x, y)[0].equal(x + y));
+    CHECK(compiled(x, y)[0].equal(x + y));
+    CHECK(compiled(x, y)[1].allclose(x.sum(0)));
+  }
+  CHECK(compiled.obstacle().empty());
+  CHECK_THROWS_AS(loaded(ones({2, 3})), ValueError);
+}
+
+TEST_CASE("what ONNX cannot say is refused where it is called") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  const auto message = [&](const compiler::Function& function, const Tensor& x, std::vector<DynamicDim> dynamic = {}) {
+    try {
+      onnx::export_model(function, {x}, folder / "net.onnx", {.dynamic = std::move(dynamic)});
+    } catch (const NotImplementedError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const Tensor x = rand({4, 2, 3, 3});
+  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(2, 2, 3).padding(1)), nn::Softplus());
+  const auto forward = [&](const Tensors& in) { return Tensors{net->forward(in[0])}; };
+  const std::string named = message(forward, x);
+  CHECK(named.find("there is no row for aten::softplus") != std::string::npos);
+  CHECK(named.find("in Sequential.1") != std::string::npos);
+
+  nn::Sequential norm(nn::BatchNorm2d(2));
+  const auto train = [&](const Tensors& in) { return Tensors{norm->forward(in[0])}; };
+  CHECK(message(train, x).find("as modules in training mode do") != std::string::npos);
+
+  const Tensor total = zeros({4, 2, 3, 3});
+  const auto keeps = [&](const Tensors& in) { return Tensors{total.add_(in[0])}; };
+  CHECK(message(keeps, x).find("writes a tensor that the function keeps") != std::string::npos);
+  const auto overwrites = [](const Tensors& in) {
+    const Tensor y = in[0] * 2, row = y.select(0, 0);
+    y.add_(1);
+    return Tensors{row};
+  };
+  CHECK(message(overwrites, x).find("writes in place what a view reads later") != std::string::npos);
+  const auto splits = [](const Tensors& in) { return Tensors{in[0].split_with_sizes({1, in[0].size(0) - 1}, 0)[1]}; };
+  CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
+  const auto scales = [](const Tensors& in) { return Tensors{in[0].clamp(0, in[0].size(0))}; };
+  CHECK(message(scales, x, {{0, 0, "batch"}}).find("depends on a dynamic dimension") != std::string::npos);
+}
+
+TEST_CASE("damaged and hostile models are refused") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  nn::Sequential net(nn::Linear(3, 4), nn::ReLU(), nn::Linear(4, 2));
+  const Tensor x = randn({2, 3});
+  onnx::export_model(
+      [&](const Tensor& in) {
+        return net->forward(in).softmax(1).reshape({4, -1});
+      },
+      {x}, folder / "net.onnx");
+  const std::vector<uint8_t> bytes = io::read_file(folder / "net.onnx");
+  const std::string model(bytes.begin(), bytes.end());
+  size_t refused = 0;
+  for (size_t i = 0; i < model.size(); ++i) {
+    std::string damaged = model;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1 << i % 8);
+    for (const std::string& each : {damaged, model.substr(0, i)}) {
+      try {
+        onnx::load_model(folder.write("damaged.onnx", each), get_default_device())(x);
+      } catch (const Error&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > model.size());  // all that are cut off, and most changes of what is no weight
+
+  using io::ProtoMessage;
+  const auto load = [&](const ProtoMessage& graph, int64_t opset) {
+    const ProtoMessage file = ProtoMessage().message(8, ProtoMessage().integer(2, opset)).message(7, graph);
+    return onnx::load_model(folder.write("made.onnx", file.bytes()), get_default_device());
+  };
+  const auto value = [](const char* name) { return ProtoMessage().text(1, name); };
+  const auto node = [](const char* op, const std::vector<const char*>& inputs) {
+    ProtoMessage message;
+    for (const char* input : inputs) message.text(1, input);
+    return message.text(2, "y").text(4, op);
+  };
+  const auto graph = [&](const ProtoMessage& with) {
+    return ProtoMessage().message(11, value("x")).message(1, with).message(12, value("y"));
+  };
+  CHECK(load(graph(node("Relu", {"x"})), 21)(x)[0].equal(x.relu()));
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"x"})), 12), doctest::Contains("opset 12"), NotImplementedError);
+  CHECK_THROWS_WITH_AS(load(graph(node("Launch", {"x"})), 21), doctest::Contains("Launch"), NotImplementedError);
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"z"})), 21), doctest::Contains("'z' is read before"), IOError);
+  CHECK_THROWS_AS(load(graph(node("Relu", {"x", "x"})), 21), IOError);
+  for (const char* op : {"Add", "Conv", "Gemm", "Reshape", "Slice", "Where", "MaxPool", "Split", "Cast", "Resize"}) {
+    CAPTURE(op);
+    CHECK_THROWS_AS(load(graph(node(op, {"x"})), 21)(x), Error);
+    CHECK_THROWS_AS(load(graph(node(op, {"x", ""})), 21)(x), Error);
+  }
+  const ProtoMessage elsewhere = ProtoMessage().text(8, "w").integer(1, 2).integer(2, 1).integer(14, 1);
+  CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"x"})).message(5, elsewhere), 21), doctest::Contains("other files"),
+                       NotImplementedError);
+  const ProtoMessage short_of_bytes = ProtoMessage().text(8, "w").integer(1, int64_t{1} << 62).integer(2, 1);
+  CHECK_THROWS_AS(load(graph(node("Relu", {"x"})).message(5, short_of_bytes), 21), IOError);
+  CHECK_THROWS_AS(onnx::load_model(folder / "nowhere.onnx"), IOError);
+}
