@@ -2,6 +2,7 @@
 #pragma once
 #include "autograd/checkpoint.h"
 #include "autograd/compile/compile.h"
+#include "autograd/compile/graph_module.h"
 #include "autograd/debug/anomaly.h"
 #include "autograd/debug/gradcheck.h"
 #include "autograd/debug/graphviz.h"
