@@ -13,6 +13,7 @@
 #include "core/dispatch/kernel_listener.h"
 #include "core/dispatch/schema.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/view/item.h"
 #include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
@@ -162,8 +163,12 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     op.call_boxed(stack, DispatchKey::Tracer);
     call.is_random = random_numbers_drawn() != drawn;
   }
-  if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_))
-    return cut(str("it reads a number from a tensor, in ", op.name()), call.arguments);
+  if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_)) {
+    const SourceLocation where = &op == &ops::_local_scalar_dense ? detail::item_read_at : SourceLocation();
+    const std::string place =
+        where.line() ? str(" at ", where.file_name(), ':', where.line()) : str(", in ", op.name());
+    return cut(str("it reads a number from a tensor", place), call.arguments);
+  }
   if (was_sparse || is_sparse_among(stack)) return cut(str("it uses a sparse tensor, in ", op.name()), call.arguments);
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
   for (const Value& value : stack) call.results.push_back(result_of(value));
