@@ -147,6 +147,19 @@ TEST_CASE("writes in place, to inputs and to what the function takes from elsewh
   CHECK(compiled.compilations() == 1);
 }
 
+TEST_CASE("a clone of an input or a constant is written, and not what it is a clone of") {
+  const NoGradGuard no_grad;
+  const Tensor table = ones({3});
+  const auto write = [&](const Tensor& x) { return x.clone().mul_(2).add_(table.clone().mul_(3)); };
+  auto compiled = compile(write);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = randn({3}), copy = x.clone();
+    CHECK(compiled(x).equal(copy * 2 + 3));
+    CHECK(x.equal(copy));
+    CHECK(table.equal(ones({3})));
+  }
+}
+
 TEST_CASE("one tensor for two inputs is not what two tensors are") {
   const NoGradGuard no_grad;
   const auto write = [](const Tensor& x, const Tensor& y) {
