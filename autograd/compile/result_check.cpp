@@ -72,7 +72,7 @@ class Before {
   std::vector<std::pair<Generator, State>> generators_;
 };
 
-// Of what is computed in two orders, relative to the largest number around.
+// Of what is computed in two orders, relative to the largest number of a tensor, or to 0.01.
 double tolerance(ScalarType dtype) {
   if (dtype == kBFloat16) return 1.6e-2;
   if (dtype == kFloat16) return 2e-3;
@@ -93,8 +93,9 @@ std::string difference(const Tensor& actual, const Tensor& expected) {
   const Tensor a = numbers(actual), b = numbers(expected), size = b.abs();
   const double allowed = tolerance(actual.scalar_type());
   const Tensor largest = size.nan_to_num(0.0, 0.0, 0.0).amax();
-  const Tensor close =
-      a.eq(b).logical_or(a.isnan().logical_and(b.isnan())).logical_or((a - b).abs().le((size + largest) * allowed));
+  const Tensor close = a.eq(b)
+                           .logical_or(a.isnan().logical_and(b.isnan()))
+                           .logical_or((a - b).abs().le((size + largest + 0.01) * allowed));
   if (close.all().item<bool>()) return "";
   const int64_t index = close.logical_not().to(kInt64).argmax().item<int64_t>();
   const auto at = [&](const Tensor& t) { return t.reshape({-1}).select(0, index).item<double>(); };
