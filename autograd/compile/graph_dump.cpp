@@ -97,10 +97,8 @@ void GraphDump::leave(const std::string& file, const std::string& text) const {
   }
 }
 
-bool is_logging() { return environment("RUSH_COMPILE_LOG") == "1"; }
-
 void log(const std::string& line) {
-  if (is_logging()) std::fputs(str("compile: ", line, '\n').c_str(), stderr);
+  if (environment("RUSH_COMPILE_LOG") == "1") std::fputs(str("compile: ", line, '\n').c_str(), stderr);
 }
 
 }  // namespace rush::compiler

@@ -27,6 +27,5 @@ class GraphDump {
 
 /// Writes a line "compile: ..." to stderr under RUSH_COMPILE_LOG=1.
 void log(const std::string& line);
-bool is_logging();
 
 }  // namespace rush::compiler

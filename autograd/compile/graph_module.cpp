@@ -73,14 +73,6 @@ std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
   return made;
 }
 
-void replace_uses(Graph& graph, Graph::Id from, Graph::Id to, size_t first) {
-  for (size_t i = first; i < graph.calls.size(); ++i) {
-    for (Graph::Argument& each : graph.calls[i].arguments) std::ranges::replace(each.tensors, from, to);
-    std::ranges::replace(graph.calls[i].written, from, to);
-  }
-  std::ranges::replace(graph.outputs, from, to);
-}
-
 std::vector<Graph::Id> read_from_before(const Graph& graph, size_t at, const std::vector<Graph::Id>& outputs) {
   std::set<Graph::Id> own, before;
   for (const Graph::Constant& constant : graph.constants) own.insert(constant.id);

@@ -46,10 +46,6 @@ std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
 /// An argument that is a tensor of the graph.
 Graph::Argument tensor_argument(Graph::Id id);
 
-/// Has calls from call `first` on, and the outputs, read `to` where they read `from`.
-/// torch.fx.Node.replace_all_uses_with.
-void replace_uses(Graph& graph, Graph::Id from, Graph::Id to, size_t first = 0);
-
 /// The calls before call `at`, and the others. The outputs of the first are the inputs of the second. Throws
 /// IndexError. torch.fx.passes.split_module, for two stages.
 std::pair<Graph, Graph> split(const Graph& graph, size_t at);
