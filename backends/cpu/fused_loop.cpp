@@ -15,7 +15,8 @@ namespace {
 // for. A fused loop takes a block of elements through all of its kernels before it goes on to the next: what one kernel
 // leaves for another stays in the first levels of the cache, in a buffer of kBlock elements, and never gets to memory
 // unless a call outside of the loop reads it. The kernels are those that the operators have (Note [Lowering]), given
-// iterators over one block; so the results are the operators', bit for bit. Threads take blocks.
+// iterators over one block; so the results are the operators', bit for bit, except for complex products, which the
+// vectors of a loop and its last elements round differently. Threads take blocks.
 class FusedLoop final : public ElementWiseLoop {
  public:
   explicit FusedLoop(LoopDescription description)
