@@ -22,6 +22,19 @@ Tensor stand_in(const Graph::TensorInfo& info) {
   return Tensor(std::move(impl));
 }
 
+// The one of a call's arguments that has this number; undefined where none has.
+Tensor argument_of(Graph::Id id, const Graph::Call& call, const Stack& arguments) {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const std::vector<Graph::Id>& ids = call.arguments[i].tensors;
+    const auto at = std::ranges::find(ids, id);
+    if (at == ids.end()) continue;
+    if (arguments[i].is<Tensor>()) return arguments[i].as<Tensor>();
+    if (arguments[i].is<std::vector<Tensor>>())
+      return arguments[i].as<std::vector<Tensor>>()[static_cast<size_t>(at - ids.begin())];
+  }
+  return {};
+}
+
 }  // namespace
 
 bool CutTrace::is_same(const CutTrace& other) const {
@@ -95,19 +108,15 @@ Value Replay::result(const Graph::Argument& result, const Graph::Call& call, con
 
 Tensor Replay::tensor(Graph::Id id, const Graph::Call& call, const Stack& arguments, const Tensor& view) {
   if (id == Graph::kNone) return {};
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const std::vector<Graph::Id>& ids = call.arguments[i].tensors;
-    const auto at = std::ranges::find(ids, id);
-    if (at == ids.end()) continue;
-    if (arguments[i].is<Tensor>()) return arguments[i].as<Tensor>();
-    if (arguments[i].is<std::vector<Tensor>>())
-      return arguments[i].as<std::vector<Tensor>>()[static_cast<size_t>(at - ids.begin())];
-  }
+  const Tensor argument = argument_of(id, call, arguments);
+  if (argument.defined() && std::ranges::find(call.written, id) != call.written.end()) return argument;
+  // What is to autograd a view of what the program has, and not one of what the graph has.
   const auto made = made_.find(id);
-  if (made == made_.end()) {
-    held_.push_back(view.defined() ? view : stand_in(trace_.tensors[static_cast<size_t>(id)]));
-  } else {  // a view that the graph made is none to autograd
-    held_.push_back(view.defined() && view.is_alias_of(made->second) ? view : detail::make_alias(made->second));
+  const Tensor& real = argument.defined() || made == made_.end() ? argument : made->second;
+  if (view.defined() && (!real.defined() || view.is_alias_of(real))) {
+    held_.push_back(view);
+  } else {
+    held_.push_back(real.defined() ? detail::make_alias(real) : stand_in(trace_.tensors[static_cast<size_t>(id)]));
   }
   return held_.back();
 }

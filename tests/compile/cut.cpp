@@ -84,6 +84,24 @@ TEST_CASE("what a function does with a number that it reads is done at each call
   CHECK(warnings.all().size() == 1);
 }
 
+TEST_CASE("a view with the sizes of its base is another tensor after a cut, too") {
+  const testing::Warnings warnings;
+  const auto expand = [](const Tensor& x) {
+    const Tensor same = x.expand({2, 3}), y = (same * 2).tanh();
+    return y.sum().item<float>() > 100 ? y : y * same.detach();
+  };
+  auto compiled = compile(expand);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = randn({2, 3}).requires_grad_(), copy = x.detach().clone().requires_grad_();
+    compiled(x).sum().backward();
+    expand(copy).sum().backward();
+    REQUIRE(x.grad().defined());
+    CHECK(x.grad().equal(copy.grad()));
+    CHECK(x.is_leaf());
+  }
+  CHECK(compiled.compilations() == 1);
+}
+
 TEST_CASE("gradients add up where the function reads a number before or after it adds to them") {
   const auto gradient = [](bool is_compiled, bool has_grad) {
     manual_seed(3);
