@@ -141,7 +141,7 @@ void RandomProgram::add_of_all(size_t choice, const Tensor& a, const Tensor& b) 
     case 16: return keep((a * 10).to(kInt32).bitwise_and(7) + (b * 3).to(kInt64).remainder(5));
     case 17: return keep(a.to(kFloat16).exp().add(b.to(kFloat16)));
     case 18: return keep(a.to(kFloat64).matmul(b.to(kFloat64).t()).sum(1, true).tanh());
-    case 19: return keep(view_as_complex(stack({a, b}, 2)).exp().abs().sqrt());
+    case 19: return keep(a.abs().add(0.1).rsqrt());
     case 20: return keep(bmm(a.unsqueeze(1), b.unsqueeze(2)).squeeze(2));
     case 21: return keep(a.chunk(2, 1)[0].sum(1, true).clamp_min(0.1).log());
     case 22: return keep(F::mse_loss(a, b).reshape({1, 1}));
