@@ -4,6 +4,7 @@
 #include "autograd/compile/compile.h"
 #include "autograd/compile/export/export.h"
 #include "autograd/compile/onnx/onnx.h"
+#include "autograd/compile/graph_module.h"
 #include "autograd/debug/anomaly.h"
 #include "autograd/debug/gradcheck.h"
 #include "autograd/debug/graphviz.h"

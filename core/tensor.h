@@ -11,6 +11,7 @@
 
 #include "core/array_ref.h"
 #include "core/error/error.h"
+#include "core/error/source_location.h"
 #include "core/ops/pointwise/pointwise_tables.h"
 #include "core/scalar.h"
 #include "core/tensor_impl.h"
@@ -171,13 +172,13 @@ class Tensor : public DeviceCopies<Tensor> {
   template <class T, size_t N>
   PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
   // The single element. Throws ValueError unless there is exactly one.
-  Scalar item() const;
+  Scalar item(SourceLocation where = SourceLocation::current()) const;  // `where` is what a trace names
   template <class T>
-  T item() const {
-    return item().to<T>();
+  T item(SourceLocation where = SourceLocation::current()) const {
+    return item(where).to<T>();
   }
   // Whether the single element is not zero. Throws ValueError unless there is exactly one.
-  bool is_nonzero() const;
+  bool is_nonzero(SourceLocation where = SourceLocation::current()) const;
 
   // ---- autograd (defined in autograd/) ----
   bool requires_grad() const { return defined() && impl_->keys().has(DispatchKey::Autograd); }

@@ -1,15 +1,21 @@
 #include "autograd/compile/compile.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
+#include <ranges>
+#include <string_view>
 
 #include "autograd/compile/fusion.h"
+#include "autograd/compile/graph_dump.h"
 #include "autograd/compile/joint_program.h"
 #include "autograd/compile/pattern.h"
 #include "autograd/compile/replacements.h"
+#include "autograd/compile/replay.h"
+#include "autograd/compile/signature.h"
 #include "autograd/compile/tracer.h"
-#include "core/dispatch/key.h"
 #include "core/error/warning.h"
+#include "core/str.h"
 
 namespace rush::compiler {
 
@@ -17,54 +23,6 @@ namespace {
 
 // A trace that cannot be used is tried again, since the first calls of a function often make what later ones use.
 constexpr int kMostTraces = 4;
-
-// What a graph depends on.
-struct Signature {
-  struct Input {
-    DimVector sizes, strides;
-    ScalarType dtype;
-    Device device;
-    bool requires_grad, has_grad, is_wrapped_number;
-    size_t shares_with;  // the first input that has its storage, as when one tensor is given twice
-    bool operator==(const Input&) const = default;
-  };
-  std::vector<Input> inputs;
-  bool grad_mode, inference_mode;
-  uint8_t autocast_devices;
-  std::vector<ScalarType> autocast_dtypes;
-  ScalarType default_dtype;
-  uint64_t unseen_changes;
-  bool operator==(const Signature&) const = default;
-  // And in strides, but in nothing else.
-  bool differs_in_sizes(Signature other) const {
-    if (*this == other || inputs.size() != other.inputs.size()) return false;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].sizes.size() != other.inputs[i].sizes.size()) return false;
-      other.inputs[i].sizes = inputs[i].sizes;
-      other.inputs[i].strides = inputs[i].strides;
-    }
-    return *this == other;
-  }
-
-  explicit Signature(const std::vector<Tensor>& tensors)
-      : grad_mode(dispatch_state.grad_mode),
-        inference_mode(dispatch_state.inference_mode),
-        autocast_devices(dispatch_state.autocast.devices),
-        autocast_dtypes(std::begin(dispatch_state.autocast.dtypes), std::end(dispatch_state.autocast.dtypes)),
-        default_dtype(get_default_dtype()),
-        unseen_changes(compiler::unseen_changes) {
-    for (const Tensor& t : tensors) {
-      RUSH_CHECK_VALUE(t.defined(), "compile: an input is undefined");
-      const bool leaf = t.is_leaf() && t.requires_grad();
-      const auto first = std::ranges::find_if(tensors, [&](const Tensor& other) {
-        return other.is_same(t) || (other.has_storage() && t.has_storage() && other.is_alias_of(t));
-      });
-      inputs.push_back({t.sizes(), t.strides(), t.scalar_type(), t.device(), t.requires_grad(),
-                        leaf && t.grad().defined(), t.impl()->is_wrapped_number(),
-                        static_cast<size_t>(first - tensors.begin())});
-    }
-  }
-};
 
 // Whether a leaf had a gradient when the function was called: then the backward pass adds to it.
 struct LeafState {
@@ -95,9 +53,14 @@ struct CompiledFunction::State {
   struct Entry {
     Signature signature;
     std::vector<LeafState> leaves;
-    std::optional<Graph> traced;          // before the passes
-    std::optional<JointProgram> program;  // none until a trace could be used
+    std::optional<Graph> traced = {};          // before the passes
+    std::optional<JointProgram> program = {};  // none until a trace could be used
+    std::optional<CutTrace> cut = {};          // the last trace that ended before the function did
+    std::shared_ptr<Program> until_cut = {};   // none until two ended there
     int traces = 0;
+
+    bool is_ready() const { return program || until_cut; }
+    const Graph& graph() const { return program ? program->graph() : until_cut->graph(); }
 
     bool fits_leaves() const { return std::ranges::all_of(leaves, &LeafState::is_as_it_was); }
   };
@@ -123,13 +86,27 @@ struct CompiledFunction::State {
     Entry* without_program = nullptr;
     for (const auto& entry : entries) {
       if (!(entry->signature == signature)) continue;
-      if (!entry->program) without_program = entry.get();
-      if (entry->program && entry->fits_leaves()) return *entry;
+      if (!entry->is_ready()) without_program = entry.get();
+      if (entry->is_ready() && entry->fits_leaves()) return *entry;
     }
     if (without_program) return *without_program;
+    if (!entries.empty()) log("traced again: " + reason_for(signature));
     if (entries.size() == kMostEntries) entries.erase(entries.begin());
-    entries.push_back(std::make_unique<Entry>(Entry{signature, last_leaves, std::nullopt, std::nullopt}));
+    entries.push_back(std::make_unique<Entry>(Entry{.signature = signature, .leaves = last_leaves}));
     return *entries.back();
+  }
+
+  const Entry& ready_entry(size_t i) const {
+    for (const auto& entry : entries) {
+      if (entry->is_ready() && i-- == 0) return *entry;
+    }
+    RUSH_THROW(IndexError, "compile: there are not so many graphs");
+  }
+
+  // Why the graphs that are there do not serve.
+  std::string reason_for(const Signature& signature) const {
+    const std::string difference = signature.difference_from(entries.back()->signature);
+    return difference.empty() ? "another leaf has a gradient, or none any more" : difference;
   }
 
   Family* family_of(const Entry& entry) {
@@ -147,20 +124,33 @@ struct CompiledFunction::State {
     std::optional<Graph> graph = family->pattern.for_inputs(inputs);
     if (!graph) return false;
     entry.leaves = family->leaves;
-    make_program(std::move(*graph), entry);
+    make_program(*graph, entry);
     return true;
   }
 
-  void make_program(Graph graph, Entry& entry) {
-    entry.program.emplace(std::move(graph), [&](Graph& part) {
-      remove_dead_calls(part);
-      remove_clones(part);
-      remove_common_calls(part);
-      if (!options.fuse) return;
-      replace_calls(part);
-      fuse_element_wise_calls(part, options.fewest_kernels);
-      gather_casts(part);
-    });
+  void make_program(const Graph& graph, Entry& entry) {
+    entry.program.emplace(graph, [&](Graph part, const std::string& name) { return ready(std::move(part), name); });
+  }
+
+  // The program of a graph after the passes.
+  std::shared_ptr<Program> ready(Graph graph, const std::string& part) const {
+    GraphDump dump(part);
+    dump.add("traced", graph);
+    const auto pass = [&](const char* name, auto&& change) {
+      change(graph);
+      dump.add(name, graph);
+    };
+    pass("remove_dead_calls", remove_dead_calls);
+    pass("remove_clones", remove_clones);
+    pass("remove_common_calls", remove_common_calls);
+    if (!options.fuse) return std::make_shared<Program>(std::move(graph));
+    std::optional<Graph> unfused;
+    if (options.check) unfused = graph;
+    pass("replace_calls", replace_calls);
+    pass("fuse_element_wise_calls", [&](Graph& g) { fuse_element_wise_calls(g, options.fewest_kernels); });
+    pass("gather_casts", gather_casts);
+    if (!unfused) return std::make_shared<Program>(std::move(graph));
+    return std::make_shared<Program>(std::move(graph), std::move(*unfused));
   }
 
   // What a new trace says of other sizes.
@@ -191,13 +181,15 @@ struct CompiledFunction::State {
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
     last_leaves = leaves_of(graph);
-    if (tracer.obstacle().empty() && same_leaves(last_leaves, entry.leaves)) {
+    const bool are_leaves_known = same_leaves(last_leaves, entry.leaves);
+    ++entry.traces;
+    if (!are_leaves_known) entry.leaves = last_leaves;
+    if (!tracer.obstacle().empty()) {
+      stop_at(tracer.obstacle(), {graph.tensors, tracer.take_calls(), graph.outputs}, graph, are_leaves_known, entry);
+    } else if (are_leaves_known) {
       entry.traced = graph;
-      make_program(std::move(graph), entry);
+      make_program(graph, entry);
       learn(inputs, entry);
-    } else {
-      entry.leaves = last_leaves;
-      if (++entry.traces == kMostTraces && !tracer.obstacle().empty()) give_up(tracer.obstacle());
     }
     for (Tensor& output : outputs) {
       const bool has_history = entry.traced && entry.traced->backward;
@@ -206,22 +198,48 @@ struct CompiledFunction::State {
     return outputs;
   }
 
-  void give_up(const std::string& why) {
+  // A trace ended before the function did. The second that ends there makes a program of what comes before.
+  void stop_at(const std::string& why, CutTrace cut, Graph graph, bool are_leaves_known, Entry& entry) {
+    const bool is_known = are_leaves_known && entry.cut && entry.cut->is_same(cut);
+    entry.cut = std::move(cut);
+    if (!is_known && entry.traces < kMostTraces) return;
+    graph.gradients.clear();  // autograd sets them when the function runs
+    std::shared_ptr<Program> before = ready(std::move(graph), "until_cut");
+    const bool is_worth_it = is_known && std::ranges::any_of(before->graph().calls,
+                                                             [](const Graph::Call& call) { return bool{call.fused}; });
+    if (is_worth_it) entry.until_cut = std::move(before);
+    if (is_worth_it) ++compilations;
+    entry.traces = kMostTraces;
+    if (obstacle == why) return;
     obstacle = why;
-    warn(Warning("compile: the function runs as it stands: " + why));
+    warn(Warning(str("compile: the function runs as it stands", is_worth_it ? " from there on: " : ": ", why)));
+  }
+
+  // See Note [Functions that are cut].
+  std::vector<Tensor> run_cut(const Function& function, const std::vector<Tensor>& inputs, const Entry& entry) {
+    std::vector<std::pair<Tensor, Tensor>> gradients;  // as the function is to find them
+    const auto keep = [&](const Tensor& leaf) { gradients.emplace_back(leaf, leaf.grad()); };
+    for (const LeafState& each : entry.leaves) keep(each.leaf);
+    std::ranges::for_each(inputs | std::views::filter(&Tensor::is_leaf), keep);
+    Replay replay(*entry.cut, entry.until_cut->run(inputs));
+    for (const auto& [leaf, gradient] : gradients) leaf.mutable_grad() = gradient;
+    return replay.run([&] { return function(inputs); });
   }
 };
 
 CompiledFunction::CompiledFunction(const CompileOptions& options) : state_(std::make_unique<State>()) {
+  const char* const wanted = std::getenv("RUSH_COMPILE_CHECK");
   state_->options = options;
+  state_->options.check |= wanted && std::string_view(wanted) == "1";
 }
 CompiledFunction::~CompiledFunction() = default;
 CompiledFunction::CompiledFunction(CompiledFunction&&) noexcept = default;
 CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = default;
 
 std::vector<Tensor> CompiledFunction::call(const Function& function, const std::vector<Tensor>& inputs) {
-  if (Tracer::current()) return function(inputs);  // it becomes a part of the function that is traced
+  if (Tracer::current() || Replay::is_running()) return function(inputs);  // a part of the function that is traced
   State::Entry& entry = state_->entry_for(inputs);
+  if (entry.until_cut) return state_->run_cut(function, inputs, entry);
   if (entry.program || state_->make_by_pattern(inputs, entry)) return entry.program->run(inputs);
   if (entry.traces >= kMostTraces) return function(inputs);
   return state_->trace(function, inputs, entry);
@@ -229,14 +247,11 @@ std::vector<Tensor> CompiledFunction::call(const Function& function, const std::
 
 size_t CompiledFunction::compilations() const { return state_->compilations; }
 
-const JointProgram& CompiledFunction::program(size_t i) const {
-  for (const auto& entry : state_->entries) {
-    if (entry->program && i-- == 0) return *entry->program;
-  }
-  RUSH_THROW(IndexError, "compile: there are not so many graphs");
+const Graph& CompiledFunction::graph(size_t i) const { return state_->ready_entry(i).graph(); }
+const Graph* CompiledFunction::backward_graph(size_t i) const {
+  const State::Entry& entry = state_->ready_entry(i);
+  return entry.program ? entry.program->backward_graph() : nullptr;
 }
-const Graph& CompiledFunction::graph(size_t i) const { return program(i).graph(); }
-const Graph* CompiledFunction::backward_graph(size_t i) const { return program(i).backward_graph(); }
 
 const std::string& CompiledFunction::obstacle() const { return state_->obstacle; }
 

@@ -17,11 +17,18 @@ struct CompileOptions {
   bool dynamic = false;
   bool fuse = true;           ///< neighbouring element-wise calls become one loop,
   size_t fewest_kernels = 2;  ///< of so many kernels at least
+  /// Each run is compared with the calls before they were fused; so it is in a program under RUSH_COMPILE_CHECK=1.
+  bool check = false;
+};
+
+/// A compiled function gave something else than its operators do one by one: see CompileOptions::check.
+class DifferenceError : public Error {
+ public:
+  using Error::Error;
 };
 
 namespace compiler {
 
-class JointProgram;
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// What a program changed that a graph cannot see, such as Module::train: graphs that were traced before are not used.
@@ -44,7 +51,6 @@ class CompiledFunction {
 
  private:
   struct State;
-  const JointProgram& program(size_t i) const;
 
   std::unique_ptr<State> state_;
 };
@@ -92,8 +98,8 @@ struct FromList<std::tuple<Ts...>> {
 //   for (const auto& batch : *loader) step(batch.data, batch.target);
 //
 // The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
-// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit, apart from
-// Note [Replacements].
+// learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit, apart
+// from Note [Replacements].
 //   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to whether they require a gradient, and
 //   to
 //     grad mode and autocast; with others the function is traced again. Module::train and eval make it be traced
@@ -102,9 +108,8 @@ struct FromList<std::tuple<Ts...>> {
 //     things that it takes from the program, numbers among them, are what they were when it was traced.
 //   - What the function does besides operators on tensors happens in the first calls only; an optimiser's step() is
 //     noted as what it is, and done at each call, with the rates that its options have then.
-//   - It must not read a number from a tensor (item()), nor keep a tensor that it makes and does not return. A
-//   function
-//     that does runs as it stands; a warning tells which of these it was, and so does obstacle().
+//   - Where it reads a number from a tensor (item()), or keeps a tensor that it makes and does not return, it is cut:
+//     Note [Functions that are cut]. A warning tells where, and so does obstacle().
 //   - A function that runs a backward pass returns tensors without a history. What another one returns can be
 //     differentiated: Note [The backward pass of a compiled function].
 
@@ -128,7 +133,7 @@ class Compiled {
   const Graph& graph(size_t i = 0) const { return compiled_.graph(i); }
   /// The graph of its backward pass; null where the function runs that itself, or there is none.
   const Graph* backward_graph(size_t i = 0) const { return compiled_.backward_graph(i); }
-  /// Why the function runs as it stands, in English; empty when it does not.
+  /// Why the function, or what comes after a cut in it, runs as it stands, in English; empty when it does not.
   const std::string& obstacle() const { return compiled_.obstacle(); }
 
  private:

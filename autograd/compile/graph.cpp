@@ -12,14 +12,6 @@ namespace {
 
 std::string name_of(Graph::Id id) { return id == Graph::kNone ? "none" : str('%', id); }
 
-std::string description(const Graph& graph, Graph::Id id) {
-  if (id == Graph::kNone) return "none";
-  const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(id)];
-  std::string text = str(name_of(id), ": ", info.dtype, bracketed(info.sizes));
-  if (!info.device.is_cpu()) text += str(" on ", info.device);
-  return text;
-}
-
 template <class Range, class Text>
 std::string joined(const Range& range, const Text& text) {
   std::string all;
@@ -54,20 +46,30 @@ std::string number_of(const Tensor& tensor) {
 
 }  // namespace
 
+std::string Graph::describe(Id id) const {
+  if (id == kNone) return "none";
+  const TensorInfo& info = tensors[static_cast<size_t>(id)];
+  std::string text = str(name_of(id), ": ", info.dtype, bracketed(info.sizes));
+  if (!info.device.is_cpu()) text += str(" on ", info.device);
+  return text;
+}
+
+std::string Graph::line(const Call& call) const {
+  std::vector<Id> made;
+  Graph::for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
+  std::string text;
+  if (!made.empty()) text += str(joined(made, [&](Id id) { return describe(id); }), " = ");
+  return text + str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
+}
+
 std::string Graph::print() const {
-  std::string text = str("graph(", joined(inputs, [&](Id id) { return description(*this, id); }), ")\n");
+  std::string text = str("graph(", joined(inputs, [&](Id id) { return describe(id); }), ")\n");
   for (const auto& [id, tensor] : constants) {
-    text += str("  ", description(*this, id), " = ");
+    text += str("  ", describe(id), " = ");
     text += tensors[static_cast<size_t>(id)].is_wrapped_number ? number_of(tensor) : std::string("constant");
     text += '\n';
   }
-  for (const Call& call : calls) {
-    std::vector<Id> made;
-    Graph::for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
-    text += "  ";
-    if (!made.empty()) text += str(joined(made, [&](Id id) { return description(*this, id); }), " = ");
-    text += str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ")\n");
-  }
+  for (const Call& call : calls) text += str("  ", line(call), '\n');
   for (const auto& [leaf, gradient] : gradients) text += str("  ", name_of(leaf), ".grad = ", name_of(gradient), '\n');
   return text + str("  return ", joined(outputs, name_of), '\n');
 }
@@ -82,7 +84,7 @@ std::string Graph::dot() const {
       if (maker != makers.end()) {
         text += str("  c", maker->second, " -> c", i, " [label=\"", name_of(id), "\"];\n");
       } else {
-        text += str("  t", id, " [label=\"", description(*this, id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n");
+        text += str("  t", id, " [label=\"", describe(id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n");
       }
     });
     Graph::for_each_tensor(calls[i].results, [&](Id id) { makers[id] = i; });

@@ -95,6 +95,8 @@ class Graph {
   }
   /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
   std::string print() const;
+  std::string line(const Call& call) const;  ///< of print()
+  std::string describe(Id id) const;         ///< "%4: float32[8, 2]"
   /// The calls that compute one tensor from others in a directed graph, for GraphViz's dot.
   std::string dot() const;
 };

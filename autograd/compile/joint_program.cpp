@@ -1,8 +1,8 @@
 #include "autograd/compile/joint_program.h"
 
 #include <algorithm>
-#include <set>
 
+#include "autograd/compile/graph_module.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 #include "core/ops/factory/factories.h"
@@ -11,20 +11,13 @@ namespace rush::compiler {
 
 namespace {
 
-// What the calls from `first` on read, or give, that those before made or were given.
+// What the calls of the backward pass read, or give, that those before made or were given.
 std::vector<Graph::Id> crossing(const Graph& graph) {
-  std::set<Graph::Id> own, crossing;
-  for (const Graph::Id id : graph.backward->given) own.insert(id);
-  for (const Graph::Constant& constant : graph.constants) own.insert(constant.id);
-  const auto read = [&](Graph::Id id) {
-    if (id != Graph::kNone && !own.contains(id)) crossing.insert(id);
-  };
-  for (size_t i = graph.backward->first_call; i < graph.calls.size(); ++i) {
-    Graph::for_each_tensor(graph.calls[i].arguments, read);
-    Graph::for_each_tensor(graph.calls[i].results, [&](Graph::Id id) { own.insert(id); });
-  }
-  for (const Graph::Gradient& each : graph.backward->found) read(each.gradient);
-  return {crossing.begin(), crossing.end()};
+  std::vector<Graph::Id> found;
+  for (const Graph::Gradient& each : graph.backward->found) found.push_back(each.gradient);
+  std::vector<Graph::Id> ids = read_from_before(graph, graph.backward->first_call, found);
+  std::erase_if(ids, [&](Graph::Id id) { return std::ranges::count(graph.backward->given, id) > 0; });
+  return ids;
 }
 
 Graph first_part(const Graph& graph) {
@@ -47,11 +40,6 @@ Graph second_part(const Graph& graph) {
   part.outputs.clear();
   for (const Graph::Gradient& each : graph.backward->found) part.outputs.push_back(each.gradient);
   return part;
-}
-
-Graph ready(Graph graph, const std::function<void(Graph&)>& passes) {
-  passes(graph);
-  return graph;
 }
 
 // A gradient with the strides that it had in the trace; zeros where none arrives.
@@ -81,10 +69,10 @@ struct CompiledBackward : Node {
   RUSH_SAVED(saved)
 };
 
-JointProgram::JointProgram(Graph graph, const std::function<void(Graph&)>& passes)
-    : forward_(ready(first_part(graph), passes)), outputs_(graph.outputs.size()) {
+JointProgram::JointProgram(const Graph& graph, const Make& make)
+    : forward_(make(first_part(graph), "forward")), outputs_(graph.outputs.size()) {
   if (!graph.backward) return;
-  backward_ = std::make_shared<Program>(ready(second_part(graph), passes));
+  backward_ = make(second_part(graph), "backward");
   cut_ = *graph.backward;
   for (const Graph::Gradient& each : cut_.found) {
     const auto input = std::ranges::find(graph.inputs, each.leaf);
@@ -95,7 +83,7 @@ JointProgram::JointProgram(Graph graph, const std::function<void(Graph&)>& passe
 }
 
 std::vector<Tensor> JointProgram::run(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> results = forward_.run(inputs);
+  std::vector<Tensor> results = forward_->run(inputs);
   if (!backward_) return results;
   auto node = make_intrusive<CompiledBackward>();
   node->program = backward_;

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "autograd/compile/program.h"
@@ -16,15 +17,17 @@ namespace rush::compiler {
 // It cannot be differentiated again.
 class JointProgram {
  public:
-  // `passes` makes a graph ready: it is called for both parts.
-  JointProgram(Graph graph, const std::function<void(Graph&)>& passes);
+  // Makes the program of a part, "forward" or "backward".
+  using Make = std::function<std::shared_ptr<Program>(Graph graph, const std::string& part)>;
+
+  JointProgram(const Graph& graph, const Make& make);
 
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
-  const Graph& graph() const { return forward_.graph(); }
+  const Graph& graph() const { return forward_->graph(); }
   const Graph* backward_graph() const { return backward_ ? &backward_->graph() : nullptr; }
 
  private:
-  Program forward_;
+  std::shared_ptr<Program> forward_;
   std::shared_ptr<Program> backward_;  // null where there is none
   Graph::Backward cut_;
   size_t outputs_ = 0;            // of the function; what else the first graph returns is kept

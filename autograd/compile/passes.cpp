@@ -39,14 +39,15 @@ void remove_dead_calls(Graph& graph) {
 
 namespace {
 
-// How many calls, outputs and gradients name each memory.
+// How many calls, outputs and gradients name each memory. That of inputs and constants the program has, too.
 std::vector<int> uses_of_memories(const Graph& graph) {
   std::vector<int> uses(graph.tensors.size(), 0);
   const auto use = [&](Graph::Id id) {
     if (id != Graph::kNone) ++uses[static_cast<size_t>(graph.tensors[static_cast<size_t>(id)].memory)];
   };
-  for (const Graph::Constant& constant : graph.constants) use(constant.id);
-  std::ranges::for_each(graph.inputs, use);
+  const auto use_outside = [&](Graph::Id id) { use(id), use(id); };
+  for (const Graph::Constant& constant : graph.constants) use_outside(constant.id);
+  std::ranges::for_each(graph.inputs, use_outside);
   std::ranges::for_each(graph.outputs, use);
   for (const Graph::Gradient& each : graph.gradients) use(each.gradient);
   for (const Graph::Call& call : graph.calls) {

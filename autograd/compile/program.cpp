@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/compile/fused_loop.h"
-#include "autograd/grad_mode.h"
+#include "autograd/compile/result_check.h"
 #include "core/error/error.h"
 
 namespace rush::compiler {
@@ -16,6 +16,10 @@ Program::Program(Graph graph)
   }
   find_last_uses();
 }
+Program::Program(Graph graph, Graph unfused) : Program(std::move(graph)) {
+  check_ = std::make_unique<ResultCheck>(std::move(unfused));
+}
+Program::~Program() = default;
 
 void Program::find_last_uses() {
   std::vector<bool> is_needed(tensors_.size(), false);
@@ -35,20 +39,22 @@ void Program::find_last_uses() {
   }
 }
 
+Program::Scope::Scope(Program& program, const std::vector<Tensor>& inputs)
+    : program_(program), below_(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    program.tensors_[static_cast<size_t>(program.graph_.inputs[i])] = inputs[i];
+}
+Program::Scope::~Scope() {
+  for (Tensor& tensor : program_.tensors_) tensor.reset();
+  for (const auto& [id, tensor] : program_.graph_.constants) program_.tensors_[static_cast<size_t>(id)] = tensor;
+  program_.stack_.clear();
+}
+
 std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
-  const NoGradGuard no_grad;
-  const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
-  struct LetGo {
-    Program& program;
-    ~LetGo() {
-      for (size_t i = 0; i < program.tensors_.size(); ++i) program.tensors_[i].reset();
-      for (const auto& [id, tensor] : program.graph_.constants) program.tensors_[static_cast<size_t>(id)] = tensor;
-      program.stack_.clear();
-    }
-  } let_go{*this};
-  for (size_t i = 0; i < inputs.size(); ++i) tensors_[static_cast<size_t>(graph_.inputs[i])] = inputs[i];
+  const Scope scope(*this, inputs);
   for (const Graph::Id leaf : gets_gradient_) at(leaf).mutable_grad().reset();
-  for (size_t i = 0; i < graph_.calls.size(); ++i) {
+  if (check_) check_->run_calls(*this, inputs);
+  for (size_t i = 0; i < graph_.calls.size() && !check_; ++i) {
     run_call(graph_.calls[i]);
     for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
   }

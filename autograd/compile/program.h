@@ -1,10 +1,15 @@
 // Program: runs a graph.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "autograd/compile/graph.h"
+#include "autograd/grad_mode.h"
+#include "core/dispatch/key.h"
 
 namespace rush::compiler {
+
+class ResultCheck;
 
 /// A graph that is ready to run. Its calls go to the operators' kernels below autograd and autocast, and a tensor is
 /// let go after the last call that reads it.
@@ -12,16 +17,36 @@ class Program {
  public:
   explicit Program(Graph graph);
 
-  /// Runs it on inputs that are like those it was traced with. Returns its outputs, which require no gradient.
+  /// Of a graph that is fused. Each run compares what it computes with what the graph without loops does: see Note
+  /// [Checked programs].
+  Program(Graph graph, Graph unfused);
+  ~Program();
+
+  /// Runs it on inputs that are like those it was traced with. Returns its outputs, which require no gradient. Throws
+  /// DifferenceError where a checked one finds a difference.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
   const Graph& graph() const { return graph_; }
 
+  // The same call by call, for those who look at tensors between calls: none is let go before the scope ends.
+  class Scope {
+   public:
+    Scope(Program& program, const std::vector<Tensor>& inputs);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Program& program_;
+    const NoGradGuard no_grad_;
+    const DispatchStateGuard below_;
+  };
+  void run_call(const Graph::Call& call);
+  Tensor at(Graph::Id id) const { return id == Graph::kNone ? Tensor() : tensors_[static_cast<size_t>(id)]; }
+
  private:
   void find_last_uses();
-  void run_call(const Graph::Call& call);
   void push(const Graph::Argument& argument);
   void take(const Graph::Argument& result, Value& value);
-  Tensor at(Graph::Id id) const { return id == Graph::kNone ? Tensor() : tensors_[static_cast<size_t>(id)]; }
   void set_gradient(Graph::Id leaf, Graph::Id gradient);
 
   const Graph graph_;
@@ -29,6 +54,7 @@ class Program {
   std::vector<Graph::Id> gets_gradient_;  // leaves that a run makes a gradient for: it frees the last run's first
   std::vector<Tensor> tensors_;           // by their numbers, while a run needs them
   Stack stack_;
+  std::unique_ptr<ResultCheck> check_;  // of a checked one
 };
 
 }  // namespace rush::compiler

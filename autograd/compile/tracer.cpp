@@ -6,12 +6,15 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/compile/lowering.h"
+#include "autograd/compile/replay.h"
 #include "autograd/engine.h"
 #include "autograd/saved.h"
+#include "core/debug/stack_trace.h"
 #include "core/device/generator.h"
 #include "core/dispatch/kernel_listener.h"
 #include "core/dispatch/schema.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/view/item.h"
 #include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
@@ -86,6 +89,14 @@ bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& ar
   return true;
 }
 
+bool is_sparse_among(const Stack& values) {
+  const auto is_sparse = [](const Tensor& tensor) { return tensor.defined() && tensor.layout() != kStrided; };
+  return std::ranges::any_of(values, [&](const Value& each) {
+    if (each.is<std::vector<Tensor>>()) return std::ranges::any_of(each.as<std::vector<Tensor>>(), is_sparse);
+    return each.is<Tensor>() && is_sparse(each.as<Tensor>());
+  });
+}
+
 // Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that
 // are there already. A leaf must stay the tensor that it is, since it gets a gradient.
 bool made_nothing(const Graph::Call& call, size_t first_new) {
@@ -112,28 +123,39 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
   } current(this);
   const IncludeDispatchKeyGuard tracing(DispatchKey::Tracer);
   std::vector<Tensor> outputs = program();
+  if (!obstacle_.empty()) return outputs;
   for (const Tensor& output : outputs) graph_.outputs.push_back(output.defined() ? id_of(output) : Graph::kNone);
   set_gradients(graph_.gradients);
+  const size_t calls = graph_.calls.size(), called = calls_.size();
+  std::vector<Graph::Id> still_there = alive();
   if (!ran_backward()) {
     graph_.gradients.clear();
     trace_backward(outputs);
   }
-  find_what_escaped(outputs);
+  obstacle_ = what_escaped(outputs);
+  if (!obstacle_.empty()) {
+    graph_.calls.resize(calls);
+    calls_.resize(called);
+    graph_.backward.reset();
+    graph_.outputs = std::move(still_there);
+  }
   held_.clear();
   return outputs;
 }
 
 void Tracer::trace_call(const OpBase& op, KeySet /*keys*/, Stack& stack) {
   if (kernel_listener) kernel_listener->other(op.schema());  // an operator within the one that is lowered
-  if (!current_tracer || kernel_listener) return op.call_boxed(stack, DispatchKey::Tracer);
-  const bool is_whole = current_tracer->takes_whole_ && current_tracer->takes_whole_(op);
+  if (kernel_listener) return op.call_boxed(stack, DispatchKey::Tracer);
+  const bool is_whole = current_tracer && current_tracer->takes_whole_ && current_tracer->takes_whole_(op);
   if (op.is_composite() && !is_whole) return op.call_boxed(stack, DispatchKey::Tracer);
-  current_tracer->record(op, stack);
+  if (current_tracer) return current_tracer->record(op, stack);
+  if (!Replay::answer(op, stack)) op.call_boxed(stack, DispatchKey::Tracer);
 }
 
 void Tracer::record(const OpBase& op, Stack& stack) {
   Graph::Call call{.op = &op, .name = std::string(op.name())};
   for (const Value& value : stack) call.arguments.push_back(argument_of(value));
+  const bool was_sparse = is_sparse_among(stack);
   const WrittenArguments written(op, stack);
   {
     const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
@@ -142,11 +164,16 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     call.is_random = random_numbers_drawn() != drawn;
   }
   if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_)) {
-    stop_at(str("it reads a number from a tensor (", op.name(), ", ", graph_.calls.size(), " calls after its start)"));
+    const SourceLocation where = &op == &ops::_local_scalar_dense ? detail::item_read_at : SourceLocation();
+    const std::string place =
+        where.line() ? str(" at ", where.file_name(), ':', where.line()) : str(", in ", op.name());
+    return cut(str("it reads a number from a tensor", place), call.arguments);
   }
+  if (was_sparse || is_sparse_among(stack)) return cut(str("it uses a sparse tensor, in ", op.name()), call.arguments);
   for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
   const size_t first_new = graph_.tensors.size();
   for (const Value& value : stack) call.results.push_back(result_of(value));
+  calls_.push_back(call);
   if (!made_nothing(call, first_new)) graph_.calls.push_back(std::move(call));
   if (held_.size() >= let_go_at_) let_go();
 }
@@ -160,6 +187,7 @@ void Tracer::host_call(const char* name, const std::function<void()>& call) {
     noted.arguments.push_back({Value(), {each.leaf, each.gradient}});
     noted.written.push_back(each.leaf);
   }
+  calls_.push_back(noted);
   graph_.calls.push_back(std::move(noted));
   const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
   call();
@@ -168,7 +196,7 @@ void Tracer::host_call(const char* name, const std::function<void()>& call) {
 bool host_call(const char* name, const std::function<void()>& call) {
   Tracer* const tracer = Tracer::current();
   if (tracer) tracer->host_call(name, call);
-  return tracer;
+  return tracer || Replay::answer(name);
 }
 
 uint64_t Tracer::random_numbers_drawn() const {
@@ -179,16 +207,19 @@ uint64_t Tracer::random_numbers_drawn() const {
 
 Graph::Id Tracer::add(const Tensor& tensor) {
   const auto id = static_cast<Graph::Id>(graph_.tensors.size());
-  const Storage storage = tensor.layout() == kStrided ? tensor.storage() : Storage();
-  Memory& memory = memories_.try_emplace(storage.get(), Memory{storage, id}).first->second;
-  if (!storage) memory.number = id;
+  const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
+  int32_t memory = id;
+  if (storage) {
+    KnownStorage& known = storages_.try_emplace(storage, KnownStorage{tensor.storage(), id, {}}).first->second;
+    known.ids.push_back(id);
+    memory = known.memory;
+  }
   graph_.tensors.push_back({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
-                            tensor.device(), tensor.impl()->is_wrapped_number(), memory.number});
+                            tensor.device(), tensor.impl()->is_wrapped_number(), memory});
   is_made_.push_back(false);
   if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
     devices_.push_back(tensor.device());
   held_.insert_or_assign(tensor.impl(), Held{tensor, id});
-  if (storage) in_storage_.emplace(storage.get(), id);
   return id;
 }
 
@@ -197,27 +228,27 @@ Graph::Id Tracer::known(const Tensor& tensor) const {
   // Its geometry may have been changed, by resize_ or set_data.
   if (held != held_.end() && same_place(graph_.tensors[static_cast<size_t>(held->second.id)], tensor))
     return held->second.id;
-  const auto [first, last] = in_storage_.equal_range(tensor.storage().get());
-  for (auto at = first; at != last; ++at) {
-    if (same_place(graph_.tensors[static_cast<size_t>(at->second)], tensor)) return at->second;
-  }
-  return Graph::kNone;
+  const auto storage = storages_.find(tensor.storage().get());
+  if (storage == storages_.end()) return Graph::kNone;
+  const auto same = std::ranges::find_if(
+      storage->second.ids, [&](Graph::Id id) { return same_place(graph_.tensors[static_cast<size_t>(id)], tensor); });
+  return same == storage->second.ids.end() ? Graph::kNone : *same;
 }
 
 // A view of a tensor that a call made: the front of an operator can make one without calling an operator.
 Graph::Id Tracer::view_of_known(const Tensor& tensor) {
-  const auto [first, last] = in_storage_.equal_range(tensor.storage().get());
-  const auto base = std::find_if(first, last, [&](const auto& each) {
-    return is_made_[static_cast<size_t>(each.second)] &&
-           graph_.tensors[static_cast<size_t>(each.second)].dtype == tensor.scalar_type();
+  const auto storage = storages_.find(tensor.storage().get());
+  if (storage == storages_.end()) return Graph::kNone;
+  const std::vector<Graph::Id>& ids = storage->second.ids;
+  const auto found = std::ranges::find_if(ids, [&](Graph::Id id) {
+    return is_made_[static_cast<size_t>(id)] && graph_.tensors[static_cast<size_t>(id)].dtype == tensor.scalar_type();
   });
-  if (base == last) return Graph::kNone;
+  if (found == ids.end()) return Graph::kNone;
+  const Graph::Id base = *found;
   const auto list = [](IntArrayRef numbers) { return std::vector<int64_t>(numbers.begin(), numbers.end()); };
   Graph::Call call{.op = &ops::as_strided, .name = std::string(ops::as_strided.name())};
-  call.arguments = {{Tensor(), {base->second}},
-                    {list(tensor.sizes()), {}},
-                    {list(tensor.strides()), {}},
-                    {tensor.storage_offset(), {}}};
+  call.arguments = {
+      {Tensor(), {base}}, {list(tensor.sizes()), {}}, {list(tensor.strides()), {}}, {tensor.storage_offset(), {}}};
   const Graph::Id view = add(tensor);
   is_made_[static_cast<size_t>(view)] = true;
   call.results = {{Tensor(), {view}}};
@@ -226,10 +257,7 @@ Graph::Id Tracer::view_of_known(const Tensor& tensor) {
 }
 
 Graph::Id Tracer::id_of(const Tensor& tensor) {
-  if (tensor.layout() != kStrided) {
-    stop_at("it uses a sparse tensor");
-    return Graph::kNone;
-  }
+  if (tensor.layout() != kStrided) return Graph::kNone;  // the trace ends there
   if (const Graph::Id id = known(tensor); id != Graph::kNone) {
     if (!held_.contains(tensor.impl())) held_.emplace(tensor.impl(), Held{tensor, id});
     return id;
@@ -289,12 +317,32 @@ void Tracer::let_go() {
       again = true;
     }
   }
-  std::erase_if(memories_, [&](const auto& each) {
-    const bool is_gone = each.first && each.second.storage.use_count() == 1;
-    if (is_gone) in_storage_.erase(each.first);
-    return is_gone;
-  });
+  std::erase_if(storages_, [](const auto& each) { return each.second.storage->use_count() == 1; });
   let_go_at_ = std::max<size_t>(256, 2 * held_.size());
+}
+
+std::vector<Graph::Id> Tracer::alive() {
+  let_go();
+  std::vector<Graph::Id> ids;
+  for (const auto& [address, known] : storages_) {
+    std::ranges::copy_if(known.ids, std::back_inserter(ids),
+                         [&](Graph::Id id) { return is_made_[static_cast<size_t>(id)]; });
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments) {
+  const std::vector<std::string> frames = StackTrace::capture().frames_outside_library();
+  obstacle_ = str(why, frames.empty() ? "" : ", called from ", join_frames(frames));
+  graph_.outputs = alive();
+  Graph::for_each_tensor(arguments, [&](Graph::Id id) {
+    if (is_made_[static_cast<size_t>(id)]) graph_.outputs.push_back(id);
+  });
+  set_gradients(graph_.gradients);
+  if (!ran_backward()) graph_.gradients.clear();
+  held_.clear();
+  current_tracer = nullptr;
 }
 
 void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
@@ -385,8 +433,8 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
 }
 
 // A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made again
-// by each run of the graph.
-void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
+// by each run of the graph. Empty where there is none.
+std::string Tracer::what_escaped(const std::vector<Tensor>& outputs) {
   let_go();
   std::vector<const TensorImpl*> expected;
   const auto expect = [&](const Tensor& tensor) {
@@ -411,13 +459,10 @@ void Tracer::find_what_escaped(const std::vector<Tensor>& outputs) {
   });
   for (const auto& [impl, held] : held_) {
     if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
-      stop_at(str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),
-                  ", and does not return it"));
+      return str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),
+                 ", and does not return it");
   }
-}
-
-void Tracer::stop_at(std::string why) {
-  if (obstacle_.empty()) obstacle_ = std::move(why);
+  return "";
 }
 
 }  // namespace rush::compiler

@@ -23,7 +23,7 @@ namespace rush::compiler {
 //
 // What a program does without operators cannot be noted. Three such things are known: a gradient that the backward pass
 // leaves in a leaf (Graph::gradients), a step of an optimiser (host_call), and a number that is read from a tensor,
-// after which the program may do anything (obstacle()).
+// after which the program may do anything: there the trace ends, Note [Functions that are cut].
 class Tracer {
  public:
   // Asked of each operator: whether it is noted as it is, although it is made of others. It may throw for one that the
@@ -37,9 +37,12 @@ class Tracer {
 
   // Runs `program`, which returns its outputs. Throws what it throws.
   std::vector<Tensor> run(const std::function<std::vector<Tensor>()>& program);
-  // Why the graph does not stand for the function; nothing when it does. In English, for a warning.
+  // Why the graph does not stand for the function; nothing when it does. In English, for a warning. The graph is then
+  // that of what the function did before.
   const std::string& obstacle() const { return obstacle_; }
   Graph take_graph() { return std::move(graph_); }
+  // What the function called, up to the obstacle: calls that did nothing, too.
+  std::vector<Graph::Call> take_calls() { return std::move(calls_); }
 
   // The one that traces this thread's calls now; null for none.
   static Tracer* current();
@@ -59,29 +62,34 @@ class Tracer {
   Graph::Id view_of_known(const Tensor& tensor);
   // Lets go of what nobody else holds.
   void let_go();
+  // What the program still holds of what calls made.
+  std::vector<Graph::Id> alive();
+  // The trace ends before a call with these arguments.
+  void cut(std::string why, const std::vector<Graph::Argument>& arguments);
   void set_gradients(std::vector<Graph::Gradient>& gradients);
   bool ran_backward() const;
   std::string name_of_maker(Graph::Id made) const;
   uint64_t random_numbers_drawn() const;  // from the default generators of all devices that were seen
   void trace_backward(const std::vector<Tensor>& outputs);
-  void find_what_escaped(const std::vector<Tensor>& outputs);
-  void stop_at(std::string why);
+  std::string what_escaped(const std::vector<Tensor>& outputs);
 
   struct Held {
     Tensor tensor;
     Graph::Id id;
   };
-  struct Memory {
+  // Held as well, since others may be of the same memory: so its address stays its own.
+  struct KnownStorage {
     Storage storage;
-    int32_t number;  // TensorInfo::memory
+    int32_t memory;
+    std::vector<Graph::Id> ids;  // of the tensors in it
   };
   const std::vector<Tensor> inputs_;
   const TakesWhole takes_whole_;
   Graph graph_;
   std::unordered_map<const TensorImpl*, Held> held_;
-  std::unordered_multimap<const StorageImpl*, Graph::Id> in_storage_;
-  std::unordered_map<const StorageImpl*, Memory> memories_;
-  std::vector<bool> is_made_;  // by a call, of each tensor
+  std::unordered_map<const StorageImpl*, KnownStorage> storages_;
+  std::vector<Graph::Call> calls_;  // those of take_calls
+  std::vector<bool> is_made_;       // by a call, of each tensor
   std::vector<Device> devices_ = {kCPU};
   size_t let_go_at_ = 256;
   std::string obstacle_;

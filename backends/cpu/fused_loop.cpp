@@ -17,7 +17,8 @@ namespace {
 // leaves for another stays in the first levels of the cache, in a buffer of kBlock elements, and never gets to memory
 // unless a call outside of the loop reads it. Where rows are short, as when an operand broadcasts, a block is several
 // of them. The kernels are those that the operators have (Note [Lowering]), given iterators over one block; so the
-// results are the operators', bit for bit. Threads take blocks.
+// results are the operators', bit for bit, except for complex products, which the vectors of a loop and its last
+// elements round differently. Threads take blocks.
 class FusedLoop final : public ElementWiseLoop {
  public:
   explicit FusedLoop(LoopDescription description)

@@ -145,20 +145,21 @@ void register_copy_ops(Registry& r) {
   r.composite(ops::to_dtype_layout, native::to_dtype_layout);
 }
 
-Scalar Tensor::item() const {
+Scalar Tensor::item(SourceLocation where) const {
   RUSH_CHECK_VALUE(numel() == 1, "item: a Tensor with ", numel(),
                    " elements cannot be converted to Scalar, its shape is ", sizes(), "; index it or reduce it first");
   RUSH_CHECK_NOT_IMPLEMENTED(!is_meta(), "item: a meta tensor has no value");
+  detail::item_read_at = where;
   return ops::_local_scalar_dense(*this);
 }
 
-bool Tensor::is_nonzero() const {
+bool Tensor::is_nonzero(SourceLocation where) const {
   RUSH_CHECK_VALUE(numel() != 0, "is_nonzero: Boolean value of Tensor with no values is ambiguous");
   RUSH_CHECK_VALUE(numel() == 1,
                    "is_nonzero: Boolean value of Tensor with more than one value is ambiguous; the tensor "
                    "has shape ",
                    sizes(), "; reduce it with any() or all()");
-  return item().toBool();
+  return item(where).toBool();
 }
 
 Tensor Tensor::clone(std::optional<MemoryFormat> memory_format) const { return ops::clone(*this, memory_format); }

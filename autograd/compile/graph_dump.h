@@ -1,0 +1,31 @@
+// GraphDump: leaves a graph in a folder as it was after each pass, for people to read.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "autograd/compile/graph.h"
+
+namespace rush::compiler {
+
+/// The stages of one graph. Does nothing unless RUSH_COMPILE_DEBUG names a folder, in which it leaves for each stage
+/// NAME_NUMBER_STAGE.txt and .dot, and NAME.html with a picture of all stages.
+class GraphDump {
+ public:
+  /// Of what is compiled next; `part` is "forward" or "backward".
+  explicit GraphDump(const std::string& part);
+  bool is_wanted() const { return !folder_.empty(); }
+  /// The graph after what `stage` names. Warns where the folder cannot be written.
+  void add(const std::string& stage, const Graph& graph);
+
+ private:
+  void leave(const std::string& file, const std::string& text) const;
+
+  std::string folder_, name_;
+  std::string pictures_;  // of the stages so far
+  size_t stages_ = 0;
+};
+
+/// Writes a line "compile: ..." to stderr under RUSH_COMPILE_LOG=1.
+void log(const std::string& line);
+
+}  // namespace rush::compiler

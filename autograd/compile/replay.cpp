@@ -1,0 +1,124 @@
+#include "autograd/compile/replay.h"
+
+#include <algorithm>
+
+#include "core/dispatch/key.h"
+#include "core/str.h"
+
+namespace rush::compiler {
+
+namespace {
+
+constinit thread_local Replay* current = nullptr;
+
+// A tensor of this kind for which there is no memory.
+Tensor stand_in(const Graph::TensorInfo& info) {
+  int64_t elements = info.storage_offset + 1;
+  for (size_t d = 0; d < info.sizes.size(); ++d) elements += std::max<int64_t>(info.sizes[d] - 1, 0) * info.strides[d];
+  const auto bytes = static_cast<size_t>(elements * element_size(info.dtype));
+  const Storage none = make_intrusive<StorageImpl>(nullptr, bytes, info.device, nullptr, nullptr);
+  auto impl = make_intrusive<TensorImpl>(none, info.dtype, info.device);
+  impl->set_geometry(info.sizes, info.strides, info.storage_offset);
+  return Tensor(std::move(impl));
+}
+
+// The one of a call's arguments that has this number; undefined where none has.
+Tensor argument_of(Graph::Id id, const Graph::Call& call, const Stack& arguments) {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const std::vector<Graph::Id>& ids = call.arguments[i].tensors;
+    const auto at = std::ranges::find(ids, id);
+    if (at == ids.end()) continue;
+    if (arguments[i].is<Tensor>()) return arguments[i].as<Tensor>();
+    if (arguments[i].is<std::vector<Tensor>>())
+      return arguments[i].as<std::vector<Tensor>>()[static_cast<size_t>(at - ids.begin())];
+  }
+  return {};
+}
+
+}  // namespace
+
+bool CutTrace::is_same(const CutTrace& other) const {
+  const auto same_tensors = [](const std::vector<Graph::Argument>& a, const std::vector<Graph::Argument>& b) {
+    return std::ranges::equal(a, b, {}, &Graph::Argument::tensors, &Graph::Argument::tensors);
+  };
+  return outputs == other.outputs && std::ranges::equal(calls, other.calls, [&](const auto& a, const auto& b) {
+           return a.name == b.name && same_tensors(a.arguments, b.arguments) && same_tensors(a.results, b.results);
+         });
+}
+
+Replay::Replay(const CutTrace& trace, const std::vector<Tensor>& outputs) : trace_(trace) {
+  for (size_t i = 0; i < outputs.size(); ++i) made_.emplace(trace.outputs[i], outputs[i]);
+}
+
+bool Replay::is_running() { return current; }
+
+std::vector<Tensor> Replay::run(const std::function<std::vector<Tensor>()>& function) {
+  struct Current {
+    explicit Current(Replay* replay) { current = replay; }
+    ~Current() { current = nullptr; }
+  } running(trace_.calls.empty() ? nullptr : this);
+  const IncludeDispatchKeyGuard tracing(DispatchKey::Tracer);
+  return function();
+}
+
+const Graph::Call& Replay::next(std::string_view name) {
+  const Graph::Call& call = trace_.calls[next_++];
+  RUSH_CHECK(call.name == name, "compile: the function called ", call.name, " as its call ", next_,
+             " when it was traced, and calls ", name,
+             " now: what it does before it reads a number must be the same at each call");
+  if (next_ == trace_.calls.size()) current = nullptr;
+  return call;
+}
+
+bool Replay::answer(const char* host_call) {
+  if (!current) return false;
+  current->next(host_call);
+  return true;
+}
+
+bool Replay::answer(const OpBase& op, Stack& stack) {
+  Replay* const replay = current;
+  if (!replay) return false;
+  const Graph::Call& call = replay->next(op.name());
+  const Stack arguments = stack;
+  if (op.is_view()) {
+    const DispatchStateGuard not_replayed{KeySet(DispatchKey::Tracer)};
+    op.call_boxed(stack, DispatchKey::Tracer);
+  } else {
+    stack.assign(call.results.size(), Value());
+  }
+  for (size_t i = 0; i < stack.size(); ++i) stack[i] = replay->result(call.results[i], call, arguments, stack[i]);
+  // Autograd tells from the version whether a tensor was written.
+  for (const Graph::Id id : call.written) replay->tensor(id, call, arguments, {}).bump_version();
+  return true;
+}
+
+Value Replay::result(const Graph::Argument& result, const Graph::Call& call, const Stack& arguments,
+                     const Value& view) {
+  if (result.value.is<Tensor>())
+    return tensor(result.tensors[0], call, arguments, view.is_none() ? Tensor() : view.as<Tensor>());
+  if (!result.value.is<std::vector<Tensor>>()) return result.value;
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    const bool is_view = !view.is_none();
+    list.push_back(tensor(result.tensors[i], call, arguments, is_view ? view.as<std::vector<Tensor>>()[i] : Tensor()));
+  }
+  return list;
+}
+
+Tensor Replay::tensor(Graph::Id id, const Graph::Call& call, const Stack& arguments, const Tensor& view) {
+  if (id == Graph::kNone) return {};
+  const Tensor argument = argument_of(id, call, arguments);
+  if (argument.defined() && std::ranges::find(call.written, id) != call.written.end()) return argument;
+  // What is to autograd a view of what the program has, and not one of what the graph has.
+  const auto made = made_.find(id);
+  const Tensor& real = argument.defined() || made == made_.end() ? argument : made->second;
+  if (view.defined() && (!real.defined() || view.is_alias_of(real))) {
+    held_.push_back(view);
+  } else {
+    held_.push_back(real.defined() ? detail::make_alias(real) : stand_in(trace_.tensors[static_cast<size_t>(id)]));
+  }
+  return held_.back();
+}
+
+}  // namespace rush::compiler

@@ -1,0 +1,161 @@
+// Compiled functions that read numbers, or keep tensors: the graph ends there, and the function goes on as it stands.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "rushlight.h"
+#include "tests/warnings.h"
+
+using namespace rush;
+namespace F = nn::functional;
+
+namespace {
+
+// What a training leaves that reads its loss `where`: all that it logs, its weights and its statistics.
+enum class Where { BeforeBackward, AtTheEnd };
+std::vector<Tensor> train(bool is_compiled, Where where) {
+  manual_seed(1);
+  nn::Sequential net(nn::Linear(8, 32), nn::BatchNorm1d(32), nn::GELU(), nn::Dropout(0.2), nn::Linear(32, 3));
+  optim::AdamW optimizer(net->parameters(), 1e-2);
+  std::vector<double> log;
+  auto step = [&](const Tensor& x, const Tensor& y) {
+    optimizer.zero_grad();
+    const Tensor loss = F::cross_entropy(net->forward(x).mul(2).tanh(), y);
+    if (where == Where::BeforeBackward) log.push_back(loss.item<double>());
+    loss.backward();
+    optimizer.step();
+    if (where == Where::AtTheEnd) log.push_back(loss.item<double>());
+    return loss;
+  };
+  auto compiled = compile(step);
+  std::vector<Tensor> results;
+  for (int i = 0; i < 8; ++i) {
+    const Tensor x = randn({6, 8}), y = randint(0, 3, {6}, TensorOptions(kInt64));
+    results.push_back((is_compiled ? compiled(x, y) : step(x, y)).detach());
+  }
+  if (is_compiled) {
+    CHECK(compiled.compilations() == 1);
+    CHECK(compiled.obstacle().starts_with("it reads a number from a tensor at "));
+    CHECK(compiled.obstacle().find("cut.cpp:") != std::string::npos);
+  }
+  results.push_back(tensor(log));
+  CHECK(log.size() == 8);
+  for (const auto& tensors : {net->parameters(), net->buffers()})
+    results.insert(results.end(), tensors.begin(), tensors.end());
+  return results;
+}
+
+void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(a[i].equal(b[i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a training step that reads its loss trains as it does, and logs each loss") {
+  const testing::Warnings warnings;
+  check_equal(train(true, Where::AtTheEnd), train(false, Where::AtTheEnd));
+  check_equal(train(true, Where::BeforeBackward), train(false, Where::BeforeBackward));
+  REQUIRE(warnings.all().size() == 2);
+  CHECK(warnings.all()[0].starts_with("compile: the function runs as it stands from there on: it reads a number"));
+}
+
+TEST_CASE("what a function does with a number that it reads is done at each call") {
+  const testing::Warnings warnings;
+  const auto choose = [](const Tensor& x) {
+    const Tensor y = (x * 2).tanh().mul(1.5).view({-1}), z = y.slice(0, 1, 3).add_(1);
+    return y.sum().item<float>() > 0 ? (y * 3).exp() + z.sum() : y.neg();
+  };
+  auto compiled = compile(choose);
+  for (int i = 0; i < 8; ++i) {
+    const Tensor x = full({2, 2}, i % 3 ? 1.0 : -1.0).requires_grad_(i % 2), copy = x.detach().clone();
+    const Tensor y = compiled(x), expected = choose(copy.requires_grad_(i % 2));
+    CHECK(y.equal(expected));
+    if (i % 2 == 0) continue;
+    y.sum().backward();
+    expected.sum().backward();
+    CHECK(x.grad().equal(copy.grad()));
+  }
+  CHECK(compiled.compilations() == 2);
+  CHECK(warnings.all().size() == 1);
+}
+
+TEST_CASE("a view with the sizes of its base is another tensor after a cut, too") {
+  const testing::Warnings warnings;
+  const auto expand = [](const Tensor& x) {
+    const Tensor same = x.expand({2, 3}), y = (same * 2).tanh();
+    return y.sum().item<float>() > 100 ? y : y * same.detach();
+  };
+  auto compiled = compile(expand);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = randn({2, 3}).requires_grad_(), copy = x.detach().clone().requires_grad_();
+    compiled(x).sum().backward();
+    expand(copy).sum().backward();
+    REQUIRE(x.grad().defined());
+    CHECK(x.grad().equal(copy.grad()));
+    CHECK(x.is_leaf());
+  }
+  CHECK(compiled.compilations() == 1);
+}
+
+TEST_CASE("gradients add up where the function reads a number before or after it adds to them") {
+  const auto gradient = [](bool is_compiled, bool has_grad) {
+    manual_seed(3);
+    const Tensor w = randn({4, 2}).requires_grad_();
+    if (has_grad) w.mutable_grad() = ones({4, 2});
+    int positive = 0;
+    const auto accumulate = [&](const Tensor& x) {
+      const Tensor loss = (x.matmul(w).sigmoid() * 2).tanh().sum();
+      loss.backward();
+      positive += loss.item<float>() > 0;
+    };
+    auto compiled = compile(accumulate);
+    for (int i = 0; i < 6; ++i) {
+      const Tensor x = randn({3, 4});
+      is_compiled ? compiled(x) : accumulate(x);
+    }
+    CHECK(positive == 6);
+    CHECK(compiled.compilations() == (is_compiled ? 1 : 0));
+    return w.grad().clone();
+  };
+  const testing::Warnings warnings;
+  CHECK(gradient(true, false).equal(gradient(false, false)));
+  CHECK(gradient(true, true).equal(gradient(false, true)));
+}
+
+TEST_CASE("a function that keeps what it makes keeps it at each call") {
+  const testing::Warnings warnings;
+  const NoGradGuard no_grad;
+  std::vector<Tensor> kept;
+  auto keeps = compile([&](const Tensor& x) {
+    kept.push_back((x + 1).relu());
+    return x.exp() * 2;
+  });
+  for (int i = 0; i < 5; ++i) {
+    const Tensor x = randn({3});
+    CHECK(keeps(x).equal(x.exp() * 2));
+    CHECK(kept.back().equal((x + 1).relu()));
+  }
+  CHECK(kept.size() == 5);
+  CHECK(keeps.compilations() == 1);
+  CHECK(keeps.obstacle().find("it keeps what aten::relu made") == 0);
+}
+
+TEST_CASE("a function that does something else before it reads is told so") {
+  const testing::Warnings warnings;
+  const NoGradGuard no_grad;
+  int calls = 0;
+  auto wavers = compile([&](const Tensor& x) {
+    const Tensor y = ++calls == 5 ? x.sin() + 1 : x.cos() + 1;
+    return y.sum().item<float>() > 0 ? y : -y;
+  });
+  const Tensor x = ones({4});
+  for (int i = 0; i < 4; ++i) wavers(x);
+  CHECK_THROWS_WITH_AS(
+      wavers(x), doctest::Contains("called aten::cos as its call 1 when it was traced, and calls aten::sin"), Error);
+  CHECK(wavers(x).equal(x.cos() + 1));
+}
