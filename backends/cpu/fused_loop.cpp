@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/factory/factories.h"
 #include "core/threads/parallel.h"
 
 namespace rush::cpu {
@@ -13,23 +14,29 @@ namespace {
 // Note [Fused loops on the CPU]
 // Each element-wise operator reads its operands from memory and writes its result there, and memory is what it waits
 // for. A fused loop takes a block of elements through all of its kernels before it goes on to the next: what one kernel
-// leaves for another stays in the first levels of the cache, in a buffer of kBlock elements, and never gets to memory
-// unless a call outside of the loop reads it. The kernels are those that the operators have (Note [Lowering]), given
-// iterators over one block; so the results are the operators', bit for bit. Threads take blocks.
+// leaves for another stays in the first levels of the cache, in a buffer of a block's elements, and never gets to
+// memory unless a call outside of the loop reads it. The kernels are those that the operators have (Note [Lowering]),
+// given iterators over one block; so the results are the operators', bit for bit. Threads take blocks.
+//
+// A block is a part of the innermost dimension. Where rows are reduced, Note [Row loops], it has whole rows, as many as
+// come to kBlockOfRows elements, or one that is longer; a reduction is given tensors of them.
 class FusedLoop final : public ElementWiseLoop {
  public:
-  explicit FusedLoop(LoopDescription description)
-      : loop_(std::move(description)),
-        buffer_of_(loop_.places.size(), -1),
-        run_(loop_.shape.empty() ? 1 : loop_.shape[0]) {
+  explicit FusedLoop(LoopDescription description) : loop_(std::move(description)), buffer_of_(loop_.places.size(), -1) {
     assign_buffers();
-    blocks_in_run_ = (run_ + kBlock - 1) / kBlock;
-    blocks_ = blocks_in_run_;
-    for (size_t d = 1; d < loop_.shape.size(); ++d) blocks_ *= loop_.shape[d];
+    while (loop_.shape.size() < 2) {
+      loop_.shape.push_back(1);
+      for (LoopDescription::Place& place : loop_.places) place.strides.push_back(0);
+    }
+    const bool has_rows = loop_.has_rows();
+    columns_ = std::max<int64_t>(1, has_rows ? loop_.shape[0] : std::min(kBlock, loop_.shape[0]));
+    rows_ = has_rows ? std::max<int64_t>(1, std::min(kBlockOfRows / columns_, loop_.shape[1])) : 1;
+    blocks_ = blocks_in_row() * ((loop_.shape[1] + rows_ - 1) / rows_);
+    for (size_t d = 2; d < loop_.shape.size(); ++d) blocks_ *= loop_.shape[d];
   }
 
   void run(char* const* data) override {
-    const int64_t work = static_cast<int64_t>(loop_.steps.size()) * std::clamp<int64_t>(run_, 1, kBlock);
+    const int64_t work = static_cast<int64_t>(loop_.steps.size()) * rows_ * columns_;
     parallel_for(0, blocks_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       std::unique_ptr<Walker> walker = take_walker();
       walk(*walker, data, begin, end);
@@ -38,13 +45,16 @@ class FusedLoop final : public ElementWiseLoop {
   }
 
  private:
-  static constexpr int64_t kBlock = 2048;
+  static constexpr int64_t kBlock = 2048, kBlockOfRows = 4096;
+
+  int64_t blocks_in_row() const { return (loop_.shape[0] + columns_ - 1) / columns_; }
 
   // What one thread works with: an iterator for each kernel, and the buffers.
   struct Walker {
     explicit Walker(const FusedLoop& fused) : buffers(static_cast<size_t>(fused.buffers_)) {
       constexpr int64_t kWidest = sizeof(complex<double>);
-      for (Tensor& buffer : buffers) buffer = detail::empty_contiguous({kBlock * kWidest}, kByte, kCPU);
+      const int64_t bytes = fused.rows_ * fused.columns_ * kWidest;
+      for (Tensor& buffer : buffers) buffer = detail::empty_contiguous({bytes}, kByte, kCPU);
       for (const LoopDescription::Step& step : fused.loop_.steps) {
         // The tensors stand for their dtypes alone: where the operands lie is set for each block.
         const auto stand_in = [&](int place) {
@@ -101,46 +111,91 @@ class FusedLoop final : public ElementWiseLoop {
     idle_.push_back(std::move(walker));
   }
 
+  // Where a place's elements of a block lie, from element to element and from row to row.
+  struct Operand {
+    char* data;
+    int64_t stride, row_stride;
+  };
+  struct Block {
+    int64_t columns = 0, rows = 0;
+    std::vector<Operand> operands;  // of each place
+  };
+
+  void locate(const Walker& walker, char* const* data, int64_t index, Block& block) const {
+    const int64_t column = index % blocks_in_row() * columns_, down = (loop_.shape[1] + rows_ - 1) / rows_;
+    index /= blocks_in_row();
+    const int64_t row = index % down * rows_;
+    block.columns = std::min(columns_, loop_.shape[0] - column);
+    block.rows = std::min(rows_, loop_.shape[1] - row);
+    block.operands.clear();
+    for (size_t i = 0; i < loop_.places.size(); ++i) {
+      const LoopDescription::Place& place = loop_.places[i];
+      if (place.is_inner) {
+        const int64_t size = element_size(place.dtype);
+        block.operands.push_back({static_cast<char*>(walker.buffers[static_cast<size_t>(buffer_of_[i])].data_ptr()),
+                                  place.is_row ? 0 : size, place.is_row ? size : block.columns * size});
+        continue;
+      }
+      char* at = data[i] + column * place.strides[0] + row * place.strides[1];
+      int64_t outer = index / down;
+      for (size_t d = 2; d < loop_.shape.size(); ++d) {
+        at += outer % loop_.shape[d] * place.strides[d];
+        outer /= loop_.shape[d];
+      }
+      block.operands.push_back({at, place.strides[0], place.strides[1]});
+    }
+  }
+
   void walk(Walker& walker, char* const* data, int64_t begin, int64_t end) const {
     const SerialLoopsGuard serial;
-    std::vector<char*> at(loop_.places.size());
-    std::vector<int64_t> strides(loop_.places.size());
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block % blocks_in_run_ * kBlock, n = std::min(kBlock, run_ - first);
-      for (size_t i = 0; i < loop_.places.size(); ++i) {
-        const LoopDescription::Place& place = loop_.places[i];
-        if (place.is_inner) {
-          at[i] = static_cast<char*>(walker.buffers[static_cast<size_t>(buffer_of_[i])].data_ptr());
-          strides[i] = element_size(place.dtype);
-          continue;
-        }
-        strides[i] = loop_.shape.empty() ? 0 : place.strides[0];
-        at[i] = data[i] + first * strides[i];
-        int64_t outer = block / blocks_in_run_;
-        for (size_t d = 1; d < loop_.shape.size(); ++d) {
-          at[i] += outer % loop_.shape[d] * place.strides[d];
-          outer /= loop_.shape[d];
-        }
-      }
+    Block block;
+    for (int64_t index = begin; index < end; ++index) {
+      locate(walker, data, index, block);
       for (size_t s = 0; s < loop_.steps.size(); ++s) {
-        char* step_data[TensorIterator::kMaxOperands];
-        int64_t step_strides[TensorIterator::kMaxOperands];
-        const std::vector<int>& places = loop_.steps[s].places;
-        for (size_t i = 0; i < places.size(); ++i) {
-          step_data[i] = at[static_cast<size_t>(places[i])];
-          step_strides[i] = strides[static_cast<size_t>(places[i])];
+        const LoopDescription::Step& step = loop_.steps[s];
+        if (step.reduces != Reduces::Nothing) {
+          reduce(step, block, *walker.iterators[s]);
+        } else {
+          run_element_wise(step, block, *walker.iterators[s]);
         }
-        walker.iterators[s]->set_flat(step_data, step_strides, n);
-        loop_.steps[s].call->run(kCPU, *walker.iterators[s]);
       }
     }
   }
 
-  const LoopDescription loop_;
+  void reduce(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
+    const int64_t columns[] = {1, block.columns};
+    for (int i = 0; i < 2; ++i) {
+      const auto place = static_cast<size_t>(step.places[static_cast<size_t>(i)]);
+      char* const data = block.operands[place].data;
+      iterator.move_operand(i, from_blob(data, {block.rows, columns[i]}, loop_.places[place].dtype), data);
+    }
+    step.call->run(kCPU, iterator);
+  }
+
+  void run_element_wise(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
+    char* data[TensorIterator::kMaxOperands];
+    int64_t strides[TensorIterator::kMaxOperands], row_strides[TensorIterator::kMaxOperands];
+    const bool is_of_rows = loop_.places[static_cast<size_t>(step.places[0])].is_row;
+    bool is_flat = true;
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      const Operand& operand = block.operands[static_cast<size_t>(step.places[i])];
+      data[i] = operand.data;
+      strides[i] = is_of_rows ? operand.row_stride : operand.stride;
+      row_strides[i] = operand.row_stride;
+      is_flat &= operand.row_stride == block.columns * operand.stride;
+    }
+    const int64_t columns = is_of_rows ? block.rows : is_flat ? block.rows * block.columns : block.columns;
+    for (int64_t row = 0; row < (is_of_rows || is_flat ? 1 : block.rows); ++row) {
+      iterator.set_flat(data, strides, columns);
+      step.call->run(kCPU, iterator);
+      for (size_t i = 0; i < step.places.size(); ++i) data[i] += row_strides[i];
+    }
+  }
+
+  LoopDescription loop_;
   std::vector<int> buffer_of_;  // of each place, -1 for none
   int buffers_ = 0;
-  const int64_t run_;  // elements of the innermost dimension
-  int64_t blocks_in_run_ = 1, blocks_ = 1;
+  int64_t columns_, rows_, blocks_;  // of a block, and how many there are
   std::mutex mutex_;
   std::vector<std::unique_ptr<Walker>> idle_;
 };
