@@ -27,6 +27,15 @@ bool suits_rows(IntArrayRef sizes, int64_t element_size) {
   return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
 }
 
+bool broadcasts(IntArrayRef from, IntArrayRef to) {
+  if (from.size() > to.size()) return false;
+  const size_t lead = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] != 1 && from[d] != to[lead + d]) return false;
+  }
+  return true;
+}
+
 // Calls that are to become one loop.
 class Group {
  public:
@@ -151,21 +160,25 @@ class Group {
     const auto first = std::ranges::find_if(kernels, &LoweredKernel::reduces);
     return first == kernels.end() ? kernels.back().sizes : first->sizes;
   }
-  // Of a kernel on one element for each row, where `sizes` are the loop's.
+  // Of an element-wise kernel on one element for each row or fewer, where `sizes` are the loop's.
   static bool is_of_rows(const LoweredKernel& kernel, IntArrayRef sizes) {
-    return kernel.sizes.size() == sizes.size() && kernel.sizes.back() == 1 && sizes.back() != 1 &&
-           std::equal(sizes.begin(), sizes.end() - 1, kernel.sizes.begin());
+    return sizes.back() != 1 && (kernel.sizes.empty() || kernel.sizes.back() == 1);
   }
   bool gives_rows(const LoweredKernel& kernel) const {
     return reduces_ && (kernel.reduces() || is_of_rows(kernel, sizes_));
   }
-  // Whether they walk the loop's elements, or its rows where it has them.
+  // Whether they walk the loop's elements, or its rows where it has them. What a kernel leaves for the same call's
+  // alone, such as a number of another dtype, may be smaller.
   bool fits_sizes(const std::vector<LoweredKernel>& kernels) const {
     const DimVector& sizes = kernels_.empty() ? walked(kernels) : sizes_;
+    DimVector rows = sizes;
+    if (!rows.empty()) rows.back() = 1;
     bool reduces = reduces_;
     for (const LoweredKernel& kernel : kernels) {
-      const bool is_element_wise = IntArrayRef(kernel.sizes) == IntArrayRef(sizes);
-      if (!is_element_wise && !(reduces && !kernel.reduces() && is_of_rows(kernel, sizes))) return false;
+      const bool is_smaller = kernel.operands[0].id == Graph::kNone && broadcasts(kernel.sizes, sizes);
+      const bool is_for_rows = reduces && IntArrayRef(kernel.sizes) == IntArrayRef(rows);
+      if (!(IntArrayRef(kernel.sizes) == IntArrayRef(sizes)) && (kernel.reduces() || !(is_smaller || is_for_rows)))
+        return false;
       reduces |= kernel.reduces();
       for (const LoweredKernel::Operand& operand : kernel.operands) {
         // Without its last dimension, what has an element for each row would be read as a row.
