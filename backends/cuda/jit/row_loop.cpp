@@ -66,6 +66,7 @@ class Phases {
   bool holds() const { return holds_; }
   bool is_held(int place) const { return is_held_[static_cast<size_t>(place)]; }
   int held_vectors() const { return static_cast<int>(vectors_); }
+  bool fills_vectors() const { return is_full_; }  // whether all threads have all of them
 
  private:
   static constexpr int64_t kMostHeld = 640;  // bytes of a thread
@@ -107,12 +108,20 @@ class Phases {
       }
     }
     std::ranges::reverse(steps);
-    for (const int place : loads) is_held_[static_cast<size_t>(place)] = holds_;
+    for (const int place : loads) is_held_[static_cast<size_t>(place)] = holds_ && !is_column(place);
+  }
+
+  // Whether all rows read the same.
+  bool is_column(int place) const {
+    const LoopDescription::Place& p = loop_.places[static_cast<size_t>(place)];
+    return !p.is_inner &&
+           std::all_of(p.strides.begin() + 1, p.strides.end(), [](int64_t stride) { return stride == 0; });
   }
 
   int64_t held_bytes() {
     const int64_t lanes = reduction_lanes(loop_), across = threads_of_row(loop_.shape[0], lanes) * lanes;
     vectors_ = (loop_.shape[0] + across - 1) / across;
+    is_full_ = loop_.shape[0] % across == 0;
     int64_t bytes = 0;
     for (size_t i = 0; i < is_held_.size(); ++i) {
       if (is_held_[i]) bytes += vectors_ * lanes * element_size(loop_.places[i].dtype);
@@ -123,7 +132,7 @@ class Phases {
   const LoopDescription& loop_;
   std::vector<int> phase_;
   std::vector<bool> is_held_;
-  bool holds_ = false;
+  bool holds_ = false, is_full_ = false;
   int count_ = 1;
   int64_t vectors_ = 0;
   std::vector<std::vector<size_t>> steps_;
@@ -165,12 +174,12 @@ class RowText {
     text_ += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
                  ") fused(const __grid_constant__ Where where, Index rows) {\n"
                  "  const Index columns = where.shape[0];\n"
+                 "  // Threads beyond the last row take that one, too: they write what is written anyway.\n"
                  "  Index row = blockIdx.x * ",
                  kLoopThreads / threads,
                  "u + threadIdx.y;\n"
-                 "  const Index count = row < rows ? columns : 0;\n"
-                 "  if (count == 0) row = rows - 1;\n");
-    if (lanes_ == 1) text_ += "  const Walk walk(row, count);\n";
+                 "  if (row >= rows) row = rows - 1;\n");
+    if (lanes_ == 1) text_ += "  const Walk walk(row, columns);\n";
     text_ += addresses_text(loop_, externals_, 1, "row");
     declare();
     for (int phase = 0; phase < phases_.count(); ++phase) {
@@ -225,8 +234,8 @@ class RowText {
   void store_row(int place) {
     if (!is_external(place)) return;
     const char* const type = type_of(loop_, place);
-    text_ += str("  if (count != 0 && threadIdx.x == 0) *reinterpret_cast<", type, "*>(at", place, ") = static_cast<",
-                 type, ">(v", place, ");\n");
+    text_ += str("  if (threadIdx.x == 0) *reinterpret_cast<", type, "*>(at", place, ") = static_cast<", type, ">(v",
+                 place, ");\n");
   }
 
   void walk(int phase) {
@@ -271,14 +280,14 @@ class RowText {
   void open_loop() {
     if (phases_.holds()) {
       text_ += str("#pragma unroll\n  for (Index k = 0; k < ", phases_.held_vectors(),
-                   "; ++k) {\n    const Index column = (k * kAcross + threadIdx.x) * n;\n"
-                   "    if (column >= count) continue;\n");
+                   "; ++k) {\n    const Index column = (k * kAcross + threadIdx.x) * n;\n");
+      if (!phases_.fills_vectors()) text_ += "    if (column >= columns) continue;\n";
     } else if (lanes_ > 1) {
-      text_ += "  for (Index column = threadIdx.x * n; column < count; column += kAcross * n) {\n";
+      text_ += "  for (Index column = threadIdx.x * n; column < columns; column += kAcross * n) {\n";
     } else {
       text_ +=
           "  for (Index turn = 0; turn < walk.turns(); ++turn) {\n    const Index column = walk.at(turn);\n"
-          "    if (column >= count) continue;\n";
+          "    if (column >= columns) continue;\n";
     }
   }
 
