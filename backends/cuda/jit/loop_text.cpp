@@ -8,6 +8,8 @@
 #include "backends/cuda/jit/functor_text.h"
 #include "backends/cuda/own_kernels/signature.h"
 #include "core/error/error.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/copy.h"
 #include "core/str.h"
 
 namespace rush::cuda::jit {
@@ -49,6 +51,15 @@ FunctorText functor_of(const LoopDescription& loop, const LoopDescription::Step&
   const std::optional<FunctorText> functor = functor_text(*step.call, dtypes);
   RUSH_INTERNAL_ASSERT(functor, step.call->kernel(), " cannot be fused");
   return *functor;
+}
+
+// Whether a sum that reads the output could be contracted with a product that makes it.
+bool may_be_contracted(const LoopDescription& loop, const LoopDescription::Step& step) {
+  const void* const kernel = step.call->kernel_address();
+  if (kernel == &kernels::add || kernel == &kernels::copy) return false;  // they end in no product
+  return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& reader) {
+    return std::find(reader.places.begin() + 1, reader.places.end(), step.places[0]) != reader.places.end();
+  });
 }
 
 }  // namespace
@@ -116,8 +127,10 @@ std::string functor_object(const LoopDescription& loop, const LoopDescription::S
 }
 
 std::string functor_call(const LoopDescription& loop, const LoopDescription::Step& step, const std::string& inputs) {
-  return str("settled(static_cast<", type_of(loop, step.places[0]), ">(", functor_object(loop, step), "(", inputs,
-             ")), where.zero);  // ", step.call->kernel(), "\n");
+  const std::string value =
+      str("static_cast<", type_of(loop, step.places[0]), ">(", functor_object(loop, step), "(", inputs, "))");
+  return str(may_be_contracted(loop, step) ? str("settled(", value, ", where.zero)") : value, ";  // ",
+             step.call->kernel(), "\n");
 }
 
 std::string load_text(const LoopDescription& loop, int place, const std::string& at) {
