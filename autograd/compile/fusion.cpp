@@ -17,13 +17,13 @@ namespace rush::compiler {
 namespace {
 
 // Rows that are worth a loop: not so short that calls of kernels cost more than their elements, nor so long or so few
-// that a backend splits them over threads.
-bool suits_rows(IntArrayRef sizes, int64_t element_size) {
-  constexpr int64_t kFewestColumns = 16, kMostColumns = 65536, kFewRows = 64, kManyRows = 4096, kLongRow = 65536;
-  const int64_t columns = sizes.back();
+// that a backend splits them over threads, or that a cache does not hold some of them.
+bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
+  constexpr int64_t kFewestColumns = 16, kFewRows = 64, kManyRows = 4096, kLongRow = 65536;
+  const int64_t columns = sizes.back(), most_columns = device.is_cpu() ? 16384 : 65536;
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < sizes.size(); ++d) rows *= sizes[d];
-  if (columns < kFewestColumns || columns > kMostColumns || rows > std::numeric_limits<int32_t>::max()) return false;
+  if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
   return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
 }
 
@@ -47,6 +47,7 @@ class Group {
   bool add(const Graph::Call& call, const std::vector<LoweredKernel>& kernels) {
     const Device device = info(kernels.back().operands[0].id).device;
     if (!kernels_.empty() && device != device_) return false;
+    device_ = device;
     if (!fits_sizes(kernels)) return false;
     if ((reduces_ || reduce(kernels)) && (writes_in_place_ || !call.written.empty())) return false;
     for (const LoweredKernel& kernel : kernels) {
@@ -58,7 +59,6 @@ class Group {
       if (!is_apart(id, call.written)) return false;
     }
     if (kernels_.empty()) sizes_ = walked(kernels);
-    device_ = device;
     writes_in_place_ |= !call.written.empty();
     Graph::for_each_tensor(call.results, [&](Graph::Id id) {
       if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
@@ -201,7 +201,7 @@ class Group {
         }
         if (!kernel.reduces()) continue;
         const int64_t size = element_size(kernel.operands[1].dtype);
-        if (!suits_rows(sizes, size)) return false;
+        if (!suits_rows(sizes, size, device_)) return false;
         if (kernel.how != Reduces::InOrder) continue;
         if (added && added != size) return false;
         added = size;

@@ -359,7 +359,7 @@ class RowKernel final : public ElementWiseLoop {
 
   const Kernel& kernel(int lanes) {
     std::optional<Kernel>& kernel = lanes == 1 ? one_ : several_;
-    if (!kernel) kernel.emplace(Source{"fused", row_source_text(loop_, lanes), {"fused"}});
+    if (!kernel) kernel.emplace(Source{"fused", RowText(loop_, lanes).write(), {"fused"}});
     return *kernel;
   }
 
@@ -372,8 +372,6 @@ class RowKernel final : public ElementWiseLoop {
 };
 
 }  // namespace
-
-std::string row_source_text(const LoopDescription& loop, int lanes) { return RowText(loop, lanes).write(); }
 
 std::unique_ptr<ElementWiseLoop> fuse_rows(LoopDescription description) {
   return std::make_unique<RowKernel>(std::move(description));

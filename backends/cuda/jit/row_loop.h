@@ -1,7 +1,6 @@
 // CUDA's loops that reduce rows: one kernel, compiled at run time.
 #pragma once
 #include <memory>
-#include <string>
 
 #include "core/compile/element_wise_loop.h"
 
@@ -17,9 +16,6 @@ namespace rush::cuda::jit {
 // Threads take the elements, and their accumulators are combined, in the order of Note [How a reduction runs on the
 // GPU]: how many threads a row has, how many neighbours each takes, where the first vector begins. Sums have the bits
 // of the library's own.
-
-// Its source, for threads that take `lanes` neighbours.
-std::string row_source_text(const LoopDescription& loop, int lanes);
 
 std::unique_ptr<ElementWiseLoop> fuse_rows(LoopDescription description);
 
