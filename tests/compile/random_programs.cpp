@@ -44,7 +44,7 @@ class Program {
 
   void add() {
     const Tensor a = any(), b = any();
-    switch (pick(22)) {
+    switch (pick(24)) {
       case 0: return keep(a + b);
       case 1: return keep(a - b * 0.5);
       case 2: return keep(a * b);
@@ -74,6 +74,8 @@ class Program {
         return keep(c);
       }
       case 20: return keep(a.contiguous().view({kColumns, kRows}).t().contiguous().pow(2) * 0.1);
+      case 21: return keep((a - b.amax({1}, true)).exp());
+      case 22: return keep(a * ((a * b).mean({1}, true).abs() + 1).rsqrt());
       default: return keep(maximum(a, b) + minimum(a, b).floor());
     }
   }

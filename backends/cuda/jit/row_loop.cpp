@@ -53,7 +53,7 @@ class Phases {
       steps_.assign(static_cast<size_t>(count_), {});
       loads_.assign(static_cast<size_t>(count_), {});
       for (int phase = 0; phase < count_; ++phase) collect(phase);
-      if (!holds_ || held_bytes() <= kMostHeld) break;
+      if (!holds_ || are_few_held()) break;
     }
   }
 
@@ -69,7 +69,8 @@ class Phases {
   bool fills_vectors() const { return is_full_; }  // whether all threads have all of them
 
  private:
-  static constexpr int64_t kMostHeld = 640;  // bytes of a thread
+  static constexpr int64_t kMostHeld = 640;       // bytes of a thread
+  static constexpr int64_t kMostUnrolled = 4096;  // calls of functors, which a compiler has to take its time for
 
   void schedule() {
     std::vector<int> known(loop_.places.size(), 0), needed(loop_.places.size(), std::numeric_limits<int>::max());
@@ -118,7 +119,7 @@ class Phases {
            std::all_of(p.strides.begin() + 1, p.strides.end(), [](int64_t stride) { return stride == 0; });
   }
 
-  int64_t held_bytes() {
+  bool are_few_held() {
     const int64_t lanes = reduction_lanes(loop_), across = threads_of_row(loop_.shape[0], lanes) * lanes;
     vectors_ = (loop_.shape[0] + across - 1) / across;
     is_full_ = loop_.shape[0] % across == 0;
@@ -126,7 +127,7 @@ class Phases {
     for (size_t i = 0; i < is_held_.size(); ++i) {
       if (is_held_[i]) bytes += vectors_ * lanes * element_size(loop_.places[i].dtype);
     }
-    return bytes;
+    return bytes <= kMostHeld && vectors_ * lanes * static_cast<int64_t>(loop_.steps.size()) <= kMostUnrolled;
   }
 
   const LoopDescription& loop_;
