@@ -1,8 +1,10 @@
 #include "autograd/compile/fusion.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -10,6 +12,7 @@
 #include "autograd/compile/fused_loop.h"
 #include "autograd/compile/lowering.h"
 #include "core/device/backend.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -58,6 +61,7 @@ class Group {
     for (const Graph::Id id : read_) {
       if (!is_apart(id, call.written)) return false;
     }
+    if (reads_follower(call) || !spares_followers(call)) return false;
     if (kernels_.empty()) sizes_ = walked(kernels);
     writes_in_place_ |= !call.written.empty();
     Graph::for_each_tensor(call.results, [&](Graph::Id id) {
@@ -106,11 +110,21 @@ class Group {
   // Whether the call can go before the loop: what it reads is not written by the loop, what it writes is not read
   // there.
   bool is_independent_of(const Graph::Call& call) const {
-    if (!call.op) return false;
+    if (!call.op || reads_follower(call) || !spares_followers(call)) return false;
     bool independent = true;
     Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { independent &= !written_.contains(info(id).memory); });
     for (const Graph::Id id : call.written) independent &= !memories_.contains(info(id).memory);
     return independent;
+  }
+
+  // Takes a call that is to go after the loop: a sum over other dimensions than rows', or what follows from one; false
+  // for others.
+  bool add_follower(const Graph::Call& call, bool is_fusible) {
+    if (!call.op || !call.written.empty() || call.is_random) return false;
+    if (!reads_follower(call) && (call.op != &ops::sum_dim || is_fusible)) return false;
+    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { read_by_followers_.insert(info(id).memory); });
+    Graph::for_each_tensor(call.results, [&](Graph::Id id) { made_by_followers_.insert(info(id).memory); });
+    return true;
   }
 
   // The loop as a call. `is_seen` tells which tensors are read outside of it.
@@ -209,6 +223,17 @@ class Group {
     }
     return true;
   }
+  bool reads_follower(const Graph::Call& call) const {
+    bool reads = false;
+    Graph::for_each_tensor(call.arguments,
+                           [&](Graph::Id id) { reads |= made_by_followers_.contains(info(id).memory); });
+    return reads;
+  }
+  // Whether the call writes nothing that a follower reads.
+  bool spares_followers(const Graph::Call& call) const {
+    return std::ranges::none_of(call.written,
+                                [&](Graph::Id id) { return read_by_followers_.contains(info(id).memory); });
+  }
   // What a view of the loop's tensors stands for.
   Graph::Id made_by_loop(Graph::Id id) const {
     const auto found = stands_for_.find(id);
@@ -243,7 +268,7 @@ class Group {
   std::set<Graph::Id> made_, read_, rows_;
   std::map<Graph::Id, Graph::Id> stands_for_;  // views
   bool reduces_ = false, writes_in_place_ = false;
-  std::set<int32_t> memories_;
+  std::set<int32_t> memories_, read_by_followers_, made_by_followers_;
   std::multimap<int32_t, Graph::Id> written_;
   int temporaries_ = 0, most_ = 0;
 };
@@ -297,10 +322,12 @@ std::vector<Graph::Call> views_seen(const Graph& graph, const std::vector<size_t
 
 void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
   std::vector<Graph::Call> calls;
-  std::vector<size_t> members;
+  std::vector<size_t> members, followers;
   std::optional<Group> group;
+  std::deque<size_t> rest(graph.calls.size());
+  std::iota(rest.begin(), rest.end(), size_t{0});
   const auto close = [&] {
-    if (group && group->kernels() >= fewest_kernels) {
+    if (group->kernels() >= fewest_kernels) {
       std::vector<bool> is_seen = seen_outside(graph, members);
       const std::vector<Graph::Call> views = views_seen(graph, members, is_seen);
       calls.push_back(group->loop(is_seen));
@@ -308,34 +335,37 @@ void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
     } else {
       for (const size_t i : members) calls.push_back(graph.calls[i]);
     }
+    rest.insert(rest.begin(), followers.begin(), followers.end());  // they may make loops of their own
     members.clear();
+    followers.clear();
     group.reset();
   };
-  for (size_t i = 0; i < graph.calls.size(); ++i) {
-    const Graph::Call& call = graph.calls[i];
-    const auto kernels = lowered_kernels(graph, call);
-    if (!kernels || !can_fuse(graph, *kernels)) {
-      if (group && group->add_view(call)) {
-        members.push_back(i);
-        continue;
-      }
-      if (group && !group->is_independent_of(call)) close();
-      calls.push_back(call);
+  while (!rest.empty() || group) {
+    if (rest.empty()) {
+      close();
       continue;
     }
-    if (!group) group.emplace(graph);
-    if (!group->add(call, *kernels)) {
+    const size_t i = rest.front();
+    rest.pop_front();
+    const Graph::Call& call = graph.calls[i];
+    const auto kernels = lowered_kernels(graph, call);
+    const bool is_fusible = kernels && can_fuse(graph, *kernels);
+    if (group && (is_fusible ? group->add(call, *kernels) : group->add_view(call))) {
+      members.push_back(i);
+    } else if (group && !is_fusible && group->is_independent_of(call)) {
+      calls.push_back(call);
+    } else if (group && group->add_follower(call, is_fusible)) {
+      followers.push_back(i);
+    } else if (group) {
+      rest.push_front(i);
       close();
-      group.emplace(graph);
-      if (!group->add(call, *kernels)) {
-        group.reset();
-        calls.push_back(call);
-        continue;
-      }
+    } else if (is_fusible && group.emplace(graph).add(call, *kernels)) {
+      members.push_back(i);
+    } else {
+      group.reset();
+      calls.push_back(call);
     }
-    members.push_back(i);
   }
-  close();
   graph.calls = std::move(calls);
 }
 

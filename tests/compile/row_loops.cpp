@@ -106,9 +106,9 @@ TEST_CASE("a model's norms, and what stands before and after them, are loops wit
     auto compiled = compile(step);
     std::vector<Tensor> results;
     for (int i = 0; i < 4; ++i) {
-      const Tensor x = randn({5, 7, 96}), y = randn({5, 7, 96});
+      const Tensor x = randn({5, 7, 96}).requires_grad_(), y = randn({5, 7, 96});
       const auto [loss, gw, gb] = is_compiled ? compiled(x, y) : step(x, y);
-      results.insert(results.end(), {loss.clone(), gw.clone(), gb.clone()});
+      results.insert(results.end(), {loss.clone(), gw.clone(), gb.clone(), x.grad()});
     }
     CHECK(compiled.obstacle().empty());
     // The forward pass, the gradient of the mean, the backward pass, and copies of the gradients.
@@ -231,4 +231,24 @@ TEST_CASE("writes in place around reductions of rows stay in order") {
     CHECK(same(compiled(a), write(b)));
     CHECK(same(a, b));
   }
+}
+
+TEST_CASE("sums over other dimensions go after the loop that they read from, unless it needs them") {
+  const NoGradGuard no_grad;
+  const auto with_columns = [](const Tensor& x) {
+    const Tensor y = x * 2, column = y.sum(0), doubled = column * 2 + 1;
+    const Tensor z = y.exp() - y.sum({-1}, true);
+    const Tensor needs = (z + doubled).relu();
+    y.add_(1);
+    return std::vector<Tensor>{column, z, needs, y, y.sum(0) * needs.sum(0)};
+  };
+  auto compiled = compile(with_columns);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = randn({30, 48});
+    const std::vector<Tensor> actual = compiled(x), expected = with_columns(x);
+    for (size_t k = 0; k < expected.size(); ++k) CHECK(same(actual[k], expected[k]));
+  }
+  CAPTURE(compiled.graph().print());
+  CHECK(compiled.graph().calls[0].fused);
+  CHECK(compiled.graph().calls[1].name == "aten::sum.dim_IntList");
 }
