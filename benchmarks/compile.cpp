@@ -1,9 +1,13 @@
 // rush::compile beside torch.compile: a chain of twenty element-wise operators, and a whole training step of a GPT that
-// is written in plain modules.
+// is written in plain modules. And beside the library's own kernels: softmax, norms and cross entropy that are written
+// out in primitives.
 #include <benchmark/benchmark.h>
+
+#include <string>
 
 #include "backends/cuda/cuda.h"
 #include "benchmarks/nets/language.h"
+#include "core/str.h"
 #include "rushlight.h"
 
 namespace {
@@ -73,6 +77,55 @@ void shakespeare(benchmark::State& state, bool is_compiled, bool is_graph) {
   if (!compiled.obstacle().empty()) state.SkipWithError(compiled.obstacle().c_str());
 }
 
+struct Rows {
+  Tensor x, w, b, targets;
+};
+// 16-bit numbers are computed with in float, as the library's kernels do.
+Tensor written_softmax(const Rows& r) {
+  const Tensor x = r.x.to(kFloat32), e = (x - x.amax({-1}, true)).exp();
+  return (e / e.sum({-1}, true)).to(r.x.scalar_type());
+}
+Tensor written_layer_norm(const Rows& r) {
+  const Tensor x = r.x.to(kFloat32), centered = x - x.mean({-1}, true);
+  const Tensor scale = ((centered * centered).mean({-1}, true) + 1e-5).rsqrt();
+  return (centered * scale * r.w + r.b).to(r.x.scalar_type());
+}
+Tensor written_rms_norm(const Rows& r) {
+  const Tensor x = r.x.to(kFloat32);
+  return (x * ((x * x).mean({-1}, true) + 1e-5).rsqrt() * r.w).to(r.x.scalar_type());
+}
+Tensor written_cross_entropy(const Rows& r) {
+  const Tensor x = r.x.to(kFloat32), largest = x.amax({-1}, true);
+  const Tensor log_sums = (x - largest).exp().sum({-1}, true).log() + largest;
+  return (log_sums - r.x.gather(1, r.targets.unsqueeze(1)).to(kFloat32)).mean();
+}
+Tensor own_softmax(const Rows& r) { return softmax(r.x, -1); }
+Tensor own_layer_norm(const Rows& r) { return layer_norm(r.x, {r.x.size(1)}, r.w, r.b); }
+Tensor own_rms_norm(const Rows& r) { return rms_norm(r.x, {r.x.size(1)}, r.w, 1e-5); }
+Tensor own_cross_entropy(const Rows& r) { return nn::functional::cross_entropy(r.x, r.targets); }
+
+struct RowFunction {
+  const char* name;
+  int64_t rows, columns;
+  Tensor (*written_out)(const Rows& rows);
+  Tensor (*own)(const Rows& rows);
+};
+constexpr RowFunction kRowFunctions[] = {{"softmax", 8192, 1024, written_softmax, own_softmax},
+                                         {"layer_norm", 8192, 1024, written_layer_norm, own_layer_norm},
+                                         {"rms_norm", 8192, 4096, written_rms_norm, own_rms_norm},
+                                         {"cross_entropy", 8192, 8192, written_cross_entropy, own_cross_entropy}};
+
+void measure_rows(benchmark::State& state, const RowFunction& function, ScalarType dtype, bool is_compiled) {
+  if (lacks(kCUDA, state)) return;
+  const NoGradGuard no_grad;
+  const TensorOptions like = TensorOptions(dtype).device(kCUDA);
+  const Rows rows{randn({function.rows, function.columns}, like), randn({function.columns}, like),
+                  randn({function.columns}, like),
+                  randint(0, function.columns, {function.rows}, TensorOptions(kInt64).device(kCUDA))};
+  auto compiled = compile([&](const Tensor& x) { return function.written_out({x, rows.w, rows.b, rows.targets}); });
+  time_calls(state, kCUDA, 100, [&] { is_compiled ? compiled(rows.x) : function.own(rows); });
+}
+
 void in_milliseconds(benchmark::internal::Benchmark* one) {
   one->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2);
 }
@@ -88,5 +141,20 @@ BENCHMARK_CAPTURE(shakespeare, eager, false, false)->Name("cuda_eager/gpt_shakes
 BENCHMARK_CAPTURE(shakespeare, eager_graph, false, true)
     ->Name("cuda_eager/gpt_shakespeare_graph")
     ->Apply(in_milliseconds);
+
+const bool has_rows = [] {
+  for (const RowFunction& function : kRowFunctions) {
+    for (const ScalarType dtype : {kFloat32, kBFloat16}) {
+      for (const bool is_compiled : {true, false}) {
+        const std::string name =
+            str(is_compiled ? "cuda_compile/rows_" : "cuda_eager/rows_", function.name, '/', dtype);
+        in_milliseconds(benchmark::RegisterBenchmark(name.c_str(), [&function, dtype, is_compiled](auto& state) {
+          measure_rows(state, function, dtype, is_compiled);
+        }));
+      }
+    }
+  }
+  return true;
+}();
 
 }  // namespace

@@ -6,6 +6,7 @@ set(RUSH_JIT_HEADERS
   backends/cuda/jit/device_code.h
   backends/cuda/jit/no_complex_math.h
   backends/cuda/jit/standard_library.h
+  backends/cuda/kernels/reduce/block_combine.h
   backends/functors/activation.h
   backends/functors/bessel.h
   backends/functors/binary.h

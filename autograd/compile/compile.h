@@ -15,7 +15,7 @@ namespace rush {
 struct CompileOptions {
   /// The function does the same whatever the sizes of its inputs are: Note [Graphs for many sizes].
   bool dynamic = false;
-  bool fuse = true;           ///< neighbouring element-wise calls become one loop,
+  bool fuse = true;           ///< neighbouring element-wise calls and reductions of rows become one loop,
   size_t fewest_kernels = 2;  ///< of so many kernels at least
   /// Each run is compared with the calls before they were fused; so it is in a program under RUSH_COMPILE_CHECK=1.
   bool check = false;

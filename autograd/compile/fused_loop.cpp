@@ -12,15 +12,17 @@ namespace {
 
 // Bytes from one element to the next in dimension d of the loop; 0 where the place broadcasts.
 int64_t stride_of(const FusedLoop::Place& place, size_t d, size_t dims) {
-  const size_t lead = dims - place.sizes.size();
-  if (place.id == Graph::kNone || d < lead || place.sizes[d - lead] == 1) return 0;
+  const size_t kept = place.is_row ? dims - 1 : place.sizes.size(), lead = place.is_row ? 0 : dims - kept;
+  if (place.id == Graph::kNone || d < lead || d - lead >= kept || place.sizes[d - lead] == 1) return 0;
   return place.strides[d - lead] * element_size(place.dtype);
 }
 
-// The dimensions, innermost first: in the order of the strides of the first tensor that has all of them.
-std::vector<size_t> dimensions(IntArrayRef sizes, const std::vector<FusedLoop::Place>& places) {
+// The dimensions, innermost first: in the order of the strides of the first tensor that has all of them. Those of rows
+// are in the tensors' order.
+std::vector<size_t> dimensions(IntArrayRef sizes, const std::vector<FusedLoop::Place>& places, bool has_rows) {
   std::vector<size_t> order(sizes.size());
   std::iota(order.rbegin(), order.rend(), size_t{0});
+  if (has_rows) return order;
   const auto leader = std::ranges::find_if(places, [&](const FusedLoop::Place& place) {
     return place.id != Graph::kNone && IntArrayRef(place.sizes) == sizes;
   });
@@ -34,10 +36,11 @@ LoopDescription describe(IntArrayRef sizes, Device device, const std::vector<Fus
                          std::vector<LoopDescription::Step> steps) {
   LoopDescription loop{{}, {}, std::move(steps)};
   for (const FusedLoop::Place& place : places)
-    loop.places.push_back({place.dtype, place.id == Graph::kNone, place.device != device, {}});
-  for (const size_t d : dimensions(sizes, places)) {
+    loop.places.push_back({place.dtype, place.id == Graph::kNone, place.device != device, place.is_row, {}});
+  const bool has_rows = loop.has_rows();
+  for (const size_t d : dimensions(sizes, places, has_rows)) {
     if (sizes[d] == 1) continue;
-    bool merges = !loop.shape.empty();
+    bool merges = loop.shape.size() > (has_rows ? 1 : 0);
     for (size_t i = 0; i < places.size() && merges; ++i) {
       merges = loop.places[i].is_inner ||
                stride_of(places[i], d, sizes.size()) == loop.places[i].strides.back() * loop.shape.back();

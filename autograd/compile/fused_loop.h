@@ -1,4 +1,4 @@
-// FusedLoop: several element-wise calls of a graph as one loop of a backend.
+// FusedLoop: several element-wise calls of a graph, and reductions of rows, as one loop of a backend.
 #pragma once
 #include <memory>
 #include <vector>
@@ -15,12 +15,13 @@ class FusedLoop {
   struct Place {
     Graph::Id id = Graph::kNone;  ///< none: not seen outside
     bool is_new = false;          ///< the loop makes it
+    bool is_row = false;          ///< one element for each row, with the last dimension or without: Note [Row loops]
     ScalarType dtype = kFloat32;
     DimVector sizes = {}, strides = {};  ///< in elements
     Device device = {};
   };
 
-  /// A loop over `sizes` on `device`; each place has those, or broadcasts to them.
+  /// A loop over `sizes` on `device`; each place has those, or broadcasts to them, or has one element for each row.
   FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places, std::vector<LoopDescription::Step> steps);
 
   /// Reads from and writes to these, by the graph's numbers, and makes those that are new.

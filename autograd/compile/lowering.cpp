@@ -6,24 +6,47 @@
 #include "autograd/grad_mode.h"
 #include "core/error/error.h"
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/reduce/extrema.h"
 
 namespace rush::compiler {
 
 namespace {
 
+// A reduction of the iterator's input over its last dimension.
+class ReductionCall final : public IteratorCall {
+ public:
+  explicit ReductionCall(const KernelListener::Reduction& kernel) : kernel_(kernel) {}
+  void run(DeviceType device, TensorIterator& iterator) const override {
+    const Tensor& input = iterator.operand(1).tensor;
+    kernel_(device, iterator.operand(0).tensor, input, IntArrayRef(input.dim() - 1));
+  }
+  const char* kernel() const override { return kernel_.name(); }
+  const void* kernel_address() const override { return &kernel_; }
+  std::vector<std::optional<Scalar>> numbers() const override { return {}; }
+
+ private:
+  const KernelListener::Reduction& kernel_;
+};
+
+bool is_reduction(const KernelListener::Reduction& kernel) {
+  constexpr const KernelListener::Reduction* kKnown[] = {&kernels::sum, &kernels::mean, &kernels::prod, &kernels::amax,
+                                                         &kernels::amin};
+  return std::ranges::find(kKnown, &kernel) != std::end(kKnown);
+}
+
 class Lowering final : public KernelListener {
  public:
   Lowering(const Graph& graph, const Graph::Call& call) : graph_(graph), call_(call) {}
 
-  // False when the call is something else than element-wise kernels.
+  // False when the call is something else than element-wise kernels and reductions.
   bool run() {
     Stack stack;
     for (const Graph::Argument& argument : call_.arguments) {
       stack.push_back(on_meta(argument, graph_, [&](Graph::Id id, const Tensor& tensor) {
-        places_.emplace(tensor.impl(), ElementWise::Operand{id, -1, tensor.scalar_type()});
+        places_.emplace(tensor.impl(), LoweredKernel::Operand{id, -1, tensor.scalar_type()});
         held_.push_back(tensor);
       }));
-      is_element_wise_ &= !argument.value.is<std::vector<std::optional<Tensor>>>();
+      is_known_ &= !argument.value.is<std::vector<std::optional<Tensor>>>();
     }
     const NoGradGuard no_grad;
     const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
@@ -38,36 +61,47 @@ class Lowering final : public KernelListener {
     } catch (const Error&) {
       return false;  // it cannot do without values
     }
-    return is_element_wise_ && !kernels_.empty() && names_results(stack) &&
-           kernels_.back().operands[0].id != Graph::kNone;
+    return is_known_ && !kernels_.empty() && names_results(stack) && kernels_.back().operands[0].id != Graph::kNone;
   }
-  std::vector<ElementWise> take() { return std::move(kernels_); }
+  std::vector<LoweredKernel> take() { return std::move(kernels_); }
 
   void element_wise(const TensorIterator& iterator, std::unique_ptr<IteratorCall> call) override {
-    ElementWise kernel{std::move(call), {}};
+    LoweredKernel kernel{std::move(call), {}, iterator.output().sizes()};
     for (int i = 0; i < iterator.ntensors(); ++i) {
       const Tensor& tensor = iterator.operand(i).tensor;
       if (i == 0 && !places_.contains(tensor.impl()) && !is_view_of_known(tensor)) add_temporary(tensor);
       const auto place = places_.find(tensor.impl());
       if (place == places_.end()) {  // a view, or new memory that nothing was written to
-        is_element_wise_ = false;
+        is_known_ = false;
         return;
       }
       kernel.operands.push_back(place->second);
     }
-    const Tensor& output = iterator.operand(0).tensor;
-    is_element_wise_ &= sizes_.empty() || output.sizes() == IntArrayRef(sizes_.front());
-    sizes_.push_back(output.sizes());
     kernels_.push_back(std::move(kernel));
   }
-  void other(const char* /*kernel*/) override { is_element_wise_ = false; }
+  void reduction(const Reduction& kernel, const Tensor& output, const Tensor& input, IntArrayRef dims) override {
+    const auto place = places_.find(input.impl());
+    const bool is_over_rows = dims.size() == 1 && dims[0] == input.dim() - 1 && input.is_contiguous();
+    if (!is_reduction(kernel) || !is_over_rows || place == places_.end() || places_.contains(output.impl())) {
+      is_known_ = false;
+      return;
+    }
+    const LoweredKernel::Operand from = place->second;
+    const bool is_sum = !is_integral(from.dtype, true) && &kernel != &kernels::amax && &kernel != &kernels::amin;
+    add_temporary(output);
+    kernels_.push_back({std::make_shared<ReductionCall>(kernel),
+                        {places_.at(output.impl()), from},
+                        input.sizes(),
+                        is_sum ? Reduces::InOrder : Reduces::InAnyOrder});
+  }
+  void other(const char* /*kernel*/) override { is_known_ = false; }
 
  private:
   bool is_view_of_known(const Tensor& tensor) const {
     return std::ranges::any_of(held_, [&](const Tensor& known) { return known.is_alias_of(tensor); });
   }
   void add_temporary(const Tensor& tensor) {
-    places_.emplace(tensor.impl(), ElementWise::Operand{Graph::kNone, temporaries_++, tensor.scalar_type()});
+    places_.emplace(tensor.impl(), LoweredKernel::Operand{Graph::kNone, temporaries_++, tensor.scalar_type()});
     held_.push_back(tensor);
   }
   // The temporaries that are the call's results get their numbers.
@@ -79,8 +113,8 @@ class Lowering final : public KernelListener {
       const Graph::Id id = call_.results[i].tensors[0];
       if (place->second.id == id) continue;  // written in place
       if (place->second.temporary < 0) return false;
-      for (ElementWise& kernel : kernels_) {
-        for (ElementWise::Operand& operand : kernel.operands) {
+      for (LoweredKernel& kernel : kernels_) {
+        for (LoweredKernel::Operand& operand : kernel.operands) {
           if (operand.temporary == place->second.temporary) operand = {id, -1, operand.dtype};
         }
       }
@@ -90,12 +124,11 @@ class Lowering final : public KernelListener {
 
   const Graph& graph_;
   const Graph::Call& call_;
-  std::map<const TensorImpl*, ElementWise::Operand> places_;
+  std::map<const TensorImpl*, LoweredKernel::Operand> places_;
   std::vector<Tensor> held_;  // so that addresses stay their own
-  std::vector<DimVector> sizes_;
-  std::vector<ElementWise> kernels_;
+  std::vector<LoweredKernel> kernels_;
   int temporaries_ = 0;
-  bool is_element_wise_ = true;
+  bool is_known_ = true;
 };
 
 }  // namespace
@@ -118,7 +151,7 @@ Value on_meta(const Graph::Argument& argument, const Graph& graph,
   return list;
 }
 
-std::optional<std::vector<ElementWise>> element_wise_kernels(const Graph& graph, const Graph::Call& call) {
+std::optional<std::vector<LoweredKernel>> lowered_kernels(const Graph& graph, const Graph::Call& call) {
   if (!call.op || call.op->is_view()) return std::nullopt;
   Lowering lowering(graph, call);
   if (!lowering.run()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Lowering: the element-wise kernels that a call of a graph consists of.
+// Lowering: the element-wise kernels and reductions that a call of a graph consists of.
 #pragma once
 #include <functional>
 #include <memory>
@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "autograd/compile/graph.h"
-#include "core/dispatch/kernel_listener.h"
+#include "core/compile/element_wise_loop.h"
 
 namespace rush::compiler {
 
-/// One element-wise kernel, and what it reads and writes.
-struct ElementWise {
+/// One element-wise kernel or reduction, and what it reads and writes.
+struct LoweredKernel {
   /// A tensor of the graph, or, where `id` is kNone, what another kernel of the same call left.
   struct Operand {
     Graph::Id id = Graph::kNone;
@@ -19,7 +19,10 @@ struct ElementWise {
     ScalarType dtype = kFloat32;
   };
   std::shared_ptr<const IteratorCall> call;
-  std::vector<Operand> operands;  // the output first
+  std::vector<Operand> operands;   // the output first
+  DimVector sizes;                 // that it walks
+  Reduces how = Reduces::Nothing;  // the last dimension of its input, which is contiguous
+  bool reduces() const { return how != Reduces::Nothing; }
 };
 
 /// An argument of a call with tensors on the meta device that are like those of the graph; `made` is told of each. One
@@ -33,8 +36,8 @@ Value on_meta(const Graph::Argument& argument, const Graph& graph,
 // each that would have run. Nothing has to be written down a second time, and the kernels that come out are the very
 // ones that run without the compiler: with the operands' promotion, the casts before and after, and the numbers.
 
-/// The kernels of a call of an element-wise operator, in their order: each gives tensors of `sizes` from others that
-/// broadcast to them. Nothing for other calls.
-std::optional<std::vector<ElementWise>> element_wise_kernels(const Graph& graph, const Graph::Call& call);
+/// The kernels of a call of an element-wise operator or of a reduction over the last dimension, in their order. Nothing
+/// for other calls.
+std::optional<std::vector<LoweredKernel>> lowered_kernels(const Graph& graph, const Graph::Call& call);
 
 }  // namespace rush::compiler

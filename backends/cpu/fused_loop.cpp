@@ -1,10 +1,10 @@
 #include "backends/cpu/fused_loop.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/factory/factories.h"
 #include "core/threads/parallel.h"
 
 namespace rush::cpu {
@@ -14,28 +14,31 @@ namespace {
 // Note [Fused loops on the CPU]
 // Each element-wise operator reads its operands from memory and writes its result there, and memory is what it waits
 // for. A fused loop takes a block of elements through all of its kernels before it goes on to the next: what one kernel
-// leaves for another stays in the first levels of the cache, in a buffer of kBlock elements, and never gets to memory
-// unless a call outside of the loop reads it. Where rows are short, as when an operand broadcasts, a block is several
-// of them. The kernels are those that the operators have (Note [Lowering]), given iterators over one block; so the
-// results are the operators', bit for bit, except for complex products, which the vectors of a loop and its last
-// elements round differently. Threads take blocks.
+// leaves for another stays in the first levels of the cache, in a buffer of a block's elements, and never gets to
+// memory unless a call outside of the loop reads it. The kernels are those that the operators have (Note [Lowering]),
+// given iterators over one block; so the results are the operators', bit for bit, except for complex products, which
+// the vectors of a loop and its last elements round differently. Threads take blocks.
+//
+// A block is a part of the innermost dimension, or several rows where these are short, as when an operand broadcasts.
+// Where rows are reduced, Note [Row loops], it has whole rows, as many as come to kBlockOfRows elements, or one that is
+// longer; a reduction is given tensors of them.
 class FusedLoop final : public ElementWiseLoop {
  public:
-  explicit FusedLoop(LoopDescription description)
-      : loop_(std::move(description)),
-        buffer_of_(loop_.places.size(), -1),
-        run_(size(0)),
-        columns_(std::clamp<int64_t>(run_, 1, kBlock)),
-        rows_(std::clamp<int64_t>(size(1), 1, kBlock / columns_)),
-        blocks_in_run_((run_ + columns_ - 1) / columns_),
-        blocks_of_rows_((size(1) + rows_ - 1) / rows_),
-        blocks_(blocks_in_run_ * blocks_of_rows_) {
+  explicit FusedLoop(LoopDescription description) : loop_(std::move(description)), buffer_of_(loop_.places.size(), -1) {
     assign_buffers();
-    for (size_t d = 2; d < loop_.shape.size(); ++d) blocks_ *= size(d);
+    while (loop_.shape.size() < 2) {
+      loop_.shape.push_back(1);
+      for (LoopDescription::Place& place : loop_.places) place.strides.push_back(0);
+    }
+    const bool has_rows = loop_.has_rows();
+    columns_ = std::max<int64_t>(1, has_rows ? loop_.shape[0] : std::min(kBlock, loop_.shape[0]));
+    rows_ = std::max<int64_t>(1, std::min((has_rows ? kBlockOfRows : kBlock) / columns_, loop_.shape[1]));
+    blocks_ = blocks_in_row() * ((loop_.shape[1] + rows_ - 1) / rows_);
+    for (size_t d = 2; d < loop_.shape.size(); ++d) blocks_ *= loop_.shape[d];
   }
 
   void run(char* const* data) override {
-    const int64_t work = static_cast<int64_t>(loop_.steps.size()) * columns_ * rows_;
+    const int64_t work = static_cast<int64_t>(loop_.steps.size()) * rows_ * columns_;
     parallel_for(0, blocks_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       std::unique_ptr<Walker> walker = take_walker();
       walk(*walker, data, begin, end);
@@ -44,14 +47,16 @@ class FusedLoop final : public ElementWiseLoop {
   }
 
  private:
-  static constexpr int64_t kBlock = 2048;
+  static constexpr int64_t kBlock = 2048, kBlockOfRows = 4096;
+
+  int64_t blocks_in_row() const { return (loop_.shape[0] + columns_ - 1) / columns_; }
 
   // What one thread works with: an iterator for each kernel, and the buffers.
   struct Walker {
     explicit Walker(const FusedLoop& fused) : buffers(static_cast<size_t>(fused.buffers_)) {
       constexpr int64_t kWidest = sizeof(complex<double>);
-      for (Tensor& buffer : buffers)
-        buffer = detail::empty_contiguous({fused.columns_ * fused.rows_ * kWidest}, kByte, kCPU);
+      const int64_t bytes = fused.rows_ * fused.columns_ * kWidest;
+      for (Tensor& buffer : buffers) buffer = detail::empty_contiguous({bytes}, kByte, kCPU);
       for (const LoopDescription::Step& step : fused.loop_.steps) {
         // The tensors stand for their dtypes alone: where the operands lie is set for each block.
         const auto stand_in = [&](int place) {
@@ -108,62 +113,93 @@ class FusedLoop final : public ElementWiseLoop {
     idle_.push_back(std::move(walker));
   }
 
+  // Where a place's elements of a block lie, from element to element and from row to row.
+  struct Operand {
+    char* data;
+    int64_t stride, row_stride;
+  };
+  struct Block {
+    int64_t columns = 0, rows = 0;
+    std::vector<Operand> operands;  // of each place
+  };
+
+  void locate(const Walker& walker, char* const* data, int64_t index, Block& block) const {
+    const int64_t column = index % blocks_in_row() * columns_, down = (loop_.shape[1] + rows_ - 1) / rows_;
+    index /= blocks_in_row();
+    const int64_t row = index % down * rows_;
+    block.columns = std::min(columns_, loop_.shape[0] - column);
+    block.rows = std::min(rows_, loop_.shape[1] - row);
+    block.operands.clear();
+    for (size_t i = 0; i < loop_.places.size(); ++i) {
+      const LoopDescription::Place& place = loop_.places[i];
+      if (place.is_inner) {
+        const int64_t size = element_size(place.dtype);
+        block.operands.push_back({static_cast<char*>(walker.buffers[static_cast<size_t>(buffer_of_[i])].data_ptr()),
+                                  place.is_row ? 0 : size, place.is_row ? size : block.columns * size});
+        continue;
+      }
+      char* at = data[i] + column * place.strides[0] + row * place.strides[1];
+      int64_t outer = index / down;
+      for (size_t d = 2; d < loop_.shape.size(); ++d) {
+        at += outer % loop_.shape[d] * place.strides[d];
+        outer /= loop_.shape[d];
+      }
+      block.operands.push_back({at, place.strides[0], place.strides[1]});
+    }
+  }
+
   void walk(Walker& walker, char* const* data, int64_t begin, int64_t end) const {
     const SerialLoopsGuard serial;
-    const size_t places = loop_.places.size();
-    std::vector<char*> at(places);
-    std::vector<std::array<int64_t, 2>> strides(places);
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t column = block % blocks_in_run_ * columns_, columns = std::min(columns_, run_ - column);
-      const int64_t row = block / blocks_in_run_ % blocks_of_rows_ * rows_, rows = std::min(rows_, size(1) - row);
-      for (size_t i = 0; i < places; ++i) {
-        const LoopDescription::Place& place = loop_.places[i];
-        if (place.is_inner) {
-          at[i] = static_cast<char*>(walker.buffers[static_cast<size_t>(buffer_of_[i])].data_ptr());
-          strides[i] = {element_size(place.dtype), element_size(place.dtype) * columns};
-          continue;
-        }
-        strides[i] = {stride(place, 0), stride(place, 1)};
-        at[i] = data[i] + column * strides[i][0] + row * strides[i][1];
-        int64_t outer = block / (blocks_in_run_ * blocks_of_rows_);
-        for (size_t d = 2; d < loop_.shape.size(); ++d) {
-          at[i] += outer % size(d) * place.strides[d];
-          outer /= size(d);
+    Block block;
+    for (int64_t index = begin; index < end; ++index) {
+      locate(walker, data, index, block);
+      for (size_t s = 0; s < loop_.steps.size(); ++s) {
+        const LoopDescription::Step& step = loop_.steps[s];
+        if (step.reduces != Reduces::Nothing) {
+          reduce(step, block, *walker.iterators[s]);
+        } else {
+          run_element_wise(step, block, *walker.iterators[s]);
         }
       }
-      for (size_t s = 0; s < loop_.steps.size(); ++s) run_step(walker, s, at, strides, columns, rows);
     }
   }
 
-  void run_step(Walker& walker, size_t s, const std::vector<char*>& at,
-                const std::vector<std::array<int64_t, 2>>& strides, int64_t columns, int64_t rows) const {
-    char* step_data[TensorIterator::kMaxOperands];
-    int64_t step_strides[TensorIterator::kMaxOperands][2];
-    const std::vector<int>& places = loop_.steps[s].places;
-    bool is_one_run = true;  // rows of all operands follow each other
-    for (size_t i = 0; i < places.size(); ++i) {
-      const auto place = static_cast<size_t>(places[i]);
-      step_data[i] = at[place];
-      std::ranges::copy(strides[place], step_strides[i]);
-      is_one_run &= strides[place][1] == strides[place][0] * columns;
+  void reduce(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
+    const int64_t columns[] = {1, block.columns};
+    for (int i = 0; i < 2; ++i) {
+      const auto place = static_cast<size_t>(step.places[static_cast<size_t>(i)]);
+      char* const data = block.operands[place].data;
+      iterator.move_operand(i, from_blob(data, {block.rows, columns[i]}, loop_.places[place].dtype), data);
     }
-    walker.iterators[s]->set_rows(step_data, step_strides, is_one_run ? columns * rows : columns,
-                                  is_one_run ? 1 : rows);
-    loop_.steps[s].call->run(kCPU, *walker.iterators[s]);
+    step.call->run(kCPU, iterator);
   }
 
-  int64_t size(size_t d) const { return d < loop_.shape.size() ? loop_.shape[d] : 1; }
-  int64_t stride(const LoopDescription::Place& place, size_t d) const {
-    return d < loop_.shape.size() ? place.strides[d] : 0;
+  void run_element_wise(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
+    char* data[TensorIterator::kMaxOperands];
+    int64_t strides[TensorIterator::kMaxOperands][2];
+    const bool is_of_rows = loop_.places[static_cast<size_t>(step.places[0])].is_row;
+    bool is_flat = true;  // rows of all operands follow each other
+    for (size_t i = 0; i < step.places.size(); ++i) {
+      const Operand& operand = block.operands[static_cast<size_t>(step.places[i])];
+      data[i] = operand.data;
+      strides[i][0] = is_of_rows ? operand.row_stride : operand.stride;
+      strides[i][1] = operand.row_stride;
+      is_flat &= operand.row_stride == block.columns * operand.stride;
+    }
+    if (is_of_rows) {
+      iterator.set_rows(data, strides, block.rows, 1);
+    } else if (is_flat) {
+      iterator.set_rows(data, strides, block.rows * block.columns, 1);
+    } else {
+      iterator.set_rows(data, strides, block.columns, block.rows);
+    }
+    step.call->run(kCPU, iterator);
   }
 
-  const LoopDescription loop_;
+  LoopDescription loop_;
   std::vector<int> buffer_of_;  // of each place, -1 for none
   int buffers_ = 0;
-  const int64_t run_;             // elements of the innermost dimension
-  const int64_t columns_, rows_;  // of a block: of the two innermost dimensions
-  const int64_t blocks_in_run_, blocks_of_rows_;
-  int64_t blocks_;
+  int64_t columns_, rows_, blocks_;  // of a block, and how many there are
   std::mutex mutex_;
   std::vector<std::unique_ptr<Walker>> idle_;
 };

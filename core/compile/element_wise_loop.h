@@ -1,5 +1,7 @@
-// ElementWiseLoop: several element-wise kernels in one pass over memory, as a backend makes it.
+// ElementWiseLoop: several element-wise kernels, and reductions of rows, in one pass over memory, as a backend makes
+// it.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -9,20 +11,39 @@
 
 namespace rush {
 
-/// Kernels that are to run one after the other on each element.
+// Note [Row loops]
+// A loop may have steps that reduce the rows of a place, such as the sum in softmax: its output has one element for
+// each row, and later steps read it beside the row's elements, or compute with rows' elements alone. The rows lie in
+// dimension 0 of the loop, which is merged with no other; the inputs of these steps are contiguous tensors.
+//
+// A backend adds up a row in the order of its own reductions, so that a compiled function gives its bits. On the CPU
+// the steps go through a block of whole rows one after another, Note [Fused loops on the CPU]. On a GPU they are cut
+// into phases, of which each but the last ends in reductions, Note [Phases of a row].
+
+/// Whether a kernel reduces rows, and whether the order in which it takes a row's elements shows in the result.
+enum class Reduces { Nothing, InAnyOrder, InOrder };
+
+/// Kernels that are to run one after the other on each element; see Note [Row loops] for those that reduce rows.
 struct LoopDescription {
   /// Where operands lie.
   struct Place {
     ScalarType dtype = kFloat32;
     bool is_inner = false;        ///< what one kernel leaves for others, and nobody else sees: it has no memory
     bool is_host_number = false;  ///< one element in the host's memory, beside operands on a device
+    bool is_row = false;          ///< a step makes it, one element for each row
     DimVector strides;            ///< of the loop's dimensions, in bytes; not of an inner one
   };
   /// A kernel and its operands, as numbers of places; the output first.
   struct Step {
     std::shared_ptr<const IteratorCall> call;
     std::vector<int> places;
+    Reduces reduces = Reduces::Nothing;
   };
+  /// Whether some step reduces rows.
+  bool has_rows() const {
+    return std::ranges::any_of(steps, [](const Step& step) { return step.reduces != Reduces::Nothing; });
+  }
+
   DimVector shape;  ///< innermost dimension first; neighbours that are contiguous everywhere are one
   std::vector<Place> places;
   std::vector<Step> steps;

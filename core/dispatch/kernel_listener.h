@@ -7,12 +7,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/array_ref.h"
 #include "core/device/device.h"
 #include "core/scalar.h"
 
 namespace rush {
 
+class Tensor;
 class TensorIterator;
+template <class Signature>
+class Kernel;
 
 // A call of an element-wise kernel, to be repeated on the operands of another iterator.
 class IteratorCall {
@@ -31,6 +35,9 @@ class KernelListener {
   virtual ~KernelListener() = default;
   // Of an element-wise kernel, with the iterator that it would have walked.
   virtual void element_wise(const TensorIterator& iterator, std::unique_ptr<IteratorCall> call) = 0;
+  // Of a kernel that reduces `dims`, or has such arguments.
+  using Reduction = Kernel<void(const Tensor& output, const Tensor& input, IntArrayRef dims)>;
+  virtual void reduction(const Reduction& kernel, const Tensor& output, const Tensor& input, IntArrayRef dims) = 0;
   virtual void other(const char* kernel) = 0;
 };
 inline thread_local constinit KernelListener* kernel_listener = nullptr;
@@ -69,6 +76,11 @@ template <class KernelT, class... Numbers>
 requires(is_number<Numbers>&&...) void tell_listener(const KernelT& kernel, TensorIterator& iterator,
                                                      const Numbers&... numbers) {
   kernel_listener->element_wise(iterator, std::make_unique<RepeatedCall<KernelT, Numbers...>>(kernel, numbers...));
+}
+
+inline void tell_listener(const KernelListener::Reduction& kernel, const Tensor& output, const Tensor& input,
+                          IntArrayRef dims) {
+  kernel_listener->reduction(kernel, output, input, dims);
 }
 
 }  // namespace detail

@@ -77,7 +77,7 @@ void RandomProgram::keep(const Tensor& t) {
 
 void RandomProgram::add() {
   const Tensor a = any(), b = any();
-  constexpr size_t kPlain = 22, kAll = 52;
+  constexpr size_t kPlain = 24, kAll = 54;
   const size_t choice = random_.below(variety_ == Variety::Plain ? kPlain : kAll);
   const autocast::Autocast lower(a.device().type, kBFloat16, lowers_ && choice % 3 == 0);
   choice < kPlain ? add_of_plain(choice, a, b) : add_of_all(choice - kPlain, a, b);
@@ -115,6 +115,8 @@ void RandomProgram::add_of_plain(size_t choice, const Tensor& a, const Tensor& b
       return keep(c);
     }
     case 20: return keep(a.contiguous().view({columns, a.size(0)}).t().contiguous().pow(2) * 0.1);
+    case 21: return keep((a - b.amax({1}, true)).exp());
+    case 22: return keep(a * ((a * b).mean({1}, true).abs() + 1).rsqrt());
     default: return keep(maximum(a, b) + minimum(a, b).floor());
   }
 }

@@ -20,6 +20,7 @@
 #include "backends/functors/ternary.h"
 #include "backends/functors/unary.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/reduce/extrema.h"
 #include "core/ops/view/copy.h"
 #include "core/str.h"
 
@@ -152,6 +153,15 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
   }
   if (kernel == &kernels::copy) {
     return FunctorText{"backends/functors/convert.h", str("Converted<", cpp_name(dtypes[0]), ">{}")};
+  }
+  constexpr const char* kReduce = "backends/functors/reduce.h";
+  if (kernel == &kernels::mean) return FunctorText{kReduce, str("functors::Mean<", math, ">(columns)")};
+  if (kernel == &kernels::amax) return FunctorText{kReduce, str("functors::Max<", math, ">{}")};
+  if (kernel == &kernels::amin) return FunctorText{kReduce, str("functors::Min<", math, ">{}")};
+  if (kernel == &kernels::sum || kernel == &kernels::prod) {
+    const char* const name = kernel == &kernels::sum ? "Sum" : "Prod";
+    return FunctorText{
+        kReduce, str("functors::", name, "<", math, ", ", is_integral(dtypes[1], true) ? "int64_t" : math, ">{}")};
   }
   if (kernel == &kernels::fill && !numbers[0]->is_complex()) {
     const std::string number = text_of(*numbers[0]);

@@ -16,7 +16,8 @@ struct FunctorText {
       object;  // "functors::AddScaled<float>{2.0}"; called with the inputs in the type that they are computed in
 };
 
-// For operands of these dtypes, the output's first. None for a kernel that is not in the tables of Note [Tables of
+// For operands of these dtypes, the output's first. Of a reduction of rows: its functor, which may name the number of
+// `columns`. None for a kernel that is not in the tables of Note [Tables of
 // element-wise kernels], nor one of those beside them that are known here, and for complex numbers.
 std::optional<FunctorText> functor_text(const IteratorCall& call, ArrayRef<ScalarType> dtypes);
 

@@ -1,4 +1,4 @@
-// CUDA's loops of several element-wise kernels: one kernel, compiled at run time.
+// CUDA's loops of several element-wise kernels and reductions: one kernel, compiled at run time.
 #pragma once
 #include <memory>
 #include <string>
