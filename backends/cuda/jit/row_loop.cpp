@@ -112,10 +112,10 @@ class Phases {
     for (const int place : loads) is_held_[static_cast<size_t>(place)] = holds_ && !is_column(place);
   }
 
-  // Whether all rows read the same.
+  // Whether all rows read the same, which nobody writes.
   bool is_column(int place) const {
     const LoopDescription::Place& p = loop_.places[static_cast<size_t>(place)];
-    return !p.is_inner &&
+    return !is_written(loop_, place) &&
            std::all_of(p.strides.begin() + 1, p.strides.end(), [](int64_t stride) { return stride == 0; });
   }
 

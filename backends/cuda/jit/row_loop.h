@@ -15,7 +15,7 @@ namespace rush::cuda::jit {
 //
 // Threads take the elements, and their accumulators are combined, in the order of Note [How a reduction runs on the
 // GPU]: how many threads a row has, how many neighbours each takes, where the first vector begins. Sums have the bits
-// of the library's own.
+// of the library's own, where tensors begin at multiples of 16 bytes.
 
 std::unique_ptr<ElementWiseLoop> fuse_rows(LoopDescription description);
 
