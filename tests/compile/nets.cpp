@@ -30,9 +30,10 @@ std::vector<Tensor> train(const std::string& name, bool is_compiled) {
 }
 
 // On a GPU sums of gradients have no order, and AdamW makes steps of noise where a gradient is zero but for that: there
-// losses and outputs are compared.
+// losses and outputs are compared. Its fused operators round 16-bit numbers elsewhere than those that they replace.
 bool is_same(const Tensor& a, const Tensor& b) {
-  return a.device().is_cpu() ? a.equal(b) : a.allclose(b, 2e-2, 1e-3 * b.abs().max().item<double>());
+  const double rounding = b.scalar_type() == kBFloat16 ? 1.0 / 64 : 1e-3;
+  return a.device().is_cpu() ? a.equal(b) : a.allclose(b, 2e-2, rounding * b.abs().max().item<double>());
 }
 
 }  // namespace
