@@ -169,7 +169,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                          const TripletMarginWithDistanceLossFuncOptions& o) {
   const auto distance = [&](const Tensor& a, const Tensor& b) {
-    return o.distance_function() ? (*o.distance_function())(a, b) : pairwise_distance(a, b);
+    return o.distance_function() ? (*o.distance_function())(a, b) : rush::pairwise_distance(a, b);
   };
   Tensor apart = distance(anchor, negative);
   if (o.swap()) apart = minimum(apart, distance(positive, negative));

@@ -68,8 +68,8 @@ Tensor read_at(const Tensor& sorted, const Tensor& ranks, Interpolation interpol
   }
   const Tensor below = ranks.floor().to(kInt64);
   const Tensor low = sorted.gather(-1, below), high = sorted.gather(-1, ranks.ceil().to(kInt64));
-  if (interpolation == Interpolation::Midpoint) return lerp(low, high, full_like(low, 0.5));
-  return lerp(low, high, ranks - below.to(ranks.scalar_type()));
+  if (interpolation == Interpolation::Midpoint) return rush::lerp(low, high, full_like(low, 0.5));
+  return rush::lerp(low, high, ranks - below.to(ranks.scalar_type()));
 }
 
 }  // namespace
