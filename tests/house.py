@@ -32,6 +32,8 @@ for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "
             included = re.match(r'#include "(\w+)/', line)
             if included and included[1] in MAY_INCLUDE and included[1] not in MAY_INCLUDE[room]:
                 problems.append(f"{name}:{number}: {room} may not include {included[1]}")
+            if line == '#include "rushlight.h"':
+                problems.append(f"{name}:{number}: includes all rooms at once")
             if re.match(r"#include <(Eigen|unsupported)/", line) and not name.startswith("backends/cpu/linalg/"):
                 problems.append(f"{name}:{number}: Eigen belongs in backends/cpu/linalg")
             code = line.partition("//")[0]

@@ -49,7 +49,13 @@ std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
   const OpBase* const called = registry().find(op);
   RUSH_CHECK_NOT_IMPLEMENTED(called, "insert_call: there is no operator named '", op, "'");
   Stack stack;
-  for (const Graph::Argument& each : arguments) stack.push_back(compiler::on_meta(each, graph));
+  for (const Graph::Argument& each : arguments) {
+    for (const Graph::Id id : each.tensors) {
+      RUSH_CHECK_INDEX(id >= Graph::kNone && id < static_cast<Graph::Id>(graph.tensors.size()),
+                       "insert_call: the graph has no tensor %", id);
+    }
+    stack.push_back(compiler::on_meta(each, graph));
+  }
   stack = Schema::parse(called->schema()).bind(std::move(stack), {});
   arguments.resize(stack.size());
   for (size_t i = 0; i < stack.size(); ++i) {
@@ -59,6 +65,8 @@ std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
   Graph::Call call{.op = called, .name = std::string(called->name()), .arguments = std::move(arguments)};
   RUSH_CHECK_VALUE(!call.arguments.empty() && !call.arguments[0].tensors.empty(), "insert_call: the first argument of ",
                    op, " is no tensor of the graph");
+  RUSH_CHECK_VALUE(call.arguments[0].tensors[0] != Graph::kNone, "insert_call: the first argument of ", op,
+                   " is undefined");
   const Device device = graph.tensors[static_cast<size_t>(call.arguments[0].tensors[0])].device;
   std::vector<Graph::Id> made;
   for (const Value& value : stack) {

@@ -39,8 +39,8 @@ class GraphModule {
 
 /// Puts a call of the operator before call `at`, whose arguments are values and tensors of the graph, in the order of
 /// its schema; what is left out takes its default. Returns the numbers of the tensors that it makes; their kinds are
-/// asked of the meta device. Throws what the operator throws there. torch.fx.Graph.call_function under
-/// inserting_before.
+/// asked of the meta device. Throws IndexError for a call or a tensor that is not there, and what the operator throws
+/// on the meta device. torch.fx.Graph.call_function under inserting_before.
 std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
                                    std::vector<Graph::Argument> arguments);
 /// An argument that is a tensor of the graph.

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "autograd/compile/graph_module.h"
 #include "autograd/compile/uses.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused.h"
@@ -85,7 +86,6 @@ class Editor {
   std::vector<Graph::Id> stands_for_;
 };
 
-Graph::Argument tensor(Graph::Id id) { return {Tensor(), {id}}; }
 Graph::Call call(const OpBase& op, std::vector<Graph::Argument> arguments, std::vector<Graph::Argument> results) {
   return {.op = &op, .name = std::string(op.name()), .arguments = std::move(arguments), .results = std::move(results)};
 }
@@ -134,14 +134,14 @@ void replace_add_layer_norm(Editor& editor, size_t i) {
   if (cast && editor.is_written({y}, i, *cast)) return;
   const Graph::Id output = cast ? id_of(editor[*cast].results[0]) : y;
   editor.replace(*at, {call(ops::add_layer_norm,
-                            {tensor(self),
-                             tensor(other),
+                            {tensor_argument(self),
+                             tensor_argument(other),
                              norm->arguments[1],
                              norm->arguments[2],
                              norm->arguments[3],
                              norm->arguments[4],
                              {cast ? Value(low) : Value(), {}}},
-                            {tensor(output), tensor(sum), norm->results[1], norm->results[2]})});
+                            {tensor_argument(output), tensor_argument(sum), norm->results[1], norm->results[2]})});
   editor.remove(i);
   editor.remove(cast);
 }
@@ -198,18 +198,19 @@ void replace_add_layer_norm_backward(Editor& editor, size_t i) {
                          id_of(norm->arguments[5]), id_of(norm->arguments[6])},
                         lower ? *maker : i, *at))
     return;
-  editor.replace(*at, {call(ops::add_layer_norm_backward,
-                            {tensor(gradient),
-                             tensor(past),
-                             tensor(input),
-                             norm->arguments[2],
-                             norm->arguments[3],
-                             norm->arguments[4],
-                             norm->arguments[5],
-                             norm->arguments[6],
-                             {lower ? editor.info(gradient).dtype : sum.dtype, {}}},
-                            {tensor(total), tensor(lower ? id_of(editor[*lower].results[0]) : Graph::kNone),
-                             norm->results[1], norm->results[2]})});
+  editor.replace(
+      *at, {call(ops::add_layer_norm_backward,
+                 {tensor_argument(gradient),
+                  tensor_argument(past),
+                  tensor_argument(input),
+                  norm->arguments[2],
+                  norm->arguments[3],
+                  norm->arguments[4],
+                  norm->arguments[5],
+                  norm->arguments[6],
+                  {lower ? editor.info(gradient).dtype : sum.dtype, {}}},
+                 {tensor_argument(total), tensor_argument(lower ? id_of(editor[*lower].results[0]) : Graph::kNone),
+                  norm->results[1], norm->results[2]})});
   editor.remove(i);
   if (lower) editor.remove(maker);
   editor.remove(lower);
@@ -229,7 +230,7 @@ void replace_linear_gelu(Editor& editor, size_t i) {
   const Graph::Id weight = id_of(linear->arguments[1]), bias = id_of(linear->arguments[2]);
   if (bias == Graph::kNone || editor.info(weight).sizes.size() != 2 || editor.is_written({pre}, *at, i)) return;
   if (IntArrayRef(editor.info(bias).sizes) != IntArrayRef(editor.info(weight).sizes[0])) return;
-  editor.replace(*at, {call(ops::linear_gelu, linear->arguments, {tensor(output), tensor(pre)})});
+  editor.replace(*at, {call(ops::linear_gelu, linear->arguments, {tensor_argument(output), tensor_argument(pre)})});
   editor.remove(i);
 }
 
@@ -251,7 +252,7 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   const Graph::Id before = id_of(gelu->arguments[0]), pre = id_of(gelu->arguments[1]), after = id_of(gelu->results[0]);
   const Graph::TensorInfo& info = editor.info(before);
   if (info.dtype != editor.info(pre).dtype || !has_sizes_of(info, editor.info(pre)) || !is_contiguous(info) ||
-      !editor.uses.is_free_after(before, i))
+      !is_contiguous(editor.info(after)) || !editor.uses.is_free_after(before, i) || editor.uses.is_seen_outside(after))
     return;
   const std::optional<size_t> at = parameter_gradients_of(editor, after);
   if (!at || editor.is_written({after}, i, *at)) return;
@@ -261,10 +262,12 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   std::swap(turned.sizes[0], turned.sizes[1]);
   std::swap(turned.strides[0], turned.strides[1]);
   const Graph::Id columns = editor.add(std::move(turned));
-  Graph::Call in_place = call(ops::gelu_bias_backward_, {tensor(before), tensor(pre)}, {parameters.results[1]});
+  Graph::Call in_place =
+      call(ops::gelu_bias_backward_, {tensor_argument(before), tensor_argument(pre)}, {parameters.results[1]});
   in_place.written = {before};
-  editor.replace(*at, {call(ops::t, {tensor(rows)}, {tensor(columns)}),
-                       call(ops::mm, {tensor(columns), parameters.arguments[1]}, {tensor(weight_gradient)})});
+  editor.replace(
+      *at, {call(ops::t, {tensor_argument(rows)}, {tensor_argument(columns)}),
+            call(ops::mm, {tensor_argument(columns), parameters.arguments[1]}, {tensor_argument(weight_gradient)})});
   editor.replace(i, {std::move(in_place)});
   editor.rename(after, before);
 }
@@ -321,8 +324,9 @@ class CastGatherer {
   std::optional<CastKind> kind_of(const Graph::Call& call) const {
     if (call.op != &ops::_to_copy) return std::nullopt;
     const Graph::TensorInfo &from = info(id_of(call.arguments[0])), &to = info(id_of(call.results[0]));
-    const bool fits = is_floating_point(from.dtype) && is_floating_point(to.dtype) && from.dtype != to.dtype &&
-                      has_sizes_of(from, to) && IntArrayRef(from.strides) == IntArrayRef(to.strides) &&
+    const auto is_real = [](ScalarType t) { return is_floating_point(t) && has_arithmetic(t); };
+    const bool fits = is_real(from.dtype) && is_real(to.dtype) && from.dtype != to.dtype && has_sizes_of(from, to) &&
+                      IntArrayRef(from.strides) == IntArrayRef(to.strides) &&
                       is_non_overlapping_and_dense(from.sizes, from.strides);
     return fits ? std::optional(CastKind{from.dtype, to.dtype, to.device}) : std::nullopt;
   }

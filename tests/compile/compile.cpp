@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/same_bits.h"
 
 using namespace rush;
 namespace F = nn::functional;
@@ -51,14 +52,6 @@ std::vector<Tensor> train(bool is_compiled, const std::vector<int64_t>& batches,
   for (const auto& tensors : {net->parameters(), net->buffers()})
     results.insert(results.end(), tensors.begin(), tensors.end());
   return results;
-}
-
-void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  REQUIRE(a.size() == b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    CAPTURE(i);
-    CHECK(a[i].equal(b[i]));
-  }
 }
 
 size_t fused_calls(const Graph& graph) {
@@ -111,7 +104,8 @@ TEST_CASE("rows that are too short for a block are taken several at a time") {
 
 TEST_CASE("a training step that is compiled trains as the function does") {
   size_t compilations = 0;
-  check_equal(train(true, std::vector<int64_t>(10, 6), &compilations), train(false, std::vector<int64_t>(10, 6)));
+  testing::check_equal(train(true, std::vector<int64_t>(10, 6), &compilations),
+                       train(false, std::vector<int64_t>(10, 6)));
   CHECK(compilations == 1);
 }
 
@@ -119,7 +113,7 @@ TEST_CASE("fifty batch sizes take two compilations") {
   std::vector<int64_t> sizes;
   for (int64_t n = 2; n < 52; ++n) sizes.push_back(n * 7 % 53 + 2);
   size_t compilations = 0;
-  check_equal(train(true, sizes, &compilations), train(false, sizes));
+  testing::check_equal(train(true, sizes, &compilations), train(false, sizes));
   CHECK(compilations == 2);
 }
 
@@ -279,7 +273,7 @@ TEST_CASE("what a compiled function returns can be differentiated") {
     CHECK(forward.obstacle().empty());
     return results;
   };
-  check_equal(run(true), run(false));
+  testing::check_equal(run(true), run(false));
 
   auto square = compile([](const Tensor& x) { return x * x; });
   const Tensor x = ones({2}).requires_grad_();
@@ -348,7 +342,7 @@ TEST_CASE("a scaler's steps are noted as they are, skipped ones too") {
     for (const Tensor& p : net->parameters()) results.push_back(p.detach().clone());
     return results;
   };
-  check_equal(run(true), run(false));
+  testing::check_equal(run(true), run(false));
 }
 
 TEST_CASE("modes are part of what a graph is for") {
@@ -419,7 +413,7 @@ TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geo
     }
     return std::vector<Tensor>{w.detach(), w.grad()};
   };
-  check_equal(train(true), train(false));
+  testing::check_equal(train(true), train(false));
 }
 
 // The history of each exp saves its result, and goes with it.

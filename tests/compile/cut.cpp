@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/same_bits.h"
 #include "tests/warnings.h"
 
 using namespace rush;
@@ -46,20 +47,12 @@ std::vector<Tensor> train(bool is_compiled, Where where) {
   return results;
 }
 
-void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  REQUIRE(a.size() == b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    CAPTURE(i);
-    CHECK(a[i].equal(b[i]));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("a training step that reads its loss trains as it does, and logs each loss") {
   const testing::Warnings warnings;
-  check_equal(train(true, Where::AtTheEnd), train(false, Where::AtTheEnd));
-  check_equal(train(true, Where::BeforeBackward), train(false, Where::BeforeBackward));
+  testing::check_equal(train(true, Where::AtTheEnd), train(false, Where::AtTheEnd));
+  testing::check_equal(train(true, Where::BeforeBackward), train(false, Where::BeforeBackward));
   REQUIRE(warnings.all().size() == 2);
   CHECK(warnings.all()[0].starts_with("compile: the function runs as it stands from there on: it reads a number"));
 }

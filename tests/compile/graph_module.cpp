@@ -64,6 +64,8 @@ TEST_CASE("an inserted call is asked what it makes, and what is left out takes i
   graph.outputs[1] = made[0];
   CHECK(GraphModule(graph)({x})[1].equal(x.relu().sum(1)));
   CHECK_THROWS_AS(insert_call(graph, calls + 2, "aten::relu", {tensor_argument(0)}), IndexError);
+  CHECK_THROWS_WITH_AS(insert_call(graph, 0, "aten::relu", {tensor_argument(999)}),
+                       doctest::Contains("the graph has no tensor %999"), IndexError);
   CHECK_THROWS_WITH_AS(insert_call(graph, 0, "aten::nothing", {tensor_argument(0)}),
                        doctest::Contains("there is no operator named 'aten::nothing'"), NotImplementedError);
   CHECK_THROWS_AS(insert_call(graph, 0, "aten::mm", {tensor_argument(0), tensor_argument(0)}), ValueError);

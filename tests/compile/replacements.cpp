@@ -174,6 +174,35 @@ TEST_CASE("linear and GELU are not one where the linear's result is another") {
   CHECK(fused(graph_of(written, {x, bias})) == 0);
 }
 
+TEST_CASE("the gradient of GELU is not written over what is returned or read again") {
+  const Tensor x = randn({3, 2}), weight = randn({4, 2});
+  const auto fused = [](const Graph& graph) { return calls_of(graph, "rush::gelu_bias_backward_"); };
+  const auto gradients = [](const Tensor& a, const Tensor& w, const auto& results) {
+    const Tensor pre = nn::functional::linear(a, w), incoming = pre.cumsum(0);
+    const Tensor own = ops::gelu_backward(incoming, pre, "tanh");
+    const auto [of_weight, of_bias] = ops::linear_parameter_gradients(own, a);
+    return results(incoming, own, of_weight, of_bias);
+  };
+  const auto alone = [&](const Tensor& a, const Tensor& w) {
+    return gradients(a, w, [](const Tensor&, const Tensor&, const Tensor& g, const Tensor& h) {
+      return std::vector{g, h};
+    });
+  };
+  CHECK(fused(graph_of(alone, {x, weight})) == 1);
+  const auto returned = [&](const Tensor& a, const Tensor& w) {
+    return gradients(a, w, [](const Tensor&, const Tensor& own, const Tensor& g, const Tensor& h) {
+      return std::vector{g, h, own};
+    });
+  };
+  CHECK(fused(graph_of(returned, {x, weight})) == 0);
+  const auto read_again = [&](const Tensor& a, const Tensor& w) {
+    return gradients(a, w, [](const Tensor& incoming, const Tensor&, const Tensor& g, const Tensor& h) {
+      return std::vector{g, h, incoming.cumsum(1)};
+    });
+  };
+  CHECK(fused(graph_of(read_again, {x, weight})) == 0);
+}
+
 TEST_CASE("casts become lists, and are done before their results are read and their sources written") {
   const Tensor a = randn({4, 8}), b = randn({8, 3}).t();
   const auto lists = [](const Graph& graph) { return calls_of(graph, "rush::foreach_to_copy"); };
@@ -195,6 +224,10 @@ TEST_CASE("casts become lists, and are done before their results are read and th
     return std::vector{before, p, p.to(kFloat64), q.to(kFloat64)};
   };
   CHECK(lists(graph_of(written, {a, b})) == 1);
+  const auto to_8_bits = [](const Tensor& x, const Tensor& y) {  // which no list takes
+    return std::vector{x.to(kFloat8_e4m3fn), y.to(kFloat8_e4m3fn)};
+  };
+  CHECK(lists(graph_of(to_8_bits, {a, b})) == 0);
   const auto with_gaps = [](const Tensor& x, const Tensor& y) {
     return std::vector{x.narrow(1, 0, 3).to(kFloat64), y.narrow(0, 0, 2).to(kFloat64)};
   };

@@ -174,17 +174,21 @@ std::tuple<Tensor, Tensor> linear_parameter_gradients(const Tensor& grad, const 
   return {grad_weight, grad_bias};
 }
 
-void check_linear_gelu(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  RUSH_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), op, ": not implemented for ", input.scalar_type());
-  RUSH_CHECK_VALUE(weight.dim() == 2 && input.dim() >= 1 && input.sizes().back() == weight.size(1) &&
-                       bias.sizes() == IntArrayRef(weight.size(0)),
-                   op, ": shapes do not fit: ", input.sizes(), ", ", weight.sizes(), " and ", bias.sizes());
-  for (const Tensor* parameter : {&weight, &bias}) {
+void check_parameters(const char* op, const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  for (const Tensor* parameter : parameters) {
     RUSH_CHECK_TYPE(parameter->scalar_type() == input.scalar_type(), op, ": dtypes differ: input is ",
                     input.scalar_type(), ", a parameter is ", parameter->scalar_type());
     RUSH_CHECK_VALUE(parameter->device() == input.device(), op, ": devices differ: input is on ", input.device(),
                      ", a parameter is on ", parameter->device());
   }
+}
+
+void check_linear_gelu(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  RUSH_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), op, ": not implemented for ", input.scalar_type());
+  RUSH_CHECK_VALUE(weight.dim() == 2 && input.dim() >= 1 && input.sizes().back() == weight.size(1) &&
+                       bias.sizes() == IntArrayRef(weight.size(0)),
+                   op, ": shapes do not fit: ", input.sizes(), ", ", weight.sizes(), " and ", bias.sizes());
+  check_parameters(op, input, {&weight, &bias});
 }
 
 std::tuple<Tensor, Tensor> linear_gelu(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -223,12 +227,7 @@ std::tuple<Tensor, Tensor, Tensor> gelu_perceptron(const Tensor& input, const Te
   RUSH_CHECK_VALUE(bias1.sizes() == IntArrayRef(weight1.size(0)) && bias2.sizes() == IntArrayRef(weight2.size(0)), op,
                    ": biases of shapes ", bias1.sizes(), " and ", bias2.sizes(), " do not fit weights of shapes ",
                    weight1.sizes(), " and ", weight2.sizes());
-  for (const Tensor* parameter : {&weight1, &bias1, &weight2, &bias2}) {
-    RUSH_CHECK_TYPE(parameter->scalar_type() == input.scalar_type(), op, ": dtypes differ: input is ",
-                    input.scalar_type(), ", a parameter is ", parameter->scalar_type());
-    RUSH_CHECK_VALUE(parameter->device() == input.device(), op, ": devices differ: input is on ", input.device(),
-                     ", a parameter is on ", parameter->device());
-  }
+  check_parameters(op, input, {&weight1, &bias1, &weight2, &bias2});
   const Tensor rows = as_matrix(input);
   const DimVector sizes = {rows.size(0), weight1.size(0)};
   const Tensor pre = detail::empty_contiguous(sizes, input.scalar_type(), input.device());

@@ -150,9 +150,13 @@ void foreach_mul_(TensorList tensors, const Tensor& other) {
   ops::foreach_scale_(tensors, other.to(tensors[0].device()));
 }
 
+void check_dtype(const char* op, ScalarType dtype) {
+  RUSH_CHECK_TYPE(is_floating_point(dtype) && has_arithmetic(dtype), op, ": not implemented for ", dtype);
+}
+
 void check_alike(const char* op, TensorList tensors) {
   check_one_kind(op, tensors);
-  RUSH_CHECK_TYPE(tensors[0].is_floating_point(), op, ": not implemented for ", tensors[0].scalar_type());
+  check_dtype(op, tensors[0].scalar_type());
   RUSH_CHECK_VALUE(are_alike(tensors), op, ": a tensor has strides that leave gaps");
 }
 
@@ -170,7 +174,7 @@ void foreach_scale_(TensorList tensors, const Tensor& factor) {
 std::vector<Tensor> foreach_to_copy(TensorList tensors, ScalarType dtype) {
   const char* op = "foreach_to_copy";
   check_alike(op, tensors);
-  RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": not implemented for ", dtype);
+  check_dtype(op, dtype);
   std::vector<Tensor> copies;
   for (const Tensor& t : tensors) copies.push_back(detail::empty_strided(t.sizes(), t.strides(), dtype, t.device()));
   kernels::foreach_copy(tensors[0].device().type, copies, tensors);

@@ -145,3 +145,21 @@ TEST_CASE("gelu_perceptron refuses what does not fit") {
 }
 
 }  // namespace
+
+TEST_CASE("linear_gelu and its gradient are those of the operators one by one") {
+  const Tensor x = randn({2, 3, 5}), weight = randn({7, 5}), bias = randn({7}), grad = randn({2, 3, 7});
+  const auto [output, pre] = linear_gelu(x, weight, bias);
+  CHECK(pre.allclose(nn::functional::linear(x, weight, bias), 1e-4, 1e-5));
+  CHECK(output.allclose(gelu(pre, "tanh"), 1e-4, 1e-5));
+  const Tensor in_place = grad.clone(), sums = gelu_bias_backward_(in_place, pre);
+  const Tensor expected = ops::gelu_backward(grad, pre, "tanh");
+  CHECK(in_place.allclose(expected, 1e-4, 1e-5));
+  CHECK(sums.allclose(expected.sum({0, 1}), 1e-4, 1e-4));
+  CHECK_THROWS_AS(linear_gelu(x, weight.t(), bias), ValueError);
+  CHECK_THROWS_AS(linear_gelu(x, weight, randn({5})), ValueError);
+  CHECK_THROWS_AS(linear_gelu(x, weight.to(kFloat64), bias), TypeError);
+  CHECK_THROWS_AS(linear_gelu(x.to(kInt64), weight, bias), NotImplementedError);
+  CHECK_THROWS_AS(gelu_bias_backward_(grad, pre.view({6, 7})), ValueError);
+  CHECK_THROWS_AS(gelu_bias_backward_(grad.transpose(0, 1), pre.transpose(0, 1)), ValueError);
+  CHECK_THROWS_AS(gelu_bias_backward_(grad, pre.to(kFloat64)), TypeError);
+}

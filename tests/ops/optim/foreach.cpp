@@ -138,3 +138,40 @@ TEST_CASE("_foreach_mul_: other dtypes, and what is refused") {
   CHECK_THROWS_AS(_foreach_mul_({real}, ones({1})), ValueError);
   CHECK_THROWS_AS(_foreach_mul_(std::vector<Tensor>(), number), ValueError);
 }
+
+TEST_CASE("foreach_to_copy casts each, with its strides") {
+  std::vector<Tensor> tensors = {randn({40001}), randn({3, 5}).t(), empty({0}), randn({}),
+                                 randn({70}).narrow(0, 1, 69)};
+  for (const ScalarType from : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
+    for (const ScalarType to : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
+      CAPTURE(from);
+      CAPTURE(to);
+      std::vector<Tensor> sources;
+      for (const Tensor& t : tensors) sources.push_back(t.to(from));
+      const std::vector<Tensor> copies = foreach_to_copy(sources, to);
+      REQUIRE(copies.size() == sources.size());
+      for (size_t i = 0; i < copies.size(); ++i) {
+        CHECK(copies[i].scalar_type() == to);
+        CHECK(copies[i].strides() == sources[i].strides());
+        CHECK(copies[i].equal(sources[i].to(to)));
+      }
+    }
+  }
+  CHECK_THROWS_AS(foreach_to_copy(std::vector<Tensor>(), kFloat32), ValueError);
+  CHECK_THROWS_AS(foreach_to_copy({ones({2}), ones({2}, kFloat64)}, kFloat16), TypeError);
+  CHECK_THROWS_AS(foreach_to_copy({ones({2})}, kInt32), TypeError);
+  CHECK_THROWS_AS(foreach_to_copy({ones({2})}, kFloat8_e4m3fn), TypeError);
+  CHECK_THROWS_AS(foreach_to_copy({ones({2}).to(kFloat8_e4m3fn)}, kFloat32), TypeError);
+  CHECK_THROWS_AS(foreach_to_copy({ones({4, 4}).narrow(1, 0, 2)}, kFloat16), ValueError);
+}
+
+TEST_CASE("foreach_scale_ takes tensors that are alike") {
+  const Tensor a = ones({3}), b = ones({2, 2});
+  ops::foreach_scale_({a, b}, full({}, 3.));
+  CHECK(a.equal(full({3}, 3.)));
+  CHECK(b.equal(full({2, 2}, 3.)));
+  CHECK_THROWS_AS(ops::foreach_scale_({a}, ones({1})), ValueError);
+  CHECK_THROWS_AS(ops::foreach_scale_({a}, ones({}, kFloat64)), TypeError);
+  CHECK_THROWS_AS(ops::foreach_scale_({a, ones({2}, kFloat64)}, ones({})), TypeError);
+  CHECK(a.equal(full({3}, 3.)));
+}
