@@ -114,12 +114,7 @@ class InlineVector {
 
   /// As std::vector has them; insert and erase take a pointer into the vector, which is not checked.
   void reserve(size_t n) {
-    if (n <= capacity_) return;
-    T* grown = std::allocator<T>().allocate(n);
-    if (size_) std::memcpy(grown, data_, size_ * sizeof(T));
-    free_heap();
-    data_ = grown;
-    capacity_ = n;
+    if (RUSH_UNLIKELY(n > capacity_)) grow(n);
   }
   void resize(size_t n, T value = T()) {
     reserve(n);
@@ -127,7 +122,7 @@ class InlineVector {
     size_ = n;
   }
   void push_back(T value) {
-    if (size_ == capacity_) reserve(2 * capacity_);
+    if (RUSH_UNLIKELY(size_ == capacity_)) grow(2 * capacity_);
     data_[size_++] = value;
   }
   void pop_back() { --size_; }
@@ -159,6 +154,13 @@ class InlineVector {
   friend bool operator==(const InlineVector& a, const InlineVector& b) { return ArrayRef<T>(a) == ArrayRef<T>(b); }
 
  private:
+  RUSH_COLD void grow(size_t capacity) {
+    T* grown = std::allocator<T>().allocate(capacity);
+    if (size_) std::memcpy(grown, data_, size_ * sizeof(T));
+    free_heap();
+    data_ = grown;
+    capacity_ = capacity;
+  }
   void steal(InlineVector& other) noexcept {
     if (other.data_ == other.inline_) {
       std::copy(other.begin(), other.end(), data_);

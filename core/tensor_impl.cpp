@@ -42,15 +42,15 @@ void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t st
 
 void TensorImpl::set_contiguous(IntArrayRef sizes) {
   sizes_.assign(sizes.begin(), sizes.end());
-  strides_.resize(sizes_.size());
+  strides_.assign(sizes.begin(), sizes.end());  // to its length: resize would call memset
   storage_offset_ = 0;
-  uint64_t step = 1;  // wraps around where sizes beside a zero are huge: nothing lies there
+  uint64_t step = 1, numel = 1;  // wraps around where sizes beside a zero are huge: nothing lies there
   for (size_t i = sizes_.size(); i-- > 0;) {
     strides_[i] = static_cast<int64_t>(step);
     step *= static_cast<uint64_t>(std::max<int64_t>(sizes_[i], 1));
+    numel *= static_cast<uint64_t>(sizes_[i]);
   }
-  numel_ = static_cast<int64_t>(step);
-  if (std::find(sizes_.begin(), sizes_.end(), 0) != sizes_.end()) numel_ = 0;
+  numel_ = static_cast<int64_t>(numel);
   contiguous_ = dense_ = true;
 }
 

@@ -26,9 +26,9 @@ TensorIterator::TensorIterator(const char* op, const Tensor& out, const Inputs& 
       operand.tensor = inputs[i];
     }
   }
+  if (set_up_flat(promotion, output_dtype)) return;
   find_device();
-  set_dtypes(promotion, output_dtype);
-  if (set_up_flat()) return;
+  if (set_dtypes(promotion, output_dtype) && set_up_flat(Promotion::None, output_dtype_)) return;
   broadcast_shape();
   resolve_overlap();
   set_strides();
@@ -89,8 +89,9 @@ bool overlaps_partly(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype) {
+bool TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype) {
   Tensor& out = operands_[0].tensor;
+  bool has_cast = false;
   ScalarType common = count_ > 1 ? operands_[1].tensor.scalar_type() : *output_dtype;
   if (promotion != Promotion::None) {
     if (!all_same_dtype(operands_, count_)) {
@@ -101,8 +102,9 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
     if (promotion == Promotion::Float && is_integral(common, true)) common = get_default_dtype();
     // Casting is outside the graph: the derivative casts the gradient back.
     for (int i = 1; i < count_; ++i) {
-      Operand& input = operands_[i];
-      if (input.tensor.impl()->dtype() != common) input.own(native::to_dtype(input.tensor, common));
+      if (operands_[i].tensor.impl()->dtype() == common) continue;
+      operands_[i].own(native::to_dtype(operands_[i].tensor, common));
+      has_cast = true;
     }
   }
   for (int i = 1; i < count_; ++i) operands_[i].dtype = operands_[i].tensor.impl()->dtype();
@@ -110,34 +112,39 @@ void TensorIterator::set_dtypes(Promotion promotion, std::optional<ScalarType> o
   operands_[0].dtype = output_dtype_;
   if (out.defined() && out.scalar_type() != output_dtype_) {
     check_result_type(op_, output_dtype_, out.scalar_type());
-    operands_[0].original = out;
+    original_ = out;
     out = detail::empty_strided(out.sizes(), contiguous_strides(out.sizes()), output_dtype_, out.device());
+    has_cast = true;
   }
+  return has_cast;
 }
 
-// The common case: all of one shape and contiguous. One loop, and nothing to sort.
-bool TensorIterator::set_up_flat() {
-  const Tensor& out = operands_[0].tensor;
-  const Tensor& first = operands_[count_ > 1 ? 1 : 0].tensor;
-  const IntArrayRef sizes = first.sizes();
-  for (int i = out.defined() ? 0 : 1; i < count_; ++i) {
-    const Tensor& t = operands_[i].tensor;
-    const TensorImpl& impl = *t.impl();
-    if (!impl.is_contiguous() || impl.device().type != device_type_) return false;
-    if (&t != &first && !(impl.sizes() == sizes)) return false;
+// The common case: all of one dtype, device and shape, and contiguous. One loop, and nothing to cast or to sort.
+bool TensorIterator::set_up_flat(Promotion promotion, std::optional<ScalarType> output_dtype) {
+  const bool makes_output = !operands_[0].tensor.defined();
+  const TensorImpl& first = *operands_[count_ > 1 ? 1 : 0].tensor.impl();
+  for (int i = makes_output ? 1 : 0; i < count_; ++i) {
+    const TensorImpl& impl = *operands_[i].tensor.impl();
+    if (!impl.is_contiguous() || impl.device() != first.device()) return false;
+    if (&impl != &first && !(impl.sizes() == first.sizes())) return false;
+    if (promotion != Promotion::None && impl.dtype() != first.dtype()) return false;
+    if (!makes_output && i > 0 && overlaps_partly(operands_[0].tensor, operands_[i].tensor)) return false;
+    operands_[i].dtype = impl.dtype();
   }
-  if (!out.defined()) {
+  if (promotion == Promotion::Float && is_integral(first.dtype(), true)) return false;
+  output_dtype_ = output_dtype ? *output_dtype : promotion == Promotion::Compare ? kBool : first.dtype();
+  if (makes_output) {
     operands_[0].tensor = detail::empty_contiguous(first.sizes(), output_dtype_, first.device());
-  } else {
-    for (int i = 1; i < count_; ++i) {
-      if (overlaps_partly(out, operands_[i].tensor)) return false;
-    }
+    operands_[0].dtype = output_dtype_;
+  } else if (operands_[0].dtype != output_dtype_) {
+    return false;
   }
+  device_type_ = first.device().type;
   numel_ = first.numel();
   shape_.push_back(numel_);
   for (int i = 0; i < count_; ++i) {
     Operand& operand = operands_[i];
-    operand.data = static_cast<char*>(operand.tensor.data_ptr());
+    operand.data = static_cast<char*>(operand.tensor.impl()->data());
     operand.strides.push_back(element_size(operand.dtype));
   }
   return true;
@@ -234,10 +241,10 @@ void TensorIterator::for_each_run(LoopFn loop, const void* context, int64_t grai
 }
 
 Tensor& TensorIterator::finish() {
-  Operand& out = operands_[0];
-  if (!out.original.defined()) return out.tensor;
-  native::copy_(out.original, out.tensor, false);
-  return out.original;
+  Tensor& out = operands_[0].tensor;
+  if (!original_.defined()) return out;
+  native::copy_(original_, out, false);
+  return original_;
 }
 
 }  // namespace rush

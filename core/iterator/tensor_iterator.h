@@ -35,8 +35,7 @@ class TensorIterator {
 
   /// The output, or an input.
   struct Operand {
-    Tensor tensor;    // what the loop reads or writes
-    Tensor original;  // the caller's output, when the loop writes a temporary of another dtype
+    Tensor tensor;  // what the loop reads or writes
     char* data = nullptr;
     DimVector strides;  // bytes
     ScalarType dtype = kFloat32;
@@ -87,7 +86,7 @@ class TensorIterator {
   /// out = f(): fills `out`.
   static TensorIterator nullary(const char* op, const Tensor& out);
 
-  const Tensor& output() const { return operands_[0].tensor; }  // what the loop writes, see Operand::original
+  const Tensor& output() const { return operands_[0].tensor; }  // what the loop writes
   /// The same, given away: the iterator is not used again.
   Tensor take_output() { return std::move(operands_[0].tensor); }
   /// The caller's output, after casting back what was computed in another dtype. Call it when the kernel is done.
@@ -140,9 +139,9 @@ class TensorIterator {
   // Delegated to, so that the destructor runs when preparing the operands throws.
   explicit TensorIterator(const char* op) : op_(op) {}
   void find_device();
-  void set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype);
+  bool set_dtypes(Promotion promotion, std::optional<ScalarType> output_dtype);  // whether it cast an operand
   void broadcast_shape();
-  bool set_up_flat();
+  bool set_up_flat(Promotion promotion, std::optional<ScalarType> output_dtype);
   void set_strides();
   void sort_dimensions();
   void allocate_output();
@@ -160,6 +159,7 @@ class TensorIterator {
   int count_ = 0;
   int64_t numel_ = 0;
   ScalarType output_dtype_ = kFloat32;
+  Tensor original_;  // the caller's output, when the loop writes a temporary of another dtype
   DimVector shape_;  // the loop's, innermost first once sorted
   DimVector order_;  // loop dimension i is the tensors' dimension order_[i]
   // Only the first count_ are ever constructed.
