@@ -178,6 +178,11 @@ std::string short_name(const std::string& symbol) {
       break;
     }
   }
+  constexpr std::string_view kCall = "operator()", kWithin = " const::";  // of a lambda, what is another's scope
+  for (size_t end = name.find(kWithin); end != name.npos; end = name.find(kWithin)) {
+    const size_t call = std::min(name.rfind(kCall, end), end);
+    name.erase(call, end + kWithin.size() - call);
+  }
   name.erase(0, name_start(name));
   return name.size() <= kLongest ? name : name.substr(0, kLongest - 3) + "...";
 }

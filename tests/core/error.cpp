@@ -99,6 +99,17 @@ struct Outer {
   [[gnu::noinline]] static void call() { throw_from_here(); }
 };
 
+TEST_CASE("a lambda in a lambda is named by both") {
+  const bool shown = rush::error_stacks();
+  rush::set_error_stacks(true);
+  const auto outer = []() __attribute__((noinline)) {
+    const auto inner = []() __attribute__((noinline)) { throw_from_here(); };
+    inner();
+  };
+  CHECK_THROWS_WITH(outer(), doctest::Contains("{lambda()#1}::{lambda()#1}::operator() ("));
+  rush::set_error_stacks(shown);
+}
+
 TEST_CASE("an error tells the functions outside the library that led to it, unless that is off") {
   const bool shown = rush::error_stacks();
   rush::set_error_stacks(true);
