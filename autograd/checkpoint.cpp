@@ -1,5 +1,6 @@
 #include "autograd/checkpoint.h"
 
+#include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 #include "autograd/saved_tensors_hooks.h"
@@ -157,6 +158,8 @@ class Frame : public std::enable_shared_from_this<Frame> {
 Tensors checkpoint(std::function<Tensors(const Tensors&)> fn, const Tensors& inputs, const CheckpointOptions& options) {
   RUSH_CHECK_VALUE(fn, "checkpoint: expected a callable, got an empty std::function");
   if (!GradMode::is_enabled()) return fn(inputs);
+  // A graph would keep what is not to be kept, and the generators' states are set without operators.
+  compiler::Tracer::end_before("it checkpoints activations");
   return std::make_shared<Frame>(std::move(fn), inputs, options)->run_first(inputs);
 }
 

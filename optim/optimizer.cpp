@@ -19,12 +19,10 @@ void OptimizerOptions::visit(StateFields&) {
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
   defaults_->check();
-  const bool any = std::any_of(param_groups.begin(), param_groups.end(),
-                               [](const OptimizerParamGroup& group) { return !group.params().empty(); });
-  RUSH_CHECK_VALUE(any,
+  for (const OptimizerParamGroup& group : param_groups) add_param_group(group);
+  RUSH_CHECK_VALUE(!parameters().empty(),
                    "optimizer: there are no parameters to optimize; a module lists those that register_parameter "
                    "and register_module were called for");
-  for (const OptimizerParamGroup& group : param_groups) add_param_group(group);
 }
 
 // Graphs that hold the numbers find their optimiser through them.
@@ -57,9 +55,7 @@ Optimizer::~Optimizer() {
 
 void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   std::unordered_set<const TensorImpl*> known;
-  for (const OptimizerParamGroup& group : param_groups_) {
-    for (const Tensor& param : group.params()) known.insert(param.impl());
-  }
+  for (const Tensor& param : parameters()) known.insert(param.impl());
   for (const Tensor& param : param_group.params()) {
     RUSH_CHECK_VALUE(param.defined(), "optimizer: cannot optimize an undefined tensor");
     RUSH_CHECK_VALUE(
@@ -75,18 +71,18 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   param_groups_.push_back(std::move(group));
 }
 
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  for (const OptimizerParamGroup& group : param_groups_)
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
+}
+
 void Optimizer::zero_grad(bool set_to_none) {
-  for (OptimizerParamGroup& group : param_groups_) {
-    for (const Tensor& param : group.params()) {
-      if (!param.grad().defined()) continue;
-      Tensor& grad = param.mutable_grad();
-      if (set_to_none) {
-        grad.reset();
-      } else {
-        grad = grad.detach();
-        grad.zero_();
-      }
-    }
+  for (const Tensor& param : parameters()) {
+    if (!param.grad().defined()) continue;
+    Tensor& grad = param.mutable_grad();
+    grad = set_to_none ? Tensor() : grad.detach().zero_();
   }
 }
 

@@ -131,6 +131,8 @@ class Optimizer {
 
   /// Throws ValueError when a tensor of the group is no leaf, or stands in the group twice or in another group.
   void add_param_group(const OptimizerParamGroup& param_group);
+  /// The parameters of all groups.
+  std::vector<Tensor> parameters() const;
   /// All groups; the options of groups without their own; and the states, by parameter.
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return param_groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return param_groups_; }

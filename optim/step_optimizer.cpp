@@ -70,7 +70,8 @@ void StepParamState::read_counters() {
 // ---- steps
 
 Tensor StepOptimizer::step(LossClosure closure) {
-  if (!closure && compiler::host_call("optimizer.step", [this] { step(); })) return {};
+  const auto without_closure = [this] { step(); };
+  if (!closure && compiler::host_call("optimizer.step", without_closure, [this] { return parameters(); })) return {};
   const Tensor loss = evaluate(closure);
   const NoGradGuard no_grad;
   StepLists lists(describe(*defaults_).name, *this);

@@ -27,23 +27,52 @@ constexpr int kMostTraces = 4;
 // Whether a leaf had a gradient when the function was called: then the backward pass adds to it.
 struct LeafState {
   Tensor leaf;
-  bool has_grad;
+  std::optional<DimVector> strides_of_grad = strides_now();
 
-  bool is_as_it_was() const { return leaf.requires_grad() && leaf.grad().defined() == has_grad; }
+  std::optional<DimVector> strides_now() const {
+    return leaf.grad().defined() ? std::optional<DimVector>(leaf.grad().strides()) : std::nullopt;
+  }
+  bool is_as_it_was() const { return leaf.requires_grad() && strides_now() == strides_of_grad; }
 };
 
-bool same_leaves(const std::vector<LeafState>& a, const std::vector<LeafState>& b) {
+// What the function took from elsewhere in grad mode, and whether autograd followed it.
+struct Taken {
+  Tensor tensor;
+  bool requires_grad = tensor.requires_grad();
+
+  bool is_as_it_was() const { return tensor.requires_grad() == requires_grad; }
+};
+
+// What a graph depends on besides its inputs.
+struct Surroundings {
+  std::vector<LeafState> leaves = {};
+  std::vector<Taken> taken = {};
+
+  bool are_as_they_were() const {
+    return std::ranges::all_of(leaves, &LeafState::is_as_it_was) && std::ranges::all_of(taken, &Taken::is_as_it_was);
+  }
+  void note() {
+    for (LeafState& each : leaves) each.strides_of_grad = each.strides_now();
+    for (Taken& each : taken) each.requires_grad = each.tensor.requires_grad();
+  }
+};
+
+bool are_same(const std::vector<LeafState>& a, const std::vector<LeafState>& b) {
   return std::ranges::equal(a, b, [](const LeafState& x, const LeafState& y) { return x.leaf.is_same(y.leaf); });
 }
+bool are_same(const std::vector<Taken>& a, const std::vector<Taken>& b) {
+  return std::ranges::equal(a, b, [](const Taken& x, const Taken& y) { return x.tensor.is_same(y.tensor); });
+}
 
-// Those that matter to a graph: of a function that sets no gradient none does.
-std::vector<LeafState> leaves_of(const Graph& graph) {
-  std::vector<LeafState> leaves;
-  if (graph.gradients.empty()) return leaves;
+// Where a function sets no gradient, it does not matter whether leaves had one.
+Surroundings surroundings_of(const Graph& graph) {
+  Surroundings found;
   for (const auto& [id, tensor] : graph.constants) {
-    if (tensor.is_leaf() && tensor.requires_grad()) leaves.push_back({tensor, tensor.grad().defined()});
+    if (!tensor.is_leaf() || is_integral(tensor.scalar_type(), true)) continue;
+    if (GradMode::is_enabled()) found.taken.push_back({tensor});
+    if (tensor.requires_grad() && !graph.gradients.empty()) found.leaves.push_back({tensor});
   }
-  return leaves;
+  return found;
 }
 
 }  // namespace
@@ -52,7 +81,7 @@ struct CompiledFunction::State {
   // For one signature.
   struct Entry {
     Signature signature;
-    std::vector<LeafState> leaves;
+    Surroundings surroundings;
     std::optional<Graph> traced = {};          // before the passes
     std::optional<JointProgram> program = {};  // none until a trace could be used
     std::optional<CutTrace> cut = {};          // the last trace that ended before the function did
@@ -61,13 +90,11 @@ struct CompiledFunction::State {
 
     bool is_ready() const { return program || until_cut; }
     const Graph& graph() const { return program ? program->graph() : until_cut->graph(); }
-
-    bool fits_leaves() const { return std::ranges::all_of(leaves, &LeafState::is_as_it_was); }
   };
   // For signatures that differ in sizes.
   struct Family {
     Signature like;
-    std::vector<LeafState> leaves;
+    Surroundings surroundings;
     Pattern pattern;
     bool is_believed = false;  // a graph of it was compared with a trace
   };
@@ -77,7 +104,7 @@ struct CompiledFunction::State {
   CompileOptions options;
   std::vector<std::unique_ptr<Entry>> entries;
   std::vector<Family> families;
-  std::vector<LeafState> last_leaves;  // of the last trace
+  Surroundings last_surroundings;  // of the last trace
   std::string obstacle;
   size_t compilations = 0;
 
@@ -87,12 +114,12 @@ struct CompiledFunction::State {
     for (const auto& entry : entries) {
       if (!(entry->signature == signature)) continue;
       if (!entry->is_ready()) without_program = entry.get();
-      if (entry->is_ready() && entry->fits_leaves()) return *entry;
+      if (entry->is_ready() && entry->surroundings.are_as_they_were()) return *entry;
     }
     if (without_program) return *without_program;
     if (!entries.empty()) log("traced again: " + reason_for(signature));
     if (entries.size() == kMostEntries) entries.erase(entries.begin());
-    entries.push_back(std::make_unique<Entry>(Entry{.signature = signature, .leaves = last_leaves}));
+    entries.push_back(std::make_unique<Entry>(Entry{.signature = signature, .surroundings = last_surroundings}));
     return *entries.back();
   }
 
@@ -106,13 +133,12 @@ struct CompiledFunction::State {
   // Why the graphs that are there do not serve.
   std::string reason_for(const Signature& signature) const {
     const std::string difference = signature.difference_from(entries.back()->signature);
-    return difference.empty() ? "another leaf has a gradient, or none any more" : difference;
+    return difference.empty() ? "other leaves have a gradient or require one" : difference;
   }
 
   Family* family_of(const Entry& entry) {
     for (Family& family : families) {
-      if (family.like.differs_in_sizes(entry.signature) && std::ranges::all_of(family.leaves, &LeafState::is_as_it_was))
-        return &family;
+      if (family.like.differs_in_sizes(entry.signature) && family.surroundings.are_as_they_were()) return &family;
     }
     return nullptr;
   }
@@ -123,7 +149,7 @@ struct CompiledFunction::State {
     if (!family || !family->is_believed) return false;
     std::optional<Graph> graph = family->pattern.for_inputs(inputs);
     if (!graph) return false;
-    entry.leaves = family->leaves;
+    entry.surroundings = family->surroundings;
     make_program(*graph, entry);
     return true;
   }
@@ -169,21 +195,23 @@ struct CompiledFunction::State {
     for (const auto& other : entries) {
       if (!other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
       if (std::optional<Pattern> pattern = Pattern::of(*other->traced, *entry.traced)) {
-        families.push_back({entry.signature, entry.leaves, std::move(*pattern)});
+        families.push_back({entry.signature, entry.surroundings, std::move(*pattern)});
         return;
       }
     }
   }
 
   std::vector<Tensor> trace(const Function& function, const std::vector<Tensor>& inputs, Entry& entry) {
-    for (LeafState& each : entry.leaves) each.has_grad = each.leaf.grad().defined();
+    entry.surroundings.note();
     Tracer tracer(inputs);
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
-    last_leaves = leaves_of(graph);
-    const bool are_leaves_known = same_leaves(last_leaves, entry.leaves);
+    last_surroundings = surroundings_of(graph);
+    const bool are_leaves_known = are_same(last_surroundings.leaves, entry.surroundings.leaves);
     ++entry.traces;
-    if (!are_leaves_known) entry.leaves = last_leaves;
+    if (!are_leaves_known) entry.surroundings.leaves = last_surroundings.leaves;
+    if (!are_same(last_surroundings.taken, entry.surroundings.taken))
+      entry.surroundings.taken = last_surroundings.taken;
     if (!tracer.obstacle().empty()) {
       stop_at(tracer.obstacle(), {graph.tensors, tracer.take_calls(), graph.outputs}, graph, are_leaves_known, entry);
     } else if (are_leaves_known) {
@@ -219,7 +247,7 @@ struct CompiledFunction::State {
   std::vector<Tensor> run_cut(const Function& function, const std::vector<Tensor>& inputs, const Entry& entry) {
     std::vector<std::pair<Tensor, Tensor>> gradients;  // as the function is to find them
     const auto keep = [&](const Tensor& leaf) { gradients.emplace_back(leaf, leaf.grad()); };
-    for (const LeafState& each : entry.leaves) keep(each.leaf);
+    for (const LeafState& each : entry.surroundings.leaves) keep(each.leaf);
     std::ranges::for_each(inputs | std::views::filter(&Tensor::is_leaf), keep);
     Replay replay(*entry.cut, entry.until_cut->run(inputs));
     for (const auto& [leaf, gradient] : gradients) leaf.mutable_grad() = gradient;

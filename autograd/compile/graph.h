@@ -81,6 +81,8 @@ class Graph {
   std::vector<Constant> constants;
   std::vector<Call> calls;
   std::vector<Gradient> gradients;  ///< set when all calls are done
+  /// Gradients that leaves had before: constants that each run takes from the leaf.
+  std::vector<Gradient> earlier_gradients;
   std::vector<Id> outputs;
   std::optional<Backward> backward;
 

@@ -50,6 +50,7 @@ class Lowering final : public KernelListener {
     }
     const NoGradGuard no_grad;
     const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
+    dispatch_state.default_device = kMeta;  // of factories, which would run and draw random numbers elsewhere
     const IncludeDispatchKeyGuard hear_of_operators(DispatchKey::Tracer);
     struct Listening {
       explicit Listening(KernelListener* listener) { kernel_listener = listener; }

@@ -112,7 +112,8 @@ bool same_tensor(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
 bool same_structure(const Graph& a, const Graph& b) {
   const auto same_constant = [&](const Graph::Constant& x, const Graph::Constant& y) {
     if (x.id != y.id || x.tensor.scalar_type() != y.tensor.scalar_type()) return false;
-    return (is_number(a, x) && is_number(b, y)) || x.tensor.is_same(y.tensor);
+    return (is_number(a, x) && is_number(b, y)) || x.tensor.is_same(y.tensor) ||
+           std::ranges::count(a.earlier_gradients, x.id, &Graph::Gradient::gradient) > 0;
   };
   const auto same_gradient = [](const Graph::Gradient& x, const Graph::Gradient& y) {
     return x.leaf == y.leaf && x.gradient == y.gradient;
@@ -123,7 +124,9 @@ bool same_structure(const Graph& a, const Graph& b) {
     return false;
   return a.inputs == b.inputs && a.outputs == b.outputs && std::ranges::equal(a.tensors, b.tensors, same_tensor) &&
          std::ranges::equal(a.constants, b.constants, same_constant) &&
-         std::ranges::equal(a.calls, b.calls, same_call) && std::ranges::equal(a.gradients, b.gradients, same_gradient);
+         std::ranges::equal(a.calls, b.calls, same_call) &&
+         std::ranges::equal(a.gradients, b.gradients, same_gradient) &&
+         std::ranges::equal(a.earlier_gradients, b.earlier_gradients, same_gradient);
 }
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }

@@ -43,6 +43,8 @@ Program::Scope::Scope(Program& program, const std::vector<Tensor>& inputs)
     : program_(program), below_(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast) {
   for (size_t i = 0; i < inputs.size(); ++i)
     program.tensors_[static_cast<size_t>(program.graph_.inputs[i])] = inputs[i];
+  for (const auto& [leaf, gradient] : program.graph_.earlier_gradients)
+    program.tensors_[static_cast<size_t>(gradient)] = program.at(leaf).grad();
 }
 Program::Scope::~Scope() {
   for (Tensor& tensor : program_.tensors_) tensor.reset();

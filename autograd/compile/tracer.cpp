@@ -163,6 +163,7 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     op.call_boxed(stack, DispatchKey::Tracer);
     call.is_random = random_numbers_drawn() != drawn;
   }
+  has_accumulated_ |= dynamic_cast<const AccumulateGrad*>(current_node) != nullptr;
   if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_)) {
     const SourceLocation where = &op == &ops::_local_scalar_dense ? detail::item_read_at : SourceLocation();
     const std::string place =
@@ -178,7 +179,10 @@ void Tracer::record(const OpBase& op, Stack& stack) {
   if (held_.size() >= let_go_at_) let_go();
 }
 
-void Tracer::host_call(const char* name, const std::function<void()>& call) {
+void Tracer::host_call(const char* name, const std::vector<Tensor>& leaves, const std::function<void()>& call) {
+  for (const Tensor& leaf : leaves) {
+    if (leaf.grad().defined()) id_of(leaf);
+  }
   std::vector<Graph::Gradient> gradients;
   set_gradients(gradients);
   Graph::Call noted{.host = call, .name = name};
@@ -193,9 +197,10 @@ void Tracer::host_call(const char* name, const std::function<void()>& call) {
   call();
 }
 
-bool host_call(const char* name, const std::function<void()>& call) {
+bool host_call(const char* name, const std::function<void()>& call,
+               const std::function<std::vector<Tensor>()>& leaves) {
   Tracer* const tracer = Tracer::current();
-  if (tracer) tracer->host_call(name, call);
+  if (tracer) tracer->host_call(name, leaves ? leaves() : std::vector<Tensor>(), call);
   return tracer || Replay::answer(name);
 }
 
@@ -264,8 +269,22 @@ Graph::Id Tracer::id_of(const Tensor& tensor) {
   }
   if (const Graph::Id view = view_of_known(tensor); view != Graph::kNone) return view;
   const Graph::Id id = add(tensor);
+  find_earlier_gradient(id, tensor);
   graph_.constants.push_back({id, tensor});
   return id;
+}
+
+void Tracer::find_earlier_gradient(Graph::Id id, const Tensor& constant) {
+  const auto is_gradient_of = [](const Tensor& tensor, const Tensor& leaf) {
+    return leaf.is_leaf() && leaf.requires_grad() && leaf.grad().is_same(tensor);
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (is_gradient_of(constant, inputs_[i])) graph_.earlier_gradients.push_back({graph_.inputs[i], id});
+  }
+  for (const auto& [other, tensor] : graph_.constants) {
+    if (is_gradient_of(constant, tensor)) graph_.earlier_gradients.push_back({other, id});
+    if (is_gradient_of(tensor, constant)) graph_.earlier_gradients.push_back({id, other});
+  }
 }
 
 Graph::Argument Tracer::argument_of(const Value& value) {
@@ -345,6 +364,19 @@ void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments)
   current_tracer = nullptr;
 }
 
+Graph Tracer::take_graph() {
+  for (const Graph::Gradient& each : graph_.earlier_gradients) {
+    const Graph::TensorInfo& info = graph_.tensors[static_cast<size_t>(each.gradient)];
+    std::ranges::find(graph_.constants, each.gradient, &Graph::Constant::id)->tensor =
+        detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
+  }
+  return std::move(graph_);
+}
+
+void Tracer::end_before(const char* why) {
+  if (current()) current()->cut(why, {});
+}
+
 void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
   const auto look_at = [&](Graph::Id id, const Tensor& leaf) {
     if (!leaf.is_leaf() || !leaf.requires_grad()) return;
@@ -357,7 +389,8 @@ void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
 }
 
 bool Tracer::ran_backward() const {
-  return std::ranges::any_of(graph_.gradients,
+  return has_accumulated_ ||
+         std::ranges::any_of(graph_.gradients,
                              [&](const Graph::Gradient& each) {
                                return each.gradient != Graph::kNone && is_made_[static_cast<size_t>(each.gradient)];
                              }) ||

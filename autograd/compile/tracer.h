@@ -40,14 +40,18 @@ class Tracer {
   // Why the graph does not stand for the function; nothing when it does. In English, for a warning. The graph is then
   // that of what the function did before.
   const std::string& obstacle() const { return obstacle_; }
-  Graph take_graph() { return std::move(graph_); }
+  // The graph. It holds no gradient that was there before: others will be, and the program may let go of it.
+  Graph take_graph();
   // What the function called, up to the obstacle: calls that did nothing, too.
   std::vector<Graph::Call> take_calls() { return std::move(calls_); }
 
   // The one that traces this thread's calls now; null for none.
   static Tracer* current();
-  // Notes that the program does this here; does it, and notes nothing of how.
-  void host_call(const char* name, const std::function<void()>& call);
+  // Notes that the program does this here, with the gradients of these leaves; does it, and notes nothing of how.
+  void host_call(const char* name, const std::vector<Tensor>& leaves, const std::function<void()>& call);
+
+  // Ends the trace of this thread, if there is one, before something that it cannot note: `why` says what.
+  static void end_before(const char* why);
 
   // The fallback of the key.
   static void trace_call(const OpBase& op, KeySet keys, Stack& stack);
@@ -67,6 +71,8 @@ class Tracer {
   // The trace ends before a call with these arguments.
   void cut(std::string why, const std::vector<Graph::Argument>& arguments);
   void set_gradients(std::vector<Graph::Gradient>& gradients);
+  // Whether this new constant is a leaf's gradient, or a leaf whose gradient is one.
+  void find_earlier_gradient(Graph::Id id, const Tensor& constant);
   bool ran_backward() const;
   std::string name_of_maker(Graph::Id made) const;
   uint64_t random_numbers_drawn() const;  // from the default generators of all devices that were seen
@@ -91,11 +97,13 @@ class Tracer {
   std::vector<Graph::Call> calls_;  // those of take_calls
   std::vector<bool> is_made_;       // by a call, of each tensor
   std::vector<Device> devices_ = {kCPU};
+  bool has_accumulated_ = false;  // into a gradient that was there before
   size_t let_go_at_ = 256;
   std::string obstacle_;
 };
 
 // While this thread is traced: notes the call and does it. Otherwise does nothing, and is false.
-bool host_call(const char* name, const std::function<void()>& call);
+bool host_call(const char* name, const std::function<void()>& call,
+               const std::function<std::vector<Tensor>()>& leaves = nullptr);
 
 }  // namespace rush::compiler

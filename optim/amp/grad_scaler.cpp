@@ -46,7 +46,8 @@ Tensor GradScaler::scale(const Tensor& outputs) {
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
-  if (compiler::host_call("scaler.unscale_", [this, &optimizer] { unscale_(optimizer); })) return;
+  const auto unscale = [this, &optimizer] { unscale_(optimizer); };
+  if (compiler::host_call("scaler.unscale_", unscale, [&] { return optimizer.parameters(); })) return;
   if (!is_enabled()) return;
   check_started("unscale_");
   OptimizerState& state = states_[&optimizer];
@@ -78,7 +79,9 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 }
 
 Tensor GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
-  if (!closure && compiler::host_call("scaler.step", [this, &optimizer] { step(optimizer); })) return {};
+  const auto without_closure = [this, &optimizer] { step(optimizer); };
+  if (!closure && compiler::host_call("scaler.step", without_closure, [&] { return optimizer.parameters(); }))
+    return {};
   if (!is_enabled()) return optimizer.step(closure);
   RUSH_CHECK(!closure, "GradScaler: step() takes no closure: its loss would have to be scaled too");
   check_started("step");

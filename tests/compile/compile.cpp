@@ -213,20 +213,140 @@ TEST_CASE("gradients add up over calls where the function does not clear them") 
   const auto gradient = [](bool is_compiled) {
     manual_seed(3);
     const Tensor w = randn({4, 2}).requires_grad_();
-    const auto accumulate = [&](const Tensor& x) { x.matmul(w).sigmoid().sum().backward(); };
+    const auto accumulate = [&](const Tensor& x) {
+      const Tensor loss = x.matmul(w).sigmoid().sum() / 2;
+      loss.backward();
+      return loss;
+    };
     auto compiled = compile(accumulate);
     for (int i = 0; i < 6; ++i) {
       const Tensor x = randn({3, 4});
-      if (is_compiled) {
-        compiled(x);
-      } else {
-        accumulate(x);
-      }
+      CHECK((is_compiled ? compiled(x) : accumulate(x)).item<float>() > 0);
     }
     CHECK(compiled.obstacle().empty());
     return w.grad().clone();
   };
   CHECK(gradient(true).equal(gradient(false)));
+}
+
+TEST_CASE("gradients add up over micro-batches, and are then cleared outside of the function") {
+  const auto trained = [](bool is_compiled, bool set_to_none) {
+    manual_seed(3);
+    nn::Linear net(4, 3);
+    optim::SGD optimizer(net->parameters(), 0.5);
+    const auto accumulate = [&](const Tensor& x) {
+      const Tensor loss = net->forward(x).sigmoid().sum();
+      loss.backward();
+      return loss;
+    };
+    auto compiled = compile(accumulate);
+    std::vector<Tensor> losses;
+    for (int i = 0; i < 15; ++i) {
+      const Tensor x = randn({2, 4});
+      losses.push_back((is_compiled ? compiled(x) : accumulate(x)).detach());
+      if (i % 3 != 2) continue;
+      optimizer.step();
+      optimizer.zero_grad(set_to_none);
+    }
+    CHECK(compiled.compilations() == (!is_compiled ? 0 : set_to_none ? 2 : 1));
+    return stack(losses);
+  };
+  for (const bool set_to_none : {true, false}) CHECK(trained(true, set_to_none).equal(trained(false, set_to_none)));
+}
+
+TEST_CASE("parameters are frozen and set free between calls, and in the function") {
+  const auto trained = [](bool is_compiled, bool by_itself) {
+    manual_seed(3);
+    nn::Linear first(4, 6), second(6, 2);
+    Tensors all = first->parameters();
+    for (const Tensor& p : second->parameters()) all.push_back(p);
+    optim::SGD optimizer(all, 0.1);
+    const auto forward = [&](const Tensor& x) {
+      if (by_itself) first->weight.requires_grad_(false);
+      return second->forward(first->forward(x).tanh());
+    };
+    auto compiled = compile(forward);
+    for (int i = 0; i < 12; ++i) {
+      first->weight.requires_grad_(i % 6 > 2);
+      const Tensor x = randn({3, 4});
+      optimizer.zero_grad();
+      (is_compiled ? compiled(x) : forward(x)).square().sum().backward();
+      optimizer.step();
+    }
+    CHECK(compiled.compilations() == (is_compiled ? 2 : 0));
+    return cat({first->weight.detach().flatten(), second->weight.detach().flatten()});
+  };
+  for (const bool by_itself : {false, true}) CHECK(trained(true, by_itself).equal(trained(false, by_itself)));
+}
+
+TEST_CASE("a checkpointed block ends the trace: it is computed again, with the same random numbers") {
+  const auto trained = [](bool is_compiled) {
+    manual_seed(3);
+    nn::Sequential net(nn::Linear(4, 8), nn::GELU(), nn::Dropout(0.2), nn::Linear(8, 4));
+    optim::SGD optimizer(net->parameters(), 0.1);
+    const auto step = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      const Tensor start = (x * 2 + 1).relu().requires_grad_();
+      const Tensor loss =
+          autograd::checkpoint([&](const Tensor& in) { return net->forward(in); }, start).square().sum();
+      loss.backward();
+      optimizer.step();
+      return loss.detach();
+    };
+    auto compiled = compile(step);
+    Tensors losses;
+    for (int i = 0; i < 5; ++i) {
+      const Tensor x = randn({3, 4});
+      losses.push_back(is_compiled ? compiled(x) : step(x));
+    }
+    CHECK((compiled.obstacle().find("it checkpoints activations") == 0) == is_compiled);
+    return stack(losses);
+  };
+  CHECK(trained(true).equal(trained(false)));
+}
+
+TEST_CASE("a step takes the gradients that another function left") {
+  const auto trained = [](bool is_compiled) {
+    manual_seed(3);
+    nn::Linear net(4, 3);
+    optim::Adam optimizer(net->parameters(), 0.1);
+    const auto step = [&] {
+      for (const Tensor& p : net->parameters()) p.grad().mul_(2).clamp_(-1, 1);
+      optimizer.step();
+      optimizer.zero_grad();
+    };
+    auto compiled = compile(step);
+    for (int i = 0; i < 6; ++i) {
+      net->forward(randn({2, 4})).square().sum().backward();
+      if (is_compiled) {
+        compiled();
+      } else {
+        step();
+      }
+    }
+    return net->weight.detach();
+  };
+  CHECK(trained(true).equal(trained(false)));
+}
+
+TEST_CASE("random numbers are those of the function, in it and after it") {
+  const auto draws = [](bool is_compiled) {
+    manual_seed(3);
+    const auto noisy = [](const Tensor& x) {
+      const Tensor noise = randn({4}) + rand_like(x) * randint(0, 9, {4}) + normal(0.0, 1.0, {4}) + zeros({4});
+      return F::dropout((x + noise).relu() * 2).index_select(0, randperm(4));
+    };
+    auto compiled = compile(noisy);
+    std::vector<Tensor> drawn;
+    for (int i = 0; i < 4; ++i) {
+      const Tensor x = ones({4});
+      drawn.push_back(is_compiled ? compiled(x) : noisy(x));
+      drawn.push_back(rand({2}));
+    }
+    CHECK(compiled.compilations() == (is_compiled ? 1 : 0));
+    return cat(drawn);
+  };
+  CHECK(draws(true).equal(draws(false)));
 }
 
 TEST_CASE("a step needs no more memory than without the compiler: old gradients go before new ones come") {
