@@ -1,7 +1,6 @@
 #include "core/ops/index/embedding.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/embedding_bag.h"
 #include "core/ops/index/gather.h"

@@ -1,7 +1,6 @@
 #include "core/ops/index/index_select.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/reduce.h"
@@ -71,14 +70,10 @@ struct IndexFillBackward final : Node {  // value: the sum of what it was writte
 
 void register_index_select_derivatives(Registry& r) {
   derive<ops::index_select, IndexSelectBackward>(r);
-  derive<ops::index_add, IndexAddBackward>(r);
-  derive<ops::index_add_, IndexAddBackward>(r);
-  derive<ops::index_copy, IndexCopyBackward>(r);
-  derive<ops::index_copy_, IndexCopyBackward>(r);
-  derive<ops::index_fill_int_Scalar, IndexFillScalarBackward>(r);
-  derive<ops::index_fill__int_Scalar, IndexFillScalarBackward>(r);
-  derive<ops::index_fill_int_Tensor, IndexFillBackward>(r);
-  derive<ops::index_fill__int_Tensor, IndexFillBackward>(r);
+  derive_all<IndexAddBackward, ops::index_add, ops::index_add_>(r);
+  derive_all<IndexCopyBackward, ops::index_copy, ops::index_copy_>(r);
+  derive_all<IndexFillScalarBackward, ops::index_fill_int_Scalar, ops::index_fill__int_Scalar>(r);
+  derive_all<IndexFillBackward, ops::index_fill_int_Tensor, ops::index_fill__int_Tensor>(r);
 }
 
 }  // namespace rush

@@ -2,7 +2,6 @@
 // has a derivative where it does not depend on these. Sources as in linalg.cpp; for the SVD also J. Townsend,
 // "Differentiating the singular value decomposition" (2016).
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/masked.h"

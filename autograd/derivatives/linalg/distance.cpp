@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"

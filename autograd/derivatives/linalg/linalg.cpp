@@ -4,7 +4,6 @@
 #include "core/ops/linalg/linalg.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/masked.h"

@@ -1,7 +1,6 @@
 #include "core/ops/nn/attention.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/pointwise/binary.h"

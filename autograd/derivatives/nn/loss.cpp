@@ -1,7 +1,6 @@
 #include "core/ops/nn/loss.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"

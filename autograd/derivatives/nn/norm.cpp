@@ -1,7 +1,6 @@
 #include "core/ops/nn/norm.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"

@@ -301,20 +301,16 @@ struct PreluKernelBackwardBackward final : Node {
 }  // namespace
 
 void register_activation_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(relu, ReluBackward)
-  RUSH_DERIVE(threshold, ThresholdBackward)
-  RUSH_DERIVE(leaky_relu, LeakyReluBackward)
-  RUSH_DERIVE(gelu, GeluBackward)
-  RUSH_DERIVE(silu, SiluBackward)
-  RUSH_DERIVE(mish, MishBackward)
-  RUSH_DERIVE(elu, EluBackward)
-  RUSH_DERIVE(hardtanh, HardtanhBackward)
-  RUSH_DERIVE(hardsigmoid, HardsigmoidBackward)
-  RUSH_DERIVE(hardswish, HardswishBackward)
-#undef RUSH_DERIVE
+  derive_all<ReluBackward, ops::relu, ops::relu_>(r);
+  derive_all<ThresholdBackward, ops::threshold, ops::threshold_>(r);
+  derive_all<LeakyReluBackward, ops::leaky_relu, ops::leaky_relu_>(r);
+  derive_all<GeluBackward, ops::gelu, ops::gelu_>(r);
+  derive_all<SiluBackward, ops::silu, ops::silu_>(r);
+  derive_all<MishBackward, ops::mish, ops::mish_>(r);
+  derive_all<EluBackward, ops::elu, ops::elu_>(r);
+  derive_all<HardtanhBackward, ops::hardtanh, ops::hardtanh_>(r);
+  derive_all<HardsigmoidBackward, ops::hardsigmoid, ops::hardsigmoid_>(r);
+  derive_all<HardswishBackward, ops::hardswish, ops::hardswish_>(r);
   derive<ops::softplus, SoftplusBackward>(r);
   derive<ops::log_sigmoid_forward, LogSigmoidBackward>(r);
   derive<ops::hardshrink, HardshrinkBackward>(r);
@@ -332,8 +328,7 @@ void register_activation_derivatives(Registry& r) {
   derive<ops::hardtanh_backward, HardtanhBackwardBackward>(r);
   derive<ops::hardsigmoid_backward, HardsigmoidBackwardBackward>(r);
   derive<ops::hardswish_backward, HardswishBackwardBackward>(r);
-  derive<ops::hardshrink_backward, ShrinkBackwardBackward>(r);
-  derive<ops::softshrink_backward, ShrinkBackwardBackward>(r);
+  derive_all<ShrinkBackwardBackward, ops::hardshrink_backward, ops::softshrink_backward>(r);
   derive<ops::glu_backward, GluBackwardBackward>(r);
   derive<ops::_prelu_kernel_backward, PreluKernelBackwardBackward>(r);
 }

@@ -140,16 +140,12 @@ struct AngleBackward final : FromInput {  // of z = x + iy: g (-y + ix) / |z|^2;
 }  // namespace
 
 void register_power_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(pow, PowBackward)
-  RUSH_DERIVE(pow_scalar, PowScalarBackward)
-  RUSH_DERIVE(atan2, Atan2Backward)
-  RUSH_DERIVE(hypot, HypotBackward)
-  RUSH_DERIVE(copysign, CopysignBackward)
-  RUSH_DERIVE(xlogy, XlogyBackward)
-#undef RUSH_DERIVE
+  derive_all<PowBackward, ops::pow, ops::pow_>(r);
+  derive_all<PowScalarBackward, ops::pow_scalar, ops::pow_scalar_>(r);
+  derive_all<Atan2Backward, ops::atan2, ops::atan2_>(r);
+  derive_all<HypotBackward, ops::hypot, ops::hypot_>(r);
+  derive_all<CopysignBackward, ops::copysign, ops::copysign_>(r);
+  derive_all<XlogyBackward, ops::xlogy, ops::xlogy_>(r);
   derive<ops::logaddexp, LogaddexpBackward>(r);
   derive<ops::logaddexp2, Logaddexp2Backward>(r);
   derive<ops::special_xlog1py, Xlog1pyBackward>(r);

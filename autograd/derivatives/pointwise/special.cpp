@@ -63,16 +63,13 @@ struct ZetaBackward final : FromInputs {  // by the second argument, -s zeta(s +
 }  // namespace
 
 void register_special_derivatives(Registry& r) {
-  derive<ops::i0, I0Backward>(r);
-  derive<ops::i0_, I0Backward>(r);
+  derive_all<I0Backward, ops::i0, ops::i0_>(r);
   derive<ops::special_i0e, I0eBackward>(r);
   derive<ops::special_i1, I1Backward>(r);
   derive<ops::special_i1e, I1eBackward>(r);
   derive<ops::special_ndtri, NdtriBackward>(r);
-  derive<ops::igamma, IgammaBackward<1>>(r);
-  derive<ops::igamma_, IgammaBackward<1>>(r);
-  derive<ops::igammac, IgammaBackward<-1>>(r);
-  derive<ops::igammac_, IgammaBackward<-1>>(r);
+  derive_all<IgammaBackward<1>, ops::igamma, ops::igamma_>(r);
+  derive_all<IgammaBackward<-1>, ops::igammac, ops::igammac_>(r);
   derive<ops::special_zeta, ZetaBackward>(r);
 }
 

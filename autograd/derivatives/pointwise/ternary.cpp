@@ -140,16 +140,12 @@ void register_ternary_derivatives(Registry& r) {
   derive<ops::fmax, FmaxBackward>(r);
   derive<ops::fmin, FminBackward>(r);
   derive<ops::where, WhereBackward>(r);
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(clamp, ClampBackward)
-  RUSH_DERIVE(clamp_Tensor, ClampTensorBackward)
-  RUSH_DERIVE(addcmul, AddcmulBackward)
-  RUSH_DERIVE(addcdiv, AddcdivBackward)
-  RUSH_DERIVE(lerp, LerpBackward)
-  RUSH_DERIVE(lerp_scalar, LerpScalarBackward)
-#undef RUSH_DERIVE
+  derive_all<ClampBackward, ops::clamp, ops::clamp_>(r);
+  derive_all<ClampTensorBackward, ops::clamp_Tensor, ops::clamp_Tensor_>(r);
+  derive_all<AddcmulBackward, ops::addcmul, ops::addcmul_>(r);
+  derive_all<AddcdivBackward, ops::addcdiv, ops::addcdiv_>(r);
+  derive_all<LerpBackward, ops::lerp, ops::lerp_>(r);
+  derive_all<LerpScalarBackward, ops::lerp_scalar, ops::lerp_scalar_>(r);
 }
 
 }  // namespace rush

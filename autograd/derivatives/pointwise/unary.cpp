@@ -226,64 +226,56 @@ struct PolygammaBackward final : Node {  // the next polygamma
 };
 
 void register_elementary(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(exp, ExpBackward)
-  RUSH_DERIVE(exp2, Exp2Backward)
-  RUSH_DERIVE(expm1, Expm1Backward)
-  RUSH_DERIVE(log, LogBackward)
-  RUSH_DERIVE(log2, Log2Backward)
-  RUSH_DERIVE(log10, Log10Backward)
-  RUSH_DERIVE(log1p, Log1pBackward)
-  RUSH_DERIVE(reciprocal, ReciprocalBackward)
-  RUSH_DERIVE(sqrt, SqrtBackward)
-  RUSH_DERIVE(rsqrt, RsqrtBackward)
-  RUSH_DERIVE(sin, SinBackward)
-  RUSH_DERIVE(cos, CosBackward)
-  RUSH_DERIVE(tan, TanBackward)
-  RUSH_DERIVE(asin, AsinBackward)
-  RUSH_DERIVE(acos, AcosBackward)
-  RUSH_DERIVE(atan, AtanBackward)
-  RUSH_DERIVE(sinh, SinhBackward)
-  RUSH_DERIVE(cosh, CoshBackward)
-  RUSH_DERIVE(asinh, AsinhBackward)
-  RUSH_DERIVE(acosh, AcoshBackward)
-  RUSH_DERIVE(atanh, AtanhBackward)
-  RUSH_DERIVE(sinc, SincBackward)
+  derive_all<ExpBackward, ops::exp, ops::exp_>(r);
+  derive_all<Exp2Backward, ops::exp2, ops::exp2_>(r);
+  derive_all<Expm1Backward, ops::expm1, ops::expm1_>(r);
+  derive_all<LogBackward, ops::log, ops::log_>(r);
+  derive_all<Log2Backward, ops::log2, ops::log2_>(r);
+  derive_all<Log10Backward, ops::log10, ops::log10_>(r);
+  derive_all<Log1pBackward, ops::log1p, ops::log1p_>(r);
+  derive_all<ReciprocalBackward, ops::reciprocal, ops::reciprocal_>(r);
+  derive_all<SqrtBackward, ops::sqrt, ops::sqrt_>(r);
+  derive_all<RsqrtBackward, ops::rsqrt, ops::rsqrt_>(r);
+  derive_all<SinBackward, ops::sin, ops::sin_>(r);
+  derive_all<CosBackward, ops::cos, ops::cos_>(r);
+  derive_all<TanBackward, ops::tan, ops::tan_>(r);
+  derive_all<AsinBackward, ops::asin, ops::asin_>(r);
+  derive_all<AcosBackward, ops::acos, ops::acos_>(r);
+  derive_all<AtanBackward, ops::atan, ops::atan_>(r);
+  derive_all<SinhBackward, ops::sinh, ops::sinh_>(r);
+  derive_all<CoshBackward, ops::cosh, ops::cosh_>(r);
+  derive_all<AsinhBackward, ops::asinh, ops::asinh_>(r);
+  derive_all<AcoshBackward, ops::acosh, ops::acosh_>(r);
+  derive_all<AtanhBackward, ops::atanh, ops::atanh_>(r);
+  derive_all<SincBackward, ops::sinc, ops::sinc_>(r);
 }
 
 }  // namespace
 
 void register_unary_derivatives(Registry& r) {
   register_elementary(r);
-  RUSH_DERIVE(neg, NegBackward)
-  RUSH_DERIVE(abs, AbsBackward)
-  RUSH_DERIVE(conj_physical, ConjPhysicalBackward)
-  RUSH_DERIVE(frac, FracBackward)
-  RUSH_DERIVE(sgn, SgnBackward)
-  RUSH_DERIVE(nan_to_num, NanToNumBackward)
-  RUSH_DERIVE(deg2rad, Deg2RadBackward)
-  RUSH_DERIVE(rad2deg, Rad2DegBackward)
-  RUSH_DERIVE(ceil, StepBackward)
-  RUSH_DERIVE(floor, StepBackward)
-  RUSH_DERIVE(trunc, StepBackward)
-  RUSH_DERIVE(round, StepBackward)
-  RUSH_DERIVE(round_decimals, StepBackward)
-  RUSH_DERIVE(sign, StepBackward)
-  RUSH_DERIVE(sigmoid, SigmoidBackward)
-  RUSH_DERIVE(tanh, TanhBackward)
-  RUSH_DERIVE(logit, LogitBackward)
+  derive_all<NegBackward, ops::neg, ops::neg_>(r);
+  derive_all<AbsBackward, ops::abs, ops::abs_>(r);
+  derive_all<ConjPhysicalBackward, ops::conj_physical, ops::conj_physical_>(r);
+  derive_all<FracBackward, ops::frac, ops::frac_>(r);
+  derive_all<SgnBackward, ops::sgn, ops::sgn_>(r);
+  derive_all<NanToNumBackward, ops::nan_to_num, ops::nan_to_num_>(r);
+  derive_all<Deg2RadBackward, ops::deg2rad, ops::deg2rad_>(r);
+  derive_all<Rad2DegBackward, ops::rad2deg, ops::rad2deg_>(r);
+  derive_all<StepBackward, ops::ceil, ops::ceil_, ops::floor, ops::floor_, ops::trunc, ops::trunc_, ops::round,
+             ops::round_, ops::round_decimals, ops::round_decimals_, ops::sign, ops::sign_>(r);
+  derive_all<SigmoidBackward, ops::sigmoid, ops::sigmoid_>(r);
+  derive_all<TanhBackward, ops::tanh, ops::tanh_>(r);
+  derive_all<LogitBackward, ops::logit, ops::logit_>(r);
   derive<ops::sigmoid_backward, SigmoidBackwardBackward>(r);
   derive<ops::tanh_backward, TanhBackwardBackward>(r);
   derive<ops::logit_backward, LogitBackwardBackward>(r);
-  RUSH_DERIVE(erf, ErfBackward)
-  RUSH_DERIVE(erfc, ErfcBackward)
-  RUSH_DERIVE(erfinv, ErfinvBackward)
-  RUSH_DERIVE(lgamma, LgammaBackward)
-  RUSH_DERIVE(digamma, DigammaBackward)
+  derive_all<ErfBackward, ops::erf, ops::erf_>(r);
+  derive_all<ErfcBackward, ops::erfc, ops::erfc_>(r);
+  derive_all<ErfinvBackward, ops::erfinv, ops::erfinv_>(r);
+  derive_all<LgammaBackward, ops::lgamma, ops::lgamma_>(r);
+  derive_all<DigammaBackward, ops::digamma, ops::digamma_>(r);
   derive<ops::polygamma, PolygammaBackward>(r);
-#undef RUSH_DERIVE
 }
 
 }  // namespace rush

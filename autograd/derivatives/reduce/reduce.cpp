@@ -3,7 +3,6 @@
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
 #include "autograd/derivatives/sparse/sparse.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/pointwise/binary.h"

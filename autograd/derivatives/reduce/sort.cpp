@@ -2,7 +2,6 @@
 
 #include "autograd/derivatives/index/selected.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/reduce/order_statistics.h"
 
 namespace rush {
@@ -31,9 +30,7 @@ void register_sort_derivatives(Registry& r) {
   derive<ops::sort_stable, SortStableBackward>(r);
   derive<ops::topk, TopkBackward>(r);
   derive<ops::kthvalue, KthValueBackward>(r);
-  derive<ops::median_dim, SelectAlongBackward>(r);
-  derive<ops::nanmedian_dim, SelectAlongBackward>(r);
-  derive<ops::mode, SelectAlongBackward>(r);
+  derive_all<SelectAlongBackward, ops::median_dim, ops::nanmedian_dim, ops::mode>(r);
 }
 
 }  // namespace rush

@@ -4,7 +4,6 @@
 
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"

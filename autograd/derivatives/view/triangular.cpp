@@ -1,7 +1,6 @@
 #include "core/ops/view/triangular.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 
 namespace rush {
 
@@ -22,10 +21,8 @@ struct TriuBackward final : Node {
 }  // namespace
 
 void register_triangular_derivatives(Registry& r) {
-  derive<ops::tril, TrilBackward>(r);
-  derive<ops::tril_, TrilBackward>(r);
-  derive<ops::triu, TriuBackward>(r);
-  derive<ops::triu_, TriuBackward>(r);
+  derive_all<TrilBackward, ops::tril, ops::tril_>(r);
+  derive_all<TriuBackward, ops::triu, ops::triu_>(r);
 }
 
 }  // namespace rush

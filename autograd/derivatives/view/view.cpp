@@ -1,7 +1,6 @@
 #include "core/ops/view/view.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/integer.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"

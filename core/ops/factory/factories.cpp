@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"

@@ -1,5 +1,4 @@
 // The transforms that programs call, made of the three primitive ones: see Note [The Fourier transforms].
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/fft/fft.h"
 #include "core/ops/pointwise/complex.h"

@@ -1,6 +1,5 @@
 #include "core/ops/fft/stft.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/fft/fft.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"

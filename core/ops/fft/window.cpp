@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {

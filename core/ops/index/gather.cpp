@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"

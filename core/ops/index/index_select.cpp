@@ -1,6 +1,5 @@
 #include "core/ops/index/index_select.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"

@@ -1,6 +1,5 @@
 #include "core/ops/linalg/distance.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/index_select.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/reduce.h"

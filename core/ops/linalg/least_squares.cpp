@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/linalg/matrices.h"

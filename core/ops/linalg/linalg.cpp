@@ -5,7 +5,6 @@
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/reduce.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"

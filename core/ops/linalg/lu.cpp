@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/masked.h"

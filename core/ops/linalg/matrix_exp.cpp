@@ -1,6 +1,5 @@
 #include <array>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/linalg.h"

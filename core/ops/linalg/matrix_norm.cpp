@@ -1,7 +1,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/reduce/extrema.h"
 #include "core/ops/reduce/reduce.h"

@@ -1,7 +1,6 @@
 // Products that are made of other operators: matmul, inner, outer, tensordot, addbmm, addr, vdot.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"

@@ -5,7 +5,6 @@
 
 #include "core/device/context.h"
 #include "core/device/guard.h"
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/linalg/matmul.h"

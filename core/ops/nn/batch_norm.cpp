@@ -1,7 +1,6 @@
 // Fronts of batch norm and instance norm.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/activation.h"

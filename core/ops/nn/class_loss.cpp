@@ -1,5 +1,4 @@
 // Fronts of the losses of classes: negative log-likelihood, cross entropy and the multi-class margin losses.
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/index_select.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/random/random.h"

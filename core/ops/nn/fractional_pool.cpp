@@ -1,6 +1,5 @@
 #include "core/ops/nn/fractional_pool.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/gather.h"

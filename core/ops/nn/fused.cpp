@@ -1,6 +1,5 @@
 #include "core/ops/nn/fused.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"

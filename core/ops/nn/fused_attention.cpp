@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/device/generator.h"
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/random/random.h"

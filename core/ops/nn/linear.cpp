@@ -1,6 +1,5 @@
 #include "core/ops/nn/linear.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matmul.h"

@@ -1,7 +1,6 @@
 // Fronts of the losses of single elements and of pairs of vectors. Those of classes have a file of their own.
 #include "core/ops/nn/loss.h"
 
-#include "core/dispatch/registry.h"
 #include "core/error/warning.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/masked.h"

@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/unary.h"

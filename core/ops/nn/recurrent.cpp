@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/nn/cudnn_rnn.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/linear.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/cast_all.h"
 #include "core/ops/register.h"

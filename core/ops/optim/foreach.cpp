@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/binary.h"

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/bitwise.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {

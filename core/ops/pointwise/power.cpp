@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/power.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/special.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/ternary.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/compare.h"

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/unary.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/power.h"

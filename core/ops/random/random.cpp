@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/device/mt19937.h"
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/binary.h"

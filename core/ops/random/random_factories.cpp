@@ -1,6 +1,5 @@
 #include "core/ops/random/random_factories.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 

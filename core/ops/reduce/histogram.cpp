@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/extrema.h"
 #include "core/ops/register.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/ordered.h"
 #include "core/ops/reduce/reduce.h"

@@ -1,7 +1,6 @@
 // quantile and nanquantile: sorting, then reading at fractional ranks.
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/masked.h"

@@ -1,6 +1,5 @@
 #include "core/ops/reduce/scan.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/reduce/ordered.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/index/index_select.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"

@@ -1,7 +1,6 @@
 // Sums, products and reductions of sparse tensors.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/index/index.h"

@@ -3,7 +3,6 @@
 #include <limits>
 #include <numeric>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/index.h"
 #include "core/ops/index/index_select.h"

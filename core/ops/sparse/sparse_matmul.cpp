@@ -1,5 +1,4 @@
 // Products with sparse matrices. All layouts are multiplied as CSR.
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matmul.h"

@@ -1,7 +1,6 @@
 // softmax over the entries of sparse tensors.
 #include <limits>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
 #include "core/ops/index/index_select.h"

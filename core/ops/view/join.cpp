@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"

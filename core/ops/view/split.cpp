@@ -1,5 +1,4 @@
 // Views of parts of a tensor, and the gradients of such parts.
-#include "core/dispatch/registry.h"
 #include "core/integer.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"
