@@ -1,7 +1,6 @@
 #include "nn/modules/adaptive.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/indexing.h"
 #include "core/ops/factory/factories.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ostream>
 
 #include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"

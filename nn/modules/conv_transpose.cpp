@@ -1,7 +1,6 @@
 #include "nn/modules/conv_transpose.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/ops/factory/factories.h"
 #include "core/print/bracketed.h"

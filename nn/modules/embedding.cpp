@@ -1,7 +1,5 @@
 #include "nn/modules/embedding.h"
 
-#include <ostream>
-
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"

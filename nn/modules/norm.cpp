@@ -1,7 +1,6 @@
 #include "nn/modules/norm.h"
 
 #include <algorithm>
-#include <ostream>
 
 #include "core/ops/factory/range.h"
 #include "core/ops/nn/pool.h"

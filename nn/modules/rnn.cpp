@@ -1,7 +1,6 @@
 #include "nn/modules/rnn.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/error/warning.h"
 #include "core/ops/factory/factories.h"
