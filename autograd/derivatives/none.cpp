@@ -3,7 +3,6 @@
 #include "autograd/derivatives/register.h"
 #include "core/dispatch/schema.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/nn/attention.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/nn/loss.h"

@@ -1,7 +1,6 @@
 #include "nn/modules/conv.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"

@@ -1,7 +1,5 @@
 #include "core/ops/nn/upsample.h"
 
-#include <array>
-
 #include "autograd/derivatives/register.h"
 
 namespace rush {

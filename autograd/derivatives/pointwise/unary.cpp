@@ -4,7 +4,6 @@
 #include "autograd/derivatives/register.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/power.h"
 #include "core/ops/pointwise/ternary.h"
 
 namespace rush {

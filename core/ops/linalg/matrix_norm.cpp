@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/reduce/extrema.h"

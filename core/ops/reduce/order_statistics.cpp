@@ -1,6 +1,5 @@
 #include "core/ops/reduce/order_statistics.h"
 
-#include <cmath>
 #include <limits>
 
 #include "core/ops/factory/factories.h"

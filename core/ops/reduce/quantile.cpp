@@ -1,5 +1,4 @@
 // quantile and nanquantile: sorting, then reading at fractional ranks.
-#include <cmath>
 
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"

@@ -1,7 +1,6 @@
 #include "nn/data/datasets/mnist.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <span>
 #include <tuple>
