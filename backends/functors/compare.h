@@ -11,69 +11,26 @@
 
 namespace rush::functors {
 
-struct Eq {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return a == b;
-  }
-};
-struct Ne {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return !(a == b);
-  }
-};
-struct Lt {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct Le {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-struct Gt {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-struct Ge {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return a >= b;
-  }
-};
+#define RUSH_DEFINE_FUNCTOR(Name, Result, formula) \
+  struct Name {                                    \
+    template <class T>                             \
+    RUSH_HD Result operator()(T a, T b) const {    \
+      return formula;                              \
+    }                                              \
+  };
+RUSH_DEFINE_FUNCTOR(Eq, bool, a == b)
+RUSH_DEFINE_FUNCTOR(Ne, bool, !(a == b))
+RUSH_DEFINE_FUNCTOR(Lt, bool, a < b)
+RUSH_DEFINE_FUNCTOR(Le, bool, a <= b)
+RUSH_DEFINE_FUNCTOR(Gt, bool, a > b)
+RUSH_DEFINE_FUNCTOR(Ge, bool, a >= b)
 
 // NaN where one is NaN: no number compares with itself as unequal.
-struct Maximum {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
-  }
-};
-struct Minimum {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
-  }
-};
+RUSH_DEFINE_FUNCTOR(Maximum, T, a > b || a != a ? a : b)
+RUSH_DEFINE_FUNCTOR(Minimum, T, a < b || a != a ? a : b)
 // NaN only where both are.
-struct Fmax {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return a >= b || b != b ? a : b;
-  }
-};
-struct Fmin {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return a <= b || b != b ? a : b;
-  }
-};
+RUSH_DEFINE_FUNCTOR(Fmax, T, a >= b || b != b ? a : b)
+RUSH_DEFINE_FUNCTOR(Fmin, T, a <= b || b != b ? a : b)
 
 struct LogicalNot {
   template <class T>
@@ -81,24 +38,9 @@ struct LogicalNot {
     return a == T(0);
   }
 };
-struct LogicalAnd {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return !(a == T(0)) && !(b == T(0));
-  }
-};
-struct LogicalOr {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return !(a == T(0)) || !(b == T(0));
-  }
-};
-struct LogicalXor {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return (a == T(0)) != (b == T(0));
-  }
-};
+RUSH_DEFINE_FUNCTOR(LogicalAnd, bool, !(a == T(0)) && !(b == T(0)))
+RUSH_DEFINE_FUNCTOR(LogicalOr, bool, !(a == T(0)) || !(b == T(0)))
+RUSH_DEFINE_FUNCTOR(LogicalXor, bool, (a == T(0)) != (b == T(0)))
 
 struct BitwiseNot {
   template <class T>
@@ -110,24 +52,10 @@ struct BitwiseNot {
     }
   }
 };
-struct BitwiseAnd {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return static_cast<T>(a & b);
-  }
-};
-struct BitwiseOr {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return static_cast<T>(a | b);
-  }
-};
-struct BitwiseXor {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return static_cast<T>(a ^ b);
-  }
-};
+RUSH_DEFINE_FUNCTOR(BitwiseAnd, T, static_cast<T>(a& b))
+RUSH_DEFINE_FUNCTOR(BitwiseOr, T, static_cast<T>(a | b))
+RUSH_DEFINE_FUNCTOR(BitwiseXor, T, static_cast<T>(a ^ b))
+#undef RUSH_DEFINE_FUNCTOR
 // C++ does not define shifts by all bits or more: nothing is left then, or only the sign.
 struct LeftShift {
   template <class T>

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "backends/functors/binary.h"
+#include "backends/functors/reduce.h"
 
 namespace rush::functors {
 
@@ -18,19 +19,8 @@ using WriteAdd = Add;
 using WriteMultiply = Mul;
 
 // NaN on either side stays, as in PyTorch's reductions.
-struct WriteMinimum {
-  template <class T>
-  RUSH_HD T operator()(T old, T value) const {
-    return value < old || value != value ? value : old;
-  }
-};
-
-struct WriteMaximum {
-  template <class T>
-  RUSH_HD T operator()(T old, T value) const {
-    return old < value || value != value ? value : old;
-  }
-};
+using WriteMinimum = TakeMin;
+using WriteMaximum = TakeMax;
 
 // The mean of `count` values from their sum; integers round down, and a sum of nothing stays as it is.
 struct DivideByCount {

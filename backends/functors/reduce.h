@@ -107,24 +107,21 @@ struct Prod {
   RUSH_HD A result(Acc acc) const { return acc; }
 };
 
-template <class T>
-struct Max {
+template <class T, class Take>
+struct Extreme {
   using In = T;
   using Acc = T;
-  RUSH_HD Acc identity() const { return lowest_of<T>(); }
-  RUSH_HD Acc take(Acc acc, In x) const { return TakeMax()(acc, x); }
-  RUSH_HD Acc combine(Acc a, Acc b) const { return TakeMax()(a, b); }
+  RUSH_HD Acc take(Acc acc, In x) const { return Take()(acc, x); }
+  RUSH_HD Acc combine(Acc a, Acc b) const { return Take()(a, b); }
   RUSH_HD T result(Acc acc) const { return acc; }
 };
-
 template <class T>
-struct Min {
-  using In = T;
-  using Acc = T;
-  RUSH_HD Acc identity() const { return highest_of<T>(); }
-  RUSH_HD Acc take(Acc acc, In x) const { return TakeMin()(acc, x); }
-  RUSH_HD Acc combine(Acc a, Acc b) const { return TakeMin()(a, b); }
-  RUSH_HD T result(Acc acc) const { return acc; }
+struct Max : Extreme<T, TakeMax> {
+  RUSH_HD T identity() const { return lowest_of<T>(); }
+};
+template <class T>
+struct Min : Extreme<T, TakeMin> {
+  RUSH_HD T identity() const { return highest_of<T>(); }
 };
 
 // NaN is not zero.
