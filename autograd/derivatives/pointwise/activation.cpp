@@ -19,10 +19,8 @@ namespace {
 Tensor flat(const Node& node, const Tensor& grad) { return node.needs(1) ? zeros_like(grad) : Tensor(); }
 
 // ---- relu, threshold ----
-struct ReluBackward final : FromResult {  // 1 where y > 0
-  Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], result.get(), 0)}; }
-};
-struct ThresholdBackward final : Node {  // 1 where x > threshold
+RUSH_BY_RESULT(ReluBackward) { return ops::threshold_backward(g, y, 0); }  // 1 where y > 0
+struct ThresholdBackward final : Node {                                    // 1 where x > threshold
   Saved self;
   Scalar threshold;
   RUSH_SAVED(self)
@@ -90,9 +88,7 @@ struct GeluBackwardBackward final : Node {
     return s * slope + x * 0.5 * s * (x * (6 * c * k) - 2 * t * slope * slope);
   }
 };
-struct SiluBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::silu_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(SiluBackward) { return ops::silu_backward(g, x); }
 struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1 - s) (2 + x (1 - 2 s)), s = sigmoid x
   Tensors apply(const Tensors& g) override {
     const Tensor x = other.get();
@@ -105,9 +101,7 @@ struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1
     return grads;
   }
 };
-struct MishBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::mish_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(MishBackward) { return ops::mish_backward(g, x); }
 // With t = tanh(softplus x), s = sigmoid x, w = s (1 - t^2) = t': (t + x w)' = 2 w + x w', w' = w (1 - s - 2 t s).
 struct MishBackwardBackward final : FromInputs {
   Tensors apply(const Tensors& g) override {
@@ -211,15 +205,11 @@ struct HardtanhBackwardBackward final : Node {
     return {ops::hardtanh_backward(g[0], self.get(), min, max), flat(*this, g[0])};
   }
 };
-struct HardsigmoidBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(HardsigmoidBackward) { return ops::hardsigmoid_backward(g, x); }
 struct HardsigmoidBackwardBackward final : FromInputs {
   Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])}; }
 };
-struct HardswishBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::hardswish_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(HardswishBackward) { return ops::hardswish_backward(g, x); }
 struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 between -3 and 3
   Tensors apply(const Tensors& g) override {
     const Tensor x = other.get();

@@ -128,14 +128,11 @@ struct PolarBackward final : Node {  // d(r e^it): Re(conj(g) e^it), Re(conj(g) 
             needs(1) ? real(conjugate * (z * complex<double>(0, 1))) : Tensor()};
   }
 };
-struct AngleBackward final : FromInput {  // of z = x + iy: g (-y + ix) / |z|^2; of a real number 0
-  Tensors apply(const Tensors& g) override {
-    const Tensor z = self.get();
-    if (!z.is_complex()) return {zeros_like(g[0])};
-    const Tensor turned = z * complex<double>(0, 1);
-    return {where(z == 0, 0, g[0] * turned / real(z * z.conj()))};
-  }
-};
+RUSH_BY_INPUT(AngleBackward) {  // of x = a + ib: g (-b + ia) / |x|^2; of a real number 0
+  if (!x.is_complex()) return zeros_like(g);
+  const Tensor turned = x * complex<double>(0, 1);
+  return where(x == 0, 0, g * turned / real(x * x.conj()));
+}
 
 }  // namespace
 

@@ -13,35 +13,28 @@ namespace rush {
 namespace {
 
 // Equal elements share the gradient.
-struct MaximumBackward final : FromInputs {
+template <bool larger>
+struct ExtremeBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
     const Tensor shared = where(a == b, g[0] / 2, g[0]);
-    return {needs(0) ? where(a < b, 0, shared) : Tensor(), needs(1) ? where(a > b, 0, shared) : Tensor()};
+    return {needs(0) ? where(larger ? a < b : a > b, 0, shared) : Tensor(),
+            needs(1) ? where(larger ? a > b : a < b, 0, shared) : Tensor()};
   }
 };
-struct MinimumBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override {
-    const Tensor a = self.get(), b = other.get();
-    const Tensor shared = where(a == b, g[0] / 2, g[0]);
-    return {needs(0) ? where(a > b, 0, shared) : Tensor(), needs(1) ? where(a < b, 0, shared) : Tensor()};
-  }
-};
+struct MaximumBackward final : ExtremeBackward<true> {};
+struct MinimumBackward final : ExtremeBackward<false> {};
 // The first takes all of it.
-struct FmaxBackward final : FromInputs {
+template <bool larger>
+struct ExtremeNumberBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
-    const Tensor first = (a >= b) | b.isnan();
+    const Tensor first = (larger ? a >= b : a <= b) | b.isnan();
     return {where(first, g[0], 0), where(first, 0, g[0])};
   }
 };
-struct FminBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override {
-    const Tensor a = self.get(), b = other.get();
-    const Tensor first = (a <= b) | b.isnan();
-    return {where(first, g[0], 0), where(first, 0, g[0])};
-  }
-};
+struct FmaxBackward final : ExtremeNumberBackward<true> {};
+struct FminBackward final : ExtremeNumberBackward<false> {};
 
 struct ClampBackward final : Node {
   Saved self;

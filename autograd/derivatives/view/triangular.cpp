@@ -6,17 +6,14 @@ namespace rush {
 
 namespace {
 
-struct TrilBackward final : Node {
+template <auto& triangle>
+struct TriangleBackward : Node {
   int64_t diagonal = 0;
   void save(const Tensor&, int64_t k) { diagonal = k; }
-  Tensors apply(const Tensors& g) override { return {g[0].tril(diagonal)}; }
+  Tensors apply(const Tensors& g) override { return {triangle(g[0], diagonal)}; }
 };
-
-struct TriuBackward final : Node {
-  int64_t diagonal = 0;
-  void save(const Tensor&, int64_t k) { diagonal = k; }
-  Tensors apply(const Tensors& g) override { return {g[0].triu(diagonal)}; }
-};
+struct TrilBackward final : TriangleBackward<ops::tril> {};
+struct TriuBackward final : TriangleBackward<ops::triu> {};
 
 }  // namespace
 
