@@ -9,9 +9,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/functors/select.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
-#include "core/macros.h"
 #include "core/scalar_type.h"
 
 namespace rush::functors {
@@ -38,33 +38,13 @@ RUSH_HD constexpr T highest_of() {
 }
 
 // The larger or smaller; NaN wins over every number, as in PyTorch.
-struct TakeMax {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return (b > a) | (b != b) ? b : a;
-  }
-};
-struct TakeMin {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return (b < a) | (b != b) ? b : a;
-  }
-};
+RUSH_FUNCTOR(TakeMax, T, T a, T b) { return (b > a) | (b != b) ? b : a; }
+RUSH_FUNCTOR(TakeMin, T, T a, T b) { return (b < a) | (b != b) ? b : a; }
 
 // Whether a takes the place of b as the largest or the smallest so far: of equals the first stays, and so does the
 // first NaN.
-struct IsLarger {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return (a > b) | ((a != a) & (b == b));
-  }
-};
-struct IsSmaller {
-  template <class T>
-  RUSH_HD bool operator()(T a, T b) const {
-    return (a < b) | ((a != a) & (b == b));
-  }
-};
+RUSH_FUNCTOR(IsLarger, bool, T a, T b) { return (a > b) | ((a != a) & (b == b)); }
+RUSH_FUNCTOR(IsSmaller, bool, T a, T b) { return (a < b) | ((a != a) & (b == b)); }
 
 // Sums T in A, which is wider for integers.
 template <class T, class A = T>

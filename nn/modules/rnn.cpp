@@ -3,10 +3,8 @@
 #include <cmath>
 
 #include "core/error/warning.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/index_select.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/recurrent.h"
-#include "core/ops/view/view.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init.h"
 #include "nn/module_text.h"

@@ -4,11 +4,7 @@
 #include <string>
 
 #include "autograd/derivatives/register.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

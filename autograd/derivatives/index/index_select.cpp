@@ -1,9 +1,7 @@
 #include "core/ops/index/index_select.h"
 
 #include "autograd/derivatives/register.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

@@ -3,14 +3,9 @@
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
 #include "autograd/derivatives/sparse/sparse.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/scan.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/join.h"
 #include "core/ops/view/rearrange.h"
 
 namespace rush {

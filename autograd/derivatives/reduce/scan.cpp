@@ -1,16 +1,8 @@
 #include "core/ops/reduce/scan.h"
 
 #include "autograd/derivatives/register.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 #include "core/ops/view/rearrange.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

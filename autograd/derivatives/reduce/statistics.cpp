@@ -2,10 +2,7 @@
 
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

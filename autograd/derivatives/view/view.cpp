@@ -2,9 +2,7 @@
 
 #include "autograd/derivatives/register.h"
 #include "core/integer.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

@@ -1,18 +1,10 @@
 // Fronts of the losses of classes: negative log-likelihood, cross entropy and the multi-class margin losses.
+#include "core/ops/basic.h"
 #include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/index/masked.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/loss_reduction.h"
 #include "core/ops/nn/softmax.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 
 namespace rush {

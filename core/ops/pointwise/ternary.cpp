@@ -1,11 +1,8 @@
 #include "core/ops/pointwise/ternary.h"
 
 #include "core/iterator/output_checks.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/compare.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -5,12 +5,9 @@
 
 #include "core/device/mt19937.h"
 #include "core/iterator/output_checks.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/extrema.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -2,11 +2,9 @@
 
 #include <limits>
 
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/ordered.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

@@ -4,18 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/extrema.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/sort.h"
 #include "core/ops/reduce/unique.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

@@ -7,9 +7,7 @@
 
 #include "core/error/error.h"
 #include "core/io/md5.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "nn/data/datasets/idx.h"
 
 namespace rush::data::datasets {
