@@ -45,19 +45,18 @@ struct IndexCopyBackward final : Node {
   }
 };
 
-struct IndexFillScalarBackward final : Node {
+struct IndexFillNode : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
   auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
+};
+
+struct IndexFillScalarBackward final : IndexFillNode {
   Tensors apply(const Tensors& g) override { return {index_fill(g[0], dim, index.get(), 0)}; }
 };
 
-struct IndexFillBackward final : Node {  // value: the sum of what it was written to, each element once
-  int64_t dim = 0;
-  Saved index;
-  RUSH_SAVED(index)
-  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
+struct IndexFillBackward final : IndexFillNode {  // value: the sum of what it was written to, each element once
   Tensors apply(const Tensors& g) override {
     const Tensor kept = index_fill(g[0], dim, index.get(), 0);
     return {kept, Tensor(), needs(2) ? (g[0] - kept).sum() : Tensor()};

@@ -10,27 +10,30 @@ namespace rush {
 
 namespace {
 
-// The second derivative of what is piecewise linear: nothing flows to the input.
-Tensor flat(const Node& node, const Tensor& grad) { return node.needs(1) ? zeros_like(grad) : Tensor(); }
+// Of backward(g, x, parameters...) where the function is piecewise linear: nothing flows to x.
+template <auto& backward, class... Parameters>
+struct LinearBackwardBackward : Node {
+  Saved self;
+  std::tuple<Parameters...> parameters;
+  RUSH_SAVED(self)
+  auto saved_arguments() { return std::tuple_cat(std::tie(std::ignore, self), saved_each(parameters)); }
+  Tensors apply(const Tensors& g) override {
+    return {std::apply([&](const auto&... p) { return backward(g[0], self.get(), p...); }, parameters),
+            needs(1) ? zeros_like(g[0]) : Tensor()};
+  }
+};
 
 // ---- relu, threshold ----
 RUSH_BY_RESULT(ReluBackward) { return ops::threshold_backward(g, y, 0); }  // 1 where y > 0
-struct ThresholdBackward final : Node {                                    // 1 where x > threshold
+
+struct ThresholdBackward final : Node {  // 1 where x > threshold
   Saved self;
   Scalar threshold;
   RUSH_SAVED(self)
   auto saved_arguments() { return std::tie(self, threshold, std::ignore); }
   Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], self.get(), threshold)}; }
 };
-struct ThresholdBackwardBackward final : Node {
-  Saved self;
-  Scalar threshold;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, threshold); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::threshold_backward(g[0], self.get(), threshold), flat(*this, g[0])};
-  }
-};
+struct ThresholdBackwardBackward final : LinearBackwardBackward<ops::threshold_backward, Scalar> {};
 struct LeakyReluBackward final : Node {
   Saved self;
   Scalar slope;
@@ -38,25 +41,10 @@ struct LeakyReluBackward final : Node {
   auto saved_arguments() { return std::tie(self, slope); }
   Tensors apply(const Tensors& g) override { return {ops::leaky_relu_backward(g[0], self.get(), slope, false)}; }
 };
-struct LeakyReluBackwardBackward final : Node {
-  Saved self;
-  Scalar slope;
-  bool is_result = false;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, slope, is_result); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::leaky_relu_backward(g[0], self.get(), slope, is_result), flat(*this, g[0])};
-  }
-};
+struct LeakyReluBackwardBackward final : LinearBackwardBackward<ops::leaky_relu_backward, Scalar, bool> {};
 
 // ---- gelu, silu, mish ----
-struct GeluBackward final : Node {
-  Saved self;
-  std::string approximate;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, approximate); }
-  Tensors apply(const Tensors& g) override { return {ops::gelu_backward(g[0], self.get(), approximate)}; }
-};
+struct GeluBackward final : ParametersBackward<ops::gelu_backward, std::string> {};
 struct GeluBackwardBackward final : Node {
   Saved grad, self;
   std::string approximate;
@@ -143,13 +131,7 @@ struct EluBackwardBackward final : Node {
     return grads;
   }
 };
-struct SoftplusBackward final : Node {
-  Saved self;
-  Scalar beta, threshold;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, beta, threshold); }
-  Tensors apply(const Tensors& g) override { return {ops::softplus_backward(g[0], self.get(), beta, threshold)}; }
-};
+struct SoftplusBackward final : ParametersBackward<ops::softplus_backward, Scalar, Scalar> {};
 struct SoftplusBackwardBackward final : Node {  // beta s (1 - s), s = sigmoid(beta x), and 0 above the threshold
   Saved grad, self;
   Scalar beta, threshold;
@@ -184,26 +166,10 @@ struct LogSigmoidBackwardBackward final : Node {  // sigmoid(-x)' = -sigmoid(x) 
 };
 
 // ---- the hard ones ----
-struct HardtanhBackward final : Node {
-  Saved self;
-  Scalar min, max;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, min, max); }
-  Tensors apply(const Tensors& g) override { return {ops::hardtanh_backward(g[0], self.get(), min, max)}; }
-};
-struct HardtanhBackwardBackward final : Node {
-  Saved self;
-  Scalar min, max;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, min, max); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::hardtanh_backward(g[0], self.get(), min, max), flat(*this, g[0])};
-  }
-};
+struct HardtanhBackward final : ParametersBackward<ops::hardtanh_backward, Scalar, Scalar> {};
+struct HardtanhBackwardBackward final : LinearBackwardBackward<ops::hardtanh_backward, Scalar, Scalar> {};
 RUSH_BY_INPUT(HardsigmoidBackward) { return ops::hardsigmoid_backward(g, x); }
-struct HardsigmoidBackwardBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])}; }
-};
+struct HardsigmoidBackwardBackward final : LinearBackwardBackward<ops::hardsigmoid_backward> {};
 RUSH_BY_INPUT(HardswishBackward) { return ops::hardswish_backward(g, x); }
 struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 between -3 and 3
   Tensors apply(const Tensors& g) override {
@@ -212,34 +178,13 @@ struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 b
             needs(1) ? where((x > -3) & (x < 3), g[0] * self.get() / 3, 0) : Tensor()};
   }
 };
-template <auto& backward>
-struct ShrinkBackward final : Node {
-  Saved self;
-  Scalar lambd;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, lambd); }
-  Tensors apply(const Tensors& g) override { return {backward(g[0], self.get(), lambd)}; }
-};
-using HardshrinkBackward = ShrinkBackward<ops::hardshrink_backward>;
-using SoftshrinkBackward = ShrinkBackward<ops::softshrink_backward>;
-struct ShrinkBackwardBackward final : Node {  // of both, which have one backward
-  Saved self;
-  Scalar lambd;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, lambd); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::hardshrink_backward(g[0], self.get(), lambd), flat(*this, g[0])};
-  }
-};
+struct HardshrinkBackward final : ParametersBackward<ops::hardshrink_backward, Scalar> {};
+struct SoftshrinkBackward final : ParametersBackward<ops::softshrink_backward, Scalar> {};
+// Of both, which have one backward.
+struct ShrinkBackwardBackward final : LinearBackwardBackward<ops::hardshrink_backward, Scalar> {};
 
 // ---- glu, prelu ----
-struct GluBackward final : Node {
-  Saved self;
-  int64_t dim = 0;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, dim); }
-  Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
-};
+struct GluBackward final : ParametersBackward<ops::glu_backward, int64_t> {};
 // Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
 // for g: p s + q a s';  for a: q g s';  for b: p g s' + q g a s''.
 struct GluBackwardBackward final : Node {

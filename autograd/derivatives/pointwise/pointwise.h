@@ -36,6 +36,18 @@ struct FromResult : Node {
   };                                                                                   \
   Tensor Name::formula(const Tensor& g, const Tensor& y)
 
+// Of an operator f(x, parameters...) whose derivative is the operator backward(g, x, parameters...).
+template <auto& backward, class... Parameters>
+struct ParametersBackward : Node {
+  Saved self;
+  std::tuple<Parameters...> parameters;
+  RUSH_SAVED(self)
+  auto saved_arguments() { return std::tuple_cat(std::tie(self), saved_each(parameters)); }
+  Tensors apply(const Tensors& g) override {
+    return {std::apply([&](const auto&... p) { return backward(g[0], self.get(), p...); }, parameters)};
+  }
+};
+
 // Formulas in both arguments of an operator on two tensors.
 struct FromInputs : Node {
   Saved self, other;

@@ -11,7 +11,7 @@ namespace {
 
 // Equal elements share the gradient.
 template <bool larger>
-struct ExtremeBackward : FromInputs {
+struct LargerOrSmallerBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
     const Tensor shared = where(a == b, g[0] / 2, g[0]);
@@ -19,19 +19,19 @@ struct ExtremeBackward : FromInputs {
             needs(1) ? where(larger ? a > b : a < b, 0, shared) : Tensor()};
   }
 };
-struct MaximumBackward final : ExtremeBackward<true> {};
-struct MinimumBackward final : ExtremeBackward<false> {};
+struct MaximumBackward final : LargerOrSmallerBackward<true> {};
+struct MinimumBackward final : LargerOrSmallerBackward<false> {};
 // The first takes all of it.
 template <bool larger>
-struct ExtremeNumberBackward : FromInputs {
+struct LargerOrSmallerNumberBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
     const Tensor first = (larger ? a >= b : a <= b) | b.isnan();
     return {where(first, g[0], 0), where(first, 0, g[0])};
   }
 };
-struct FmaxBackward final : ExtremeNumberBackward<true> {};
-struct FminBackward final : ExtremeNumberBackward<false> {};
+struct FmaxBackward final : LargerOrSmallerNumberBackward<true> {};
+struct FminBackward final : LargerOrSmallerNumberBackward<false> {};
 
 struct ClampBackward final : Node {
   Saved self;

@@ -64,7 +64,8 @@ RUSH_BY_INPUT(AsinhBackward) { return g * conj_of((x * x + 1).rsqrt()); }  // 1 
 // 1 / (sqrt(x - 1) sqrt(x + 1)), which has acosh's branch cut
 RUSH_BY_INPUT(AcoshBackward) { return g * conj_of((x - 1).rsqrt() * (x + 1).rsqrt()); }
 RUSH_BY_INPUT(AtanhBackward) { return g / conj_of(1 - x * x); }  // 1 / (1 - x^2)
-RUSH_BY_INPUT(SincBackward) {                                    // (pi x cos(pi x) - sin(pi x)) / (pi x^2), and 0 at 0
+
+RUSH_BY_INPUT(SincBackward) {  // (pi x cos(pi x) - sin(pi x)) / (pi x^2), and 0 at 0
   constexpr double kPi = 3.14159265358979323846;
   const Tensor angle = x * kPi, below = x * angle;
   const Tensor slope = (angle * angle.cos() - angle.sin()) / below;
@@ -87,13 +88,7 @@ struct TanhBackwardBackward final : FromInputs {  // of g (1 - y^2): 1 - y^2, -2
     return {needs(0) ? tanh_backward(g[0], y) : Tensor(), needs(1) ? g[0] * conj_of(self.get()) * y * -2 : Tensor()};
   }
 };
-struct LogitBackward final : Node {
-  Saved self;
-  std::optional<double> eps;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, eps); }
-  Tensors apply(const Tensors& g) override { return {ops::logit_backward(g[0], self.get(), eps)}; }
-};
+struct LogitBackward final : ParametersBackward<ops::logit_backward, std::optional<double>> {};
 struct LogitBackwardBackward final : Node {  // of g / (x (1 - x)): with s = 1 / (x (1 - x)), s and g s^2 (2 x - 1)
   Saved grad, self;
   std::optional<double> eps;
@@ -113,7 +108,8 @@ RUSH_BY_INPUT(ErfcBackward) { return g * (-(x * x)).exp() * -kTwoOverSqrtPi; }  
 RUSH_BY_RESULT(ErfinvBackward) { return g * (y * y).exp() * (1 / kTwoOverSqrtPi); }  // sqrt(pi) / 2 exp(y^2)
 RUSH_BY_INPUT(LgammaBackward) { return g * x.digamma(); }                            // digamma
 RUSH_BY_INPUT(DigammaBackward) { return g * polygamma(1, x); }                       // polygamma 1
-struct PolygammaBackward final : Node {                                              // the next polygamma
+
+struct PolygammaBackward final : Node {  // the next polygamma
   Saved self;
   int64_t n = 0;
   RUSH_SAVED(self)

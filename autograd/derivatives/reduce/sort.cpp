@@ -8,20 +8,15 @@ namespace rush {
 
 namespace {
 
-struct SortStableBackward final : SelectionBackward {
+// Operators f(self, how, dim, flags).
+template <class How, class... Flags>
+struct SelectHowBackward : SelectionBackward {
   RUSH_SAVED(indices)
-  void save(const Tensor& self, std::optional<bool>, int64_t along, bool) { save_selection(self, along); }
+  void save(const Tensor& self, How, int64_t along, Flags...) { save_selection(self, along); }
 };
-
-struct TopkBackward final : SelectionBackward {
-  RUSH_SAVED(indices)
-  void save(const Tensor& self, int64_t, int64_t along, bool, bool) { save_selection(self, along); }
-};
-
-struct KthValueBackward final : SelectionBackward {
-  RUSH_SAVED(indices)
-  void save(const Tensor& self, int64_t, int64_t along, bool) { save_selection(self, along); }
-};
+struct SortStableBackward final : SelectHowBackward<std::optional<bool>, bool> {};
+struct TopkBackward final : SelectHowBackward<int64_t, bool, bool> {};
+struct KthValueBackward final : SelectHowBackward<int64_t, bool> {};
 
 }  // namespace
 
