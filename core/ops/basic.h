@@ -1,5 +1,5 @@
-// The operators that most others are made of: they make, copy, view and join tensors, select elements, compute with them
-// one by one, compare them, and form their sums, extremes and matrix products.
+// The operators that most others are made of: they make, copy, view and join tensors, select elements, compute with
+// them one by one, compare them, and form their sums, extremes and matrix products.
 #pragma once
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/gather.h"
