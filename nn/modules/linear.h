@@ -47,7 +47,7 @@ class IdentityImpl : public Cloneable<IdentityImpl> {
 };
 RUSH_MODULE(Identity);
 
-// Makes one dimension of start_dim to end_dim: (N, C, H, W) -> (N, C H W). torch.nn.Flatten.
+/// Makes one dimension of start_dim to end_dim: (N, C, H, W) -> (N, C H W). torch.nn.Flatten.
 RUSH_OPTIONS_MODULE(Flatten)
 
 /// Makes several dimensions of one. torch.nn.Unflatten.

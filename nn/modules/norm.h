@@ -101,7 +101,7 @@ RUSH_NORM_MODULE(InstanceNorm, 2, InstanceNormImpl);
 RUSH_NORM_MODULE(InstanceNorm, 3, InstanceNormImpl);
 #undef RUSH_NORM_MODULE
 
-// torch.nn.LocalResponseNorm, on (N, C, spatial...).
+/// torch.nn.LocalResponseNorm, on (N, C, spatial...).
 RUSH_OPTIONS_MODULE(LocalResponseNorm)
 
 /// What LocalResponseNorm computes, on (N, C, H, W), with PyTorch's deviations: channel 0 stays in the sum of all

@@ -38,7 +38,7 @@ RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_MODULE)
 RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)
 #undef RUSH_RESAMPLER_MODULE
 
-// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
+/// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
 RUSH_OPTIONS_MODULE(Upsample)
 // Upsample of (N, C, H, W) by kNearest, and by kBilinear with aligned corners. torch.nn.UpsamplingNearest2d,
 // UpsamplingBilinear2d.
