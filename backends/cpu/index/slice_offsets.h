@@ -72,9 +72,10 @@ class SliceOffsets {
 };
 
 // Loop<Write>::run of the functor for `write` and of the view's dtype, or of its element size where nothing is
-// computed.
+// computed. It is static because GCC takes the instances of two files for one where their Loops, in unnamed namespaces,
+// have one name.
 template <template <class> class Loop, class... Args>
-void run_write(IndexWrite write, const char* op, const Tensor& view, const Args&... args) {
+static void run_write(IndexWrite write, const char* op, const Tensor& view, const Args&... args) {
   const auto with = [&](auto functor, auto types) {
     pick<Loop<decltype(functor)>>(types, view.scalar_type(), op)(view, args...);
   };
