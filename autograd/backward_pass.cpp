@@ -3,10 +3,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/debug/anomaly.h"
 #include "core/graphs/graph.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "core/profiler/record.h"
 
 namespace rush {

@@ -4,9 +4,7 @@
 #include "autograd/meta.h"
 #include "autograd/saved_tensors_hooks.h"
 #include "core/dispatch/schema.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

@@ -1,9 +1,7 @@
 #include "core/indexing.h"
 
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -6,12 +6,9 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/error/warning.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/optim/foreach.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/vector_norm.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush::nn::utils {
 

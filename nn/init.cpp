@@ -4,9 +4,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/error/warning.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/random/random_factories.h"
 
 namespace rush::nn::init {

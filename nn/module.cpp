@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <ostream>
 #include <typeinfo>
 #include <unordered_set>
 #include <utility>

@@ -1,8 +1,8 @@
 // How modules are written out: as libtorch's, letter for letter. Not part of the API: the modules' sources include it.
 #pragma once
 #include <concepts>
-#include <iosfwd>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -88,3 +88,15 @@ ModuleText module_text(const Args&... args) {
 }
 
 }  // namespace rush::nn::detail
+
+// The text of a module of options, Name(describe(options)), and a forward that is a function of nn::functional.
+#define RUSH_PRINT_OPTIONS(Name)                                      \
+  void Name##Impl::pretty_print(std::ostream& stream) const {         \
+    stream << detail::module_text(#Name "(", describe(options), ")"); \
+  }
+#define RUSH_OPTIONS_MODULE_BODY(Name, function)    \
+  Tensor Name##Impl::forward(const Tensor& input) { \
+    const ModuleScope scope(*this);                 \
+    return functional::function(input, options);    \
+  }                                                 \
+  RUSH_PRINT_OPTIONS(Name)

@@ -77,9 +77,6 @@ struct AdafactorParamState : public DescribedParamState<AdafactorParamState> {
 };
 
 /// torch.optim.Adafactor. Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost" (2018).
-class Adafactor : public DescribedOptimizer<AdafactorOptions, AdafactorParamState, AdafactorStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Adafactor = DescribedOptimizer<AdafactorOptions, AdafactorParamState, AdafactorStep>;
 
 }  // namespace rush::optim

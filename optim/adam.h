@@ -51,13 +51,8 @@ struct AdamParamState : public DescribedParamState<AdamParamState> {
 using AdamWParamState = AdamParamState;
 
 /// torch.optim.Adam and AdamW; the formulas stand with functors::Adam.
-template <bool decoupled>
-class BasicAdam : public DescribedOptimizer<BasicAdamOptions<decoupled>, AdamParamState, AdamStep> {
- public:
-  using DescribedOptimizer<BasicAdamOptions<decoupled>, AdamParamState, AdamStep>::DescribedOptimizer;
-};
-using Adam = BasicAdam<false>;
-using AdamW = BasicAdam<true>;
+using Adam = DescribedOptimizer<AdamOptions, AdamParamState, AdamStep>;
+using AdamW = DescribedOptimizer<AdamWOptions, AdamParamState, AdamStep>;
 
 RUSH_OPTIMIZER_PARTS(extern, AdamOptions, AdamParamState, AdamStep);
 RUSH_OPTIMIZER_PARTS(extern, AdamWOptions, AdamParamState, AdamStep);
@@ -94,10 +89,7 @@ struct AdamaxParamState : public DescribedParamState<AdamaxParamState> {
 };
 
 /// torch.optim.Adamax; the formula stands with functors::Adamax.
-class Adamax : public DescribedOptimizer<AdamaxOptions, AdamaxParamState, AdamaxStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Adamax = DescribedOptimizer<AdamaxOptions, AdamaxParamState, AdamaxStep>;
 
 /// The options' names are those of functors::NAdam's formula.
 struct NAdamOptions : public DescribedOptions<NAdamOptions> {
@@ -143,10 +135,7 @@ struct NAdamParamState : public DescribedParamState<NAdamParamState> {
 };
 
 /// torch.optim.NAdam, Adam with Nesterov's momentum; the formula stands with functors::NAdam.
-class NAdam : public DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using NAdam = DescribedOptimizer<NAdamOptions, NAdamParamState, NAdamStep>;
 
 /// The options' names are those of functors::RAdam's formula.
 struct RAdamOptions : public DescribedOptions<RAdamOptions> {
@@ -183,9 +172,6 @@ struct RAdamParamState : public DescribedParamState<RAdamParamState> {
 
 /// torch.optim.RAdam: Adam that trusts its second moment only once there are enough samples of it. The formula stands
 /// with functors::RAdam.
-class RAdam : public DescribedOptimizer<RAdamOptions, RAdamParamState, RAdamStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using RAdam = DescribedOptimizer<RAdamOptions, RAdamParamState, RAdamStep>;
 
 }  // namespace rush::optim

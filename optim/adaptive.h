@@ -40,10 +40,7 @@ struct AdagradParamState : public DescribedParamState<AdagradParamState> {
 };
 
 /// torch.optim.Adagrad; the formula stands with functors::Adagrad.
-class Adagrad : public DescribedOptimizer<AdagradOptions, AdagradParamState, AdagradStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Adagrad = DescribedOptimizer<AdagradOptions, AdagradParamState, AdagradStep>;
 
 /// The options' names are those of functors::Adadelta's formula.
 struct AdadeltaOptions : public DescribedOptions<AdadeltaOptions> {
@@ -81,10 +78,7 @@ struct AdadeltaParamState : public DescribedParamState<AdadeltaParamState> {
 };
 
 /// torch.optim.Adadelta; the formula stands with functors::Adadelta.
-class Adadelta : public DescribedOptimizer<AdadeltaOptions, AdadeltaParamState, AdadeltaStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Adadelta = DescribedOptimizer<AdadeltaOptions, AdadeltaParamState, AdadeltaStep>;
 
 /// The options' names are those of functors::RmsProp's formula.
 struct RMSpropOptions : public DescribedOptions<RMSpropOptions> {
@@ -127,10 +121,7 @@ struct RMSpropParamState : public DescribedParamState<RMSpropParamState> {
 };
 
 /// torch.optim.RMSprop; the formula stands with functors::RmsProp.
-class RMSprop : public DescribedOptimizer<RMSpropOptions, RMSpropParamState, RmsPropStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using RMSprop = DescribedOptimizer<RMSpropOptions, RMSpropParamState, RmsPropStep>;
 
 /// The options' names are those of functors::Rprop's formula: eta_minus and eta_plus, and the bounds of a size.
 struct RpropOptions : public DescribedOptions<RpropOptions> {
@@ -172,9 +163,6 @@ struct RpropParamState : public DescribedParamState<RpropParamState> {
 };
 
 /// torch.optim.Rprop, for gradients of whole data sets; the formula stands with functors::Rprop.
-class Rprop : public DescribedOptimizer<RpropOptions, RpropParamState, RpropStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Rprop = DescribedOptimizer<RpropOptions, RpropParamState, RpropStep>;
 
 }  // namespace rush::optim

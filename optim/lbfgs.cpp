@@ -5,9 +5,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 #include "core/ops/write_back.h"
 #include "optim/real_view.h"
 #include "optim/state/check_state.h"

@@ -79,9 +79,6 @@ struct MuonParamState : public DescribedParamState<MuonParamState> {
 
 /// torch.optim.Muon. K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024). Throws
 /// ValueError for parameters that are no matrices.
-class Muon : public DescribedOptimizer<MuonOptions, MuonParamState, MuonStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using Muon = DescribedOptimizer<MuonOptions, MuonParamState, MuonStep>;
 
 }  // namespace rush::optim

@@ -1,10 +1,7 @@
 #include "optim/sgd.h"
 
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/view.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

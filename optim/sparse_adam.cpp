@@ -2,10 +2,8 @@
 
 #include <cmath>
 
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/unary.h"
 #include "optim/step_lists.h"
 
 namespace rush::optim {

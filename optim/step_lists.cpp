@@ -3,11 +3,8 @@
 #include "autograd/accumulate_grad.h"
 #include "core/device/guard.h"
 #include "core/memory/claim.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "optim/real_view.h"
 #include "optim/state/check_state.h"
 

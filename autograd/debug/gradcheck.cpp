@@ -6,10 +6,8 @@
 
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/sparse/sparse.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush::autograd {
 

@@ -1,10 +1,8 @@
 // What has no derivative and says so, where a gradient would otherwise miss a part without a word: operators that have
 // real results of real tensors, when a gradient reaches them, and arguments that others take for constants.
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/dispatch/schema.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/nn/attention.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/nn/loss.h"

@@ -1,12 +1,17 @@
 // The Autograd kernels, a file a family.
 #pragma once
+#include "autograd/derive.h"
 
 namespace rush {
 
-class Registry;
-
 // Gives every differentiable operator its derivative.
 void register_autograd(Registry& registry);
+
+// One derivative for several operators: one and its in-place form, or those that differ in the forward pass alone.
+template <class NodeT, auto&... ops>
+void derive_all(Registry& registry, SourceLocation where = SourceLocation::current()) {
+  (derive<ops, NodeT>(registry, where), ...);
+}
 
 // The families, in the order in which they register.
 // clang-format off

@@ -8,10 +8,7 @@
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
 #include "core/library/aliases.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 
 namespace rush::library::detail {
 

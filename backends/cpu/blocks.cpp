@@ -1,7 +1,5 @@
 #include "backends/cpu/blocks.h"
 
-#include <cstring>
-
 namespace rush::cpu {
 
 namespace {

@@ -1,6 +1,5 @@
 // Element-wise kernels from functors, block by block.
 #pragma once
-#include <tuple>
 #include <utility>
 
 #include "backends/cpu/loops.h"

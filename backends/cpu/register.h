@@ -9,62 +9,6 @@ class Registry;
 void register_cpu(Registry& registry);
 
 namespace cpu {
-void register_batch_norm();
-void register_binary();
-void register_conv();
-void register_conv_transpose();
-void register_conv_weight();
-void register_distance();
-void register_embedding_bag();
-void register_sparse();
-void register_im2col();
-void register_linalg_cholesky();
-void register_linalg_eig();
-void register_linalg_eigh();
-void register_linalg_lu();
-void register_linalg_qr();
-void register_linalg_svd();
-void register_amp();
-void register_attention();
-void register_fused();
-void register_copy();
-void register_ctc_loss();
-void register_loss();
-void register_gather();
-void register_extrema();
-void register_fft();
-void register_histogram();
-void register_index();
-void register_index_select();
-void register_masked();
-void register_matmul();
-void register_norm();
-void register_pool();
-void register_order_statistics();
-void register_optim();
-void register_pad();
-void register_mt19937();
-void register_random();
-void register_range();
-void register_rearrange();
-void register_reduce();
-void register_triangular();
-void register_scan();
-void register_search();
-void register_softmax();
-void register_sort();
-void register_statistics();
-void register_unary();
-void register_upsample();
-void register_unique();
-void register_vector_norm();
-void register_view();
-void register_activation();
-void register_compare();
-void register_power();
-void register_ternary();
-void register_unary();
-void register_unary_math();
 // The families, in the order in which they register.
 // clang-format off
 #define RUSH_FORALL_CPU_FAMILIES(X)                                                                                    \
@@ -75,8 +19,8 @@ void register_unary_math();
   X(register_fused) X(register_copy) X(register_ctc_loss) X(register_loss) X(register_gather) X(register_extrema)      \
   X(register_fft) X(register_histogram) X(register_index) X(register_index_select) X(register_masked)                  \
   X(register_matmul) X(register_norm) X(register_pool) X(register_order_statistics) X(register_optim)                  \
-  X(register_pad) X(register_random) X(register_range) X(register_rearrange) X(register_reduce)                        \
-  X(register_triangular) X(register_scan) X(register_search) X(register_softmax) X(register_sort)                      \
+  X(register_pad) X(register_mt19937) X(register_random) X(register_range) X(register_rearrange)                       \
+  X(register_reduce) X(register_triangular) X(register_scan) X(register_search) X(register_softmax) X(register_sort)   \
   X(register_statistics) X(register_unary) X(register_upsample) X(register_unique) X(register_vector_norm)             \
   X(register_view) X(register_power) X(register_ternary) X(register_unary_math)
 // clang-format on

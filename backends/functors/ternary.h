@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 
+#include "backends/functors/select.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
 #ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
@@ -11,12 +12,7 @@
 
 namespace rush::functors {
 
-struct Where {
-  template <class T>
-  RUSH_HD T operator()(bool condition, T a, T b) const {
-    return condition ? a : b;
-  }
-};
+RUSH_FUNCTOR(Where, T, bool condition, T a, T b) { return condition ? a : b; }
 
 template <class T>
 struct Addcmul {  // a + value * b * c
@@ -52,15 +48,12 @@ struct LerpScalar {
   RUSH_HD T operator()(T start, T end) const { return Lerp()(start, end, weight); }
 };
 
-struct Clamp {
-  template <class T>
-  RUSH_HD T operator()(T a, T min, T max) const {
-    if (a != a) return a;
-    if (min != min || max != max) return min != min ? min : max;
-    const T raised = a < min ? min : a;
-    return raised > max ? max : raised;
-  }
-};
+RUSH_FUNCTOR(Clamp, T, T a, T min, T max) {
+  if (a != a) return a;
+  if (min != min || max != max) return min != min ? min : max;
+  const T raised = a < min ? min : a;
+  return raised > max ? max : raised;
+}
 
 template <class T>
 struct ClampScalar {

@@ -55,13 +55,10 @@ RUSH_DEFINE_FUNCTOR(Tanh, tanh)
 RUSH_DEFINE_FUNCTOR(Trunc, trunc)
 #undef RUSH_DEFINE_FUNCTOR
 
-struct Neg {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    if constexpr (is_integer<T>) return wrap_sub(T(0), a);
-    return static_cast<T>(-a);
-  }
-};
+RUSH_FUNCTOR(Neg, T, T a) {
+  if constexpr (is_integer<T>) return wrap_sub(T(0), a);
+  return static_cast<T>(-a);
+}
 
 struct Abs {  // of complex numbers, the real magnitude
   template <class T>
@@ -75,12 +72,7 @@ struct Abs {  // of complex numbers, the real magnitude
   }
 };
 
-struct Sign {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    return static_cast<T>((T(0) < a) - (a < T(0)));
-  }
-};
+RUSH_FUNCTOR(Sign, T, T a) { return static_cast<T>((T(0) < a) - (a < T(0))); }
 
 struct Sgn {
   template <class T>
@@ -93,13 +85,10 @@ struct Sgn {
   }
 };
 
-struct Signbit {
-  template <class T>
-  RUSH_HD bool operator()(T a) const {
-    if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
-    return a < T(0);
-  }
-};
+RUSH_FUNCTOR(Signbit, bool, T a) {
+  if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
+  return a < T(0);
+}
 
 struct Conj {
   template <class T>
@@ -123,12 +112,7 @@ struct Angle {
   }
 };
 
-struct Frac {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    return a - std::trunc(a);
-  }
-};
+RUSH_FUNCTOR(Frac, T, T a) { return a - std::trunc(a); }
 
 template <class T>
 struct RoundDecimals {
@@ -141,66 +125,30 @@ struct RoundDecimals {
   }
 };
 
-struct Reciprocal {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    return T(1) / a;
-  }
-};
+RUSH_FUNCTOR(Reciprocal, T, T a) { return T(1) / a; }
 
-struct Rsqrt {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    using std::sqrt;
-    return T(1) / sqrt(a);
-  }
-};
+RUSH_FUNCTOR(Rsqrt, T, T a) {
+  using std::sqrt;
+  return T(1) / sqrt(a);
+}
 
-struct Sigmoid {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    using std::exp;
-    return T(1) / (T(1) + exp(-a));
-  }
-};
+RUSH_FUNCTOR(Sigmoid, T, T a) {
+  using std::exp;
+  return T(1) / (T(1) + exp(-a));
+}
 
-struct SigmoidBackward {  // g y (1 - y)
-  template <class T>
-  RUSH_HD T operator()(T grad, T y) const {
-    return grad * Conj()((T(1) - y) * y);
-  }
-};
+RUSH_FUNCTOR(SigmoidBackward, T, T grad, T y) { return grad * Conj()((T(1) - y) * y); }  // g y (1 - y)
+RUSH_FUNCTOR(TanhBackward, T, T grad, T y) { return grad * Conj()(T(1) - y * y); }       // g (1 - y^2)
 
-struct TanhBackward {  // g (1 - y^2)
-  template <class T>
-  RUSH_HD T operator()(T grad, T y) const {
-    return grad * Conj()(T(1) - y * y);
-  }
-};
+RUSH_FUNCTOR(Sinc, T, T a) {
+  using std::sin;
+  if (a == T(0)) return T(1);
+  const T scaled = T(3.14159265358979323846) * a;
+  return sin(scaled) / scaled;
+}
 
-struct Sinc {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    using std::sin;
-    if (a == T(0)) return T(1);
-    const T scaled = T(3.14159265358979323846) * a;
-    return sin(scaled) / scaled;
-  }
-};
-
-struct Deg2Rad {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    return a * T(0.017453292519943295769);
-  }
-};
-
-struct Rad2Deg {
-  template <class T>
-  RUSH_HD T operator()(T a) const {
-    return a * T(57.29577951308232087680);
-  }
-};
+RUSH_FUNCTOR(Deg2Rad, T, T a) { return a * T(0.017453292519943295769); }
+RUSH_FUNCTOR(Rad2Deg, T, T a) { return a * T(57.29577951308232087680); }
 
 template <class T>
 struct RealOf {
@@ -226,12 +174,7 @@ struct NanToNum {
   RUSH_HD Math operator()(Math a) const { return of_real(a); }
 };
 
-struct IsNan {
-  template <class T>
-  RUSH_HD bool operator()(T a) const {
-    return !(a == a);
-  }
-};
+RUSH_FUNCTOR(IsNan, bool, T a) { return !(a == a); }
 struct IsInf {
   template <class T>
   RUSH_HD bool operator()(complex<T> a) const {
@@ -252,24 +195,9 @@ struct IsFinite {
     return std::isfinite(a);
   }
 };
-struct IsPosInf {
-  template <class T>
-  RUSH_HD bool operator()(T a) const {
-    return a > 0 && std::isinf(a);
-  }
-};
-struct IsNegInf {
-  template <class T>
-  RUSH_HD bool operator()(T a) const {
-    return a < 0 && std::isinf(a);
-  }
-};
-struct IsReal {
-  template <class T>
-  RUSH_HD bool operator()(complex<T> a) const {
-    return a.imag() == 0;
-  }
-};
+RUSH_FUNCTOR(IsPosInf, bool, T a) { return a > 0 && std::isinf(a); }
+RUSH_FUNCTOR(IsNegInf, bool, T a) { return a < 0 && std::isinf(a); }
+RUSH_FUNCTOR(IsReal, bool, complex<T> a) { return a.imag() == 0; }
 
 #ifndef __CUDACC_RTC__
 // Signs, rounding, predicates: what is cheap.

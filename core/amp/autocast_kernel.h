@@ -1,6 +1,5 @@
 // The Autocast kernel of an operator: one template for all. See Note [Autocast].
 #pragma once
-#include <algorithm>
 #include <vector>
 
 #include "core/amp/autocast.h"

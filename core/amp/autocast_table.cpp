@@ -2,14 +2,12 @@
 // (https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference).
 #include "core/amp/autocast_kernel.h"
 #include "core/amp/register.h"
-#include "core/ops/index/gather.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/index/index_select.h"
 #include "core/ops/linalg/distance.h"
 #include "core/ops/linalg/einsum.h"
 #include "core/ops/linalg/least_squares.h"
 #include "core/ops/linalg/linalg.h"
-#include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
 #include "core/ops/nn/conv.h"
 #include "core/ops/nn/ctc_loss.h"
@@ -23,17 +21,11 @@
 #include "core/ops/nn/softmax.h"
 #include "core/ops/nn/upsample.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/order_statistics.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/scan.h"
 #include "core/ops/reduce/vector_norm.h"
-#include "core/ops/view/join.h"
 #include "core/ops/view/pad.h"
-#include "core/ops/view/view.h"
 
 namespace rush::autocast {
 

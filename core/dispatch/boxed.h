@@ -1,7 +1,6 @@
 // Calls a typed operator with arguments from a stack of Values. Instantiated once per signature, where it is
 // registered; so what it consists of is compiled once, in boxed.cpp, and Value stays incomplete here.
 #pragma once
-#include <array>
 #include <tuple>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "core/io/npy.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_set>

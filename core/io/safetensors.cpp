@@ -1,7 +1,6 @@
 #include "core/io/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>

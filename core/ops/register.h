@@ -1,9 +1,8 @@
 // Lists every operator and sets its front, a file a family.
 #pragma once
+#include "core/dispatch/registry.h"
 
 namespace rush {
-
-class Registry;
 
 void register_ops(Registry& registry);
 

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "core/dispatch/key.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "core/print/stream_output.h"
 #include "core/print/tensor_printer.h"
 #include "core/tensor.h"

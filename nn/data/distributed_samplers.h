@@ -1,7 +1,5 @@
 // Samplers for training on several machines or devices, each of which goes through a part of the examples.
 #pragma once
-#include <utility>
-
 #include "nn/data/samplers.h"
 
 namespace rush::data::samplers {

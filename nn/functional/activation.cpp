@@ -1,12 +1,8 @@
 #include "nn/functional/activation.h"
 
 #include "core/device/generator.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
 
 namespace rush::nn::functional {
 

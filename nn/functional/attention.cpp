@@ -3,12 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/ops/factory/factories.h"
-#include "core/ops/linalg/matmul.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/attention.h"
 #include "core/ops/nn/dropout.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/join.h"
 #include "core/ops/view/pad.h"
 #include "nn/functional/linear.h"
 #include "nn/functional/optional_tensor.h"

@@ -1,13 +1,10 @@
 #include "nn/functional/embedding.h"
 
 #include "autograd/grad_mode.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/embedding.h"
 #include "core/ops/index/embedding_bag.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/ternary.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace rush::nn::functional {

@@ -1,7 +1,5 @@
 #include "nn/graphs/graphed_callables.h"
 
-#include <utility>
-
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
 #include "autograd/node.h"

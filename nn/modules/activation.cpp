@@ -1,7 +1,5 @@
 #include "nn/modules/activation.h"
 
-#include <ostream>
-
 #include "core/ops/factory/factories.h"
 #include "nn/functional/activation.h"
 #include "nn/init.h"
@@ -26,6 +24,12 @@ detail::ModuleText describe(const GELUOptions&) { return ""; }
 detail::ModuleText describe(const HardtanhOptions& o) {
   return detail::options_text("min_val=", o.min_val(), ", max_val=", o.max_val(), inplace(o.inplace()));
 }
+detail::ModuleText describe(const RReLUOptions& o) {
+  return detail::options_text("lower=", o.lower(), ", upper=", o.upper(), inplace(o.inplace()));
+}
+detail::ModuleText describe(const ThresholdOptions& o) {
+  return detail::options_text("threshold=", o.threshold(), ", value=", o.value(), inplace(o.inplace()));
+}
 detail::ModuleText describe(const SoftplusOptions& o) {
   return detail::options_text("beta=", o.beta(), ", threshold=", o.threshold());
 }
@@ -41,26 +45,16 @@ detail::ModuleText describe(const SoftmaxOptions& o) { return detail::options_te
     return functional::function(input);             \
   }                                                 \
   void Name##Impl::pretty_print(std::ostream& stream) const { stream << detail::module_text(#Name "()"); }
-#define RUSH_ACTIVATION(Name, function)                               \
-  Tensor Name##Impl::forward(const Tensor& input) {                   \
-    const ModuleScope scope(*this);                                   \
-    return functional::function(input, options);                      \
-  }                                                                   \
-  void Name##Impl::pretty_print(std::ostream& stream) const {         \
-    stream << detail::module_text(#Name "(", describe(options), ")"); \
-  }
 RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
-RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
+RUSH_FORALL_ACTIVATIONS(RUSH_OPTIONS_MODULE_BODY)
+RUSH_OPTIONS_MODULE_BODY(Threshold, threshold)
 
-#undef RUSH_ACTIVATION
 #define RUSH_ACTIVATION(Name, function)                                               \
   Tensor Name##Impl::forward(const Tensor& input) {                                   \
     const ModuleScope scope(*this);                                                   \
     return functional::function(input, functional::Name##FuncOptions(options.dim())); \
   }                                                                                   \
-  void Name##Impl::pretty_print(std::ostream& stream) const {                         \
-    stream << detail::module_text(#Name "(", describe(options), ")");                 \
-  }
+  RUSH_PRINT_OPTIONS(Name)
 RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
 
 Tensor RReLUImpl::forward(const Tensor& input) {
@@ -72,19 +66,7 @@ Tensor RReLUImpl::forward(const Tensor& input) {
                         .inplace(options.inplace());
   return functional::rrelu(input, call);
 }
-void RReLUImpl::pretty_print(std::ostream& stream) const {
-  stream << detail::module_text("RReLU(lower=", options.lower(), ", upper=", options.upper(),
-                                inplace(options.inplace()), ")");
-}
-
-Tensor ThresholdImpl::forward(const Tensor& input) {
-  const ModuleScope scope(*this);
-  return functional::threshold(input, options);
-}
-void ThresholdImpl::pretty_print(std::ostream& stream) const {
-  stream << detail::module_text("Threshold(threshold=", options.threshold(), ", value=", options.value(),
-                                inplace(options.inplace()), ")");
-}
+RUSH_PRINT_OPTIONS(RReLU)
 
 Tensor Softmax2dImpl::forward(const Tensor& input) {
   const ModuleScope scope(*this);

@@ -1,6 +1,6 @@
 // Activations: modules without parameters (but PReLU) that apply a function of nn::functional.
 #pragma once
-#include "nn/cloneable.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/activation.h"
 
 namespace rush::nn {
@@ -47,40 +47,15 @@ namespace rush::nn {
     Tensor forward(const Tensor& input);                    \
   };                                                        \
   RUSH_MODULE(Name);
-#define RUSH_ACTIVATION_WITH(Name, ...)                                                 \
-  class Name##Impl : public Cloneable<Name##Impl> {                                     \
-   public:                                                                              \
-    explicit Name##Impl(const Name##Options& options __VA_ARGS__) : options(options) {} \
-    void reset() override {}                                                            \
-    void pretty_print(std::ostream& stream) const override;                             \
-    Tensor forward(const Tensor& input);                                                \
-                                                                                        \
-    Name##Options options;                                                              \
-  };                                                                                    \
-  RUSH_MODULE(Name);
-#define RUSH_ACTIVATION(Name, function) RUSH_ACTIVATION_WITH(Name, = {})
-#define RUSH_DIMENSION_ACTIVATION(Name, function) RUSH_ACTIVATION_WITH(Name)
+#define RUSH_ACTIVATION(Name, function) RUSH_OPTIONS_MODULE(Name)
 RUSH_FORALL_PLAIN_ACTIVATIONS(RUSH_PLAIN_ACTIVATION)
 RUSH_FORALL_ACTIVATIONS(RUSH_ACTIVATION)
-RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_DIMENSION_ACTIVATION)
-RUSH_ACTIVATION(RReLU, rrelu)
-#undef RUSH_PLAIN_ACTIVATION
-#undef RUSH_ACTIVATION_WITH
-#undef RUSH_ACTIVATION
-#undef RUSH_DIMENSION_ACTIVATION
-
+RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
+RUSH_OPTIONS_MODULE(RReLU)
 /// torch.nn.Threshold.
-class ThresholdImpl : public Cloneable<ThresholdImpl> {
- public:
-  ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
-  explicit ThresholdImpl(const ThresholdOptions& options) : options(options) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-
-  ThresholdOptions options;
-};
-RUSH_MODULE(Threshold);
+RUSH_OPTIONS_MODULE(Threshold)
+#undef RUSH_PLAIN_ACTIVATION
+#undef RUSH_ACTIVATION
 
 /// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
 class Softmax2dImpl : public Cloneable<Softmax2dImpl> {

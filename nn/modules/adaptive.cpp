@@ -1,15 +1,9 @@
 #include "nn/modules/adaptive.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/indexing.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 #include "nn/functional/activation.h"
 #include "nn/module_text.h"
 

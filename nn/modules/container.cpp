@@ -1,7 +1,5 @@
 #include "nn/modules/container.h"
 
-#include <ostream>
-
 #include "autograd/grad_mode.h"
 #include "core/print/stream_output.h"
 #include "core/threads/stack_space.h"

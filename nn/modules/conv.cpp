@@ -1,8 +1,6 @@
 #include "nn/modules/conv.h"
 
 #include <algorithm>
-#include <cmath>
-#include <ostream>
 
 #include "core/ops/factory/factories.h"
 #include "nn/functional/conv.h"

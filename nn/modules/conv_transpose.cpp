@@ -1,8 +1,5 @@
 #include "nn/modules/conv_transpose.h"
 
-#include <cmath>
-#include <ostream>
-
 #include "core/ops/factory/factories.h"
 #include "core/print/bracketed.h"
 #include "nn/functional/conv.h"

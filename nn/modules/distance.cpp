@@ -1,7 +1,5 @@
 #include "nn/modules/distance.h"
 
-#include <ostream>
-
 #include "nn/functional/distance.h"
 #include "nn/module_text.h"
 

@@ -1,7 +1,5 @@
 #include "nn/modules/dropout.h"
 
-#include <ostream>
-
 #include "nn/functional/dropout.h"
 #include "nn/module_text.h"
 

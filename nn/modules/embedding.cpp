@@ -1,7 +1,5 @@
 #include "nn/modules/embedding.h"
 
-#include <ostream>
-
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"
@@ -46,6 +44,29 @@ void reset_table(Tensor& weight, const Options& options) {
   }
 }
 
+// What both modules say besides their sizes, where it is not the default.
+template <class Options>
+void add_row_options(detail::ModuleText& text, const Options& options) {
+  if (options.max_norm()) text += detail::options_text(", max_norm=", *options.max_norm());
+  if (options.norm_type() != 2) text += detail::options_text(", norm_type=", options.norm_type());
+  if (options.scale_grad_by_freq()) text += detail::options_text(", scale_grad_by_freq=", true);
+  if (options.sparse()) text += detail::options_text(", sparse=", true);
+}
+
+// The options of a module around a given table.
+template <class Options, class FromPretrainedOptions>
+Options options_for(const Tensor& embeddings, const FromPretrainedOptions& o) {
+  RUSH_CHECK_VALUE(embeddings.dim() == 2, "from_pretrained: expected a table of 2 dimensions, got shape ",
+                   embeddings.sizes());
+  return Options(embeddings.size(0), embeddings.size(1))
+      ._weight(embeddings)
+      .padding_idx(o.padding_idx())
+      .max_norm(o.max_norm())
+      .norm_type(o.norm_type())
+      .scale_grad_by_freq(o.scale_grad_by_freq())
+      .sparse(o.sparse());
+}
+
 }  // namespace
 
 void EmbeddingImpl::reset() {
@@ -60,10 +81,7 @@ void EmbeddingImpl::pretty_print(std::ostream& stream) const {
   detail::ModuleText text = detail::module_text("Embedding(num_embeddings=", options.num_embeddings(),
                                                 ", embedding_dim=", options.embedding_dim());
   if (options.padding_idx()) text += detail::options_text(", padding_idx=", *options.padding_idx());
-  if (options.max_norm()) text += detail::options_text(", max_norm=", *options.max_norm());
-  if (options.norm_type() != 2) text += detail::options_text(", norm_type=", options.norm_type());
-  if (options.scale_grad_by_freq()) text += detail::options_text(", scale_grad_by_freq=", true);
-  if (options.sparse()) text += detail::options_text(", sparse=", true);
+  add_row_options(text, options);
   stream << text << ")";
 }
 
@@ -79,15 +97,7 @@ Tensor EmbeddingImpl::forward(const Tensor& indices) {
 }
 
 Embedding Embedding::from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& o) {
-  RUSH_CHECK_VALUE(embeddings.dim() == 2, "from_pretrained: expected a table of 2 dimensions, got shape ",
-                   embeddings.sizes());
-  Embedding embedding(EmbeddingOptions(embeddings.size(0), embeddings.size(1))
-                          ._weight(embeddings)
-                          .padding_idx(o.padding_idx())
-                          .max_norm(o.max_norm())
-                          .norm_type(o.norm_type())
-                          .scale_grad_by_freq(o.scale_grad_by_freq())
-                          .sparse(o.sparse()));
+  Embedding embedding(options_for<EmbeddingOptions>(embeddings, o));
   embedding->weight.set_requires_grad(!o.freeze());
   return embedding;
 }
@@ -107,10 +117,7 @@ void EmbeddingBagImpl::reset_parameters() { reset_table(weight, options); }
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
   detail::ModuleText text = detail::module_text("EmbeddingBag(num_embeddings=", options.num_embeddings(),
                                                 ", embedding_dim=", options.embedding_dim());
-  if (options.max_norm()) text += detail::options_text(", max_norm=", *options.max_norm());
-  if (options.norm_type() != 2) text += detail::options_text(", norm_type=", options.norm_type());
-  if (options.scale_grad_by_freq()) text += detail::options_text(", scale_grad_by_freq=", true);
-  if (options.sparse()) text += detail::options_text(", sparse=", true);
+  add_row_options(text, options);
   if (!enumtype::holds<enumtype::kMean>(options.mode())) text += ", mode=" + enumtype::get_enum_name(options.mode());
   if (options.include_last_offset()) text += detail::options_text(", include_last_offset=", true);
   if (options.padding_idx()) text += detail::options_text(", padding_idx=", *options.padding_idx());
@@ -134,17 +141,8 @@ Tensor EmbeddingBagImpl::forward(const Tensor& input, const std::optional<Tensor
 }
 
 EmbeddingBag EmbeddingBag::from_pretrained(const Tensor& embeddings, const EmbeddingBagFromPretrainedOptions& o) {
-  RUSH_CHECK_VALUE(embeddings.dim() == 2, "from_pretrained: expected a table of 2 dimensions, got shape ",
-                   embeddings.sizes());
-  EmbeddingBag bag(EmbeddingBagOptions(embeddings.size(0), embeddings.size(1))
-                       ._weight(embeddings)
-                       .max_norm(o.max_norm())
-                       .norm_type(o.norm_type())
-                       .scale_grad_by_freq(o.scale_grad_by_freq())
-                       .mode(o.mode())
-                       .sparse(o.sparse())
-                       .include_last_offset(o.include_last_offset())
-                       .padding_idx(o.padding_idx()));
+  EmbeddingBag bag(
+      options_for<EmbeddingBagOptions>(embeddings, o).mode(o.mode()).include_last_offset(o.include_last_offset()));
   bag->weight.set_requires_grad(!o.freeze());
   return bag;
 }

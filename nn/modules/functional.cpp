@@ -1,7 +1,5 @@
 #include "nn/modules/functional.h"
 
-#include <ostream>
-
 #include "nn/module_text.h"
 
 namespace rush::nn {

@@ -1,7 +1,6 @@
 #include "nn/modules/linear.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"

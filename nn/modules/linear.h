@@ -1,6 +1,6 @@
 // Linear, Bilinear, Identity, Flatten, Unflatten.
 #pragma once
-#include "nn/cloneable.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/linear.h"
 
 namespace rush::nn {
@@ -48,16 +48,7 @@ class IdentityImpl : public Cloneable<IdentityImpl> {
 RUSH_MODULE(Identity);
 
 /// Makes one dimension of start_dim to end_dim: (N, C, H, W) -> (N, C H W). torch.nn.Flatten.
-class FlattenImpl : public Cloneable<FlattenImpl> {
- public:
-  explicit FlattenImpl(const FlattenOptions& options = {}) : options(options) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-
-  FlattenOptions options;
-};
-RUSH_MODULE(Flatten);
+RUSH_OPTIONS_MODULE(Flatten)
 
 /// Makes several dimensions of one. torch.nn.Unflatten.
 class UnflattenImpl : public Cloneable<UnflattenImpl> {

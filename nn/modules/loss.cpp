@@ -1,7 +1,5 @@
 #include "nn/modules/loss.h"
 
-#include <ostream>
-
 #include "nn/functional/loss.h"
 #include "nn/module_text.h"
 

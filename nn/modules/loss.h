@@ -1,6 +1,6 @@
 // Losses: modules without parameters that compare a prediction with a target.
 #pragma once
-#include "nn/cloneable.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/loss.h"
 
 namespace rush::nn {
@@ -48,17 +48,8 @@ RUSH_FORALL_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
 // forward(input1, input2, target), forward(anchor, positive, negative) or forward(input, target, variance).
-#define RUSH_LOSS_MODULE(Name, function)                                            \
-  class Name##Impl : public Cloneable<Name##Impl> {                                 \
-   public:                                                                          \
-    explicit Name##Impl(const Name##Options& options = {}) : options(options) {}    \
-    void reset() override {}                                                        \
-    void pretty_print(std::ostream& stream) const override;                         \
-    Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third); \
-                                                                                    \
-    Name##Options options;                                                          \
-  };                                                                                \
-  RUSH_MODULE(Name);
+#define RUSH_LOSS_MODULE(Name, function) \
+  RUSH_OPTIONS_MODULE_WITH(Name, Tensor forward(const Tensor& first, const Tensor& second, const Tensor& third);)
 RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 

@@ -1,14 +1,11 @@
 #include "nn/modules/norm.h"
 
 #include <algorithm>
-#include <ostream>
 
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/nn/pool.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
 #include "core/ops/view/pad.h"
-#include "core/ops/view/view.h"
 #include "nn/functional/norm.h"
 #include "nn/module_text.h"
 

@@ -1,8 +1,8 @@
 // BatchNorm, InstanceNorm, LayerNorm, GroupNorm, RMSNorm, LocalResponseNorm, CrossMapLRN2d.
 #pragma once
 #include "core/ops/factory/factories.h"
-#include "nn/cloneable.h"
 #include "nn/init.h"
+#include "nn/modules/options_module.h"
 #include "nn/options/norm.h"
 
 namespace rush::nn {
@@ -102,16 +102,7 @@ RUSH_NORM_MODULE(InstanceNorm, 3, InstanceNormImpl);
 #undef RUSH_NORM_MODULE
 
 /// torch.nn.LocalResponseNorm, on (N, C, spatial...).
-class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
- public:
-  explicit LocalResponseNormImpl(const LocalResponseNormOptions& options) : options(options) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-
-  LocalResponseNormOptions options;
-};
-RUSH_MODULE(LocalResponseNorm);
+RUSH_OPTIONS_MODULE(LocalResponseNorm)
 
 /// What LocalResponseNorm computes, on (N, C, H, W), with PyTorch's deviations: channel 0 stays in the sum of all
 /// channels from (size + 1) / 2 on, where it has left their window; an even size counts as the odd one below, but in

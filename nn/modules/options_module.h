@@ -11,6 +11,7 @@ namespace rush::nn {
 template <class Derived, class Options>
 class OptionsModule : public Cloneable<Derived> {
  public:
+  OptionsModule() requires std::is_default_constructible_v<Options> : options{} {}
   explicit OptionsModule(const Options& options) : options(options) {}
   template <class First, class Second>
   requires std::is_constructible_v<Options, First, Second> OptionsModule(First&& first, Second&& second)
@@ -27,14 +28,15 @@ class OptionsModule : public Cloneable<Derived> {
   template <size_t D, class Derived> \
   using Name##Impl = OptionsModule<Derived, Name##Options<D>>;
 
-// Declares NameImpl and Name, made of NameOptions or of two values that make those; further members follow the name.
-// The source defines pretty_print and forward.
-#define RUSH_OPTIONS_MODULE(Name, ...)                                 \
+// Declares NameImpl and Name, made of NameOptions or of two values that make those. The members follow the name,
+// forward among them. The source defines pretty_print and those.
+#define RUSH_OPTIONS_MODULE_WITH(Name, ...)                            \
   class Name##Impl : public OptionsModule<Name##Impl, Name##Options> { \
    public:                                                             \
     using OptionsModule<Name##Impl, Name##Options>::OptionsModule;     \
     void pretty_print(std::ostream& stream) const override;            \
-    Tensor forward(const Tensor& input);                               \
     __VA_ARGS__                                                        \
   };                                                                   \
   RUSH_MODULE(Name);
+// The same with forward(input) and perhaps more.
+#define RUSH_OPTIONS_MODULE(Name, ...) RUSH_OPTIONS_MODULE_WITH(Name, Tensor forward(const Tensor& input); __VA_ARGS__)

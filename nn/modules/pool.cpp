@@ -1,7 +1,5 @@
 #include "nn/modules/pool.h"
 
-#include <ostream>
-
 #include "nn/functional/pool.h"
 #include "nn/module_text.h"
 
@@ -38,18 +36,8 @@ detail::ModuleText describe(const AdaptiveAvgPoolOptions<Size>& o) {
 
 }  // namespace
 
-#define RUSH_POOL_PRINT(Name)                                         \
-  void Name##Impl::pretty_print(std::ostream& stream) const {         \
-    stream << detail::module_text(#Name "(", describe(options), ")"); \
-  }
-#define RUSH_POOL_BODY(Name, function)              \
-  Tensor Name##Impl::forward(const Tensor& input) { \
-    const ModuleScope scope(*this);                 \
-    return functional::function(input, options);    \
-  }                                                 \
-  RUSH_POOL_PRINT(Name)
-RUSH_FORALL_POOLS(RUSH_POOL_BODY)
-RUSH_FORALL_MAX_POOLS(RUSH_POOL_BODY)
+RUSH_FORALL_POOLS(RUSH_OPTIONS_MODULE_BODY)
+RUSH_FORALL_MAX_POOLS(RUSH_OPTIONS_MODULE_BODY)
 
 #define RUSH_POOL_INDICES(Name, function)                                            \
   std::tuple<Tensor, Tensor> Name##Impl::forward_with_indices(const Tensor& input) { \
@@ -91,7 +79,7 @@ RUSH_FRACTIONAL_POOL_BODY(FractionalMaxPool3d, fractional_max_pool3d)
                           .output_size(output_size);                                            \
     return functional::max_unpool##D##d(input, indices, call);                                  \
   }                                                                                             \
-  RUSH_POOL_PRINT(MaxUnpool##D##d)
+  RUSH_PRINT_OPTIONS(MaxUnpool##D##d)
 RUSH_UNPOOL_BODY(1)
 RUSH_UNPOOL_BODY(2)
 RUSH_UNPOOL_BODY(3)

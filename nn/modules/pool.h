@@ -62,18 +62,13 @@ RUSH_FRACTIONAL_POOL_MODULE(FractionalMaxPool3d);
 #undef RUSH_FRACTIONAL_POOL_MODULE
 
 // torch.nn.MaxUnpool1d to 3d: the inverse of MaxPool's forward_with_indices, as far as there is one.
-#define RUSH_UNPOOL_MODULE(Name)                                                           \
-  class Name##Impl : public OptionsModule<Name##Impl, Name##Options> {                     \
-   public:                                                                                 \
-    using OptionsModule<Name##Impl, Name##Options>::OptionsModule;                         \
-    void pretty_print(std::ostream& stream) const override;                                \
-    Tensor forward(const Tensor& input, const Tensor& indices,                             \
-                   const std::optional<std::vector<int64_t>>& output_size = std::nullopt); \
-  };                                                                                       \
-  RUSH_MODULE(Name)
-RUSH_UNPOOL_MODULE(MaxUnpool1d);
-RUSH_UNPOOL_MODULE(MaxUnpool2d);
-RUSH_UNPOOL_MODULE(MaxUnpool3d);
+#define RUSH_UNPOOL_MODULE(Name)                                                      \
+  RUSH_OPTIONS_MODULE_WITH(Name,                                                      \
+                           Tensor forward(const Tensor& input, const Tensor& indices, \
+                                          const std::optional<std::vector<int64_t>>& output_size = std::nullopt);)
+RUSH_UNPOOL_MODULE(MaxUnpool1d)
+RUSH_UNPOOL_MODULE(MaxUnpool2d)
+RUSH_UNPOOL_MODULE(MaxUnpool3d)
 #undef RUSH_UNPOOL_MODULE
 
 }  // namespace rush::nn

@@ -1,7 +1,5 @@
 #include "nn/modules/resample.h"
 
-#include <ostream>
-
 #include "nn/functional/fold.h"
 #include "nn/functional/pad.h"
 #include "nn/functional/upsampling.h"
@@ -53,19 +51,8 @@ Tensor pad(const char* name, const Tensor& input, const Options& o, functional::
 
 }  // namespace
 
-#define RUSH_PRINT(Name)                                              \
-  void Name##Impl::pretty_print(std::ostream& stream) const {         \
-    stream << detail::module_text(#Name "(", describe(options), ")"); \
-  }
-RUSH_FORALL_PADDINGS(RUSH_PRINT)
-
-#define RUSH_RESAMPLER_BODY(Name, function)         \
-  Tensor Name##Impl::forward(const Tensor& input) { \
-    const ModuleScope scope(*this);                 \
-    return functional::function(input, options);    \
-  }                                                 \
-  RUSH_PRINT(Name)
-RUSH_FORALL_RESAMPLERS(RUSH_RESAMPLER_BODY)
+RUSH_FORALL_PADDINGS(RUSH_PRINT_OPTIONS)
+RUSH_FORALL_RESAMPLERS(RUSH_OPTIONS_MODULE_BODY)
 
 #define RUSH_PAD_FORWARD(Name, mode)                \
   Tensor Name##Impl::forward(const Tensor& input) { \

@@ -39,32 +39,10 @@ RUSH_FORALL_PADDINGS(RUSH_RESAMPLER_MODULE)
 #undef RUSH_RESAMPLER_MODULE
 
 /// Resizes by interpolation: functional::interpolate. torch.nn.Upsample.
-class UpsampleImpl : public Cloneable<UpsampleImpl> {
- public:
-  explicit UpsampleImpl(UpsampleOptions options = {}) : options(std::move(options)) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-
-  UpsampleOptions options;
-};
-RUSH_MODULE(Upsample);
-
+RUSH_OPTIONS_MODULE(Upsample)
 // Upsample of (N, C, H, W) by kNearest, and by kBilinear with aligned corners. torch.nn.UpsamplingNearest2d,
 // UpsamplingBilinear2d.
-#define RUSH_UPSAMPLING_MODULE(Name)                                                     \
-  class Name##Impl : public Cloneable<Name##Impl> {                                      \
-   public:                                                                               \
-    explicit Name##Impl(UpsamplingOptions options = {}) : options(std::move(options)) {} \
-    void reset() override {}                                                             \
-    void pretty_print(std::ostream& stream) const override;                              \
-    Tensor forward(const Tensor& input);                                                 \
-                                                                                         \
-    UpsamplingOptions options;                                                           \
-  };                                                                                     \
-  RUSH_MODULE(Name)
-RUSH_UPSAMPLING_MODULE(UpsamplingNearest2d);
-RUSH_UPSAMPLING_MODULE(UpsamplingBilinear2d);
-#undef RUSH_UPSAMPLING_MODULE
+RUSH_OPTIONS_MODULE(UpsamplingNearest2d)
+RUSH_OPTIONS_MODULE(UpsamplingBilinear2d)
 
 }  // namespace rush::nn

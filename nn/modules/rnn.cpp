@@ -1,13 +1,10 @@
 #include "nn/modules/rnn.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "core/error/warning.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/index_select.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/recurrent.h"
-#include "core/ops/view/view.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init.h"
 #include "nn/module_text.h"
@@ -110,10 +107,15 @@ std::optional<RecurrentState> as_state(const std::optional<std::tuple<Tensor, Te
   if (!hx) return std::nullopt;
   return RecurrentState{std::get<0>(*hx), std::get<1>(*hx)};
 }
-
-}  // namespace
-
-namespace {
+// As `forward` returns it: h, or h and c.
+template <class State>
+State state_as(const RecurrentState& state) {
+  if constexpr (std::is_same_v<State, Tensor>) {
+    return state.h;
+  } else {
+    return {state.h, state.c};
+  }
+}
 
 template <class Options>
 detail::RNNOptionsBase options_base_of(const Options& o) {
@@ -226,35 +228,22 @@ std::tuple<PackedSequence, RecurrentState> detail::RNNImplBase<Derived, Options>
           reorder(last, input.unsorted_indices())};
 }
 
-#define RUSH_RNN_BODY(Name)                                                                             \
-  template class detail::RNNImplBase<Name##Impl, Name##Options>;                                        \
-  std::tuple<Tensor, Tensor> Name##Impl::forward(const Tensor& input, std::optional<Tensor> hx) {       \
-    const ModuleScope scope(*this);                                                                     \
-    auto [output, last] = run(input, as_state(hx));                                                     \
-    return {output, last.h};                                                                            \
-  }                                                                                                     \
-  std::tuple<PackedSequence, Tensor> Name##Impl::forward_with_packed_input(const PackedSequence& input, \
-                                                                           std::optional<Tensor> hx) {  \
-    const ModuleScope scope(*this);                                                                     \
-    auto [output, last] = run(input, as_state(hx));                                                     \
-    return {output, last.h};                                                                            \
+#define RUSH_RNN_BODY(Name, State)                                                                     \
+  template class detail::RNNImplBase<Name##Impl, Name##Options>;                                       \
+  std::tuple<Tensor, State> Name##Impl::forward(const Tensor& input, std::optional<State> hx) {        \
+    const ModuleScope scope(*this);                                                                    \
+    auto [output, last] = run(input, as_state(hx));                                                    \
+    return {output, state_as<State>(last)};                                                            \
+  }                                                                                                    \
+  std::tuple<PackedSequence, State> Name##Impl::forward_with_packed_input(const PackedSequence& input, \
+                                                                          std::optional<State> hx) {   \
+    const ModuleScope scope(*this);                                                                    \
+    auto [output, last] = run(input, as_state(hx));                                                    \
+    return {output, state_as<State>(last)};                                                            \
   }
-RUSH_RNN_BODY(RNN)
-RUSH_RNN_BODY(GRU)
-template class detail::RNNImplBase<LSTMImpl, LSTMOptions>;
-
-std::tuple<Tensor, LSTMImpl::State> LSTMImpl::forward(const Tensor& input, std::optional<State> hx) {
-  const ModuleScope scope(*this);
-  auto [output, last] = run(input, as_state(hx));
-  return {output, State{last.h, last.c}};
-}
-
-std::tuple<PackedSequence, LSTMImpl::State> LSTMImpl::forward_with_packed_input(const PackedSequence& input,
-                                                                                std::optional<State> hx) {
-  const ModuleScope scope(*this);
-  auto [output, last] = run(input, as_state(hx));
-  return {output, State{last.h, last.c}};
-}
+RUSH_RNN_BODY(RNN, Tensor)
+RUSH_RNN_BODY(LSTM, LSTMImpl::State)
+RUSH_RNN_BODY(GRU, Tensor)
 
 template <class Derived, class Options>
 detail::RNNCellImplBase<Derived, Options>::RNNCellImplBase(const Options& options)
@@ -321,23 +310,14 @@ RecurrentState detail::RNNCellImplBase<Derived, Options>::step(const Tensor& inp
   }
 }
 
-template class detail::RNNCellImplBase<RNNCellImpl, RNNCellOptions>;
-template class detail::RNNCellImplBase<LSTMCellImpl, LSTMCellOptions>;
-template class detail::RNNCellImplBase<GRUCellImpl, GRUCellOptions>;
-
-Tensor RNNCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) {
-  const ModuleScope scope(*this);
-  return step(input, as_state(hx)).h;
-}
-Tensor GRUCellImpl::forward(const Tensor& input, std::optional<Tensor> hx) {
-  const ModuleScope scope(*this);
-  return step(input, as_state(hx)).h;
-}
-
-std::tuple<Tensor, Tensor> LSTMCellImpl::forward(const Tensor& input, std::optional<std::tuple<Tensor, Tensor>> hx) {
-  const ModuleScope scope(*this);
-  const RecurrentState next = step(input, as_state(hx));
-  return {next.h, next.c};
-}
+#define RUSH_RNN_CELL_BODY(Name, State)                                     \
+  template class detail::RNNCellImplBase<Name##Impl, Name##Options>;        \
+  State Name##Impl::forward(const Tensor& input, std::optional<State> hx) { \
+    const ModuleScope scope(*this);                                         \
+    return state_as<State>(step(input, as_state(hx)));                      \
+  }
+RUSH_RNN_CELL_BODY(RNNCell, Tensor)
+RUSH_RNN_CELL_BODY(LSTMCell, LSTMImpl::State)
+RUSH_RNN_CELL_BODY(GRUCell, Tensor)
 
 }  // namespace rush::nn

@@ -1,7 +1,5 @@
 #include "nn/modules/semi_structured.h"
 
-#include <ostream>
-
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"
 #include "nn/module_text.h"

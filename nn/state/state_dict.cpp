@@ -1,8 +1,6 @@
 #include "nn/state/state_dict.h"
 
-#include "core/ops/factory/factories.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

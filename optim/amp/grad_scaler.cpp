@@ -3,10 +3,8 @@
 #include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "core/graphs/graph.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/optim/amp.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
 #include "optim/amp/gradient_lists.h"
 
 namespace rush::amp {

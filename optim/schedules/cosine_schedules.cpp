@@ -9,8 +9,7 @@ using std::numbers::pi;
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
-  CosineAnnealingLR::check();
-  CosineAnnealingLR::initial_step();
+  start();
 }
 
 void CosineAnnealingLR::check() const {
@@ -49,8 +48,7 @@ std::vector<double> CosineAnnealingLR::get_closed_form_lrs() {
 CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult,
                                                          double eta_min)
     : LRScheduler(optimizer), T_0_(T_0), T_mult_(T_mult), eta_min_(eta_min), T_i_(static_cast<double>(T_0)) {
-  CosineAnnealingWarmRestarts::check();
-  CosineAnnealingWarmRestarts::initial_step();
+  start();
 }
 
 void CosineAnnealingWarmRestarts::check() const {

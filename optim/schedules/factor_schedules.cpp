@@ -7,8 +7,7 @@ namespace rush::optim {
 
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
     : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
-  StepLR::check();
-  StepLR::initial_step();
+  start();
 }
 
 void StepLR::check() const {
@@ -33,7 +32,7 @@ std::vector<double> StepLR::get_closed_form_lrs() {
 MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
     : LRScheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
   std::sort(milestones_.begin(), milestones_.end());
-  MultiStepLR::initial_step();
+  start();
 }
 
 void MultiStepLR::check() const {
@@ -57,11 +56,7 @@ std::vector<double> MultiStepLR::get_closed_form_lrs() {
   return scaled_base(std::pow(gamma_, static_cast<double>(passed)));
 }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : LRScheduler(optimizer), gamma_(gamma) {
-  ExponentialLR::initial_step();
-}
-
-void ExponentialLR::check() const {}
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : LRScheduler(optimizer), gamma_(gamma) { start(); }
 
 void ExponentialLR::visit(StateFields& fields) {
   LRScheduler::visit(fields);
@@ -76,8 +71,7 @@ std::vector<double> ExponentialLR::get_closed_form_lrs() {
 
 ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
     : LRScheduler(optimizer), factor_(factor), total_iters_(total_iters) {
-  ConstantLR::check();
-  ConstantLR::initial_step();
+  start();
 }
 
 void ConstantLR::check() const {
@@ -99,8 +93,7 @@ std::vector<double> ConstantLR::get_closed_form_lrs() { return scaled_base(last_
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
     : LRScheduler(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
-  LinearLR::check();
-  LinearLR::initial_step();
+  start();
 }
 
 void LinearLR::check() const {
@@ -133,8 +126,7 @@ std::vector<double> LinearLR::get_closed_form_lrs() {
 
 PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
     : LRScheduler(optimizer), total_iters_(total_iters), power_(power) {
-  PolynomialLR::check();
-  PolynomialLR::initial_step();
+  start();
 }
 
 void PolynomialLR::check() const {
@@ -163,8 +155,7 @@ LambdaLR::LambdaLR(Optimizer& optimizer, Lambda lr_lambda)
 
 LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas)
     : LRScheduler(optimizer), lambdas_(std::move(lr_lambdas)) {
-  LambdaLR::check();
-  LambdaLR::initial_step();
+  start();
 }
 
 void LambdaLR::check() const {

@@ -47,7 +47,6 @@ class ExponentialLR final : public LRScheduler {
  private:
   std::vector<double> get_lrs() override;
   std::vector<double> get_closed_form_lrs() override;
-  void check() const override;
   void visit(StateFields& fields) override;
   double gamma_;
 };

@@ -14,6 +14,11 @@ LRScheduler::LRScheduler(Optimizer& optimizer, bool starts_over) : optimizer_(op
   }
 }
 
+void LRScheduler::start() {
+  check();
+  initial_step();
+}
+
 void LRScheduler::initial_step() {
   is_initial_ = true;
   ++last_epoch_;

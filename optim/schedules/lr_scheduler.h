@@ -38,13 +38,14 @@ class LRScheduler {
   // The rates for epoch `last_epoch_`, which was just raised by one.
   virtual std::vector<double> get_lrs() = 0;
   virtual std::vector<double> get_closed_form_lrs() { return get_lrs(); }
-  // Sets the rates of epoch 0; the constructors of derived classes end with it.
+  // Checks the options and sets the rates of epoch 0; the constructors of derived classes end with it.
+  void start();
   virtual void initial_step();
   // Takes back what the constructor's initial_step counted.
   virtual void undo_initial_step() { --last_epoch_; }
   // Goes on from `epoch`, by the closed form.
   virtual void jump_to(int64_t epoch);
-  // Throws ValueError on an option outside its range. The constructors of derived classes call it.
+  // Throws ValueError on an option outside its range.
   virtual void check() const {}
   // Names what a state dict keeps. Overrides call the base's first.
   virtual void visit(StateFields& fields);

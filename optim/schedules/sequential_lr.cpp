@@ -18,8 +18,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
     RUSH_CHECK_VALUE(!dynamic_cast<const ReduceLROnPlateau*>(scheduler.get()),
                      "SequentialLR: cannot step a ReduceLROnPlateau, which needs a metric");
   }
-  SequentialLR::check();
-  SequentialLR::initial_step();
+  start();
 }
 
 void SequentialLR::check() const {

@@ -2,7 +2,6 @@
 #include "core/ops/fft/fft.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/pad.h"
 #include "core/ops/view/view.h"

@@ -1,15 +1,8 @@
 #include "core/ops/index/embedding.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/embedding_bag.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

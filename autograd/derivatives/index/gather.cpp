@@ -4,12 +4,7 @@
 #include <string>
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -142,14 +137,10 @@ struct ScatterReduceBackward final : Node {
 
 void register_gather_derivatives(Registry& r) {
   derive<ops::gather, GatherBackward>(r);
-  derive<ops::scatter, ScatterBackward>(r);
-  derive<ops::scatter_, ScatterBackward>(r);
-  derive<ops::scatter_value, ScatterValueBackward>(r);
-  derive<ops::scatter__value, ScatterValueBackward>(r);
-  derive<ops::scatter_add, ScatterAddBackward>(r);
-  derive<ops::scatter_add_, ScatterAddBackward>(r);
-  derive<ops::scatter_reduce, ScatterReduceBackward>(r);
-  derive<ops::scatter_reduce_, ScatterReduceBackward>(r);
+  derive_all<ScatterBackward, ops::scatter, ops::scatter_>(r);
+  derive_all<ScatterValueBackward, ops::scatter_value, ops::scatter__value>(r);
+  derive_all<ScatterAddBackward, ops::scatter_add, ops::scatter_add_>(r);
+  derive_all<ScatterReduceBackward, ops::scatter_reduce, ops::scatter_reduce_>(r);
 }
 
 }  // namespace rush

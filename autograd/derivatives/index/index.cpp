@@ -1,7 +1,6 @@
 #include "core/ops/index/index.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 
 namespace rush {
@@ -80,11 +79,9 @@ struct PutBackward final : Node {
 
 void register_index_derivatives(Registry& r) {
   derive<ops::index, IndexBackward>(r);
-  derive<ops::index_put, IndexPutBackward>(r);
-  derive<ops::index_put_, IndexPutBackward>(r);
+  derive_all<IndexPutBackward, ops::index_put, ops::index_put_>(r);
   derive<ops::take, TakeBackward>(r);
-  derive<ops::put, PutBackward>(r);
-  derive<ops::put_, PutBackward>(r);
+  derive_all<PutBackward, ops::put, ops::put_>(r);
 }
 
 }  // namespace rush

@@ -1,10 +1,7 @@
 #include "core/ops/index/index_select.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -48,19 +45,18 @@ struct IndexCopyBackward final : Node {
   }
 };
 
-struct IndexFillScalarBackward final : Node {
+struct IndexFillNode : Node {
   int64_t dim = 0;
   Saved index;
   RUSH_SAVED(index)
   auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
+};
+
+struct IndexFillScalarBackward final : IndexFillNode {
   Tensors apply(const Tensors& g) override { return {index_fill(g[0], dim, index.get(), 0)}; }
 };
 
-struct IndexFillBackward final : Node {  // value: the sum of what it was written to, each element once
-  int64_t dim = 0;
-  Saved index;
-  RUSH_SAVED(index)
-  auto saved_arguments() { return std::tie(std::ignore, dim, index, std::ignore); }
+struct IndexFillBackward final : IndexFillNode {  // value: the sum of what it was written to, each element once
   Tensors apply(const Tensors& g) override {
     const Tensor kept = index_fill(g[0], dim, index.get(), 0);
     return {kept, Tensor(), needs(2) ? (g[0] - kept).sum() : Tensor()};
@@ -71,14 +67,10 @@ struct IndexFillBackward final : Node {  // value: the sum of what it was writte
 
 void register_index_select_derivatives(Registry& r) {
   derive<ops::index_select, IndexSelectBackward>(r);
-  derive<ops::index_add, IndexAddBackward>(r);
-  derive<ops::index_add_, IndexAddBackward>(r);
-  derive<ops::index_copy, IndexCopyBackward>(r);
-  derive<ops::index_copy_, IndexCopyBackward>(r);
-  derive<ops::index_fill_int_Scalar, IndexFillScalarBackward>(r);
-  derive<ops::index_fill__int_Scalar, IndexFillScalarBackward>(r);
-  derive<ops::index_fill_int_Tensor, IndexFillBackward>(r);
-  derive<ops::index_fill__int_Tensor, IndexFillBackward>(r);
+  derive_all<IndexAddBackward, ops::index_add, ops::index_add_>(r);
+  derive_all<IndexCopyBackward, ops::index_copy, ops::index_copy_>(r);
+  derive_all<IndexFillScalarBackward, ops::index_fill_int_Scalar, ops::index_fill__int_Scalar>(r);
+  derive_all<IndexFillBackward, ops::index_fill_int_Tensor, ops::index_fill__int_Tensor>(r);
 }
 
 }  // namespace rush

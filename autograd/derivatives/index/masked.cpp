@@ -1,7 +1,6 @@
 #include "core/ops/index/masked.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/reduce.h"
 
@@ -61,13 +60,10 @@ struct MaskedScatterBackward final : Node {  // self: nothing under the mask; so
 }  // namespace
 
 void register_masked_derivatives(Registry& r) {
-  derive<ops::masked_fill, MaskedFillBackward>(r);
-  derive<ops::masked_fill_, MaskedFillBackward>(r);
-  derive<ops::masked_fill_Scalar, MaskedFillScalarBackward>(r);
-  derive<ops::masked_fill__Scalar, MaskedFillScalarBackward>(r);
+  derive_all<MaskedFillBackward, ops::masked_fill, ops::masked_fill_>(r);
+  derive_all<MaskedFillScalarBackward, ops::masked_fill_Scalar, ops::masked_fill__Scalar>(r);
   derive<ops::masked_select, MaskedSelectBackward>(r);
-  derive<ops::masked_scatter, MaskedScatterBackward>(r);
-  derive<ops::masked_scatter_, MaskedScatterBackward>(r);
+  derive_all<MaskedScatterBackward, ops::masked_scatter, ops::masked_scatter_>(r);
 }
 
 }  // namespace rush

@@ -4,15 +4,8 @@
 #include <limits>
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -4,20 +4,10 @@
 #include "core/ops/linalg/linalg.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/index/masked.h"
 #include "core/ops/linalg/least_squares.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/join.h"
 #include "core/ops/view/triangular.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -3,7 +3,6 @@
 
 #include "autograd/derivatives/register.h"
 #include "autograd/derivatives/sparse/sparse.h"
-#include "autograd/derive.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/complex.h"
 
@@ -137,12 +136,9 @@ void register_matmul_derivatives(Registry& r) {
   derive<ops::bmm, BmmBackward>(r);
   derive<ops::mv, MvBackward>(r);
   derive<ops::dot, DotBackward>(r);
-  derive<ops::addmm, AddmmBackward>(r);
-  derive<ops::addmm_, AddmmBackward>(r);
-  derive<ops::baddbmm, BaddbmmBackward>(r);
-  derive<ops::baddbmm_, BaddbmmBackward>(r);
-  derive<ops::addmv, AddmvBackward>(r);
-  derive<ops::addmv_, AddmvBackward>(r);
+  derive_all<AddmmBackward, ops::addmm, ops::addmm_>(r);
+  derive_all<BaddbmmBackward, ops::baddbmm, ops::baddbmm_>(r);
+  derive_all<AddmvBackward, ops::addmv, ops::addmv_>(r);
 }
 
 }  // namespace rush

@@ -1,12 +1,8 @@
 #include "core/ops/nn/attention.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/linalg/matmul.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/fused_attention.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

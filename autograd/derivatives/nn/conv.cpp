@@ -1,7 +1,6 @@
 #include "core/ops/nn/conv.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/pointwise/binary.h"
 
 namespace rush {

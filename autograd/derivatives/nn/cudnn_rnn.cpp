@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 
 namespace rush {
 

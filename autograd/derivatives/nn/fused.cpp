@@ -1,17 +1,11 @@
 #include "core/ops/nn/fused.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/linalg/matmul.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,7 +1,6 @@
 #include "core/ops/nn/linear.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused.h"

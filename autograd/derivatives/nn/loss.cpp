@@ -1,16 +1,9 @@
 #include "core/ops/nn/loss.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/softmax.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

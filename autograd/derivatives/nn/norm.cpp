@@ -1,13 +1,9 @@
 #include "core/ops/nn/norm.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "autograd/grad_mode.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,7 +1,6 @@
 #include "core/ops/nn/pool.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/view.h"
 

@@ -2,10 +2,7 @@
 
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 

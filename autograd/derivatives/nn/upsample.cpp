@@ -1,9 +1,6 @@
 #include "core/ops/nn/upsample.h"
 
-#include <array>
-
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 
 namespace rush {
 

@@ -3,25 +3,29 @@
 
 #include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/view/join.h"
 
 namespace rush {
 
 namespace {
 
-// The second derivative of what is piecewise linear: nothing flows to the input.
-Tensor flat(const Node& node, const Tensor& grad) { return node.needs(1) ? zeros_like(grad) : Tensor(); }
+// Of backward(g, x, parameters...) where the function is piecewise linear: nothing flows to x.
+template <auto& backward, class... Parameters>
+struct LinearBackwardBackward : Node {
+  Saved self;
+  std::tuple<Parameters...> parameters;
+  RUSH_SAVED(self)
+  auto saved_arguments() { return std::tuple_cat(std::tie(std::ignore, self), saved_each(parameters)); }
+  Tensors apply(const Tensors& g) override {
+    return {std::apply([&](const auto&... p) { return backward(g[0], self.get(), p...); }, parameters),
+            needs(1) ? zeros_like(g[0]) : Tensor()};
+  }
+};
 
 // ---- relu, threshold ----
-struct ReluBackward final : FromResult {  // 1 where y > 0
-  Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], result.get(), 0)}; }
-};
+RUSH_BY_RESULT(ReluBackward) { return ops::threshold_backward(g, y, 0); }  // 1 where y > 0
+
 struct ThresholdBackward final : Node {  // 1 where x > threshold
   Saved self;
   Scalar threshold;
@@ -29,15 +33,7 @@ struct ThresholdBackward final : Node {  // 1 where x > threshold
   auto saved_arguments() { return std::tie(self, threshold, std::ignore); }
   Tensors apply(const Tensors& g) override { return {ops::threshold_backward(g[0], self.get(), threshold)}; }
 };
-struct ThresholdBackwardBackward final : Node {
-  Saved self;
-  Scalar threshold;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, threshold); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::threshold_backward(g[0], self.get(), threshold), flat(*this, g[0])};
-  }
-};
+struct ThresholdBackwardBackward final : LinearBackwardBackward<ops::threshold_backward, Scalar> {};
 struct LeakyReluBackward final : Node {
   Saved self;
   Scalar slope;
@@ -45,25 +41,10 @@ struct LeakyReluBackward final : Node {
   auto saved_arguments() { return std::tie(self, slope); }
   Tensors apply(const Tensors& g) override { return {ops::leaky_relu_backward(g[0], self.get(), slope, false)}; }
 };
-struct LeakyReluBackwardBackward final : Node {
-  Saved self;
-  Scalar slope;
-  bool is_result = false;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, slope, is_result); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::leaky_relu_backward(g[0], self.get(), slope, is_result), flat(*this, g[0])};
-  }
-};
+struct LeakyReluBackwardBackward final : LinearBackwardBackward<ops::leaky_relu_backward, Scalar, bool> {};
 
 // ---- gelu, silu, mish ----
-struct GeluBackward final : Node {
-  Saved self;
-  std::string approximate;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, approximate); }
-  Tensors apply(const Tensors& g) override { return {ops::gelu_backward(g[0], self.get(), approximate)}; }
-};
+struct GeluBackward final : ParametersBackward<ops::gelu_backward, std::string> {};
 struct GeluBackwardBackward final : Node {
   Saved grad, self;
   std::string approximate;
@@ -90,9 +71,7 @@ struct GeluBackwardBackward final : Node {
     return s * slope + x * 0.5 * s * (x * (6 * c * k) - 2 * t * slope * slope);
   }
 };
-struct SiluBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::silu_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(SiluBackward) { return ops::silu_backward(g, x); }
 struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1 - s) (2 + x (1 - 2 s)), s = sigmoid x
   Tensors apply(const Tensors& g) override {
     const Tensor x = other.get();
@@ -105,9 +84,7 @@ struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1
     return grads;
   }
 };
-struct MishBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::mish_backward(g[0], self.get())}; }
-};
+RUSH_BY_INPUT(MishBackward) { return ops::mish_backward(g, x); }
 // With t = tanh(softplus x), s = sigmoid x, w = s (1 - t^2) = t': (t + x w)' = 2 w + x w', w' = w (1 - s - 2 t s).
 struct MishBackwardBackward final : FromInputs {
   Tensors apply(const Tensors& g) override {
@@ -154,13 +131,7 @@ struct EluBackwardBackward final : Node {
     return grads;
   }
 };
-struct SoftplusBackward final : Node {
-  Saved self;
-  Scalar beta, threshold;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, beta, threshold); }
-  Tensors apply(const Tensors& g) override { return {ops::softplus_backward(g[0], self.get(), beta, threshold)}; }
-};
+struct SoftplusBackward final : ParametersBackward<ops::softplus_backward, Scalar, Scalar> {};
 struct SoftplusBackwardBackward final : Node {  // beta s (1 - s), s = sigmoid(beta x), and 0 above the threshold
   Saved grad, self;
   Scalar beta, threshold;
@@ -195,31 +166,11 @@ struct LogSigmoidBackwardBackward final : Node {  // sigmoid(-x)' = -sigmoid(x) 
 };
 
 // ---- the hard ones ----
-struct HardtanhBackward final : Node {
-  Saved self;
-  Scalar min, max;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, min, max); }
-  Tensors apply(const Tensors& g) override { return {ops::hardtanh_backward(g[0], self.get(), min, max)}; }
-};
-struct HardtanhBackwardBackward final : Node {
-  Saved self;
-  Scalar min, max;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, min, max); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::hardtanh_backward(g[0], self.get(), min, max), flat(*this, g[0])};
-  }
-};
-struct HardsigmoidBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], self.get())}; }
-};
-struct HardsigmoidBackwardBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override { return {ops::hardsigmoid_backward(g[0], other.get()), flat(*this, g[0])}; }
-};
-struct HardswishBackward final : FromInput {
-  Tensors apply(const Tensors& g) override { return {ops::hardswish_backward(g[0], self.get())}; }
-};
+struct HardtanhBackward final : ParametersBackward<ops::hardtanh_backward, Scalar, Scalar> {};
+struct HardtanhBackwardBackward final : LinearBackwardBackward<ops::hardtanh_backward, Scalar, Scalar> {};
+RUSH_BY_INPUT(HardsigmoidBackward) { return ops::hardsigmoid_backward(g, x); }
+struct HardsigmoidBackwardBackward final : LinearBackwardBackward<ops::hardsigmoid_backward> {};
+RUSH_BY_INPUT(HardswishBackward) { return ops::hardswish_backward(g, x); }
 struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 between -3 and 3
   Tensors apply(const Tensors& g) override {
     const Tensor x = other.get();
@@ -227,34 +178,13 @@ struct HardswishBackwardBackward final : FromInputs {  // (x / 3 + 1/2)' = 1/3 b
             needs(1) ? where((x > -3) & (x < 3), g[0] * self.get() / 3, 0) : Tensor()};
   }
 };
-template <auto& backward>
-struct ShrinkBackward final : Node {
-  Saved self;
-  Scalar lambd;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, lambd); }
-  Tensors apply(const Tensors& g) override { return {backward(g[0], self.get(), lambd)}; }
-};
-using HardshrinkBackward = ShrinkBackward<ops::hardshrink_backward>;
-using SoftshrinkBackward = ShrinkBackward<ops::softshrink_backward>;
-struct ShrinkBackwardBackward final : Node {  // of both, which have one backward
-  Saved self;
-  Scalar lambd;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(std::ignore, self, lambd); }
-  Tensors apply(const Tensors& g) override {
-    return {ops::hardshrink_backward(g[0], self.get(), lambd), flat(*this, g[0])};
-  }
-};
+struct HardshrinkBackward final : ParametersBackward<ops::hardshrink_backward, Scalar> {};
+struct SoftshrinkBackward final : ParametersBackward<ops::softshrink_backward, Scalar> {};
+// Of both, which have one backward.
+struct ShrinkBackwardBackward final : LinearBackwardBackward<ops::hardshrink_backward, Scalar> {};
 
 // ---- glu, prelu ----
-struct GluBackward final : Node {
-  Saved self;
-  int64_t dim = 0;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, dim); }
-  Tensors apply(const Tensors& g) override { return {ops::glu_backward(g[0], self.get(), dim)}; }
-};
+struct GluBackward final : ParametersBackward<ops::glu_backward, int64_t> {};
 // Of (g s, g a s'), s = sigmoid(b), s' = s (1 - s), s'' = s' (1 - 2 s), against the gradients (p, q) of the halves:
 // for g: p s + q a s';  for a: q g s';  for b: p g s' + q g a s''.
 struct GluBackwardBackward final : Node {
@@ -301,20 +231,16 @@ struct PreluKernelBackwardBackward final : Node {
 }  // namespace
 
 void register_activation_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(relu, ReluBackward)
-  RUSH_DERIVE(threshold, ThresholdBackward)
-  RUSH_DERIVE(leaky_relu, LeakyReluBackward)
-  RUSH_DERIVE(gelu, GeluBackward)
-  RUSH_DERIVE(silu, SiluBackward)
-  RUSH_DERIVE(mish, MishBackward)
-  RUSH_DERIVE(elu, EluBackward)
-  RUSH_DERIVE(hardtanh, HardtanhBackward)
-  RUSH_DERIVE(hardsigmoid, HardsigmoidBackward)
-  RUSH_DERIVE(hardswish, HardswishBackward)
-#undef RUSH_DERIVE
+  derive_all<ReluBackward, ops::relu, ops::relu_>(r);
+  derive_all<ThresholdBackward, ops::threshold, ops::threshold_>(r);
+  derive_all<LeakyReluBackward, ops::leaky_relu, ops::leaky_relu_>(r);
+  derive_all<GeluBackward, ops::gelu, ops::gelu_>(r);
+  derive_all<SiluBackward, ops::silu, ops::silu_>(r);
+  derive_all<MishBackward, ops::mish, ops::mish_>(r);
+  derive_all<EluBackward, ops::elu, ops::elu_>(r);
+  derive_all<HardtanhBackward, ops::hardtanh, ops::hardtanh_>(r);
+  derive_all<HardsigmoidBackward, ops::hardsigmoid, ops::hardsigmoid_>(r);
+  derive_all<HardswishBackward, ops::hardswish, ops::hardswish_>(r);
   derive<ops::softplus, SoftplusBackward>(r);
   derive<ops::log_sigmoid_forward, LogSigmoidBackward>(r);
   derive<ops::hardshrink, HardshrinkBackward>(r);
@@ -332,8 +258,7 @@ void register_activation_derivatives(Registry& r) {
   derive<ops::hardtanh_backward, HardtanhBackwardBackward>(r);
   derive<ops::hardsigmoid_backward, HardsigmoidBackwardBackward>(r);
   derive<ops::hardswish_backward, HardswishBackwardBackward>(r);
-  derive<ops::hardshrink_backward, ShrinkBackwardBackward>(r);
-  derive<ops::softshrink_backward, ShrinkBackwardBackward>(r);
+  derive_all<ShrinkBackwardBackward, ops::hardshrink_backward, ops::softshrink_backward>(r);
   derive<ops::glu_backward, GluBackwardBackward>(r);
   derive<ops::_prelu_kernel_backward, PreluKernelBackwardBackward>(r);
 }

@@ -4,11 +4,7 @@
 
 #include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -128,28 +124,21 @@ struct PolarBackward final : Node {  // d(r e^it): Re(conj(g) e^it), Re(conj(g) 
             needs(1) ? real(conjugate * (z * complex<double>(0, 1))) : Tensor()};
   }
 };
-struct AngleBackward final : FromInput {  // of z = x + iy: g (-y + ix) / |z|^2; of a real number 0
-  Tensors apply(const Tensors& g) override {
-    const Tensor z = self.get();
-    if (!z.is_complex()) return {zeros_like(g[0])};
-    const Tensor turned = z * complex<double>(0, 1);
-    return {where(z == 0, 0, g[0] * turned / real(z * z.conj()))};
-  }
-};
+RUSH_BY_INPUT(AngleBackward) {  // of x = a + ib: g (-b + ia) / |x|^2; of a real number 0
+  if (!x.is_complex()) return zeros_like(g);
+  const Tensor turned = x * complex<double>(0, 1);
+  return where(x == 0, 0, g * turned / real(x * x.conj()));
+}
 
 }  // namespace
 
 void register_power_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(pow, PowBackward)
-  RUSH_DERIVE(pow_scalar, PowScalarBackward)
-  RUSH_DERIVE(atan2, Atan2Backward)
-  RUSH_DERIVE(hypot, HypotBackward)
-  RUSH_DERIVE(copysign, CopysignBackward)
-  RUSH_DERIVE(xlogy, XlogyBackward)
-#undef RUSH_DERIVE
+  derive_all<PowBackward, ops::pow, ops::pow_>(r);
+  derive_all<PowScalarBackward, ops::pow_scalar, ops::pow_scalar_>(r);
+  derive_all<Atan2Backward, ops::atan2, ops::atan2_>(r);
+  derive_all<HypotBackward, ops::hypot, ops::hypot_>(r);
+  derive_all<CopysignBackward, ops::copysign, ops::copysign_>(r);
+  derive_all<XlogyBackward, ops::xlogy, ops::xlogy_>(r);
   derive<ops::logaddexp, LogaddexpBackward>(r);
   derive<ops::logaddexp2, Logaddexp2Backward>(r);
   derive<ops::special_xlog1py, Xlog1pyBackward>(r);

@@ -4,10 +4,7 @@
 
 #include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -16,32 +13,16 @@ namespace {
 // 1 / x, and 0 at 0: there it stands for i1(x) / x - 1/2 and the like, whose other terms are right.
 Tensor reciprocal_or_zero(const Tensor& x) { return where(x == 0, 0, 1 / where(x == 0, 1, x)); }
 
-struct I0Backward final : FromInput {  // i1
-  Tensors apply(const Tensors& g) override { return {g[0] * special_i1(self.get())}; }
-};
-struct I0eBackward final : FromInput {  // i1e - sgn x i0e
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * (special_i1e(x) - x.sgn() * special_i0e(x))};
-  }
-};
-struct I1Backward final : FromInput {  // i0 - i1 / x, which is 1/2 at 0
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * where(x == 0, 0.5, x.i0() - special_i1(x) * reciprocal_or_zero(x))};
-  }
-};
-struct I1eBackward final : FromInput {  // i0e - i1e (sgn x + 1 / x), which is 1/2 at 0
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * where(x == 0, 0.5, special_i0e(x) - special_i1e(x) * (x.sgn() + reciprocal_or_zero(x)))};
-  }
-};
-struct NdtriBackward final : FromResult {  // sqrt(2 pi) exp(y^2 / 2)
-  Tensors apply(const Tensors& g) override {
-    return {g[0] * (result.get().square() / 2).exp() * 2.50662827463100050242};
-  }
-};
+RUSH_BY_INPUT(I0Backward) { return g * special_i1(x); }                                 // i1
+RUSH_BY_INPUT(I0eBackward) { return g * (special_i1e(x) - x.sgn() * special_i0e(x)); }  // i1e - sgn x i0e
+// i0 - i1 / x, which is 1/2 at 0
+RUSH_BY_INPUT(I1Backward) { return g * where(x == 0, 0.5, x.i0() - special_i1(x) * reciprocal_or_zero(x)); }
+// i0e - i1e (sgn x + 1 / x), which is 1/2 at 0
+RUSH_BY_INPUT(I1eBackward) {
+  return g * where(x == 0, 0.5, special_i0e(x) - special_i1e(x) * (x.sgn() + reciprocal_or_zero(x)));
+}
+// sqrt(2 pi) exp(y^2 / 2)
+RUSH_BY_RESULT(NdtriBackward) { return g * (y.square() / 2).exp() * 2.50662827463100050242; }
 
 // By the limit of the integral: its integrand x^(a - 1) e^-x / gamma(a). There is none by a, as in PyTorch.
 template <int sign>
@@ -63,16 +44,13 @@ struct ZetaBackward final : FromInputs {  // by the second argument, -s zeta(s +
 }  // namespace
 
 void register_special_derivatives(Registry& r) {
-  derive<ops::i0, I0Backward>(r);
-  derive<ops::i0_, I0Backward>(r);
+  derive_all<I0Backward, ops::i0, ops::i0_>(r);
   derive<ops::special_i0e, I0eBackward>(r);
   derive<ops::special_i1, I1Backward>(r);
   derive<ops::special_i1e, I1eBackward>(r);
   derive<ops::special_ndtri, NdtriBackward>(r);
-  derive<ops::igamma, IgammaBackward<1>>(r);
-  derive<ops::igamma_, IgammaBackward<1>>(r);
-  derive<ops::igammac, IgammaBackward<-1>>(r);
-  derive<ops::igammac_, IgammaBackward<-1>>(r);
+  derive_all<IgammaBackward<1>, ops::igamma, ops::igamma_>(r);
+  derive_all<IgammaBackward<-1>, ops::igammac, ops::igammac_>(r);
   derive<ops::special_zeta, ZetaBackward>(r);
 }
 

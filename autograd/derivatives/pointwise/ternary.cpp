@@ -3,45 +3,35 @@
 
 #include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
 namespace {
 
 // Equal elements share the gradient.
-struct MaximumBackward final : FromInputs {
+template <bool larger>
+struct LargerOrSmallerBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
     const Tensor shared = where(a == b, g[0] / 2, g[0]);
-    return {needs(0) ? where(a < b, 0, shared) : Tensor(), needs(1) ? where(a > b, 0, shared) : Tensor()};
+    return {needs(0) ? where(larger ? a < b : a > b, 0, shared) : Tensor(),
+            needs(1) ? where(larger ? a > b : a < b, 0, shared) : Tensor()};
   }
 };
-struct MinimumBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override {
-    const Tensor a = self.get(), b = other.get();
-    const Tensor shared = where(a == b, g[0] / 2, g[0]);
-    return {needs(0) ? where(a > b, 0, shared) : Tensor(), needs(1) ? where(a < b, 0, shared) : Tensor()};
-  }
-};
+struct MaximumBackward final : LargerOrSmallerBackward<true> {};
+struct MinimumBackward final : LargerOrSmallerBackward<false> {};
 // The first takes all of it.
-struct FmaxBackward final : FromInputs {
+template <bool larger>
+struct LargerOrSmallerNumberBackward : FromInputs {
   Tensors apply(const Tensors& g) override {
     const Tensor a = self.get(), b = other.get();
-    const Tensor first = (a >= b) | b.isnan();
+    const Tensor first = (larger ? a >= b : a <= b) | b.isnan();
     return {where(first, g[0], 0), where(first, 0, g[0])};
   }
 };
-struct FminBackward final : FromInputs {
-  Tensors apply(const Tensors& g) override {
-    const Tensor a = self.get(), b = other.get();
-    const Tensor first = (a <= b) | b.isnan();
-    return {where(first, g[0], 0), where(first, 0, g[0])};
-  }
-};
+struct FmaxBackward final : LargerOrSmallerNumberBackward<true> {};
+struct FminBackward final : LargerOrSmallerNumberBackward<false> {};
 
 struct ClampBackward final : Node {
   Saved self;
@@ -140,16 +130,12 @@ void register_ternary_derivatives(Registry& r) {
   derive<ops::fmax, FmaxBackward>(r);
   derive<ops::fmin, FminBackward>(r);
   derive<ops::where, WhereBackward>(r);
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(clamp, ClampBackward)
-  RUSH_DERIVE(clamp_Tensor, ClampTensorBackward)
-  RUSH_DERIVE(addcmul, AddcmulBackward)
-  RUSH_DERIVE(addcdiv, AddcdivBackward)
-  RUSH_DERIVE(lerp, LerpBackward)
-  RUSH_DERIVE(lerp_scalar, LerpScalarBackward)
-#undef RUSH_DERIVE
+  derive_all<ClampBackward, ops::clamp, ops::clamp_>(r);
+  derive_all<ClampTensorBackward, ops::clamp_Tensor, ops::clamp_Tensor_>(r);
+  derive_all<AddcmulBackward, ops::addcmul, ops::addcmul_>(r);
+  derive_all<AddcdivBackward, ops::addcdiv, ops::addcdiv_>(r);
+  derive_all<LerpBackward, ops::lerp, ops::lerp_>(r);
+  derive_all<LerpScalarBackward, ops::lerp_scalar, ops::lerp_scalar_>(r);
 }
 
 }  // namespace rush

@@ -2,10 +2,7 @@
 
 #include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/ternary.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -14,9 +11,7 @@ namespace {
 struct NegBackward final : Node {
   Tensors apply(const Tensors& g) override { return {-g[0]}; }
 };
-struct AbsBackward final : FromInput {  // sgn x
-  Tensors apply(const Tensors& g) override { return {g[0] * self.get().sgn()}; }
-};
+RUSH_BY_INPUT(AbsBackward) { return g * x.sgn(); }  // sgn x
 struct ConjPhysicalBackward final : Node {
   Tensors apply(const Tensors& g) override { return {conj_of(g[0])}; }
 };
@@ -24,14 +19,11 @@ struct FracBackward final : Node {  // 1 between the jumps
   Tensors apply(const Tensors& g) override { return {g[0]}; }
 };
 // Of complex x: what of g is at a right angle to y = x / |x|, over |x|.
-struct SgnBackward final : FromInput {
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    if (!x.is_complex()) return {zeros_like(g[0])};
-    const Tensor size = x.abs(), y = x.sgn();
-    return {where(size == 0, 0, (g[0] - real(g[0] / y) * y) / size)};
-  }
-};
+RUSH_BY_INPUT(SgnBackward) {
+  if (!x.is_complex()) return zeros_like(g);
+  const Tensor size = x.abs(), y = x.sgn();
+  return where(size == 0, 0, (g - real(g / y) * y) / size);
+}
 struct NanToNumBackward final : Node {
   Saved self;
   RUSH_SAVED(self)
@@ -46,113 +38,42 @@ struct Rad2DegBackward final : Node {
 };
 
 // ---- exponentials and logarithms ----
-struct ExpBackward final : FromResult {  // y
-  Tensors apply(const Tensors& g) override { return {g[0] * conj_of(result.get())}; }
-};
-struct Exp2Backward final : FromResult {  // y ln 2
-  Tensors apply(const Tensors& g) override { return {g[0] * conj_of(result.get()) * 0.69314718055994530942}; }
-};
-struct Expm1Backward final : FromResult {  // y + 1
-  Tensors apply(const Tensors& g) override { return {g[0] * (conj_of(result.get()) + 1)}; }
-};
-struct LogBackward final : FromInput {  // 1 / x
-  Tensors apply(const Tensors& g) override { return {g[0] / conj_of(self.get())}; }
-};
-struct Log2Backward final : FromInput {  // 1 / (x ln 2)
-  Tensors apply(const Tensors& g) override { return {g[0] / (conj_of(self.get()) * 0.69314718055994530942)}; }
-};
-struct Log10Backward final : FromInput {  // 1 / (x ln 10)
-  Tensors apply(const Tensors& g) override { return {g[0] / (conj_of(self.get()) * 2.30258509299404568402)}; }
-};
-struct Log1pBackward final : FromInput {  // 1 / (x + 1)
-  Tensors apply(const Tensors& g) override { return {g[0] / (conj_of(self.get()) + 1)}; }
-};
+RUSH_BY_RESULT(ExpBackward) { return g * conj_of(y); }                              // y
+RUSH_BY_RESULT(Exp2Backward) { return g * conj_of(y) * 0.69314718055994530942; }    // y ln 2
+RUSH_BY_RESULT(Expm1Backward) { return g * (conj_of(y) + 1); }                      // y + 1
+RUSH_BY_INPUT(LogBackward) { return g / conj_of(x); }                               // 1 / x
+RUSH_BY_INPUT(Log2Backward) { return g / (conj_of(x) * 0.69314718055994530942); }   // 1 / (x ln 2)
+RUSH_BY_INPUT(Log10Backward) { return g / (conj_of(x) * 2.30258509299404568402); }  // 1 / (x ln 10)
+RUSH_BY_INPUT(Log1pBackward) { return g / (conj_of(x) + 1); }                       // 1 / (x + 1)
 
 // ---- powers ----
-struct ReciprocalBackward final : FromResult {  // -y^2
-  Tensors apply(const Tensors& g) override {
-    const Tensor y = conj_of(result.get());
-    return {-g[0] * (y * y)};
-  }
-};
-struct SqrtBackward final : FromResult {  // 1 / (2 y)
-  Tensors apply(const Tensors& g) override { return {g[0] / (conj_of(result.get()) * 2)}; }
-};
-struct RsqrtBackward final : FromResult {  // -y^3 / 2
-  Tensors apply(const Tensors& g) override {
-    const Tensor y = conj_of(result.get());
-    return {g[0] * -0.5 * (y * y * y)};
-  }
-};
+RUSH_BY_RESULT(ReciprocalBackward) { return -g * conj_of(y * y); }       // -y^2
+RUSH_BY_RESULT(SqrtBackward) { return g / (conj_of(y) * 2); }            // 1 / (2 y)
+RUSH_BY_RESULT(RsqrtBackward) { return g * -0.5 * conj_of(y * y * y); }  // -y^3 / 2
 
 // ---- trigonometry ----
-struct SinBackward final : FromInput {  // cos x
-  Tensors apply(const Tensors& g) override { return {g[0] * conj_of(self.get().cos())}; }
-};
-struct CosBackward final : FromInput {  // -sin x
-  Tensors apply(const Tensors& g) override { return {g[0] * -conj_of(self.get().sin())}; }
-};
-struct TanBackward final : FromResult {  // 1 + y^2
-  Tensors apply(const Tensors& g) override {
-    const Tensor y = conj_of(result.get());
-    return {g[0] * (y * y + 1)};
-  }
-};
-struct AsinBackward final : FromInput {  // 1 / sqrt(1 - x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * conj_of((1 - x * x).rsqrt())};
-  }
-};
-struct AcosBackward final : FromInput {  // -1 / sqrt(1 - x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * -conj_of((1 - x * x).rsqrt())};
-  }
-};
-struct AtanBackward final : FromInput {  // 1 / (1 + x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] / conj_of(x * x + 1)};
-  }
-};
-struct SinhBackward final : FromInput {  // cosh x
-  Tensors apply(const Tensors& g) override { return {g[0] * conj_of(self.get().cosh())}; }
-};
-struct CoshBackward final : FromInput {  // sinh x
-  Tensors apply(const Tensors& g) override { return {g[0] * conj_of(self.get().sinh())}; }
-};
-struct AsinhBackward final : FromInput {  // 1 / sqrt(x^2 + 1)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * conj_of((x * x + 1).rsqrt())};
-  }
-};
-struct AcoshBackward final : FromInput {  // 1 / (sqrt(x - 1) sqrt(x + 1)), which has acosh's branch cut
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * conj_of((x - 1).rsqrt() * (x + 1).rsqrt())};
-  }
-};
-struct AtanhBackward final : FromInput {  // 1 / (1 - x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] / conj_of(1 - x * x)};
-  }
-};
-struct SincBackward final : FromInput {  // (pi x cos(pi x) - sin(pi x)) / (pi x^2), and 0 at 0
-  Tensors apply(const Tensors& g) override {
-    constexpr double kPi = 3.14159265358979323846;
-    const Tensor x = self.get(), angle = x * kPi, below = x * angle;
-    const Tensor slope = (angle * angle.cos() - angle.sin()) / below;
-    return {where(below == 0, 0, g[0] * conj_of(slope))};
-  }
-};
+RUSH_BY_INPUT(SinBackward) { return g * conj_of(x.cos()); }                // cos x
+RUSH_BY_INPUT(CosBackward) { return g * -conj_of(x.sin()); }               // -sin x
+RUSH_BY_RESULT(TanBackward) { return g * (conj_of(y * y) + 1); }           // 1 + y^2
+RUSH_BY_INPUT(AsinBackward) { return g * conj_of((1 - x * x).rsqrt()); }   // 1 / sqrt(1 - x^2)
+RUSH_BY_INPUT(AcosBackward) { return g * -conj_of((1 - x * x).rsqrt()); }  // -1 / sqrt(1 - x^2)
+RUSH_BY_INPUT(AtanBackward) { return g / conj_of(x * x + 1); }             // 1 / (1 + x^2)
+RUSH_BY_INPUT(SinhBackward) { return g * conj_of(x.cosh()); }              // cosh x
+RUSH_BY_INPUT(CoshBackward) { return g * conj_of(x.sinh()); }              // sinh x
+RUSH_BY_INPUT(AsinhBackward) { return g * conj_of((x * x + 1).rsqrt()); }  // 1 / sqrt(x^2 + 1)
+// 1 / (sqrt(x - 1) sqrt(x + 1)), which has acosh's branch cut
+RUSH_BY_INPUT(AcoshBackward) { return g * conj_of((x - 1).rsqrt() * (x + 1).rsqrt()); }
+RUSH_BY_INPUT(AtanhBackward) { return g / conj_of(1 - x * x); }  // 1 / (1 - x^2)
+
+RUSH_BY_INPUT(SincBackward) {  // (pi x cos(pi x) - sin(pi x)) / (pi x^2), and 0 at 0
+  constexpr double kPi = 3.14159265358979323846;
+  const Tensor angle = x * kPi, below = x * angle;
+  const Tensor slope = (angle * angle.cos() - angle.sin()) / below;
+  return where(below == 0, 0, g * conj_of(slope));
+}
 
 // ---- sigmoid and tanh, and their own derivatives ----
-struct SigmoidBackward final : FromResult {
-  Tensors apply(const Tensors& g) override { return {sigmoid_backward(g[0], result.get())}; }
-};
+RUSH_BY_RESULT(SigmoidBackward) { return sigmoid_backward(g, y); }
 struct SigmoidBackwardBackward final : FromInputs {  // of g y (1 - y): y (1 - y), g (1 - 2 y)
   Tensors apply(const Tensors& g) override {
     const Tensor y = other.get();
@@ -160,22 +81,14 @@ struct SigmoidBackwardBackward final : FromInputs {  // of g y (1 - y): y (1 - y
             needs(1) ? g[0] * conj_of(self.get()) * (1 - 2 * y) : Tensor()};
   }
 };
-struct TanhBackward final : FromResult {
-  Tensors apply(const Tensors& g) override { return {tanh_backward(g[0], result.get())}; }
-};
+RUSH_BY_RESULT(TanhBackward) { return tanh_backward(g, y); }
 struct TanhBackwardBackward final : FromInputs {  // of g (1 - y^2): 1 - y^2, -2 g y
   Tensors apply(const Tensors& g) override {
     const Tensor y = other.get();
     return {needs(0) ? tanh_backward(g[0], y) : Tensor(), needs(1) ? g[0] * conj_of(self.get()) * y * -2 : Tensor()};
   }
 };
-struct LogitBackward final : Node {
-  Saved self;
-  std::optional<double> eps;
-  RUSH_SAVED(self)
-  auto saved_arguments() { return std::tie(self, eps); }
-  Tensors apply(const Tensors& g) override { return {ops::logit_backward(g[0], self.get(), eps)}; }
-};
+struct LogitBackward final : ParametersBackward<ops::logit_backward, std::optional<double>> {};
 struct LogitBackwardBackward final : Node {  // of g / (x (1 - x)): with s = 1 / (x (1 - x)), s and g s^2 (2 x - 1)
   Saved grad, self;
   std::optional<double> eps;
@@ -190,30 +103,12 @@ struct LogitBackwardBackward final : Node {  // of g / (x (1 - x)): with s = 1 /
 
 // ---- special functions ----
 constexpr double kTwoOverSqrtPi = 1.12837916709551257390;
-struct ErfBackward final : FromInput {  // 2 / sqrt(pi) exp(-x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * (-(x * x)).exp() * kTwoOverSqrtPi};
-  }
-};
-struct ErfcBackward final : FromInput {  // -2 / sqrt(pi) exp(-x^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor x = self.get();
-    return {g[0] * (-(x * x)).exp() * -kTwoOverSqrtPi};
-  }
-};
-struct ErfinvBackward final : FromResult {  // sqrt(pi) / 2 exp(y^2)
-  Tensors apply(const Tensors& g) override {
-    const Tensor y = result.get();
-    return {g[0] * (y * y).exp() * (1 / kTwoOverSqrtPi)};
-  }
-};
-struct LgammaBackward final : FromInput {  // digamma
-  Tensors apply(const Tensors& g) override { return {g[0] * self.get().digamma()}; }
-};
-struct DigammaBackward final : FromInput {  // polygamma 1
-  Tensors apply(const Tensors& g) override { return {g[0] * polygamma(1, self.get())}; }
-};
+RUSH_BY_INPUT(ErfBackward) { return g * (-(x * x)).exp() * kTwoOverSqrtPi; }         // 2 / sqrt(pi) exp(-x^2)
+RUSH_BY_INPUT(ErfcBackward) { return g * (-(x * x)).exp() * -kTwoOverSqrtPi; }       // -2 / sqrt(pi) exp(-x^2)
+RUSH_BY_RESULT(ErfinvBackward) { return g * (y * y).exp() * (1 / kTwoOverSqrtPi); }  // sqrt(pi) / 2 exp(y^2)
+RUSH_BY_INPUT(LgammaBackward) { return g * x.digamma(); }                            // digamma
+RUSH_BY_INPUT(DigammaBackward) { return g * polygamma(1, x); }                       // polygamma 1
+
 struct PolygammaBackward final : Node {  // the next polygamma
   Saved self;
   int64_t n = 0;
@@ -226,64 +121,56 @@ struct PolygammaBackward final : Node {  // the next polygamma
 };
 
 void register_elementary(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(exp, ExpBackward)
-  RUSH_DERIVE(exp2, Exp2Backward)
-  RUSH_DERIVE(expm1, Expm1Backward)
-  RUSH_DERIVE(log, LogBackward)
-  RUSH_DERIVE(log2, Log2Backward)
-  RUSH_DERIVE(log10, Log10Backward)
-  RUSH_DERIVE(log1p, Log1pBackward)
-  RUSH_DERIVE(reciprocal, ReciprocalBackward)
-  RUSH_DERIVE(sqrt, SqrtBackward)
-  RUSH_DERIVE(rsqrt, RsqrtBackward)
-  RUSH_DERIVE(sin, SinBackward)
-  RUSH_DERIVE(cos, CosBackward)
-  RUSH_DERIVE(tan, TanBackward)
-  RUSH_DERIVE(asin, AsinBackward)
-  RUSH_DERIVE(acos, AcosBackward)
-  RUSH_DERIVE(atan, AtanBackward)
-  RUSH_DERIVE(sinh, SinhBackward)
-  RUSH_DERIVE(cosh, CoshBackward)
-  RUSH_DERIVE(asinh, AsinhBackward)
-  RUSH_DERIVE(acosh, AcoshBackward)
-  RUSH_DERIVE(atanh, AtanhBackward)
-  RUSH_DERIVE(sinc, SincBackward)
+  derive_all<ExpBackward, ops::exp, ops::exp_>(r);
+  derive_all<Exp2Backward, ops::exp2, ops::exp2_>(r);
+  derive_all<Expm1Backward, ops::expm1, ops::expm1_>(r);
+  derive_all<LogBackward, ops::log, ops::log_>(r);
+  derive_all<Log2Backward, ops::log2, ops::log2_>(r);
+  derive_all<Log10Backward, ops::log10, ops::log10_>(r);
+  derive_all<Log1pBackward, ops::log1p, ops::log1p_>(r);
+  derive_all<ReciprocalBackward, ops::reciprocal, ops::reciprocal_>(r);
+  derive_all<SqrtBackward, ops::sqrt, ops::sqrt_>(r);
+  derive_all<RsqrtBackward, ops::rsqrt, ops::rsqrt_>(r);
+  derive_all<SinBackward, ops::sin, ops::sin_>(r);
+  derive_all<CosBackward, ops::cos, ops::cos_>(r);
+  derive_all<TanBackward, ops::tan, ops::tan_>(r);
+  derive_all<AsinBackward, ops::asin, ops::asin_>(r);
+  derive_all<AcosBackward, ops::acos, ops::acos_>(r);
+  derive_all<AtanBackward, ops::atan, ops::atan_>(r);
+  derive_all<SinhBackward, ops::sinh, ops::sinh_>(r);
+  derive_all<CoshBackward, ops::cosh, ops::cosh_>(r);
+  derive_all<AsinhBackward, ops::asinh, ops::asinh_>(r);
+  derive_all<AcoshBackward, ops::acosh, ops::acosh_>(r);
+  derive_all<AtanhBackward, ops::atanh, ops::atanh_>(r);
+  derive_all<SincBackward, ops::sinc, ops::sinc_>(r);
 }
 
 }  // namespace
 
 void register_unary_derivatives(Registry& r) {
   register_elementary(r);
-  RUSH_DERIVE(neg, NegBackward)
-  RUSH_DERIVE(abs, AbsBackward)
-  RUSH_DERIVE(conj_physical, ConjPhysicalBackward)
-  RUSH_DERIVE(frac, FracBackward)
-  RUSH_DERIVE(sgn, SgnBackward)
-  RUSH_DERIVE(nan_to_num, NanToNumBackward)
-  RUSH_DERIVE(deg2rad, Deg2RadBackward)
-  RUSH_DERIVE(rad2deg, Rad2DegBackward)
-  RUSH_DERIVE(ceil, StepBackward)
-  RUSH_DERIVE(floor, StepBackward)
-  RUSH_DERIVE(trunc, StepBackward)
-  RUSH_DERIVE(round, StepBackward)
-  RUSH_DERIVE(round_decimals, StepBackward)
-  RUSH_DERIVE(sign, StepBackward)
-  RUSH_DERIVE(sigmoid, SigmoidBackward)
-  RUSH_DERIVE(tanh, TanhBackward)
-  RUSH_DERIVE(logit, LogitBackward)
+  derive_all<NegBackward, ops::neg, ops::neg_>(r);
+  derive_all<AbsBackward, ops::abs, ops::abs_>(r);
+  derive_all<ConjPhysicalBackward, ops::conj_physical, ops::conj_physical_>(r);
+  derive_all<FracBackward, ops::frac, ops::frac_>(r);
+  derive_all<SgnBackward, ops::sgn, ops::sgn_>(r);
+  derive_all<NanToNumBackward, ops::nan_to_num, ops::nan_to_num_>(r);
+  derive_all<Deg2RadBackward, ops::deg2rad, ops::deg2rad_>(r);
+  derive_all<Rad2DegBackward, ops::rad2deg, ops::rad2deg_>(r);
+  derive_all<StepBackward, ops::ceil, ops::ceil_, ops::floor, ops::floor_, ops::trunc, ops::trunc_, ops::round,
+             ops::round_, ops::round_decimals, ops::round_decimals_, ops::sign, ops::sign_>(r);
+  derive_all<SigmoidBackward, ops::sigmoid, ops::sigmoid_>(r);
+  derive_all<TanhBackward, ops::tanh, ops::tanh_>(r);
+  derive_all<LogitBackward, ops::logit, ops::logit_>(r);
   derive<ops::sigmoid_backward, SigmoidBackwardBackward>(r);
   derive<ops::tanh_backward, TanhBackwardBackward>(r);
   derive<ops::logit_backward, LogitBackwardBackward>(r);
-  RUSH_DERIVE(erf, ErfBackward)
-  RUSH_DERIVE(erfc, ErfcBackward)
-  RUSH_DERIVE(erfinv, ErfinvBackward)
-  RUSH_DERIVE(lgamma, LgammaBackward)
-  RUSH_DERIVE(digamma, DigammaBackward)
+  derive_all<ErfBackward, ops::erf, ops::erf_>(r);
+  derive_all<ErfcBackward, ops::erfc, ops::erfc_>(r);
+  derive_all<ErfinvBackward, ops::erfinv, ops::erfinv_>(r);
+  derive_all<LgammaBackward, ops::lgamma, ops::lgamma_>(r);
+  derive_all<DigammaBackward, ops::digamma, ops::digamma_>(r);
   derive<ops::polygamma, PolygammaBackward>(r);
-#undef RUSH_DERIVE
 }
 
 }  // namespace rush

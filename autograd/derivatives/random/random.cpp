@@ -2,7 +2,6 @@
 #include "core/ops/random/random.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/nn/dropout.h"
 
@@ -39,22 +38,10 @@ struct NativeDropoutBackwardBackward final : Node {  // linear and its own trans
 }  // namespace
 
 void register_random_derivatives(Registry& r) {
-  derive<ops::uniform_, RandomBackward>(r);
-  derive<ops::normal_, RandomBackward>(r);
-  derive<ops::log_normal_, RandomBackward>(r);
-  derive<ops::cauchy_, RandomBackward>(r);
-  derive<ops::exponential_, RandomBackward>(r);
-  derive<ops::geometric_, RandomBackward>(r);
-  derive<ops::random_, RandomBackward>(r);
-  derive<ops::random__to, RandomBackward>(r);
-  derive<ops::random__from, RandomBackward>(r);
-  derive<ops::bernoulli__float, RandomBackward>(r);
-  derive<ops::bernoulli_, RandomBackward>(r);
-  derive<ops::bernoulli, RandomBackward>(r);
-  derive<ops::bernoulli_p, RandomBackward>(r);
-  derive<ops::normal_Tensor_float, RandomBackward>(r);
-  derive<ops::normal_float_Tensor, RandomBackward>(r);
-  derive<ops::normal_Tensor_Tensor, RandomBackward>(r);
+  derive_all<RandomBackward, ops::uniform_, ops::normal_, ops::log_normal_, ops::cauchy_, ops::exponential_,
+             ops::geometric_, ops::random_, ops::random__to, ops::random__from, ops::bernoulli__float, ops::bernoulli_,
+             ops::bernoulli, ops::bernoulli_p, ops::normal_Tensor_float, ops::normal_float_Tensor,
+             ops::normal_Tensor_Tensor>(r);
   derive<ops::native_dropout, NativeDropoutBackward>(r);
   derive<ops::native_dropout_backward, NativeDropoutBackwardBackward>(r);
 }

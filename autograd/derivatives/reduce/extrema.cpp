@@ -3,7 +3,6 @@
 #include "autograd/derivatives/index/selected.h"
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
 #include "core/ops/reduce/order_statistics.h"
@@ -67,15 +66,10 @@ struct AminmaxBackward final : Node {
 }  // namespace
 
 void register_extrema_derivatives(Registry& r) {
-  derive<ops::amax, ExtremeBackward>(r);
-  derive<ops::amin, ExtremeBackward>(r);
+  derive_all<ExtremeBackward, ops::amax, ops::amin>(r);
   derive<ops::aminmax, AminmaxBackward>(r);
-  derive<ops::max, ExtremeOfAllBackward>(r);
-  derive<ops::min, ExtremeOfAllBackward>(r);
-  derive<ops::median, ExtremeOfAllBackward>(r);
-  derive<ops::nanmedian, ExtremeOfAllBackward>(r);
-  derive<ops::max_dim, SelectAlongBackward>(r);
-  derive<ops::min_dim, SelectAlongBackward>(r);
+  derive_all<ExtremeOfAllBackward, ops::max, ops::min, ops::median, ops::nanmedian>(r);
+  derive_all<SelectAlongBackward, ops::max_dim, ops::min_dim>(r);
 }
 
 }  // namespace rush

@@ -3,42 +3,34 @@
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
 #include "autograd/derivatives/sparse/sparse.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/scan.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/join.h"
 #include "core/ops/view/rearrange.h"
 
 namespace rush {
 
 namespace {
 
-struct SumBackward final : Node {  // every element has the sum's gradient
+struct OfAll : Node {
   ReducedShape shape;
   void save(const Tensor& self, std::optional<ScalarType>) { shape.save(self, {}); }
+};
+struct AlongDims : Node {
+  ReducedShape shape;
+  void save(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) { shape.save(self, dim); }
+};
+
+struct SumBackward final : OfAll {  // every element has the sum's gradient
   Tensors apply(const Tensors& g) override { return {g[0].expand(shape.sizes)}; }
 };
-
-struct SumDimBackward final : Node {
-  ReducedShape shape;
-  void save(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) { shape.save(self, dim); }
+struct SumDimBackward final : AlongDims {
   Tensors apply(const Tensors& g) override { return {shape.restore(g[0]).expand(shape.sizes)}; }
 };
-
-struct MeanBackward final : Node {  // g / n
-  ReducedShape shape;
-  void save(const Tensor& self, std::optional<ScalarType>) { shape.save(self, {}); }
+struct MeanBackward final : OfAll {  // g / n
   Tensors apply(const Tensors& g) override { return {(g[0] / shape.count).expand(shape.sizes)}; }
 };
-
-struct MeanDimBackward final : Node {
-  ReducedShape shape;
-  void save(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>) { shape.save(self, dim); }
+struct MeanDimBackward final : AlongDims {
   Tensors apply(const Tensors& g) override { return {(shape.restore(g[0]) / shape.count).expand(shape.sizes)}; }
 };
 

@@ -1,17 +1,8 @@
 #include "core/ops/reduce/scan.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 #include "core/ops/view/rearrange.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -89,12 +80,9 @@ struct LogcumsumexpBackward final : Node {
 }  // namespace
 
 void register_scan_derivatives(Registry& r) {
-  derive<ops::cumsum, CumsumBackward>(r);
-  derive<ops::cumsum_, CumsumBackward>(r);
-  derive<ops::cumprod, CumprodBackward>(r);
-  derive<ops::cumprod_, CumprodBackward>(r);
-  derive<ops::cummax, CumulativeExtremeBackward>(r);
-  derive<ops::cummin, CumulativeExtremeBackward>(r);
+  derive_all<CumsumBackward, ops::cumsum, ops::cumsum_>(r);
+  derive_all<CumprodBackward, ops::cumprod, ops::cumprod_>(r);
+  derive_all<CumulativeExtremeBackward, ops::cummax, ops::cummin>(r);
   derive<ops::logcumsumexp, LogcumsumexpBackward>(r);
 }
 

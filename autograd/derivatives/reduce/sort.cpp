@@ -2,27 +2,21 @@
 
 #include "autograd/derivatives/index/selected.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/reduce/order_statistics.h"
 
 namespace rush {
 
 namespace {
 
-struct SortStableBackward final : SelectionBackward {
+// Operators f(self, how, dim, flags).
+template <class How, class... Flags>
+struct SelectHowBackward : SelectionBackward {
   RUSH_SAVED(indices)
-  void save(const Tensor& self, std::optional<bool>, int64_t along, bool) { save_selection(self, along); }
+  void save(const Tensor& self, How, int64_t along, Flags...) { save_selection(self, along); }
 };
-
-struct TopkBackward final : SelectionBackward {
-  RUSH_SAVED(indices)
-  void save(const Tensor& self, int64_t, int64_t along, bool, bool) { save_selection(self, along); }
-};
-
-struct KthValueBackward final : SelectionBackward {
-  RUSH_SAVED(indices)
-  void save(const Tensor& self, int64_t, int64_t along, bool) { save_selection(self, along); }
-};
+struct SortStableBackward final : SelectHowBackward<std::optional<bool>, bool> {};
+struct TopkBackward final : SelectHowBackward<int64_t, bool, bool> {};
+struct KthValueBackward final : SelectHowBackward<int64_t, bool> {};
 
 }  // namespace
 
@@ -31,9 +25,7 @@ void register_sort_derivatives(Registry& r) {
   derive<ops::sort_stable, SortStableBackward>(r);
   derive<ops::topk, TopkBackward>(r);
   derive<ops::kthvalue, KthValueBackward>(r);
-  derive<ops::median_dim, SelectAlongBackward>(r);
-  derive<ops::nanmedian_dim, SelectAlongBackward>(r);
-  derive<ops::mode, SelectAlongBackward>(r);
+  derive_all<SelectAlongBackward, ops::median_dim, ops::nanmedian_dim, ops::mode>(r);
 }
 
 }  // namespace rush

@@ -2,11 +2,7 @@
 
 #include "autograd/derivatives/reduce/reduced_shape.h"
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -38,15 +34,13 @@ struct MomentsBackward : Node {
   }
 };
 
-struct VarBackward final : MomentsBackward {
+template <class... Mean>
+struct VarianceBackward : MomentsBackward {
   RUSH_SAVED(self)
-  Tensors apply(const Tensors& g) override { return {input_gradient(g[0], Tensor())}; }
+  Tensors apply(const Tensors& g) override { return {input_gradient(g[0], sizeof...(Mean) > 0 ? g[1] : Tensor())}; }
 };
-
-struct VarMeanBackward final : MomentsBackward {
-  RUSH_SAVED(self)
-  Tensors apply(const Tensors& g) override { return {input_gradient(g[0], g[1])}; }
-};
+struct VarBackward final : VarianceBackward<> {};
+struct VarMeanBackward final : VarianceBackward<Tensor> {};
 
 // 0 where the deviation is 0 and the quotient would not be finite.
 Tensor variance_grad(const Tensor& deviation_grad, const Tensor& deviation) {
@@ -54,19 +48,17 @@ Tensor variance_grad(const Tensor& deviation_grad, const Tensor& deviation) {
   return (deviation_grad / (deviation * 2)).masked_fill(deviation.eq(0), 0);
 }
 
-struct StdBackward final : MomentsBackward {
+template <class... Mean>
+struct DeviationBackward : MomentsBackward {
   Saved result;
   RUSH_SAVED(self, result)
-  void save_output(const Tensor& deviation) { result = Saved::output(deviation, this); }
-  Tensors apply(const Tensors& g) override { return {input_gradient(variance_grad(g[0], result.get()), Tensor())}; }
+  void save_output(const Tensor& deviation, const Mean&...) { result = Saved::output(deviation, this); }
+  Tensors apply(const Tensors& g) override {
+    return {input_gradient(variance_grad(g[0], result.get()), sizeof...(Mean) > 0 ? g[1] : Tensor())};
+  }
 };
-
-struct StdMeanBackward final : MomentsBackward {
-  Saved result;
-  RUSH_SAVED(self, result)
-  void save_output(const Tensor& deviation, const Tensor&) { result = Saved::output(deviation, this); }
-  Tensors apply(const Tensors& g) override { return {input_gradient(variance_grad(g[0], result.get()), g[1])}; }
-};
+struct StdBackward final : DeviationBackward<> {};
+struct StdMeanBackward final : DeviationBackward<Tensor> {};
 
 }  // namespace
 

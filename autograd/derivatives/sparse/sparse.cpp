@@ -4,14 +4,9 @@
 #include "autograd/derivatives/sparse/sparse.h"
 
 #include "autograd/derivatives/register.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/sparse/semi_structured.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,7 +1,6 @@
 #include "core/ops/view/copy.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/cast_all.h"
 
@@ -73,10 +72,8 @@ void register_copy_derivatives(Registry& r) {
   derive<ops::clone, CloneBackward>(r);
   derive<ops::_to_copy, ToCopyBackward>(r);
   derive<ops::cast_all, CastAllBackward>(r);
-  derive<ops::fill, FillBackward>(r);
-  derive<ops::fill_, FillBackward>(r);
-  derive<ops::fill_Tensor, FillTensorBackward>(r);
-  derive<ops::fill_Tensor_, FillTensorBackward>(r);
+  derive_all<FillBackward, ops::fill, ops::fill_>(r);
+  derive_all<FillTensorBackward, ops::fill_Tensor, ops::fill_Tensor_>(r);
   derive<ops::zero_, FillBackward>(r);
 }
 

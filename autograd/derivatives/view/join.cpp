@@ -1,7 +1,6 @@
 #include "core/ops/view/join.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/view/view.h"
 
 namespace rush {

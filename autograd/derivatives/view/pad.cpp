@@ -1,7 +1,6 @@
 #include "core/ops/view/pad.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/ops/factory/factories.h"
 
 namespace rush {

@@ -1,7 +1,6 @@
 #include "core/ops/view/rearrange.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 
 namespace rush {
 

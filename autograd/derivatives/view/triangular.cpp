@@ -1,31 +1,25 @@
 #include "core/ops/view/triangular.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 
 namespace rush {
 
 namespace {
 
-struct TrilBackward final : Node {
+template <auto& triangle>
+struct TriangleBackward : Node {
   int64_t diagonal = 0;
   void save(const Tensor&, int64_t k) { diagonal = k; }
-  Tensors apply(const Tensors& g) override { return {g[0].tril(diagonal)}; }
+  Tensors apply(const Tensors& g) override { return {triangle(g[0], diagonal)}; }
 };
-
-struct TriuBackward final : Node {
-  int64_t diagonal = 0;
-  void save(const Tensor&, int64_t k) { diagonal = k; }
-  Tensors apply(const Tensors& g) override { return {g[0].triu(diagonal)}; }
-};
+struct TrilBackward final : TriangleBackward<ops::tril> {};
+struct TriuBackward final : TriangleBackward<ops::triu> {};
 
 }  // namespace
 
 void register_triangular_derivatives(Registry& r) {
-  derive<ops::tril, TrilBackward>(r);
-  derive<ops::tril_, TrilBackward>(r);
-  derive<ops::triu, TriuBackward>(r);
-  derive<ops::triu_, TriuBackward>(r);
+  derive_all<TrilBackward, ops::tril, ops::tril_>(r);
+  derive_all<TriuBackward, ops::triu, ops::triu_>(r);
 }
 
 }  // namespace rush

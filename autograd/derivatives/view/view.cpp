@@ -1,11 +1,8 @@
 #include "core/ops/view/view.h"
 
 #include "autograd/derivatives/register.h"
-#include "autograd/derive.h"
 #include "core/integer.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/join.h"
+#include "core/ops/basic.h"
 
 namespace rush {
 
@@ -13,25 +10,17 @@ namespace {
 
 // ---- shapes ----
 
+template <class... Rest>
 struct SameElementsBackward : Node {
   DimVector sizes;
+  void save(const Tensor& self, Rest...) { sizes = self.sizes(); }
   Tensors apply(const Tensors& g) override { return {g[0].reshape(sizes)}; }
 };
-struct ViewBackward final : SameElementsBackward {
-  void save(const Tensor& self, IntArrayRef) { sizes = self.sizes(); }
-};
-struct SqueezeBackward final : SameElementsBackward {
-  void save(const Tensor& self) { sizes = self.sizes(); }
-};
-struct SqueezeDimBackward final : SameElementsBackward {
-  void save(const Tensor& self, int64_t) { sizes = self.sizes(); }
-};
-struct SqueezeDimsBackward final : SameElementsBackward {
-  void save(const Tensor& self, IntArrayRef) { sizes = self.sizes(); }
-};
-struct UnsqueezeBackward final : SameElementsBackward {
-  void save(const Tensor& self, int64_t) { sizes = self.sizes(); }
-};
+struct ViewBackward final : SameElementsBackward<IntArrayRef> {};
+struct SqueezeBackward final : SameElementsBackward<> {};
+struct SqueezeDimBackward final : SameElementsBackward<int64_t> {};
+struct SqueezeDimsBackward final : SameElementsBackward<IntArrayRef> {};
+struct UnsqueezeBackward final : SameElementsBackward<int64_t> {};
 
 struct AliasBackward final : Node {
   Tensors apply(const Tensors& g) override { return {g[0]}; }
@@ -197,17 +186,14 @@ Tensor joined_gradients(const Node& node, const Tensors& g, int64_t dim) {
   return whole.defined() ? whole : cat(grads, dim);
 }
 
-struct SplitBackward final : Node {
+template <class Sizes>
+struct PartsBackward : Node {
   int64_t dim = 0;
-  void save(const Tensor&, int64_t, int64_t d) { dim = d; }
+  void save(const Tensor&, Sizes, int64_t d) { dim = d; }
   Tensors apply(const Tensors& g) override { return {joined_gradients(*this, g, dim)}; }
 };
-
-struct SplitWithSizesBackward final : Node {
-  int64_t dim = 0;
-  void save(const Tensor&, IntArrayRef, int64_t d) { dim = d; }
-  Tensors apply(const Tensors& g) override { return {joined_gradients(*this, g, dim)}; }
-};
+struct SplitBackward final : PartsBackward<int64_t> {};
+struct SplitWithSizesBackward final : PartsBackward<IntArrayRef> {};
 
 struct UnbindBackward final : Node {
   int64_t dim = 0;

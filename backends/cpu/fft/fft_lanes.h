@@ -1,7 +1,5 @@
 // Complex numbers of several lines in vector registers, and the butterflies (transforms of a few points) of them.
 #pragma once
-#include <cstdint>
-
 #include "backends/cpu/vec.h"
 #include "core/macros.h"
 

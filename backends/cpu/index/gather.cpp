@@ -3,7 +3,6 @@
 #include "backends/cpu/index/slice_offsets.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
-#include "backends/functors/index.h"
 
 namespace rush::cpu {
 
@@ -90,17 +89,7 @@ struct ScatterLoop {
 };
 
 void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64_t dim, IndexWrite write) {
-  const auto with = [&](auto functor, auto types) {
-    pick<ScatterLoop<decltype(functor)>>(types, view.scalar_type(), "scatter")(view, offsets, src, dim);
-  };
-  switch (write) {
-    case IndexWrite::Assign:
-      return pick_bytes<ScatterLoop<functors::WriteAssign>>(view.element_size())(view, offsets, src, dim);
-    case IndexWrite::Add: return with(functors::WriteAdd(), AllTypes());
-    case IndexWrite::Multiply: return with(functors::WriteMultiply(), AllTypes());
-    case IndexWrite::Minimum: return with(functors::WriteMinimum(), RealAndBoolTypes());
-    case IndexWrite::Maximum: return with(functors::WriteMaximum(), RealAndBoolTypes());
-  }
+  run_write<ScatterLoop>(write, "scatter", view, offsets, src, dim);
 }
 
 struct MeanLoop {

@@ -6,7 +6,6 @@
 #include "backends/cpu/index/slice_offsets.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
-#include "backends/functors/index.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::cpu {
@@ -106,17 +105,7 @@ struct ScatterLoop {
 };
 
 void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write) {
-  const auto with = [&](auto functor, auto types) {
-    pick<ScatterLoop<decltype(functor)>>(types, view.scalar_type(), "index_put_")(view, offsets, values, before);
-  };
-  switch (write) {
-    case IndexWrite::Assign:
-      return pick_bytes<ScatterLoop<functors::WriteAssign>>(view.element_size())(view, offsets, values, before);
-    case IndexWrite::Add: return with(functors::WriteAdd(), AllTypes());
-    case IndexWrite::Multiply: return with(functors::WriteMultiply(), AllTypes());
-    case IndexWrite::Minimum: return with(functors::WriteMinimum(), RealAndBoolTypes());
-    case IndexWrite::Maximum: return with(functors::WriteMaximum(), RealAndBoolTypes());
-  }
+  run_write<ScatterLoop>(write, "index_put_", view, offsets, values, before);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
-// Where the elements of a slice lie: used by the kernels that copy slices between a strided and a row-major tensor.
+// Where the elements of a slice lie, and how they are written: used by the kernels that copy slices between a strided
+// and a row-major tensor.
 #pragma once
 #include <vector>
 
+#include "backends/functors/index.h"
+#include "backends/functors/pick.h"
+#include "core/ops/index/index.h"
 #include "core/tensor.h"
 
 namespace rush::cpu {
@@ -66,5 +70,22 @@ class SliceOffsets {
   int64_t stride_;
   std::vector<int64_t> table_;
 };
+
+// Loop<Write>::run of the functor for `write` and of the view's dtype, or of its element size where nothing is
+// computed. It is static because GCC takes the instances of two files for one where their Loops, in unnamed namespaces,
+// have one name.
+template <template <class> class Loop, class... Args>
+static void run_write(IndexWrite write, const char* op, const Tensor& view, const Args&... args) {
+  const auto with = [&](auto functor, auto types) {
+    pick<Loop<decltype(functor)>>(types, view.scalar_type(), op)(view, args...);
+  };
+  switch (write) {
+    case IndexWrite::Assign: return pick_bytes<Loop<functors::WriteAssign>>(view.element_size())(view, args...);
+    case IndexWrite::Add: return with(functors::WriteAdd(), AllTypes());
+    case IndexWrite::Multiply: return with(functors::WriteMultiply(), AllTypes());
+    case IndexWrite::Minimum: return with(functors::WriteMinimum(), RealAndBoolTypes());
+    case IndexWrite::Maximum: return with(functors::WriteMaximum(), RealAndBoolTypes());
+  }
+}
 
 }  // namespace rush::cpu

@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "backends/cpu/linalg/gemm_store.h"
 #include "backends/cpu/scratch.h"

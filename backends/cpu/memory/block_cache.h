@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "backends/cpu/memory/cache_budget.h"
 #include "backends/cpu/memory/free_ranges.h"

@@ -1,8 +1,5 @@
 // The image of a convolution as an operand of a matrix product.
 #pragma once
-#include <array>
-#include <vector>
-
 #include "backends/cpu/linalg/gemm_pack.h"
 
 namespace rush::cpu {

@@ -1,7 +1,6 @@
 #include "core/ops/nn/loss.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "backends/cpu/loops.h"

@@ -1,7 +1,6 @@
 #include "core/ops/nn/pool.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 

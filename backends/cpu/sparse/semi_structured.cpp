@@ -4,10 +4,7 @@
 
 #include "backends/functors/pick.h"
 #include "backends/functors/semi_structured.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "core/threads/parallel.h"
 
 namespace rush::cpu {

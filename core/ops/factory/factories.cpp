@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
@@ -13,27 +12,25 @@ namespace rush {
 
 namespace native {
 
-using Dtype = std::optional<ScalarType>;
-
-static void check_pinned(const char* op, const std::optional<Device>& device) {
+static void check_pinned(const char* op, MaybeDevice device) {
   RUSH_CHECK_VALUE(!device || device->is_cpu(), op, ": only CPU tensors can be pinned, got device ", *device);
 }
 
 // A sparse tensor has no elements to fill: `empty` and `zeros` make one without entries.
-static Tensor empty_sparse(const char* op, Layout layout, IntArrayRef size, Dtype dtype, std::optional<Device> device,
-                           std::optional<bool> pin_memory) {
+static Tensor empty_sparse(const char* op, Layout layout, IntArrayRef size, MaybeDtype dtype, MaybeDevice device,
+                           MaybePin pin_memory) {
   RUSH_CHECK_VALUE(!pin_memory.value_or(false), op, ": sparse tensors cannot be pinned");
   RUSH_CHECK_VALUE(!is_blocked(layout), op, ": a tensor of layout ", layout, " needs a block size; use to_sparse");
   return make_empty_sparse(layout, size, static_cast<int64_t>(size.size()), dtype.value_or(get_default_dtype()),
                            device.value_or(get_default_device()));
 }
-static bool is_sparse(const std::optional<Layout>& layout) { return layout && *layout != kStrided; }
-static void check_strided(const char* op, const std::optional<Layout>& layout) {
+static bool is_sparse(MaybeLayout layout) { return layout && *layout != kStrided; }
+static void check_strided(const char* op, MaybeLayout layout) {
   RUSH_CHECK_VALUE(!is_sparse(layout), op, ": makes dense tensors, not ones of layout ", *layout);
 }
 
-static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                    std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+static Tensor empty(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin_memory,
+                    MaybeFormat format) {
   if (is_sparse(layout)) return empty_sparse("empty", *layout, size, dtype, device, pin_memory);
   if (pin_memory.value_or(false)) {
     check_pinned("empty", device);
@@ -45,8 +42,8 @@ static Tensor empty(IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
                               format.value_or(MemoryFormat::Contiguous));
 }
 
-static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, std::optional<Layout> layout,
-                            std::optional<Device> device, std::optional<bool> pin_memory) {
+static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, MaybeDtype dtype, MaybeLayout layout,
+                            MaybeDevice device, MaybePin pin_memory) {
   check_strided("empty_strided", layout);
   RUSH_CHECK_VALUE(size.size() == stride.size(), "empty_strided: got ", size.size(), " sizes and ", stride.size(),
                    " strides");
@@ -59,8 +56,8 @@ static Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, s
                                device.value_or(get_default_device()));
 }
 
-static Tensor empty_like(const Tensor& self, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                         std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+static Tensor empty_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                         MaybePin pin_memory, MaybeFormat format) {
   check_strided("empty_like", layout);
   const ScalarType type = dtype.value_or(self.scalar_type());
   const Device where = device.value_or(self.device());
@@ -86,8 +83,8 @@ static Tensor& fill_(Tensor& self, const Scalar& value) {
 
 static Tensor& zero_(Tensor& self) { return fill_(self, 0); }
 
-static Tensor full(IntArrayRef size, const Scalar& value, Dtype dtype, std::optional<Layout> layout,
-                   std::optional<Device> device, std::optional<bool> pin_memory) {
+static Tensor full(IntArrayRef size, const Scalar& value, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                   MaybePin pin_memory) {
   if (!dtype) {
     dtype = value.is_floating_point() ? get_default_dtype()
             : value.is_complex()      ? to_complex(get_default_dtype())
@@ -98,25 +95,23 @@ static Tensor full(IntArrayRef size, const Scalar& value, Dtype dtype, std::opti
   return fill_(out, value);
 }
 
-static Tensor zeros(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                    std::optional<bool> pin_memory) {
+static Tensor zeros(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin_memory) {
   if (is_sparse(layout)) return empty_sparse("zeros", *layout, size, dtype, device, pin_memory);
   return native::full(size, 0, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
 }
 
-static Tensor ones(IntArrayRef size, Dtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                   std::optional<bool> pin_memory) {
-  return native::full(size, 1, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+template <class... Options>
+static Tensor ones(IntArrayRef size, MaybeDtype dtype, Options... options) {
+  return native::full(size, 1, dtype.value_or(get_default_dtype()), options...);
 }
 
-static Tensor scalar_tensor(const Scalar& value, Dtype dtype, std::optional<Layout> layout,
-                            std::optional<Device> device, std::optional<bool> pin_memory) {
-  return native::full({}, value, dtype.value_or(get_default_dtype()), layout, device, pin_memory);
+template <class... Options>
+static Tensor scalar_tensor(const Scalar& value, MaybeDtype dtype, Options... options) {
+  return native::full({}, value, dtype.value_or(get_default_dtype()), options...);
 }
 
-static Tensor full_like(const Tensor& self, const Scalar& value, Dtype dtype, std::optional<Layout> layout,
-                        std::optional<Device> device, std::optional<bool> pin_memory,
-                        std::optional<MemoryFormat> format) {
+static Tensor full_like(const Tensor& self, const Scalar& value, MaybeDtype dtype, MaybeLayout layout,
+                        MaybeDevice device, MaybePin pin_memory, MaybeFormat format) {
   Tensor out = native::empty_like(self, dtype, layout, device, pin_memory, format);
   return native::fill_(out, value);
 }
@@ -126,21 +121,20 @@ static Tensor filled_like(const Tensor& self, Options... options) {
   return native::full_like(self, value, options...);
 }
 
-static Tensor new_empty(const Tensor& self, IntArrayRef size, Dtype dtype, std::optional<Layout> layout,
-                        std::optional<Device> device, std::optional<bool> pin_memory) {
+static Tensor new_empty(const Tensor& self, IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                        MaybePin pin_memory) {
   return native::empty(size, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()), pin_memory,
                        std::nullopt);
 }
 
-static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, Dtype dtype,
-                                std::optional<Layout> layout, std::optional<Device> device,
-                                std::optional<bool> pin_memory) {
+static Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, MaybeDtype dtype,
+                                MaybeLayout layout, MaybeDevice device, MaybePin pin_memory) {
   return native::empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout, device.value_or(self.device()),
                                pin_memory);
 }
 
-static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, Dtype dtype,
-                       std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+static Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, MaybeDtype dtype, MaybeLayout layout,
+                       MaybeDevice device, MaybePin pin_memory) {
   check_strided("new_full", layout);
   Tensor out = native::new_empty(self, size, dtype, layout, device, pin_memory);
   return native::fill_(out, value);
@@ -196,53 +190,40 @@ Tensor detail::finish_factory(Tensor tensor, const TensorOptions& options) {
   return tensor;
 }
 
-using detail::finish_factory;
+using detail::call_factory, detail::call_format_factory, detail::finish_factory;
 
-// The options as the arguments that every factory's schema ends with.
-#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
-
-Tensor empty(IntArrayRef size, const TensorOptions& o) {
-  return finish_factory(ops::empty(size, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
+Tensor empty(IntArrayRef size, const TensorOptions& o) { return call_format_factory(ops::empty, o, size); }
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) {
-  return finish_factory(ops::empty_strided(size, stride, RUSH_SPREAD(o)), o);
+  return call_factory(ops::empty_strided, o, size, stride);
 }
 Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& o) {
-  return finish_factory(ops::full(size, value, RUSH_SPREAD(o)), o);
+  return call_factory(ops::full, o, size, value);
 }
-Tensor zeros(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::zeros(size, RUSH_SPREAD(o)), o); }
-Tensor ones(IntArrayRef size, const TensorOptions& o) { return finish_factory(ops::ones(size, RUSH_SPREAD(o)), o); }
-Tensor scalar_tensor(const Scalar& value, const TensorOptions& o) {
-  return finish_factory(ops::scalar_tensor(value, RUSH_SPREAD(o)), o);
-}
+Tensor zeros(IntArrayRef size, const TensorOptions& o) { return call_factory(ops::zeros, o, size); }
+Tensor ones(IntArrayRef size, const TensorOptions& o) { return call_factory(ops::ones, o, size); }
+Tensor scalar_tensor(const Scalar& value, const TensorOptions& o) { return call_factory(ops::scalar_tensor, o, value); }
 
-Tensor empty_like(const Tensor& self, const TensorOptions& o) {
-  return finish_factory(ops::empty_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
+Tensor empty_like(const Tensor& self, const TensorOptions& o) { return call_format_factory(ops::empty_like, o, self); }
 Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& o) {
-  return finish_factory(ops::full_like(self, value, RUSH_SPREAD(o), o.memory_format_opt()), o);
+  return call_format_factory(ops::full_like, o, self, value);
 }
-Tensor zeros_like(const Tensor& self, const TensorOptions& o) {
-  return finish_factory(ops::zeros_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
-Tensor ones_like(const Tensor& self, const TensorOptions& o) {
-  return finish_factory(ops::ones_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
+Tensor zeros_like(const Tensor& self, const TensorOptions& o) { return call_format_factory(ops::zeros_like, o, self); }
+Tensor ones_like(const Tensor& self, const TensorOptions& o) { return call_format_factory(ops::ones_like, o, self); }
 
 Tensor Tensor::new_empty(IntArrayRef size, const TensorOptions& o) const {
-  return finish_factory(ops::new_empty(*this, size, RUSH_SPREAD(o)), o);
+  return call_factory(ops::new_empty, o, *this, size);
 }
 Tensor Tensor::new_empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& o) const {
-  return finish_factory(ops::new_empty_strided(*this, size, stride, RUSH_SPREAD(o)), o);
+  return call_factory(ops::new_empty_strided, o, *this, size, stride);
 }
 Tensor Tensor::new_zeros(IntArrayRef size, const TensorOptions& o) const {
-  return finish_factory(ops::new_zeros(*this, size, RUSH_SPREAD(o)), o);
+  return call_factory(ops::new_zeros, o, *this, size);
 }
 Tensor Tensor::new_ones(IntArrayRef size, const TensorOptions& o) const {
-  return finish_factory(ops::new_ones(*this, size, RUSH_SPREAD(o)), o);
+  return call_factory(ops::new_ones, o, *this, size);
 }
 Tensor Tensor::new_full(IntArrayRef size, const Scalar& value, const TensorOptions& o) const {
-  return finish_factory(ops::new_full(*this, size, value, RUSH_SPREAD(o)), o);
+  return call_factory(ops::new_full, o, *this, size, value);
 }
 
 Tensor detail::over_memory(void* data, IntArrayRef sizes, OptionalIntArrayRef strides, int64_t storage_offset,

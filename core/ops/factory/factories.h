@@ -13,6 +13,15 @@ namespace rush {
 #define RUSH_FACTORY_ARGS std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>, std::optional<bool>
 #define RUSH_FACTORY_SCHEMA "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
+namespace native {
+// One by one.
+using MaybeDtype = std::optional<ScalarType>;
+using MaybeLayout = std::optional<Layout>;
+using MaybeDevice = std::optional<Device>;
+using MaybePin = std::optional<bool>;
+using MaybeFormat = std::optional<MemoryFormat>;
+}  // namespace native
+
 using SizeFactoryOp = Op<Tensor(IntArrayRef, RUSH_FACTORY_ARGS)>;
 using LikeFactoryOp = Op<Tensor(const Tensor&, RUSH_FACTORY_ARGS, std::optional<MemoryFormat>)>;
 using NewFactoryOp = Op<Tensor(const Tensor&, IntArrayRef, RUSH_FACTORY_ARGS)>;
@@ -131,6 +140,17 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t sto
 namespace detail {
 // Applies requires_grad of the options, which is no argument of the operators.
 Tensor finish_factory(Tensor tensor, const TensorOptions& options);
+// What a factory's operator makes of these arguments and the options, and, where its schema ends with one, the options'
+// memory format.
+template <class FactoryOp, class... Args>
+Tensor call_factory(const FactoryOp& op, const TensorOptions& o, const Args&... args) {
+  return finish_factory(op(args..., o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()), o);
+}
+template <class FactoryOp, class... Args>
+Tensor call_format_factory(const FactoryOp& op, const TensorOptions& o, const Args&... args) {
+  return finish_factory(
+      op(args..., o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(), o.memory_format_opt()), o);
+}
 }  // namespace detail
 
 /// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Integers make int64,

@@ -1,7 +1,6 @@
 #include "core/ops/factory/pinned.h"
 
 #include "core/device/backend.h"
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
 #include "core/ops/view/copy.h"

@@ -2,17 +2,11 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {
 
 namespace native {
-
-using MaybeDtype = std::optional<ScalarType>;
-using MaybeLayout = std::optional<Layout>;
-using MaybeDevice = std::optional<Device>;
-using MaybePin = std::optional<bool>;
 
 static Tensor row(int64_t size, ScalarType dtype, MaybeDevice device) {
   return detail::empty_contiguous(size, dtype, device.value_or(get_default_device()));
@@ -153,25 +147,22 @@ void register_range_ops(Registry& r) {
   r.native(ops::eye_m, native::eye_m);
 }
 
-using detail::finish_factory;
-#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
+using detail::call_factory;
 
-Tensor arange(const Scalar& end, const TensorOptions& o) { return finish_factory(ops::arange(end, RUSH_SPREAD(o)), o); }
+Tensor arange(const Scalar& end, const TensorOptions& o) { return call_factory(ops::arange, o, end); }
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& o) {
-  return finish_factory(ops::arange_start(start, end, RUSH_SPREAD(o)), o);
+  return call_factory(ops::arange_start, o, start, end);
 }
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& o) {
-  return finish_factory(ops::arange_start_step(start, end, step, RUSH_SPREAD(o)), o);
+  return call_factory(ops::arange_start_step, o, start, end, step);
 }
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& o) {
-  return finish_factory(ops::linspace(start, end, steps, RUSH_SPREAD(o)), o);
+  return call_factory(ops::linspace, o, start, end, steps);
 }
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, const TensorOptions& o) {
-  return finish_factory(ops::logspace(start, end, steps, base, RUSH_SPREAD(o)), o);
+  return call_factory(ops::logspace, o, start, end, steps, base);
 }
-Tensor eye(int64_t n, const TensorOptions& o) { return finish_factory(ops::eye(n, RUSH_SPREAD(o)), o); }
-Tensor eye(int64_t n, int64_t m, const TensorOptions& o) { return finish_factory(ops::eye_m(n, m, RUSH_SPREAD(o)), o); }
-
-#undef RUSH_SPREAD
+Tensor eye(int64_t n, const TensorOptions& o) { return call_factory(ops::eye, o, n); }
+Tensor eye(int64_t n, int64_t m, const TensorOptions& o) { return call_factory(ops::eye_m, o, n, m); }
 
 }  // namespace rush

@@ -3,12 +3,9 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/view/rearrange.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

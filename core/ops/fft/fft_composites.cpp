@@ -1,5 +1,4 @@
 // The transforms that programs call, made of the three primitive ones: see Note [The Fourier transforms].
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/fft/fft.h"
 #include "core/ops/pointwise/complex.h"
@@ -212,8 +211,8 @@ Tensor fft_shift(const Tensor& self, OptionalIntArrayRef dim) {
 }
 
 // 0, ..., zeros - 1, then up to -1; over (n d).
-Tensor frequencies(const char* op, int64_t n, int64_t count, int64_t zeros, double d, std::optional<ScalarType> dtype,
-                   std::optional<Device> device) {
+Tensor frequencies(const char* op, int64_t n, int64_t count, int64_t zeros, double d, MaybeDtype dtype,
+                   MaybeDevice device) {
   check_points(op, n);
   const ScalarType type = dtype.value_or(get_default_dtype());
   RUSH_CHECK_TYPE(is_differentiable(type), op, ": expected a floating-point or complex dtype, got ", type);
@@ -223,13 +222,13 @@ Tensor frequencies(const char* op, int64_t n, int64_t count, int64_t zeros, doub
   return out.mul_(1.0 / (static_cast<double>(n) * d)).to(type);
 }
 
-Tensor fft_fftfreq(int64_t n, double d, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
-                   std::optional<Device> device, std::optional<bool> /*pin_memory*/) {
+Tensor fft_fftfreq(int64_t n, double d, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
+                   MaybePin /*pin_memory*/) {
   return frequencies("fft_fftfreq", n, n, n - n / 2, d, dtype, device);
 }
 
-Tensor fft_rfftfreq(int64_t n, double d, std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/,
-                    std::optional<Device> device, std::optional<bool> /*pin_memory*/) {
+Tensor fft_rfftfreq(int64_t n, double d, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
+                    MaybePin /*pin_memory*/) {
   return frequencies("fft_rfftfreq", n, n / 2 + 1, n / 2 + 1, d, dtype, device);
 }
 
@@ -261,16 +260,9 @@ void register_fft_composites(Registry& r) {
 
 namespace fft {
 
-Tensor fftfreq(int64_t n, double d, const TensorOptions& options) {
-  const Tensor out = ops::fft_fftfreq(n, d, options.dtype_opt(), options.layout_opt(), options.device_opt(),
-                                      options.pinned_memory_opt());
-  return detail::finish_factory(out, options);
-}
-
-Tensor rfftfreq(int64_t n, double d, const TensorOptions& options) {
-  const Tensor out = ops::fft_rfftfreq(n, d, options.dtype_opt(), options.layout_opt(), options.device_opt(),
-                                       options.pinned_memory_opt());
-  return detail::finish_factory(out, options);
+Tensor fftfreq(int64_t n, double d, const TensorOptions& o) { return detail::call_factory(ops::fft_fftfreq, o, n, d); }
+Tensor rfftfreq(int64_t n, double d, const TensorOptions& o) {
+  return detail::call_factory(ops::fft_rfftfreq, o, n, d);
 }
 
 }  // namespace fft

@@ -1,13 +1,9 @@
 #include "core/ops/fft/stft.h"
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/fft/fft.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/extrema.h"
 #include "core/ops/register.h"
 #include "core/ops/view/pad.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -16,8 +15,8 @@ using std::numbers::pi;
 
 // weight(k/N) for each k. Windows are short: the host computes them, in float64, and they are rounded once.
 template <class Weight>
-Tensor window_of(const char* op, int64_t length, bool periodic, std::optional<ScalarType> dtype,
-                 std::optional<Device> device, const Weight& weight) {
+Tensor window_of(const char* op, int64_t length, bool periodic, MaybeDtype dtype, MaybeDevice device,
+                 const Weight& weight) {
   const ScalarType type = dtype.value_or(get_default_dtype());
   RUSH_CHECK_TYPE(is_floating_point(type), op, ": expected a floating-point dtype, got ", type);
   RUSH_CHECK_VALUE(length >= 0, op, ": the length must be non-negative, got ", length);
@@ -28,12 +27,10 @@ Tensor window_of(const char* op, int64_t length, bool periodic, std::optional<Sc
   return host.to(device.value_or(get_default_device()), type);
 }
 
-#define RUSH_WINDOW_TAIL                                                                           \
-  std::optional<ScalarType> dtype, std::optional<Layout> /*layout*/, std::optional<Device> device, \
-      std::optional<bool> /*pin_memory*/
+#define RUSH_WINDOW_TAIL MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device, MaybePin /*pin_memory*/
 
-Tensor hamming_of(const char* op, int64_t length, bool periodic, double alpha, double beta,
-                  std::optional<ScalarType> dtype, std::optional<Device> device) {
+Tensor hamming_of(const char* op, int64_t length, bool periodic, double alpha, double beta, MaybeDtype dtype,
+                  MaybeDevice device) {
   return window_of(op, length, periodic, dtype, device, [&](double x) { return alpha - beta * std::cos(2 * pi * x); });
 }
 
@@ -110,24 +107,13 @@ void register_window_ops(Registry& r) {
   r.native(ops::kaiser_window_beta, native::kaiser_window_beta);
 }
 
-namespace {
-
-// The window of these options, by an operator of these arguments.
-template <class WindowOf, class... Arguments>
-Tensor window_with(const WindowOf& op, const TensorOptions& options, Arguments... arguments) {
-  return detail::finish_factory(
-      op(arguments..., options.dtype_opt(), options.layout_opt(), options.device_opt(), options.pinned_memory_opt()),
-      options);
-}
-
-}  // namespace
-
+using detail::call_factory;
 #define RUSH_DEFINE_WINDOW(name)                                                               \
   Tensor name(int64_t window_length, const TensorOptions& options) {                           \
-    return window_with(ops::name, options, window_length);                                     \
+    return call_factory(ops::name, options, window_length);                                    \
   }                                                                                            \
   Tensor name(int64_t window_length, TruthValue auto periodic, const TensorOptions& options) { \
-    return window_with(ops::name##_periodic, options, window_length, periodic);                \
+    return call_factory(ops::name##_periodic, options, window_length, periodic);               \
   }                                                                                            \
   template Tensor name(int64_t, bool, const TensorOptions&);
 RUSH_FORALL_WINDOWS(RUSH_DEFINE_WINDOW)
@@ -135,16 +121,16 @@ RUSH_FORALL_WINDOWS(RUSH_DEFINE_WINDOW)
 #undef RUSH_FORALL_WINDOWS
 
 Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, const TensorOptions& options) {
-  return window_with(ops::hamming_window_periodic_alpha, options, window_length, periodic, alpha);
+  return call_factory(ops::hamming_window_periodic_alpha, options, window_length, periodic, alpha);
 }
 template Tensor hamming_window(int64_t, bool, double, const TensorOptions&);
 Tensor hamming_window(int64_t window_length, TruthValue auto periodic, double alpha, double beta,
                       const TensorOptions& options) {
-  return window_with(ops::hamming_window_periodic_alpha_beta, options, window_length, periodic, alpha, beta);
+  return call_factory(ops::hamming_window_periodic_alpha_beta, options, window_length, periodic, alpha, beta);
 }
 template Tensor hamming_window(int64_t, bool, double, double, const TensorOptions&);
 Tensor kaiser_window(int64_t window_length, TruthValue auto periodic, double beta, const TensorOptions& options) {
-  return window_with(ops::kaiser_window_beta, options, window_length, periodic, beta);
+  return call_factory(ops::kaiser_window_beta, options, window_length, periodic, beta);
 }
 template Tensor kaiser_window(int64_t, bool, double, const TensorOptions&);
 

@@ -1,16 +1,10 @@
 #include "core/ops/index/embedding.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/embedding_indices.h"
-#include "core/ops/index/gather.h"
 #include "core/ops/index/index.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/index/masked.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,6 +1,5 @@
 // Embeddings: rows of a table looked up by number.
 #pragma once
-#include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 
 namespace rush {

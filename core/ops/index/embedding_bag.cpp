@@ -1,6 +1,5 @@
 #include "core/ops/index/embedding_bag.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/index/embedding_indices.h"
 #include "core/ops/index/index.h"

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/error/warning.h"
 #include "core/iterator/tensor_iterator.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 
 namespace rush {

@@ -1,11 +1,8 @@
 #include "core/ops/index/index_select.h"
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

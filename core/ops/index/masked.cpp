@@ -1,6 +1,5 @@
 #include "core/ops/index/masked.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/index/index.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"

@@ -1,14 +1,9 @@
 #include "core/ops/linalg/distance.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/view/triangular.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

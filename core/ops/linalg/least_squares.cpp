@@ -2,17 +2,9 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/linalg.h"
-#include "core/ops/linalg/matmul.h"
 #include "core/ops/linalg/matrices.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/extrema.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 
 namespace rush {

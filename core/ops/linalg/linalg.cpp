@@ -1,17 +1,12 @@
 // Equations, inverses and decompositions. LU decompositions and determinants are in lu.cpp, norms in matrix_norm.cpp.
 #include "core/ops/linalg/linalg.h"
 
+#include "core/ops/basic.h"
 #include "core/ops/linalg/matrices.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
-#include "core/ops/factory/factories.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/view/triangular.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

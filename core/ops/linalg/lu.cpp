@@ -2,18 +2,10 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/masked.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/linalg/matrices.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/complex.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/extrema.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view/triangular.h"
 

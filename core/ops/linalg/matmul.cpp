@@ -1,7 +1,6 @@
 // The products that have a kernel: mm, bmm, mv, dot and those added to a tensor.
 #include "core/ops/linalg/matmul.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/register.h"

@@ -1,13 +1,9 @@
 #include <cmath>
-#include <limits>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/linalg.h"
-#include "core/ops/reduce/extrema.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/vector_norm.h"
 #include "core/ops/register.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,15 +1,10 @@
 // Products that are made of other operators: matmul, inner, outer, tensordot, addbmm, addr, vdot.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 

@@ -5,19 +5,12 @@
 
 #include "core/device/context.h"
 #include "core/device/guard.h"
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/linalg/matmul.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/nn/softmax.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view/triangular.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,15 +1,11 @@
 // Fronts of batch norm and instance norm.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

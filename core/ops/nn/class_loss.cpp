@@ -1,19 +1,10 @@
 // Fronts of the losses of classes: negative log-likelihood, cross entropy and the multi-class margin losses.
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/index/masked.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/loss_reduction.h"
 #include "core/ops/nn/softmax.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 
 namespace rush {
@@ -87,6 +78,23 @@ void check_scores(const char* op, const Tensor& self) {
   RUSH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), op, ": not implemented for ", self.scalar_type());
 }
 
+// What a loss gets beside the scores, checked: the classes as int64 and their weights, where there are any, in `dtype`.
+struct Targets {
+  ClassLayout layout;
+  Tensor classes, weight;
+  bool each;  // a loss for each of them, not their mean or sum
+
+  Targets(const char* op, LayoutFn layout_of, const Tensor& self, const Tensor& target, const OptionalTensor& weight,
+          int64_t reduction, ScalarType dtype) {
+    check_scores(op, self);
+    check_reduction(op, reduction);
+    layout = layout_of(op, self, target);
+    classes = class_indices(op, target, self);
+    this->weight = class_weight(op, weight, layout.classes, self, dtype);
+    each = reduction == rush::Reduction::None && self.dim() > 1;
+  }
+};
+
 }  // namespace
 
 namespace native {
@@ -96,15 +104,12 @@ static std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Ten
                                                    const OptionalTensor& weight, int64_t reduction,
                                                    int64_t ignore_index) {
   const char* op = "nll_loss";
-  check_scores(op, self);
-  check_reduction(op, reduction);
-  const ClassLayout layout = layout_of(op, self, target);
-  const Tensor y = class_indices(op, target, self);
-  const Tensor w = class_weight(op, weight, layout.classes, self, self.scalar_type());
-  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
+  const Targets y(op, layout_of, self, target, weight, reduction, self.scalar_type());
+  const Tensor out =
+      detail::empty_contiguous(y.each ? target.sizes() : IntArrayRef(), self.scalar_type(), self.device());
   const Tensor total = detail::empty_contiguous({}, self.scalar_type(), self.device());
-  kernels::nll_loss(self.device().type, out, total, native::contiguous(self), y, w, reduction, ignore_index, layout);
+  kernels::nll_loss(self.device().type, out, total, native::contiguous(self), y.classes, y.weight, reduction,
+                    ignore_index, y.layout);
   return {out, total};
 }
 
@@ -113,13 +118,8 @@ static Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Te
                                 const OptionalTensor& weight, int64_t reduction, int64_t ignore_index,
                                 const Tensor& total_weight) {
   const char* op = "nll_loss_backward";
-  check_scores(op, self);
-  check_reduction(op, reduction);
-  const ClassLayout layout = layout_of(op, self, target);
-  const Tensor y = class_indices(op, target, self);
-  const Tensor w = class_weight(op, weight, layout.classes, self, self.scalar_type());
-  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  RUSH_CHECK_VALUE(grad.numel() == (each ? target.numel() : 1), op, ": grad_output has shape ", grad.sizes(),
+  const Targets y(op, layout_of, self, target, weight, reduction, self.scalar_type());
+  RUSH_CHECK_VALUE(grad.numel() == (y.each ? target.numel() : 1), op, ": grad_output has shape ", grad.sizes(),
                    ", the target ", target.sizes());
   RUSH_CHECK_VALUE(total_weight.numel() == 1, op, ": total_weight must be one number, got shape ",
                    total_weight.sizes());
@@ -128,8 +128,8 @@ static Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Te
                     self.scalar_type(), " like the input, got ", t->scalar_type());
   }
   const Tensor result = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  kernels::nll_loss_backward(self.device().type, result, native::contiguous(grad), y, w, total_weight, reduction,
-                             ignore_index, layout);
+  kernels::nll_loss_backward(self.device().type, result, native::contiguous(grad), y.classes, y.weight, total_weight,
+                             reduction, ignore_index, y.layout);
   return result;
 }
 
@@ -169,17 +169,12 @@ static std::tuple<Tensor, Tensor, Tensor> cross_entropy_forward(const Tensor& se
                                                                 int64_t ignore_index, double label_smoothing,
                                                                 std::optional<ScalarType> dtype) {
   const char* op = "cross_entropy_loss";
-  check_scores(op, self);
-  check_reduction(op, reduction);
-  const ClassLayout layout = row_layout(op, self, target);
-  const Tensor y = class_indices(op, target, self);
   const ScalarType math = math_type(self);
-  const Tensor w = class_weight(op, weight, layout.classes, self, math);
-  const bool each = reduction == rush::Reduction::None && self.dim() > 1;
-  const Tensor out = detail::empty_contiguous(each ? target.sizes() : IntArrayRef(), math, self.device());
-  const Tensor lse = detail::empty_contiguous(layout.samples, math, self.device());
+  const Targets y(op, row_layout, self, target, weight, reduction, math);
+  const Tensor out = detail::empty_contiguous(y.each ? target.sizes() : IntArrayRef(), math, self.device());
+  const Tensor lse = detail::empty_contiguous(y.layout.samples, math, self.device());
   const Tensor total = detail::empty_contiguous({}, math, self.device());
-  kernels::cross_entropy(self.device().type, out, lse, total, native::contiguous(self), y, w,
+  kernels::cross_entropy(self.device().type, out, lse, total, native::contiguous(self), y.classes, y.weight,
                          {reduction, ignore_index, label_smoothing});
   return {native::as_dtype(out, dtype.value_or(self.scalar_type())), lse, total};
 }
@@ -188,23 +183,20 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
                                      const OptionalTensor& weight, int64_t reduction, int64_t ignore_index,
                                      double label_smoothing, const Tensor& logsumexp, const Tensor& total_weight) {
   const char* op = "cross_entropy_loss_backward";
-  check_scores(op, self);
-  check_reduction(op, reduction);
-  const ClassLayout layout = row_layout(op, self, target);
-  const Tensor y = class_indices(op, target, self);
-  const Tensor w = class_weight(op, weight, layout.classes, self, math_type(self));
-  RUSH_CHECK_VALUE(grad.numel() == (reduction == rush::Reduction::None ? layout.samples : 1), op,
-                   ": grad_output has shape ", grad.sizes(), ", the target ", target.sizes());
-  RUSH_CHECK_VALUE(logsumexp.numel() == layout.samples && total_weight.numel() == 1, op,
-                   ": logsumexp and total_weight are not those of the forward pass");
   const ScalarType math = math_type(self);
+  const Targets y(op, row_layout, self, target, weight, reduction, math);
+  const int64_t samples = y.layout.samples;
+  RUSH_CHECK_VALUE(grad.numel() == (reduction == rush::Reduction::None ? samples : 1), op, ": grad_output has shape ",
+                   grad.sizes(), ", the target ", target.sizes());
+  RUSH_CHECK_VALUE(logsumexp.numel() == samples && total_weight.numel() == 1, op,
+                   ": logsumexp and total_weight are not those of the forward pass");
   RUSH_CHECK_TYPE(grad.is_floating_point() && logsumexp.scalar_type() == math && total_weight.scalar_type() == math, op,
                   ": wrong dtypes: grad_output ", grad.scalar_type(), ", logsumexp ", logsumexp.scalar_type(),
                   ", total_weight ", total_weight.scalar_type(), " for an input of ", self.scalar_type());
   const Tensor result = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
   kernels::cross_entropy_backward(self.device().type, result, native::contiguous(native::as_dtype(grad, math)),
-                                  native::contiguous(self), y, w, native::contiguous(logsumexp), total_weight,
-                                  {reduction, ignore_index, label_smoothing});
+                                  native::contiguous(self), y.classes, y.weight, native::contiguous(logsumexp),
+                                  total_weight, {reduction, ignore_index, label_smoothing});
   return result;
 }
 

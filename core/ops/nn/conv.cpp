@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/view/pad.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
 

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/tensor_data.h"
 #include "core/ops/nn/loss_reduction.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

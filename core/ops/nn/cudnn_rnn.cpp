@@ -1,6 +1,5 @@
 #include "core/ops/nn/cudnn_rnn.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"
 

@@ -2,13 +2,9 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/random/random.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,15 +1,8 @@
 #include "core/ops/nn/fractional_pool.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/extrema.h"
 #include "core/ops/register.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

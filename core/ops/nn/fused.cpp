@@ -1,17 +1,12 @@
 #include "core/ops/nn/fused.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/linalg/matmul.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,6 +1,5 @@
 // Chains of operators as one, for what their intermediate results cost in memory traffic. ATen has none of these.
 #pragma once
-#include <array>
 #include <tuple>
 
 #include "core/dispatch/kernel.h"

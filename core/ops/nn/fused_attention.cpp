@@ -4,12 +4,9 @@
 #include <limits>
 
 #include "core/device/generator.h"
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/random/random.h"
 #include "core/ops/register.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

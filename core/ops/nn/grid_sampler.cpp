@@ -1,18 +1,8 @@
 #include "core/ops/nn/grid_sampler.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
 #include "core/ops/register.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,13 +1,9 @@
 #include "core/ops/nn/linear.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,18 +1,12 @@
 // Fronts of the losses of single elements and of pairs of vectors. Those of classes have a file of their own.
 #include "core/ops/nn/loss.h"
 
-#include "core/dispatch/registry.h"
 #include "core/error/warning.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/loss_reduction.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
 #include "core/ops/pointwise/power.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 
 namespace rush {

@@ -3,13 +3,9 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/norm_arguments.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

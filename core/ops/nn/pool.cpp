@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {

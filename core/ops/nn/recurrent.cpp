@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/cudnn_rnn.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/pointwise/activation.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
 #include "core/ops/register.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -2,7 +2,6 @@
 // each.
 #pragma once
 #include <tuple>
-#include <vector>
 
 #include "core/dispatch/op.h"
 

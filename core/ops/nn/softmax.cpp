@@ -1,6 +1,5 @@
 #include "core/ops/nn/softmax.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/cast_all.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/ops/write_back.h"
 
 namespace rush {

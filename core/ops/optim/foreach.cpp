@@ -2,15 +2,11 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/norm_arguments.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/reduce/vector_norm.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

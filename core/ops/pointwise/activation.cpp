@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/activation.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/pointwise/ternary.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"

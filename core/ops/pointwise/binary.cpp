@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/binary.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/pointwise/sub_check.h"
 #include "core/ops/register.h"
 

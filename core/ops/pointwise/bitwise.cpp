@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/bitwise.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -22,17 +21,7 @@ void register_bitwise_ops(Registry& r) {
 #undef RUSH_REGISTER
 }
 
-using detail::wrapped_number;
-#define RUSH_DEFINE_METHODS(name)                                                    \
-  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
-  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
-#define RUSH_DEFINE_SCALAR_METHODS(name)                                                                    \
-  RUSH_DEFINE_METHODS(name)                                                                                 \
-  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
-  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
-RUSH_FORALL_LOGICAL(RUSH_DEFINE_METHODS)
-RUSH_FORALL_BITWISE(RUSH_DEFINE_SCALAR_METHODS)
-#undef RUSH_DEFINE_SCALAR_METHODS
-#undef RUSH_DEFINE_METHODS
+RUSH_FORALL_LOGICAL(RUSH_BINARY_METHODS)
+RUSH_FORALL_BITWISE(RUSH_BINARY_AND_SCALAR_METHODS)
 
 }  // namespace rush

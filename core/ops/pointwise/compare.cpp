@@ -1,12 +1,7 @@
 #include "core/ops/pointwise/compare.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/bitwise.h"
-#include "core/ops/pointwise/unary.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -84,14 +79,7 @@ void register_compare_ops(Registry& r) {
   r.native(ops::equal, native::equal);
 }
 
-using detail::wrapped_number;
-#define RUSH_DEFINE_METHODS(name)                                                                           \
-  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); }                        \
-  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
-  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }                \
-  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
-RUSH_FORALL_COMPARISONS(RUSH_DEFINE_METHODS)
-#undef RUSH_DEFINE_METHODS
+RUSH_FORALL_COMPARISONS(RUSH_BINARY_AND_SCALAR_METHODS)
 Tensor Tensor::fmax(const Tensor& other) const { return ops::fmax(*this, other); }
 Tensor Tensor::fmin(const Tensor& other) const { return ops::fmin(*this, other); }
 Tensor Tensor::maximum(const Tensor& other) const { return ops::maximum(*this, other); }

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/complex.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/pointwise/unary.h"
 #include "core/ops/register.h"
 

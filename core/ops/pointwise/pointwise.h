@@ -73,4 +73,16 @@ auto same_as(Args... args) -> decltype(op(args...)) {
 }
 
 }  // namespace native
+
+// A tensor's methods for an operator on two tensors and for its in-place form; the same for a number too.
+#define RUSH_BINARY_METHODS(name)                                                    \
+  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
+  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
+#define RUSH_BINARY_AND_SCALAR_METHODS(name)                                                                        \
+  RUSH_BINARY_METHODS(name)                                                                                         \
+  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, detail::wrapped_number(other, *this)); } \
+  Tensor& Tensor::name##_(const Scalar& other) const {                                                              \
+    return ops::name##_(self(), detail::wrapped_number(other, *this));                                              \
+  }
+
 }  // namespace rush

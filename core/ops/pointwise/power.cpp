@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/power.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/register.h"
@@ -82,22 +81,12 @@ void register_power_ops(Registry& r) {
   r.native(ops::heaviside_, native::heaviside_);
 }
 
-using detail::wrapped_number;
-#define RUSH_DEFINE_METHODS(name)                                                    \
-  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
-  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
-#define RUSH_DEFINE_SCALAR_METHODS(name)                                                                    \
-  RUSH_DEFINE_METHODS(name)                                                                                 \
-  Tensor Tensor::name(const Scalar& other) const { return ops::name(*this, wrapped_number(other, *this)); } \
-  Tensor& Tensor::name##_(const Scalar& other) const { return ops::name##_(self(), wrapped_number(other, *this)); }
-RUSH_DEFINE_METHODS(pow)
-RUSH_FORALL_BINARY_MATH(RUSH_DEFINE_METHODS)
-RUSH_DEFINE_METHODS(atan2)
-RUSH_DEFINE_METHODS(heaviside)
-RUSH_DEFINE_SCALAR_METHODS(copysign)
-RUSH_DEFINE_SCALAR_METHODS(xlogy)
-#undef RUSH_DEFINE_SCALAR_METHODS
-#undef RUSH_DEFINE_METHODS
+RUSH_BINARY_METHODS(pow)
+RUSH_FORALL_BINARY_MATH(RUSH_BINARY_METHODS)
+RUSH_BINARY_METHODS(atan2)
+RUSH_BINARY_METHODS(heaviside)
+RUSH_BINARY_AND_SCALAR_METHODS(copysign)
+RUSH_BINARY_AND_SCALAR_METHODS(xlogy)
 Tensor Tensor::pow(const Scalar& exponent) const { return ops::pow_scalar(*this, exponent); }
 Tensor& Tensor::pow_(const Scalar& exponent) const { return ops::pow_scalar_(self(), exponent); }
 Tensor Tensor::float_power(const Tensor& exponent) const { return ops::float_power(*this, exponent); }

@@ -1,6 +1,5 @@
 #include "core/ops/pointwise/special.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -17,11 +16,7 @@ void register_special_ops(Registry& r) {
   r.native(ops::special_zeta, binary<kernels::special_zeta, Promotion::Float>);
 }
 
-#define RUSH_DEFINE_METHODS(name)                                                    \
-  Tensor Tensor::name(const Tensor& other) const { return ops::name(*this, other); } \
-  Tensor& Tensor::name##_(const Tensor& other) const { return ops::name##_(self(), other); }
-RUSH_DEFINE_METHODS(igamma)
-RUSH_DEFINE_METHODS(igammac)
-#undef RUSH_DEFINE_METHODS
+RUSH_BINARY_METHODS(igamma)
+RUSH_BINARY_METHODS(igammac)
 
 }  // namespace rush

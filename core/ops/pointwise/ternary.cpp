@@ -1,12 +1,8 @@
 #include "core/ops/pointwise/ternary.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/compare.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -139,27 +135,20 @@ static Tensor& clamp_Tensor_(Tensor& self, const OptionalTensor& min, const Opti
   return ternary_<kernels::clamp>(self, *min, *max);
 }
 
-static Tensor clamp_min(const Tensor& self, const Scalar& min) { return ops::clamp(self, min, std::nullopt); }
-static Tensor clamp_max(const Tensor& self, const Scalar& max) { return ops::clamp(self, std::nullopt, max); }
-static Tensor& clamp_min_(Tensor& self, const Scalar& min) { return ops::clamp_(self, min, std::nullopt); }
-static Tensor& clamp_max_(Tensor& self, const Scalar& max) { return ops::clamp_(self, std::nullopt, max); }
-static Tensor clamp_min_Tensor(const Tensor& self, const Tensor& min) {
-  return ops::clamp_Tensor(self, min, std::nullopt);
+// A clamp with one bound, a number or a tensor, in place or not.
+template <auto& clamp, class R, class Self, class Bound>
+static R at_least(Self self, Bound min) {
+  return clamp(self, min, std::nullopt);
 }
-static Tensor clamp_max_Tensor(const Tensor& self, const Tensor& max) {
-  return ops::clamp_Tensor(self, std::nullopt, max);
-}
-static Tensor& clamp_min_Tensor_(Tensor& self, const Tensor& min) {
-  return ops::clamp_Tensor_(self, min, std::nullopt);
-}
-static Tensor& clamp_max_Tensor_(Tensor& self, const Tensor& max) {
-  return ops::clamp_Tensor_(self, std::nullopt, max);
+template <auto& clamp, class R, class Self, class Bound>
+static R at_most(Self self, Bound max) {
+  return clamp(self, std::nullopt, max);
 }
 
 }  // namespace native
 
 void register_ternary_ops(Registry& r) {
-  using native::ternary, native::ternary_;
+  using native::at_least, native::at_most, native::ternary, native::ternary_;
   r.native(ops::where, native::where);
   r.composite(ops::where_ScalarSelf, native::where_ScalarSelf);
   r.composite(ops::where_ScalarOther, native::where_ScalarOther);
@@ -176,14 +165,14 @@ void register_ternary_ops(Registry& r) {
   r.native(ops::clamp_, native::clamp_);
   r.native(ops::clamp_Tensor, native::clamp_Tensor);
   r.native(ops::clamp_Tensor_, native::clamp_Tensor_);
-  r.composite(ops::clamp_min, native::clamp_min);
-  r.composite(ops::clamp_max, native::clamp_max);
-  r.composite(ops::clamp_min_, native::clamp_min_);
-  r.composite(ops::clamp_max_, native::clamp_max_);
-  r.composite(ops::clamp_min_Tensor, native::clamp_min_Tensor);
-  r.composite(ops::clamp_max_Tensor, native::clamp_max_Tensor);
-  r.composite(ops::clamp_min_Tensor_, native::clamp_min_Tensor_);
-  r.composite(ops::clamp_max_Tensor_, native::clamp_max_Tensor_);
+  r.composite(ops::clamp_min, at_least<ops::clamp>);
+  r.composite(ops::clamp_max, at_most<ops::clamp>);
+  r.composite(ops::clamp_min_, at_least<ops::clamp_>);
+  r.composite(ops::clamp_max_, at_most<ops::clamp_>);
+  r.composite(ops::clamp_min_Tensor, at_least<ops::clamp_Tensor>);
+  r.composite(ops::clamp_max_Tensor, at_most<ops::clamp_Tensor>);
+  r.composite(ops::clamp_min_Tensor_, at_least<ops::clamp_Tensor_>);
+  r.composite(ops::clamp_max_Tensor_, at_most<ops::clamp_Tensor_>);
 }
 
 Tensor Tensor::addcmul(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) const {

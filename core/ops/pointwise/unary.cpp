@@ -1,11 +1,8 @@
 #include "core/ops/pointwise/unary.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
+#include "core/ops/basic.h"
 #include "core/ops/pointwise/power.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

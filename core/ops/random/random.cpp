@@ -4,14 +4,10 @@
 #include <limits>
 
 #include "core/device/mt19937.h"
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/reduce/extrema.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -206,9 +202,12 @@ static Tensor bernoulli_p(const Tensor& self, double p, const OptionalGenerator&
 
 // ---- normal numbers around tensors ----
 
-static Tensor standard_normal(IntArrayRef sizes, const Tensor& like, const OptionalGenerator& generator) {
+static Tensor normal_around(const auto& mean, const auto& std, IntArrayRef sizes, const Tensor& like,
+                            const OptionalGenerator& generator) {
   Tensor out = detail::empty_contiguous(sizes, like.scalar_type(), like.device());
-  return normal_(out, 0, 1, generator);
+  normal_(out, 0, 1, generator);
+  out.mul_(std).add_(mean);
+  return out;
 }
 
 static void check_deviations(const Tensor& std) {
@@ -219,23 +218,17 @@ static void check_deviations(const Tensor& std) {
 
 static Tensor normal_Tensor_float(const Tensor& mean, double std, const OptionalGenerator& generator) {
   check_deviation(std, "normal");
-  Tensor out = standard_normal(mean.sizes(), mean, generator);
-  out.mul_(std).add_(mean);
-  return out;
+  return normal_around(mean, std, mean.sizes(), mean, generator);
 }
 
 static Tensor normal_float_Tensor(double mean, const Tensor& std, const OptionalGenerator& generator) {
   check_deviations(std);
-  Tensor out = standard_normal(std.sizes(), std, generator);
-  out.mul_(std).add_(mean);
-  return out;
+  return normal_around(mean, std, std.sizes(), std, generator);
 }
 
 static Tensor normal_Tensor_Tensor(const Tensor& mean, const Tensor& std, const OptionalGenerator& generator) {
   check_deviations(std);
-  Tensor out = standard_normal(broadcast_shapes(mean.sizes(), std.sizes(), "normal"), mean, generator);
-  out.mul_(std).add_(mean);
-  return out;
+  return normal_around(mean, std, broadcast_shapes(mean.sizes(), std.sizes(), "normal"), mean, generator);
 }
 
 // ---- multinomial ----

@@ -1,6 +1,5 @@
 #include "core/ops/random/random_factories.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 
@@ -11,47 +10,46 @@ namespace native {
 namespace {
 
 using G = OptionalGenerator;
-using Dtype = std::optional<ScalarType>;
-using Where = std::optional<Device>;
-using Lay = std::optional<Layout>;
-using Pin = std::optional<bool>;
-using Format = std::optional<MemoryFormat>;
 
-Tensor new_tensor(IntArrayRef size, Dtype dtype, Where device, ScalarType otherwise) {
+Tensor new_tensor(IntArrayRef size, MaybeDtype dtype, MaybeDevice device, ScalarType otherwise) {
   return detail::empty_contiguous(size, dtype.value_or(otherwise), device.value_or(get_default_device()));
 }
 
-Tensor rand_generator(IntArrayRef size, const G& g, Dtype dtype, Lay, Where device, Pin) {
+Tensor rand_generator(IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout, MaybeDevice device, MaybePin) {
   Tensor out = new_tensor(size, dtype, device, get_default_dtype());
   return native::uniform_(out, 0, 1, g);
 }
-Tensor rand(IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor rand(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
   return rand_generator(size, {}, dtype, layout, device, pin);
 }
 
-Tensor normal_float_float(double mean, double std, IntArrayRef size, const G& g, Dtype dtype, Lay, Where device, Pin) {
+Tensor normal_float_float(double mean, double std, IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout,
+                          MaybeDevice device, MaybePin) {
   Tensor out = new_tensor(size, dtype, device, get_default_dtype());
   return native::normal_(out, mean, std, g);
 }
-Tensor randn_generator(IntArrayRef size, const G& g, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randn_generator(IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                       MaybePin pin) {
   return normal_float_float(0, 1, size, g, dtype, layout, device, pin);
 }
-Tensor randn(IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randn(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
   return randn_generator(size, {}, dtype, layout, device, pin);
 }
 
-Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, const G& g, Dtype dtype, Lay, Where device,
-                             Pin) {
+Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout,
+                             MaybeDevice device, MaybePin) {
   Tensor out = new_tensor(size, dtype, device, kInt64);
   return native::random__from(out, low, high, g);
 }
-Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, MaybeDtype dtype, MaybeLayout layout,
+                   MaybeDevice device, MaybePin pin) {
   return randint_low_generator(low, high, size, {}, dtype, layout, device, pin);
 }
-Tensor randint_generator(int64_t high, IntArrayRef size, const G& g, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randint_generator(int64_t high, IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout layout,
+                         MaybeDevice device, MaybePin pin) {
   return randint_low_generator(0, high, size, g, dtype, layout, device, pin);
 }
-Tensor randint(int64_t high, IntArrayRef size, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randint(int64_t high, IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
   return randint_low_generator(0, high, size, {}, dtype, layout, device, pin);
 }
 
@@ -70,7 +68,7 @@ int64_t most_numbers(ScalarType dtype) {
   }
 }
 
-Tensor randperm_generator(int64_t n, const G& g, Dtype dtype, Lay, Where device, Pin) {
+Tensor randperm_generator(int64_t n, const G& g, MaybeDtype dtype, MaybeLayout, MaybeDevice device, MaybePin) {
   const ScalarType type = dtype.value_or(kInt64);
   RUSH_CHECK_TYPE(type != kBool && !is_complex(type), "randperm: expected a dtype of numbers, got ", type);
   RUSH_CHECK_VALUE(n >= 0, "randperm: expected a number that is not negative, got ", n);
@@ -83,24 +81,27 @@ Tensor randperm_generator(int64_t n, const G& g, Dtype dtype, Lay, Where device,
   }
   return type == kInt64 ? out : to_dtype(out, type);
 }
-Tensor randperm(int64_t n, Dtype dtype, Lay layout, Where device, Pin pin) {
+Tensor randperm(int64_t n, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
   return randperm_generator(n, {}, dtype, layout, device, pin);
 }
 
-Tensor rand_like(const Tensor& self, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+Tensor rand_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin,
+                 MaybeFormat format) {
   Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
   return native::uniform_(out, 0, 1, {});
 }
-Tensor randn_like(const Tensor& self, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+Tensor randn_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin,
+                  MaybeFormat format) {
   Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
   return native::normal_(out, 0, 1, {});
 }
-Tensor randint_like_low_dtype(const Tensor& self, int64_t low, int64_t high, Dtype dtype, Lay layout, Where device,
-                              Pin pin, Format format) {
+Tensor randint_like_low_dtype(const Tensor& self, int64_t low, int64_t high, MaybeDtype dtype, MaybeLayout layout,
+                              MaybeDevice device, MaybePin pin, MaybeFormat format) {
   Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
   return native::random__from(out, low, high, {});
 }
-Tensor randint_like(const Tensor& self, int64_t high, Dtype dtype, Lay layout, Where device, Pin pin, Format format) {
+Tensor randint_like(const Tensor& self, int64_t high, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                    MaybePin pin, MaybeFormat format) {
   return randint_like_low_dtype(self, 0, high, dtype, layout, device, pin, format);
 }
 
@@ -126,44 +127,32 @@ void register_random_factory_ops(Registry& r) {
   r.native(ops::normal_float_float, native::normal_float_float);
 }
 
-// The options as the operators take them, and what they leave to the caller.
-#define RUSH_SPREAD(o) o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()
-using detail::finish_factory;
+using detail::call_factory, detail::call_format_factory;
 using G = OptionalGenerator;
 using Options = TensorOptions;
 
 Tensor rand(IntArrayRef size, const Options& o) { return rand(size, std::nullopt, o); }
-Tensor rand(IntArrayRef size, const G& g, const Options& o) {
-  return finish_factory(ops::rand_generator(size, g, RUSH_SPREAD(o)), o);
-}
+Tensor rand(IntArrayRef size, const G& g, const Options& o) { return call_factory(ops::rand_generator, o, size, g); }
 Tensor randn(IntArrayRef size, const Options& o) { return randn(size, std::nullopt, o); }
-Tensor randn(IntArrayRef size, const G& g, const Options& o) {
-  return finish_factory(ops::randn_generator(size, g, RUSH_SPREAD(o)), o);
-}
+Tensor randn(IntArrayRef size, const G& g, const Options& o) { return call_factory(ops::randn_generator, o, size, g); }
 Tensor randint(int64_t high, IntArrayRef size, const Options& o) { return randint(0, high, size, std::nullopt, o); }
 Tensor randint(int64_t high, IntArrayRef size, const G& g, const Options& o) { return randint(0, high, size, g, o); }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Options& o) {
   return randint(low, high, size, std::nullopt, o);
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const G& g, const Options& o) {
-  return finish_factory(ops::randint_low_generator(low, high, size, g, RUSH_SPREAD(o)), o);
+  return call_factory(ops::randint_low_generator, o, low, high, size, g);
 }
 Tensor randperm(int64_t n, const Options& o) { return randperm(n, std::nullopt, o); }
-Tensor randperm(int64_t n, const G& g, const Options& o) {
-  return finish_factory(ops::randperm_generator(n, g, RUSH_SPREAD(o)), o);
-}
-Tensor rand_like(const Tensor& self, const Options& o) {
-  return finish_factory(ops::rand_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
-Tensor randn_like(const Tensor& self, const Options& o) {
-  return finish_factory(ops::randn_like(self, RUSH_SPREAD(o), o.memory_format_opt()), o);
-}
+Tensor randperm(int64_t n, const G& g, const Options& o) { return call_factory(ops::randperm_generator, o, n, g); }
+Tensor rand_like(const Tensor& self, const Options& o) { return call_format_factory(ops::rand_like, o, self); }
+Tensor randn_like(const Tensor& self, const Options& o) { return call_format_factory(ops::randn_like, o, self); }
 Tensor randint_like(const Tensor& self, int64_t high, const Options& o) { return randint_like(self, 0, high, o); }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const Options& o) {
-  return finish_factory(ops::randint_like_low_dtype(self, low, high, RUSH_SPREAD(o), o.memory_format_opt()), o);
+  return call_format_factory(ops::randint_like_low_dtype, o, self, low, high);
 }
 Tensor normal(double mean, double std, IntArrayRef size, const G& g, const Options& o) {
-  return finish_factory(ops::normal_float_float(mean, std, size, g, RUSH_SPREAD(o)), o);
+  return call_factory(ops::normal_float_float, o, mean, std, size, g);
 }
 
 }  // namespace rush

@@ -2,11 +2,8 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/reduce/extrema.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

@@ -1,14 +1,10 @@
 #include "core/ops/reduce/order_statistics.h"
 
-#include <cmath>
 #include <limits>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/ordered.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

@@ -1,20 +1,10 @@
 // quantile and nanquantile: sorting, then reading at fractional ranks.
-#include <cmath>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/order_statistics.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/sort.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

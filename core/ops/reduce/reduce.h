@@ -1,8 +1,6 @@
 // Reductions to sums: sum, nansum, mean, prod, any, all, count_nonzero, logsumexp, and the parts that all reductions
 // share. Those that pick an element are in extrema.h and select.h, var and std in statistics.h, norms in vector_norm.h.
 #pragma once
-#include <tuple>
-
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 

@@ -1,13 +1,8 @@
 #include "core/ops/reduce/scan.h"
 
-#include "core/dispatch/registry.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

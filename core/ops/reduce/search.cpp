@@ -1,6 +1,5 @@
 #include "core/ops/reduce/search.h"
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"

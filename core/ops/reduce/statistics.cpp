@@ -1,6 +1,5 @@
 #include "core/ops/reduce/statistics.h"
 
-#include "core/dispatch/registry.h"
 #include "core/error/warning.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/vector_norm.h"

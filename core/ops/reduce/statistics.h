@@ -22,57 +22,31 @@ RUSH_STATISTIC(var, Tensor, "Tensor")
 RUSH_STATISTIC(std, Tensor, "Tensor")
 RUSH_STATISTIC(var_mean, RUSH_TWO_TENSORS, "(Tensor, Tensor)")
 RUSH_STATISTIC(std_mean, RUSH_TWO_TENSORS, "(Tensor, Tensor)")
-#undef RUSH_TWO_TENSORS
 #undef RUSH_STATISTIC
 }  // namespace ops
 
+#define RUSH_STATISTIC(name, Result)                                                                                \
+  inline Result name(const Tensor& self, TruthValue auto unbiased) { return ops::name(self, unbiased); }            \
+  inline Result name(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim = false) { \
+    return ops::name##_dim(self, dim, unbiased, keepdim);                                                           \
+  }                                                                                                                 \
+  inline Result name(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,                                    \
+                     const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {                \
+    return ops::name##_correction(self, dim, correction, keepdim);                                                  \
+  }
 /// The variance over all dimensions or the given ones: the sum of squared distances from the mean over n - correction.
 /// `correction` defaults to 1, `unbiased` means 1 or 0. NaN or infinite where n - correction is not positive. Of a
 /// complex tensor it is real: the sum of the variances of the parts. Throws TypeError for integers and bool. A number
 /// is a dimension, never `unbiased`: see Note [Overloads that a literal chooses].
-inline Tensor var(const Tensor& self, TruthValue auto unbiased) { return ops::var(self, unbiased); }
-inline Tensor var(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim = false) {
-  return ops::var_dim(self, dim, unbiased, keepdim);
-}
-inline Tensor var(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
-                  const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
-  return ops::var_correction(self, dim, correction, keepdim);
-}
+RUSH_STATISTIC(var, Tensor)
 /// The square root of the variance.
-inline Tensor std(const Tensor& self, TruthValue auto unbiased) { return ops::std(self, unbiased); }
-inline Tensor std(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased, bool keepdim = false) {
-  return ops::std_dim(self, dim, unbiased, keepdim);
-}
-inline Tensor std(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
-                  const std::optional<Scalar>& correction = std::nullopt, bool keepdim = false) {
-  return ops::std_correction(self, dim, correction, keepdim);
-}
+RUSH_STATISTIC(std, Tensor)
 /// (variance, mean), in one pass.
-inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, TruthValue auto unbiased) {
-  return ops::var_mean(self, unbiased);
-}
-inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased,
-                                           bool keepdim = false) {
-  return ops::var_mean_dim(self, dim, unbiased, keepdim);
-}
-inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
-                                           const std::optional<Scalar>& correction = std::nullopt,
-                                           bool keepdim = false) {
-  return ops::var_mean_correction(self, dim, correction, keepdim);
-}
+RUSH_STATISTIC(var_mean, RUSH_TWO_TENSORS)
 /// (standard deviation, mean).
-inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, TruthValue auto unbiased) {
-  return ops::std_mean(self, unbiased);
-}
-inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntArrayRef dim, TruthValue auto unbiased,
-                                           bool keepdim = false) {
-  return ops::std_mean_dim(self, dim, unbiased, keepdim);
-}
-inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntArrayRef dim = std::nullopt,
-                                           const std::optional<Scalar>& correction = std::nullopt,
-                                           bool keepdim = false) {
-  return ops::std_mean_correction(self, dim, correction, keepdim);
-}
+RUSH_STATISTIC(std_mean, RUSH_TWO_TENSORS)
+#undef RUSH_STATISTIC
+#undef RUSH_TWO_TENSORS
 
 namespace kernels {
 // Variance (its root, where `root`) and mean over `dims`, as kernels::sum takes them; `mean` may be undefined.

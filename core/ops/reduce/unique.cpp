@@ -1,6 +1,5 @@
 #include "core/ops/reduce/unique.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"

@@ -2,13 +2,8 @@
 
 #include <cmath>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/ternary.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush {
 

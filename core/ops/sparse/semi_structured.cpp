@@ -2,20 +2,11 @@
 
 #include <limits>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/masked.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/sort.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
 #include "core/ops/view/pad.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -4,19 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/extrema.h"
-#include "core/ops/reduce/reduce.h"
+#include "core/ops/basic.h"
 #include "core/ops/reduce/sort.h"
 #include "core/ops/reduce/unique.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -202,12 +194,9 @@ void check_coo_indices(const char* op, const Tensor& indices, IntArrayRef size, 
                    ": is_coalesced is set, but the indices are not in ascending order, each once");
 }
 
-using OptionalDtype = std::optional<ScalarType>;
-using Flag = std::optional<bool>;
-
 Tensor sparse_coo_tensor_with(const char* op, const Tensor& indices, const Tensor& values, IntArrayRef size,
-                              OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                              Flag is_coalesced, bool check) {
+                              MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                              std::optional<bool> is_coalesced, bool check) {
   check_layout(op, layout, kSparse);
   check_coo_shapes(op, indices, values);
   check_coo_sizes(op, indices, values, size);
@@ -220,14 +209,14 @@ Tensor sparse_coo_tensor_with(const char* op, const Tensor& indices, const Tenso
 
 }  // namespace
 
-static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, OptionalDtype dtype,
-                                std::optional<Layout> layout, std::optional<Device> device, Flag, Flag is_coalesced) {
+static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, MaybeDtype dtype,
+                                MaybeLayout layout, MaybeDevice device, MaybePin, std::optional<bool> is_coalesced) {
   return sparse_coo_tensor_with("sparse_coo_tensor", indices, values, size, dtype, layout, device, is_coalesced, true);
 }
 
-static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, OptionalDtype dtype,
-                                        std::optional<Layout> layout, std::optional<Device> device, Flag pin,
-                                        Flag is_coalesced) {
+static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, MaybeDtype dtype,
+                                        MaybeLayout layout, MaybeDevice device, MaybePin pin,
+                                        std::optional<bool> is_coalesced) {
   check_coo_shapes("sparse_coo_tensor", indices, values);
   DimVector size;
   for (int64_t d = 0; d < indices.size(0); ++d) {
@@ -241,8 +230,8 @@ static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& val
   return sparse_coo_tensor(indices, values, size, dtype, layout, device, pin, is_coalesced);
 }
 
-static Tensor sparse_coo_tensor_size(IntArrayRef size, OptionalDtype dtype, std::optional<Layout> layout,
-                                     std::optional<Device> device, Flag) {
+static Tensor sparse_coo_tensor_size(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                                     MaybePin) {
   check_layout("sparse_coo_tensor", layout, kSparse);
   check_sparse_sizes("sparse_coo_tensor", size);
   return make_empty_sparse(kSparse, size, static_cast<int64_t>(size.size()), dtype.value_or(get_default_dtype()),
@@ -250,9 +239,9 @@ static Tensor sparse_coo_tensor_size(IntArrayRef size, OptionalDtype dtype, std:
 }
 
 // The shapes are checked here too: kernels rely on them. What only reading the indices would show is not.
-static Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size,
-                                        OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                                        Flag, Flag is_coalesced) {
+static Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size, MaybeDtype dtype,
+                                        MaybeLayout layout, MaybeDevice device, MaybePin,
+                                        std::optional<bool> is_coalesced) {
   constexpr const char* op = "_sparse_coo_tensor_unsafe";
   check_layout(op, layout, kSparse);
   check_coo_shapes(op, indices, values);
@@ -350,7 +339,7 @@ Layout chosen_layout(std::optional<Layout> given) {
 // `fixed` is the layout in the operator's name, kStrided where an argument says it.
 template <Layout fixed>
 static Tensor compressed_tensor(const Tensor& compressed, const Tensor& plain, const Tensor& values, IntArrayRef size,
-                                OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device, Flag) {
+                                MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin) {
   const Layout chosen = chosen_layout<fixed>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);
   const Grid grid = check_compressed_sizes(chosen, compressed, values, size);
@@ -360,8 +349,7 @@ static Tensor compressed_tensor(const Tensor& compressed, const Tensor& plain, c
 
 template <Layout fixed>
 static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                                      OptionalDtype dtype, std::optional<Layout> layout, std::optional<Device> device,
-                                      Flag pin) {
+                                      MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
   const Layout chosen = chosen_layout<fixed>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);
   const int64_t lines = compressed.numel() - 1;
@@ -380,8 +368,8 @@ static Tensor compressed_tensor_parts(const Tensor& compressed, const Tensor& pl
 }
 
 static Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                                               IntArrayRef size, OptionalDtype dtype, std::optional<Layout> layout,
-                                               std::optional<Device> device, Flag) {
+                                               IntArrayRef size, MaybeDtype dtype, MaybeLayout layout,
+                                               MaybeDevice device, MaybePin) {
   const Layout chosen = chosen_layout<kStrided>(layout);
   check_compressed_shapes(chosen, compressed, plain, values);
   check_compressed_sizes(chosen, compressed, values, size);
@@ -480,40 +468,39 @@ void register_sparse_ops(Registry& r) {
   r.sparse(ops::_coalesced_, native::_coalesced_);
 }
 
+using detail::call_factory;
+
+// Those of COO tensors end with is_coalesced.
+template <class FactoryOp, class... Args>
+static Tensor call_coo_factory(const FactoryOp& op, const TensorOptions& o, std::optional<bool> is_coalesced,
+                               const Args&... args) {
+  return detail::finish_factory(
+      op(args..., o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt(), is_coalesced), o);
+}
+
 Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, const TensorOptions& o,
                          std::optional<bool> is_coalesced) {
-  return detail::finish_factory(ops::sparse_coo_tensor(indices, values, size, o.dtype_opt(), o.layout_opt(),
-                                                       o.device_opt(), o.pinned_memory_opt(), is_coalesced),
-                                o);
+  return call_coo_factory(ops::sparse_coo_tensor, o, is_coalesced, indices, values, size);
 }
 Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& o,
                          std::optional<bool> is_coalesced) {
-  return detail::finish_factory(ops::sparse_coo_tensor_indices(indices, values, o.dtype_opt(), o.layout_opt(),
-                                                               o.device_opt(), o.pinned_memory_opt(), is_coalesced),
-                                o);
+  return call_coo_factory(ops::sparse_coo_tensor_indices, o, is_coalesced, indices, values);
 }
 Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& o) {
-  return detail::finish_factory(
-      ops::sparse_coo_tensor_size(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()), o);
+  return call_factory(ops::sparse_coo_tensor_size, o, size);
 }
 Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, IntArrayRef size, const TensorOptions& o,
                                  std::optional<bool> is_coalesced) {
-  return detail::finish_factory(ops::_sparse_coo_tensor_unsafe(indices, values, size, o.dtype_opt(), o.layout_opt(),
-                                                               o.device_opt(), o.pinned_memory_opt(), is_coalesced),
-                                o);
+  return call_coo_factory(ops::_sparse_coo_tensor_unsafe, o, is_coalesced, indices, values, size);
 }
 
-#define RUSH_COMPRESSED_FACTORY(name)                                                                         \
-  Tensor name(const Tensor& compressed, const Tensor& plain, const Tensor& values, IntArrayRef size,          \
-              const TensorOptions& o) {                                                                       \
-    return detail::finish_factory(ops::name(compressed, plain, values, size, o.dtype_opt(), o.layout_opt(),   \
-                                            o.device_opt(), o.pinned_memory_opt()),                           \
-                                  o);                                                                         \
-  }                                                                                                           \
-  Tensor name(const Tensor& compressed, const Tensor& plain, const Tensor& values, const TensorOptions& o) {  \
-    return detail::finish_factory(ops::name##_parts(compressed, plain, values, o.dtype_opt(), o.layout_opt(), \
-                                                    o.device_opt(), o.pinned_memory_opt()),                   \
-                                  o);                                                                         \
+#define RUSH_COMPRESSED_FACTORY(name)                                                                        \
+  Tensor name(const Tensor& compressed, const Tensor& plain, const Tensor& values, IntArrayRef size,         \
+              const TensorOptions& o) {                                                                      \
+    return call_factory(ops::name, o, compressed, plain, values, size);                                      \
+  }                                                                                                          \
+  Tensor name(const Tensor& compressed, const Tensor& plain, const Tensor& values, const TensorOptions& o) { \
+    return call_factory(ops::name##_parts, o, compressed, plain, values);                                    \
   }
 RUSH_COMPRESSED_FACTORY(sparse_compressed_tensor)
 RUSH_COMPRESSED_FACTORY(sparse_csr_tensor)
@@ -523,10 +510,7 @@ RUSH_COMPRESSED_FACTORY(sparse_bsc_tensor)
 #undef RUSH_COMPRESSED_FACTORY
 Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed, const Tensor& plain, const Tensor& values,
                                         IntArrayRef size, const TensorOptions& o) {
-  return detail::finish_factory(
-      ops::_sparse_compressed_tensor_unsafe(compressed, plain, values, size, o.dtype_opt(), o.layout_opt(),
-                                            o.device_opt(), o.pinned_memory_opt()),
-      o);
+  return call_factory(ops::_sparse_compressed_tensor_unsafe, o, compressed, plain, values, size);
 }
 
 Tensor Tensor::coalesce() const { return ops::coalesce(*this); }

@@ -6,6 +6,9 @@
 
 namespace rush {
 
+// The layouts, and what the indices of each are called.
+#define RUSH_FORALL_COMPRESSED_LAYOUTS(X) X(csr, crow, col) X(csc, ccol, row) X(bsr, crow, col) X(bsc, ccol, row)
+
 namespace ops {
 using SparsePartOp = Op<Tensor(const Tensor&)>;
 using SparseCountOp = Op<int64_t(const Tensor&)>;
@@ -39,22 +42,14 @@ inline constinit SparseCompressedSizeOp sparse_compressed_tensor{RUSH_COMPRESSED
     "sparse_compressed_tensor.comp_plain_value_size", "compressed_indices", "plain_indices", ", SymInt[] size")};
 inline constinit SparseCompressedOp sparse_compressed_tensor_parts{
     RUSH_COMPRESSED_SCHEMA("sparse_compressed_tensor.comp_plain_value", "compressed_indices", "plain_indices", "")};
-inline constinit SparseCompressedSizeOp sparse_csr_tensor{
-    RUSH_COMPRESSED_SCHEMA("sparse_csr_tensor.crow_col_value_size", "crow_indices", "col_indices", ", int[] size")};
-inline constinit SparseCompressedOp sparse_csr_tensor_parts{
-    RUSH_COMPRESSED_SCHEMA("sparse_csr_tensor.crow_col_value", "crow_indices", "col_indices", "")};
-inline constinit SparseCompressedSizeOp sparse_csc_tensor{
-    RUSH_COMPRESSED_SCHEMA("sparse_csc_tensor.ccol_row_value_size", "ccol_indices", "row_indices", ", int[] size")};
-inline constinit SparseCompressedOp sparse_csc_tensor_parts{
-    RUSH_COMPRESSED_SCHEMA("sparse_csc_tensor.ccol_row_value", "ccol_indices", "row_indices", "")};
-inline constinit SparseCompressedSizeOp sparse_bsr_tensor{
-    RUSH_COMPRESSED_SCHEMA("sparse_bsr_tensor.crow_col_value_size", "crow_indices", "col_indices", ", int[] size")};
-inline constinit SparseCompressedOp sparse_bsr_tensor_parts{
-    RUSH_COMPRESSED_SCHEMA("sparse_bsr_tensor.crow_col_value", "crow_indices", "col_indices", "")};
-inline constinit SparseCompressedSizeOp sparse_bsc_tensor{
-    RUSH_COMPRESSED_SCHEMA("sparse_bsc_tensor.ccol_row_value_size", "ccol_indices", "row_indices", ", int[] size")};
-inline constinit SparseCompressedOp sparse_bsc_tensor_parts{
-    RUSH_COMPRESSED_SCHEMA("sparse_bsc_tensor.ccol_row_value", "ccol_indices", "row_indices", "")};
+#define RUSH_COMPRESSED_OPS(layout, compressed, plain)                                          \
+  inline constinit SparseCompressedSizeOp sparse_##layout##_tensor{                             \
+      RUSH_COMPRESSED_SCHEMA("sparse_" #layout "_tensor." #compressed "_" #plain "_value_size", \
+                             #compressed "_indices", #plain "_indices", ", int[] size")};       \
+  inline constinit SparseCompressedOp sparse_##layout##_tensor_parts{RUSH_COMPRESSED_SCHEMA(    \
+      "sparse_" #layout "_tensor." #compressed "_" #plain "_value", #compressed "_indices", #plain "_indices", "")};
+RUSH_FORALL_COMPRESSED_LAYOUTS(RUSH_COMPRESSED_OPS)
+#undef RUSH_COMPRESSED_OPS
 #undef RUSH_COMPRESSED_SCHEMA
 inline constinit SparseCompressedSizeOp _sparse_compressed_tensor_unsafe{
     "aten::_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] "
@@ -151,22 +146,13 @@ Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& 
                                 IntArrayRef size, const TensorOptions& options);
 Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values,
                                 const TensorOptions& options);
-Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntArrayRef size,
-                         const TensorOptions& options = {});
-Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values,
-                         const TensorOptions& options = {});
-Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntArrayRef size,
-                         const TensorOptions& options = {});
-Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values,
-                         const TensorOptions& options = {});
-Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntArrayRef size,
-                         const TensorOptions& options = {});
-Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values,
-                         const TensorOptions& options = {});
-Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntArrayRef size,
-                         const TensorOptions& options = {});
-Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values,
-                         const TensorOptions& options = {});
+#define RUSH_COMPRESSED_TENSOR(layout, compressed, plain)                                                     \
+  Tensor sparse_##layout##_tensor(const Tensor& compressed##_indices, const Tensor& plain##_indices,          \
+                                  const Tensor& values, IntArrayRef size, const TensorOptions& options = {}); \
+  Tensor sparse_##layout##_tensor(const Tensor& compressed##_indices, const Tensor& plain##_indices,          \
+                                  const Tensor& values, const TensorOptions& options = {});
+RUSH_FORALL_COMPRESSED_LAYOUTS(RUSH_COMPRESSED_TENSOR)
+#undef RUSH_COMPRESSED_TENSOR
 /// As above, without the checks.
 Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices, const Tensor& plain_indices,
                                         const Tensor& values, IntArrayRef size, const TensorOptions& options);

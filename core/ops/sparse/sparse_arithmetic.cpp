@@ -1,24 +1,14 @@
 // Sums, products and reductions of sparse tensors.
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/sub_check.h"
-#include "core/ops/pointwise/unary.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/search.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

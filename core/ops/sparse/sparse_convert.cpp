@@ -3,22 +3,14 @@
 #include <limits>
 #include <numeric>
 
-#include "core/dispatch/registry.h"
+#include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/index/index.h"
-#include "core/ops/index/index_select.h"
-#include "core/ops/index/masked.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/compare.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/reduce/search.h"
 #include "core/ops/reduce/unique.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_kernels.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,14 +1,10 @@
 // Products with sparse matrices. All layouts are multiplied as CSR.
-#include "core/dispatch/registry.h"
 #include "core/iterator/output_checks.h"
+#include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
-#include "core/ops/linalg/matmul.h"
-#include "core/ops/pointwise/binary.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_kernels.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

@@ -1,18 +1,11 @@
 // softmax over the entries of sparse tensors.
 #include <limits>
 
-#include "core/dispatch/registry.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/index/gather.h"
-#include "core/ops/index/index_select.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/softmax.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/pointwise/unary.h"
 #include "core/ops/reduce/unique.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
 
 namespace rush {
 

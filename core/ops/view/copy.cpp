@@ -1,7 +1,6 @@
 #include "core/ops/view/copy.h"
 
 #include "core/device/backend.h"
-#include "core/dispatch/registry.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/register.h"

@@ -1,5 +1,4 @@
 // Views with the dimensions in another order, or with dimensions of size one added or dropped.
-#include "core/dispatch/registry.h"
 #include "core/integer.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"

@@ -1,6 +1,5 @@
 #include "core/ops/view/rearrange.h"
 
-#include "core/dispatch/registry.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"

@@ -1,10 +1,7 @@
 // Views of parts of a tensor, and the gradients of such parts.
-#include "core/dispatch/registry.h"
 #include "core/integer.h"
-#include "core/ops/factory/factories.h"
+#include "core/ops/basic.h"
 #include "core/ops/register.h"
-#include "core/ops/view/copy.h"
-#include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
 
 namespace rush {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/dispatch/registry.h"
 #include "core/integer.h"
 #include "core/iterator/output_checks.h"
 #include "core/ops/register.h"

@@ -1,16 +1,13 @@
 #include "nn/data/datasets/mnist.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <span>
 #include <tuple>
 
 #include "core/error/error.h"
 #include "core/io/md5.h"
-#include "core/ops/factory/factories.h"
-#include "core/ops/pointwise/binary.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "nn/data/datasets/idx.h"
 
 namespace rush::data::datasets {

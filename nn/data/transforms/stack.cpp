@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/ops/factory/factories.h"
-#include "core/ops/view/join.h"
-#include "core/ops/view/view.h"
+#include "core/ops/basic.h"
 #include "nn/data/transforms/tensor.h"
 
 namespace rush::data::transforms {
