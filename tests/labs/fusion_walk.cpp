@@ -289,7 +289,7 @@ double milliseconds(Function&& function) {
 
 // The best of some rounds each, in turns: what else the machine does then slows both.
 std::string fault_of_speed() {
-  constexpr int kRounds = 15;
+  constexpr int kRounds = 30;
   const NoGradGuard no_grad;
   const Tensor x = linspace(-1, 1, 1 << 20);
   Graph graph = make_fx([](const std::vector<Tensor>& in) { return std::vector{twenty_operators(in[0])}; }, {x});
