@@ -1,5 +1,7 @@
 // Fusion: neighbouring element-wise calls of a graph, and reductions of their rows, become one loop.
 #pragma once
+#include <vector>
+
 #include "autograd/compile/graph.h"
 
 namespace rush::compiler {
@@ -16,6 +18,10 @@ namespace rush::compiler {
 // writes, once. A view of what a loop makes that only repeats rows' elements, as expand and unsqueeze do, stands for it
 // within the loop, and is made after it where others read it. Reductions that the backends split over threads stay
 // calls: rows that are few and long.
+
+/// Which tensors of the graph are read by calls that are not `inside`, are returned, or become gradients. `inside` has
+/// places of calls, in their order.
+std::vector<bool> seen_outside(const Graph& graph, const std::vector<size_t>& inside);
 
 /// Makes loops of a graph's calls: see Note [Which calls are fused].
 void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels);

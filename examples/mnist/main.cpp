@@ -26,7 +26,7 @@ namespace {
 struct Settings {
   std::string data, device = "cpu", dtype = "float32", out_dir = "out/mnist", json_file, resume_command;
   int64_t epochs = 2, batch_size = 128, seed = 1, digits = 0, checkpoint_interval = 100;
-  bool graph = false;
+  bool graph = false, compile = false;
   Beginning beginning;
   MemoryOptions memory;
   LogOptions log;
@@ -44,6 +44,7 @@ Settings parse(int argc, char** argv) {
   options.add("--device", &settings.device, "cpu or cuda");
   options.add("--dtype", &settings.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
   options.add("--graph", &settings.graph, "take the steps as a CUDA graph");
+  options.add("--compile", &settings.compile, "run the steps as rush::compile makes them");
   options.add("--seed", &settings.seed, "of all random numbers", 0);
   options.add("--digits", &settings.digits, "how many digits to train on, and a sixth of that to test with; 0: all", 0,
               1 << 24);
@@ -132,7 +133,7 @@ void run(const Settings& settings) {
   Trainer trainer(
       digits,
       {settings.epochs, settings.batch_size, settings.lr, device, folder.checkpoint(), settings.checkpoint_interval,
-       settings.seed, settings.dtype, settings.graph, settings.resume_command, folder.changes()},
+       settings.seed, settings.dtype, settings.graph, settings.compile, settings.resume_command, folder.changes()},
       log);
   if (folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) {
     std::printf("going on from %s, epoch %lld, step %lld\n", folder.checkpoint().c_str(),

@@ -68,6 +68,11 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog&
       schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_),
       log_(log) {
   net_->to(options.device);
+  if (options.compile) {
+    compiled_step_.emplace([this](const Tensor& images, const Tensor& targets) {
+      return train_on(images, targets, net_, precision_, scaler_, optimizer_);
+    });
+  }
   if (!options.graph) return;
   RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
   graphed_step_.emplace([this](const Tensor& images, const Tensor& targets) { return take_step(images, targets); });
@@ -148,6 +153,7 @@ bool Trainer::resume() {
 }
 
 Tensor Trainer::take_step(const Tensor& images, const Tensor& targets) {
+  if (compiled_step_) return (*compiled_step_)(images, targets);
   return train_on(images, targets, net_, precision_, scaler_, optimizer_);
 }
 

@@ -28,6 +28,7 @@ struct TrainerOptions {
   int64_t seed = 0;                             // noted in the checkpoint
   std::string dtype = "float32";                // one of Precision::names
   bool graph = false;                           // steps are captured in a CUDA graph
+  bool compile = false;                         // steps are traced and run as a graph of calls
   std::string resume_command = "";              // printed for who stops the run
   std::vector<std::string>* changes = nullptr;  // where a checkpoint's device may be noted, if another is allowed
 };
@@ -85,7 +86,8 @@ class Trainer {
     int64_t steps = 0;
   };
   void note_results(Shown& shown, bool all);
-  // One step of the training; the loss and the share of the digits that were right, on the device.
+  // One step of the training, compiled if that was asked for; the loss and the share of the digits that were right, on
+  // the device.
   rush::Tensor take_step(const rush::Tensor& images, const rush::Tensor& targets);
   rush::Checkpoint checkpoint();  // all that a run consists of
 
@@ -100,6 +102,7 @@ class Trainer {
   rush::optim::AdamW optimizer_;
   rush::optim::OneCycleLR schedule_;
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
+  std::optional<rush::Compiled<StepFunction>> compiled_step_;
   std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   LateNumbers results_;  // loss and accuracy of each step
   RunLog& log_;

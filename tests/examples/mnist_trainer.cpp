@@ -101,6 +101,22 @@ TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with th
                        doctest::Contains("digits: saved with '96 with checksum"), rush::ValueError);
 }
 
+TEST_CASE("Trainer: compiled steps end in the same weights") {
+  TemporaryFolder folder;
+  const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
+  const Environment graphs("RUSH_COMPILE_DEBUG", folder / "graphs");
+  for (const bool compile : {false, true}) {
+    rush::manual_seed(1);
+    const DigitSets sets = load_digits("", 1, 96, 20);
+    RunLog log;
+    Trainer trainer(sets, {.epochs = 2, .batch_size = 16, .lr = 8e-3, .device = rush::kCPU, .compile = compile}, log);
+    while (trainer.epoch() < 2) trainer.run_epoch();
+    trainer.save(folder / (compile ? "compiled" : "plain"));
+    CHECK(std::filesystem::exists(folder / "graphs") == compile);
+  }
+  CHECK(rush::testing::file_content(folder / "compiled") == rush::testing::file_content(folder / "plain"));
+}
+
 TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
   TemporaryFolder folder;
   const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());

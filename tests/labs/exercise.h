@@ -96,5 +96,6 @@ Exercise exercise(Subject<Input, Output> subject) {
 [[gnu::weak]] std::vector<Exercise> attention_exercises();
 [[gnu::weak]] std::vector<Exercise> scaler_exercises();
 [[gnu::weak]] std::vector<Exercise> graphed_step_exercises();
+[[gnu::weak]] std::vector<Exercise> fusion_exercises();
 
 }  // namespace rush::labs

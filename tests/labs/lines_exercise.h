@@ -1,4 +1,4 @@
-// Exercises of lab 7: what a function does is written down as lines, which have to be those that a model gives.
+// Exercises of labs 7 and 16: what a function does is written down as lines, which have to be those that a model gives.
 #pragma once
 #include <algorithm>
 #include <exception>

@@ -1,0 +1,74 @@
+// FusionGroup: calls of a graph that are to become one loop.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autograd/compile/graph.h"
+#include "autograd/compile/lowering.h"
+
+namespace rush::compiler {
+
+/// The kernels of a call, if a loop of its device's backend can have them; nothing for other calls.
+std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, const Graph::Call& call);
+
+/// Calls that are to become one loop, and those that wait until it has run: see Note [Which calls are fused].
+class FusionGroup {
+ public:
+  explicit FusionGroup(const Graph& graph) : graph_(graph) {}
+
+  /// How many kernels its calls consist of.
+  size_t kernels() const { return kernels_.size(); }
+  /// Adds a call, which consists of these kernels, if it fits; false otherwise.
+  bool add(const Graph::Call& call, const std::vector<LoweredKernel>& kernels);
+  /// Adds a view that stands for what the loop makes, element by element or repeated over rows; false for other calls.
+  bool add_view(const Graph::Call& call);
+  /// Whether the call can go before the loop: it reads nothing that the loop writes, and writes nothing that the loop
+  /// reads or writes. False for what the program does without operators.
+  bool is_independent_of(const Graph::Call& call) const;
+  /// Takes a call that is to go after the loop: a sum over other dimensions than rows', or what follows from one; false
+  /// for others.
+  bool add_follower(const Graph::Call& call, bool is_fusible);
+  /// The loop as a call, and the views that are read outside of it. `is_seen` tells which tensors are.
+  std::vector<Graph::Call> calls(std::vector<bool> is_seen) const;
+
+ private:
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.tensors[static_cast<size_t>(id)]; }
+  // Whether kernels that use these tensors, and write some of them, can be in the loop: Note [Which calls are fused].
+  bool fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const;
+  bool reads_follower(const Graph::Call& call) const;
+  // Whether the call reads what a follower makes, or writes what one reads.
+  bool touches_followers(const Graph::Call& call) const;
+  // What a view of the loop's tensors stands for; other tensors stand for themselves.
+  Graph::Id made_by_loop(Graph::Id id) const;
+  // Whether they walk the loop's elements, or its rows where it has them.
+  bool fits_sizes(const std::vector<LoweredKernel>& kernels) const;
+  bool can_have_rows(const std::vector<LoweredKernel>& more, IntArrayRef sizes) const;
+  bool gives_rows(const LoweredKernel& kernel) const;
+  void note_results(const Graph::Call& call);
+  void place(const std::vector<LoweredKernel>& kernels);
+  int64_t stride_of(Graph::Id id, size_t d) const;
+  std::vector<Graph::Call> views_seen(std::vector<bool>& is_seen) const;
+  Graph::Call loop(const std::vector<bool>& is_seen) const;
+  std::string names() const;
+
+  const Graph& graph_;
+  DimVector sizes_;
+  Device device_;
+  std::vector<LoweredKernel> kernels_;
+  std::vector<std::string> names_;
+  std::set<Graph::Id> made_;                   // what is new
+  std::set<Graph::Id> read_;                   // all that its kernels use, what they write included
+  std::set<int32_t> memories_;                 // of those
+  std::multimap<int32_t, Graph::Id> written_;  // what it writes and makes, by memory
+  std::set<Graph::Id> rows_;                   // one element for each row
+  std::vector<Graph::Call> views_;             // of what it makes
+  std::map<Graph::Id, Graph::Id> stands_for_;  // those, and what they stand for
+  std::set<int32_t> read_by_followers_, made_by_followers_;
+  bool reduces_ = false, writes_in_place_ = false;
+  int temporaries_ = 0, most_ = 0;
+};
+
+}  // namespace rush::compiler
