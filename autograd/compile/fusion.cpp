@@ -1,5 +1,4 @@
-#include "autograd/compile/fusion.h"
-
+// Makes loops of element-wise calls and reductions of rows: Note [Which calls are fused].
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "autograd/compile/fused_loop.h"
 #include "autograd/compile/lowering.h"
+#include "autograd/compile/passes.h"
 #include "core/device/backend.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/str.h"
@@ -58,15 +58,13 @@ class Group {
         if (operand.id != Graph::kNone && !(fits(operand.id) && is_apart(operand.id, call.written))) return false;
       }
     }
-    for (const Graph::Id id : read_) {
-      if (!is_apart(id, call.written)) return false;
-    }
+    if (!std::ranges::all_of(read_, [&](Graph::Id id) { return is_apart(id, call.written); })) return false;
     if (reads_follower(call) || !spares_followers(call)) return false;
     if (kernels_.empty()) sizes_ = walked(kernels);
     writes_in_place_ |= !call.written.empty();
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) {
-      if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
-    });
+    for (const Graph::Id id : Graph::tensors_of(call.results)) {
+      if (!read_.contains(id) && !std::ranges::count(call.written, id)) made_.insert(id);
+    }
     for (const Graph::Id id : call.written) written_.emplace(info(id).memory, id);
     for (const LoweredKernel& kernel : kernels) {
       const int base = temporaries_;
@@ -87,16 +85,15 @@ class Group {
     }
     temporaries_ = most_;
     for (const Graph::Id id : made_) written_.emplace(info(id).memory, id);
-    names_.insert(names_.end(), call.name);
+    names_ += str(names_.empty() ? "" : ", ", call.name);
     return true;
   }
 
   // Takes in a view that stands for what the loop makes, element by element or repeated over rows; false for others.
   bool add_view(const Graph::Call& call) {
-    if (!call.op || !call.op->is_view() || call.results.size() != 1 || call.results[0].tensors.size() != 1 ||
-        call.arguments[0].tensors.empty())
+    if (!call.op || !call.op->is_view() || call.results.size() != 1 || call.results[0].tensors.size() != 1)
       return false;
-    const Graph::Id view = call.results[0].tensors[0], base = made_by_loop(call.arguments[0].tensors[0]);
+    const Graph::Id view = call.result(), base = made_by_loop(call.argument(0));
     if (!made_.contains(base) || info(view).storage_offset != info(base).storage_offset ||
         info(view).dtype != info(base).dtype || info(view).sizes.size() != sizes_.size())
       return false;
@@ -110,11 +107,8 @@ class Group {
   // Whether the call can go before the loop: what it reads is not written by the loop, what it writes is not read
   // there.
   bool is_independent_of(const Graph::Call& call) const {
-    if (!call.op || reads_follower(call) || !spares_followers(call)) return false;
-    bool independent = true;
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { independent &= !written_.contains(info(id).memory); });
-    for (const Graph::Id id : call.written) independent &= !memories_.contains(info(id).memory);
-    return independent;
+    return call.op && !reads_follower(call) && spares_followers(call) &&
+           !any_in(Graph::tensors_of(call.arguments), written_) && !any_in(call.written, memories_);
   }
 
   // Takes a call that is to go after the loop: a sum over other dimensions than rows', or what follows from one; false
@@ -122,22 +116,22 @@ class Group {
   bool add_follower(const Graph::Call& call, bool is_fusible) {
     if (!call.op || !call.written.empty() || call.is_random) return false;
     if (!reads_follower(call) && (call.op != &ops::sum_dim || is_fusible)) return false;
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { read_by_followers_.insert(info(id).memory); });
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) { made_by_followers_.insert(info(id).memory); });
+    for (const Graph::Id id : Graph::tensors_of(call.arguments)) read_by_followers_.insert(info(id).memory);
+    for (const Graph::Id id : Graph::tensors_of(call.results)) made_by_followers_.insert(info(id).memory);
     return true;
   }
 
-  // The loop as a call. `is_seen` tells which tensors are read outside of it.
-  Graph::Call loop(const std::vector<bool>& is_seen) const {
+  // The loop as a call. `seen` are the tensors that are read outside of it.
+  Graph::Call loop(const std::set<Graph::Id>& seen) const {
     std::vector<FusedLoop::Place> places;
-    std::map<std::pair<Graph::Id, int>, int> numbers;
-    Graph::Call call{.name = "fused(" + names() + ")"};
+    std::map<std::pair<Graph::Id, int>, size_t> numbers;
+    Graph::Call call{.name = "fused(" + names_ + ")"};
     const auto place_of = [&](const LoweredKernel::Operand& operand, bool is_row) {
-      const auto [at, is_new] =
-          numbers.emplace(std::pair(operand.id, operand.temporary), static_cast<int>(places.size()));
+      const auto key = std::pair(operand.id, operand.temporary);
+      const auto [at, is_new] = numbers.emplace(key, places.size());
       if (!is_new) return at->second;
       FusedLoop::Place place{.is_row = is_row, .dtype = operand.dtype, .device = device_};
-      if (operand.id != Graph::kNone && (!made_.contains(operand.id) || is_seen[static_cast<size_t>(operand.id)])) {
+      if (operand.id != Graph::kNone && (!made_.contains(operand.id) || seen.contains(operand.id))) {
         const Graph::TensorInfo& tensor = info(operand.id);
         place.id = operand.id;
         place.is_new = made_.contains(operand.id);
@@ -165,7 +159,7 @@ class Group {
   }
 
  private:
-  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.tensors[static_cast<size_t>(id)]; }
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   static bool reduce(const std::vector<LoweredKernel>& kernels) {
     return std::ranges::any_of(kernels, &LoweredKernel::reduces);
   }
@@ -190,9 +184,8 @@ class Group {
     bool reduces = reduces_;
     for (const LoweredKernel& kernel : kernels) {
       const bool is_smaller = kernel.operands[0].id == Graph::kNone && broadcasts(kernel.sizes, sizes);
-      const bool is_for_rows = reduces && IntArrayRef(kernel.sizes) == IntArrayRef(rows);
-      if (!(IntArrayRef(kernel.sizes) == IntArrayRef(sizes)) && (kernel.reduces() || !(is_smaller || is_for_rows)))
-        return false;
+      const bool is_for_rows = reduces && kernel.sizes == rows;
+      if (kernel.sizes != sizes && (kernel.reduces() || !(is_smaller || is_for_rows))) return false;
       reduces |= kernel.reduces();
       for (const LoweredKernel::Operand& operand : kernel.operands) {
         // Without its last dimension, what has an element for each row would be read as a row.
@@ -223,17 +216,15 @@ class Group {
     }
     return true;
   }
+  // Whether the memory of some of these is among those that a set or a map has.
+  bool any_in(const std::vector<Graph::Id>& ids, const auto& memories) const {
+    return std::ranges::any_of(ids, [&](Graph::Id id) { return memories.contains(info(id).memory); });
+  }
   bool reads_follower(const Graph::Call& call) const {
-    bool reads = false;
-    Graph::for_each_tensor(call.arguments,
-                           [&](Graph::Id id) { reads |= made_by_followers_.contains(info(id).memory); });
-    return reads;
+    return any_in(Graph::tensors_of(call.arguments), made_by_followers_);
   }
   // Whether the call writes nothing that a follower reads.
-  bool spares_followers(const Graph::Call& call) const {
-    return std::ranges::none_of(call.written,
-                                [&](Graph::Id id) { return read_by_followers_.contains(info(id).memory); });
-  }
+  bool spares_followers(const Graph::Call& call) const { return !any_in(call.written, read_by_followers_); }
   // What a view of the loop's tensors stands for.
   Graph::Id made_by_loop(Graph::Id id) const {
     const auto found = stands_for_.find(id);
@@ -254,17 +245,12 @@ class Group {
     return std::ranges::none_of(written,
                                 [&](Graph::Id id) { return id != read && info(id).memory == info(read).memory; });
   }
-  std::string names() const {
-    std::string text;
-    for (const std::string& name : names_) text += str(text.empty() ? "" : ", ", name);
-    return text;
-  }
 
   const Graph& graph_;
   DimVector sizes_;
   Device device_;
   std::vector<LoweredKernel> kernels_;
-  std::vector<std::string> names_;
+  std::string names_;
   std::set<Graph::Id> made_, read_, rows_;
   std::map<Graph::Id, Graph::Id> stands_for_;  // views
   bool reduces_ = false, writes_in_place_ = false;
@@ -275,43 +261,37 @@ class Group {
 
 // Whether the backend of the kernels' outputs can fuse them: all operands lie there, or are numbers on the CPU.
 bool can_fuse(const Graph& graph, const std::vector<LoweredKernel>& kernels) {
-  const auto info = [&](Graph::Id id) -> const Graph::TensorInfo& { return graph.tensors[static_cast<size_t>(id)]; };
-  const Device device = info(kernels.back().operands[0].id).device;
+  const Device device = graph.info(kernels.back().operands[0].id).device;
   Backend* const backend = backend_or_null(device.type);
   return backend && std::ranges::all_of(kernels, [&](const LoweredKernel& kernel) {
            std::vector<ScalarType> dtypes;
            for (const LoweredKernel::Operand& operand : kernel.operands) {
              dtypes.push_back(operand.dtype);
-             if (operand.id == Graph::kNone || info(operand.id).device == device) continue;
-             if (!info(operand.id).device.is_cpu() || !info(operand.id).sizes.empty()) return false;
+             if (operand.id == Graph::kNone || graph.info(operand.id).device == device) continue;
+             if (!graph.info(operand.id).device.is_cpu() || !graph.info(operand.id).sizes.empty()) return false;
            }
            return backend->can_fuse(*kernel.call, dtypes);
          });
 }
 
 // Which tensors the calls that are not `inside` read.
-std::vector<bool> seen_outside(const Graph& graph, const std::vector<size_t>& inside) {
-  std::vector<bool> seen(graph.tensors.size(), false);
-  const auto see = [&](Graph::Id id) {
-    if (id != Graph::kNone) seen[static_cast<size_t>(id)] = true;
-  };
+std::set<Graph::Id> seen_outside(const Graph& graph, const std::vector<size_t>& inside) {
+  const std::vector<Graph::Id> given = graph.given();
+  std::set<Graph::Id> seen(given.begin(), given.end());
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     if (std::ranges::binary_search(inside, i)) continue;
-    Graph::for_each_tensor(graph.calls[i].arguments, see);
+    for (const Graph::Id id : Graph::tensors_of(graph.calls[i].arguments)) seen.insert(id);
   }
-  std::ranges::for_each(graph.outputs, see);
-  for (const Graph::Gradient& each : graph.gradients) see(each.gradient);
   return seen;
 }
 
 // The views among `members` that are seen; so is then what they are of.
-std::vector<Graph::Call> views_seen(const Graph& graph, const std::vector<size_t>& members,
-                                    std::vector<bool>& is_seen) {
+std::vector<Graph::Call> views_seen(const Graph& graph, const std::vector<size_t>& members, std::set<Graph::Id>& seen) {
   std::vector<Graph::Call> views;
   for (const size_t i : members | std::views::reverse) {
     const Graph::Call& call = graph.calls[i];
-    if (!call.op->is_view() || !is_seen[static_cast<size_t>(call.results[0].tensors[0])]) continue;
-    is_seen[static_cast<size_t>(call.arguments[0].tensors[0])] = true;
+    if (!call.op->is_view() || !seen.contains(call.result())) continue;
+    seen.insert(call.argument(0));
     views.push_back(call);
   }
   std::ranges::reverse(views);
@@ -328,9 +308,9 @@ void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels) {
   std::iota(rest.begin(), rest.end(), size_t{0});
   const auto close = [&] {
     if (group->kernels() >= fewest_kernels) {
-      std::vector<bool> is_seen = seen_outside(graph, members);
-      const std::vector<Graph::Call> views = views_seen(graph, members, is_seen);
-      calls.push_back(group->loop(is_seen));
+      std::set<Graph::Id> seen = seen_outside(graph, members);
+      const std::vector<Graph::Call> views = views_seen(graph, members, seen);
+      calls.push_back(group->loop(seen));
       calls.insert(calls.end(), views.begin(), views.end());
     } else {
       for (const size_t i : members) calls.push_back(graph.calls[i]);

@@ -1,4 +1,4 @@
-// Replacements: calls of a graph that a fused operator does in fewer passes over memory.
+// The passes of the compiler that know operators. Those that do not are in graph.h.
 #pragma once
 #include "autograd/compile/graph.h"
 
@@ -25,5 +25,21 @@ void replace_calls(Graph& graph);
 
 /// Gathers casts into lists: see Note [Casts of lists]. It comes after fusion, which has a use for some of them.
 void gather_casts(Graph& graph);
+
+// Note [Which calls are fused]
+// Calls of element-wise operators that follow one another, on one device, and give tensors of the same sizes, become
+// one FusedLoop. Between them may stand calls that neither read nor write what the loop writes, and do not write what
+// it reads: those go before it. Sums over other dimensions, such as the gradients of weights, and what is made of them
+// go after it, as long as it needs none of that. A tensor that only the loop reads is not made at all. Loops of fewer
+// kernels than `fewest_kernels` stay calls.
+//
+// A reduction of the last dimension joins the loop of its input's sizes, and so do calls on one element for each row
+// that follow it: softmax and the norms become one loop, Note [Row loops]. Such a loop makes every tensor that it
+// writes, once. A view of what a loop makes that only repeats rows' elements, as expand and unsqueeze do, stands for it
+// within the loop, and is made after it where others read it. Reductions that the backends split over threads stay
+// calls: rows that are few and long.
+
+/// Makes loops of a graph's calls: see Note [Which calls are fused].
+void fuse_element_wise_calls(Graph& graph, size_t fewest_kernels);
 
 }  // namespace rush::compiler
