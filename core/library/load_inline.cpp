@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <sstream>
 
 #include "core/error/warning.h"
 #include "core/io/atomic_file.h"
@@ -98,12 +99,10 @@ Request complete(const std::string& name, const std::vector<std::string>& source
 // "scale.cpp:3:10: error: 'y' was not declared": the first line that says what is wrong.
 std::string first_error(const std::string& output) {
   std::string first;
-  for (size_t begin = 0; begin < output.size();) {
-    const size_t end = std::min(output.find('\n', begin), output.size());
-    const std::string line = output.substr(begin, end - begin);
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
     if (line.find("error") != line.npos) return line;
     if (first.empty()) first = line;
-    begin = end + 1;
   }
   return first;
 }
