@@ -276,8 +276,8 @@ bool can_fuse(const Graph& graph, const std::vector<LoweredKernel>& kernels) {
 
 // Which tensors the calls that are not `inside` read.
 std::set<Graph::Id> seen_outside(const Graph& graph, const std::vector<size_t>& inside) {
-  const std::vector<Graph::Id> given = graph.given();
-  std::set<Graph::Id> seen(given.begin(), given.end());
+  const std::vector<Graph::Id> ends = graph.read_at_end();
+  std::set<Graph::Id> seen(ends.begin(), ends.end());
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     if (std::ranges::binary_search(inside, i)) continue;
     for (const Graph::Id id : Graph::tensors_of(graph.calls[i].arguments)) seen.insert(id);

@@ -68,7 +68,7 @@ std::vector<Graph::Id> Graph::tensors_of(const std::vector<Argument>& arguments)
   return ids;
 }
 
-std::vector<Graph::Id> Graph::given() const {
+std::vector<Graph::Id> Graph::read_at_end() const {
   std::vector<Id> ids = outputs;
   for (const Gradient& each : gradients) ids.push_back(each.gradient);
   std::erase(ids, kNone);

@@ -92,15 +92,16 @@ class Graph {
   std::vector<Id> outputs;
   std::optional<Backward> backward;
 
+  /// The tensor of a number.
   const TensorInfo& info(Id id) const { return tensors[static_cast<size_t>(id)]; }
-  TensorInfo& info(Id id) { return tensors[static_cast<size_t>(id)]; }
+  TensorInfo& info(Id id) { return tensors[static_cast<size_t>(id)]; }  ///< the same
   /// Adds a tensor that shares memory with no other. Returns its number.
   Id add(TensorInfo info);
   /// The tensors of these arguments, without kNone.
   static std::vector<Id> tensors_of(const std::vector<Argument>& arguments);
   /// The outputs and what becomes a gradient, without kNone: what is read when all calls are done.
-  std::vector<Id> given() const;
-  /// Does so in all calls, and gives stands_for[id], too.
+  std::vector<Id> read_at_end() const;
+  /// The same in all calls, in outputs and in gradients.
   void rename(const std::map<Id, Id>& stands_for);
   /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
   std::string print() const;

@@ -19,8 +19,8 @@ void share_memory(Graph& graph, Graph::Id id, Graph::Id other) {
 }
 
 void remove_dead_calls(Graph& graph) {
-  const Ids given = graph.given();
-  std::set<Graph::Id> read(given.begin(), given.end());
+  const Ids ends = graph.read_at_end();
+  std::set<Graph::Id> read(ends.begin(), ends.end());
   std::vector<Graph::Call> kept;
   for (size_t i = graph.calls.size(); i-- > 0;) {
     Graph::Call& call = graph.calls[i];
@@ -43,7 +43,7 @@ std::unordered_map<int32_t, int> uses_of_memories(const Graph& graph) {
   };
   for (const Graph::Constant& constant : graph.constants) use({constant.id}, 2);
   use(graph.inputs, 2);
-  use(graph.given());
+  use(graph.read_at_end());
   for (const Graph::Call& call : graph.calls) {
     use(Graph::tensors_of(call.arguments));
     use(Graph::tensors_of(call.results));

@@ -22,8 +22,8 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
 Program::~Program() = default;
 
 void Program::find_last_uses() {
-  const std::vector<Graph::Id> given = graph_.given();
-  std::unordered_set<Graph::Id> needed(given.begin(), given.end());
+  const std::vector<Graph::Id> ends = graph_.read_at_end();
+  std::unordered_set<Graph::Id> needed(ends.begin(), ends.end());
   for (const Graph::Constant& constant : graph_.constants) needed.insert(constant.id);
   for (const Graph::Gradient& each : graph_.gradients) needed.insert(each.leaf);
   for (size_t i = graph_.calls.size(); i-- > 0;) {

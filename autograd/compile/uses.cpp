@@ -17,7 +17,7 @@ Uses::Uses(const Graph& graph) : graph_(graph) {
     for (const Graph::Id id : call.written) note(writers_[graph.info(id).memory], i);
     for (const Graph::Id id : Graph::tensors_of(call.results)) makers_.emplace(id, i);  // a later one gives it back
   }
-  for (const Graph::Id id : graph.given()) seen_.insert(id);
+  for (const Graph::Id id : graph.read_at_end()) seen_.insert(id);
 }
 
 std::optional<size_t> Uses::maker(Graph::Id id) const {

@@ -153,8 +153,11 @@ class FusedLoop final : public ElementWiseLoop {
       locate(walker, data, index, block);
       for (size_t s = 0; s < loop_.steps.size(); ++s) {
         const LoopDescription::Step& step = loop_.steps[s];
-        const auto run_step = step.reduces == Reduces::Nothing ? &FusedLoop::run_element_wise : &FusedLoop::reduce;
-        (this->*run_step)(step, block, *walker.iterators[s]);
+        if (step.reduces != Reduces::Nothing) {
+          reduce(step, block, *walker.iterators[s]);
+        } else {
+          run_element_wise(step, block, *walker.iterators[s]);
+        }
       }
     }
   }

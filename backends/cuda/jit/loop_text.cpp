@@ -163,30 +163,26 @@ bool are_aligned(const LoopDescription& loop, const std::vector<size_t>& places,
 
 std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& externals, char* const* data,
                                const DimVector& shape, int lanes) {
-  // As the source declares it: each array begins at a multiple of 8 bytes.
   const size_t dims = shape.size(), device = std::max<size_t>(externals.device.size(), 1);
-  std::vector<uint64_t> where;
-  for (size_t e = 0; e < device; ++e)
-    where.push_back(e < externals.device.size() ? reinterpret_cast<uint64_t>(data[externals.device[e]]) : 0);
-  for (size_t e = 0; e < device; ++e) {
+  const size_t sizes_at = device * (1 + dims), numbers_at = sizes_at + (dims + 1) / 2;
+  // As the source declares it: each array begins at a multiple of 8 bytes. What is not set is 0, as `zero` at the end.
+  std::vector<uint64_t> where(numbers_at + std::max<size_t>(externals.host.size(), 1) + 1, 0);
+  for (size_t e = 0; e < externals.device.size(); ++e) {
+    const size_t place = externals.device[e];
+    where[e] = reinterpret_cast<uint64_t>(data[place]);
     for (size_t d = 0; d < dims; ++d) {
-      const int64_t stride = e < externals.device.size() ? loop.places[externals.device[e]].strides[d] : 0;
-      where.push_back(static_cast<uint64_t>(d == 0 ? stride * lanes : stride));
+      const int64_t stride = loop.places[place].strides[d];
+      where[device + e * dims + d] = static_cast<uint64_t>(d == 0 ? stride * lanes : stride);
     }
   }
-  std::vector<uint32_t> sizes;
-  for (size_t d = 0; d < dims; ++d) sizes.push_back(static_cast<uint32_t>(d == 0 ? shape[d] / lanes : shape[d]));
-  sizes.resize((sizes.size() + 1) / 2 * 2);
-  const size_t at = where.size();
-  where.resize(at + sizes.size() / 2);
-  std::memcpy(where.data() + at, sizes.data(), sizes.size() * sizeof(uint32_t));
-  for (const size_t place : externals.host) {
-    uint64_t number = 0;
-    std::memcpy(&number, data[place], static_cast<size_t>(element_size(loop.places[place].dtype)));
-    where.push_back(number);
+  for (size_t d = 0; d < dims; ++d) {
+    const auto size = static_cast<uint32_t>(d == 0 ? shape[d] / lanes : shape[d]);
+    std::memcpy(reinterpret_cast<char*>(where.data() + sizes_at) + d * sizeof(size), &size, sizeof(size));
   }
-  if (externals.host.empty()) where.push_back(0);
-  where.push_back(0);  // `zero`
+  for (size_t h = 0; h < externals.host.size(); ++h) {
+    const size_t place = externals.host[h];
+    std::memcpy(&where[numbers_at + h], data[place], static_cast<size_t>(element_size(loop.places[place].dtype)));
+  }
   return where;
 }
 
