@@ -58,6 +58,21 @@ bool is_clone(const Graph& graph, const compiler::Uses& uses, const Graph::Call&
   return from.strides == graph.info(call.result()).strides && from.storage_offset == 0;
 }
 
+bool are_same_arguments(const std::vector<Graph::Argument>& a, const std::vector<Graph::Argument>& b) {
+  return std::ranges::equal(a, b, [](const Graph::Argument& x, const Graph::Argument& y) {
+    return x.tensors == y.tensors && compiler::is_same(x.value, y.value);
+  });
+}
+
+// Whether a call gives the same whenever its arguments are the same, and nobody can tell its results from those of
+// another such call.
+bool can_be_shared(const Graph& graph, const compiler::Uses& uses, const Graph::Call& call) {
+  return !call.has_effect() && !call.results.empty() &&
+         std::ranges::none_of(Graph::tensors_of(call.results), [&](Graph::Id id) {
+           return uses.is_seen_outside(id) || uses.is_written(id, 0, graph.calls.size());
+         });
+}
+
 }  // namespace
 
 void remove_clones(Graph& graph) {
@@ -77,25 +92,6 @@ void remove_clones(Graph& graph) {
   graph.calls = std::move(kept);
   graph.rename(stands_for);
 }
-
-namespace {
-
-bool are_same_arguments(const std::vector<Graph::Argument>& a, const std::vector<Graph::Argument>& b) {
-  return std::ranges::equal(a, b, [](const Graph::Argument& x, const Graph::Argument& y) {
-    return x.tensors == y.tensors && compiler::is_same(x.value, y.value);
-  });
-}
-
-// Whether a call gives the same whenever its arguments are the same, and nobody can tell its results from those of
-// another such call.
-bool can_be_shared(const Graph& graph, const compiler::Uses& uses, const Graph::Call& call) {
-  return !call.has_effect() && !call.results.empty() &&
-         std::ranges::none_of(Graph::tensors_of(call.results), [&](Graph::Id id) {
-           return uses.is_seen_outside(id) || uses.is_written(id, 0, graph.calls.size());
-         });
-}
-
-}  // namespace
 
 void remove_common_calls(Graph& graph) {
   const compiler::Uses uses(graph);

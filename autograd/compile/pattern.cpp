@@ -171,25 +171,18 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
 
 bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const {
   values.assign(variables_.size(), -1);
-  // A size belongs to the variable whose expression it is in the tensor's information: those are visited first.
-  size_t number = 0;
-  auto next = expressions_.begin();
-  for (size_t id = 0; id < graph_.tensors.size(); ++id) {
-    const Graph::TensorInfo& info = graph_.tensors[id];
-    const auto input = std::ranges::find(graph_.inputs, static_cast<Graph::Id>(id));
-    for (size_t d = 0; d < info.sizes.size(); ++d, ++number) {
-      while (next != expressions_.end() && next->number < number) ++next;
-      if (input == graph_.inputs.end()) continue;
-      const int64_t size = inputs[static_cast<size_t>(input - graph_.inputs.begin())].size(static_cast<int64_t>(d));
-      if (next == expressions_.end() || next->number != number) {
-        if (size != info.sizes[d]) return false;
-        continue;
-      }
-      int64_t& value = values[static_cast<size_t>(next->v)];
+  const Graph all_places = places();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Graph::Id id = graph_.inputs[i];
+    const DimVector &traced = graph_.info(id).sizes, &places = all_places.info(id).sizes;
+    for (size_t d = 0; d < traced.size(); ++d) {
+      const int64_t size = inputs[i].size(static_cast<int64_t>(d));
+      if (places[d] < 0 && size != traced[d]) return false;
+      if (places[d] < 0) continue;
+      int64_t& value = values[static_cast<size_t>(expressions_[static_cast<size_t>(places[d])].v)];
       if (size < least || (value >= 0 && value != size)) return false;
       value = size;
     }
-    number += info.strides.size() + 1;
   }
   return std::ranges::none_of(values, [](int64_t value) { return value < 0; });
 }

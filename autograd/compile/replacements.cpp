@@ -244,19 +244,6 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   editor.rename(after, before);
 }
 
-}  // namespace
-
-void replace_calls(Graph& graph) {
-  for (const auto rule :
-       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward}) {
-    Editor editor(graph);
-    for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
-    editor.finish();
-  }
-}
-
-namespace {
-
 // What casts of one list have in common.
 struct CastKind {
   ScalarType from, to;
@@ -354,6 +341,15 @@ class CastGatherer {
 };
 
 }  // namespace
+
+void replace_calls(Graph& graph) {
+  for (const auto rule :
+       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward}) {
+    Editor editor(graph);
+    for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
+    editor.finish();
+  }
+}
 
 void gather_casts(Graph& graph) { CastGatherer(graph).run(); }
 

@@ -51,6 +51,14 @@ ProtoMessage attribute_proto(const char* name, const Value& value) {
   return proto;
 }
 
+// Asked while the function is traced, so that an error tells where it was called.
+bool has_row(const OpBase& op) {
+  const bool has = row_of(op.name()) != nullptr;
+  RUSH_CHECK_NOT_IMPLEMENTED(has || op.is_composite(), kWho, ": there is no row for ", op.name(),
+                             ", and so no counterpart in ONNX");
+  return has;
+}
+
 }  // namespace
 
 ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& options)
@@ -323,18 +331,6 @@ std::string ModelWriter::write() {
   model.integer(model::ir_version, kIrVersion).text(model::producer_name, "rushlight");
   return model.message(model::opset_import, ProtoMessage().integer(2, kOpset)).message(model::graph, message_).bytes();
 }
-
-namespace {
-
-// Asked while the function is traced, so that an error tells where it was called.
-bool has_row(const OpBase& op) {
-  const bool has = row_of(op.name()) != nullptr;
-  RUSH_CHECK_NOT_IMPLEMENTED(has || op.is_composite(), kWho, ": there is no row for ", op.name(),
-                             ", and so no counterpart in ONNX");
-  return has;
-}
-
-}  // namespace
 
 void export_model(const compiler::Function& function, const std::vector<Tensor>& inputs, const std::string& path,
                   const ExportOptions& options) {

@@ -34,37 +34,6 @@ std::string load_number_text(const LoopDescription& loop, size_t place) {
              ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = number;\n  }\n");
 }
 
-}  // namespace
-
-std::string source_text(const LoopDescription& loop, int lanes) {
-  const Externals externals(loop);
-  std::string text = prologue_text(loop, externals, lanes);
-  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
-              ") fused(const __grid_constant__ Where where, Index count) {\n"
-              "  const Index index = blockIdx.x * ",
-              kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
-  text += addresses_text(loop, externals, 0, "index");
-  for (size_t i = 0; i < loop.places.size(); ++i) text += str("  opmath_t<", type_of(loop, i), "> v", i, "[n];\n");
-  for (size_t h = 0; h < externals.host.size(); ++h) {
-    const size_t place = externals.host[h];
-    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
-                "*>(&where.numbers[", h, "]);\n");
-  }
-  for (const size_t place : externals.device) {
-    if (!is_read(loop, place)) continue;
-    text += repeats_along_lanes(loop, place) ? load_number_text(loop, place) : load_text(loop, place, str("at", place));
-  }
-  text += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
-  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
-  text += "  }\n";
-  for (const size_t place : externals.device) {
-    if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
-  }
-  return text + "}\n";
-}
-
-namespace {
-
 class FusedKernel final : public ElementWiseLoop {
  public:
   explicit FusedKernel(LoopDescription description)
@@ -137,6 +106,33 @@ class FusedKernel final : public ElementWiseLoop {
 };
 
 }  // namespace
+
+std::string source_text(const LoopDescription& loop, int lanes) {
+  const Externals externals(loop);
+  std::string text = prologue_text(loop, externals, lanes);
+  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
+              ") fused(const __grid_constant__ Where where, Index count) {\n"
+              "  const Index index = blockIdx.x * ",
+              kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
+  text += addresses_text(loop, externals, 0, "index");
+  for (size_t i = 0; i < loop.places.size(); ++i) text += str("  opmath_t<", type_of(loop, i), "> v", i, "[n];\n");
+  for (size_t h = 0; h < externals.host.size(); ++h) {
+    const size_t place = externals.host[h];
+    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
+                "*>(&where.numbers[", h, "]);\n");
+  }
+  for (const size_t place : externals.device) {
+    if (!is_read(loop, place)) continue;
+    text += repeats_along_lanes(loop, place) ? load_number_text(loop, place) : load_text(loop, place, str("at", place));
+  }
+  text += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
+  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
+  text += "  }\n";
+  for (const size_t place : externals.device) {
+    if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
+  }
+  return text + "}\n";
+}
 
 std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description) {
   if (description.has_rows()) return fuse_rows(std::move(description));
