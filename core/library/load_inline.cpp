@@ -6,8 +6,8 @@
 #include <cctype>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <sstream>
 
 #include "core/error/warning.h"
@@ -52,16 +52,9 @@ struct Request {
 
   // All that what is compiled depends on.
   std::string key() const {
-    std::string text = library::kIdentity.text;
-    const auto add = [&text](const std::string& part) { text += str(part.size(), ":", part); };
-    const auto add_all = [&](const std::vector<std::string>& parts) {
-      add(str(parts.size()));
-      for (const std::string& part : parts) add(part);
-    };
-    for (const auto* list : {&sources, &device_sources, &host.flags, &device.flags, &link_flags}) add_all(*list);
-    add(host.program);
-    add(device.program);
-    return io::md5_hex({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    const auto all = nlohmann::json::array({std::string(library::kIdentity.text), sources, device_sources, host.program,
+                                            host.flags, device.program, device.flags, link_flags});
+    return io::md5_hex(nlohmann::json::to_cbor(all));
   }
 
   std::string file_name(size_t i, const std::vector<std::string>& of, const char* ending) const {

@@ -40,8 +40,7 @@ std::string file_name(const Source& source) {
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
-  const auto* bytes = reinterpret_cast<const uint8_t*>(source.text.data());
-  return str(name, "-", io::md5_hex({bytes, source.text.size()}).substr(0, 8), ".cu");
+  return str(name, "-", io::md5_hex(source.text).substr(0, 8), ".cu");
 }
 
 // The source as it is compiled under RUSH_COMPILE_DEBUG: from a file, with line numbers.

@@ -15,9 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string digest_of(std::string_view bytes) {
-  return io::md5_hex({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
-}
 constexpr size_t kDigestSize = 32;
 
 // An entry: the digest of the rest, then key, image and symbols as CBOR (RFC 8949).
@@ -25,12 +22,12 @@ std::string to_entry(std::string_view key, const Cubin& cubin) {
   const auto image = Json::binary({cubin.image.begin(), cubin.image.end()});
   std::string body;
   Json::to_cbor({{"key", key}, {"image", image}, {"symbols", cubin.symbols}}, body);
-  return digest_of(body) + body;
+  return io::md5_hex(body) + body;
 }
 
 std::optional<Cubin> from_entry(std::string_view entry, std::string_view key) {
   const std::string_view body = entry.substr(std::min(kDigestSize, entry.size()));
-  if (body.empty() || entry.substr(0, kDigestSize) != digest_of(body)) return {};
+  if (body.empty() || entry.substr(0, kDigestSize) != io::md5_hex(body)) return {};
   const Json content = Json::from_cbor(body);
   if (content.at("key") != key) return {};
   const std::vector<uint8_t>& image = content.at("image").get_binary();
@@ -41,7 +38,7 @@ std::optional<Cubin> from_entry(std::string_view entry, std::string_view key) {
 
 CubinCache CubinCache::of_environment() { return CubinCache(io::cache_folder()); }
 
-std::string CubinCache::path_of(std::string_view key) const { return str(folder_, "/", digest_of(key), ".cubin"); }
+std::string CubinCache::path_of(std::string_view key) const { return str(folder_, "/", io::md5_hex(key), ".cubin"); }
 
 std::optional<Cubin> CubinCache::find(std::string_view key) const {
   const std::string path = path_of(key);
