@@ -9,8 +9,8 @@
 #include "autograd/compile/fusion.h"
 #include "autograd/compile/graph_dump.h"
 #include "autograd/compile/joint_program.h"
+#include "autograd/compile/passes.h"
 #include "autograd/compile/pattern.h"
-#include "autograd/compile/replacements.h"
 #include "autograd/compile/replay.h"
 #include "autograd/compile/signature.h"
 #include "autograd/compile/tracer.h"
@@ -175,8 +175,7 @@ struct CompiledFunction::State {
     pass("replace_calls", replace_calls);
     pass("fuse_element_wise_calls", [&](Graph& g) { fuse_element_wise_calls(g, options.fewest_kernels); });
     pass("gather_casts", gather_casts);
-    if (!unfused) return std::make_shared<Program>(std::move(graph));
-    return std::make_shared<Program>(std::move(graph), std::move(*unfused));
+    return std::make_shared<Program>(std::move(graph), std::move(unfused));
   }
 
   // What a new trace says of other sizes.

@@ -62,24 +62,18 @@ template <class... Ts>
 std::vector<Tensor> to_list(const std::tuple<Ts...>& results) {
   return std::apply([](const Ts&... each) { return std::vector<Tensor>{each...}; }, results);
 }
-/// A function's result from the tensors of a list.
+/// A function's result, a tensor, a tuple or a vector of them, from a list.
 template <class R>
-struct FromList {
-  /// For a vector the list itself; the specialisations are for one tensor and for tuples.
-  static R make(std::vector<Tensor> list) { return list; }
-};
-template <>
-struct FromList<Tensor> {
-  static Tensor make(std::vector<Tensor> list) { return std::move(list[0]); }
-};
-template <class... Ts>
-struct FromList<std::tuple<Ts...>> {
-  static std::tuple<Ts...> make(std::vector<Tensor> list) { return make(list, std::index_sequence_for<Ts...>()); }
-  template <size_t... I>
-  static std::tuple<Ts...> make(std::vector<Tensor>& list, std::index_sequence<I...>) {
-    return {std::move(list[I])...};
+R from_list(std::vector<Tensor> list) {
+  if constexpr (std::is_same_v<R, std::vector<Tensor>>) {
+    return list;
+  } else if constexpr (std::is_same_v<R, Tensor>) {
+    return std::move(list[0]);
+  } else {
+    return [&]<size_t... I>(std::index_sequence<I...>) { return R{std::move(list[I])...}; }
+    (std::make_index_sequence<std::tuple_size_v<R>>());
   }
-};
+}
 
 }  // namespace compiler
 
@@ -149,7 +143,7 @@ class Compiled {
     if constexpr (std::is_void_v<Result>) {
       compiled_.call(run, inputs);
     } else {
-      return compiler::FromList<Result>::make(compiled_.call(run, inputs));
+      return compiler::from_list<Result>(compiled_.call(run, inputs));
     }
   }
 

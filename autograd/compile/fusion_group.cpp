@@ -58,15 +58,14 @@ std::vector<Graph::Id> tensors_of(const std::vector<LoweredKernel>& kernels) {
 
 // Whether the backend of the kernels' outputs can fuse them: all operands lie there, or are numbers on the CPU.
 bool can_fuse(const Graph& graph, const std::vector<LoweredKernel>& kernels) {
-  const auto info = [&](Graph::Id id) -> const Graph::TensorInfo& { return graph.tensors[static_cast<size_t>(id)]; };
-  const Device device = info(kernels.back().operands[0].id).device;
+  const Device device = graph.info(kernels.back().operands[0].id).device;
   Backend* const backend = backend_or_null(device.type);
   return backend && std::ranges::all_of(kernels, [&](const LoweredKernel& kernel) {
            std::vector<ScalarType> dtypes;
            for (const LoweredKernel::Operand& operand : kernel.operands) {
              dtypes.push_back(operand.dtype);
-             if (operand.id == Graph::kNone || info(operand.id).device == device) continue;
-             if (!info(operand.id).device.is_cpu() || !info(operand.id).sizes.empty()) return false;
+             if (operand.id == Graph::kNone || graph.info(operand.id).device == device) continue;
+             if (!graph.info(operand.id).device.is_cpu() || !graph.info(operand.id).sizes.empty()) return false;
            }
            return backend->can_fuse(*kernel.call, dtypes);
          });
@@ -97,9 +96,9 @@ bool FusionGroup::add(const Graph::Call& call, const std::vector<LoweredKernel>&
 }
 
 void FusionGroup::note_results(const Graph::Call& call) {
-  Graph::for_each_tensor(call.results, [&](Graph::Id id) {
+  for (const Graph::Id id : Graph::tensors_of(call.results)) {
     if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
-  });
+  }
   for (const Graph::Id id : call.written) written_.emplace(info(id).memory, id);
 }
 
@@ -144,8 +143,8 @@ bool FusionGroup::add_view(const Graph::Call& call) {
 bool FusionGroup::add_follower(const Graph::Call& call, bool is_fusible) {
   if (!call.op || !call.written.empty() || call.is_random) return false;
   if (!reads_follower(call) && (call.op != &ops::sum_dim || is_fusible)) return false;
-  Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { read_by_followers_.insert(info(id).memory); });
-  Graph::for_each_tensor(call.results, [&](Graph::Id id) { made_by_followers_.insert(info(id).memory); });
+  for (const Graph::Id id : Graph::tensors_of(call.arguments)) read_by_followers_.insert(info(id).memory);
+  for (const Graph::Id id : Graph::tensors_of(call.results)) made_by_followers_.insert(info(id).memory);
   return true;
 }
 
@@ -158,11 +157,10 @@ std::vector<Graph::Call> FusionGroup::calls(std::vector<bool> is_seen) const {
 
 Graph::Call FusionGroup::loop(const std::vector<bool>& is_seen) const {
   std::vector<FusedLoop::Place> places;
-  std::map<std::pair<Graph::Id, int>, int> numbers;
+  std::map<std::pair<Graph::Id, int>, size_t> numbers;
   Graph::Call call{.name = "fused(" + names() + ")"};
   const auto place_of = [&](const LoweredKernel::Operand& operand, bool is_row) {
-    const auto [at, is_new] =
-        numbers.emplace(std::pair(operand.id, operand.temporary), static_cast<int>(places.size()));
+    const auto [at, is_new] = numbers.emplace(std::pair(operand.id, operand.temporary), places.size());
     if (!is_new) return at->second;
     FusedLoop::Place place{.is_row = is_row, .dtype = operand.dtype, .device = device_};
     if (operand.id != Graph::kNone && (!made_.contains(operand.id) || is_seen[static_cast<size_t>(operand.id)])) {
@@ -240,9 +238,8 @@ bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, IntArray
 }
 
 bool FusionGroup::reads_follower(const Graph::Call& call) const {
-  bool reads = false;
-  Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { reads |= made_by_followers_.contains(info(id).memory); });
-  return reads;
+  return std::ranges::any_of(Graph::tensors_of(call.arguments),
+                             [&](Graph::Id id) { return made_by_followers_.contains(info(id).memory); });
 }
 
 bool FusionGroup::touches_followers(const Graph::Call& call) const {

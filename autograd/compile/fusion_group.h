@@ -35,7 +35,7 @@ class FusionGroup {
   std::vector<Graph::Call> calls(std::vector<bool> is_seen) const;
 
  private:
-  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.tensors[static_cast<size_t>(id)]; }
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   // Whether kernels that use these tensors, and write some of them, can be in the loop: Note [Which calls are fused].
   bool fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const;
   bool reads_follower(const Graph::Call& call) const;

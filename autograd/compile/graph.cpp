@@ -44,19 +44,58 @@ std::string number_of(const Tensor& tensor) {
   return is_complex(tensor.scalar_type()) ? std::string("a complex number") : str(tensor.item().toDouble());
 }
 
+Graph::Id known_or_itself(Graph::Id id, const std::map<Graph::Id, Graph::Id>& known) {
+  const auto found = known.find(id);
+  return found == known.end() ? id : found->second;
+}
+
+void replace_known(std::vector<Graph::Id>& ids, const std::map<Graph::Id, Graph::Id>& known) {
+  for (Graph::Id& id : ids) id = known_or_itself(id, known);
+}
+
 }  // namespace
+
+Graph::Id Graph::add(TensorInfo info) {
+  info.memory = static_cast<Id>(tensors.size());
+  tensors.push_back(std::move(info));
+  return tensors.back().memory;
+}
+
+std::vector<Graph::Id> Graph::tensors_of(const std::vector<Argument>& arguments) {
+  std::vector<Id> ids;
+  for (const Argument& argument : arguments) std::ranges::copy(argument.tensors, std::back_inserter(ids));
+  std::erase(ids, kNone);
+  return ids;
+}
+
+std::vector<Graph::Id> Graph::read_at_end() const {
+  std::vector<Id> ids = outputs;
+  for (const Gradient& each : gradients) ids.push_back(each.gradient);
+  std::erase(ids, kNone);
+  return ids;
+}
+
+void Graph::Call::rename(const std::map<Id, Id>& stands_for) {
+  for (Argument& argument : arguments) replace_known(argument.tensors, stands_for);
+  replace_known(written, stands_for);
+}
+
+void Graph::rename(const std::map<Id, Id>& stands_for) {
+  for (Call& call : calls) call.rename(stands_for);
+  replace_known(outputs, stands_for);
+  for (Gradient& each : gradients) each.gradient = known_or_itself(each.gradient, stands_for);
+}
 
 std::string Graph::describe(Id id) const {
   if (id == kNone) return "none";
-  const TensorInfo& info = tensors[static_cast<size_t>(id)];
-  std::string text = str(name_of(id), ": ", info.dtype, bracketed(info.sizes));
-  if (!info.device.is_cpu()) text += str(" on ", info.device);
+  const TensorInfo& tensor = info(id);
+  std::string text = str(name_of(id), ": ", tensor.dtype, bracketed(tensor.sizes));
+  if (!tensor.device.is_cpu()) text += str(" on ", tensor.device);
   return text;
 }
 
 std::string Graph::line(const Call& call) const {
-  std::vector<Id> made;
-  Graph::for_each_tensor(call.results, [&](Id id) { made.push_back(id); });
+  const std::vector<Id> made = tensors_of(call.results);
   std::string text;
   if (!made.empty()) text += str(joined(made, [&](Id id) { return describe(id); }), " = ");
   return text + str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
@@ -66,7 +105,7 @@ std::string Graph::print() const {
   std::string text = str("graph(", joined(inputs, [&](Id id) { return describe(id); }), ")\n");
   for (const auto& [id, tensor] : constants) {
     text += str("  ", describe(id), " = ");
-    text += tensors[static_cast<size_t>(id)].is_wrapped_number ? number_of(tensor) : std::string("constant");
+    text += info(id).is_wrapped_number ? number_of(tensor) : std::string("constant");
     text += '\n';
   }
   for (const Call& call : calls) text += str("  ", line(call), '\n');
@@ -79,15 +118,13 @@ std::string Graph::dot() const {
   std::map<Id, size_t> makers;
   for (size_t i = 0; i < calls.size(); ++i) {
     text += str("  c", i, " [label=\"", calls[i].name, "\"];\n");
-    Graph::for_each_tensor(calls[i].arguments, [&](Id id) {
+    for (const Id id : tensors_of(calls[i].arguments)) {
       const auto maker = makers.find(id);
-      if (maker != makers.end()) {
-        text += str("  c", maker->second, " -> c", i, " [label=\"", name_of(id), "\"];\n");
-      } else {
-        text += str("  t", id, " [label=\"", describe(id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n");
-      }
-    });
-    Graph::for_each_tensor(calls[i].results, [&](Id id) { makers[id] = i; });
+      text += maker == makers.end()
+                  ? str("  t", id, " [label=\"", describe(id), "\", shape=ellipse];\n  t", id, " -> c", i, ";\n")
+                  : str("  c", maker->second, " -> c", i, " [label=\"", name_of(id), "\"];\n");
+    }
+    for (const Id id : tensors_of(calls[i].results)) makers[id] = i;
   }
   return text + "}\n";
 }

@@ -2,6 +2,7 @@
 // Program runs it.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,12 +44,13 @@ class Graph {
   struct Argument {
     Value value;
     std::vector<Id> tensors;
+
+    Id id() const { return tensors.empty() ? kNone : tensors[0]; }  ///< of the tensor, or the list's first
   };
   /// One step of the graph.
   struct Call {
-    const OpBase* op = nullptr;  ///< or
-    std::function<void()> host =
-        {};  ///< something that the program does without operators, such as an optimiser's step; or
+    const OpBase* op = nullptr;       ///< or
+    std::function<void()> host = {};  ///< what the program does without operators, such as an optimiser's step; or
     std::shared_ptr<FusedLoop> fused = {};  ///< a loop that several operators were made into
     std::string name = {};                  ///< for print()
     std::vector<Argument> arguments = {}, results = {};
@@ -56,6 +58,10 @@ class Graph {
 
     bool is_random = false;  ///< it advances the default generator
 
+    Id argument(size_t i) const { return arguments[i].id(); }  ///< the tensor, as Argument::id
+    Id result(size_t i = 0) const { return results[i].id(); }  ///< the same
+    /// Reads and writes stands_for[id] in the place of each `id` that this has.
+    void rename(const std::map<Id, Id>& stands_for);
     /// Whether leaving it out would be noticed if nobody read its results.
     bool has_effect() const { return !op || !written.empty() || is_random; }
   };
@@ -67,6 +73,7 @@ class Graph {
   struct Gradient {
     Id leaf;
     Id gradient;
+    bool operator==(const Gradient&) const = default;
   };
 
   /// The backward pass, where the function leaves it to its caller: the calls from `first_call` on.
@@ -74,6 +81,7 @@ class Graph {
     size_t first_call = 0;
     std::vector<Id> given;        ///< the gradients of the outputs; kNone where there is none
     std::vector<Gradient> found;  ///< those of inputs and constants
+    bool operator==(const Backward&) const = default;
   };
 
   std::vector<TensorInfo> tensors;
@@ -86,15 +94,22 @@ class Graph {
   std::vector<Id> outputs;
   std::optional<Backward> backward;
 
-  /// Calls visit(id) for each tensor of these arguments.
+  /// The tensor of a number.
+  const TensorInfo& info(Id id) const { return tensors[static_cast<size_t>(id)]; }
+  TensorInfo& info(Id id) { return tensors[static_cast<size_t>(id)]; }  ///< the same
+  /// Adds a tensor that shares memory with no other. Returns its number.
+  Id add(TensorInfo info);
+  /// The tensors of these arguments, without kNone.
+  static std::vector<Id> tensors_of(const std::vector<Argument>& arguments);
+  /// Calls visit(id) for each of them.
   template <class Visit>
   static void for_each_tensor(const std::vector<Argument>& arguments, Visit&& visit) {
-    for (const Argument& argument : arguments) {
-      for (const Id id : argument.tensors) {
-        if (id != kNone) visit(id);
-      }
-    }
+    for (const Id id : tensors_of(arguments)) visit(id);
   }
+  /// The outputs and what becomes a gradient, without kNone: what is read when all calls are done.
+  std::vector<Id> read_at_end() const;
+  /// The same in all calls, in outputs and in gradients.
+  void rename(const std::map<Id, Id>& stands_for);
   /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
   std::string print() const;
   std::string line(const Call& call) const;  ///< of print()

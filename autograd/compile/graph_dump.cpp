@@ -56,15 +56,15 @@ std::string picture(const std::string& title, const Graph& graph) {
                                                              : "call";
     texts += str("<text class=\"", kind, "\" x=\"", kText, "\" y=\"", y, "\">", escaped(call.name), "<title>",
                  escaped(graph.line(call)), "</title></text>\n");
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) {
+    for (const Graph::Id id : Graph::tensors_of(call.arguments)) {
       const auto maker = makers.find(id);
-      if (maker == makers.end()) return;
+      if (maker == makers.end()) continue;
       const size_t from = (maker->second + 1) * kRow,
                    far = kText - 10 - std::min<size_t>(110, 10 + 3 * (i - maker->second));
       arcs += str("<path d=\"M ", kText - 6, ' ', from, " C ", far, ' ', from, ' ', far, ' ', y, ' ', kText - 6, ' ', y,
                   "\"><title>", escaped(graph.describe(id)), "</title></path>\n");
-    });
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) { makers[id] = i; });
+    }
+    for (const Graph::Id id : Graph::tensors_of(call.results)) makers[id] = i;
   }
   return str("<section><h3>", escaped(title), ": ", graph.calls.size(), " calls</h3>\n<svg width=\"460\" height=\"",
              (graph.calls.size() + 2) * kRow, "\">\n", arcs, texts, "</svg></section>\n");

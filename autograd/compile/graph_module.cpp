@@ -32,7 +32,7 @@ std::vector<Tensor> GraphModule::operator()(const std::vector<Tensor>& inputs) {
   RUSH_CHECK_VALUE(inputs.size() == graph().inputs.size(), "GraphModule: got ", inputs.size(),
                    " inputs, the graph has ", graph().inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Graph::TensorInfo& info = graph().tensors[static_cast<size_t>(graph().inputs[i])];
+    const Graph::TensorInfo& info = graph().info(graph().inputs[i]);
     const Tensor& t = inputs[i];
     RUSH_CHECK_VALUE(t.defined() && t.sizes() == IntArrayRef(info.sizes) && t.strides() == IntArrayRef(info.strides) &&
                          t.scalar_type() == info.dtype && t.device() == info.device,
@@ -65,35 +65,37 @@ std::vector<Graph::Id> insert_call(Graph& graph, size_t at, std::string_view op,
   Graph::Call call{.op = called, .name = std::string(called->name()), .arguments = std::move(arguments)};
   RUSH_CHECK_VALUE(!call.arguments.empty() && !call.arguments[0].tensors.empty(), "insert_call: the first argument of ",
                    op, " is no tensor of the graph");
-  RUSH_CHECK_VALUE(call.arguments[0].tensors[0] != Graph::kNone, "insert_call: the first argument of ", op,
-                   " is undefined");
-  const Device device = graph.tensors[static_cast<size_t>(call.arguments[0].tensors[0])].device;
+  RUSH_CHECK_VALUE(call.argument(0) != Graph::kNone, "insert_call: the first argument of ", op, " is undefined");
+  const Device device = graph.info(call.argument(0)).device;
   std::vector<Graph::Id> made;
   for (const Value& value : stack) {
     RUSH_CHECK_TYPE(value.is<Tensor>(), "insert_call: ", op, " gives a ", value.kind(), ", not a Tensor");
     const Tensor& t = value.as<Tensor>();
-    const auto id = static_cast<Graph::Id>(graph.tensors.size());
-    graph.tensors.push_back({t.sizes(), t.strides(), t.storage_offset(), t.scalar_type(), device, false, id});
-    call.results.push_back(tensor_argument(id));
-    made.push_back(id);
+    made.push_back(graph.add({t.sizes(), t.strides(), t.storage_offset(), t.scalar_type(), device}));
+    call.results.push_back(tensor_argument(made.back()));
   }
   graph.calls.insert(graph.calls.begin() + static_cast<std::ptrdiff_t>(at), std::move(call));
   return made;
 }
 
+namespace {
+
+// What calls from `at` on, or these outputs, read of what inputs and earlier calls hold.
 std::vector<Graph::Id> read_from_before(const Graph& graph, size_t at, const std::vector<Graph::Id>& outputs) {
-  std::set<Graph::Id> own, before;
+  std::set<Graph::Id> own = {Graph::kNone}, before;
   for (const Graph::Constant& constant : graph.constants) own.insert(constant.id);
   const auto read = [&](Graph::Id id) {
-    if (id != Graph::kNone && !own.contains(id)) before.insert(id);
+    if (!own.contains(id)) before.insert(id);
   };
   for (size_t i = at; i < graph.calls.size(); ++i) {
-    Graph::for_each_tensor(graph.calls[i].arguments, read);
-    Graph::for_each_tensor(graph.calls[i].results, [&](Graph::Id id) { own.insert(id); });
+    std::ranges::for_each(Graph::tensors_of(graph.calls[i].arguments), read);
+    for (const Graph::Id id : Graph::tensors_of(graph.calls[i].results)) own.insert(id);
   }
   std::ranges::for_each(outputs, read);
   return {before.begin(), before.end()};
 }
+
+}  // namespace
 
 std::pair<Graph, Graph> split(const Graph& graph, size_t at) {
   RUSH_CHECK_INDEX(at <= graph.calls.size(), "split: there is no call ", at, " of ", graph.calls.size());
@@ -111,8 +113,7 @@ double flops(const Graph& graph, const Graph::Call& call) {
   Stack stack;
   for (const Graph::Argument& each : call.arguments) stack.push_back(compiler::on_meta(each, graph));
   double elements = 1;
-  for (const int64_t size : graph.tensors[static_cast<size_t>(call.results[0].tensors[0])].sizes)
-    elements *= static_cast<double>(size);
+  for (const int64_t size : graph.info(call.result()).sizes) elements *= static_cast<double>(size);
   return elements * profiler::flops_per_result(*call.op, stack);
 }
 

@@ -49,8 +49,6 @@ Graph::Argument tensor_argument(Graph::Id id);
 /// The calls before call `at`, and the others. The outputs of the first are the inputs of the second. Throws
 /// IndexError. torch.fx.passes.split_module, for two stages.
 std::pair<Graph, Graph> split(const Graph& graph, size_t at);
-/// What calls from `at` on, or these outputs, read of what inputs and earlier calls hold.
-std::vector<Graph::Id> read_from_before(const Graph& graph, size_t at, const std::vector<Graph::Id>& outputs);
 
 /// Multiplications and additions of a call, as profiles count them (docs/profiling.md): 2 m k n of a product of (m, k)
 /// by (k, n), 0 of operators that are not counted and of loops. torch.utils.flop_counter.

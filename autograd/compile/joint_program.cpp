@@ -11,35 +11,20 @@ namespace rush::compiler {
 
 namespace {
 
-// What the calls of the backward pass read, or give, that those before made or were given.
-std::vector<Graph::Id> crossing(const Graph& graph) {
-  std::vector<Graph::Id> found;
-  for (const Graph::Gradient& each : graph.backward->found) found.push_back(each.gradient);
-  std::vector<Graph::Id> ids = read_from_before(graph, graph.backward->first_call, found);
-  std::erase_if(ids, [&](Graph::Id id) { return std::ranges::count(graph.backward->given, id) > 0; });
-  return ids;
-}
-
-Graph first_part(const Graph& graph) {
-  Graph part = graph;
-  part.backward.reset();
-  if (!graph.backward) return part;
-  part.calls.resize(graph.backward->first_call);
-  for (const Graph::Id id : crossing(graph)) part.outputs.push_back(id);
-  return part;
-}
-
-Graph second_part(const Graph& graph) {
-  Graph part = graph;
-  part.backward.reset();
-  part.calls.erase(part.calls.begin(), part.calls.begin() + static_cast<std::ptrdiff_t>(graph.backward->first_call));
-  part.inputs = crossing(graph);
-  for (const Graph::Id id : graph.backward->given) {
-    if (id != Graph::kNone) part.inputs.push_back(id);
-  }
-  part.outputs.clear();
-  for (const Graph::Gradient& each : graph.backward->found) part.outputs.push_back(each.gradient);
-  return part;
+// The calls of the forward pass, which also give what the backward pass reads of theirs, and those of the backward
+// pass, which read that and then the gradients that are given.
+std::pair<Graph, Graph> parts_of(const Graph& graph) {
+  const auto& [first_call, given, found] = *graph.backward;
+  Graph whole = graph;
+  whole.backward.reset();
+  whole.outputs.clear();
+  for (const Graph::Gradient& each : found) whole.outputs.push_back(each.gradient);
+  auto [forward, backward] = split(whole, first_call);
+  std::erase_if(backward.inputs, [&](Graph::Id id) { return std::ranges::count(graph.backward->given, id) > 0; });
+  forward.outputs = graph.outputs;
+  std::ranges::copy(backward.inputs, std::back_inserter(forward.outputs));
+  std::ranges::remove_copy(given, std::back_inserter(backward.inputs), Graph::kNone);
+  return {std::move(forward), std::move(backward)};
 }
 
 // A gradient with the strides that it had in the trace; zeros where none arrives.
@@ -62,17 +47,21 @@ struct CompiledBackward : Node {
     Tensors inputs = saved.get();
     const std::vector<Graph::Id>& ids = program->graph().inputs;
     for (const Tensor& grad : grads) {
-      inputs.push_back(as_traced(grad, program->graph().tensors[static_cast<size_t>(ids[inputs.size()])]));
+      inputs.push_back(as_traced(grad, program->graph().info(ids[inputs.size()])));
     }
     return program->run(inputs);
   }
   RUSH_SAVED(saved)
 };
 
-JointProgram::JointProgram(const Graph& graph, const Make& make)
-    : forward_(make(first_part(graph), "forward")), outputs_(graph.outputs.size()) {
-  if (!graph.backward) return;
-  backward_ = make(second_part(graph), "backward");
+JointProgram::JointProgram(const Graph& graph, const Make& make) : outputs_(graph.outputs.size()) {
+  if (!graph.backward) {
+    forward_ = make(graph, "forward");
+    return;
+  }
+  auto [forward, backward] = parts_of(graph);
+  forward_ = make(std::move(forward), "forward");
+  backward_ = make(std::move(backward), "backward");
   cut_ = *graph.backward;
   for (const Graph::Gradient& each : cut_.found) {
     const auto input = std::ranges::find(graph.inputs, each.leaf);

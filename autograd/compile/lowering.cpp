@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autograd/grad_mode.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/error/error.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/reduce/extrema.h"
@@ -38,14 +39,15 @@ class Lowering final : public KernelListener {
  public:
   Lowering(const Graph& graph, const Graph::Call& call) : graph_(graph), call_(call) {}
 
-  // False when the call is something else than element-wise kernels and reductions.
-  bool run() {
+  // Nothing when the call is something else than element-wise kernels and reductions.
+  std::optional<std::vector<LoweredKernel>> run() {
     Stack stack;
     for (const Graph::Argument& argument : call_.arguments) {
-      stack.push_back(on_meta(argument, graph_, [&](Graph::Id id, const Tensor& tensor) {
-        places_.emplace(tensor.impl(), LoweredKernel::Operand{id, -1, tensor.scalar_type()});
-        held_.push_back(tensor);
-      }));
+      stack.push_back(on_meta(argument, graph_));
+      const std::vector<Tensor> tensors = tensors_of(stack.back());
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        if (tensors[i].defined()) add(tensors[i], {argument.tensors[i], -1, tensors[i].scalar_type()});
+      }
       is_known_ &= !argument.value.is<std::vector<std::optional<Tensor>>>();
     }
     const NoGradGuard no_grad;
@@ -60,11 +62,12 @@ class Lowering final : public KernelListener {
       const Listening listening(this);
       call_.op->call_boxed(stack, DispatchKey::Tracer);
     } catch (const Error&) {
-      return false;  // it cannot do without values
+      return std::nullopt;  // it cannot do without values
     }
-    return is_known_ && !kernels_.empty() && names_results(stack) && kernels_.back().operands[0].id != Graph::kNone;
+    if (!is_known_ || kernels_.empty() || !names_results(stack)) return std::nullopt;
+    if (kernels_.back().operands[0].id == Graph::kNone) return std::nullopt;
+    return std::move(kernels_);
   }
-  std::vector<LoweredKernel> take() { return std::move(kernels_); }
 
   void element_wise(const TensorIterator& iterator, std::unique_ptr<IteratorCall> call) override {
     LoweredKernel kernel{std::move(call), {}, iterator.output().sizes()};
@@ -101,10 +104,11 @@ class Lowering final : public KernelListener {
   bool is_view_of_known(const Tensor& tensor) const {
     return std::ranges::any_of(held_, [&](const Tensor& known) { return known.is_alias_of(tensor); });
   }
-  void add_temporary(const Tensor& tensor) {
-    places_.emplace(tensor.impl(), LoweredKernel::Operand{Graph::kNone, temporaries_++, tensor.scalar_type()});
+  void add(const Tensor& tensor, const LoweredKernel::Operand& operand) {
+    places_.emplace(tensor.impl(), operand);
     held_.push_back(tensor);
   }
+  void add_temporary(const Tensor& tensor) { add(tensor, {Graph::kNone, temporaries_++, tensor.scalar_type()}); }
   // The temporaries that are the call's results get their numbers.
   bool names_results(const Stack& results) {
     for (size_t i = 0; i < results.size(); ++i) {
@@ -134,29 +138,21 @@ class Lowering final : public KernelListener {
 
 }  // namespace
 
-Value on_meta(const Graph::Argument& argument, const Graph& graph,
-              const std::function<void(Graph::Id, const Tensor&)>& made) {
-  const auto one = [&](Graph::Id id) {
-    if (id == Graph::kNone) return Tensor();
-    const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(id)];
-    const Tensor tensor = detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
-    tensor.impl()->set_wrapped_number(info.is_wrapped_number);
-    if (made) made(id, tensor);
-    return tensor;
-  };
+Value on_meta(const Graph::Argument& argument, const Graph& graph) {
   if (argument.value.is<Device>()) return Device(kMeta);
-  if (argument.value.is<Tensor>()) return one(argument.tensors[0]);
-  if (!argument.value.is<std::vector<Tensor>>()) return argument.value;
-  std::vector<Tensor> list;
-  for (const Graph::Id id : argument.tensors) list.push_back(one(id));
-  return list;
+  std::vector<Tensor> tensors(argument.tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (argument.tensors[i] == Graph::kNone) continue;
+    const Graph::TensorInfo& info = graph.info(argument.tensors[i]);
+    tensors[i] = detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
+    tensors[i].impl()->set_wrapped_number(info.is_wrapped_number);
+  }
+  return with_tensors(argument.value, std::move(tensors));
 }
 
 std::optional<std::vector<LoweredKernel>> lowered_kernels(const Graph& graph, const Graph::Call& call) {
   if (!call.op || call.op->is_view()) return std::nullopt;
-  Lowering lowering(graph, call);
-  if (!lowering.run()) return std::nullopt;
-  return lowering.take();
+  return Lowering(graph, call).run();
 }
 
 }  // namespace rush::compiler

@@ -1,6 +1,5 @@
 // Lowering: the element-wise kernels and reductions that a call of a graph consists of.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -25,10 +24,8 @@ struct LoweredKernel {
   bool reduces() const { return how != Reduces::Nothing; }
 };
 
-/// An argument of a call with tensors on the meta device that are like those of the graph; `made` is told of each. One
-/// that is a list of optional tensors has none.
-Value on_meta(const Graph::Argument& argument, const Graph& graph,
-              const std::function<void(Graph::Id, const Tensor&)>& made = nullptr);
+/// An argument of a call with tensors on the meta device that are like those of the graph.
+Value on_meta(const Graph::Argument& argument, const Graph& graph);
 
 // Note [Lowering]
 // Which kernels an operator runs, with which operands, its front decides from sizes, strides and dtypes: so the front

@@ -4,93 +4,75 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/factories.h"
 
 namespace rush::compiler {
 
 namespace {
 
-// Replaces a number by what `visit` returns for it. An integer has the same place in the order as a double would have.
-class NumberVisitor {
- public:
-  virtual ~NumberVisitor() = default;
-  virtual double visit(double number) = 0;
+using Ints = std::vector<int64_t>;
 
-  void on(int64_t& number) {
-    const double now = static_cast<double>(number), then = visit(now);
+bool is_number(const Graph& graph, const Graph::Constant& constant) {
+  return graph.info(constant.id).is_wrapped_number && !is_complex(constant.tensor.scalar_type());
+}
+
+// Replaces the numbers of a graph one after another by what `replace` returns for them. An integer has the same place
+// in the order as a double would have.
+void replace_numbers(Graph& graph, const std::function<double(double)>& replace) {
+  const auto replace_integer = [&](int64_t& number) {
+    const double now = static_cast<double>(number), then = replace(now);
     if (then != now) number = std::llround(then);
+  };
+  for (Graph::TensorInfo& info : graph.tensors) {
+    std::ranges::for_each(info.sizes, replace_integer);
+    std::ranges::for_each(info.strides, replace_integer);
+    replace_integer(info.storage_offset);
   }
-  void on(DimVector& numbers) {
-    for (int64_t& number : numbers) on(number);
-  }
-  void on(Value& value) {
-    if (value.is<int64_t>()) {
-      int64_t number = value.as<int64_t>();
-      on(number);
-      value = number;
-    } else if (value.is<double>()) {
-      value = visit(value.as<double>());
-    } else if (value.is<std::vector<int64_t>>()) {
-      std::vector<int64_t> numbers = value.as<std::vector<int64_t>>();
-      for (int64_t& number : numbers) on(number);
-      value = std::move(numbers);
-    }
-  }
-  // A number that the program wrote, which is a tensor of no dimensions.
-  void on(Graph::Constant& constant) {
-    const double now = constant.tensor.item().toDouble(), then = visit(now);
-    if (then == now) return;
+  for (Graph::Constant& constant : graph.constants) {
+    if (!is_number(graph, constant)) continue;  // one that the program wrote is a tensor of no dimensions
+    const double now = constant.tensor.item().toDouble(), then = replace(now);
+    if (then == now) continue;
     constant.tensor = full({}, then, constant.tensor.options());
     constant.tensor.impl()->set_wrapped_number(true);
   }
-};
-
-bool is_number(const Graph& graph, const Graph::Constant& constant) {
-  return graph.tensors[static_cast<size_t>(constant.id)].is_wrapped_number &&
-         !is_complex(constant.tensor.scalar_type());
-}
-
-void visit_numbers(Graph& graph, NumberVisitor& visitor) {
-  for (Graph::TensorInfo& info : graph.tensors) {
-    visitor.on(info.sizes);
-    visitor.on(info.strides);
-    visitor.on(info.storage_offset);
-  }
-  for (Graph::Constant& constant : graph.constants) {
-    if (is_number(graph, constant)) visitor.on(constant);
-  }
   for (Graph::Call& call : graph.calls) {
-    for (Graph::Argument& argument : call.arguments) visitor.on(argument.value);
+    for (Graph::Argument& argument : call.arguments) {
+      Value& value = argument.value;
+      if (value.is<double>()) value = replace(value.as<double>());
+      if (!value.is<int64_t>() && !value.is<Ints>()) continue;
+      Ints numbers = value.is<Ints>() ? value.as<Ints>() : Ints{value.as<int64_t>()};
+      std::ranges::for_each(numbers, replace_integer);
+      value = value.is<Ints>() ? Value(std::move(numbers)) : Value(numbers[0]);
+    }
   }
 }
 
 std::vector<double> numbers_of(Graph graph) {
-  struct Collect final : NumberVisitor {
-    std::vector<double> numbers;
-    double visit(double number) override {
-      numbers.push_back(number);
-      return number;
-    }
-  } collect;
-  visit_numbers(graph, collect);
-  return std::move(collect.numbers);
+  std::vector<double> numbers;
+  replace_numbers(graph, [&](double number) {
+    numbers.push_back(number);
+    return number;
+  });
+  return numbers;
 }
 
-template <class T>
-bool both(const Value& a, const Value& b, bool& same) {
-  if (!a.is<T>() || !b.is<T>()) return false;
-  same = a.as<T>() == b.as<T>();
-  return true;
+// Whether both are of one of these types, and the same.
+template <class... Ts>
+bool are_same(const Value& a, const Value& b) {
+  return ((a.is<Ts>() && b.is<Ts>() && a.as<Ts>() == b.as<Ts>()) || ...);
 }
-// Apart from their numbers.
+bool are_of_one_kind(const Value& a, const Value& b) { return std::string_view(a.kind()) == b.kind(); }
+bool are_same_apart_from_numbers(const Value& a, const Value& b) {
+  return are_same<bool, ScalarType, Layout, Device, MemoryFormat, std::string, std::vector<double>, std::vector<bool>>(
+             a, b) ||
+         (are_of_one_kind(a, b) && (a.is_none() || holds_tensors(a)));
+}
+// Whether they may differ in numbers alone.
 bool same_kind(const Value& a, const Value& b) {
-  if (std::string_view(a.kind()) != b.kind()) return false;
-  if (a.is<std::vector<int64_t>>()) return a.as<std::vector<int64_t>>().size() == b.as<std::vector<int64_t>>().size();
-  bool same = true;
-  (void)(both<bool>(a, b, same) || both<ScalarType>(a, b, same) || both<Layout>(a, b, same) ||
-         both<Device>(a, b, same) || both<MemoryFormat>(a, b, same) || both<std::string>(a, b, same) ||
-         both<std::vector<double>>(a, b, same) || both<std::vector<bool>>(a, b, same));
-  return same;
+  if (a.is<Ints>() && b.is<Ints>()) return a.as<Ints>().size() == b.as<Ints>().size();
+  const bool is_number = a.is<int64_t>() || a.is<double>() || a.is<complex<double>>() || a.is<Generator>();
+  return is_number ? are_of_one_kind(a, b) : are_same_apart_from_numbers(a, b);
 }
 
 bool same_argument(const Graph::Argument& a, const Graph::Argument& b) {
@@ -115,18 +97,10 @@ bool same_structure(const Graph& a, const Graph& b) {
     return (is_number(a, x) && is_number(b, y)) || x.tensor.is_same(y.tensor) ||
            std::ranges::count(a.earlier_gradients, x.id, &Graph::Gradient::gradient) > 0;
   };
-  const auto same_gradient = [](const Graph::Gradient& x, const Graph::Gradient& y) {
-    return x.leaf == y.leaf && x.gradient == y.gradient;
-  };
-  if (a.backward.has_value() != b.backward.has_value()) return false;
-  if (a.backward && (a.backward->first_call != b.backward->first_call || a.backward->given != b.backward->given ||
-                     !std::ranges::equal(a.backward->found, b.backward->found, same_gradient)))
-    return false;
-  return a.inputs == b.inputs && a.outputs == b.outputs && std::ranges::equal(a.tensors, b.tensors, same_tensor) &&
-         std::ranges::equal(a.constants, b.constants, same_constant) &&
-         std::ranges::equal(a.calls, b.calls, same_call) &&
-         std::ranges::equal(a.gradients, b.gradients, same_gradient) &&
-         std::ranges::equal(a.earlier_gradients, b.earlier_gradients, same_gradient);
+  return a.inputs == b.inputs && a.outputs == b.outputs && a.gradients == b.gradients &&
+         a.earlier_gradients == b.earlier_gradients && a.backward == b.backward &&
+         std::ranges::equal(a.tensors, b.tensors, same_tensor) &&
+         std::ranges::equal(a.constants, b.constants, same_constant) && std::ranges::equal(a.calls, b.calls, same_call);
 }
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -134,11 +108,7 @@ bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::i
 }  // namespace
 
 bool is_same(const Value& a, const Value& b) {
-  if (!same_kind(a, b) || a.is<Generator>()) return false;
-  bool same = true;
-  (void)(both<int64_t>(a, b, same) || both<double>(a, b, same) || both<complex<double>>(a, b, same) ||
-         both<std::vector<int64_t>>(a, b, same));
-  return same;
+  return are_same<int64_t, double, complex<double>, Ints>(a, b) || are_same_apart_from_numbers(a, b);
 }
 
 bool is_same(const Graph& a, const Graph& b) {
@@ -149,7 +119,7 @@ std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   if (!same_structure(a, b)) return std::nullopt;
   Pattern pattern(a, {});
   for (const Graph::Id input : a.inputs) {
-    const DimVector &x = a.tensors[static_cast<size_t>(input)].sizes, &y = b.tensors[static_cast<size_t>(input)].sizes;
+    const DimVector &x = a.info(input).sizes, &y = b.info(input).sizes;
     for (size_t d = 0; d < x.size(); ++d) {
       if (x[d] == y[d]) continue;
       if (x[d] <= 1 || y[d] <= 1) return std::nullopt;
@@ -203,70 +173,51 @@ std::optional<Pattern::Expression> Pattern::expression(size_t number, double a, 
 
 bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const {
   values.assign(variables_.size(), -1);
-  // A size belongs to the variable whose expression it is in the tensor's information: those are visited first.
-  size_t number = 0;
-  auto next = expressions_.begin();
-  for (size_t id = 0; id < graph_.tensors.size(); ++id) {
-    const Graph::TensorInfo& info = graph_.tensors[id];
-    const auto input = std::ranges::find(graph_.inputs, static_cast<Graph::Id>(id));
-    for (size_t d = 0; d < info.sizes.size(); ++d, ++number) {
-      while (next != expressions_.end() && next->number < number) ++next;
-      if (input == graph_.inputs.end()) continue;
-      const int64_t size = inputs[static_cast<size_t>(input - graph_.inputs.begin())].size(static_cast<int64_t>(d));
-      if (next == expressions_.end() || next->number != number) {
-        if (size != info.sizes[d]) return false;
-        continue;
-      }
-      int64_t& value = values[static_cast<size_t>(next->v)];
+  const Graph all_places = places();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Graph::Id id = graph_.inputs[i];
+    const DimVector &traced = graph_.info(id).sizes, &places = all_places.info(id).sizes;
+    for (size_t d = 0; d < traced.size(); ++d) {
+      const int64_t size = inputs[i].size(static_cast<int64_t>(d));
+      if (places[d] < 0 && size != traced[d]) return false;
+      if (places[d] < 0) continue;
+      int64_t& value = values[static_cast<size_t>(expressions_[static_cast<size_t>(places[d])].v)];
       if (size < least || (value >= 0 && value != size)) return false;
       value = size;
     }
-    number += info.strides.size() + 1;
   }
   return std::ranges::none_of(values, [](int64_t value) { return value < 0; });
 }
 
-std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least) const {
-  struct Substitute final : NumberVisitor {
-    const std::vector<Expression>& expressions;
-    const std::vector<int64_t>& values;
-    size_t number = 0, next = 0;
-    Substitute(const std::vector<Expression>& expressions, const std::vector<int64_t>& values)
-        : expressions(expressions), values(values) {}
-    double visit(double now) override {
-      if (next == expressions.size() || expressions[next].number != number++) return now;
-      const Expression& e = expressions[next++];
-      double v = static_cast<double>(values[static_cast<size_t>(e.v)]);
-      if (e.w >= 0) v *= static_cast<double>(values[static_cast<size_t>(e.w)]);
-      return (e.power > 0 ? e.scale * v : e.scale / v) + e.offset;
-    }
-  };
-  std::vector<int64_t> values;
-  if (!find_values(inputs, least, values)) return std::nullopt;
+Graph Pattern::with_numbers(const std::function<double(double now, int expression)>& number_of) const {
   Graph graph = graph_;
-  Substitute substitute(expressions_, values);
-  visit_numbers(graph, substitute);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(graph.inputs[i])];
-    if (!(inputs[i].sizes() == IntArrayRef(info.sizes)) || !(inputs[i].strides() == IntArrayRef(info.strides)))
-      return std::nullopt;
-  }
+  size_t number = 0, next = 0;
+  replace_numbers(graph, [&](double now) {
+    const bool is_found = next < expressions_.size() && expressions_[next].number == number++;
+    return number_of(now, is_found ? static_cast<int>(next++) : -1);
+  });
   return graph;
 }
 
+std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least) const {
+  std::vector<int64_t> values;
+  if (!find_values(inputs, least, values)) return std::nullopt;
+  Graph graph = with_numbers([&](double now, int expression) {
+    if (expression < 0) return now;
+    const Expression& e = expressions_[static_cast<size_t>(expression)];
+    double v = static_cast<double>(values[static_cast<size_t>(e.v)]);
+    if (e.w >= 0) v *= static_cast<double>(values[static_cast<size_t>(e.w)]);
+    return (e.power > 0 ? e.scale * v : e.scale / v) + e.offset;
+  });
+  const bool fit = std::ranges::equal(inputs, graph.inputs, [&](const Tensor& input, Graph::Id id) {
+    const Graph::TensorInfo& info = graph.info(id);
+    return input.sizes() == IntArrayRef(info.sizes) && input.strides() == IntArrayRef(info.strides);
+  });
+  return fit ? std::optional(std::move(graph)) : std::nullopt;
+}
+
 Graph Pattern::places() const {
-  struct Places final : NumberVisitor {
-    const std::vector<Expression>& expressions;
-    size_t number = 0, next = 0;
-    explicit Places(const std::vector<Expression>& expressions) : expressions(expressions) {}
-    double visit(double /*now*/) override {
-      if (next == expressions.size() || expressions[next].number != number++) return -1;
-      return static_cast<double>(next++);
-    }
-  } places(expressions_);
-  Graph graph = graph_;
-  visit_numbers(graph, places);
-  return graph;
+  return with_numbers([](double /*now*/, int expression) { return expression; });
 }
 
 }  // namespace rush::compiler

@@ -23,7 +23,7 @@ class Pattern {
   };
   // number = scale * v^power * w^power + offset; w where there is one.
   struct Expression {
-    size_t number;  // its place in the order of visit_numbers
+    size_t number;  // its place in the order of replace_numbers
     int v, w;       // variables; -1: none
     int power;      // 1 or -1
     double scale, offset;
@@ -45,6 +45,9 @@ class Pattern {
   const std::vector<Expression>& expressions() const { return expressions_; }  // in the order of what they stand for
 
  private:
+  // The graph with other numbers: what the function says of each as it is now and of the place of its expression, -1
+  // where it has none.
+  Graph with_numbers(const std::function<double(double now, int expression)>& number_of) const;
   std::optional<Expression> expression(size_t number, double a, double b) const;
   bool find_values(const std::vector<Tensor>& inputs, int64_t least, std::vector<int64_t>& values) const;
 

@@ -1,41 +1,36 @@
 #include "autograd/compile/program.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "autograd/compile/fused_loop.h"
 #include "autograd/compile/result_check.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/error/error.h"
 
 namespace rush::compiler {
 
-Program::Program(Graph graph)
+Program::Program(Graph graph, std::optional<Graph> unfused)
     : graph_(std::move(graph)), last_used_(graph_.calls.size()), tensors_(graph_.tensors.size()) {
   for (const auto& [id, tensor] : graph_.constants) tensors_[static_cast<size_t>(id)] = tensor;
   for (const auto& [leaf, gradient] : graph_.gradients) {
     if (!at(gradient).defined()) gets_gradient_.push_back(leaf);
   }
   find_last_uses();
-}
-Program::Program(Graph graph, Graph unfused) : Program(std::move(graph)) {
-  check_ = std::make_unique<ResultCheck>(std::move(unfused));
+  if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
 }
 Program::~Program() = default;
 
 void Program::find_last_uses() {
-  std::vector<bool> is_needed(tensors_.size(), false);
-  const auto need = [&](Graph::Id id) {
-    if (id == Graph::kNone || is_needed[static_cast<size_t>(id)]) return false;
-    return static_cast<bool>(is_needed[static_cast<size_t>(id)] = true);
-  };
-  for (const Graph::Constant& constant : graph_.constants) need(constant.id);
-  for (const Graph::Id output : graph_.outputs) need(output);
-  for (const Graph::Gradient& each : graph_.gradients) need(each.leaf), need(each.gradient);
+  const std::vector<Graph::Id> ends = graph_.read_at_end();
+  std::unordered_set<Graph::Id> needed(ends.begin(), ends.end());
+  for (const Graph::Constant& constant : graph_.constants) needed.insert(constant.id);
+  for (const Graph::Gradient& each : graph_.gradients) needed.insert(each.leaf);
   for (size_t i = graph_.calls.size(); i-- > 0;) {
-    const auto note = [&](Graph::Id id) {
-      if (need(id)) last_used_[i].push_back(id);
-    };
-    Graph::for_each_tensor(graph_.calls[i].arguments, note);
-    Graph::for_each_tensor(graph_.calls[i].results, note);
+    for (const auto* used : {&graph_.calls[i].arguments, &graph_.calls[i].results}) {
+      std::ranges::copy_if(Graph::tensors_of(*used), std::back_inserter(last_used_[i]),
+                           [&](Graph::Id id) { return needed.insert(id).second; });
+    }
   }
 }
 
@@ -83,17 +78,10 @@ void Program::run_call(const Graph::Call& call) {
 void Program::push(const Graph::Argument& argument) {
   if (argument.value.is<Tensor>()) {
     stack_.emplace_back(at(argument.tensors[0]));
-  } else if (argument.value.is<std::vector<Tensor>>()) {
+  } else {
     std::vector<Tensor> list;
     for (const Graph::Id id : argument.tensors) list.push_back(at(id));
-    stack_.emplace_back(std::move(list));
-  } else if (argument.value.is<std::vector<std::optional<Tensor>>>()) {
-    std::vector<std::optional<Tensor>> list;
-    for (const Graph::Id id : argument.tensors)
-      list.push_back(id == Graph::kNone ? std::nullopt : std::optional(at(id)));
-    stack_.emplace_back(std::move(list));
-  } else {
-    stack_.push_back(argument.value);
+    stack_.push_back(with_tensors(argument.value, std::move(list)));
   }
 }
 

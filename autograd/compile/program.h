@@ -15,11 +15,9 @@ class ResultCheck;
 /// let go after the last call that reads it.
 class Program {
  public:
-  explicit Program(Graph graph);
-
-  /// Of a graph that is fused. Each run compares what it computes with what the graph without loops does: see Note
-  /// [Checked programs].
-  Program(Graph graph, Graph unfused);
+  /// Where the graph before it was fused is given, too, each run compares what it computes with what that does: see
+  /// Note [Checked programs].
+  explicit Program(Graph graph, std::optional<Graph> unfused = std::nullopt);
   ~Program();
 
   /// Runs it on inputs that are like those it was traced with. Returns its outputs, which require no gradient. Throws

@@ -1,10 +1,9 @@
-#include "autograd/compile/replacements.h"
-
+// Puts fused operators in the place of several calls: Notes [Replacements] and [Casts of lists].
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "autograd/compile/graph_module.h"
+#include "autograd/compile/passes.h"
 #include "autograd/compile/uses.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused.h"
@@ -24,19 +23,13 @@ namespace {
 class Editor {
  public:
   explicit Editor(Graph& graph)
-      : uses(graph),
-        graph_(graph),
-        is_gone_(graph.calls.size(), false),
-        instead_(graph.calls.size()),
-        stands_for_(graph.tensors.size()) {
-    std::iota(stands_for_.begin(), stands_for_.end(), 0);
-  }
+      : uses(graph), graph_(graph), is_gone_(graph.calls.size(), false), instead_(graph.calls.size()) {}
 
   const Uses uses;
 
   size_t size() const { return is_gone_.size(); }
   const Graph::Call& operator[](size_t i) const { return graph_.calls[i]; }
-  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.tensors[static_cast<size_t>(id)]; }
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   // The call, if it is one of this operator and will be run.
   const Graph::Call* call_of(const OpBase& op, std::optional<size_t> i) const {
     return i && !is_gone_[*i] && instead_[*i].empty() && graph_.calls[*i].op == &op ? &graph_.calls[*i] : nullptr;
@@ -45,8 +38,12 @@ class Editor {
     return std::ranges::any_of(ids,
                                [&](Graph::Id id) { return id != Graph::kNone && uses.is_written(id, first, last); });
   }
-  Graph::Id add(Graph::TensorInfo info) {
-    graph_.tensors.push_back(std::move(info));
+  // Another tensor of the same memory as `id`, with its rows as columns.
+  Graph::Id add_turned(Graph::Id id) {
+    Graph::TensorInfo turned = info(id);
+    std::swap(turned.sizes[0], turned.sizes[1]);
+    std::swap(turned.strides[0], turned.strides[1]);
+    graph_.tensors.push_back(std::move(turned));
     return static_cast<Graph::Id>(graph_.tensors.size()) - 1;
   }
   void replace(size_t i, std::vector<Graph::Call> calls) { instead_[i] = std::move(calls); }
@@ -55,7 +52,7 @@ class Editor {
   }
   // Where `id` was read `other` is, which holds the same then.
   void rename(Graph::Id id, Graph::Id other) {
-    stands_for_[static_cast<size_t>(id)] = other;
+    stands_for_[id] = other;
     share_memory(graph_, id, other);
   }
 
@@ -69,35 +66,24 @@ class Editor {
         std::ranges::move(instead_[i], std::back_inserter(calls));
       }
     }
-    const auto renamed = [&](Graph::Id& id) {
-      if (id != Graph::kNone && static_cast<size_t>(id) < stands_for_.size()) id = stands_for_[static_cast<size_t>(id)];
-    };
-    for (Graph::Call& call : calls) {
-      for (Graph::Argument& argument : call.arguments) std::ranges::for_each(argument.tensors, renamed);
-      std::ranges::for_each(call.written, renamed);
-    }
     graph_.calls = std::move(calls);
+    graph_.rename(stands_for_);
   }
 
  private:
   Graph& graph_;
   std::vector<bool> is_gone_;
   std::vector<std::vector<Graph::Call>> instead_;
-  std::vector<Graph::Id> stands_for_;
+  std::map<Graph::Id, Graph::Id> stands_for_;
 };
 
 Graph::Call call(const OpBase& op, std::vector<Graph::Argument> arguments, std::vector<Graph::Argument> results) {
   return {.op = &op, .name = std::string(op.name()), .arguments = std::move(arguments), .results = std::move(results)};
 }
 
-bool is_contiguous(const Graph::TensorInfo& info) {
-  return IntArrayRef(info.strides) == IntArrayRef(contiguous_strides(info.sizes));
-}
+bool is_contiguous(const Graph::TensorInfo& info) { return info.strides == contiguous_strides(info.sizes); }
 bool has_sizes_of(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
-  return IntArrayRef(a.sizes) == IntArrayRef(b.sizes) && a.device == b.device;
-}
-Graph::Id id_of(const Graph::Argument& argument) {
-  return argument.tensors.empty() ? Graph::kNone : argument.tensors[0];
+  return a.sizes == b.sizes && a.device == b.device;
 }
 bool is_one(const Value& value) {
   return (value.is<int64_t>() && value.as<int64_t>() == 1) || (value.is<double>() && value.as<double>() == 1);
@@ -108,7 +94,7 @@ std::optional<size_t> only_cast_to_16_bits(const Editor& editor, Graph::Id id) {
   const std::optional<size_t> reader = editor.uses.only_reader(id);
   const Graph::Call* const cast = editor.call_of(ops::_to_copy, reader);
   if (!cast) return std::nullopt;
-  const Graph::TensorInfo &from = editor.info(id), &to = editor.info(id_of(cast->results[0]));
+  const Graph::TensorInfo &from = editor.info(id), &to = editor.info(cast->result());
   const bool is_cast = (to.dtype == kBFloat16 || to.dtype == kFloat16) && has_sizes_of(from, to) && is_contiguous(to);
   return is_cast ? reader : std::nullopt;
 }
@@ -116,11 +102,11 @@ std::optional<size_t> only_cast_to_16_bits(const Editor& editor, Graph::Id id) {
 void replace_add_layer_norm(Editor& editor, size_t i) {
   const Graph::Call* const norm = editor.call_of(ops::native_layer_norm, i);
   if (!norm) return;
-  const Graph::Id sum = id_of(norm->arguments[0]), y = id_of(norm->results[0]);
+  const Graph::Id sum = norm->argument(0), y = norm->result();
   const std::optional<size_t> at = editor.uses.maker(sum);
   const Graph::Call* const add = editor.call_of(ops::add, at);
   if (!add || !is_one(add->arguments[2].value)) return;
-  Graph::Id self = id_of(add->arguments[0]), other = id_of(add->arguments[1]);
+  Graph::Id self = add->argument(0), other = add->argument(1);
   const Graph::TensorInfo& s = editor.info(sum);
   if (editor.info(self).dtype != s.dtype) std::swap(self, other);
   if (editor.info(self).dtype != s.dtype || !has_sizes_of(editor.info(self), s) ||
@@ -128,19 +114,15 @@ void replace_add_layer_norm(Editor& editor, size_t i) {
     return;
   std::optional<size_t> cast = only_cast_to_16_bits(editor, y);
   const ScalarType low = editor.info(other).dtype;
-  if (cast && (s.dtype != kFloat32 || editor.info(id_of(editor[*cast].results[0])).dtype != low)) cast.reset();
+  if (cast && (s.dtype != kFloat32 || editor.info(editor[*cast].result()).dtype != low)) cast.reset();
   if (low != s.dtype && !cast) return;
-  if (editor.is_written({sum, id_of(norm->arguments[2]), id_of(norm->arguments[3])}, *at, i)) return;
+  if (editor.is_written({sum, norm->argument(2), norm->argument(3)}, *at, i)) return;
   if (cast && editor.is_written({y}, i, *cast)) return;
-  const Graph::Id output = cast ? id_of(editor[*cast].results[0]) : y;
+  const Graph::Id output = cast ? editor[*cast].result() : y;
+  const Graph::Argument output_dtype{cast ? Value(low) : Value(), {}};
   editor.replace(*at, {call(ops::add_layer_norm,
-                            {tensor_argument(self),
-                             tensor_argument(other),
-                             norm->arguments[1],
-                             norm->arguments[2],
-                             norm->arguments[3],
-                             norm->arguments[4],
-                             {cast ? Value(low) : Value(), {}}},
+                            {tensor_argument(self), tensor_argument(other), norm->arguments[1], norm->arguments[2],
+                             norm->arguments[3], norm->arguments[4], output_dtype},
                             {tensor_argument(output), tensor_argument(sum), norm->results[1], norm->results[2]})});
   editor.remove(i);
   editor.remove(cast);
@@ -156,7 +138,7 @@ std::optional<size_t> cast_of(const Editor& editor, Graph::Id id, ScalarType dty
   for (const size_t reader : editor.uses.readers(id)) {
     const Graph::Call* const cast = editor.call_of(ops::_to_copy, reader);
     if (!cast) continue;
-    const Graph::TensorInfo& to = editor.info(id_of(cast->results[0]));
+    const Graph::TensorInfo& to = editor.info(cast->result());
     if (to.dtype == dtype && has_sizes_of(to, editor.info(id)) && is_contiguous(to)) return reader;
   }
   return std::nullopt;
@@ -172,45 +154,38 @@ bool are_read_before(const Editor& editor, std::initializer_list<Graph::Id> ids,
 void replace_add_layer_norm_backward(Editor& editor, size_t i) {
   const Graph::Call* const norm = editor.call_of(ops::native_layer_norm_backward, i);
   if (!norm || !is_every_gradient_wanted(*norm)) return;
-  const Graph::Id through = id_of(norm->results[0]), input = id_of(norm->arguments[1]);
+  const Graph::Id through = norm->result(), input = norm->argument(1);
   const std::optional<size_t> at = editor.uses.only_reader(through);
   const Graph::Call* const add = editor.call_of(ops::add, at);
   if (!add || !is_one(add->arguments[2].value)) return;
-  const Graph::Id first = id_of(add->arguments[0]), past = first == through ? id_of(add->arguments[1]) : first;
-  const Graph::Id total = id_of(add->results[0]);
+  const Graph::Id first = add->argument(0), past = first == through ? add->argument(1) : first;
+  const Graph::Id total = add->result();
   const Graph::TensorInfo& sum = editor.info(input);
   for (const Graph::Id each : {past, total, input}) {
     const Graph::TensorInfo& info = editor.info(each);
     if (each == through || info.dtype != sum.dtype || !has_sizes_of(info, sum) || !is_contiguous(info)) return;
   }
-  if (are_read_before(editor, {id_of(norm->results[1]), id_of(norm->results[2])}, *at)) return;
+  if (are_read_before(editor, {norm->result(1), norm->result(2)}, *at)) return;
   // Autocast's cast of the gradient that comes in, and that of the sum.
-  Graph::Id gradient = id_of(norm->arguments[0]);
+  Graph::Id gradient = norm->argument(0);
   const std::optional<size_t> maker = editor.uses.maker(gradient);
   const Graph::Call* const raise = editor.call_of(ops::_to_copy, maker);
   std::optional<size_t> lower;
   if (raise && sum.dtype == kFloat32 && editor.uses.only_reader(gradient) == i) {
-    lower = cast_of(editor, total, editor.info(id_of(raise->arguments[0])).dtype);
+    lower = cast_of(editor, total, editor.info(raise->argument(0)).dtype);
     if (lower && editor.is_written({total}, *at, *lower)) lower.reset();
   }
-  if (lower) gradient = id_of(raise->arguments[0]);
-  if (editor.is_written({gradient, input, id_of(norm->arguments[3]), id_of(norm->arguments[4]),
-                         id_of(norm->arguments[5]), id_of(norm->arguments[6])},
+  if (lower) gradient = raise->argument(0);
+  if (editor.is_written({gradient, input, norm->argument(3), norm->argument(4), norm->argument(5), norm->argument(6)},
                         lower ? *maker : i, *at))
     return;
-  editor.replace(
-      *at, {call(ops::add_layer_norm_backward,
-                 {tensor_argument(gradient),
-                  tensor_argument(past),
-                  tensor_argument(input),
-                  norm->arguments[2],
-                  norm->arguments[3],
-                  norm->arguments[4],
-                  norm->arguments[5],
-                  norm->arguments[6],
-                  {lower ? editor.info(gradient).dtype : sum.dtype, {}}},
-                 {tensor_argument(total), tensor_argument(lower ? id_of(editor[*lower].results[0]) : Graph::kNone),
-                  norm->results[1], norm->results[2]})});
+  const Graph::Argument lowered_dtype{lower ? editor.info(gradient).dtype : sum.dtype, {}};
+  editor.replace(*at,
+                 {call(ops::add_layer_norm_backward,
+                       {tensor_argument(gradient), tensor_argument(past), tensor_argument(input), norm->arguments[2],
+                        norm->arguments[3], norm->arguments[4], norm->arguments[5], norm->arguments[6], lowered_dtype},
+                       {tensor_argument(total), tensor_argument(lower ? editor[*lower].result() : Graph::kNone),
+                        norm->results[1], norm->results[2]})});
   editor.remove(i);
   if (lower) editor.remove(maker);
   editor.remove(lower);
@@ -223,11 +198,11 @@ bool is_tanh(const Graph::Argument& approximate) {
 void replace_linear_gelu(Editor& editor, size_t i) {
   const Graph::Call* const gelu = editor.call_of(ops::gelu, i);
   if (!gelu || !is_tanh(gelu->arguments[1])) return;
-  const Graph::Id pre = id_of(gelu->arguments[0]), output = id_of(gelu->results[0]);
+  const Graph::Id pre = gelu->argument(0), output = gelu->result();
   const std::optional<size_t> at = editor.uses.maker(pre);
   const Graph::Call* const linear = editor.call_of(ops::linear, at);
   if (!linear || !is_floating_point(editor.info(pre).dtype) || !is_contiguous(editor.info(output))) return;
-  const Graph::Id weight = id_of(linear->arguments[1]), bias = id_of(linear->arguments[2]);
+  const Graph::Id weight = linear->argument(1), bias = linear->argument(2);
   if (bias == Graph::kNone || editor.info(weight).sizes.size() != 2 || editor.is_written({pre}, *at, i)) return;
   if (IntArrayRef(editor.info(bias).sizes) != IntArrayRef(editor.info(weight).sizes[0])) return;
   editor.replace(*at, {call(ops::linear_gelu, linear->arguments, {tensor_argument(output), tensor_argument(pre)})});
@@ -238,10 +213,10 @@ void replace_linear_gelu(Editor& editor, size_t i) {
 std::optional<size_t> parameter_gradients_of(const Editor& editor, Graph::Id gradient) {
   for (const size_t reader : editor.uses.readers(gradient)) {
     const Graph::Call* const own = editor.call_of(ops::linear_parameter_gradients, reader);
-    if (own && id_of(own->arguments[0]) == gradient) return reader;
+    if (own && own->argument(0) == gradient) return reader;
     const Graph::Call* const view = editor.call_of(ops::view, reader);
-    if (!view || editor.info(id_of(view->results[0])).sizes.back() != editor.info(gradient).sizes.back()) continue;
-    if (const auto found = parameter_gradients_of(editor, id_of(view->results[0]))) return found;
+    if (!view || editor.info(view->result()).sizes.back() != editor.info(gradient).sizes.back()) continue;
+    if (const auto found = parameter_gradients_of(editor, view->result())) return found;
   }
   return std::nullopt;
 }
@@ -249,7 +224,7 @@ std::optional<size_t> parameter_gradients_of(const Editor& editor, Graph::Id gra
 void replace_gelu_bias_backward(Editor& editor, size_t i) {
   const Graph::Call* const gelu = editor.call_of(ops::gelu_backward, i);
   if (!gelu || !is_tanh(gelu->arguments[2])) return;
-  const Graph::Id before = id_of(gelu->arguments[0]), pre = id_of(gelu->arguments[1]), after = id_of(gelu->results[0]);
+  const Graph::Id before = gelu->argument(0), pre = gelu->argument(1), after = gelu->result();
   const Graph::TensorInfo& info = editor.info(before);
   if (info.dtype != editor.info(pre).dtype || !has_sizes_of(info, editor.info(pre)) || !is_contiguous(info) ||
       !is_contiguous(editor.info(after)) || !editor.uses.is_free_after(before, i) || editor.uses.is_seen_outside(after))
@@ -257,11 +232,8 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   const std::optional<size_t> at = parameter_gradients_of(editor, after);
   if (!at || editor.is_written({after}, i, *at)) return;
   const Graph::Call& parameters = editor[*at];
-  const Graph::Id rows = id_of(parameters.arguments[0]), weight_gradient = id_of(parameters.results[0]);
-  Graph::TensorInfo turned = editor.info(rows);
-  std::swap(turned.sizes[0], turned.sizes[1]);
-  std::swap(turned.strides[0], turned.strides[1]);
-  const Graph::Id columns = editor.add(std::move(turned));
+  const Graph::Id rows = parameters.argument(0), weight_gradient = parameters.result();
+  const Graph::Id columns = editor.add_turned(rows);
   Graph::Call in_place =
       call(ops::gelu_bias_backward_, {tensor_argument(before), tensor_argument(pre)}, {parameters.results[1]});
   in_place.written = {before};
@@ -271,19 +243,6 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   editor.replace(i, {std::move(in_place)});
   editor.rename(after, before);
 }
-
-}  // namespace
-
-void replace_calls(Graph& graph) {
-  for (const auto rule :
-       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward}) {
-    Editor editor(graph);
-    for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
-    editor.finish();
-  }
-}
-
-namespace {
 
 // What casts of one list have in common.
 struct CastKind {
@@ -303,7 +262,7 @@ class CastGatherer {
       if (!kind) {
         flush_for(calls[i]);
         gathered_.push_back({std::move(calls[i])});
-      } else if (is_parameter_as_it_was(id_of(calls[i].arguments[0]), i)) {
+      } else if (is_parameter_as_it_was(calls[i].argument(0), i)) {
         place_of(*kind).push_back(std::move(calls[i]));
       } else {
         flush_for(calls[i]);
@@ -320,14 +279,13 @@ class CastGatherer {
     Graph::Call cast;
   };
 
-  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.tensors[static_cast<size_t>(id)]; }
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   std::optional<CastKind> kind_of(const Graph::Call& call) const {
     if (call.op != &ops::_to_copy) return std::nullopt;
-    const Graph::TensorInfo &from = info(id_of(call.arguments[0])), &to = info(id_of(call.results[0]));
+    const Graph::TensorInfo &from = info(call.argument(0)), &to = info(call.result());
     const auto is_real = [](ScalarType t) { return is_floating_point(t) && has_arithmetic(t); };
     const bool fits = is_real(from.dtype) && is_real(to.dtype) && from.dtype != to.dtype && has_sizes_of(from, to) &&
-                      IntArrayRef(from.strides) == IntArrayRef(to.strides) &&
-                      is_non_overlapping_and_dense(from.sizes, from.strides);
+                      from.strides == to.strides && is_non_overlapping_and_dense(from.sizes, from.strides);
     return fits ? std::optional(CastKind{from.dtype, to.dtype, to.device}) : std::nullopt;
   }
   bool is_parameter_as_it_was(Graph::Id id, size_t i) const {
@@ -344,12 +302,12 @@ class CastGatherer {
   // The casts that must be done before this call.
   void flush_for(const Graph::Call& call) {
     if (call.host) return flush([](const Graph::Call&) { return true; });
+    const auto any_in_memory_of = [&](Graph::Id other, const std::vector<Graph::Id>& ids) {
+      return std::ranges::any_of(ids, [&](Graph::Id id) { return info(id).memory == info(other).memory; });
+    };
     flush([&](const Graph::Call& cast) {
-      bool needed = false;
-      const int32_t source = info(id_of(cast.arguments[0])).memory, result = info(id_of(cast.results[0])).memory;
-      Graph::for_each_tensor(call.arguments, [&](Graph::Id id) { needed |= info(id).memory == result; });
-      for (const Graph::Id id : call.written) needed |= info(id).memory == source;
-      return needed;
+      return any_in_memory_of(cast.result(), Graph::tensors_of(call.arguments)) ||
+             any_in_memory_of(cast.argument(0), call.written);
     });
   }
   template <class IsNeeded>
@@ -368,8 +326,8 @@ class CastGatherer {
     if (calls.size() == 1) return std::move(calls[0]);
     Graph::Argument sources{std::vector<Tensor>(), {}}, results{std::vector<Tensor>(), {}};
     for (const Graph::Call& each : calls) {
-      sources.tensors.push_back(id_of(each.arguments[0]));
-      results.tensors.push_back(id_of(each.results[0]));
+      sources.tensors.push_back(each.argument(0));
+      results.tensors.push_back(each.result());
     }
     const ScalarType dtype = info(results.tensors[0]).dtype;
     return call(ops::foreach_to_copy, {std::move(sources), {dtype, {}}}, {std::move(results)});
@@ -383,6 +341,15 @@ class CastGatherer {
 };
 
 }  // namespace
+
+void replace_calls(Graph& graph) {
+  for (const auto rule :
+       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward}) {
+    Editor editor(graph);
+    for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
+    editor.finish();
+  }
+}
 
 void gather_casts(Graph& graph) { CastGatherer(graph).run(); }
 

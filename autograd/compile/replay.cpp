@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dispatch/key.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -27,10 +28,7 @@ Tensor argument_of(Graph::Id id, const Graph::Call& call, const Stack& arguments
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const std::vector<Graph::Id>& ids = call.arguments[i].tensors;
     const auto at = std::ranges::find(ids, id);
-    if (at == ids.end()) continue;
-    if (arguments[i].is<Tensor>()) return arguments[i].as<Tensor>();
-    if (arguments[i].is<std::vector<Tensor>>())
-      return arguments[i].as<std::vector<Tensor>>()[static_cast<size_t>(at - ids.begin())];
+    if (at != ids.end()) return tensors_of(arguments[i])[static_cast<size_t>(at - ids.begin())];
   }
   return {};
 }
@@ -95,15 +93,10 @@ bool Replay::answer(const OpBase& op, Stack& stack) {
 
 Value Replay::result(const Graph::Argument& result, const Graph::Call& call, const Stack& arguments,
                      const Value& view) {
-  if (result.value.is<Tensor>())
-    return tensor(result.tensors[0], call, arguments, view.is_none() ? Tensor() : view.as<Tensor>());
-  if (!result.value.is<std::vector<Tensor>>()) return result.value;
-  std::vector<Tensor> list;
-  for (size_t i = 0; i < result.tensors.size(); ++i) {
-    const bool is_view = !view.is_none();
-    list.push_back(tensor(result.tensors[i], call, arguments, is_view ? view.as<std::vector<Tensor>>()[i] : Tensor()));
-  }
-  return list;
+  std::vector<Tensor> tensors = tensors_of(view);
+  tensors.resize(result.tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) tensors[i] = tensor(result.tensors[i], call, arguments, tensors[i]);
+  return with_tensors(result.value, std::move(tensors));
 }
 
 Tensor Replay::tensor(Graph::Id id, const Graph::Call& call, const Stack& arguments, const Tensor& view) {

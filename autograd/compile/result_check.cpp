@@ -25,14 +25,11 @@ Calls until_host(const std::vector<Graph::Call>& calls, size_t from) {
   return {first, std::find_if(first, calls.end(), [](const Graph::Call& call) { return bool{call.host}; })};
 }
 
-int32_t memory_of(const Graph& graph, Graph::Id id) { return graph.tensors[static_cast<size_t>(id)].memory; }
-
 // What the call writes to: what it writes in place, and memory that it makes.
 std::vector<Graph::Id> writes(const Graph& graph, const Graph::Call& call) {
   std::vector<Graph::Id> ids = call.written;
-  Graph::for_each_tensor(call.results, [&](Graph::Id id) {
-    if (memory_of(graph, id) == id) ids.push_back(id);
-  });
+  std::ranges::copy_if(Graph::tensors_of(call.results), std::back_inserter(ids),
+                       [&](Graph::Id id) { return graph.info(id).memory == id; });
   return ids;
 }
 
@@ -43,11 +40,11 @@ class Before {
     const Graph& graph = program.graph();
     std::set<int32_t> written;
     for (const Graph::Call& call : calls) {
-      for (const Graph::Id id : call.written) written.insert(memory_of(graph, id));
+      for (const Graph::Id id : call.written) written.insert(graph.info(id).memory);
     }
     const auto save = [&](Graph::Id id) {
-      held_.insert(memory_of(graph, id));
-      if (written.contains(memory_of(graph, id))) saved_.emplace_back(program.at(id), program.at(id).clone());
+      held_.insert(graph.info(id).memory);
+      if (written.contains(graph.info(id).memory)) saved_.emplace_back(program.at(id), program.at(id).clone());
     };
     std::ranges::for_each(graph.inputs, save);
     for (const Graph::Constant& constant : graph.constants) save(constant.id);
@@ -116,15 +113,15 @@ void ResultCheck::run_calls(Program& program, const std::vector<Tensor>& inputs)
     for (size_t i = 0; i < fused.size(); ++i) {
       for (const Graph::Id id : writes(graph, fused[i])) {
         const Tensor value = unfused_.at(id);
-        last_writer[memory_of(graph, id)] = i;
-        if (value.defined()) expected[id] = before.holds(memory_of(graph, id)) ? value.clone() : value;
+        last_writer[graph.info(id).memory] = i;
+        if (value.defined()) expected[id] = before.holds(graph.info(id).memory) ? value.clone() : value;
       }
     }
     before.put_back();
     for (const Graph::Call& call : fused) program.run_call(call);
     for (size_t i = 0; i < fused.size(); ++i) {
       for (const Graph::Id id : writes(graph, fused[i])) {
-        if (last_writer[memory_of(graph, id)] != i || !expected.contains(id)) continue;
+        if (last_writer[graph.info(id).memory] != i || !expected.contains(id)) continue;
         const std::string wrong = difference(program.at(id), expected[id]);
         RUSH_CHECK_AS(DifferenceError, wrong.empty(), "compile: call ", number + i, ", ", fused[i].name,
                       ", differs from its operators one by one: of %", id, " ", wrong);

@@ -13,6 +13,7 @@
 #include "core/device/generator.h"
 #include "core/dispatch/kernel_listener.h"
 #include "core/dispatch/schema.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/item.h"
 #include "core/ops/view/view.h"
@@ -30,49 +31,30 @@ bool same_place(const Graph::TensorInfo& info, const Tensor& t) {
          info.storage_offset == t.storage_offset() && info.dtype == t.scalar_type();
 }
 
-// The arguments that a call writes: those that its schema marks, as "Tensor(a!) self", and those whose version it has
-// raised, as the running statistics of a batch norm.
-class WrittenArguments {
- public:
-  WrittenArguments(const OpBase& op, const Stack& arguments) {
-    const std::vector<bool> marked = marked_arguments(op);
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const bool is_marked = i < marked.size() && marked[i];
-      const auto look_at = [&](const Tensor& t) {
-        if (t.defined() && t.layout() == kStrided) seen_.push_back({t, is_marked, t._version()});
-      };
-      if (arguments[i].is<Tensor>()) look_at(arguments[i].as<Tensor>());
-      if (arguments[i].is<std::vector<Tensor>>())
-        std::ranges::for_each(arguments[i].as<std::vector<Tensor>>(), look_at);
-    }
-  }
-  // Once the call is done.
-  std::vector<Tensor> list() const {
-    std::vector<Tensor> written;
-    for (const Seen& seen : seen_) {
-      if (seen.is_marked || seen.tensor._version() != seen.version) written.push_back(seen.tensor);
-    }
-    return written;
-  }
+// A tensor among a call's arguments, as it was before. Written are those that the schema marks, as "Tensor(a!) self",
+// and those whose version the call raises, as the running statistics of a batch norm.
+struct SeenArgument {
+  Tensor tensor;
+  bool is_marked;
+  int64_t version;
 
- private:
-  struct Seen {
-    Tensor tensor;
-    bool is_marked;
-    int64_t version;
-  };
-  static std::vector<bool> marked_arguments(const OpBase& op) {
-    std::vector<bool> marked;
-    for (const Argument& argument : Schema::parse(op.schema()).arguments) marked.push_back(argument.is_written);
-    return marked;
-  }
-  std::vector<Seen> seen_;
+  bool is_written() const { return is_marked || tensor._version() != version; }
 };
 
+std::vector<SeenArgument> seen_arguments(const OpBase& op, const Stack& values) {
+  const std::vector<Argument> arguments = Schema::parse(op.schema()).arguments;
+  std::vector<SeenArgument> seen;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_marked = i < arguments.size() && arguments[i].is_written;
+    for (const Tensor& t : tensors_of(values[i])) {
+      if (t.defined() && t.layout() == kStrided) seen.push_back({t, is_marked, t._version()});
+    }
+  }
+  return seen;
+}
+
 bool gives_numbers(const Stack& results) {
-  return std::ranges::any_of(results, [](const Value& each) {
-    return !each.is<Tensor>() && !each.is<std::vector<Tensor>>() && !each.is_none();
-  });
+  return std::ranges::any_of(results, [](const Value& each) { return !holds_tensors(each) && !each.is_none(); });
 }
 
 // Whether an operator that gives a number looks at sizes, dtypes and devices alone, as the choice of a kernel for
@@ -91,19 +73,16 @@ bool asks_for_no_values(const OpBase& op, const std::vector<Graph::Argument>& ar
 
 bool is_sparse_among(const Stack& values) {
   const auto is_sparse = [](const Tensor& tensor) { return tensor.defined() && tensor.layout() != kStrided; };
-  return std::ranges::any_of(values, [&](const Value& each) {
-    if (each.is<std::vector<Tensor>>()) return std::ranges::any_of(each.as<std::vector<Tensor>>(), is_sparse);
-    return each.is<Tensor>() && is_sparse(each.as<Tensor>());
-  });
+  return std::ranges::any_of(values,
+                             [&](const Value& each) { return std::ranges::any_of(tensors_of(each), is_sparse); });
 }
 
 // Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that
 // are there already. A leaf must stay the tensor that it is, since it gets a gradient.
-bool made_nothing(const Graph::Call& call, size_t first_new) {
+bool made_nothing(const Graph::Call& call, Graph::Id first_new) {
   if (!call.written.empty() || call.is_random) return false;
-  bool nothing = true;  // where it gave no tensor at all, too: a number that does not depend on values
-  Graph::for_each_tensor(call.results, [&](Graph::Id id) { nothing &= static_cast<size_t>(id) < first_new; });
-  return nothing;
+  // True where it gave no tensor at all, too: a number that does not depend on values.
+  return std::ranges::none_of(Graph::tensors_of(call.results), [&](Graph::Id id) { return id >= first_new; });
 }
 
 }  // namespace
@@ -156,7 +135,7 @@ void Tracer::record(const OpBase& op, Stack& stack) {
   Graph::Call call{.op = &op, .name = std::string(op.name())};
   for (const Value& value : stack) call.arguments.push_back(argument_of(value));
   const bool was_sparse = is_sparse_among(stack);
-  const WrittenArguments written(op, stack);
+  const std::vector<SeenArgument> seen = seen_arguments(op, stack);
   {
     const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
     const uint64_t drawn = random_numbers_drawn();
@@ -171,8 +150,10 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     return cut(str("it reads a number from a tensor", place), call.arguments);
   }
   if (was_sparse || is_sparse_among(stack)) return cut(str("it uses a sparse tensor, in ", op.name()), call.arguments);
-  for (const Tensor& tensor : written.list()) call.written.push_back(id_of(tensor));
-  const size_t first_new = graph_.tensors.size();
+  for (const SeenArgument& each : seen) {
+    if (each.is_written()) call.written.push_back(id_of(each.tensor));
+  }
+  const auto first_new = static_cast<Graph::Id>(graph_.tensors.size());
   for (const Value& value : stack) call.results.push_back(result_of(value));
   calls_.push_back(call);
   if (!made_nothing(call, first_new)) graph_.calls.push_back(std::move(call));
@@ -210,18 +191,16 @@ uint64_t Tracer::random_numbers_drawn() const {
   return drawn;
 }
 
-Graph::Id Tracer::add(const Tensor& tensor) {
-  const auto id = static_cast<Graph::Id>(graph_.tensors.size());
-  const StorageImpl* storage = tensor.layout() == kStrided ? tensor.storage().get() : nullptr;
-  int32_t memory = id;
-  if (storage) {
-    KnownStorage& known = storages_.try_emplace(storage, KnownStorage{tensor.storage(), id, {}}).first->second;
+Graph::Id Tracer::add(const Tensor& tensor, bool is_made) {
+  const Graph::Id id = graph_.add({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
+                                   tensor.device(), tensor.impl()->is_wrapped_number()});
+  if (tensor.layout() == kStrided) {
+    const Storage& storage = tensor.storage();
+    KnownStorage& known = storages_.try_emplace(storage.get(), KnownStorage{storage, id, {}}).first->second;
     known.ids.push_back(id);
-    memory = known.memory;
+    graph_.info(id).memory = known.memory;
   }
-  graph_.tensors.push_back({tensor.sizes(), tensor.strides(), tensor.storage_offset(), tensor.scalar_type(),
-                            tensor.device(), tensor.impl()->is_wrapped_number(), memory});
-  is_made_.push_back(false);
+  if (is_made) made_.insert(id);
   if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
     devices_.push_back(tensor.device());
   held_.insert_or_assign(tensor.impl(), Held{tensor, id});
@@ -231,12 +210,11 @@ Graph::Id Tracer::add(const Tensor& tensor) {
 Graph::Id Tracer::known(const Tensor& tensor) const {
   const auto held = held_.find(tensor.impl());
   // Its geometry may have been changed, by resize_ or set_data.
-  if (held != held_.end() && same_place(graph_.tensors[static_cast<size_t>(held->second.id)], tensor))
-    return held->second.id;
+  if (held != held_.end() && same_place(graph_.info(held->second.id), tensor)) return held->second.id;
   const auto storage = storages_.find(tensor.storage().get());
   if (storage == storages_.end()) return Graph::kNone;
-  const auto same = std::ranges::find_if(
-      storage->second.ids, [&](Graph::Id id) { return same_place(graph_.tensors[static_cast<size_t>(id)], tensor); });
+  const auto same =
+      std::ranges::find_if(storage->second.ids, [&](Graph::Id id) { return same_place(graph_.info(id), tensor); });
   return same == storage->second.ids.end() ? Graph::kNone : *same;
 }
 
@@ -245,17 +223,15 @@ Graph::Id Tracer::view_of_known(const Tensor& tensor) {
   const auto storage = storages_.find(tensor.storage().get());
   if (storage == storages_.end()) return Graph::kNone;
   const std::vector<Graph::Id>& ids = storage->second.ids;
-  const auto found = std::ranges::find_if(ids, [&](Graph::Id id) {
-    return is_made_[static_cast<size_t>(id)] && graph_.tensors[static_cast<size_t>(id)].dtype == tensor.scalar_type();
-  });
+  const auto found = std::ranges::find_if(
+      ids, [&](Graph::Id id) { return made_.contains(id) && graph_.info(id).dtype == tensor.scalar_type(); });
   if (found == ids.end()) return Graph::kNone;
   const Graph::Id base = *found;
   const auto list = [](IntArrayRef numbers) { return std::vector<int64_t>(numbers.begin(), numbers.end()); };
   Graph::Call call{.op = &ops::as_strided, .name = std::string(ops::as_strided.name())};
   call.arguments = {
       {Tensor(), {base}}, {list(tensor.sizes()), {}}, {list(tensor.strides()), {}}, {tensor.storage_offset(), {}}};
-  const Graph::Id view = add(tensor);
-  is_made_[static_cast<size_t>(view)] = true;
+  const Graph::Id view = add(tensor, /*is_made=*/true);
   call.results = {{Tensor(), {view}}};
   graph_.calls.push_back(std::move(call));
   return view;
@@ -288,38 +264,17 @@ void Tracer::find_earlier_gradient(Graph::Id id, const Tensor& constant) {
 }
 
 Graph::Argument Tracer::argument_of(const Value& value) {
-  Graph::Argument argument{value, {}};
-  const auto add_one = [&](const Tensor& t) { argument.tensors.push_back(t.defined() ? id_of(t) : Graph::kNone); };
-  if (value.is<Tensor>()) {
-    add_one(value.as<Tensor>());
-    argument.value = Tensor();
-  } else if (value.is<std::vector<Tensor>>()) {
-    std::ranges::for_each(value.as<std::vector<Tensor>>(), add_one);
-    argument.value = std::vector<Tensor>();
-  } else if (value.is<std::vector<std::optional<Tensor>>>()) {
-    for (const auto& t : value.as<std::vector<std::optional<Tensor>>>()) add_one(t.value_or(Tensor()));
-    argument.value = std::vector<std::optional<Tensor>>();
-  }
+  Graph::Argument argument{with_tensors(value, {}), {}};
+  for (const Tensor& t : tensors_of(value)) argument.tensors.push_back(t.defined() ? id_of(t) : Graph::kNone);
   return argument;
 }
 
 Graph::Argument Tracer::result_of(const Value& value) {
-  Graph::Argument result{value, {}};
-  const auto add_one = [&](const Tensor& t) {
-    Graph::Id id =
-        t.defined() ? known(t) : Graph::kNone;  // what an operator wrote in place and returns, or its argument
-    if (t.defined() && id == Graph::kNone) {
-      id = add(t);
-      is_made_[static_cast<size_t>(id)] = true;
-    }
+  Graph::Argument result{with_tensors(value, {}), {}};
+  for (const Tensor& t : tensors_of(value)) {
+    Graph::Id id = t.defined() ? known(t) : Graph::kNone;  // what was written in place, or an argument
+    if (t.defined() && id == Graph::kNone) id = add(t, /*is_made=*/true);
     result.tensors.push_back(id);
-  };
-  if (value.is<Tensor>()) {
-    add_one(value.as<Tensor>());
-    result.value = Tensor();
-  } else if (value.is<std::vector<Tensor>>()) {
-    std::ranges::for_each(value.as<std::vector<Tensor>>(), add_one);
-    result.value = std::vector<Tensor>();
   }
   return result;
 }
@@ -344,8 +299,7 @@ std::vector<Graph::Id> Tracer::alive() {
   let_go();
   std::vector<Graph::Id> ids;
   for (const auto& [address, known] : storages_) {
-    std::ranges::copy_if(known.ids, std::back_inserter(ids),
-                         [&](Graph::Id id) { return is_made_[static_cast<size_t>(id)]; });
+    std::ranges::copy_if(known.ids, std::back_inserter(ids), [&](Graph::Id id) { return made_.contains(id); });
   }
   std::ranges::sort(ids);
   return ids;
@@ -355,9 +309,8 @@ void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments)
   const std::vector<std::string> frames = StackTrace::capture().frames_outside_library();
   obstacle_ = str(why, frames.empty() ? "" : ", called from ", join_frames(frames));
   graph_.outputs = alive();
-  Graph::for_each_tensor(arguments, [&](Graph::Id id) {
-    if (is_made_[static_cast<size_t>(id)]) graph_.outputs.push_back(id);
-  });
+  std::ranges::copy_if(Graph::tensors_of(arguments), std::back_inserter(graph_.outputs),
+                       [&](Graph::Id id) { return made_.contains(id); });
   set_gradients(graph_.gradients);
   if (!ran_backward()) graph_.gradients.clear();
   held_.clear();
@@ -389,21 +342,16 @@ void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
 }
 
 bool Tracer::ran_backward() const {
-  return has_accumulated_ ||
-         std::ranges::any_of(graph_.gradients,
-                             [&](const Graph::Gradient& each) {
-                               return each.gradient != Graph::kNone && is_made_[static_cast<size_t>(each.gradient)];
-                             }) ||
+  const auto sets_gradient = [&](const Graph::Gradient& each) { return made_.contains(each.gradient); };
+  return has_accumulated_ || std::ranges::any_of(graph_.gradients, sets_gradient) ||
          std::ranges::any_of(graph_.calls, [](const Graph::Call& call) { return !call.op; });
 }
 
 std::string Tracer::name_of_maker(Graph::Id made) const {
-  for (const Graph::Call& call : graph_.calls) {
-    bool makes = false;
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) { makes |= id == made; });
-    if (makes) return call.name;
-  }
-  return "an operator";
+  const auto maker = std::ranges::find_if(graph_.calls, [&](const Graph::Call& call) {
+    return std::ranges::count(Graph::tensors_of(call.results), made) > 0;
+  });
+  return maker == graph_.calls.end() ? "an operator" : maker->name;
 }
 
 // The backward pass that the caller may ask for, of gradients that are ones here.
@@ -412,7 +360,7 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
   std::vector<Edge> roots, edges;
   Tensors given;
   for (const Tensor& output : outputs) {
-    const bool is_asked = output.defined() && output.requires_grad() && is_made_[static_cast<size_t>(id_of(output))];
+    const bool is_asked = output.defined() && output.requires_grad() && made_.contains(id_of(output));
     backward.given.push_back(Graph::kNone);
     if (!is_asked) continue;
     roots.push_back(gradient_edge(output));
@@ -435,22 +383,18 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
   graph_.backward = std::move(backward);
 }
 
-template <class Visit>
-void for_each_node_behind(const std::vector<Tensor>& outputs, const Visit& visit) {
-  std::vector<Node*> left;
+// The nodes of these tensors' history.
+std::vector<Node*> nodes_behind(const std::vector<Tensor>& outputs) {
+  std::vector<Node*> nodes;
   std::unordered_set<const Node*> seen;
-  const auto go_to = [&](const intrusive_ptr<Node>& node) {
-    if (node && seen.insert(node.get()).second) left.push_back(node.get());
+  const auto go_to = [&](Node* node) {
+    if (node && seen.insert(node).second) nodes.push_back(node);
   };
-  for (const Tensor& output : outputs) {
-    if (output.defined()) go_to(output.grad_fn());
+  for (const Tensor& output : outputs) go_to(output.defined() ? output.grad_fn().get() : nullptr);
+  for (size_t i = 0; i < nodes.size(); ++i) {  // grows as edges lead to more
+    for (const Edge& edge : nodes[i]->next_edges()) go_to(edge.node.get());
   }
-  while (!left.empty()) {
-    Node* const node = left.back();
-    left.pop_back();
-    visit(*node);
-    for (const Edge& edge : node->next_edges()) go_to(edge.node);
-  }
+  return nodes;
 }
 
 // What the nodes behind these tensors have saved.
@@ -461,7 +405,7 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
       if (saved.peek().defined()) tensors.push_back(saved.peek());
     }
   } collect;
-  for_each_node_behind(outputs, [&](Node& node) { node.visit_saved(collect); });
+  for (Node* const node : nodes_behind(outputs)) node->visit_saved(collect);
   return std::move(collect.tensors);
 }
 
@@ -485,13 +429,13 @@ std::string Tracer::what_escaped(const std::vector<Tensor>& outputs) {
   if (graph_.backward) std::ranges::for_each(saved_behind(outputs), expect);
   // The gradient of a leaf that the function made goes with the history of the outputs, if nobody else holds the two.
   const auto has_one_holder = [&](const Tensor& t) { return t.use_count() == 1 + held_.count(t.impl()); };
-  for_each_node_behind(outputs, [&](const Node& node) {
-    const auto* const end = dynamic_cast<const AccumulateGrad*>(&node);
-    if (!end || !end->variable.grad().defined()) return;
+  for (const Node* const node : nodes_behind(outputs)) {
+    const auto* const end = dynamic_cast<const AccumulateGrad*>(node);
+    if (!end || !end->variable.grad().defined()) continue;
     if (has_one_holder(end->variable) && has_one_holder(end->variable.grad())) expect(end->variable.grad());
-  });
+  }
   for (const auto& [impl, held] : held_) {
-    if (is_made_[static_cast<size_t>(held.id)] && std::ranges::find(expected, impl) == expected.end())
+    if (made_.contains(held.id) && std::ranges::find(expected, impl) == expected.end())
       return str("it keeps what ", name_of_maker(held.id), " made, a tensor of sizes ", bracketed(held.tensor.sizes()),
                  ", and does not return it");
   }

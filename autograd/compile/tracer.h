@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/compile/graph.h"
 
@@ -61,7 +62,7 @@ class Tracer {
   Graph::Argument argument_of(const Value& value);
   Graph::Argument result_of(const Value& value);
   Graph::Id id_of(const Tensor& tensor);
-  Graph::Id add(const Tensor& tensor);
+  Graph::Id add(const Tensor& tensor, bool is_made = false);
   Graph::Id known(const Tensor& tensor) const;
   Graph::Id view_of_known(const Tensor& tensor);
   // Lets go of what nobody else holds.
@@ -94,8 +95,8 @@ class Tracer {
   Graph graph_;
   std::unordered_map<const TensorImpl*, Held> held_;
   std::unordered_map<const StorageImpl*, KnownStorage> storages_;
-  std::vector<Graph::Call> calls_;  // those of take_calls
-  std::vector<bool> is_made_;       // by a call, of each tensor
+  std::vector<Graph::Call> calls_;      // those of take_calls
+  std::unordered_set<Graph::Id> made_;  // by calls
   std::vector<Device> devices_ = {kCPU};
   bool has_accumulated_ = false;  // into a gradient that was there before
   size_t let_go_at_ = 256;

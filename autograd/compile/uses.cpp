@@ -4,34 +4,25 @@
 
 namespace rush::compiler {
 
-Uses::Uses(const Graph& graph)
-    : graph_(graph),
-      makers_(graph.tensors.size()),
-      readers_(graph.tensors.size()),
-      writers_(graph.tensors.size()),
-      is_seen_(graph.tensors.size(), false) {
-  const auto see = [&](Graph::Id id) {
-    if (id != Graph::kNone) is_seen_[static_cast<size_t>(id)] = true;
+Uses::Uses(const Graph& graph) : graph_(graph) {
+  const auto note = [](std::vector<size_t>& calls, size_t i) {
+    if (calls.empty() || calls.back() != i) calls.push_back(i);
   };
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     const Graph::Call& call = graph.calls[i];
-    const auto write = [&](Graph::Id id) {
-      std::vector<size_t>& writers = writers_[static_cast<size_t>(graph.tensors[static_cast<size_t>(id)].memory)];
-      if (writers.empty() || writers.back() != i) writers.push_back(i);
-    };
-    Graph::for_each_tensor(call.arguments, [&](Graph::Id id) {
-      std::vector<size_t>& readers = readers_[static_cast<size_t>(id)];
-      if (readers.empty() || readers.back() != i) readers.push_back(i);
-      if (call.host) write(id);  // what it does is not known
-    });
-    for (const Graph::Id id : call.written) write(id);
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) {
-      std::optional<size_t>& maker = makers_[static_cast<size_t>(id)];
-      if (!maker) maker = i;  // a later one gives the same tensor back
-    });
+    for (const Graph::Id id : Graph::tensors_of(call.arguments)) {
+      note(readers_[id], i);
+      if (call.host) note(writers_[graph.info(id).memory], i);  // what it does is not known
+    }
+    for (const Graph::Id id : call.written) note(writers_[graph.info(id).memory], i);
+    for (const Graph::Id id : Graph::tensors_of(call.results)) makers_.emplace(id, i);  // a later one gives it back
   }
-  std::ranges::for_each(graph.outputs, see);
-  for (const Graph::Gradient& each : graph.gradients) see(each.gradient);
+  for (const Graph::Id id : graph.read_at_end()) seen_.insert(id);
+}
+
+std::optional<size_t> Uses::maker(Graph::Id id) const {
+  const auto found = makers_.find(id);
+  return found == makers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<size_t> Uses::only_reader(Graph::Id id) const {
@@ -42,7 +33,7 @@ std::optional<size_t> Uses::only_reader(Graph::Id id) const {
 
 bool Uses::is_free_after(Graph::Id id, size_t call) const {
   for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-    if (graph_.tensors[i].memory != graph_.tensors[static_cast<size_t>(id)].memory) continue;
+    if (graph_.tensors[i].memory != graph_.info(id).memory) continue;
     const auto each = static_cast<Graph::Id>(i);
     const bool is_read_later = !readers(each).empty() && readers(each).back() > call;
     if (!maker(each) || is_read_later || is_seen_outside(each)) return false;

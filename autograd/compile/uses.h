@@ -1,6 +1,8 @@
 // Uses: which calls of a graph make, read and write its tensors.
 #pragma once
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "autograd/compile/graph.h"
@@ -13,11 +15,11 @@ class Uses {
   explicit Uses(const Graph& graph);
 
   /// The call whose result this is; none of an input or a constant.
-  std::optional<size_t> maker(Graph::Id id) const { return makers_[static_cast<size_t>(id)]; }
+  std::optional<size_t> maker(Graph::Id id) const;
   /// The calls that have it as an argument, in their order.
-  const std::vector<size_t>& readers(Graph::Id id) const { return readers_[static_cast<size_t>(id)]; }
+  const std::vector<size_t>& readers(Graph::Id id) const { return calls_of(readers_, id); }
   /// Whether it is an output, or becomes a gradient.
-  bool is_seen_outside(Graph::Id id) const { return is_seen_[static_cast<size_t>(id)]; }
+  bool is_seen_outside(Graph::Id id) const { return seen_.contains(id); }
   /// The one call that reads it, if there is one and nothing else does.
   std::optional<size_t> only_reader(Graph::Id id) const;
   /// Whether a call after `first` and before `last` writes to its memory.
@@ -28,14 +30,19 @@ class Uses {
   bool is_free_after(Graph::Id id, size_t call) const;
 
  private:
-  const std::vector<size_t>& writers(Graph::Id id) const {
-    return writers_[static_cast<size_t>(graph_.tensors[static_cast<size_t>(id)].memory)];
+  using Calls = std::unordered_map<Graph::Id, std::vector<size_t>>;
+
+  static const std::vector<size_t>& calls_of(const Calls& calls, Graph::Id id) {
+    static const std::vector<size_t> none;
+    const auto found = calls.find(id);
+    return found == calls.end() ? none : found->second;
   }
+  const std::vector<size_t>& writers(Graph::Id id) const { return calls_of(writers_, graph_.info(id).memory); }
 
   const Graph& graph_;
-  std::vector<std::optional<size_t>> makers_;
-  std::vector<std::vector<size_t>> readers_, writers_;  // of tensors, of memories
-  std::vector<bool> is_seen_;
+  std::unordered_map<Graph::Id, size_t> makers_;
+  Calls readers_, writers_;  // of tensors, of memories
+  std::unordered_set<Graph::Id> seen_;
 };
 
 }  // namespace rush::compiler

@@ -7,7 +7,7 @@
 #include "core/dispatch/call.h"
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
-#include "core/library/aliases.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/basic.h"
 
 namespace rush::library::detail {
@@ -16,34 +16,19 @@ namespace {
 
 using TensorMap = std::function<Tensor(const Tensor&)>;
 
-// The defined tensors of an argument or a result.
-Tensors tensors_of(const Value& value) {
-  Tensors tensors;
-  if (value.is<Tensor>()) tensors = {value.as<Tensor>()};
-  if (value.is<std::vector<Tensor>>()) tensors = value.as<std::vector<Tensor>>();
-  if (value.is<std::vector<std::optional<Tensor>>>()) {
-    for (const auto& each : value.as<std::vector<std::optional<Tensor>>>()) tensors.push_back(each.value_or(Tensor()));
-  }
+// Of an argument or a result.
+Tensors defined_tensors(const Value& value) {
+  Tensors tensors = tensors_of(value);
   std::erase_if(tensors, [](const Tensor& each) { return !each.defined(); });
   return tensors;
 }
 
 Value map_value(const Value& value, const TensorMap& map) {
-  const auto each = [&](const Tensor& tensor) { return tensor.defined() ? map(tensor) : tensor; };
-  if (value.is<Tensor>()) return each(value.as<Tensor>());
-  if (value.is<std::vector<Tensor>>()) {
-    auto list = value.as<std::vector<Tensor>>();
-    for (Tensor& tensor : list) tensor = each(tensor);
-    return list;
+  Tensors tensors = tensors_of(value);
+  for (Tensor& tensor : tensors) {
+    if (tensor.defined()) tensor = map(tensor);
   }
-  if (value.is<std::vector<std::optional<Tensor>>>()) {
-    auto list = value.as<std::vector<std::optional<Tensor>>>();
-    for (auto& tensor : list) {
-      if (tensor) tensor = each(*tensor);
-    }
-    return list;
-  }
-  return value;
+  return with_tensors(value, std::move(tensors));
 }
 
 Stack map_tensors(Stack stack, const TensorMap& map) {
@@ -87,7 +72,6 @@ class Check {
   Check(const OpBase& op, const StackCall& typed, Stack arguments, const OpcheckOptions& options)
       : op_(op),
         schema_(Schema::parse(op.schema())),
-        aliases_(Aliases::parse(op.schema())),
         typed_(typed),
         arguments_(std::move(arguments)),
         options_(options) {}
@@ -132,9 +116,9 @@ class Check {
 
   void writes() {
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      const Tensors before = tensors_of(arguments_[i]), after = tensors_of(used_[i]);
+      const Tensors before = defined_tensors(arguments_[i]), after = defined_tensors(used_[i]);
       for (size_t t = 0; t < before.size(); ++t) {
-        if (aliases_.arguments[i].written || same_bytes(before[t], after[t])) continue;
+        if (schema_.arguments[i].is_written || same_bytes(before[t], after[t])) continue;
         problem("the call writes ", argument(i), ", and the schema does not say so: Tensor(a!) ",
                 schema_.arguments[i].name);
         break;
@@ -145,8 +129,8 @@ class Check {
   void sharing() {
     for (size_t r = 0; r < results_.size(); ++r) {
       for (size_t i = 0; i < used_.size(); ++i) {
-        const std::string& set = aliases_.results[r].set;
-        if (!set.empty() && set == aliases_.arguments[i].set) continue;
+        const std::string& set = schema_.return_aliases[r];
+        if (!set.empty() && set == schema_.arguments[i].alias) continue;
         if (share_memory(results_[r], used_[i])) {
           problem("result #", r, " shares the memory of ", argument(i),
                   ", and the schema does not say so: return a copy, or write (a) behind both types");
@@ -155,8 +139,8 @@ class Check {
     }
   }
   static bool share_memory(const Value& result, const Value& argument) {
-    for (const Tensor& a : tensors_of(result)) {
-      for (const Tensor& b : tensors_of(argument)) {
+    for (const Tensor& a : defined_tensors(result)) {
+      for (const Tensor& b : defined_tensors(argument)) {
         if (a.has_storage() && b.has_storage() && a.nbytes() > 0 && a.is_alias_of(b)) return true;
       }
     }
@@ -176,7 +160,8 @@ class Check {
     } catch (const std::exception& error) {
       return problem("the meta function throws: ", error.what());
     }
-    for (size_t r = 0; r < results_.size(); ++r) compare_with_meta(r, tensors_of(results_[r]), tensors_of(results[r]));
+    for (size_t r = 0; r < results_.size(); ++r)
+      compare_with_meta(r, defined_tensors(results_[r]), defined_tensors(results[r]));
   }
   void compare_with_meta(size_t r, const Tensors& real, const Tensors& meta) {
     if (real.size() != meta.size()) {
@@ -232,7 +217,7 @@ class Check {
   static bool same(const Stack& a, const Stack& b, double rtol, double atol) {
     if (a.size() != b.size()) return false;
     for (size_t r = 0; r < a.size(); ++r) {
-      const Tensors x = tensors_of(a[r]), y = tensors_of(b[r]);
+      const Tensors x = defined_tensors(a[r]), y = defined_tensors(b[r]);
       if (x.size() != y.size()) return false;
       for (size_t t = 0; t < x.size(); ++t) {
         if (!is_close(x[t], y[t], rtol, atol)) return false;
@@ -245,7 +230,7 @@ class Check {
   Tensors wanted() const {
     Tensors inputs;
     for (const Value& value : arguments_) {
-      for (const Tensor& tensor : tensors_of(value)) {
+      for (const Tensor& tensor : defined_tensors(value)) {
         if (tensor.requires_grad()) inputs.push_back(in_double(tensor).requires_grad_());
       }
     }
@@ -261,7 +246,7 @@ class Check {
     size_t next = 0;
     Stack given;
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      const bool written = aliases_.arguments[i].written;
+      const bool written = schema_.arguments[i].is_written;
       given.push_back(map_value(arguments_[i], [&](const Tensor& tensor) {
         if (!tensor.requires_grad()) return in_double(tensor);
         const Tensor& input = inputs[next++];
@@ -270,7 +255,7 @@ class Check {
     }
     Tensors results;
     for (const Value& value : typed_(std::move(given))) {
-      for (const Tensor& tensor : tensors_of(value)) {
+      for (const Tensor& tensor : defined_tensors(value)) {
         if (tensor.is_floating_point() || tensor.is_complex()) results.push_back(tensor);
       }
     }
@@ -310,7 +295,7 @@ class Check {
   }
   DeviceType device_of_arguments() const {
     for (const Value& value : arguments_) {
-      for (const Tensor& tensor : tensors_of(value)) {
+      for (const Tensor& tensor : defined_tensors(value)) {
         if (!tensor.device().is_cpu()) return tensor.device().type;
       }
     }
@@ -334,7 +319,6 @@ class Check {
 
   const OpBase& op_;
   const Schema schema_;
-  const Aliases aliases_;
   const StackCall& typed_;
   const Stack arguments_;
   const OpcheckOptions& options_;

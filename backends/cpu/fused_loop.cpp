@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
@@ -59,8 +60,8 @@ class FusedLoop final : public ElementWiseLoop {
       for (Tensor& buffer : buffers) buffer = detail::empty_contiguous({bytes}, kByte, kCPU);
       for (const LoopDescription::Step& step : fused.loop_.steps) {
         // The tensors stand for their dtypes alone: where the operands lie is set for each block.
-        const auto stand_in = [&](int place) {
-          return detail::empty_contiguous({1}, fused.loop_.places[static_cast<size_t>(place)].dtype, kCPU);
+        const auto stand_in = [&](size_t place) {
+          return detail::empty_contiguous({1}, fused.loop_.places[place].dtype, kCPU);
         };
         std::vector<Tensor> inputs;
         for (size_t i = 1; i < step.places.size(); ++i) inputs.push_back(stand_in(step.places[i]));
@@ -77,22 +78,19 @@ class FusedLoop final : public ElementWiseLoop {
   void assign_buffers() {
     std::vector<size_t> last(loop_.places.size(), 0);
     for (size_t s = 0; s < loop_.steps.size(); ++s) {
-      for (const int place : loop_.steps[s].places) last[static_cast<size_t>(place)] = s;
+      for (const size_t place : loop_.steps[s].places) last[place] = s;
     }
     std::vector<int> free;
-    const auto buffer_of = [&](int place) -> int& { return buffer_of_[static_cast<size_t>(place)]; };
     for (size_t s = 0; s < loop_.steps.size(); ++s) {
-      std::vector<int> places = loop_.steps[s].places;
-      const int out = places[0];
-      if (loop_.places[static_cast<size_t>(out)].is_inner && buffer_of(out) < 0) {
+      const std::vector<size_t>& places = loop_.steps[s].places;
+      int& of_output = buffer_of_[places[0]];
+      if (loop_.places[places[0]].is_inner && of_output < 0) {
         if (free.empty()) free.push_back(buffers_++);
-        buffer_of(out) = free.back();
+        of_output = free.back();
         free.pop_back();
       }
-      std::ranges::sort(places);
-      places.erase(std::unique(places.begin(), places.end()), places.end());
-      for (const int place : places) {
-        if (buffer_of(place) >= 0 && last[static_cast<size_t>(place)] == s) free.push_back(buffer_of(place));
+      for (const size_t place : std::set<size_t>(places.begin(), places.end())) {
+        if (buffer_of_[place] >= 0 && last[place] == s) free.push_back(buffer_of_[place]);
       }
     }
   }
@@ -167,7 +165,7 @@ class FusedLoop final : public ElementWiseLoop {
   void reduce(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
     const int64_t columns[] = {1, block.columns};
     for (int i = 0; i < 2; ++i) {
-      const auto place = static_cast<size_t>(step.places[static_cast<size_t>(i)]);
+      const size_t place = step.places[static_cast<size_t>(i)];
       char* const data = block.operands[place].data;
       iterator.move_operand(i, from_blob(data, {block.rows, columns[i]}, loop_.places[place].dtype), data);
     }
@@ -177,10 +175,10 @@ class FusedLoop final : public ElementWiseLoop {
   void run_element_wise(const LoopDescription::Step& step, const Block& block, TensorIterator& iterator) const {
     char* data[TensorIterator::kMaxOperands];
     int64_t strides[TensorIterator::kMaxOperands][2];
-    const bool is_of_rows = loop_.places[static_cast<size_t>(step.places[0])].is_row;
+    const bool is_of_rows = loop_.places[step.places[0]].is_row;
     bool is_flat = true;  // rows of all operands follow each other
     for (size_t i = 0; i < step.places.size(); ++i) {
-      const Operand& operand = block.operands[static_cast<size_t>(step.places[i])];
+      const Operand& operand = block.operands[step.places[i]];
       data[i] = operand.data;
       strides[i][0] = is_of_rows ? operand.row_stride : operand.stride;
       strides[i][1] = operand.row_stride;

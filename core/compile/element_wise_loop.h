@@ -36,7 +36,7 @@ struct LoopDescription {
   /// A kernel and its operands, as numbers of places; the output first.
   struct Step {
     std::shared_ptr<const IteratorCall> call;
-    std::vector<int> places;
+    std::vector<size_t> places;
     Reduces reduces = Reduces::Nothing;
   };
   /// Whether some step reduces rows.

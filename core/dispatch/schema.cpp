@@ -45,6 +45,14 @@ std::string plain_type(std::string_view text) {
   return type;
 }
 
+// "Tensor(a!)" -> "a".
+std::string alias_in(std::string_view type) {
+  const size_t open = type.find('(');
+  if (open == type.npos) return "";
+  const std::string_view set = type.substr(open + 1);
+  return std::string(set.substr(0, set.find_first_of("! )")));
+}
+
 template <class T>
 T parse_number(std::string_view text) {
   T value{};
@@ -95,6 +103,7 @@ Argument parse_argument(std::string_view text) {
   const size_t space = head.rfind(' ');
   RUSH_CHECK_VALUE(space != head.npos, "schema: argument '", text, "' has no name");
   argument.type = plain_type(head.substr(0, space));
+  argument.alias = alias_in(head.substr(0, space));
   argument.is_written = head.substr(0, space).find("!)") != std::string_view::npos;
   argument.name = head.substr(space + 1);
   if (equals != text.npos) argument.default_value = parse_default(argument.type, trim(text.substr(equals + 1)));
@@ -174,16 +183,9 @@ Schema Schema::parse(std::string_view text) {
     schema.arguments.push_back(parse_argument(one));
     schema.arguments.back().keyword_only = keyword_only;
   }
-  if (returns == "()") {
-    schema.num_returns = 0;
-  } else if (returns.starts_with('(')) {
-    returns = returns.substr(1, returns.size() - 2);
-    schema.num_returns = 0;
-    while (!trim(returns).empty()) {
-      take_until(returns, ',');
-      ++schema.num_returns;
-    }
-  }
+  if (returns.starts_with('(')) returns = returns.substr(1, returns.size() - 2);
+  while (!trim(returns).empty()) schema.return_aliases.push_back(alias_in(take_until(returns, ',')));
+  schema.num_returns = static_cast<int>(schema.return_aliases.size());
   return schema;
 }
 

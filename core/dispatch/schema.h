@@ -15,6 +15,7 @@ struct Argument {
   std::string name;
   std::optional<Value> default_value;
   bool keyword_only = false;
+  std::string alias;        // "a" of "Tensor(a!)": the set of those that may share memory; empty for none
   bool is_written = false;  // "Tensor(a!)"
 
   bool optional() const { return type.ends_with('?'); }
@@ -26,6 +27,7 @@ std::string_view short_name(std::string_view name);
 struct Schema {
   std::string name;  // "aten::add.Tensor"
   std::vector<Argument> arguments;
+  std::vector<std::string> return_aliases;  // of each result, as an argument's
   int num_returns = 1;
 
   /// Throws ValueError when the text is not of the ATen form `name(type arg=default, *, ...) -> returns`.

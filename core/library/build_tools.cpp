@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include "core/error/error.h"
 #include "core/io/read_file.h"
@@ -19,10 +20,9 @@ namespace {
 
 std::vector<std::string> elements(const std::string& list) {
   std::vector<std::string> all;
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(';', begin), list.size());
-    if (end > begin) all.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
+  std::istringstream rest(list);
+  for (std::string element; std::getline(rest, element, ';');) {
+    if (!element.empty()) all.push_back(element);
   }
   return all;
 }

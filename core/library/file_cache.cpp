@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <span>
 
 #include "core/error/error.h"
 #include "core/io/atomic_file.h"
@@ -21,7 +20,7 @@ namespace {
 constexpr std::string_view kMark = "rushlight-md5:";
 constexpr size_t kTail = kMark.size() + 32;
 
-std::string tail_of(std::span<const uint8_t> bytes) { return std::string(kMark) + io::md5_hex(bytes); }
+std::string tail_of(std::string_view bytes) { return std::string(kMark) + io::md5_hex(bytes); }
 
 }  // namespace
 
@@ -51,9 +50,9 @@ std::optional<std::string> FileCache::find(const std::string& name) const {
   try {
     const std::vector<uint8_t> bytes = io::read_file(path);
     if (bytes.size() < kTail) return std::nullopt;
-    const std::span content(bytes.data(), bytes.size() - kTail);
-    const std::string tail(bytes.end() - kTail, bytes.end());
-    return tail == tail_of(content) ? std::optional(path) : std::nullopt;
+    const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const size_t size = bytes.size() - kTail;
+    return all.substr(size) == tail_of(all.substr(0, size)) ? std::optional(path) : std::nullopt;
   } catch (const IOError&) {
     return std::nullopt;
   }
@@ -65,7 +64,7 @@ std::optional<std::string> FileCache::keep(const std::string& name, std::string_
   try {
     io::AtomicFile file(path);
     file.write(bytes);
-    file.write(tail_of({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
+    file.write(tail_of(bytes));
     file.commit();
     return path;
   } catch (const IOError& error) {

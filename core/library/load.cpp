@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "core/debug/stack_trace.h"
@@ -17,21 +18,11 @@ namespace {
 using library::Identity;
 using library::kIdentity;
 
-// A file that is open as long as this lives, or for good.
-class SharedObject {
- public:
-  explicit SharedObject(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
-  ~SharedObject() {
-    if (handle_) dlclose(handle_);
-  }
-  SharedObject(const SharedObject&) = delete;
-  void* get() const { return handle_; }
-  const void* symbol(const char* name) const { return dlsym(handle_, name); }
-  void keep() { handle_ = nullptr; }
-
- private:
-  void* handle_;
+struct Close {
+  void operator()(void* file) const { dlclose(file); }
 };
+// A file that is open as long as this lives, or, released, for good.
+using SharedObject = std::unique_ptr<void, Close>;
 
 // Whether text follows the mark, which ends within what was read.
 std::string identity_at(const std::vector<uint8_t>& bytes, size_t offset) {
@@ -77,17 +68,17 @@ void load_library(const std::string& path) {
   static std::vector<const void*> loaded;
   const std::lock_guard lock(one_at_a_time);
   check_identity(path, io::read_file(path));
-  SharedObject file(path.find('/') == path.npos ? "./" + path : path);
-  if (!file.get()) throw_not_opened(path);
+  const std::string opened = path.find('/') == path.npos ? "./" + path : path;
+  SharedObject file(dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!file) throw_not_opened(path);
   if (std::find(loaded.begin(), loaded.end(), file.get()) != loaded.end()) return;
-  const auto* entry = static_cast<const library::detail::Entry*>(file.symbol("rush_operators_entry"));
+  const auto* entry = static_cast<const library::detail::Entry*>(dlsym(file.get(), "rush_operators_entry"));
   RUSH_CHECK_VALUE(entry, path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
   RUSH_CHECK_VALUE(entry->registry == &registry, path,
                    ": load_library: has a copy of Rushlight inside: build it with rush_add_operators, or link it to "
                    "nothing of Rushlight");
   add_operators(entry->body);
-  loaded.push_back(file.get());
-  file.keep();
+  loaded.push_back(file.release());
 }
 
 }  // namespace rush

@@ -6,8 +6,9 @@
 #include <cctype>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
-#include <span>
+#include <sstream>
 
 #include "core/error/warning.h"
 #include "core/io/atomic_file.h"
@@ -51,16 +52,9 @@ struct Request {
 
   // All that what is compiled depends on.
   std::string key() const {
-    std::string text = library::kIdentity.text;
-    const auto add = [&text](const std::string& part) { text += str(part.size(), ":", part); };
-    const auto add_all = [&](const std::vector<std::string>& parts) {
-      add(str(parts.size()));
-      for (const std::string& part : parts) add(part);
-    };
-    for (const auto* list : {&sources, &device_sources, &host.flags, &device.flags, &link_flags}) add_all(*list);
-    add(host.program);
-    add(device.program);
-    return io::md5_hex({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    const auto all = nlohmann::json::array({std::string(library::kIdentity.text), sources, device_sources, host.program,
+                                            host.flags, device.program, device.flags, link_flags});
+    return io::md5_hex(nlohmann::json::to_cbor(all));
   }
 
   std::string file_name(size_t i, const std::vector<std::string>& of, const char* ending) const {
@@ -98,12 +92,10 @@ Request complete(const std::string& name, const std::vector<std::string>& source
 // "scale.cpp:3:10: error: 'y' was not declared": the first line that says what is wrong.
 std::string first_error(const std::string& output) {
   std::string first;
-  for (size_t begin = 0; begin < output.size();) {
-    const size_t end = std::min(output.find('\n', begin), output.size());
-    const std::string line = output.substr(begin, end - begin);
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
     if (line.find("error") != line.npos) return line;
     if (first.empty()) first = line;
-    begin = end + 1;
   }
   return first;
 }

@@ -1,7 +1,6 @@
 #include "core/library/signature.h"
 
 #include "core/dispatch/schema.h"
-#include "core/library/aliases.h"
 
 namespace rush::library {
 
@@ -24,18 +23,16 @@ std::string text(const SchemaType& type) {
 
 void check_signature(const OpBase& op, const Signature& signature) {
   const Schema schema = Schema::parse(op.schema());
-  const Aliases aliases = Aliases::parse(op.schema());
   RUSH_CHECK_TYPE(schema.arguments.size() == signature.arguments.size(), op.name(), ": its schema has ",
                   schema.arguments.size(), " arguments, its C++ type ", signature.arguments.size());
   for (size_t i = 0; i < signature.arguments.size(); ++i) {
     const Argument& said = schema.arguments[i];
     const SchemaType& typed = signature.arguments[i];
     const bool is_same = typed.name && without_length(said.type) == typed.name && said.optional() == typed.optional;
-    RUSH_CHECK_TYPE(is_same && aliases.arguments[i].written == typed.written, op.name(), ": argument #", i, " '",
-                    said.name, "' is ", said.type, aliases.arguments[i].written ? ", written," : "",
-                    " in its schema; in C++ it is ", text(typed));
+    RUSH_CHECK_TYPE(is_same && said.is_written == typed.written, op.name(), ": argument #", i, " '", said.name, "' is ",
+                    said.type, said.is_written ? ", written," : "", " in its schema; in C++ it is ", text(typed));
   }
-  RUSH_CHECK_TYPE(aliases.results.size() == signature.results, op.name(), ": its schema has ", aliases.results.size(),
+  RUSH_CHECK_TYPE(schema.return_aliases.size() == signature.results, op.name(), ": its schema has ", schema.num_returns,
                   " results, its C++ type ", signature.results);
 }
 

@@ -1,5 +1,5 @@
 // Calls of a graph that become fused operators, and casts that become lists: where they may, and where they must not.
-#include "autograd/compile/replacements.h"
+#include "autograd/compile/passes.h"
 
 #include <doctest/doctest.h>
 

@@ -54,14 +54,14 @@ class LoadedPattern {
   bool are_like_example(const std::vector<Tensor>& inputs) const {
     const Graph& graph = pattern_.graph();
     return std::ranges::equal(inputs, graph.inputs, [&](const Tensor& input, Graph::Id id) {
-      const Graph::TensorInfo& info = graph.tensors[static_cast<size_t>(id)];
+      const Graph::TensorInfo& info = graph.info(id);
       return input.defined() && input.scalar_type() == info.dtype && input.sizes().size() == info.sizes.size();
     });
   }
   [[noreturn]] void refuse(const std::vector<Tensor>& inputs) const {
     std::string expected, got;
     for (const Graph::Id id : pattern_.graph().inputs) {
-      const Graph::TensorInfo& info = pattern_.graph().tensors[static_cast<size_t>(id)];
+      const Graph::TensorInfo& info = pattern_.graph().info(id);
       expected += str(' ', info.dtype, IntArrayRef(info.sizes));
     }
     for (const Tensor& t : inputs) got += t.defined() ? str(' ', t.scalar_type(), t.sizes()) : " undefined";

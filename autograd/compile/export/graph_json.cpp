@@ -7,6 +7,7 @@
 
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace rush::compiler {
 
@@ -25,10 +26,6 @@ Json list_of(const Range& range) {
 
 // JSON has no infinities.
 Json json_of(double number) { return std::isfinite(number) ? Json(number) : Json(str(number)); }
-
-bool holds_tensors(const Value& value) {
-  return value.is<Tensor>() || value.is<std::vector<Tensor>>() || value.is<std::vector<std::optional<Tensor>>>();
-}
 
 // An object of one member, which tells the kind: {"float": 0.5}, {"Tensor": [3]}.
 Json json_of(const Graph::Argument& argument) {
@@ -140,7 +137,7 @@ class Reader {
 
   // A number that the program wrote stays on the CPU, as it is without a graph.
   void add_constant(Graph::Id id, const Tensor& tensor) {
-    const bool is_number = graph_.tensors[static_cast<size_t>(id)].is_wrapped_number;
+    const bool is_number = graph_.info(id).is_wrapped_number;
     require(!is_number || tensor.dim() == 0, "constant ", id, " is no number");
     graph_.constants.push_back({id, is_number ? tensor : tensor.to(device_)});
     if (is_number) tensor.impl()->set_wrapped_number(true);

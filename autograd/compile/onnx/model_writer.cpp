@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/onnx.h"
@@ -50,6 +51,14 @@ ProtoMessage attribute_proto(const char* name, const Value& value) {
   return proto;
 }
 
+// Asked while the function is traced, so that an error tells where it was called.
+bool has_row(const OpBase& op) {
+  const bool has = row_of(op.name()) != nullptr;
+  RUSH_CHECK_NOT_IMPLEMENTED(has || op.is_composite(), kWho, ": there is no row for ", op.name(),
+                             ", and so no counterpart in ONNX");
+  return has;
+}
+
 }  // namespace
 
 ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& options)
@@ -58,7 +67,7 @@ ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& 
     names_[graph_.inputs[i]] = i < options.input_names.size() ? options.input_names[i] : str("input_", i);
   for (const DynamicDim& each : options.dynamic) {
     const Graph::Id input = graph_.inputs[each.input];
-    const DimVector& places = info_of(places_, input).sizes;
+    const DimVector& places = places_.info(input).sizes;
     const int64_t dim = wrap_dim(each.dim, static_cast<int64_t>(places.size()), kWho);
     const auto expression = static_cast<size_t>(places[static_cast<size_t>(dim)]);
     dimensions_.emplace(pattern.expressions()[expression].v, Dimension{names_[input], dim, each.name});
@@ -120,11 +129,9 @@ int ModelWriter::place_of(size_t argument, size_t element) const {
 }
 
 bool ModelWriter::depends(size_t i) const {
-  const size_t count = argument(i).is<std::vector<int64_t>>() ? argument(i).as<std::vector<int64_t>>().size() : 1;
-  for (size_t k = 0; k < count; ++k) {
-    if (place_of(i, k) >= 0) return true;
-  }
-  return false;
+  const Value& places = places_.calls[call_number_].arguments[i].value;
+  if (!places.is<std::vector<int64_t>>()) return place_of(i) >= 0;
+  return std::ranges::any_of(places.as<std::vector<int64_t>>(), [](int64_t place) { return place >= 0; });
 }
 
 std::string ModelWriter::dimension(int variable) {
@@ -161,8 +168,7 @@ std::string ModelWriter::shape(size_t i, int64_t instead_of_minus_one) {
 }
 
 std::string ModelWriter::size(size_t i, size_t dim) {
-  const Graph::Id id = call_->arguments[i].tensors[0];
-  return depending(info(i).sizes[dim], static_cast<int>(info_of(places_, id).sizes[dim]));
+  return depending(info(i).sizes[dim], static_cast<int>(places_.info(call_->argument(i)).sizes[dim]));
 }
 
 // ---- Arguments and results
@@ -247,8 +253,8 @@ std::vector<int64_t> ModelWriter::dims_in(size_t i, size_t of) const {
 std::vector<int64_t> ModelWriter::result_sizes(size_t dim) const {
   std::vector<int64_t> sizes;
   for (const Graph::Id id : call_->results[0].tensors) {
-    if (info_of(places_, id).sizes[dim] >= 0) refuse("divides a dynamic dimension");
-    sizes.push_back(info_of(graph_, id).sizes[dim]);
+    if (places_.info(id).sizes[dim] >= 0) refuse("divides a dynamic dimension");
+    sizes.push_back(graph_.info(id).sizes[dim]);
   }
   return sizes;
 }
@@ -269,16 +275,16 @@ void ModelWriter::give_list(const Names& names, size_t i) {
 // In ONNX nothing is written in place: who else has the memory would not see it.
 void ModelWriter::check_writes() const {
   const auto is_read_later = [&](Graph::Id other) {
-    bool is_read = std::ranges::find(graph_.outputs, other) != graph_.outputs.end();
-    for (size_t k = call_number_ + 1; k < graph_.calls.size(); ++k)
-      Graph::for_each_tensor(graph_.calls[k].arguments, [&](Graph::Id id) { is_read |= id == other; });
-    return is_read;
+    const std::span later(graph_.calls.begin() + static_cast<std::ptrdiff_t>(call_number_) + 1, graph_.calls.end());
+    return std::ranges::count(graph_.outputs, other) || std::ranges::any_of(later, [&](const Graph::Call& call) {
+             return std::ranges::count(Graph::tensors_of(call.arguments), other) > 0;
+           });
   };
   for (const Graph::Id written : call_->written) {
     if (constant_of(written)) refuse("writes a tensor that the function keeps, as modules in training mode do");
     for (size_t other = 0; other < graph_.tensors.size(); ++other) {
       const auto id = static_cast<Graph::Id>(other);
-      const bool shares = id != written && graph_.tensors[other].memory == info_of(graph_, written).memory;
+      const bool shares = id != written && graph_.tensors[other].memory == graph_.info(written).memory;
       if (shares && is_read_later(id)) refuse("writes in place what a view reads later");
     }
   }
@@ -293,11 +299,11 @@ void ModelWriter::write_call(size_t i) {
 }
 
 ProtoMessage ModelWriter::value_info(const std::string& name, Graph::Id id) const {
-  const Graph::TensorInfo& info = info_of(graph_, id);
+  const Graph::TensorInfo& info = graph_.info(id);
   ProtoMessage shape;
   for (size_t d = 0; d < info.sizes.size(); ++d) {
     ProtoMessage size;
-    if (const int64_t place = info_of(places_, id).sizes[d]; place < 0) {
+    if (const int64_t place = places_.info(id).sizes[d]; place < 0) {
       size.integer(1, info.sizes[d]);  // dim_value
     } else {
       const auto& e = pattern_.expressions()[static_cast<size_t>(place)];
@@ -325,18 +331,6 @@ std::string ModelWriter::write() {
   model.integer(model::ir_version, kIrVersion).text(model::producer_name, "rushlight");
   return model.message(model::opset_import, ProtoMessage().integer(2, kOpset)).message(model::graph, message_).bytes();
 }
-
-namespace {
-
-// Asked while the function is traced, so that an error tells where it was called.
-bool has_row(const OpBase& op) {
-  const bool has = row_of(op.name()) != nullptr;
-  RUSH_CHECK_NOT_IMPLEMENTED(has || op.is_composite(), kWho, ": there is no row for ", op.name(),
-                             ", and so no counterpart in ONNX");
-  return has;
-}
-
-}  // namespace
 
 void export_model(const compiler::Function& function, const std::vector<Tensor>& inputs, const std::string& path,
                   const ExportOptions& options) {

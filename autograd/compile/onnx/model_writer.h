@@ -36,7 +36,7 @@ class ModelWriter {
   size_t arguments() const { return call_->arguments.size(); }
   bool is_given(size_t i) const;
   bool depends(size_t i) const;  // whether a number of it depends on a dynamic dimension
-  const Graph::TensorInfo& info(size_t i) const { return info_of(graph_, call_->arguments[i].tensors[0]); }
+  const Graph::TensorInfo& info(size_t i) const { return graph_.info(call_->argument(i)); }
   int64_t dims(size_t i) const { return static_cast<int64_t>(info(i).sizes.size()); }
   std::string in(size_t i);
   std::string in(size_t i, ScalarType dtype);               // cast to it
@@ -57,7 +57,7 @@ class ModelWriter {
   std::string shape(size_t i, int64_t instead_of_minus_one = -1);
   std::string size(size_t i, size_t dim);  // of a tensor
 
-  const Graph::TensorInfo& result() const { return info_of(graph_, call_->results[0].tensors[0]); }
+  const Graph::TensorInfo& result() const { return graph_.info(call_->result()); }
   size_t results(size_t i) const { return call_->results[i].tensors.size(); }
   std::vector<int64_t> result_sizes(size_t dim) const;  // along `dim`, of the results of a list
   std::string evaluated();                              // what a call without tensors gives, as a constant
@@ -66,9 +66,6 @@ class ModelWriter {
   [[noreturn]] void refuse(std::string_view why) const;
 
  private:
-  static const Graph::TensorInfo& info_of(const Graph& graph, Graph::Id id) {
-    return graph.tensors[static_cast<size_t>(id)];
-  }
   const Value& argument(size_t i) const { return call_->arguments[i].value; }
   const Graph::Constant* constant_of(Graph::Id id) const;
   std::string name_of(Graph::Id id);

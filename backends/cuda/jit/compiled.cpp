@@ -40,8 +40,7 @@ std::string file_name(const Source& source) {
   for (char& c : name) {
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   }
-  const auto* bytes = reinterpret_cast<const uint8_t*>(source.text.data());
-  return str(name, "-", io::md5_hex({bytes, source.text.size()}).substr(0, 8), ".cu");
+  return str(name, "-", io::md5_hex(source.text).substr(0, 8), ".cu");
 }
 
 // The source as it is compiled under RUSH_COMPILE_DEBUG: from a file, with line numbers.
@@ -68,27 +67,19 @@ SharedCubin find_or_compile(const Source& source, const std::string& key, int ar
   return cubin;
 }
 
-// The cubins of this process, by their keys: those that are there, and those that a thread works on.
-struct Compilations {
-  std::mutex mutex;
-  std::map<std::string, std::shared_future<SharedCubin>> by_key;
-};
-Compilations& compilations_of_process() {
-  static Compilations all;
-  return all;
-}
-
 SharedCubin compiled_once(const Source& source, int architecture) {
+  // The cubins of this process, by their keys: those that are there, and those that a thread works on.
+  static std::map<std::string, std::shared_future<SharedCubin>> by_key;
+  static std::mutex mutex;
   const std::string key = key_of(source, architecture);
-  Compilations& all = compilations_of_process();
   std::promise<SharedCubin> promise;
-  std::unique_lock lock(all.mutex);
-  if (const auto found = all.by_key.find(key); found != all.by_key.end()) {
+  std::unique_lock lock(mutex);
+  if (const auto found = by_key.find(key); found != by_key.end()) {
     const std::shared_future<SharedCubin> cubin = found->second;
     lock.unlock();
     return cubin.get();
   }
-  all.by_key.emplace(key, promise.get_future().share());
+  by_key.emplace(key, promise.get_future().share());
   lock.unlock();
   try {
     SharedCubin cubin = find_or_compile(source, key, architecture);
@@ -97,7 +88,7 @@ SharedCubin compiled_once(const Source& source, int architecture) {
   } catch (...) {
     promise.set_exception(std::current_exception());
     lock.lock();
-    all.by_key.erase(key);
+    by_key.erase(key);
     throw;
   }
 }

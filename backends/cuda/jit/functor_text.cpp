@@ -111,14 +111,15 @@ bool is_known(ScalarType dtype) {
 
 std::string math_name(ScalarType dtype) { return is_16_bit_float(dtype) ? "float" : cpp_name(dtype); }
 
-std::string with_numbers(std::string functor, const std::vector<std::optional<Scalar>>& numbers,
+// With those of its numbers that are given.
+std::string with_numbers(const std::string& functor, const std::vector<std::optional<Scalar>>& numbers,
                          const std::string& type) {
-  functor += '{';
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0) functor += ", ";
-    functor += type.empty() ? text_of(*numbers[i]) : str("static_cast<", type, ">(", text_of(*numbers[i]), ")");
+  std::string list;
+  for (const std::optional<Scalar>& number : numbers) {
+    if (!list.empty() && number) list += ", ";
+    if (number) list += type.empty() ? text_of(*number) : str("static_cast<", type, ">(", text_of(*number), ")");
   }
-  return functor + '}';
+  return str(functor, '{', list, '}');
 }
 
 // Which functor a kernel takes that has a function of its own beside the tables, because a number decides.
@@ -145,11 +146,7 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
   }
   if (kernel == &kernels::clamp_scalar) {
     const char* const name = !numbers[1] ? "ClampMin" : !numbers[0] ? "ClampMax" : "ClampScalar";
-    std::vector<std::optional<Scalar>> given;
-    for (const auto& number : numbers) {
-      if (number) given.push_back(number);
-    }
-    return FunctorText{kTernary, with_numbers(str("functors::", name, "<", math, ">"), given, math)};
+    return FunctorText{kTernary, with_numbers(str("functors::", name, "<", math, ">"), numbers, math)};
   }
   if (kernel == &kernels::copy) {
     return FunctorText{"backends/functors/convert.h", str("Converted<", cpp_name(dtypes[0]), ">{}")};

@@ -6,7 +6,6 @@
 
 #include "backends/cuda/jit/kernel.h"
 #include "backends/cuda/jit/loop_text.h"
-#include "backends/cuda/jit/row_loop.h"
 #include "core/str.h"
 
 namespace rush::cuda::jit {
@@ -14,7 +13,7 @@ namespace rush::cuda::jit {
 namespace {
 
 // Before the loop itself writes it.
-bool is_read(const LoopDescription& loop, int place) {
+bool is_read(const LoopDescription& loop, size_t place) {
   for (const LoopDescription::Step& step : loop.steps) {
     if (std::find(step.places.begin() + 1, step.places.end(), place) != step.places.end()) return true;
     if (step.places[0] == place) return false;
@@ -29,44 +28,11 @@ std::string step_text(const LoopDescription& loop, const LoopDescription::Step& 
   return str("    v", step.places[0], "[l] = ", functor_call(loop, step, inputs));
 }
 
-std::string load_number_text(const LoopDescription& loop, int place) {
+std::string load_number_text(const LoopDescription& loop, size_t place) {
   const char* const type = type_of(loop, place);
   return str("  {\n    const opmath_t<", type, "> number = *reinterpret_cast<const ", type, "*>(at", place,
              ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = number;\n  }\n");
 }
-
-}  // namespace
-
-std::string source_text(const LoopDescription& loop, int lanes) {
-  const Externals externals(loop);
-  std::string text = prologue_text(loop, externals, lanes);
-  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
-              ") fused(const __grid_constant__ Where where, Index count) {\n"
-              "  const Index index = blockIdx.x * ",
-              kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
-  text += addresses_text(loop, externals, 0, "index");
-  for (size_t i = 0; i < loop.places.size(); ++i) {
-    text += str("  opmath_t<", type_of(loop, static_cast<int>(i)), "> v", i, "[n];\n");
-  }
-  for (size_t h = 0; h < externals.host.size(); ++h) {
-    const int place = externals.host[h];
-    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
-                "*>(&where.numbers[", h, "]);\n");
-  }
-  for (const int place : externals.device) {
-    if (!is_read(loop, place)) continue;
-    text += repeats_along_lanes(loop, place) ? load_number_text(loop, place) : load_text(loop, place, str("at", place));
-  }
-  text += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
-  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
-  text += "  }\n";
-  for (const int place : externals.device) {
-    if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
-  }
-  return text + "}\n";
-}
-
-namespace {
 
 class FusedKernel final : public ElementWiseLoop {
  public:
@@ -87,12 +53,11 @@ class FusedKernel final : public ElementWiseLoop {
   int most_lanes() const {
     const int64_t run = loop_.shape.empty() ? 1 : loop_.shape[0];
     int64_t narrowest = kVectorBytes;
-    for (const int place : externals_.device) {
-      if (!repeats_along_lanes(loop_, place))
-        narrowest = std::min(narrowest, element_size(loop_.places[static_cast<size_t>(place)].dtype));
+    for (const size_t place : externals_.device) {
+      if (!repeats_along_lanes(loop_, place)) narrowest = std::min(narrowest, element_size(loop_.places[place].dtype));
     }
     for (int lanes = static_cast<int>(std::min<int64_t>(kVectorBytes / narrowest, 8)); lanes > 1; lanes /= 2) {
-      const auto fits = [&](int place) {
+      const auto fits = [&](size_t place) {
         return repeats_along_lanes(loop_, place) ? !is_written(loop_, place) : fits_lanes(loop_, place, lanes);
       };
       if (run % lanes == 0 && std::ranges::all_of(externals_.device, fits)) return lanes;
@@ -114,8 +79,8 @@ class FusedKernel final : public ElementWiseLoop {
     second[d] = shape[d] - half;
     run_part(data, first, lanes);
     std::vector<char*> beyond(data, data + loop_.places.size());
-    for (const int place : externals_.device) {
-      beyond[static_cast<size_t>(place)] += half * loop_.places[static_cast<size_t>(place)].strides[d];
+    for (const size_t place : externals_.device) {
+      beyond[place] += half * loop_.places[place].strides[d];
     }
     run_part(beyond.data(), second, lanes);
   }
@@ -141,6 +106,33 @@ class FusedKernel final : public ElementWiseLoop {
 };
 
 }  // namespace
+
+std::string source_text(const LoopDescription& loop, int lanes) {
+  const Externals externals(loop);
+  std::string text = prologue_text(loop, externals, lanes);
+  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
+              ") fused(const __grid_constant__ Where where, Index count) {\n"
+              "  const Index index = blockIdx.x * ",
+              kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
+  text += addresses_text(loop, externals, 0, "index");
+  for (size_t i = 0; i < loop.places.size(); ++i) text += str("  opmath_t<", type_of(loop, i), "> v", i, "[n];\n");
+  for (size_t h = 0; h < externals.host.size(); ++h) {
+    const size_t place = externals.host[h];
+    text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
+                "*>(&where.numbers[", h, "]);\n");
+  }
+  for (const size_t place : externals.device) {
+    if (!is_read(loop, place)) continue;
+    text += repeats_along_lanes(loop, place) ? load_number_text(loop, place) : load_text(loop, place, str("at", place));
+  }
+  text += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
+  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
+  text += "  }\n";
+  for (const size_t place : externals.device) {
+    if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
+  }
+  return text + "}\n";
+}
 
 std::unique_ptr<ElementWiseLoop> fuse(LoopDescription description) {
   if (description.has_rows()) return fuse_rows(std::move(description));

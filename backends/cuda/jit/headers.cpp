@@ -43,7 +43,7 @@ const std::string& headers_digest() {
   static const std::string digest = [] {
     std::string text;
     for (const Header& header : headers()) text.append(header.name).append("\n").append(header.text);
-    return io::md5_hex({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return io::md5_hex(text);
   }();
   return digest;
 }

@@ -47,7 +47,7 @@ inline __device__ opmath_t<T> settled(T value, uint32_t) {
 
 FunctorText functor_of(const LoopDescription& loop, const LoopDescription::Step& step) {
   std::vector<ScalarType> dtypes;
-  for (const int place : step.places) dtypes.push_back(loop.places[static_cast<size_t>(place)].dtype);
+  for (const size_t place : step.places) dtypes.push_back(loop.places[place].dtype);
   const std::optional<FunctorText> functor = functor_text(*step.call, dtypes);
   RUSH_INTERNAL_ASSERT(functor, step.call->kernel(), " cannot be fused");
   return *functor;
@@ -67,20 +67,18 @@ bool may_be_contracted(const LoopDescription& loop, const LoopDescription::Step&
 Externals::Externals(const LoopDescription& loop) {
   for (size_t i = 0; i < loop.places.size(); ++i) {
     if (loop.places[i].is_inner) continue;
-    (loop.places[i].is_host_number ? host : device).push_back(static_cast<int>(i));
+    (loop.places[i].is_host_number ? host : device).push_back(i);
   }
 }
 
-const char* type_of(const LoopDescription& loop, int place) {
-  return cpp_name(loop.places[static_cast<size_t>(place)].dtype);
-}
+const char* type_of(const LoopDescription& loop, size_t place) { return cpp_name(loop.places[place].dtype); }
 
-bool is_written(const LoopDescription& loop, int place) {
+bool is_written(const LoopDescription& loop, size_t place) {
   return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& step) { return step.places[0] == place; });
 }
 
-bool repeats_along_lanes(const LoopDescription& loop, int place) {
-  const DimVector& strides = loop.places[static_cast<size_t>(place)].strides;
+bool repeats_along_lanes(const LoopDescription& loop, size_t place) {
+  const DimVector& strides = loop.places[place].strides;
   return strides.empty() || strides[0] == 0;
 }
 
@@ -114,7 +112,7 @@ std::string addresses_text(const LoopDescription& loop, const Externals& externa
       text += str("  const Index i", d, " = rest;\n");
     }
     for (size_t e = 0; e < externals.device.size(); ++e) {
-      const DimVector& strides = loop.places[static_cast<size_t>(externals.device[e])].strides;
+      const DimVector& strides = loop.places[externals.device[e]].strides;
       if (d < strides.size() && strides[d] == 0) continue;
       text += str("  at", externals.device[e], " += i", d, " * where.strides[", e, "][", d, "];\n");
     }
@@ -133,31 +131,31 @@ std::string functor_call(const LoopDescription& loop, const LoopDescription::Ste
              step.call->kernel(), "\n");
 }
 
-std::string load_text(const LoopDescription& loop, int place, const std::string& at) {
+std::string load_text(const LoopDescription& loop, size_t place, const std::string& at) {
   const char* const type = type_of(loop, place);
   return str("  {\n    const auto lanes = *reinterpret_cast<const Lanes<", type, ", n>*>(", at,
              ");\n    for (int l = 0; l < n; ++l) v", place, "[l] = lanes.lane[l];\n  }\n");
 }
 
-std::string store_text(const LoopDescription& loop, int place, const std::string& at) {
+std::string store_text(const LoopDescription& loop, size_t place, const std::string& at) {
   const char* const type = type_of(loop, place);
   return str("  {\n    Lanes<", type, ", n> lanes;\n    for (int l = 0; l < n; ++l) lanes.lane[l] = static_cast<", type,
              ">(v", place, "[l]);\n    *reinterpret_cast<Lanes<", type, ", n>*>(", at, ") = lanes;\n  }\n");
 }
 
-int64_t alignment(const LoopDescription& loop, int place, int lanes) {
-  return std::min(kVectorBytes, element_size(loop.places[static_cast<size_t>(place)].dtype) * lanes);
+int64_t alignment(const LoopDescription& loop, size_t place, int lanes) {
+  return std::min(kVectorBytes, element_size(loop.places[place].dtype) * lanes);
 }
 
-bool fits_lanes(const LoopDescription& loop, int place, int lanes) {
-  const LoopDescription::Place& p = loop.places[static_cast<size_t>(place)];
+bool fits_lanes(const LoopDescription& loop, size_t place, int lanes) {
+  const LoopDescription::Place& p = loop.places[place];
   return p.strides[0] == element_size(p.dtype) &&
          std::all_of(p.strides.begin() + 1, p.strides.end(),
                      [&](int64_t stride) { return stride % alignment(loop, place, lanes) == 0; });
 }
 
-bool are_aligned(const LoopDescription& loop, const std::vector<int>& places, char* const* data, int lanes) {
-  return std::ranges::all_of(places, [&](int place) {
+bool are_aligned(const LoopDescription& loop, const std::vector<size_t>& places, char* const* data, int lanes) {
+  return std::ranges::all_of(places, [&](size_t place) {
     return repeats_along_lanes(loop, place) ||
            reinterpret_cast<uintptr_t>(data[place]) % static_cast<uintptr_t>(alignment(loop, place, lanes)) == 0;
   });
@@ -165,31 +163,26 @@ bool are_aligned(const LoopDescription& loop, const std::vector<int>& places, ch
 
 std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& externals, char* const* data,
                                const DimVector& shape, int lanes) {
-  // As the source declares it: each array begins at a multiple of 8 bytes.
   const size_t dims = shape.size(), device = std::max<size_t>(externals.device.size(), 1);
-  std::vector<uint64_t> where;
-  for (size_t e = 0; e < device; ++e)
-    where.push_back(e < externals.device.size() ? reinterpret_cast<uint64_t>(data[externals.device[e]]) : 0);
-  for (size_t e = 0; e < device; ++e) {
+  const size_t sizes_at = device * (1 + dims), numbers_at = sizes_at + (dims + 1) / 2;
+  // As the source declares it: each array begins at a multiple of 8 bytes. What is not set is 0, as `zero` at the end.
+  std::vector<uint64_t> where(numbers_at + std::max<size_t>(externals.host.size(), 1) + 1, 0);
+  for (size_t e = 0; e < externals.device.size(); ++e) {
+    const size_t place = externals.device[e];
+    where[e] = reinterpret_cast<uint64_t>(data[place]);
     for (size_t d = 0; d < dims; ++d) {
-      const int64_t stride =
-          e < externals.device.size() ? loop.places[static_cast<size_t>(externals.device[e])].strides[d] : 0;
-      where.push_back(static_cast<uint64_t>(d == 0 ? stride * lanes : stride));
+      const int64_t stride = loop.places[place].strides[d];
+      where[device + e * dims + d] = static_cast<uint64_t>(d == 0 ? stride * lanes : stride);
     }
   }
-  std::vector<uint32_t> sizes;
-  for (size_t d = 0; d < dims; ++d) sizes.push_back(static_cast<uint32_t>(d == 0 ? shape[d] / lanes : shape[d]));
-  sizes.resize((sizes.size() + 1) / 2 * 2);
-  const size_t at = where.size();
-  where.resize(at + sizes.size() / 2);
-  std::memcpy(where.data() + at, sizes.data(), sizes.size() * sizeof(uint32_t));
-  for (const int place : externals.host) {
-    uint64_t number = 0;
-    std::memcpy(&number, data[place], static_cast<size_t>(element_size(loop.places[static_cast<size_t>(place)].dtype)));
-    where.push_back(number);
+  for (size_t d = 0; d < dims; ++d) {
+    const auto size = static_cast<uint32_t>(d == 0 ? shape[d] / lanes : shape[d]);
+    std::memcpy(reinterpret_cast<char*>(where.data() + sizes_at) + d * sizeof(size), &size, sizeof(size));
   }
-  if (externals.host.empty()) where.push_back(0);
-  where.push_back(0);  // `zero`
+  for (size_t h = 0; h < externals.host.size(); ++h) {
+    const size_t place = externals.host[h];
+    std::memcpy(&where[numbers_at + h], data[place], static_cast<size_t>(element_size(loop.places[place].dtype)));
+  }
   return where;
 }
 

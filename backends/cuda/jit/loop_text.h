@@ -14,13 +14,13 @@ inline constexpr int64_t kVectorBytes = 16;
 // What of a place is where in the kernel's parameters.
 struct Externals {
   explicit Externals(const LoopDescription& loop);
-  std::vector<int> device, host;  // places
+  std::vector<size_t> device, host;  // places
 };
 
-const char* type_of(const LoopDescription& loop, int place);
-bool is_written(const LoopDescription& loop, int place);
+const char* type_of(const LoopDescription& loop, size_t place);
+bool is_written(const LoopDescription& loop, size_t place);
 // Whether all elements of dimension 0 are one.
-bool repeats_along_lanes(const LoopDescription& loop, int place);
+bool repeats_along_lanes(const LoopDescription& loop, size_t place);
 
 // The headers, what the text below calls, and `Where`, the kernel's parameter.
 std::string prologue_text(const LoopDescription& loop, const Externals& externals, int lanes);
@@ -31,14 +31,14 @@ std::string addresses_text(const LoopDescription& loop, const Externals& externa
 std::string functor_call(const LoopDescription& loop, const LoopDescription::Step& step, const std::string& inputs);
 std::string functor_object(const LoopDescription& loop, const LoopDescription::Step& step);
 // `lanes` neighbours from or to the address `at`, which is an expression.
-std::string load_text(const LoopDescription& loop, int place, const std::string& at);
-std::string store_text(const LoopDescription& loop, int place, const std::string& at);
+std::string load_text(const LoopDescription& loop, size_t place, const std::string& at);
+std::string store_text(const LoopDescription& loop, size_t place, const std::string& at);
 
 // Whether `lanes` neighbours of a place may be read at a time, where it begins at a multiple of `alignment`.
-bool fits_lanes(const LoopDescription& loop, int place, int lanes);
-int64_t alignment(const LoopDescription& loop, int place, int lanes);
+bool fits_lanes(const LoopDescription& loop, size_t place, int lanes);
+int64_t alignment(const LoopDescription& loop, size_t place, int lanes);
 // Whether those of `places` that do not repeat begin there.
-bool are_aligned(const LoopDescription& loop, const std::vector<int>& places, char* const* data, int lanes);
+bool are_aligned(const LoopDescription& loop, const std::vector<size_t>& places, char* const* data, int lanes);
 
 // A `Where` for operands at `data` and a loop of `shape`, of which dimension 0 is walked by `lanes`.
 std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& externals, char* const* data,

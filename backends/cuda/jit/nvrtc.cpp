@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <nvrtc.h>
 
-#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -145,11 +145,9 @@ void add_toolkit_folders(std::vector<std::string>& options) {
 // The log on one line: without the echo of the source and the carets below it, which are indented.
 std::string on_one_line(const std::string& log) {
   std::string line;
-  for (size_t from = 0; from < log.size();) {
-    const size_t end = std::min(log.find('\n', from), log.size());
-    const std::string_view each(log.data() + from, end - from);
+  std::istringstream lines(log);
+  for (std::string each; std::getline(lines, each);) {
     if (!each.empty() && each[0] != ' ') line += str(line.empty() ? "" : "; ", each);
-    from = end + 1;
   }
   return line;
 }

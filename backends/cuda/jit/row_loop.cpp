@@ -1,10 +1,10 @@
-#include "backends/cuda/jit/row_loop.h"
-
+// CUDA's loops that reduce rows: Note [Phases of a row].
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
 
+#include "backends/cuda/jit/fused_loop.h"
 #include "backends/cuda/jit/kernel.h"
 #include "backends/cuda/jit/loop_text.h"
 #include "core/str.h"
@@ -16,8 +16,8 @@ namespace {
 bool is_element_wise(const LoopDescription::Step& step) { return step.reduces == Reduces::Nothing; }
 
 // Whether a place has one element for each row, or fewer.
-bool is_row(const LoopDescription& loop, int place) {
-  const LoopDescription::Place& p = loop.places[static_cast<size_t>(place)];
+bool is_row(const LoopDescription& loop, size_t place) {
+  const LoopDescription::Place& p = loop.places[place];
   return p.is_row || (!p.is_inner && repeats_along_lanes(loop, place));
 }
 
@@ -26,7 +26,7 @@ int reduction_lanes(const LoopDescription& loop) {
   int64_t lanes = 1;
   for (const LoopDescription::Step& step : loop.steps) {
     if (is_element_wise(step)) continue;
-    const int64_t size = element_size(loop.places[static_cast<size_t>(step.places[1])].dtype);
+    const int64_t size = element_size(loop.places[step.places[1]].dtype);
     lanes = std::min<int64_t>(kVectorBytes / size, 8);
     if (step.reduces == Reduces::InOrder) break;
   }
@@ -50,21 +50,21 @@ class Phases {
     for (const bool holds : {true, false}) {
       holds_ = holds && can_hold;
       if (!holds_) is_held_.assign(loop.places.size(), false);
-      steps_.assign(static_cast<size_t>(count_), {});
-      loads_.assign(static_cast<size_t>(count_), {});
-      for (int phase = 0; phase < count_; ++phase) collect(phase);
+      steps_.assign(count_, {});
+      loads_.assign(count_, {});
+      for (size_t phase = 0; phase < count_; ++phase) collect(phase);
       if (!holds_ || are_few_held()) break;
     }
   }
 
-  int count() const { return count_; }
-  int of(size_t step) const { return phase_[step]; }
+  size_t count() const { return count_; }
+  size_t of(size_t step) const { return phase_[step]; }
   // The steps on elements that run in a phase, in their order, and what they read that none of them makes.
-  const std::vector<size_t>& steps(int phase) const { return steps_[static_cast<size_t>(phase)]; }
-  const std::set<int>& loads(int phase) const { return loads_[static_cast<size_t>(phase)]; }
+  const std::vector<size_t>& steps(size_t phase) const { return steps_[phase]; }
+  const std::set<size_t>& loads(size_t phase) const { return loads_[phase]; }
   // Whether what is read again stays in registers, and of which places.
   bool holds() const { return holds_; }
-  bool is_held(int place) const { return is_held_[static_cast<size_t>(place)]; }
+  bool is_held(size_t place) const { return is_held_[place]; }
   int held_vectors() const { return static_cast<int>(vectors_); }
   bool fills_vectors() const { return is_full_; }  // whether all threads have all of them
 
@@ -73,32 +73,31 @@ class Phases {
   static constexpr int64_t kMostUnrolled = 4096;  // calls of functors, which a compiler has to take its time for
 
   void schedule() {
-    std::vector<int> known(loop_.places.size(), 0), needed(loop_.places.size(), std::numeric_limits<int>::max());
-    const auto at = [](std::vector<int>& of, int place) -> int& { return of[static_cast<size_t>(place)]; };
+    constexpr size_t kNever = std::numeric_limits<size_t>::max();
+    std::vector<size_t> known(loop_.places.size(), 0), needed(loop_.places.size(), kNever);
     for (size_t s = 0; s < loop_.steps.size(); ++s) {
       const LoopDescription::Step& step = loop_.steps[s];
-      for (size_t i = 1; i < step.places.size(); ++i) phase_[s] = std::max(phase_[s], at(known, step.places[i]));
-      at(known, step.places[0]) = phase_[s] + (is_element_wise(step) ? 0 : 1);
+      for (size_t i = 1; i < step.places.size(); ++i) phase_[s] = std::max(phase_[s], known[step.places[i]]);
+      known[step.places[0]] = phase_[s] + (is_element_wise(step) ? 0 : 1);
     }
     for (size_t s = loop_.steps.size(); s-- > 0;) {
       const LoopDescription::Step& step = loop_.steps[s];
-      const int out = step.places[0];
-      if (!is_row(loop_, out) && at(needed, out) != std::numeric_limits<int>::max()) phase_[s] = at(needed, out);
+      const size_t out = step.places[0];
+      if (!is_row(loop_, out) && needed[out] != kNever) phase_[s] = needed[out];
       for (size_t i = 1; i < step.places.size(); ++i) {
-        int& first = at(needed, step.places[i]);
-        first = std::min(first, phase_[s]);
+        needed[step.places[i]] = std::min(needed[step.places[i]], phase_[s]);
       }
       count_ = std::max(count_, phase_[s] + 1);
     }
   }
 
   // The steps of a phase; without registers, also the earlier ones that make what it reads.
-  void collect(int phase) {
-    std::set<int>& loads = loads_[static_cast<size_t>(phase)];
-    std::vector<size_t>& steps = steps_[static_cast<size_t>(phase)];
+  void collect(size_t phase) {
+    std::set<size_t>& loads = loads_[phase];
+    std::vector<size_t>& steps = steps_[phase];
     for (size_t s = loop_.steps.size(); s-- > 0;) {
       const LoopDescription::Step& step = loop_.steps[s];
-      const int out = step.places[0];
+      const size_t out = step.places[0];
       if (is_element_wise(step) && is_row(loop_, out)) continue;
       const bool is_again = !holds_ && phase_[s] < phase && loads.contains(out);
       if (phase_[s] != phase && !is_again) continue;
@@ -109,12 +108,12 @@ class Phases {
       }
     }
     std::ranges::reverse(steps);
-    for (const int place : loads) is_held_[static_cast<size_t>(place)] = holds_ && !is_column(place);
+    for (const size_t place : loads) is_held_[place] = holds_ && !is_column(place);
   }
 
   // Whether all rows read the same, which nobody writes.
-  bool is_column(int place) const {
-    const LoopDescription::Place& p = loop_.places[static_cast<size_t>(place)];
+  bool is_column(size_t place) const {
+    const LoopDescription::Place& p = loop_.places[place];
     return !is_written(loop_, place) &&
            std::all_of(p.strides.begin() + 1, p.strides.end(), [](int64_t stride) { return stride == 0; });
   }
@@ -131,13 +130,13 @@ class Phases {
   }
 
   const LoopDescription& loop_;
-  std::vector<int> phase_;
+  std::vector<size_t> phase_;
   std::vector<bool> is_held_;
   bool holds_ = false, is_full_ = false;
-  int count_ = 1;
+  size_t count_ = 1;
   int64_t vectors_ = 0;
   std::vector<std::vector<size_t>> steps_;
-  std::vector<std::set<int>> loads_;
+  std::vector<std::set<size_t>> loads_;
 };
 
 // The order in which a row of threads takes elements that do not lie at multiples of 16 bytes.
@@ -183,7 +182,7 @@ class RowText {
     if (lanes_ == 1) text_ += "  const Walk walk(row, columns);\n";
     text_ += addresses_text(loop_, externals_, 1, "row");
     declare();
-    for (int phase = 0; phase < phases_.count(); ++phase) {
+    for (size_t phase = 0; phase < phases_.count(); ++phase) {
       compute_rows(phase);
       if (!phases_.steps(phase).empty()) walk(phase);
     }
@@ -191,16 +190,16 @@ class RowText {
   }
 
  private:
-  std::string address(int place) const {
+  std::string address(size_t place) const {
     if (lanes_ > 1) return str("at", place, " + column * sizeof(", type_of(loop_, place), ")");
     const auto e = std::ranges::find(externals_.device, place) - externals_.device.begin();
     return str("at", place, " + column * where.strides[", e, "][0]");
   }
-  bool is_external(int place) const { return !loop_.places[static_cast<size_t>(place)].is_inner; }
+  bool is_external(size_t place) const { return !loop_.places[place].is_inner; }
 
   // The rows' numbers and what is held. Those that the loop does not make are read.
   void declare() {
-    for (int place = 0; place < static_cast<int>(loop_.places.size()); ++place) {
+    for (size_t place = 0; place < loop_.places.size(); ++place) {
       const char* const type = type_of(loop_, place);
       if (phases_.is_held(place)) text_ += str("  Lanes<", type, ", n> h", place, "[", phases_.held_vectors(), "];\n");
       if (!is_row(loop_, place)) continue;
@@ -216,34 +215,34 @@ class RowText {
   std::string inputs(const LoopDescription::Step& step) const {
     std::string text;
     for (size_t i = 1; i < step.places.size(); ++i) {
-      const int place = step.places[i];
+      const size_t place = step.places[i];
       text += str(i > 1 ? ", " : "", "v", place, is_row(loop_, place) ? "" : "[l]");
     }
     return text;
   }
 
   // The steps on rows whose inputs are known before a phase.
-  void compute_rows(int phase) {
+  void compute_rows(size_t phase) {
     for (size_t s = 0; s < loop_.steps.size(); ++s) {
       const LoopDescription::Step& step = loop_.steps[s];
-      const int out = step.places[0];
+      const size_t out = step.places[0];
       if (phases_.of(s) != phase || !is_element_wise(step) || !is_row(loop_, out)) continue;
       text_ += str("  v", out, " = ", functor_call(loop_, step, inputs(step)));
       store_row(out);
     }
   }
-  void store_row(int place) {
+  void store_row(size_t place) {
     if (!is_external(place)) return;
     const char* const type = type_of(loop_, place);
     text_ += str("  if (threadIdx.x == 0) *reinterpret_cast<", type, "*>(at", place, ") = static_cast<", type, ">(v",
                  place, ");\n");
   }
 
-  void walk(int phase) {
+  void walk(size_t phase) {
     fetch(phase);
     for (const size_t s : phases_.steps(phase)) {
       if (is_element_wise(loop_.steps[s])) continue;
-      const int out = loop_.steps[s].places[0];
+      const size_t out = loop_.steps[s].places[0];
       text_ += str("  const auto f", out, " = ", functor_object(loop_, loop_.steps[s]), ";\n  auto a", out, " = f", out,
                    ".identity();\n");
     }
@@ -252,7 +251,7 @@ class RowText {
     text_ += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
     for (const size_t s : phases_.steps(phase)) {
       const LoopDescription::Step& step = loop_.steps[s];
-      const int out = step.places[0];
+      const size_t out = step.places[0];
       text_ += is_element_wise(step) ? str("    v", out, "[l] = ", functor_call(loop_, step, inputs(step)))
                                      : str("    a", out, " = f", out, ".take(a", out, ", ", inputs(step), ");\n");
     }
@@ -261,7 +260,7 @@ class RowText {
     text_ += "  }\n";
     for (const size_t s : phases_.steps(phase)) {
       if (is_element_wise(loop_.steps[s])) continue;
-      const int out = loop_.steps[s].places[0];
+      const size_t out = loop_.steps[s].places[0];
       text_ += str("  v", out, " = settled(static_cast<", type_of(loop_, out), ">(f", out,
                    ".result(cuda::combine_row(a", out, ", f", out, "))), where.zero);\n");
       store_row(out);
@@ -269,8 +268,8 @@ class RowText {
   }
 
   // All accesses of a phase to memory, before it computes.
-  void fetch(int phase) {
-    for (const int place : phases_.loads(phase)) {
+  void fetch(size_t phase) {
+    for (const size_t place : phases_.loads(phase)) {
       if (!phases_.is_held(place) || is_written(loop_, place) || !fetched_.insert(place).second) continue;
       open_loop();
       text_ += str("    h", place, "[k] = *reinterpret_cast<const Lanes<", type_of(loop_, place), ", n>*>(",
@@ -292,22 +291,22 @@ class RowText {
     }
   }
 
-  void load(int phase) {
+  void load(size_t phase) {
     for (const size_t s : phases_.steps(phase)) {
       if (is_element_wise(loop_.steps[s])) declare_lanes(loop_.steps[s].places[0]);
     }
-    for (const int place : phases_.loads(phase)) {
+    for (const size_t place : phases_.loads(phase)) {
       declare_lanes(place);
       text_ += phases_.is_held(place)
                    ? str("  for (int l = 0; l < n; ++l) v", place, "[l] = h", place, "[k].lane[l];\n")
                    : load_text(loop_, place, address(place));
     }
   }
-  void declare_lanes(int place) { text_ += str("  opmath_t<", type_of(loop_, place), "> v", place, "[n];\n"); }
+  void declare_lanes(size_t place) { text_ += str("  opmath_t<", type_of(loop_, place), "> v", place, "[n];\n"); }
 
-  void store(int phase) {
+  void store(size_t phase) {
     for (const size_t s : phases_.steps(phase)) {
-      const int out = loop_.steps[s].places[0];
+      const size_t out = loop_.steps[s].places[0];
       if (!is_element_wise(loop_.steps[s]) || phases_.of(s) != phase) continue;
       if (is_external(out)) text_ += store_text(loop_, out, address(out));
       if (!phases_.is_held(out)) continue;
@@ -320,7 +319,7 @@ class RowText {
   const Externals externals_;
   const int lanes_;
   const Phases phases_;
-  std::set<int> fetched_;
+  std::set<size_t> fetched_;
   std::string text_;
 };
 
@@ -352,7 +351,7 @@ class RowKernel final : public ElementWiseLoop {
  private:
   int most_lanes() const {
     const int lanes = reduction_lanes(loop_);
-    const bool fit = loop_.shape[0] % lanes == 0 && std::ranges::all_of(externals_.device, [&](int place) {
+    const bool fit = loop_.shape[0] % lanes == 0 && std::ranges::all_of(externals_.device, [&](size_t place) {
                        return is_row(loop_, place) || fits_lanes(loop_, place, lanes);
                      });
     return fit ? lanes : 1;

@@ -202,57 +202,29 @@ class numeric_limits<double> {
 
 // ---- <cmath>
 
-#define RUSH_FUNCTION_OF_ONE(name)                               \
+// clang-format off
+#define RUSH_FUNCTIONS_OF_ONE(_) \
+  _(acos) _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(cbrt) _(ceil) _(cos) _(cosh) _(erf) _(erfc) _(exp) _(exp2) \
+  _(expm1) _(floor) _(lgamma) _(log) _(log10) _(log1p) _(log2) _(nearbyint) _(rint) _(round) _(sin) _(sinh) \
+  _(sqrt) _(tan) _(tanh) _(tgamma) _(trunc)
+#define RUSH_FUNCTIONS_OF_TWO(_) \
+  _(atan2) _(copysign) _(fmax) _(fmin) _(fmod) _(hypot) _(nextafter) _(pow)
+// clang-format on
+
+#define RUSH_DEFINE(name)                                        \
   inline __device__ float name(float x) { return ::name##f(x); } \
   inline __device__ double name(double x) { return ::name(x); }  \
   template <integral I>                                          \
   inline __device__ double name(I x) {                           \
     return ::name(static_cast<double>(x));                       \
   }
-#define RUSH_FUNCTION_OF_TWO(name)                                           \
+RUSH_FUNCTIONS_OF_ONE(RUSH_DEFINE)
+#undef RUSH_DEFINE
+#define RUSH_DEFINE(name)                                                    \
   inline __device__ float name(float x, float y) { return ::name##f(x, y); } \
   inline __device__ double name(double x, double y) { return ::name(x, y); }
-RUSH_FUNCTION_OF_ONE(acos)
-RUSH_FUNCTION_OF_ONE(acosh)
-RUSH_FUNCTION_OF_ONE(asin)
-RUSH_FUNCTION_OF_ONE(asinh)
-RUSH_FUNCTION_OF_ONE(atan)
-RUSH_FUNCTION_OF_ONE(atanh)
-RUSH_FUNCTION_OF_ONE(cbrt)
-RUSH_FUNCTION_OF_ONE(ceil)
-RUSH_FUNCTION_OF_ONE(cos)
-RUSH_FUNCTION_OF_ONE(cosh)
-RUSH_FUNCTION_OF_ONE(erf)
-RUSH_FUNCTION_OF_ONE(erfc)
-RUSH_FUNCTION_OF_ONE(exp)
-RUSH_FUNCTION_OF_ONE(exp2)
-RUSH_FUNCTION_OF_ONE(expm1)
-RUSH_FUNCTION_OF_ONE(floor)
-RUSH_FUNCTION_OF_ONE(lgamma)
-RUSH_FUNCTION_OF_ONE(log)
-RUSH_FUNCTION_OF_ONE(log10)
-RUSH_FUNCTION_OF_ONE(log1p)
-RUSH_FUNCTION_OF_ONE(log2)
-RUSH_FUNCTION_OF_ONE(nearbyint)
-RUSH_FUNCTION_OF_ONE(rint)
-RUSH_FUNCTION_OF_ONE(round)
-RUSH_FUNCTION_OF_ONE(sin)
-RUSH_FUNCTION_OF_ONE(sinh)
-RUSH_FUNCTION_OF_ONE(sqrt)
-RUSH_FUNCTION_OF_ONE(tan)
-RUSH_FUNCTION_OF_ONE(tanh)
-RUSH_FUNCTION_OF_ONE(tgamma)
-RUSH_FUNCTION_OF_ONE(trunc)
-RUSH_FUNCTION_OF_TWO(atan2)
-RUSH_FUNCTION_OF_TWO(copysign)
-RUSH_FUNCTION_OF_TWO(fmax)
-RUSH_FUNCTION_OF_TWO(fmin)
-RUSH_FUNCTION_OF_TWO(fmod)
-RUSH_FUNCTION_OF_TWO(hypot)
-RUSH_FUNCTION_OF_TWO(nextafter)
-RUSH_FUNCTION_OF_TWO(pow)
-#undef RUSH_FUNCTION_OF_ONE
-#undef RUSH_FUNCTION_OF_TWO
+RUSH_FUNCTIONS_OF_TWO(RUSH_DEFINE)
+#undef RUSH_DEFINE
 
 inline __device__ float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 inline __device__ double fma(double x, double y, double z) { return ::fma(x, y, z); }

@@ -158,23 +158,14 @@ struct NamedDtype {
   ScalarType dtype;
 };
 // Beside those of the table of dtypes.
+// clang-format off
 constexpr NamedDtype kOtherNames[] = {
-    {"int", kInt32},
-    {"unsigned", kUInt32},
-    {"unsigned int", kUInt32},
-    {"short", kInt16},
-    {"unsigned short", kUInt16},
-    {"signed char", kInt8},
-    {"unsigned char", kUInt8},
-    {"long", kInt64},
-    {"long long", kInt64},
-    {"unsigned long", kUInt64},
-    {"unsigned long long", kUInt64},
-    {"size_t", kUInt64},
-    {"__half", kFloat16},
-    {"half", kFloat16},
+    {"signed char", kInt8}, {"unsigned char", kUInt8}, {"short", kInt16}, {"unsigned short", kUInt16}, {"int", kInt32},
+    {"unsigned", kUInt32}, {"unsigned int", kUInt32}, {"long", kInt64}, {"long long", kInt64}, {"size_t", kUInt64},
+    {"unsigned long", kUInt64}, {"unsigned long long", kUInt64}, {"half", kFloat16}, {"__half", kFloat16},
     {"__nv_bfloat16", kBFloat16},
 };
+// clang-format on
 
 constexpr const char* kCppNames[] = {
 #define RUSH_NAME(enumerator, type, ...) #type,

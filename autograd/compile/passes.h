@@ -1,4 +1,4 @@
-// Replacements: calls of a graph that a fused operator does in fewer passes over memory.
+// The passes of the compiler that know operators. Those that do not are in graph.h.
 #pragma once
 #include "autograd/compile/graph.h"
 
