@@ -11,7 +11,12 @@
 
 namespace rush::functors {
 
-RUSH_FUNCTOR(Relu, T, T x) { return x < T(0) ? T(0) : x; }  // NaN stays
+struct Relu {  // NaN stays
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
+};
 
 template <class T>
 struct Threshold {
@@ -25,16 +30,22 @@ struct ThresholdBackward {
 };
 
 // x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2.
-RUSH_FUNCTOR(Gelu, T, T x) {
-  using std::erf;
-  return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
-}
-RUSH_FUNCTOR(GeluBackward, T, T grad, T x) {  // g (Phi(x) + x Phi'(x)), Phi'(x) = exp(-x^2 / 2) / sqrt(2 pi)
-  using std::erf, std::exp;
-  const T cumulative = T(0.5) * (T(1) + erf(x * T(0.70710678118654752440)));
-  const T density = exp(T(-0.5) * x * x) * T(0.39894228040143267794);
-  return grad * (cumulative + x * density);
-}
+struct Gelu {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    using std::erf;
+    return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
+  }
+};
+struct GeluBackward {  // g (Phi(x) + x Phi'(x)), Phi'(x) = exp(-x^2 / 2) / sqrt(2 pi)
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    using std::erf, std::exp;
+    const T cumulative = T(0.5) * (T(1) + erf(x * T(0.70710678118654752440)));
+    const T density = exp(T(-0.5) * x * x) * T(0.39894228040143267794);
+    return grad * (cumulative + x * density);
+  }
+};
 
 // x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3).
 struct GeluTanh {
@@ -48,18 +59,29 @@ struct GeluTanh {
     return T(0.5) * x * (T(1) + tanh(inner(x)));
   }
 };
-RUSH_FUNCTOR(GeluTanhBackward, T, T grad, T x) {  // g ((1 + t) / 2 + x/2 (1 - t^2) u'), t = tanh u
-  using std::tanh;
-  const T t = tanh(GeluTanh::inner(x));
-  const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
-  return grad * T(0.5) * (T(1) + t + x * (T(1) - t * t) * slope);
-}
+struct GeluTanhBackward {  // g ((1 + t) / 2 + x/2 (1 - t^2) u'), t = tanh u
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    using std::tanh;
+    const T t = tanh(GeluTanh::inner(x));
+    const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
+    return grad * T(0.5) * (T(1) + t + x * (T(1) - t * t) * slope);
+  }
+};
 
-RUSH_FUNCTOR(Silu, T, T x) { return x * Sigmoid()(x); }
-RUSH_FUNCTOR(SiluBackward, T, T grad, T x) {  // g s (1 + x (1 - s)), s = sigmoid(x)
-  const T s = Sigmoid()(x);
-  return grad * Conj()(s * (T(1) + x * (T(1) - s)));
-}
+struct Silu {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    return x * Sigmoid()(x);
+  }
+};
+struct SiluBackward {  // g s (1 + x (1 - s)), s = sigmoid(x)
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    const T s = Sigmoid()(x);
+    return grad * Conj()(s * (T(1) + x * (T(1) - s)));
+  }
+};
 
 // log(1 + e^z), and z itself where that makes no difference.
 template <class T>
@@ -68,15 +90,21 @@ RUSH_HD T log_one_plus_exp(T z) {
   return select(z > T(20), z, log1p(exp(z)));
 }
 
-RUSH_FUNCTOR(Mish, T, T x) {
-  using std::tanh;
-  return x * tanh(log_one_plus_exp(x));
-}
-RUSH_FUNCTOR(MishBackward, T, T grad, T x) {  // g (t + x s (1 - t^2)), t = tanh(softplus x), s = sigmoid x
-  using std::tanh;
-  const T t = tanh(log_one_plus_exp(x));
-  return grad * (t + x * Sigmoid()(x) * (T(1) - t * t));
-}
+struct Mish {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    using std::tanh;
+    return x * tanh(log_one_plus_exp(x));
+  }
+};
+struct MishBackward {  // g (t + x s (1 - t^2)), t = tanh(softplus x), s = sigmoid x
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    using std::tanh;
+    const T t = tanh(log_one_plus_exp(x));
+    return grad * (t + x * Sigmoid()(x) * (T(1) - t * t));
+  }
+};
 
 template <class T>
 struct LeakyRelu {
@@ -141,12 +169,20 @@ struct SoftplusBackward {
   }
 };
 
-RUSH_FUNCTOR(LogSigmoid, T, T x) {  // min(x, 0) - log(1 + e^-|x|)
-  using std::exp, std::log1p;
-  const T low = select(x < T(0), x, -x);
-  return select(x < T(0), x, T(0)) - log1p(exp(low));
-}
-RUSH_FUNCTOR(LogSigmoidBackward, T, T grad, T x) { return grad * Sigmoid()(-x); }  // g sigmoid(-x)
+struct LogSigmoid {  // min(x, 0) - log(1 + e^-|x|)
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    using std::exp, std::log1p;
+    const T low = select(x < T(0), x, -x);
+    return select(x < T(0), x, T(0)) - log1p(exp(low));
+  }
+};
+struct LogSigmoidBackward {  // g sigmoid(-x)
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    return grad * Sigmoid()(-x);
+  }
+};
 
 template <class T>
 struct HardtanhBackward {
@@ -154,16 +190,32 @@ struct HardtanhBackward {
   RUSH_HD T operator()(T grad, T x) const { return x <= min || x >= max ? T(0) : grad; }
 };
 
-RUSH_FUNCTOR(Hardsigmoid, T, T x) {
-  const T raised = x + T(3);
-  const T held = raised < T(0) ? T(0) : raised;
-  return (held > T(6) ? T(6) : held) * T(1. / 6);
-}
-RUSH_FUNCTOR(HardsigmoidBackward, T, T grad, T x) { return x > T(-3) && x < T(3) ? grad * T(1. / 6) : T(0); }
-RUSH_FUNCTOR(Hardswish, T, T x) { return x * Hardsigmoid()(x); }
-RUSH_FUNCTOR(HardswishBackward, T, T grad, T x) {
-  return x <= T(-3) ? T(0) : x < T(3) ? grad * (x * T(1. / 3) + T(0.5)) : grad;
-}
+struct Hardsigmoid {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    const T raised = x + T(3);
+    const T held = raised < T(0) ? T(0) : raised;
+    return (held > T(6) ? T(6) : held) * T(1. / 6);
+  }
+};
+struct HardsigmoidBackward {
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    return x > T(-3) && x < T(3) ? grad * T(1. / 6) : T(0);
+  }
+};
+struct Hardswish {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    return x * Hardsigmoid()(x);
+  }
+};
+struct HardswishBackward {
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    return x <= T(-3) ? T(0) : x < T(3) ? grad * (x * T(1. / 3) + T(0.5)) : grad;
+  }
+};
 
 template <class T>
 struct Hardshrink {
@@ -181,16 +233,44 @@ struct ShrinkBackward {
   RUSH_HD T operator()(T grad, T x) const { return x >= -lambd && x <= lambd ? T(0) : grad; }
 };
 
-RUSH_FUNCTOR(Glu, T, T a, T b) { return a * Sigmoid()(b); }
-RUSH_FUNCTOR(GluBackwardA, T, T grad, T b) { return grad * Sigmoid()(b); }  // g s, s = sigmoid(b)
-RUSH_FUNCTOR(GluBackwardB, T, T grad, T a, T b) {                           // g a s (1 - s)
-  const T s = Sigmoid()(b);
-  return grad * a * s * (T(1) - s);
-}
+struct Glu {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a * Sigmoid()(b);
+  }
+};
+struct GluBackwardA {  // g s, s = sigmoid(b)
+  template <class T>
+  RUSH_HD T operator()(T grad, T b) const {
+    return grad * Sigmoid()(b);
+  }
+};
+struct GluBackwardB {  // g a s (1 - s)
+  template <class T>
+  RUSH_HD T operator()(T grad, T a, T b) const {
+    const T s = Sigmoid()(b);
+    return grad * a * s * (T(1) - s);
+  }
+};
 
-RUSH_FUNCTOR(Prelu, T, T x, T weight) { return x > T(0) ? x : weight * x; }
-RUSH_FUNCTOR(PreluBackwardSelf, T, T grad, T x, T weight) { return x > T(0) ? grad : weight * grad; }
-RUSH_FUNCTOR(PreluBackwardWeight, T, T grad, T x) { return x > T(0) ? T(0) : x * grad; }
+struct Prelu {
+  template <class T>
+  RUSH_HD T operator()(T x, T weight) const {
+    return x > T(0) ? x : weight * x;
+  }
+};
+struct PreluBackwardSelf {
+  template <class T>
+  RUSH_HD T operator()(T grad, T x, T weight) const {
+    return x > T(0) ? grad : weight * grad;
+  }
+};
+struct PreluBackwardWeight {
+  template <class T>
+  RUSH_HD T operator()(T grad, T x) const {
+    return x > T(0) ? T(0) : x * grad;
+  }
+};
 
 #ifndef __CUDACC_RTC__
 using ActivationTable = Table<

@@ -1,6 +1,5 @@
 // Comparisons, logic and bits of two operands, and which of them is larger.
 #pragma once
-#include "backends/functors/select.h"
 #include "core/complex.h"
 #include "core/integer.h"
 #ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
@@ -12,47 +11,140 @@
 
 namespace rush::functors {
 
-RUSH_FUNCTOR(Eq, bool, T a, T b) { return a == b; }
-RUSH_FUNCTOR(Ne, bool, T a, T b) { return !(a == b); }
-RUSH_FUNCTOR(Lt, bool, T a, T b) { return a < b; }
-RUSH_FUNCTOR(Le, bool, T a, T b) { return a <= b; }
-RUSH_FUNCTOR(Gt, bool, T a, T b) { return a > b; }
-RUSH_FUNCTOR(Ge, bool, T a, T b) { return a >= b; }
+struct Eq {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct Ne {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return !(a == b);
+  }
+};
+struct Lt {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct Le {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Gt {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Ge {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
 
 // NaN where one is NaN: no number compares with itself as unequal.
-RUSH_FUNCTOR(Maximum, T, T a, T b) { return a > b || a != a ? a : b; }
-RUSH_FUNCTOR(Minimum, T, T a, T b) { return a < b || a != a ? a : b; }
-// NaN only where both are.
-RUSH_FUNCTOR(Fmax, T, T a, T b) { return a >= b || b != b ? a : b; }
-RUSH_FUNCTOR(Fmin, T, T a, T b) { return a <= b || b != b ? a : b; }
-
-RUSH_FUNCTOR(LogicalNot, bool, T a) { return a == T(0); }
-RUSH_FUNCTOR(LogicalAnd, bool, T a, T b) { return !(a == T(0)) && !(b == T(0)); }
-RUSH_FUNCTOR(LogicalOr, bool, T a, T b) { return !(a == T(0)) || !(b == T(0)); }
-RUSH_FUNCTOR(LogicalXor, bool, T a, T b) { return (a == T(0)) != (b == T(0)); }
-
-RUSH_FUNCTOR(BitwiseNot, T, T a) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return !a;
-  } else {
-    return static_cast<T>(~a);
+struct Maximum {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
   }
-}
-RUSH_FUNCTOR(BitwiseAnd, T, T a, T b) { return static_cast<T>(a & b); }
-RUSH_FUNCTOR(BitwiseOr, T, T a, T b) { return static_cast<T>(a | b); }
-RUSH_FUNCTOR(BitwiseXor, T, T a, T b) { return static_cast<T>(a ^ b); }
+};
+struct Minimum {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+// NaN only where both are.
+struct Fmax {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a >= b || b != b ? a : b;
+  }
+};
+struct Fmin {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return a <= b || b != b ? a : b;
+  }
+};
 
+struct LogicalNot {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return a == T(0);
+  }
+};
+struct LogicalAnd {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return !(a == T(0)) && !(b == T(0));
+  }
+};
+struct LogicalOr {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return !(a == T(0)) || !(b == T(0));
+  }
+};
+struct LogicalXor {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return (a == T(0)) != (b == T(0));
+  }
+};
+
+struct BitwiseNot {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      return !a;
+    } else {
+      return static_cast<T>(~a);
+    }
+  }
+};
+struct BitwiseAnd {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct BitwiseOr {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct BitwiseXor {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
 // C++ does not define shifts by all bits or more: nothing is left then, or only the sign.
-RUSH_FUNCTOR(LeftShift, T, T a, T b) {
-  constexpr int kBits = 8 * sizeof(T);
-  if (b < 0 || b >= kBits) return 0;
-  return static_cast<T>(static_cast<Unsigned<T>>(a) << b);
-}
-RUSH_FUNCTOR(RightShift, T, T a, T b) {
-  constexpr int kBits = 8 * sizeof(T);
-  if (b < 0 || b >= kBits) return a < 0 ? T(-1) : T(0);
-  return static_cast<T>(a >> b);
-}
+struct LeftShift {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    constexpr int kBits = 8 * sizeof(T);
+    if (b < 0 || b >= kBits) return 0;
+    return static_cast<T>(static_cast<Unsigned<T>>(a) << b);
+  }
+};
+struct RightShift {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    constexpr int kBits = 8 * sizeof(T);
+    if (b < 0 || b >= kBits) return a < 0 ? T(-1) : T(0);
+    return static_cast<T>(a >> b);
+  }
+};
 
 #ifndef __CUDACC_RTC__
 using CompareTable =

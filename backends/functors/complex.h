@@ -1,6 +1,5 @@
 // Complex numbers from two real ones.
 #pragma once
-#include "backends/functors/select.h"
 #include "core/complex_math.h"
 #ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
 #include "backends/functors/table.h"
@@ -9,8 +8,18 @@
 
 namespace rush::functors {
 
-RUSH_FUNCTOR(MakeComplex, complex<T>, T real, T imag) { return {real, imag}; }
-RUSH_FUNCTOR(MakePolar, complex<T>, T radius, T angle) { return polar(radius, angle); }
+struct MakeComplex {
+  template <class T>
+  RUSH_HD complex<T> operator()(T real, T imag) const {
+    return {real, imag};
+  }
+};
+struct MakePolar {
+  template <class T>
+  RUSH_HD complex<T> operator()(T radius, T angle) const {
+    return polar(radius, angle);
+  }
+};
 
 #ifndef __CUDACC_RTC__
 using ComplexTable = Table<Row<kernels::complex, MakeComplex, TypeList<float, double>, kSlow>,

@@ -9,9 +9,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/functors/select.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
+#include "core/macros.h"
 #include "core/scalar_type.h"
 
 namespace rush::functors {
@@ -38,13 +38,33 @@ RUSH_HD constexpr T highest_of() {
 }
 
 // The larger or smaller; NaN wins over every number, as in PyTorch.
-RUSH_FUNCTOR(TakeMax, T, T a, T b) { return (b > a) | (b != b) ? b : a; }
-RUSH_FUNCTOR(TakeMin, T, T a, T b) { return (b < a) | (b != b) ? b : a; }
+struct TakeMax {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return (b > a) | (b != b) ? b : a;
+  }
+};
+struct TakeMin {
+  template <class T>
+  RUSH_HD T operator()(T a, T b) const {
+    return (b < a) | (b != b) ? b : a;
+  }
+};
 
 // Whether a takes the place of b as the largest or the smallest so far: of equals the first stays, and so does the
 // first NaN.
-RUSH_FUNCTOR(IsLarger, bool, T a, T b) { return (a > b) | ((a != a) & (b == b)); }
-RUSH_FUNCTOR(IsSmaller, bool, T a, T b) { return (a < b) | ((a != a) & (b == b)); }
+struct IsLarger {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return (a > b) | ((a != a) & (b == b));
+  }
+};
+struct IsSmaller {
+  template <class T>
+  RUSH_HD bool operator()(T a, T b) const {
+    return (a < b) | ((a != a) & (b == b));
+  }
+};
 
 // Sums T in A, which is wider for integers.
 template <class T, class A = T>
@@ -87,21 +107,24 @@ struct Prod {
   RUSH_HD A result(Acc acc) const { return acc; }
 };
 
-template <class T, class Take>
-struct Extreme {
+template <class T>
+struct Max {
   using In = T;
   using Acc = T;
-  RUSH_HD Acc take(Acc acc, In x) const { return Take()(acc, x); }
-  RUSH_HD Acc combine(Acc a, Acc b) const { return Take()(a, b); }
+  RUSH_HD Acc identity() const { return lowest_of<T>(); }
+  RUSH_HD Acc take(Acc acc, In x) const { return TakeMax()(acc, x); }
+  RUSH_HD Acc combine(Acc a, Acc b) const { return TakeMax()(a, b); }
   RUSH_HD T result(Acc acc) const { return acc; }
 };
+
 template <class T>
-struct Max : Extreme<T, TakeMax> {
-  RUSH_HD T identity() const { return lowest_of<T>(); }
-};
-template <class T>
-struct Min : Extreme<T, TakeMin> {
-  RUSH_HD T identity() const { return highest_of<T>(); }
+struct Min {
+  using In = T;
+  using Acc = T;
+  RUSH_HD Acc identity() const { return highest_of<T>(); }
+  RUSH_HD Acc take(Acc acc, In x) const { return TakeMin()(acc, x); }
+  RUSH_HD Acc combine(Acc a, Acc b) const { return TakeMin()(a, b); }
+  RUSH_HD T result(Acc acc) const { return acc; }
 };
 
 // NaN is not zero.

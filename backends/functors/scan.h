@@ -33,7 +33,17 @@ struct LogCumSumExp {
 };
 
 // Whether x takes the place of the largest or smallest so far: of equals the last one does, and so does the last NaN.
-RUSH_FUNCTOR(NotSmaller, bool, T x, T best) { return (x >= best) | (x != x); }
-RUSH_FUNCTOR(NotLarger, bool, T x, T best) { return (x <= best) | (x != x); }
+struct NotSmaller {
+  template <class T>
+  RUSH_HD bool operator()(T x, T best) const {
+    return (x >= best) | (x != x);
+  }
+};
+struct NotLarger {
+  template <class T>
+  RUSH_HD bool operator()(T x, T best) const {
+    return (x <= best) | (x != x);
+  }
+};
 
 }  // namespace rush::functors

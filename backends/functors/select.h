@@ -2,17 +2,9 @@
 // A functor is a formula in a template parameter T. T is float or double on both devices, a complex number, or, on the
 // CPU, cpu::Vec: as many floats as a register holds. For that, a formula that Vec takes part in writes
 // `select(condition, a, b)` for `condition ? a : b`, constants as T(0.5), and calls exp, tanh, ... unqualified after
-// `using std::exp`. RUSH_FUNCTOR(Sum, T, T a, T b) { return a + b; } is one of two numbers whose result is a T.
+// `using std::exp`.
 #pragma once
 #include "core/macros.h"
-
-#define RUSH_FUNCTOR(Name, Result, ...)           \
-  struct Name {                                   \
-    template <class T>                            \
-    RUSH_HD Result operator()(__VA_ARGS__) const; \
-  };                                              \
-  template <class T>                              \
-  inline RUSH_HD Result Name::operator()(__VA_ARGS__) const
 
 namespace rush::functors {
 

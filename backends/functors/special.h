@@ -11,23 +11,26 @@ namespace rush::functors {
 
 // psi(x) = ln x - 1/(2x) - sum B_2k / (2k x^2k), used where x >= 10; below, psi(x) = psi(x + 1) - 1/x, and for
 // negative x the reflection psi(x) = psi(1 - x) - pi / tan(pi x). Abramowitz and Stegun, 6.3.
-RUSH_FUNCTOR(Digamma, T, T x) {
-  if (x == 0) return std::copysign(std::numeric_limits<T>::infinity(), -x);
-  if (x < 0) {
-    if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
-    // Of the fraction, in double: tan(pi x) loses all digits of a large x.
-    const double fraction = x - std::trunc(x);
-    return (*this)(1 - x) - static_cast<T>(kPi / std::tan(kPi * fraction));
+struct Digamma {
+  template <class T>
+  RUSH_HD T operator()(T x) const {
+    if (x == 0) return std::copysign(std::numeric_limits<T>::infinity(), -x);
+    if (x < 0) {
+      if (x == std::trunc(x)) return std::numeric_limits<T>::quiet_NaN();
+      // Of the fraction, in double: tan(pi x) loses all digits of a large x.
+      const double fraction = x - std::trunc(x);
+      return (*this)(1 - x) - static_cast<T>(kPi / std::tan(kPi * fraction));
+    }
+    T shift = 0;
+    for (; x < 10; x += 1) shift -= 1 / x;
+    const T z = 1 / (x * x);
+    const T series =
+        z * (T(1. / 12) -
+             z * (T(1. / 120) -
+                  z * (T(1. / 252) - z * (T(1. / 240) - z * (T(1. / 132) - z * (T(691. / 32760) - z * T(1. / 12)))))));
+    return shift + std::log(x) - T(0.5) / x - series;
   }
-  T shift = 0;
-  for (; x < 10; x += 1) shift -= 1 / x;
-  const T z = 1 / (x * x);
-  const T series =
-      z * (T(1. / 12) -
-           z * (T(1. / 120) -
-                z * (T(1. / 252) - z * (T(1. / 240) - z * (T(1. / 132) - z * (T(691. / 32760) - z * T(1. / 12)))))));
-  return shift + std::log(x) - T(0.5) / x - series;
-}
+};
 
 // The Hurwitz zeta function sum_k (q + k)^-s by Euler's and Maclaurin's formula: ten terms, then the integral and
 // corrections B_2j / (2j)! s (s+1) ... (s + 2j - 2) (q + 10)^-(s + 2j - 1). Infinite at s = 1 and at the poles, NaN

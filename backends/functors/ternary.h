@@ -2,7 +2,6 @@
 #pragma once
 #include <cmath>
 
-#include "backends/functors/select.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
 #ifndef __CUDACC_RTC__  // see Note [Functors compiled at run time]
@@ -12,7 +11,12 @@
 
 namespace rush::functors {
 
-RUSH_FUNCTOR(Where, T, bool condition, T a, T b) { return condition ? a : b; }
+struct Where {
+  template <class T>
+  RUSH_HD T operator()(bool condition, T a, T b) const {
+    return condition ? a : b;
+  }
+};
 
 template <class T>
 struct Addcmul {  // a + value * b * c
@@ -48,12 +52,15 @@ struct LerpScalar {
   RUSH_HD T operator()(T start, T end) const { return Lerp()(start, end, weight); }
 };
 
-RUSH_FUNCTOR(Clamp, T, T a, T min, T max) {
-  if (a != a) return a;
-  if (min != min || max != max) return min != min ? min : max;
-  const T raised = a < min ? min : a;
-  return raised > max ? max : raised;
-}
+struct Clamp {
+  template <class T>
+  RUSH_HD T operator()(T a, T min, T max) const {
+    if (a != a) return a;
+    if (min != min || max != max) return min != min ? min : max;
+    const T raised = a < min ? min : a;
+    return raised > max ? max : raised;
+  }
+};
 
 template <class T>
 struct ClampScalar {

@@ -55,10 +55,13 @@ RUSH_DEFINE_FUNCTOR(Tanh, tanh)
 RUSH_DEFINE_FUNCTOR(Trunc, trunc)
 #undef RUSH_DEFINE_FUNCTOR
 
-RUSH_FUNCTOR(Neg, T, T a) {
-  if constexpr (is_integer<T>) return wrap_sub(T(0), a);
-  return static_cast<T>(-a);
-}
+struct Neg {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    if constexpr (is_integer<T>) return wrap_sub(T(0), a);
+    return static_cast<T>(-a);
+  }
+};
 
 struct Abs {  // of complex numbers, the real magnitude
   template <class T>
@@ -72,7 +75,12 @@ struct Abs {  // of complex numbers, the real magnitude
   }
 };
 
-RUSH_FUNCTOR(Sign, T, T a) { return static_cast<T>((T(0) < a) - (a < T(0))); }
+struct Sign {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return static_cast<T>((T(0) < a) - (a < T(0)));
+  }
+};
 
 struct Sgn {
   template <class T>
@@ -85,10 +93,13 @@ struct Sgn {
   }
 };
 
-RUSH_FUNCTOR(Signbit, bool, T a) {
-  if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
-  return a < T(0);
-}
+struct Signbit {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    if constexpr (std::is_floating_point_v<T>) return std::signbit(a);
+    return a < T(0);
+  }
+};
 
 struct Conj {
   template <class T>
@@ -112,7 +123,12 @@ struct Angle {
   }
 };
 
-RUSH_FUNCTOR(Frac, T, T a) { return a - std::trunc(a); }
+struct Frac {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a - std::trunc(a);
+  }
+};
 
 template <class T>
 struct RoundDecimals {
@@ -125,30 +141,66 @@ struct RoundDecimals {
   }
 };
 
-RUSH_FUNCTOR(Reciprocal, T, T a) { return T(1) / a; }
+struct Reciprocal {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return T(1) / a;
+  }
+};
 
-RUSH_FUNCTOR(Rsqrt, T, T a) {
-  using std::sqrt;
-  return T(1) / sqrt(a);
-}
+struct Rsqrt {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    using std::sqrt;
+    return T(1) / sqrt(a);
+  }
+};
 
-RUSH_FUNCTOR(Sigmoid, T, T a) {
-  using std::exp;
-  return T(1) / (T(1) + exp(-a));
-}
+struct Sigmoid {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    using std::exp;
+    return T(1) / (T(1) + exp(-a));
+  }
+};
 
-RUSH_FUNCTOR(SigmoidBackward, T, T grad, T y) { return grad * Conj()((T(1) - y) * y); }  // g y (1 - y)
-RUSH_FUNCTOR(TanhBackward, T, T grad, T y) { return grad * Conj()(T(1) - y * y); }       // g (1 - y^2)
+struct SigmoidBackward {  // g y (1 - y)
+  template <class T>
+  RUSH_HD T operator()(T grad, T y) const {
+    return grad * Conj()((T(1) - y) * y);
+  }
+};
 
-RUSH_FUNCTOR(Sinc, T, T a) {
-  using std::sin;
-  if (a == T(0)) return T(1);
-  const T scaled = T(3.14159265358979323846) * a;
-  return sin(scaled) / scaled;
-}
+struct TanhBackward {  // g (1 - y^2)
+  template <class T>
+  RUSH_HD T operator()(T grad, T y) const {
+    return grad * Conj()(T(1) - y * y);
+  }
+};
 
-RUSH_FUNCTOR(Deg2Rad, T, T a) { return a * T(0.017453292519943295769); }
-RUSH_FUNCTOR(Rad2Deg, T, T a) { return a * T(57.29577951308232087680); }
+struct Sinc {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    using std::sin;
+    if (a == T(0)) return T(1);
+    const T scaled = T(3.14159265358979323846) * a;
+    return sin(scaled) / scaled;
+  }
+};
+
+struct Deg2Rad {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a * T(0.017453292519943295769);
+  }
+};
+
+struct Rad2Deg {
+  template <class T>
+  RUSH_HD T operator()(T a) const {
+    return a * T(57.29577951308232087680);
+  }
+};
 
 template <class T>
 struct RealOf {
@@ -174,7 +226,12 @@ struct NanToNum {
   RUSH_HD Math operator()(Math a) const { return of_real(a); }
 };
 
-RUSH_FUNCTOR(IsNan, bool, T a) { return !(a == a); }
+struct IsNan {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return !(a == a);
+  }
+};
 struct IsInf {
   template <class T>
   RUSH_HD bool operator()(complex<T> a) const {
@@ -195,9 +252,24 @@ struct IsFinite {
     return std::isfinite(a);
   }
 };
-RUSH_FUNCTOR(IsPosInf, bool, T a) { return a > 0 && std::isinf(a); }
-RUSH_FUNCTOR(IsNegInf, bool, T a) { return a < 0 && std::isinf(a); }
-RUSH_FUNCTOR(IsReal, bool, complex<T> a) { return a.imag() == 0; }
+struct IsPosInf {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return a > 0 && std::isinf(a);
+  }
+};
+struct IsNegInf {
+  template <class T>
+  RUSH_HD bool operator()(T a) const {
+    return a < 0 && std::isinf(a);
+  }
+};
+struct IsReal {
+  template <class T>
+  RUSH_HD bool operator()(complex<T> a) const {
+    return a.imag() == 0;
+  }
+};
 
 #ifndef __CUDACC_RTC__
 // Signs, rounding, predicates: what is cheap.
