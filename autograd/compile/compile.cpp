@@ -35,12 +35,21 @@ struct LeafState {
   bool is_as_it_was() const { return leaf.requires_grad() && strides_now() == strides_of_grad; }
 };
 
-// What the function took from elsewhere in grad mode, and whether autograd followed it.
+// What the function took from elsewhere: whether autograd followed it, and its geometry, which set_data and Module::to
+// change.
 struct Taken {
   Tensor tensor;
+  bool is_in_grad_mode = GradMode::is_enabled();
   bool requires_grad = tensor.requires_grad();
+  ScalarType dtype = tensor.scalar_type();
+  Device device = tensor.device();
+  DimVector sizes = tensor.sizes(), strides = tensor.strides();
 
-  bool is_as_it_was() const { return tensor.requires_grad() == requires_grad; }
+  bool is_as_it_was() const {
+    return (!is_in_grad_mode || tensor.requires_grad() == requires_grad) && tensor.scalar_type() == dtype &&
+           tensor.device() == device && tensor.sizes() == IntArrayRef(sizes) &&
+           tensor.strides() == IntArrayRef(strides);
+  }
 };
 
 // What a graph depends on besides its inputs.
@@ -53,7 +62,7 @@ struct Surroundings {
   }
   void note() {
     for (LeafState& each : leaves) each.strides_of_grad = each.strides_now();
-    for (Taken& each : taken) each.requires_grad = each.tensor.requires_grad();
+    for (Taken& each : taken) each = Taken{each.tensor};
   }
 };
 
@@ -68,9 +77,8 @@ bool are_same(const std::vector<Taken>& a, const std::vector<Taken>& b) {
 Surroundings surroundings_of(const Graph& graph) {
   Surroundings found;
   for (const auto& [id, tensor] : graph.constants) {
-    if (!tensor.is_leaf() || is_integral(tensor.scalar_type(), true)) continue;
-    if (GradMode::is_enabled()) found.taken.push_back({tensor});
-    if (tensor.requires_grad() && !graph.gradients.empty()) found.leaves.push_back({tensor});
+    if (!tensor.impl()->is_wrapped_number()) found.taken.push_back({tensor});
+    if (tensor.is_leaf() && tensor.requires_grad() && !graph.gradients.empty()) found.leaves.push_back({tensor});
   }
   return found;
 }
@@ -133,7 +141,9 @@ struct CompiledFunction::State {
   // Why the graphs that are there do not serve.
   std::string reason_for(const Signature& signature) const {
     const std::string difference = signature.difference_from(entries.back()->signature);
-    return difference.empty() ? "other leaves have a gradient or require one" : difference;
+    return difference.empty()
+               ? "a parameter has another dtype, device or geometry, or other ones have or require a gradient"
+               : difference;
   }
 
   Family* family_of(const Entry& entry) {

@@ -94,9 +94,9 @@ R from_list(std::vector<Tensor> list) {
 // The first calls run the function as it stands, and are steps of the training like any other: the first is traced to
 // learn which leaves get gradients, the second to be kept. The results are those of the function, bit for bit, apart
 // from Note [Replacements].
-//   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, to which leaves have a gradient or
-//     require one, and to grad mode and autocast; with others the function is traced again, and so it is after
-//     Module::train and eval.
+//   - A graph belongs to the dtypes, devices, sizes and strides of the inputs, and of what else it uses, to which
+//     leaves have a gradient or require one, and to grad mode and autocast; with others the function is traced again,
+//     and so it is after Module::train and eval.
 //   - Tensors that the function does not get as inputs are constants: it reads and writes those of the trace. Other
 //     things that it takes from the program, numbers among them, are what they were when it was traced.
 //   - What the function does besides operators on tensors happens in the first calls only; an optimiser's step() is
