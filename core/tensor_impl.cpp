@@ -42,7 +42,7 @@ void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t st
 
 void TensorImpl::set_contiguous(IntArrayRef sizes) {
   sizes_.assign(sizes.begin(), sizes.end());
-  strides_.assign(sizes.begin(), sizes.end());  // to its length: resize would call memset
+  strides_.assign(sizes.begin(), sizes.end());  // for its length alone: resize would call memset
   storage_offset_ = 0;
   uint64_t step = 1, numel = 1;  // wraps around where sizes beside a zero are huge: nothing lies there
   for (size_t i = sizes_.size(); i-- > 0;) {

@@ -14,6 +14,7 @@
 #include "autograd/compile/replay.h"
 #include "autograd/compile/signature.h"
 #include "autograd/compile/tracer.h"
+#include "autograd/grad_mode.h"
 #include "core/error/warning.h"
 #include "core/str.h"
 
@@ -35,9 +36,9 @@ struct LeafState {
   bool is_as_it_was() const { return leaf.requires_grad() && strides_now() == strides_of_grad; }
 };
 
-// What the function took from elsewhere: whether autograd followed it, and its geometry, which set_data and Module::to
-// change.
-struct Taken {
+// A tensor that the function took from elsewhere: whether autograd followed it, and its geometry, which set_data and
+// Module::to change.
+struct CapturedState {
   Tensor tensor;
   bool is_in_grad_mode = GradMode::is_enabled();
   bool requires_grad = tensor.requires_grad();
@@ -53,32 +54,35 @@ struct Taken {
 };
 
 // What a graph depends on besides its inputs.
-struct Surroundings {
+struct Guards {
   std::vector<LeafState> leaves = {};
-  std::vector<Taken> taken = {};
+  std::vector<CapturedState> captured = {};
 
-  bool are_as_they_were() const {
-    return std::ranges::all_of(leaves, &LeafState::is_as_it_was) && std::ranges::all_of(taken, &Taken::is_as_it_was);
+  bool hold() const {
+    return std::ranges::all_of(leaves, &LeafState::is_as_it_was) &&
+           std::ranges::all_of(captured, &CapturedState::is_as_it_was);
   }
   void note() {
     for (LeafState& each : leaves) each.strides_of_grad = each.strides_now();
-    for (Taken& each : taken) each = Taken{each.tensor};
+    for (CapturedState& each : captured) each = CapturedState{each.tensor};
   }
 };
 
 bool are_same(const std::vector<LeafState>& a, const std::vector<LeafState>& b) {
   return std::ranges::equal(a, b, [](const LeafState& x, const LeafState& y) { return x.leaf.is_same(y.leaf); });
 }
-bool are_same(const std::vector<Taken>& a, const std::vector<Taken>& b) {
-  return std::ranges::equal(a, b, [](const Taken& x, const Taken& y) { return x.tensor.is_same(y.tensor); });
+bool are_same(const std::vector<CapturedState>& a, const std::vector<CapturedState>& b) {
+  return std::ranges::equal(a, b,
+                            [](const CapturedState& x, const CapturedState& y) { return x.tensor.is_same(y.tensor); });
 }
 
-// Where a function sets no gradient, it does not matter whether leaves had one.
-Surroundings surroundings_of(const Graph& graph) {
-  Surroundings found;
+// Where a function reads and sets no gradient, it does not matter whether leaves had one.
+Guards guards_of(const Graph& graph) {
+  Guards found;
+  const bool knows_gradients = !graph.gradients.empty() || !graph.earlier_gradients.empty();
   for (const auto& [id, tensor] : graph.constants) {
-    if (!tensor.impl()->is_wrapped_number()) found.taken.push_back({tensor});
-    if (tensor.is_leaf() && tensor.requires_grad() && !graph.gradients.empty()) found.leaves.push_back({tensor});
+    if (!tensor.impl()->is_wrapped_number()) found.captured.push_back({tensor});
+    if (tensor.is_leaf() && tensor.requires_grad() && knows_gradients) found.leaves.push_back({tensor});
   }
   return found;
 }
@@ -89,7 +93,7 @@ struct CompiledFunction::State {
   // For one signature.
   struct Entry {
     Signature signature;
-    Surroundings surroundings;
+    Guards guards;
     std::optional<Graph> traced = {};          // before the passes
     std::optional<JointProgram> program = {};  // none until a trace could be used
     std::optional<CutTrace> cut = {};          // the last trace that ended before the function did
@@ -102,7 +106,7 @@ struct CompiledFunction::State {
   // For signatures that differ in sizes.
   struct Family {
     Signature like;
-    Surroundings surroundings;
+    Guards guards;
     Pattern pattern;
     bool is_believed = false;  // a graph of it was compared with a trace
   };
@@ -112,7 +116,7 @@ struct CompiledFunction::State {
   CompileOptions options;
   std::vector<std::unique_ptr<Entry>> entries;
   std::vector<Family> families;
-  Surroundings last_surroundings;  // of the last trace
+  Guards last_guards;  // of the last trace
   std::string obstacle;
   size_t compilations = 0;
 
@@ -122,12 +126,12 @@ struct CompiledFunction::State {
     for (const auto& entry : entries) {
       if (!(entry->signature == signature)) continue;
       if (!entry->is_ready()) without_program = entry.get();
-      if (entry->is_ready() && entry->surroundings.are_as_they_were()) return *entry;
+      if (entry->is_ready() && entry->guards.hold()) return *entry;
     }
     if (without_program) return *without_program;
     if (!entries.empty()) log("traced again: " + reason_for(signature));
     if (entries.size() == kMostEntries) entries.erase(entries.begin());
-    entries.push_back(std::make_unique<Entry>(Entry{.signature = signature, .surroundings = last_surroundings}));
+    entries.push_back(std::make_unique<Entry>(Entry{.signature = signature, .guards = last_guards}));
     return *entries.back();
   }
 
@@ -148,7 +152,7 @@ struct CompiledFunction::State {
 
   Family* family_of(const Entry& entry) {
     for (Family& family : families) {
-      if (family.like.differs_in_sizes(entry.signature) && family.surroundings.are_as_they_were()) return &family;
+      if (family.like.differs_in_sizes(entry.signature) && family.guards.hold()) return &family;
     }
     return nullptr;
   }
@@ -159,7 +163,7 @@ struct CompiledFunction::State {
     if (!family || !family->is_believed) return false;
     std::optional<Graph> graph = family->pattern.for_inputs(inputs);
     if (!graph) return false;
-    entry.surroundings = family->surroundings;
+    entry.guards = family->guards;
     make_program(*graph, entry);
     return true;
   }
@@ -204,23 +208,23 @@ struct CompiledFunction::State {
     for (const auto& other : entries) {
       if (!other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
       if (std::optional<Pattern> pattern = Pattern::of(*other->traced, *entry.traced)) {
-        families.push_back({entry.signature, entry.surroundings, std::move(*pattern)});
+        families.push_back({entry.signature, entry.guards, std::move(*pattern)});
         return;
       }
     }
   }
 
   std::vector<Tensor> trace(const Function& function, const std::vector<Tensor>& inputs, Entry& entry) {
-    entry.surroundings.note();
+    entry.guards.note();
     Tracer tracer(inputs);
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
-    last_surroundings = surroundings_of(graph);
-    const bool are_leaves_known = are_same(last_surroundings.leaves, entry.surroundings.leaves);
+    const bool has_history = graph.backward.has_value();
+    last_guards = guards_of(graph);
+    const bool are_leaves_known = are_same(last_guards.leaves, entry.guards.leaves);
     ++entry.traces;
-    if (!are_leaves_known) entry.surroundings.leaves = last_surroundings.leaves;
-    if (!are_same(last_surroundings.taken, entry.surroundings.taken))
-      entry.surroundings.taken = last_surroundings.taken;
+    if (!are_leaves_known) entry.guards.leaves = last_guards.leaves;
+    if (!are_same(last_guards.captured, entry.guards.captured)) entry.guards.captured = last_guards.captured;
     if (!tracer.obstacle().empty()) {
       stop_at(tracer.obstacle(), {graph.tensors, tracer.take_calls(), graph.outputs}, graph, are_leaves_known, entry);
     } else if (are_leaves_known) {
@@ -229,7 +233,6 @@ struct CompiledFunction::State {
       learn(inputs, entry);
     }
     for (Tensor& output : outputs) {
-      const bool has_history = entry.traced && entry.traced->backward;
       if (output.defined() && tracer.obstacle().empty() && !has_history) output = output.detach();
     }
     return outputs;
@@ -256,7 +259,7 @@ struct CompiledFunction::State {
   std::vector<Tensor> run_cut(const Function& function, const std::vector<Tensor>& inputs, const Entry& entry) {
     std::vector<std::pair<Tensor, Tensor>> gradients;  // as the function is to find them
     const auto keep = [&](const Tensor& leaf) { gradients.emplace_back(leaf, leaf.grad()); };
-    for (const LeafState& each : entry.surroundings.leaves) keep(each.leaf);
+    for (const LeafState& each : entry.guards.leaves) keep(each.leaf);
     std::ranges::for_each(inputs | std::views::filter(&Tensor::is_leaf), keep);
     Replay replay(*entry.cut, entry.until_cut->run(inputs));
     for (const auto& [leaf, gradient] : gradients) leaf.mutable_grad() = gradient;

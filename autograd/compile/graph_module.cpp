@@ -84,6 +84,7 @@ namespace {
 std::vector<Graph::Id> read_from_before(const Graph& graph, size_t at, const std::vector<Graph::Id>& outputs) {
   std::set<Graph::Id> own = {Graph::kNone}, before;
   for (const Graph::Constant& constant : graph.constants) own.insert(constant.id);
+  for (const Graph::Gradient& each : graph.earlier_gradients) own.erase(each.gradient);
   const auto read = [&](Graph::Id id) {
     if (!own.contains(id)) before.insert(id);
   };
@@ -104,6 +105,7 @@ std::pair<Graph, Graph> split(const Graph& graph, size_t at) {
   Graph first = graph, second = graph;
   first.calls.erase(first.calls.begin() + cut, first.calls.end());
   second.calls.erase(second.calls.begin(), second.calls.begin() + cut);
+  second.earlier_gradients.clear();  // the first part hands on what it found
   first.outputs = second.inputs = read_from_before(graph, at, graph.outputs);
   return {std::move(first), std::move(second)};
 }

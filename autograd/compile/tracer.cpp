@@ -319,7 +319,7 @@ void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments)
 
 Graph Tracer::take_graph() {
   for (const Graph::Gradient& each : graph_.earlier_gradients) {
-    const Graph::TensorInfo& info = graph_.tensors[static_cast<size_t>(each.gradient)];
+    const Graph::TensorInfo& info = graph_.info(each.gradient);
     std::ranges::find(graph_.constants, each.gradient, &Graph::Constant::id)->tensor =
         detail::empty_strided(info.sizes, info.strides, info.dtype, kMeta);
   }

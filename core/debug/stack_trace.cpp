@@ -178,7 +178,8 @@ std::string short_name(const std::string& symbol) {
       break;
     }
   }
-  constexpr std::string_view kCall = "operator()", kWithin = " const::";  // of a lambda, what is another's scope
+  // A lambda within another lambda's function is named by both lambdas.
+  constexpr std::string_view kCall = "operator()", kWithin = " const::";
   for (size_t end = name.find(kWithin); end != name.npos; end = name.find(kWithin)) {
     const size_t call = std::min(name.rfind(kCall, end), end);
     name.erase(call, end + kWithin.size() - call);
