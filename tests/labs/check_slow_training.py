@@ -1,22 +1,29 @@
 #!/usr/bin/env python3
-"""Checks the training of docs/slow_training.md: it starts, takes several times the processor's seconds of the mended program
-for the same numbers, and is told so; the mended program passes; flaws that are planted in that are found.
+"""Checks the training of docs/slow_training.md: it starts, is told that it is too slow for the same numbers, and what takes the
+time; the mended program passes; a profile shows each flaw that is planted in that. How many times as long a flaw takes is
+printed and is not asserted: it depends on the machine and on what else that does.
 usage: check_slow_training.py ROOT BUILD
 
 Two of the flaws are planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
+import importlib.machinery
+import importlib.util
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-LEAST_TIMES = 4  # as slow as the mended program; it is 15 where nothing else runs
-TARGET = "1.4"  # of the mended program itself, wider than a reader's
+TARGET = "3"  # of the mended program itself, which a busy machine delays in one run and not in the other
 
 ROOT, BUILD = map(pathlib.Path, sys.argv[1:3])
 sys.dont_write_bytecode = True
 sys.path.append(str(ROOT / "tests/labs/mistakes"))
 from sample import sampled
+
+loader = importlib.machinery.SourceFileLoader("slow_training", str(ROOT / "tools/slow_training"))
+slow_training = importlib.util.module_from_spec(importlib.util.spec_from_loader("slow_training", loader))
+sys.modules["slow_training"] = slow_training
+loader.exec_module(slow_training)
 
 problems = []
 scratch = tempfile.TemporaryDirectory(prefix="rush_slow_")
@@ -37,7 +44,6 @@ def expect(what, status, *texts, arguments=()):
     missing = [text for text in texts if text not in output]
     if status not in {got, None} or missing:
         problems.append(f"{what}: status {got}, expected {status}; not said: {missing}; said:\n{output}")
-    return float(times[1]) if times else 0
 
 
 def flawed(program, changes):
@@ -56,19 +62,34 @@ def flawed(program, changes):
 
 
 def flaws():
-    """(kind, text, program): # has to be found too slow, ! has to be told the text, and of ~ only the numbers are checked, since
-    alone it costs less than the target leaves."""
+    """(kind, text, program): # is a flaw and what a profile has to show, ! a mistake and what has to be said, and of ~ only the
+    numbers are checked, since a profile shows it by time alone."""
     for block in re.split(r"\n\n+", (ROOT / "tests/labs/mistakes/slow_training.flaws").read_text().strip()):
         lines = block.splitlines()
         yield lines[0][0], lines[0][2:], flawed(mended, lines[1:])
 
 
+def excess(what):
+    """How many calls of an operator, or MiB of a kind of memory, the reader's program has more than the mended one."""
+    calls, kind = re.fullmatch(r"(calls|MiB) of (\S+)", what).groups()
+    (operators, memory), (mended_operators, mended_memory) = map(
+        slow_training.profile, (pathlib.Path(scratch.name) / "slow_training", BUILD / "bin/rush_slow_training"))
+    if calls == "MiB":
+        return memory.get(kind, 0) - mended_memory.get(kind, 0)
+    return operators.get(kind, (0, 0))[1] - mended_operators.get(kind, (0, 0))[1]
+
+
+def expect_flaw(text):
+    flaw, least, what = re.fullmatch(r"(.*): (\d+) (.*)", text).groups()
+    expect(flaw, None, "right  the numbers")
+    if not (shown := excess(what)) >= int(least):
+        problems.append(f"{flaw}: a profile shows {shown} more {what} than that of the mended program, and {least} were planted")
+
+
 status, output = tool()
 if status or readers.read_text() != (ROOT / "docs/labs/slow_training.cpp").read_text():
     problems.append(f"it does not start: {output}")
-times = expect("the slow program", 1, "right  the numbers of every epoch", "it has to take at most", "are activations", "LinearBackward")
-if times < LEAST_TIMES:
-    problems.append(f"the slow program takes {times} times the mended one's seconds, fewer than {LEAST_TIMES}")
+expect("the slow program", 1, "right  the numbers of every epoch", "it has to take at most", "are activations", "LinearBackward")
 
 mended = (ROOT / "tests/labs/solutions/slow_training.cpp").read_text()
 readers.write_text(mended)
@@ -78,8 +99,12 @@ planted = list(flaws())
 sample = sampled(planted, 2)
 for kind, text, program in sample:
     readers.write_text(program)
-    said = {"#": ["right  the numbers", "it has to take at most"], "!": [text], "~": ["right  the numbers"]}[kind]
-    expect(text, None if kind == "~" else 1, *said)
+    if kind == "#":
+        expect_flaw(text)
+    elif kind == "!":
+        expect(text, 1, text)
+    else:
+        expect(text, None, "right  the numbers")
 
-print("\n".join(problems) or f"{len(sample)} of {len(planted)} flaws, planted, are found")
+print("\n".join(problems) or f"{len(sample)} of {len(planted)} flaws, planted, are shown")
 sys.exit(bool(problems))
