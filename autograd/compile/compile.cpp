@@ -187,6 +187,7 @@ struct CompiledFunction::State {
     std::optional<Graph> unfused;
     if (options.check) unfused = graph;
     pass("replace_calls", replace_calls);
+    pass("decompose_calls", decompose_calls);
     pass("fuse_element_wise_calls", [&](Graph& g) { fuse_element_wise_calls(g, options.fewest_kernels); });
     pass("gather_casts", gather_casts);
     return std::make_shared<Program>(std::move(graph), std::move(unfused));

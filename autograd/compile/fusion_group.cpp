@@ -14,17 +14,6 @@ namespace rush::compiler {
 
 namespace {
 
-// Rows that are worth a loop: not so short that calls of kernels cost more than their elements, nor so long or so few
-// that a backend splits them over threads, or that a cache does not hold some of them.
-bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
-  constexpr int64_t kFewestColumns = 16, kFewRows = 64, kManyRows = 4096, kLongRow = 65536;
-  const int64_t columns = sizes.back(), most_columns = device.is_cpu() ? 16384 : 65536;
-  int64_t rows = 1;
-  for (size_t d = 0; d + 1 < sizes.size(); ++d) rows *= sizes[d];
-  if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
-  return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
-}
-
 bool broadcasts(IntArrayRef from, IntArrayRef to) {
   if (from.size() > to.size()) return false;
   const size_t lead = to.size() - from.size();
@@ -72,6 +61,15 @@ bool can_fuse(const Graph& graph, const std::vector<LoweredKernel>& kernels) {
 }
 
 }  // namespace
+
+bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
+  constexpr int64_t kFewestColumns = 16, kFewRows = 64, kManyRows = 4096, kLongRow = 65536;
+  const int64_t columns = sizes.back(), most_columns = device.is_cpu() ? 16384 : 65536;
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < sizes.size(); ++d) rows *= sizes[d];
+  if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
+  return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
+}
 
 std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, const Graph::Call& call) {
   std::optional<std::vector<LoweredKernel>> kernels = lowered_kernels(graph, call);

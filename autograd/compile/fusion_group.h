@@ -14,6 +14,11 @@ namespace rush::compiler {
 /// The kernels of a call, if a loop of its device's backend can have them; nothing for other calls.
 std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, const Graph::Call& call);
 
+/// Whether a loop over `sizes` may reduce its rows, of elements of so many bytes: not where they are so short that
+/// calls of kernels cost more than their elements, nor so long or so few that a backend splits them over threads, or
+/// that a cache does not hold some of them.
+bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device);
+
 /// Calls that are to become one loop, and those that wait until it has run: see Note [Which calls are fused].
 class FusionGroup {
  public:

@@ -11,11 +11,27 @@ namespace rush::compiler {
 //   - The gradient of a layer norm, the sum with the gradient that comes past it, and the cast before: the gradient of
 //     that operator.
 //   - linear and GELU: rush::linear_gelu. GELU's gradient and the sum of its rows, the bias's: gelu_bias_backward_.
+//   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other
+//   (channels
+//     last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
 // The new call stands where the first of the old ones stood, or where the last did; in between, nothing may write what
 // it reads, and nothing else may read what is not made any more.
 
 /// Makes the replacements of the Note.
 void replace_calls(Graph& graph);
+
+// Note [Decompositions]
+// A norm that is one kernel reads and writes what its neighbours have read and will read. Taken apart into element-wise
+// operators, and sums of rows, it is a part of their loop: of batch norm with running statistics, of the sum with what
+// comes past it and of ReLU nothing but the last result is written. So it is where a loop's numbers stay in registers,
+// on accelerators. The CPU's loops go through the cache once for each kernel, and a norm of several is slower there.
+// What a call consists of is written with tensors, and traced on the meta device.
+
+/// Takes calls apart whose backend can fuse all of what they consist of: see Note [Decompositions].
+void decompose_calls(Graph& graph);
+/// Puts what call `at` consists of in its place. False, with the call as it was, where there is no decomposition of it
+/// that its backend can fuse, or where another result is read than that gives.
+bool decompose(Graph& graph, size_t at);
 
 // Note [Casts of lists]
 // Autocast casts each parameter to 16 bits, and each of their gradients back: a hundred launches of a few microseconds.

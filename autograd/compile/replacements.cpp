@@ -85,9 +85,10 @@ bool is_contiguous(const Graph::TensorInfo& info) { return info.strides == conti
 bool has_sizes_of(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
   return a.sizes == b.sizes && a.device == b.device;
 }
-bool is_one(const Value& value) {
-  return (value.is<int64_t>() && value.as<int64_t>() == 1) || (value.is<double>() && value.as<double>() == 1);
+bool is_number(const Value& value, int number) {
+  return (value.is<int64_t>() && value.as<int64_t>() == number) || (value.is<double>() && value.as<double>() == number);
 }
+bool is_one(const Value& value) { return is_number(value, 1); }
 
 // The one reader of a tensor, if it casts to a 16-bit dtype and changes nothing else.
 std::optional<size_t> only_cast_to_16_bits(const Editor& editor, Graph::Id id) {
@@ -244,6 +245,84 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   editor.rename(after, before);
 }
 
+// Whether the memory of an image's pixel, or of a row, holds its channels next to each other.
+bool is_rows_of_channels(const Graph::TensorInfo& info) {
+  return info.sizes.size() >= 2 && info.strides[1] == 1 && is_non_overlapping_and_dense(info.sizes, info.strides);
+}
+bool is_same_layout(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
+  return has_sizes_of(a, b) && a.strides == b.strides && a.dtype == b.dtype;
+}
+
+void replace_batch_norm_relu(Editor& editor, size_t i) {
+  const Graph::Call* const relu = editor.call_of(ops::relu, i);
+  if (!relu) return;
+  // A norm that nobody but the ReLU reads, or the sum that nobody but the ReLU reads; and then what it is added to.
+  const auto norm_before = [&](Graph::Id id, size_t reader) {
+    const std::optional<size_t> at = editor.uses.maker(id);
+    return editor.call_of(ops::native_batch_norm, at) && editor.uses.only_reader(id) == reader ? at : std::nullopt;
+  };
+  std::optional<size_t> at = norm_before(relu->argument(0), i);
+  const std::optional<size_t> sum = editor.uses.maker(relu->argument(0));
+  const Graph::Call* const add = editor.call_of(ops::add, sum);
+  Graph::Id residual = Graph::kNone;
+  if (add && is_one(add->arguments[2].value) && editor.uses.only_reader(add->result()) == i) {
+    for (const size_t k : {0, 1}) {
+      if (!at && (at = norm_before(add->argument(k), *sum))) residual = add->argument(1 - k);
+    }
+  }
+  if (!at) return;
+  const Graph::Call& norm = editor[*at];
+  const Graph::Id input = norm.argument(0), output = relu->result();
+  const Graph::TensorInfo& x = editor.info(input);
+  if (!norm.arguments[5].value.as<bool>() || !is_rows_of_channels(x) || !is_same_layout(editor.info(output), x) ||
+      (residual != Graph::kNone && !is_same_layout(editor.info(residual), x)))
+    return;
+  if (editor.is_written({input, norm.argument(1), norm.argument(2), norm.argument(3), norm.argument(4), residual}, *at,
+                        i) ||
+      are_read_before(editor, {norm.result(1), norm.result(2)}, i))
+    return;
+  Graph::Call both = call(ops::native_batch_norm_relu,
+                          {norm.arguments[0], tensor_argument(residual), norm.arguments[1], norm.arguments[2],
+                           norm.arguments[3], norm.arguments[4], norm.arguments[6], norm.arguments[7]},
+                          {relu->results[0], norm.results[1], norm.results[2]});
+  both.written = norm.written;
+  editor.replace(i, {std::move(both)});
+  editor.remove(at);
+  if (residual != Graph::kNone) editor.remove(sum);
+}
+
+// The gradient through the ReLU, which the residual's is, too, and that of the norm.
+void replace_batch_norm_relu_backward(Editor& editor, size_t i) {
+  const Graph::Call* const norm = editor.call_of(ops::native_batch_norm_backward, i);
+  if (!norm || !norm->arguments[7].value.as<bool>()) return;
+  const Graph::Id gated = norm->argument(0), input = norm->argument(1), mean = norm->argument(5);
+  const std::optional<size_t> at = editor.uses.maker(gated);
+  const Graph::Call* const gate = editor.call_of(ops::threshold_backward, at);
+  const Graph::Call* const forward = editor.call_of(ops::native_batch_norm_relu, editor.uses.maker(mean));
+  if (!gate || !is_number(gate->arguments[2].value, 0) || !forward || gate->argument(1) != forward->result() ||
+      input != forward->argument(0) || mean != forward->result(1))
+    return;
+  const bool has_residual = forward->argument(1) != Graph::kNone;
+  if (!has_residual && editor.uses.only_reader(gated) != i) return;
+  const Graph::Id gradient = gate->argument(0), output = gate->argument(1), bias = forward->argument(3);
+  if (editor.is_written({gradient, gated, output, input, norm->argument(2), bias, mean, norm->argument(6)}, *at, i))
+    return;
+  const auto mask = norm->arguments[9].value.as<std::vector<bool>>();
+  editor.replace(*at, {call(ops::native_batch_norm_relu_backward,
+                            {gate->arguments[0],
+                             gate->arguments[1],
+                             norm->arguments[1],
+                             {has_residual, {}},
+                             norm->arguments[2],
+                             forward->arguments[3],
+                             norm->arguments[5],
+                             norm->arguments[6],
+                             {std::vector<bool>{mask[0], has_residual, mask[1], mask[2]}, {}}},
+                            {norm->results[0], tensor_argument(has_residual ? gated : Graph::kNone), norm->results[1],
+                             norm->results[2]})});
+  editor.remove(i);
+}
+
 // What casts of one list have in common.
 struct CastKind {
   ScalarType from, to;
@@ -343,8 +422,8 @@ class CastGatherer {
 }  // namespace
 
 void replace_calls(Graph& graph) {
-  for (const auto rule :
-       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward}) {
+  for (const auto rule : {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu,
+                          replace_gelu_bias_backward, replace_batch_norm_relu, replace_batch_norm_relu_backward}) {
     Editor editor(graph);
     for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
     editor.finish();

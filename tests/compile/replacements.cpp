@@ -1,4 +1,5 @@
 // Calls of a graph that become fused operators, and casts that become lists: where they may, and where they must not.
+#include "autograd/compile/fusion.h"
 #include "autograd/compile/passes.h"
 
 #include <doctest/doctest.h>
@@ -263,4 +264,157 @@ TEST_CASE("a call that was made before is not made again, unless what it read wa
   auto compiled = compile([&](const Tensor& x, const Tensor& y) { return random(x, y); });
   for (int i = 0; i < 3; ++i) CHECK_FALSE(compiled(a, b)[0].equal(b));
   CHECK(calls_of(compiled.graph(), "aten::native_dropout") == 2);
+}
+
+namespace {
+
+// Two blocks of a residual network, and a norm whose ReLU is another's.
+struct ResidualNetImpl : nn::Module {
+  ResidualNetImpl() {
+    for (const char* name : {"first", "second", "third"}) {
+      convolutions.push_back(register_module(std::string(name) + "_convolution",
+                                             nn::Conv2d(nn::Conv2dOptions(4, 4, 3).padding(1).bias(false))));
+      norms.push_back(register_module(std::string(name) + "_norm", nn::BatchNorm2d(4)));
+    }
+  }
+  Tensor forward(const Tensor& x) {
+    const Tensor y = relu(norms[0](convolutions[0](x)));
+    const Tensor z = relu(y + norms[1](convolutions[1](y)));
+    return norms[2](convolutions[2](z)).sigmoid();
+  }
+  std::vector<nn::Conv2d> convolutions;
+  std::vector<nn::BatchNorm2d> norms;
+};
+RUSH_MODULE(ResidualNet);
+
+struct NormedTraining {
+  std::vector<Tensor> results;
+  Graph graph;
+};
+
+NormedTraining train_residual_net(bool is_compiled, MemoryFormat format) {
+  manual_seed(4);
+  ResidualNet net;
+  net->to(get_default_device());
+  for (Tensor& parameter : net->parameters()) {
+    if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(format));
+  }
+  optim::SGD optimizer(net->parameters(), 0.1);
+  const auto step = [&](const Tensor& x) {
+    optimizer.zero_grad();
+    const Tensor loss = net->forward(x).square().mean();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  auto compiled = compile(step);
+  NormedTraining trained;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = randn({2, 4, 5, 6}).contiguous(format);
+    trained.results.push_back((is_compiled ? compiled(x) : step(x)).detach().clone());
+  }
+  for (const auto& tensors : {net->parameters(), net->buffers()})
+    trained.results.insert(trained.results.end(), tensors.begin(), tensors.end());
+  if (is_compiled) trained.graph = compiled.graph();
+  return trained;
+}
+
+}  // namespace
+
+TEST_CASE("batch norm, a sum and ReLU are one call where channels lie next to each other") {
+  for (const MemoryFormat format : {MemoryFormat::ChannelsLast, MemoryFormat::Contiguous}) {
+    const NormedTraining compiled = train_residual_net(true, format), plain = train_residual_net(false, format);
+    CAPTURE(compiled.graph.print());
+    const size_t expected = format == MemoryFormat::ChannelsLast ? 2 : 0;
+    CHECK(calls_of(compiled.graph, "rush::native_batch_norm_relu") == expected);
+    CHECK(calls_of(compiled.graph, "rush::native_batch_norm_relu_backward") == expected);
+    CHECK(calls_of(compiled.graph, "aten::native_batch_norm") == 3 - expected);
+    if (expected) CHECK(calls_of(compiled.graph, "aten::threshold_backward") == 0);
+    REQUIRE(compiled.results.size() == plain.results.size());
+    for (size_t i = 0; i < plain.results.size(); ++i) {
+      CAPTURE(i);
+      CHECK(alike(compiled.results[i], plain.results[i]));
+    }
+  }
+}
+
+TEST_CASE("batch norm and ReLU are not one where what lies between them is read, scaled or written") {
+  const Tensor x = randn({3, 4, 2, 2}).contiguous(MemoryFormat::ChannelsLast), w = rand({4}), b = rand({4});
+  const auto norm = [&](const Tensor& t) { return batch_norm(t, w, b, {}, {}, true, 0.1, 1e-5, true); };
+  const auto fused = [&](const auto& function) {
+    return calls_of(graph_of(function, {x, x}), "rush::native_batch_norm_relu");
+  };
+  CHECK(fused([&](const Tensor& a, const Tensor&) { return std::vector{relu(norm(a))}; }) == 1);
+  CHECK(fused([&](const Tensor& a, const Tensor& r) { return std::vector{relu(r + norm(a))}; }) == 1);
+  CHECK(fused([&](const Tensor& a, const Tensor& r) { return std::vector{relu(norm(a) + norm(r))}; }) == 1);
+  CHECK(fused([&](const Tensor& a, const Tensor& r) { return std::vector{relu(norm(a) + r[0])}; }) == 0);
+  CHECK(fused([&](const Tensor& a, const Tensor& r) { return std::vector{relu(add(norm(a), r, 2))}; }) == 0);
+  CHECK(fused([&](const Tensor& a, const Tensor&) {
+          const Tensor y = norm(a);
+          return std::vector{relu(y), y};
+        }) == 0);
+  CHECK(fused([&](const Tensor& a, const Tensor& r) {
+          const Tensor sum = norm(a) + r;
+          return std::vector{relu(sum), sum};
+        }) == 0);
+  CHECK(fused([&](const Tensor& a, const Tensor&) {
+          Tensor own = w.clone();
+          const Tensor y = batch_norm(a, own, b, {}, {}, true, 0.1, 1e-5, true);
+          own.mul_(2);
+          return std::vector{relu(y), own};
+        }) == 0);
+}
+
+TEST_CASE("norms are taken apart into one loop that gives what they give") {
+  const Tensor w = rand({4}), b = rand({4}), mean = randn({4}), var = rand({4}) + 0.5;
+  const auto check = [](const auto& function, const Tensor& x) {
+    const NoGradGuard no_grad;
+    Graph graph = make_fx([&](const std::vector<Tensor>& in) { return std::vector{function(in[0])}; }, {x});
+    for (size_t i = graph.calls.size(); i-- > 0;) compiler::decompose(graph, i);
+    compiler::fuse_element_wise_calls(graph, 2);
+    CAPTURE(graph.print());
+    const auto loops = std::ranges::count_if(graph.calls, [](const Graph::Call& call) { return bool{call.fused}; });
+    CHECK(loops == 1);
+    CHECK(std::ranges::all_of(graph.calls, [](const Graph::Call& call) { return call.fused || call.op->is_view(); }));
+    CHECK(alike(GraphModule(graph)({x})[0], function(x)));
+  };
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16}) {
+    CAPTURE(dtype);
+    const Tensor x = randn({2, 4, 3, 5}).to(dtype), r = randn({2, 4, 3, 5}).to(dtype);
+    const ScalarType of_channels = dtype == kFloat64 ? dtype : kFloat32;
+    const Tensor gain4 = w.to(of_channels), shift = b.to(of_channels), m = mean.to(of_channels),
+                 v = var.to(of_channels);
+    const auto inference = [&](const Tensor& t) {
+      return relu(batch_norm(t, gain4, shift, m, v, false, 0.1, 1e-5, true) + r);
+    };
+    check(inference, x);
+    check(inference, x.contiguous(MemoryFormat::ChannelsLast));
+    check([&](const Tensor& t) { return relu(batch_norm(t, {}, {}, m, v, false, 0, 0.1, true)); }, x);
+    const Tensor gain = rand({64}).to(dtype), rows = randn({3, 2, 64}).to(dtype), past = randn({3, 2, 64}).to(dtype);
+    check([&](const Tensor& t) { return rms_norm(t + past, {64}, gain) * 2; }, rows);
+    check([&](const Tensor& t) { return rms_norm(t * past, {64}); }, rows);
+  }
+}
+
+TEST_CASE("norms stay whole where no decomposition of them is known or another result is read") {
+  const NoGradGuard no_grad;
+  const Tensor x = randn({3, 4, 2, 2}), mean = randn({4}), var = rand({4});
+  const auto is_decomposed = [&](const auto& function) {
+    Graph graph = make_fx([&](const std::vector<Tensor>& in) { return function(in[0]); }, {x});
+    bool any = false;
+    for (size_t i = graph.calls.size(); i-- > 0;) any |= compiler::decompose(graph, i);
+    return any;
+  };
+  const auto norm = [&](const Tensor& t, bool trains) {
+    return batch_norm(t, {}, {}, mean, var, trains, 0.1, 1e-5, true);
+  };
+  CHECK(is_decomposed([&](const Tensor& t) { return std::vector{norm(t, false)}; }));
+  CHECK_FALSE(is_decomposed([&](const Tensor& t) { return std::vector{norm(t, true)}; }));
+  CHECK_FALSE(is_decomposed([&](const Tensor& t) { return std::vector{rms_norm(t, {2})}; }));  // too short a row
+  CHECK_FALSE(is_decomposed([&](const Tensor& t) { return std::vector{rms_norm(t, {2, 2})}; }));
+  CHECK_FALSE(is_decomposed([&](const Tensor& t) { return std::vector{rms_norm(t.transpose(2, 3), {2})}; }));
+  CHECK_FALSE(is_decomposed([&](const Tensor& t) {
+    const auto [y, none, also_none] = ops::native_batch_norm(t, {}, {}, mean, var, false, 0.1, 1e-5);
+    return std::vector{y, none + 1};
+  }));
 }

@@ -1,0 +1,142 @@
+// Takes calls apart into element-wise ones and reductions of rows: Note [Decompositions].
+#include <algorithm>
+
+#include "autograd/compile/fusion_group.h"
+#include "autograd/compile/graph_module.h"
+#include "autograd/compile/passes.h"
+#include "autograd/compile/uses.h"
+#include "autograd/grad_mode.h"
+#include "core/ops/basic.h"
+#include "core/ops/nn/norm.h"
+
+namespace rush::compiler {
+
+namespace {
+
+// In what kernels compute.
+Tensor raised(const Tensor& t) { return t.element_size() < 4 ? t.to(kFloat32) : t; }
+
+// Undefined where the call has none.
+Tensor tensor_of(const Value& value) { return value.is_none() ? Tensor() : value.as<Tensor>(); }
+
+// A number for each channel, (C), as if it were one for each element of x.
+Tensor for_each_element(const Tensor& t, const Tensor& x) {
+  DimVector sizes(static_cast<size_t>(x.dim()), 1);
+  sizes[1] = x.size(1);
+  return raised(t.view(sizes).expand_as(x));
+}
+
+// The first of the results of aten::native_batch_norm with running statistics; nothing in training. The loop takes its
+// order in memory from what is read first, x.
+std::vector<Tensor> batch_norm(const Stack& arguments) {
+  const Tensor x = tensor_of(arguments[0]), weight = tensor_of(arguments[1]), bias = tensor_of(arguments[2]);
+  if (arguments[5].as<bool>()) return {};
+  const Tensor centred = raised(x) - for_each_element(tensor_of(arguments[3]), x);
+  Tensor scale = (for_each_element(tensor_of(arguments[4]), x) + arguments[7].as<double>()).rsqrt();
+  if (weight.defined()) scale = scale * for_each_element(weight, x);
+  Tensor y = centred * scale;
+  if (bias.defined()) y = y + for_each_element(bias, x);
+  return {y.to(x.scalar_type())};
+}
+
+// The results of aten::_fused_rms_norm over one dimension.
+std::vector<Tensor> rms_norm(const Stack& arguments) {
+  const Tensor x = tensor_of(arguments[0]), weight = tensor_of(arguments[2]);
+  if (arguments[1].as<std::vector<int64_t>>().size() != 1 || !x.is_contiguous()) return {};
+  const std::optional<double> eps = arguments[3].is_none() ? std::nullopt : std::optional(arguments[3].as<double>());
+  const Tensor wide = raised(x);
+  const Tensor rstd = ((wide * wide).mean(-1, true) + detail::rms_norm_eps(x.scalar_type(), eps)).rsqrt();
+  const Tensor y = wide * rstd;
+  return {(weight.defined() ? y * raised(weight.expand_as(x)) : y).to(x.scalar_type()), rstd};
+}
+
+using Decomposition = std::vector<Tensor> (*)(const Stack& arguments);
+
+Decomposition decomposition_of(const OpBase* op) {
+  if (op == &ops::native_batch_norm) return batch_norm;
+  if (op == &ops::_fused_rms_norm) return rms_norm;
+  return nullptr;
+}
+
+// The calls of `part` in `graph`, where `ids` has the numbers of its inputs and outputs there.
+std::vector<Graph::Call> moved(Graph part, Graph& graph, Device device, std::map<Graph::Id, Graph::Id> ids) {
+  for (size_t i = 0; i < part.tensors.size(); ++i) {
+    Graph::TensorInfo info = part.tensors[i];
+    const Graph::Id memory = info.memory;
+    if (info.device.is_meta()) info.device = device;
+    const auto [known, is_new] = ids.try_emplace(static_cast<Graph::Id>(i), Graph::kNone);
+    if (!is_new) continue;
+    known->second = graph.add(std::move(info));
+    if (memory != static_cast<Graph::Id>(i)) share_memory(graph, known->second, ids.at(memory));
+  }
+  for (const auto& [id, tensor] : part.constants) graph.constants.push_back({ids.at(id), tensor});
+  for (Graph::Call& call : part.calls) {
+    call.rename(ids);
+    for (Graph::Argument& argument : call.arguments) {
+      if (argument.value.is<Device>()) argument.value = device;
+    }
+    for (Graph::Argument& result : call.results) {
+      for (Graph::Id& id : result.tensors) id = ids.at(id);
+    }
+  }
+  return std::move(part.calls);
+}
+
+// What the call consists of, as calls of the graph; nothing where it stays whole.
+std::vector<Graph::Call> parts_of(Graph& graph, const Graph::Call& call) {
+  const Decomposition decomposition = decomposition_of(call.op);
+  if (!decomposition) return {};
+  Stack arguments;
+  std::vector<Tensor> inputs;
+  for (const Graph::Argument& each : call.arguments) {
+    arguments.push_back(on_meta(each, graph));
+    if (each.id() != Graph::kNone) inputs.push_back(arguments.back().as<Tensor>());
+  }
+  const NoGradGuard no_grad;
+  const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
+  const Graph part = make_fx([&](const std::vector<Tensor>&) { return decomposition(arguments); }, inputs);
+  const Uses uses(graph);
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const Graph::Id result = call.result(i);
+    const bool is_made = i < part.outputs.size();
+    if (is_made ? part.info(part.outputs[i]).strides != graph.info(result).strides
+                : !uses.readers(result).empty() || uses.is_seen_outside(result))
+      return {};
+  }
+  std::map<Graph::Id, Graph::Id> ids;
+  const std::vector<Graph::Id> given = Graph::tensors_of(call.arguments);
+  for (size_t i = 0; i < given.size(); ++i) ids[part.inputs[i]] = given[i];
+  for (size_t i = 0; i < part.outputs.size(); ++i) ids[part.outputs[i]] = call.result(i);
+  return moved(part, graph, graph.info(call.argument(0)).device, std::move(ids));
+}
+
+// Whether the call goes into a loop, and its sums of rows into one with the others.
+bool fits_a_loop(const Graph& graph, const Graph::Call& call) {
+  if (call.op->is_view()) return true;
+  const std::optional<std::vector<LoweredKernel>> kernels = fusible_kernels(graph, call);
+  return kernels && std::ranges::all_of(*kernels, [&](const LoweredKernel& kernel) {
+           return !kernel.reduces() ||
+                  suits_rows(kernel.sizes, element_size(kernel.operands[1].dtype), graph.info(call.result()).device);
+         });
+}
+
+}  // namespace
+
+bool decompose(Graph& graph, size_t at) {
+  const auto place = graph.calls.begin() + static_cast<std::ptrdiff_t>(at);
+  std::vector<Graph::Call> parts = parts_of(graph, *place);
+  if (parts.empty() || !std::ranges::all_of(parts, [&](const Graph::Call& each) { return fits_a_loop(graph, each); }))
+    return false;
+  graph.calls.erase(place);
+  graph.calls.insert(graph.calls.begin() + static_cast<std::ptrdiff_t>(at), parts.begin(), parts.end());
+  return true;
+}
+
+void decompose_calls(Graph& graph) {
+  for (size_t i = graph.calls.size(); i-- > 0;) {
+    const Graph::Call& call = graph.calls[i];
+    if (decomposition_of(call.op) && graph.info(call.argument(0)).device.is_accelerator()) decompose(graph, i);
+  }
+}
+
+}  // namespace rush::compiler
