@@ -168,7 +168,8 @@ struct CompiledFunction::State {
     return true;
   }
 
-  void make_program(const Graph& graph, Entry& entry) {
+  void make_program(Graph graph, Entry& entry) {
+    if (graph.backward && options.memory_budget < 1) rematerialise(graph, options.memory_budget);
     entry.program.emplace(graph, [&](Graph part, const std::string& name) { return ready(std::move(part), name); });
   }
 
@@ -183,6 +184,7 @@ struct CompiledFunction::State {
     pass("remove_dead_calls", remove_dead_calls);
     pass("remove_clones", remove_clones);
     pass("remove_common_calls", remove_common_calls);
+    if (options.memory_budget < 1) pass("rematerialise", [&](Graph& g) { rematerialise(g, options.memory_budget); });
     if (!options.fuse) return std::make_shared<Program>(std::move(graph));
     std::optional<Graph> unfused;
     if (options.check) unfused = graph;
@@ -270,6 +272,8 @@ struct CompiledFunction::State {
 
 CompiledFunction::CompiledFunction(const CompileOptions& options) : state_(std::make_unique<State>()) {
   const char* const wanted = std::getenv("RUSH_COMPILE_CHECK");
+  RUSH_CHECK_VALUE(options.memory_budget >= 0 && options.memory_budget <= 1,
+                   "compile: memory_budget must be from 0 to 1, got ", options.memory_budget);
   state_->options = options;
   state_->options.check |= wanted && std::string_view(wanted) == "1";
 }

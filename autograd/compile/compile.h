@@ -17,6 +17,10 @@ struct CompileOptions {
   bool dynamic = false;
   bool fuse = true;           ///< neighbouring element-wise calls and reductions of rows become one loop,
   size_t fewest_kernels = 2;  ///< of so many kernels at least
+  /// The share of memory that a run's own tensors may take, of what they take when nothing is computed twice. Below 1
+  /// some are let go in the forward pass and computed again in the backward pass: Note [Rematerialisation]. The
+  /// numbers stay the same; 0 is the least memory. torch._functorch.config.activation_memory_budget.
+  double memory_budget = 1;
   /// Each run is compared with the calls before they were fused; so it is in a program under RUSH_COMPILE_CHECK=1.
   bool check = false;
 };

@@ -33,6 +33,18 @@ void decompose_calls(Graph& graph);
 /// that its backend can fuse, or where another result is read than that gives.
 bool decompose(Graph& graph, size_t at);
 
+// Note [Rematerialisation]
+// A training step holds most when its forward pass is done: what the backward pass will read. Where a budget asks for
+// less, a result of element-wise operators or of a norm is let go, and computed again right before its first reader of
+// the backward pass, from what is held anyway, or from less. The one that frees most goes first, one at a time, until
+// what is held at the fullest moment is within the budget, or nothing is left that helps there. Of a function without
+// its backward pass, where that begins counts alone: what is held there is saved. PyTorch solves the same for all
+// tensors at once, as a minimum cut.
+
+/// Has the graph's own tensors hold at most the share `budget` of what they hold at most now, or as little as there is
+/// a way to: see Note [Rematerialisation]. Common calls must not be removed afterwards.
+void rematerialise(Graph& graph, double budget);
+
 // Note [Casts of lists]
 // Autocast casts each parameter to 16 bits, and each of their gradients back: a hundred launches of a few microseconds.
 // Casts of the same two dtypes on one device become one call, rush::foreach_to_copy. One of a tensor that nothing has

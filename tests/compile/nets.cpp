@@ -12,11 +12,12 @@ namespace {
 constexpr size_t kSteps = 5;
 
 // Losses of a few steps, and what they leave in the net.
-std::vector<Tensor> train(const std::string& name, bool is_compiled) {
+std::vector<Tensor> train(const std::string& name, bool is_compiled, double memory_budget = 1) {
   manual_seed(3);
   const plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
   plain::Training step(workload, /*is_capturable=*/false);
-  auto compiled = compile([&](const Tensor& x, const Tensor& y) { return step(x, y); });
+  auto compiled =
+      compile([&](const Tensor& x, const Tensor& y) { return step(x, y); }, {.memory_budget = memory_budget});
   std::vector<Tensor> results;
   for (size_t i = 0; i < kSteps; ++i) {
     const Tensor loss = is_compiled ? compiled(workload.x, workload.y) : step(workload.x, workload.y);
@@ -42,12 +43,13 @@ TEST_CASE("nets train as they do without the compiler") {
   globalContext().setDeterministicAlgorithms(true);
   for (const std::string& name : plain::names_of_nets()) {
     CAPTURE(name);
-    const std::vector<Tensor> a = train(name, true), b = train(name, false);
+    const std::vector<Tensor> a = train(name, true), b = train(name, false), within_budget = train(name, true, 0);
     REQUIRE(a.size() == b.size());
     const size_t compared = a[0].device().is_cpu() ? a.size() : kSteps;
     for (size_t i = 0; i < compared; ++i) {
       CAPTURE(i);
       CHECK(is_same(a[i], b[i]));
+      CHECK(is_same(within_budget[i], b[i]));
     }
     CHECK(a[0].isfinite().all().item<bool>());
     CHECK_FALSE(a[0].equal(a[kSteps - 1]));
