@@ -65,6 +65,11 @@ FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places
       is_empty_(std::ranges::find(sizes, 0) != sizes.end()),
       loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps)))) {}
 
+void FusedLoop::prepare() {
+  const DeviceGuard guard(device_);
+  if (!is_empty_) loop_->prepare();
+}
+
 void FusedLoop::run(std::vector<Tensor>& tensors) {
   const DeviceGuard guard(device_);
   std::vector<char*> data(places_.size(), nullptr);

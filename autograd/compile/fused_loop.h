@@ -24,6 +24,8 @@ class FusedLoop {
   /// A loop over `sizes` on `device`; each place has those, or broadcasts to them, or has one element for each row.
   FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places, std::vector<LoopDescription::Step> steps);
 
+  /// Does what the first run would wait for. Several loops may at once.
+  void prepare();
   /// Reads from and writes to these, by the graph's numbers, and makes those that are new.
   void run(std::vector<Tensor>& tensors);
   size_t kernels() const { return kernels_; }  ///< how many run in it

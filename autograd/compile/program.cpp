@@ -7,6 +7,7 @@
 #include "autograd/compile/result_check.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/error/error.h"
+#include "core/threads/parallel.h"
 
 namespace rush::compiler {
 
@@ -17,6 +18,7 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
     if (!at(gradient).defined()) gets_gradient_.push_back(leaf);
   }
   find_last_uses();
+  prepare_loops();
   if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
 }
 Program::~Program() = default;
@@ -32,6 +34,16 @@ void Program::find_last_uses() {
                            [&](Graph::Id id) { return needed.insert(id).second; });
     }
   }
+}
+
+void Program::prepare_loops() {
+  std::vector<FusedLoop*> loops;
+  for (const Graph::Call& call : graph_.calls) {
+    if (call.fused) loops.push_back(call.fused.get());
+  }
+  parallel_for(0, static_cast<int64_t>(loops.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) loops[static_cast<size_t>(i)]->prepare();
+  });
 }
 
 Program::Scope::Scope(Program& program, const std::vector<Tensor>& inputs)

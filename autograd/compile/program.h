@@ -43,6 +43,7 @@ class Program {
 
  private:
   void find_last_uses();
+  void prepare_loops();  // in parallel: a GPU's are compiled
   void push(const Graph::Argument& argument);
   void take(const Graph::Argument& result, Value& value);
   void set_gradient(Graph::Id leaf, Graph::Id gradient);

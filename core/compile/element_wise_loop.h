@@ -53,6 +53,8 @@ struct LoopDescription {
 class ElementWiseLoop {
  public:
   virtual ~ElementWiseLoop() = default;
+  /// Does what the first run would wait for, such as compiling, on the current device. Several loops may at once.
+  virtual void prepare() {}
   /// With the address of each place's first element; null for inner ones. On the current device and stream.
   virtual void run(char* const* data) = 0;
 };

@@ -44,6 +44,7 @@ class FusedKernel final : public ElementWiseLoop {
     }
   }
 
+  void prepare() override { kernel(lanes_).load(); }
   void run(char* const* data) override {
     const int lanes = are_aligned(loop_, externals_.device, data, lanes_) ? lanes_ : 1;
     run_part(data, loop_.shape, lanes);

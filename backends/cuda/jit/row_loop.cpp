@@ -337,6 +337,7 @@ class RowKernel final : public ElementWiseLoop {
     for (size_t d = 1; d < loop_.shape.size(); ++d) rows_ *= loop_.shape[d];
   }
 
+  void prepare() override { kernel(lanes_).load(); }
   void run(char* const* data) override {
     const int lanes = are_aligned(loop_, externals_.device, data, lanes_) ? lanes_ : 1;
     std::vector<uint64_t> where = where_of(loop_, externals_, data, loop_.shape, 1);
