@@ -73,15 +73,9 @@ struct Functions<op, R(Args...)> {
   }
 };
 
-template <class T>
-struct TypeOf;
-template <class Sig>
-struct TypeOf<Op<Sig>> {
-  using type = Sig;
-};
 // The signature of an operator object, R(Args...).
 template <auto& op>
-using Sig = typename TypeOf<std::remove_cvref_t<decltype(op)>>::type;
+using Sig = std::remove_pointer_t<typename std::remove_cvref_t<decltype(op)>::Fn>;
 
 template <auto& op>
 using ByDevice = Functions<op, Sig<op>>;

@@ -41,7 +41,7 @@ class ModelWriter {
   bool is_given(size_t i) const;
   bool depends(size_t i) const;  // whether a number of it depends on a dynamic dimension
   const Graph::TensorInfo& info(size_t i, size_t element = 0) const {  // of a list
-    return graph_.info(call_->arguments[i].tensors[element]);
+    return graph_.info(call_->arguments[i].tensors.at(element));
   }
   int64_t dims(size_t i) const { return static_cast<int64_t>(info(i).sizes.size()); }
   std::string in(size_t i);

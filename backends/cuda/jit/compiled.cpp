@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <future>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -90,30 +89,22 @@ SharedCubin find_or_compile(const Source& source, const std::string& key, int ar
   return cubin;
 }
 
+// The cubin of a key in this process. Who holds the mutex makes it; where that fails, the next one tries.
+struct Entry {
+  std::mutex mutex;
+  SharedCubin cubin;
+};
+
 SharedCubin compiled_once(const Source& source, int architecture) {
-  // The cubins of this process, by their keys: those that are there, and those that a thread works on.
-  static std::map<std::string, std::shared_future<SharedCubin>> by_key;
+  static std::map<std::string, Entry> entries;
   static std::mutex mutex;
   const std::string key = key_of(source, architecture);
-  std::promise<SharedCubin> promise;
   std::unique_lock lock(mutex);
-  if (const auto found = by_key.find(key); found != by_key.end()) {
-    const std::shared_future<SharedCubin> cubin = found->second;
-    lock.unlock();
-    return cubin.get();
-  }
-  by_key.emplace(key, promise.get_future().share());
+  Entry& entry = entries[key];
   lock.unlock();
-  try {
-    SharedCubin cubin = find_or_compile(source, key, architecture);
-    promise.set_value(cubin);
-    return cubin;
-  } catch (...) {
-    promise.set_exception(std::current_exception());
-    lock.lock();
-    by_key.erase(key);
-    throw;
-  }
+  const std::lock_guard alone(entry.mutex);
+  if (!entry.cubin) entry.cubin = find_or_compile(source, key, architecture);
+  return entry.cubin;
 }
 
 }  // namespace

@@ -119,33 +119,22 @@ class numeric_limits {  // of integers
   static constexpr T min() noexcept { return static_cast<T>(is_signed ? -max() - 1 : 0); }
   static constexpr T lowest() noexcept { return min(); }
 };
-template <>
-class numeric_limits<float> {
+template <floating_point T>
+class numeric_limits<T> {
+  static constexpr bool kSingle = is_same_v<T, float>;
+
  public:
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true;
-  static constexpr int digits = 24, max_exponent = 128, min_exponent = -125;
-  static constexpr float max() noexcept { return 0x1.fffffep127f; }
-  static constexpr float lowest() noexcept { return -max(); }
-  static constexpr float min() noexcept { return 0x1p-126f; }
-  static constexpr float epsilon() noexcept { return 0x1p-23f; }
-  static constexpr float denorm_min() noexcept { return 0x1p-149f; }
-  static constexpr float infinity() noexcept { return __builtin_bit_cast(float, 0x7f800000); }
-  static constexpr float quiet_NaN() noexcept { return __builtin_bit_cast(float, 0x7fc00000); }
-};
-template <>
-class numeric_limits<double> {
- public:
-  static constexpr bool is_specialized = true, is_signed = true, is_integer = false;
-  static constexpr bool has_infinity = true, has_quiet_NaN = true;
-  static constexpr int digits = 53, max_exponent = 1024, min_exponent = -1021;
-  static constexpr double max() noexcept { return 0x1.fffffffffffffp1023; }
-  static constexpr double lowest() noexcept { return -max(); }
-  static constexpr double min() noexcept { return 0x1p-1022; }
-  static constexpr double epsilon() noexcept { return 0x1p-52; }
-  static constexpr double denorm_min() noexcept { return 0x1p-1074; }
-  static constexpr double infinity() noexcept { return __builtin_bit_cast(double, 0x7ff0000000000000); }
-  static constexpr double quiet_NaN() noexcept { return __builtin_bit_cast(double, 0x7ff8000000000000); }
+  static constexpr int digits = kSingle ? 24 : 53;
+  static constexpr int max_exponent = kSingle ? 128 : 1024, min_exponent = kSingle ? -125 : -1021;
+  static constexpr T max() noexcept { return T(kSingle ? 0x1.fffffep127 : 0x1.fffffffffffffp1023); }
+  static constexpr T lowest() noexcept { return -max(); }
+  static constexpr T min() noexcept { return T(kSingle ? 0x1p-126 : 0x1p-1022); }
+  static constexpr T epsilon() noexcept { return T(kSingle ? 0x1p-23 : 0x1p-52); }
+  static constexpr T denorm_min() noexcept { return T(kSingle ? 0x1p-149 : 0x1p-1074); }
+  static constexpr T infinity() noexcept { return T(__builtin_bit_cast(double, 0x7ff0000000000000)); }
+  static constexpr T quiet_NaN() noexcept { return T(__builtin_bit_cast(double, 0x7ff8000000000000)); }
 };
 
 // ---- <cmath>

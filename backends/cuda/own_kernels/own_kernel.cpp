@@ -86,7 +86,9 @@ OwnKernel::OwnKernel(std::string name, std::string source, std::string schema, K
       instances_(std::make_shared<Instances>()) {
   const Schema parsed = Schema::parse(schema_);
   op_name_ = parsed.name;
-  for (const Argument& each : parsed.arguments) argument_names_.push_back(each.name);
+  results_ = static_cast<size_t>(parsed.num_returns);
+  names_.assign(results_, "a result");
+  for (const Argument& each : parsed.arguments) names_.push_back(each.name);
   RUSH_CHECK_VALUE(std::ranges::count(parsed.arguments, "Tensor", &Argument::type), op_name(),
                    ": a kernel has a tensor among its arguments, which says where it runs");
   RUSH_CHECK_VALUE(options_.block > 0 && options_.block <= 1024 && options_.elements_per_thread > 0, op_name(),
@@ -97,19 +99,15 @@ OwnKernel::OwnKernel(std::string name, std::string source, std::string schema, K
 
 void OwnKernel::check_parameters(const Schema& schema) const {
   const std::vector<Parameter>& parameters = signature_.parameters;
-  const auto results = static_cast<size_t>(schema.num_returns);
-  const size_t expected = results + schema.arguments.size();
+  const size_t expected = names_.size();
   RUSH_CHECK_VALUE(parameters.size() == expected || parameters.size() == expected + 1, op_name(), ": the kernel ",
-                   signature_.name, " has ", parameters.size(), " parameters; expected ", results, " results, ",
+                   signature_.name, " has ", parameters.size(), " parameters; expected ", results_, " results, ",
                    schema.arguments.size(), " arguments, and the number of elements, which may be left out");
-  Argument result;
-  result.type = "Tensor";
-  result.name = "a result";
   for (size_t i = 0; i < expected; ++i) {
-    const bool is_result = i < results;
-    const Argument& argument = is_result ? result : schema.arguments[i - results];
-    RUSH_CHECK_TYPE(takes(parameters[i], argument.type), op_name(), ": ", argument.name, " is ", argument.type,
-                    ", which parameter ", parameters[i].name, " of the kernel cannot take");
+    const bool is_result = i < results_;
+    const std::string type = is_result ? "Tensor" : schema.arguments[i - results_].type;
+    RUSH_CHECK_TYPE(takes(parameters[i], type), op_name(), ": ", names_[i], " is ", type, ", which parameter ",
+                    parameters[i].name, " of the kernel cannot take");
     RUSH_CHECK_TYPE(is_result || !parameters[i].is_pointer || parameters[i].is_const, op_name(), ": parameter ",
                     parameters[i].name, " of the kernel is for an argument, which is not written: expected const ",
                     parameters[i].type, "*");
@@ -121,25 +119,20 @@ void OwnKernel::check_parameters(const Schema& schema) const {
 }
 
 void OwnKernel::check(std::span<const KernelArgument> arguments, bool differentiable) const {
-  const Tensor& first = first_tensor(arguments);
+  const Device device = first_tensor(arguments).device();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].tensor) continue;
-    check_argument(i, arguments[i], first);
-    RUSH_CHECK_NOT_IMPLEMENTED(differentiable || !dispatch_state.grad_mode || !arguments[i].tensor->requires_grad(),
-                               op_name(), ": has no derivative, and ", argument_names_[i],
+    const Tensor& tensor = *arguments[i].tensor;
+    RUSH_CHECK_NOT_IMPLEMENTED(tensor.is_cuda() || tensor.is_meta(), op_name(), ": ", name(i), " is on ",
+                               tensor.device(), ", the kernel runs on a GPU");
+    RUSH_CHECK_VALUE(tensor.device() == device, op_name(), ": ", name(i), " is on ", tensor.device(),
+                     ", the first tensor on ", device);
+    RUSH_CHECK_VALUE(tensor.is_contiguous(), op_name(), ": ", name(i),
+                     " is not contiguous, which the kernel expects: ", name(i), ".contiguous()");
+    RUSH_CHECK_NOT_IMPLEMENTED(differentiable || !dispatch_state.grad_mode || !tensor.requires_grad(), op_name(),
+                               ": has no derivative, and ", name(i),
                                " requires a gradient; rush::derivative gives it one");
   }
-}
-
-void OwnKernel::check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const {
-  const Tensor& tensor = *argument.tensor;
-  const std::string& name = argument_names_[number];
-  RUSH_CHECK_NOT_IMPLEMENTED(tensor.is_cuda() || tensor.is_meta(), op_name(), ": ", name, " is on ", tensor.device(),
-                             ", the kernel runs on a GPU");
-  RUSH_CHECK_VALUE(tensor.device() == first.device(), op_name(), ": ", name, " is on ", tensor.device(),
-                   ", the first tensor on ", first.device());
-  RUSH_CHECK_VALUE(tensor.is_contiguous(), op_name(), ": ", name,
-                   " is not contiguous, which the kernel expects: ", name, ".contiguous()");
 }
 
 Tensor OwnKernel::like_first(std::span<const KernelArgument> arguments) const {
@@ -166,10 +159,9 @@ jit::Shape OwnKernel::shape_for(int64_t n) const {
 OwnKernel::DtypeVector OwnKernel::type_arguments(std::span<const Tensor> results,
                                                  std::span<const KernelArgument> arguments) const {
   InlineVector<std::optional<ScalarType>, 4> found(signature_.type_parameters.size(), std::nullopt);
-  for (size_t i = 0; i < results.size() + arguments.size(); ++i) {
+  for (size_t i = 0; i < names_.size(); ++i) {
     const Parameter& parameter = signature_.parameters[i];
-    const bool is_result = i < results.size();
-    const Tensor* tensor = is_result ? &results[i] : arguments[i - results.size()].tensor;
+    const Tensor* tensor = i < results_ ? &results[i] : arguments[i - results_].tensor;
     if (!tensor) continue;
     ScalarType expected = parameter.dtype;
     if (parameter.type_parameter) {
@@ -177,24 +169,18 @@ OwnKernel::DtypeVector OwnKernel::type_arguments(std::span<const Tensor> results
       if (!argument) argument = tensor->scalar_type();
       expected = *argument;
     }
-    RUSH_CHECK_TYPE(tensor->scalar_type() == expected, op_name(), ": ",
-                    is_result ? std::string("the result") : argument_names_[i - results.size()], " is ",
-                    tensor->scalar_type(), ", parameter ", parameter.name, " of the kernel ", expected);
+    RUSH_CHECK_TYPE(tensor->scalar_type() == expected, op_name(), ": ", names_[i], " is ", tensor->scalar_type(),
+                    ", parameter ", parameter.name, " of the kernel ", expected);
   }
   DtypeVector types;
-  for (size_t i = 0; i < found.size(); ++i) {
-    check_type_argument(i, found[i]);
-    types.push_back(*found[i]);
+  for (const std::optional<ScalarType>& dtype : found) {
+    RUSH_CHECK_TYPE(dtype, op_name(), ": no tensor tells what ", signature_.type_parameters[types.size()], " is");
+    const std::vector<ScalarType>& listed = options_.dtypes;
+    RUSH_CHECK_NOT_IMPLEMENTED(listed.empty() ? has_arithmetic(*dtype) : std::ranges::count(listed, *dtype) > 0,
+                               op_name(), ": not implemented for ", *dtype);
+    types.push_back(*dtype);
   }
   return types;
-}
-
-void OwnKernel::check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const {
-  RUSH_CHECK_TYPE(dtype, op_name(), ": no tensor tells what ", signature_.type_parameters[number], " is");
-  const std::vector<ScalarType>& listed = options_.dtypes;
-  const bool allowed =
-      listed.empty() ? has_arithmetic(*dtype) : std::find(listed.begin(), listed.end(), *dtype) != listed.end();
-  RUSH_CHECK_NOT_IMPLEMENTED(allowed, op_name(), ": not implemented for ", *dtype);
 }
 
 const jit::Kernel& OwnKernel::instance(const DtypeVector& types) const {
@@ -218,9 +204,8 @@ void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelAr
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Parameter& parameter = signature_.parameters[slots.size()];
     const ScalarType dtype = parameter.type_parameter ? types[*parameter.type_parameter] : parameter.dtype;
-    slots.push_back(arguments[i].kind == KernelArgument::OfTensor
-                        ? slot_of_tensor(arguments[i].tensor)
-                        : slot_as(dtype, arguments[i], op_name(), argument_names_[i]));
+    slots.push_back(arguments[i].kind == KernelArgument::OfTensor ? slot_of_tensor(arguments[i].tensor)
+                                                                  : slot_as(dtype, arguments[i], op_name(), name(i)));
   }
   slots.push_back(slot_of(results[0].numel()));  // what a kernel without such a parameter is not given
   InlineVector<void*, 12> addresses;

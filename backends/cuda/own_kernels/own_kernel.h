@@ -69,13 +69,13 @@ class OwnKernel {
   static std::string described(const void* kernel);  // for ErrorContext
   const char* op_name() const { return op_name_.c_str(); }
   void check_parameters(const Schema& schema) const;
-  void check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const;
+  const std::string& name(size_t argument) const { return names_[results_ + argument]; }
   DtypeVector type_arguments(std::span<const Tensor> results, std::span<const KernelArgument> arguments) const;
-  void check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const;
   const jit::Kernel& instance(const DtypeVector& types) const;
 
   std::string source_name_, source_, schema_, op_name_;
-  std::vector<std::string> argument_names_;
+  std::vector<std::string> names_;  // of what the kernel's parameters are for: results, then arguments
+  size_t results_;
   KernelOptions options_;
   SourceLocation where_;  // the program made it
   Signature signature_;
