@@ -14,35 +14,21 @@
 #include "backends/cuda/own_kernels/own_kernel.h"
 #include "core/dispatch/closure_kernel.h"
 #include "core/dispatch/registry.h"
+#include "core/library/signature.h"
 
 namespace rush {
 
 namespace cuda {
 
-// What a schema calls an argument of a C++ type.
-template <class T>
-constexpr const char* schema_type() {
-  if constexpr (std::is_same_v<T, Tensor>) return "Tensor";
-  if constexpr (std::is_same_v<T, std::optional<Tensor>>) return "Tensor?";
-  if constexpr (std::is_same_v<T, double>) return "float";
-  if constexpr (std::is_same_v<T, int64_t>) return "int";
-  if constexpr (std::is_same_v<T, bool>) return "bool";
-  static_assert(std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>> || std::is_same_v<T, double> ||
-                    std::is_same_v<T, int64_t> || std::is_same_v<T, bool>,
-                "a kernel's arguments are Tensor, std::optional<Tensor>, double, int64_t and bool");
-}
-
 template <class R>
 struct KernelResults {
-  static constexpr size_t kCount = 1;
   static_assert(std::is_same_v<R, Tensor>, "a kernel's result is a Tensor or a std::tuple of Tensors");
   static std::span<const Tensor> list(const R& result) { return {&result, 1}; }
 };
 template <class... T>
 struct KernelResults<std::tuple<T...>> {
-  static constexpr size_t kCount = sizeof...(T);
-  static std::array<Tensor, kCount> list(const std::tuple<T...>& results) {
-    return std::apply([](const auto&... each) { return std::array<Tensor, kCount>{each...}; }, results);
+  static std::array<Tensor, sizeof...(T)> list(const std::tuple<T...>& results) {
+    return std::apply([](const auto&... each) { return std::array<Tensor, sizeof...(T)>{each...}; }, results);
   }
 };
 
@@ -88,6 +74,8 @@ template <class R, class... Args>
 class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
  public:
   static_assert(sizeof...(Args) > 0, "a kernel has a tensor among its arguments");
+  static_assert((std::is_convertible_v<Args, KernelArgument> && ...),
+                "a kernel's arguments are Tensor, std::optional<Tensor>, double, int64_t and bool");
   OwnOperator(OwnKernel kernel, CudaKernelOptions<R(Args...)> options)
       : kernel_(std::move(kernel)), options_(std::move(options)), op(kernel_.schema().c_str()) {}
 
@@ -153,9 +141,9 @@ class CudaKernel<R(Args...)> {
 /// on the disk. The operator can be called by its name, is seen by profiles, and has no derivative unless
 /// rush::derivative gives it one. Not while other threads call or make operators.
 ///
-/// Throws ValueError where source, schema and Signature do not fit or the name is taken; calls throw CompileError where
-/// the source does not compile, TypeError, ValueError or NotImplementedError for tensors that the kernel does not take.
-/// In a build without CUDA calls throw NotImplementedError.
+/// Throws ValueError or TypeError where source, schema and Signature do not fit or the name is taken; calls throw
+/// CompileError where the source does not compile, TypeError, ValueError or NotImplementedError for tensors that the
+/// kernel does not take. In a build without CUDA calls throw NotImplementedError.
 template <class Signature>
 CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
                                   CudaKernelOptions<Signature> options = {},
@@ -165,7 +153,7 @@ namespace cuda {
 template <class R, class... Args>
 Op<R(Args...)>& register_own(std::unique_ptr<OwnOperator<R(Args...)>> made, SourceLocation where) {
   Op<R(Args...)>& op = made->op;
-  check_name_is_free(op);
+  RUSH_CHECK_VALUE(!registry().find(op.name()), "there is an operator named ", op.name());
   registry().native(op, ClosureKernel<R(Args...)>::function_of(std::move(made)), where);
   return op;
 }
@@ -177,9 +165,8 @@ struct MakeOwn<R(Args...)> {
   static std::unique_ptr<OwnOperator<R(Args...)>> make(std::string name, std::string source, std::string schema,
                                                        CudaKernelOptions<R(Args...)> options, SourceLocation where) {
     RUSH_CHECK_VALUE((std::is_same_v<R, Tensor>) || options.meta, name, ": several results need the option meta");
-    const char* const types[] = {schema_type<std::remove_cvref_t<Args>>()...};
-    OwnKernel kernel(std::move(name), std::move(source), std::move(schema), types, KernelResults<R>::kCount,
-                     options.of_kernel(), where);
+    library::check_signature(Op<R(Args...)>(schema.c_str()), library::signature_of<R(Args...)>());
+    OwnKernel kernel(std::move(name), std::move(source), std::move(schema), options.of_kernel(), where);
     return std::make_unique<OwnOperator<R(Args...)>>(std::move(kernel), std::move(options));
   }
 };

@@ -8,10 +8,10 @@
 
 #include "backends/cuda/cuda_kernel.h"
 #include "backends/cuda/jit/compiled.h"
-#include "backends/cuda/jit/cubin_cache.h"
 #include "backends/cuda/jit/nvrtc.h"
 #include "benchmarks/cuda/bare_launch.h"
 #include "benchmarks/cuda/time_on_device.h"
+#include "core/library/file_cache.h"
 #include "rushlight.h"
 
 namespace {
@@ -39,13 +39,10 @@ void cold_compile(benchmark::State& state) {
 
 // The same from the folder of cubins: the entry is read and checked.
 void disk_cache(benchmark::State& state) {
-  std::string folder = (std::filesystem::temp_directory_path() / "rush-bench-XXXXXX").string();
-  if (!::mkdtemp(folder.data())) return state.SkipWithError("no temporary folder");
-  const cuda::jit::CubinCache cache(folder);
-  const std::string key = small_kernel().text;
-  cache.store(key, cuda::jit::compile(small_kernel(), kArchitecture));
-  for (auto _ : state) benchmark::DoNotOptimize(cache.find(key));
-  std::filesystem::remove_all(folder);
+  library::FileCache cache("benchmark");
+  cache.keep("cubin", cuda::jit::compile(small_kernel(), kArchitecture).image);
+  for (auto _ : state) benchmark::DoNotOptimize(cache.read("cubin"));
+  std::filesystem::remove_all(cache.folder());
 }
 
 // To the device, of what the process has compiled.

@@ -197,6 +197,7 @@ constexpr OtherFormat kOtherFormats[] = {
     {"GGUF", "a GGUF file"},
     {"\x89HDF", "an HDF5 file"},
     {"\x1f\x8b", "compressed with gzip: unpack it first"},
+    {"\x08", "an ONNX model, which onnx::load_model reads"},  // ir_version
 };
 
 // Throws IOError that says what the file is, where its first bytes tell.
@@ -204,8 +205,9 @@ void check_format(const InputFile& file) {
   char first[8] = {};
   file.read(0, first, std::min<size_t>(sizeof(first), file.size()));
   const std::string_view start(first, sizeof(first));
+  const bool is_length = start.substr(4) == std::string_view("\0\0\0\0", 4);  // of a header that is cut off
   for (const OtherFormat& other : kOtherFormats) {
-    if (!start.starts_with(other.magic)) continue;
+    if (!start.starts_with(other.magic) || (is_length && other.magic.size() == 1)) continue;
     const bool from_python = start.starts_with('\x80');
     RUSH_THROW(IOError, file.path(), ": not a safetensors file: it is ", other.advice, from_python ? "; " : "",
                from_python ? kConvert : "");

@@ -27,24 +27,6 @@ std::vector<std::string> elements(const std::string& list) {
   return all;
 }
 
-// What a child process is started with.
-class SpawnActions {
- public:
-  SpawnActions(const std::string& folder, const std::string& output) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions_, 1, 2);
-    posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
-  }
-  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
-  SpawnActions(const SpawnActions&) = delete;
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
 }  // namespace
 
 Compiler host_compiler() { return {RUSH_BUILD_COMPILER, elements(RUSH_BUILD_FLAGS)}; }
@@ -55,9 +37,15 @@ Run run(const std::vector<std::string>& command, const std::string& folder, cons
   std::vector<char*> arguments;
   for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
   arguments.push_back(nullptr);
-  const SpawnActions actions(folder, output);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   pid_t process = 0;
-  const int error = posix_spawnp(&process, arguments[0], actions.get(), nullptr, arguments.data(), environ);
+  const int error = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return {-1, std::strerror(error)};
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {

@@ -20,33 +20,28 @@ DeviceType device_of_call(const Args&... args) {
 // An argument that is returned as it is would get the operator's node as its own history. Throws ValueError.
 [[noreturn]] void throw_returned_argument(const OpBase& op);
 
-template <class T>
-bool is_same(const Tensor& result, const T& argument) {
+// Calls f for each tensor of an argument or a result.
+template <class T, class F>
+void each_tensor(const T& value, const F& f) {
   if constexpr (std::is_same_v<T, Tensor>) {
-    return result.is_same(argument);
+    if (value.defined()) f(value);
   } else if constexpr (std::is_same_v<T, std::optional<Tensor>>) {
-    return argument && result.is_same(*argument);
-  } else if constexpr (rush::detail::is_list_of_tensors<T>) {
-    for (const auto& each : argument) {
-      if (is_same(result, each)) return true;
-    }
+    if (value) each_tensor(*value, f);
+  } else if constexpr (rush::detail::is_list_of_tensors<T> || std::is_same_v<T, std::vector<Tensor>>) {
+    for (const auto& each : value) each_tensor(each, f);
+  } else if constexpr (requires { std::tuple_size<T>::value; }) {
+    std::apply([&](const auto&... each) { (each_tensor(each, f), ...); }, value);
   }
-  return false;
 }
-template <class... Args>
-void check_result(const OpBase& op, const Tensor& result, const Args&... args) {
-  if (result.defined() && (is_same(result, args) || ...) && !op.is_view()) throw_returned_argument(op);
+template <class R, class... Args>
+void check_result(const OpBase& op, const R& result, const Args&... args) {
+  each_tensor(result, [&](const Tensor& returned) {
+    const auto check = [&](const Tensor& argument) {
+      if (returned.is_same(argument) && !op.is_view()) throw_returned_argument(op);
+    };
+    (each_tensor(args, check), ...);
+  });
 }
-template <class... Args>
-void check_result(const OpBase& op, const std::vector<Tensor>& results, const Args&... args) {
-  for (const Tensor& result : results) check_result(op, result, args...);
-}
-template <class... T, class... Args>
-void check_result(const OpBase& op, const std::tuple<T...>& results, const Args&... args) {
-  std::apply([&](const auto&... each) { (check_result(op, each, args...), ...); }, results);
-}
-template <class T, class... Args>
-requires(std::is_arithmetic_v<T> || std::is_same_v<T, Scalar>) void check_result(const OpBase&, T, const Args&...) {}
 
 template <auto& op, class Sig>
 struct Functions;
@@ -78,15 +73,9 @@ struct Functions<op, R(Args...)> {
   }
 };
 
-template <class T>
-struct TypeOf;
-template <class Sig>
-struct TypeOf<Op<Sig>> {
-  using type = Sig;
-};
 // The signature of an operator object, R(Args...).
 template <auto& op>
-using Sig = typename TypeOf<std::remove_cvref_t<decltype(op)>>::type;
+using Sig = std::remove_pointer_t<typename std::remove_cvref_t<decltype(op)>::Fn>;
 
 template <auto& op>
 using ByDevice = Functions<op, Sig<op>>;

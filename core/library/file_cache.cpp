@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "core/error/error.h"
 #include "core/io/atomic_file.h"
@@ -44,22 +46,27 @@ FileCache::FileCache(const std::string& entry) {
   if (!lock_.valid()) reason_ = str(folder_, ": ", std::strerror(errno));
 }
 
-std::optional<std::string> FileCache::find(const std::string& name) const {
+std::optional<std::string> FileCache::read(const std::string& name) const {
   const std::string path = folder_ + "/" + name;
-  if (!is_usable() || !std::filesystem::exists(path)) return std::nullopt;
+  std::error_code missing;
+  if (folder_.empty() || !std::filesystem::exists(path, missing)) return std::nullopt;
   try {
     const std::vector<uint8_t> bytes = io::read_file(path);
     if (bytes.size() < kTail) return std::nullopt;
-    const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const size_t size = bytes.size() - kTail;
-    return all.substr(size) == tail_of(all.substr(0, size)) ? std::optional(path) : std::nullopt;
+    std::string content(bytes.begin(), bytes.end() - kTail);
+    const bool is_whole = std::ranges::equal(std::span(bytes).last<kTail>(), tail_of(content));
+    return is_whole ? std::optional(std::move(content)) : std::nullopt;
   } catch (const IOError&) {
     return std::nullopt;
   }
 }
 
+std::optional<std::string> FileCache::find(const std::string& name) const {
+  return read(name) ? std::optional(folder_ + "/" + name) : std::nullopt;
+}
+
 std::optional<std::string> FileCache::keep(const std::string& name, std::string_view bytes) {
-  if (!is_usable()) return std::nullopt;
+  if (!lock_.valid()) return std::nullopt;
   const std::string path = folder_ + "/" + name;
   try {
     io::AtomicFile file(path);

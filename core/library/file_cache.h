@@ -9,26 +9,28 @@
 namespace rush::library {
 
 /// A folder of files in the user's cache: RUSH_CACHE_DIR, else XDG_CACHE_HOME/rushlight, else ~/.cache/rushlight. A
-/// file ends with a checksum of what stands before it: one that is damaged counts as missing. Nothing here throws
-/// because of the folder: where it cannot be made, read or written there is no cache.
+/// file ends with a checksum of what stands before it: one that is damaged counts as missing. A process that asks for
+/// an entry while another works on it waits. Nothing here throws because of the folder: where it cannot be made, read
+/// or written there is no cache. No entry is removed: the folder may be deleted at any time.
 class FileCache {
  public:
   /// `entry` is a folder below it, as "inline/scale-0123", which is made.
   explicit FileCache(const std::string& entry);
 
-  bool is_usable() const { return lock_.valid(); }  // this process has the entry to itself as long as this object lives
   /// What made it unusable, or refused a file, in a line.
   const std::string& reason() const { return reason_; }
   const std::string& folder() const { return folder_; }
 
-  /// The path of a file of the entry that is there and whole.
+  /// What a file of the entry that is there and whole was given. It is found in a folder that is read-only, too.
+  std::optional<std::string> read(const std::string& name) const;
+  /// Its path.
   std::optional<std::string> find(const std::string& name) const;
   /// Keeps a file, and returns its path: all of it or, where the disk is full, nothing.
   std::optional<std::string> keep(const std::string& name, std::string_view bytes);
 
  private:
   std::string folder_, reason_;
-  io::FileDescriptor lock_;
+  io::FileDescriptor lock_;  // this process has the entry to itself as long as this object lives
 };
 
 }  // namespace rush::library

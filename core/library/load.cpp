@@ -2,8 +2,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -24,21 +22,15 @@ struct Close {
 // A file that is open as long as this lives, or, released, for good.
 using SharedObject = std::unique_ptr<void, Close>;
 
-// Whether text follows the mark, which ends within what was read.
-std::string identity_at(const std::vector<uint8_t>& bytes, size_t offset) {
-  const auto* text = reinterpret_cast<const char*>(bytes.data()) + offset;
-  return std::string(text, strnlen(text, std::min(sizeof(Identity::text), bytes.size() - offset)));
-}
-
 // Before anything in the file runs.
 void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) {
-  RUSH_CHECK_IO(bytes.size() > 4 && std::memcmp(bytes.data(), "\177ELF", 4) == 0, path,
-                ": load_library: is no shared library");
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  RUSH_CHECK_IO(all.starts_with("\177ELF"), path, ": load_library: is no shared library");
   const std::string_view mark(kIdentity.mark, sizeof(kIdentity.mark));
-  const auto found =
-      std::search(bytes.begin(), bytes.end(), std::boyer_moore_horspool_searcher(mark.begin(), mark.end()));
-  RUSH_CHECK_VALUE(found != bytes.end(), path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
-  const std::string built_against = identity_at(bytes, found - bytes.begin() + mark.size());
+  const size_t found = all.find(mark);
+  RUSH_CHECK_VALUE(found != all.npos, path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
+  std::string_view built_against = all.substr(found + mark.size(), sizeof(Identity::text));
+  built_against = built_against.substr(0, built_against.find('\0'));
   RUSH_CHECK_VALUE(built_against == kIdentity.text, path, ": load_library: was built against ", built_against,
                    ", and this program is linked to ", kIdentity.text, ": build it again");
 }

@@ -100,50 +100,36 @@ std::string first_error(const std::string& output) {
   return first;
 }
 
-// One request, compiled in a folder.
-class Build {
- public:
-  Build(const Request& request, const std::string& folder, const std::string& kept_in)
-      : request_(request), folder_(folder), kept_in_(kept_in) {}
+void must_run(const Request& request, const std::vector<std::string>& command, const std::string& folder) {
+  const library::Run done = library::run(command, folder, folder + "/output");
+  RUSH_CHECK_IO(done.status != -1, "load_inline: cannot run ", command[0], ": ", done.output,
+                "; it built this Rushlight, and InlineOptions::compiler names another");
+  if (done.status == 0) return;
+  throw CompileError(str("load_inline: ", request.name, " does not compile: ", first_error(done.output)), done.output);
+}
 
-  // The path of the shared library.
-  std::string run() {
-    compile(request_.host, request_.sources, ".cpp");
-    compile(request_.device, request_.device_sources, ".cu");
-    const std::string library = request_.name + ".so";
-    std::vector<std::string> link = {request_.host.program, "-shared", "-o", library};
-    append_all(link, objects_);
-    append_all(link, request_.link_flags);
-    must_run(link);
-    return folder_ + "/" + library;
-  }
-
- private:
-  void compile(const Compiler& compiler, const std::vector<std::string>& sources, const char* ending) {
+// The path of the shared library, which is compiled in `folder`; for debuggers its sources lie in another.
+std::string build(const Request& request, const std::string& folder, const std::string& kept_in) {
+  const std::string library = request.name + ".so";
+  std::vector<std::string> link = {request.host.program, "-shared", "-o", library};
+  const auto compile = [&](const Compiler& compiler, const std::vector<std::string>& sources, const char* ending) {
     for (size_t i = 0; i < sources.size(); ++i) {
-      const std::string file = request_.file_name(i, sources, ending);
-      io::write_file_atomically(folder_ + "/" + file, sources[i]);
-      objects_.push_back(file + ".o");
+      const std::string file = request.file_name(i, sources, ending);
+      io::write_file_atomically(folder + "/" + file, sources[i]);
       std::vector<std::string> command = {compiler.program};
       append_all(command, compiler.flags);
-      append_all(command, {"-c", file, "-o", objects_.back()});
-      if (&compiler == &request_.host) command.push_back("-fdebug-prefix-map=" + folder_ + "=" + kept_in_);
-      must_run(command);
+      append_all(command, {"-c", file, "-o", file + ".o"});
+      if (&compiler == &request.host) command.push_back("-fdebug-prefix-map=" + folder + "=" + kept_in);
+      must_run(request, command, folder);
+      link.push_back(file + ".o");
     }
-  }
-  void must_run(const std::vector<std::string>& command) {
-    const library::Run done = library::run(command, folder_, folder_ + "/output");
-    RUSH_CHECK_IO(done.status != -1, "load_inline: cannot run ", command[0], ": ", done.output,
-                  "; it built this Rushlight, and InlineOptions::compiler names another");
-    if (done.status == 0) return;
-    throw CompileError(str("load_inline: ", request_.name, " does not compile: ", first_error(done.output)),
-                       done.output);
-  }
-
-  const Request& request_;
-  const std::string folder_, kept_in_;
-  std::vector<std::string> objects_;
-};
+  };
+  compile(request.host, request.sources, ".cpp");
+  compile(request.device, request.device_sources, ".cu");
+  append_all(link, request.link_flags);
+  must_run(request, link, folder);
+  return folder + "/" + library;
+}
 
 // Keeps the library, and the sources for debuggers.
 std::optional<std::string> keep(library::FileCache& cache, const Request& request, const std::string& library) {
@@ -170,7 +156,7 @@ void load_inline(const std::string& name, const std::vector<std::string>& source
   std::optional<ScratchFolder> scratch;
   if (!path) {
     scratch.emplace();
-    const std::string library = Build(request, scratch->path(), cache.folder()).run();
+    const std::string library = build(request, scratch->path(), cache.folder());
     path = keep(cache, request, library);
     if (!path) {
       RUSH_WARN_ONCE_PER_CALLER("load_inline: what was compiled cannot be kept for the next time: ", cache.reason());

@@ -72,19 +72,17 @@ inline constexpr size_t count_of = std::is_void_v<R> ? 0 : 1;
 template <class... T>
 inline constexpr size_t count_of<std::tuple<T...>> = sizeof...(T);
 
-template <class Sig>
-struct SignatureOf;
 template <class R, class... Args>
-struct SignatureOf<R(Args...)> {
-  static Signature get() { return {{argument_type<Args>()...}, count_of<R>}; }
-};
+Signature signature_of(R (*)(Args...)) {
+  return {{argument_type<Args>()...}, count_of<R>};
+}
 
 }  // namespace detail
 
 /// That of a function type, R(Args...).
 template <class Sig>
 Signature signature_of() {
-  return detail::SignatureOf<Sig>::get();
+  return detail::signature_of(static_cast<Sig*>(nullptr));
 }
 
 }  // namespace rush::library

@@ -103,6 +103,33 @@ std::vector<Case> other_nets() {
   return cases;
 }
 
+// Layers over x (T, N, 6), or (N, T, 6), and h (layers * directions, N, 5).
+std::vector<Case> recurrent_nets() {
+  std::vector<Case> cases;
+  nn::LSTM lstm(nn::LSTMOptions(6, 5).num_layers(2).bidirectional(true).batch_first(true).dropout(0.5));
+  lstm->eval();
+  const auto run_lstm = [lstm](const Tensors& in) mutable {
+    const auto [y, state] = lstm->forward(in[0]);
+    return Tensors{y, std::get<0>(state), std::get<1>(state)};
+  };
+  cases.push_back({"lstm", run_lstm, {randn({3, 4, 6})}, {{0, 0, "batch"}, {0, 1, "time"}}});
+  const auto with_state = [&](const std::string& name, auto net, const Tensor& h, std::vector<DynamicDim> dynamic) {
+    net->eval();
+    const auto run = [net](const Tensors& in) mutable {
+      const auto [y, last] = net->forward(in[0], in[1]);
+      return Tensors{y, last};
+    };
+    cases.push_back({name, run, {randn({4, 3, 6}), h}, std::move(dynamic)});
+  };
+  const std::vector<DynamicDim> both = {{0, 0, "time"}, {0, 1, "batch"}, {1, 1, "batch"}};
+  with_state("gru", nn::GRU(nn::GRUOptions(6, 5).num_layers(2)), randn({2, 3, 5}), both);
+  with_state("gru_both_ways", nn::GRU(nn::GRUOptions(6, 5).bidirectional(true).bias(false)), randn({2, 3, 5}), both);
+  with_state("rnn", nn::RNN(nn::RNNOptions(6, 5)), randn({1, 3, 5}), both);
+  nn::RNN relu(nn::RNNOptions(6, 5).bidirectional(true).nonlinearity(kReLU).batch_first(true));
+  with_state("rnn_relu", relu, randn({2, 4, 5}), {{0, 0, "batch"}, {0, 1, "time"}, {1, 1, "batch"}});
+  return cases;
+}
+
 // Functions of x (N, 4, 6) and y (4, 6).
 std::vector<Case> operators() {
   using F = std::function<Tensor(const Tensor& x, const Tensor& y)>;
@@ -186,7 +213,7 @@ std::vector<Case> operators() {
 std::vector<Case> all_cases() {
   manual_seed(1);
   std::vector<Case> all = examples_nets();
-  for (auto& more : {other_nets(), operators()}) all.insert(all.end(), more.begin(), more.end());
+  for (auto& more : {other_nets(), recurrent_nets(), operators()}) all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -247,6 +274,7 @@ TEST_CASE("a model has the names that it is given, and its sizes") {
   }
   CHECK(compiled.obstacle().empty());
   CHECK_THROWS_AS(loaded(ones({2, 3})), ValueError);
+  CHECK_THROWS_WITH_AS(load_graph(folder / "sum.onnx"), doctest::Contains("onnx::load_model reads"), IOError);
 }
 
 TEST_CASE("what ONNX cannot say is refused where it is called") {
@@ -271,6 +299,13 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   const auto train = [&](const Tensors& in) { return Tensors{norm->forward(in[0])}; };
   CHECK(message(train, x).find("as modules in training mode do") != std::string::npos);
 
+  nn::LSTM lstm(nn::LSTMOptions(3, 4).num_layers(2).dropout(0.5));
+  const auto recur = [&](const Tensors& in) { return Tensors{std::get<0>(lstm->forward(in[0][0]))}; };
+  CHECK(message(recur, x).find("aten::lstm.input, call") != std::string::npos);
+  nn::LSTM projected(nn::LSTMOptions(3, 4).proj_size(2));
+  const auto project = [&](const Tensors& in) { return Tensors{std::get<0>(projected->forward(in[0][0]))}; };
+  CHECK(message(project, x).find("has projections") != std::string::npos);
+
   const Tensor total = zeros({4, 2, 3, 3});
   const auto keeps = [&](const Tensors& in) { return Tensors{total.add_(in[0])}; };
   CHECK(message(keeps, x).find("writes a tensor that the function keeps") != std::string::npos);
@@ -284,6 +319,45 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
   const auto scales = [](const Tensors& in) { return Tensors{in[0].clamp(0, in[0].size(0))}; };
   CHECK(message(scales, x, {{0, 0, "batch"}}).find("depends on a dynamic dimension") != std::string::npos);
+}
+
+TEST_CASE("recurrent layers that run backwards are read, and refused where they are no layer of PyTorch's") {
+  using io::ProtoMessage;
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  const auto initializer = [](const char* name, const Tensor& values) {
+    ProtoMessage message;
+    for (const int64_t size : values.sizes()) message.integer(1, size);
+    const auto bytes = static_cast<size_t>(values.nbytes());
+    return message.integer(2, 1).text(8, name).text(9, {static_cast<const char*>(values.data_ptr()), bytes});
+  };
+  const TensorOptions on_cpu = TensorOptions(kFloat32).device(kCPU);
+  const auto output = [&](const char* op, int64_t gates, const ProtoMessage& attribute, const Tensor& x) {
+    const Tensor w = ones({1, gates * 5, 6}, on_cpu) / 8, r = ones({1, gates * 5, 5}, on_cpu) / 16;
+    const auto node = ProtoMessage().text(1, "x").text(1, "w").text(1, "r").text(2, "y").text(4, op);
+    const auto graph = ProtoMessage().message(11, ProtoMessage().text(1, "x")).message(5, initializer("w", w));
+    const auto model =
+        ProtoMessage(graph).message(5, initializer("r", r)).message(1, ProtoMessage(node).message(5, attribute));
+    const auto with_output = ProtoMessage(model).message(12, ProtoMessage().text(1, "y"));
+    const auto file = ProtoMessage().message(8, ProtoMessage().integer(2, 21)).message(7, with_output);
+    return onnx::load_model(folder.write("made.onnx", file.bytes()), get_default_device())(x)[0];
+  };
+  const Tensor x = randn({4, 3, 6});
+  const auto direction = [](const char* which) { return ProtoMessage().text(1, "direction").text(4, which); };
+  for (const auto& [op, gates] : {std::pair("LSTM", 4), std::pair("RNN", 1)}) {
+    const Tensor forward = output(op, gates, direction("forward"), x);
+    CHECK(forward.sizes() == IntArrayRef({4, 1, 3, 5}));
+    const Tensor reverse = output(op, gates, direction("reverse"), x.flip({0}));
+    CHECK(reverse.flip({0}).equal(forward));
+    CHECK(!reverse.equal(forward));
+    const auto clip = ProtoMessage().text(1, "clip").float32(2, 3);
+    CHECK_THROWS_WITH_AS(output(op, gates, clip, x), doctest::Contains("clip"), NotImplementedError);
+    const auto activations = ProtoMessage().text(1, "activations").text(9, "Affine");
+    CHECK_THROWS_WITH_AS(output(op, gates, activations, x), doctest::Contains("'Affine '"), NotImplementedError);
+  }
+  CHECK_THROWS_WITH_AS(output("GRU", 3, direction("forward"), x), doctest::Contains("GRU"), NotImplementedError);
+  const auto reset = ProtoMessage().text(1, "linear_before_reset").integer(3, 1);
+  CHECK(output("GRU", 3, reset, x).sizes() == IntArrayRef({4, 1, 3, 5}));
 }
 
 TEST_CASE("damaged and hostile models are refused") {
@@ -331,7 +405,8 @@ TEST_CASE("damaged and hostile models are refused") {
   CHECK_THROWS_WITH_AS(load(graph(node("Launch", {"x"})), 21), doctest::Contains("Launch"), NotImplementedError);
   CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"z"})), 21), doctest::Contains("'z' is read before"), IOError);
   CHECK_THROWS_AS(load(graph(node("Relu", {"x", "x"})), 21), IOError);
-  for (const char* op : {"Add", "Conv", "Gemm", "Reshape", "Slice", "Where", "MaxPool", "Split", "Cast", "Resize"}) {
+  for (const char* op : {"Add", "Conv", "Gemm", "Reshape", "Slice", "Where", "MaxPool", "Split", "Cast", "Resize",
+                         "LSTM", "GRU", "RNN"}) {
     CAPTURE(op);
     CHECK_THROWS_AS(load(graph(node(op, {"x"})), 21)(x), Error);
     CHECK_THROWS_AS(load(graph(node(op, {"x", ""})), 21)(x), Error);

@@ -1,7 +1,7 @@
 // What onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto) numbers: fields, dtypes and attributes.
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <string_view>
 
 #include "core/scalar_type.h"
 
@@ -20,8 +20,8 @@ namespace node {
 enum Field : uint32_t { input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7 };
 }
 namespace attribute {
-enum Field : uint32_t { name = 1, f = 2, i = 3, s = 4, t = 5, ints = 8, type = 20 };
-enum Type : int64_t { Float = 1, Int = 2, String = 3, Ints = 7 };
+enum Field : uint32_t { name = 1, f = 2, i = 3, s = 4, t = 5, ints = 8, strings = 9, type = 20 };
+enum Type : int64_t { Float = 1, Int = 2, String = 3, Ints = 7, Strings = 8 };
 }  // namespace attribute
 namespace tensor {
 enum Field : uint32_t {
@@ -44,5 +44,13 @@ inline constexpr DataType kDataTypes[] = {
     {1, kFloat32}, {2, kUInt8},    {3, kInt8},     {4, kUInt16},  {5, kInt16},   {6, kInt32},     {7, kInt64},
     {9, kBool},    {10, kFloat16}, {11, kFloat64}, {12, kUInt32}, {13, kUInt64}, {16, kBFloat16},
 };
+
+// A recurrent layer: the order of its gates there, and here (the formulas are in core/ops/nn/recurrent.h), and the
+// activations of one direction that it has here.
+struct RecurrentLayer {
+  std::string_view node, gates, gates_here, activations;
+};
+inline constexpr RecurrentLayer kRecurrentLayers[] = {
+    {"LSTM", "iofg", "ifgo", "Sigmoid Tanh Tanh "}, {"GRU", "zrn", "rzn", "Sigmoid Tanh "}, {"RNN", "h", "h", "Tanh "}};
 
 }  // namespace rush::onnx

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <span>
 
 #include "autograd/compile/onnx/format.h"
@@ -22,6 +21,7 @@
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/pool.h"
+#include "core/ops/nn/recurrent.h"
 #include "core/ops/nn/upsample.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
@@ -36,7 +36,6 @@ using io::ProtoReader;
 
 namespace {
 
-using Ints = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
 
 // ---- The messages
@@ -92,6 +91,7 @@ void read_attribute(std::string_view bytes, Node& node) {
   std::string name;
   Value value;
   Ints ints;
+  std::string texts;
   for (ProtoReader reader(bytes); reader.next();) {
     switch (reader.field()) {
       case attribute::name: name = reader.text(); break;
@@ -100,10 +100,12 @@ void read_attribute(std::string_view bytes, Node& node) {
       case attribute::s: value = std::string(reader.text()); break;
       case attribute::t: value = read_tensor(reader.text()).second; break;
       case attribute::ints: reader.append_to(ints); break;
+      case attribute::strings: texts.append(reader.text()).append(" "); break;
       default: break;
     }
   }
-  node.attributes[name] = value.is_none() ? Value(ints) : value;
+  if (value.is_none()) value = texts.empty() ? Value(ints) : Value(texts);
+  node.attributes[name] = value;
 }
 
 // ---- What a node does
@@ -163,22 +165,11 @@ Tensor convolve(const Call& c) {
                      c.node.op == "ConvTranspose", c.ints("output_padding", zeros), c.integer("group", 1));
 }
 
-Tensor max_pool(const Call& c) {
-  const Ints kernel = c.ints("kernel_shape"), ones(kernel.size(), 1);
-  const bool ceil_mode = c.integer("ceil_mode", 0) != 0;
-  return max_pool2d(c[0], kernel, c.ints("strides", ones), c.pads(), c.ints("dilations", ones), ceil_mode);
-}
-
-Tensor average_pool(const Call& c) {
-  const Ints kernel = c.ints("kernel_shape"), ones(kernel.size(), 1);
+Tensor pool(const Call& c) {
+  const Ints kernel = c.ints("kernel_shape"), ones(kernel.size(), 1), strides = c.ints("strides", ones);
   const bool ceil_mode = c.integer("ceil_mode", 0) != 0, counts_pads = c.integer("count_include_pad", 0) != 0;
-  return avg_pool2d(c[0], kernel, c.ints("strides", ones), c.pads(), ceil_mode, counts_pads);
-}
-
-Tensor global_average_pool(const Call& c) {
-  Ints axes(c.spatial_rank());
-  std::iota(axes.begin(), axes.end(), 2);
-  return c[0].mean(axes, /*keepdim=*/true);
+  if (c.node.op == "MaxPool") return max_pool2d(c[0], kernel, strides, c.pads(), c.ints("dilations", ones), ceil_mode);
+  return avg_pool2d(c[0], kernel, strides, c.pads(), ceil_mode, counts_pads);
 }
 
 Tensor resize(const Call& c) {
@@ -231,8 +222,8 @@ Tensor expand_to(const Call& c) {
 }
 
 Tensor transpose_axes(const Call& c) {
-  Ints reversed(static_cast<size_t>(c[0].dim()));
-  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  Ints reversed = counted(c[0].sizes().size());
+  std::ranges::reverse(reversed);
   return c[0].permute(c.ints("perm", reversed));
 }
 
@@ -247,9 +238,7 @@ Tensor unsqueeze_axes(const Call& c) {
 
 Tensor slice_axes(const Call& c) {
   const Ints starts = c.ints(1), ends = c.ints(2), steps = c.has(4) ? c.ints(4) : Ints(starts.size(), 1);
-  Ints axes(starts.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  if (c.has(3)) axes = c.ints(3);
+  const Ints axes = c.has(3) ? c.ints(3) : counted(starts.size());
   RUSH_CHECK_VALUE(ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
                    "Slice: ", starts.size(), " starts, but not so many ends, axes and steps");
   Tensor x = c[0];
@@ -291,10 +280,55 @@ Tensor shape_of(const Call& c) {
   return all.slice(0, c.integer("start", 0), c.integer("end", c[0].dim()));
 }
 
+Tensors split(const Call& c) { return c[0].split(c.ints(1), c.axis(0)); }
+
+// One layer with one or two directions D: x (T, N, in), W (D, gates * H, in), R (D, gates * H, H), biases of both
+// (D, 2 * gates * H), lengths, h and c (D, N, H) -> y (T, D, N, H), h, c.
+Tensors recurrent(const Call& c) {
+  const RecurrentLayer& format = *std::ranges::find(kRecurrentLayers, c.node.op, &RecurrentLayer::node);
+  const std::string direction = c.text("direction", "forward"), activations = c.text("activations", "");
+  const int64_t directions = c[1].size(0), hidden = c[2].size(-1);
+  const auto is = [&](std::string_view each) { return activations == (directions == 2 ? str(each, each) : each); };
+  const bool is_gru = format.node == "GRU", is_relu = format.node == "RNN" && is("Relu ");
+  const bool is_whole = !c.has(4) && !c.has(7) && c.real("clip", 0) == 0 && c.integer("input_forget", 0) == 0;
+  const bool is_known = activations.empty() || is(format.activations) || is_relu;
+  RUSH_CHECK_NOT_IMPLEMENTED(
+      is_whole && is_known && c.integer("layout", 0) == 0 && c.integer("linear_before_reset", 0) == (is_gru ? 1 : 0),
+      format.node, ": lengths, peepholes, clip, layout, input_forget, activations '", activations,
+      "' or a reset that PyTorch's layer lacks");
+  const auto in_order = [&](const Tensor& parameter) {
+    const Tensors gates = parameter.chunk(static_cast<int64_t>(format.gates.size()));
+    Tensors ordered;
+    for (const char gate : format.gates_here) ordered.push_back(gates.at(format.gates.find(gate)));
+    return rush::cat(ordered);
+  };
+  Tensors parameters;
+  for (int64_t d = 0; d < directions; ++d) {
+    parameters.insert(parameters.end(), {in_order(c[1][d]), in_order(c[2][d])});
+    for (const Tensor& biases : c.has(3) ? c[3][d].chunk(2) : Tensors()) parameters.push_back(in_order(biases));
+  }
+  const bool is_reverse = direction == "reverse";
+  const Tensor x = is_reverse ? c[0].flip({0}) : c[0];
+  const auto state = [&](size_t i) { return c.has(i) ? c[i] : zeros({directions, x.size(1), hidden}, x.options()); };
+  const auto run = [&](const auto& op, const auto& states) {
+    return op(x, states, parameters, c.has(3), 1, 0.0, /*train=*/false, directions == 2, /*batch_first=*/false);
+  };
+  Tensors results(3);
+  if (format.node == "LSTM") {
+    std::tie(results[0], results[1], results[2]) = run(ops::lstm, Tensors{state(5), state(6)});
+  } else {
+    std::tie(results[0], results[1]) = run(is_gru ? ops::gru : is_relu ? ops::rnn_relu : ops::rnn_tanh, state(5));
+  }
+  const Tensor y = results[0].unflatten(2, {directions, hidden}).transpose(1, 2);
+  results[0] = is_reverse ? y.flip({0}) : y;
+  return results;
+}
+
 struct ReadRow {
   std::string_view op;
   size_t data;  // so many of the first inputs are data, on one device; others are sizes, read on the CPU
   Tensor (*run)(const Call& c);
+  Tensors (*run_all)(const Call& c) = nullptr;  // where there are several outputs
 };
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
@@ -302,7 +336,7 @@ constexpr size_t kAll = std::numeric_limits<size_t>::max();
 const ReadRow kReadRows[] = {
     {"ArgMax", kAll, [](const Call& c) { return c[0].argmax(c.axis(0), c.keepdims()); }},
     {"ArgMin", kAll, [](const Call& c) { return c[0].argmin(c.axis(0), c.keepdims()); }},
-    {"AveragePool", kAll, average_pool},
+    {"AveragePool", kAll, pool},
     {"BatchNormalization", kAll,
      [](const Call& c) { return batch_norm(c[0], c[1], c[2], c[3], c[4], false, 0, c.real("epsilon", 1e-5)); }},
     {"Cast", kAll, [](const Call& c) { return c[0].to(dtype_of(c.integer("to", 0))); }},
@@ -316,20 +350,24 @@ const ReadRow kReadRows[] = {
     {"Expand", 1, expand_to},
     {"Gather", kAll, gather_along},
     {"GatherElements", kAll, [](const Call& c) { return c[0].gather(c.axis(0), c[1]); }},
+    {"GRU", kAll, nullptr, recurrent},
     {"Gelu", kAll, [](const Call& c) { return gelu(c[0], c.text("approximate", "none")); }},
     {"Gemm", kAll, gemm},
-    {"GlobalAveragePool", kAll, global_average_pool},
+    {"GlobalAveragePool", kAll, [](const Call& c) { return c[0].mean(counted(c.spatial_rank(), 2), true); }},
     {"GroupNormalization", kAll,
      [](const Call& c) { return group_norm(c[0], c.integer("num_groups", 1), c[1], c[2], c.real("epsilon", 1e-5)); }},
     {"Identity", kAll, [](const Call& c) { return c[0]; }},
+    {"LSTM", kAll, nullptr, recurrent},
     {"LayerNormalization", kAll, layer_normalization},
     {"LeakyRelu", kAll, [](const Call& c) { return leaky_relu(c[0], c.real("alpha", 0.01)); }},
     {"LogSoftmax", kAll, [](const Call& c) { return c[0].log_softmax(c.axis(-1)); }},
-    {"MaxPool", kAll, max_pool}, {"Pad", 1, pad_all},
+    {"MaxPool", kAll, pool}, {"Pad", 1, pad_all},
+    {"RNN", kAll, nullptr, recurrent},
     {"Range", 0, [](const Call& c) { return arange(c.integer(0), c.integer(1), c.integer(2), kInt64); }},
     {"ReduceMax", 1, reduce}, {"ReduceMean", 1, reduce}, {"ReduceMin", 1, reduce}, {"ReduceSum", 1, reduce},
     {"Reshape", 1, reshape_to}, {"Resize", 1, resize}, {"Shape", kAll, shape_of}, {"Slice", 1, slice_axes},
     {"Softmax", kAll, [](const Call& c) { return c[0].softmax(c.axis(-1)); }},
+    {"Split", 1, nullptr, split},
     {"Squeeze", 1, [](const Call& c) { return c.has(1) ? c[0].squeeze(c.ints(1)) : c[0].squeeze(); }},
     {"Transpose", kAll, transpose_axes},
     {"Trilu", 1, triangle},
@@ -426,7 +464,7 @@ class Model {
   static void find_operator(Node& node) {
     const auto row = std::ranges::find(kReadRows, node.op, &ReadRow::op);
     if (row != std::end(kReadRows)) node.row = row;
-    if (node.row || node.op == "Split") return;
+    if (node.row) return;
     const auto same = std::ranges::find_if(kRows, [&](const Row& r) { return r.is_same() && node.op == r.node; });
     RUSH_CHECK_NOT_IMPLEMENTED(same != kRows.end(), "there is no row for the operator ", node.op);
     node.same = registry().find(same->op);
@@ -469,8 +507,7 @@ class Model {
     for (size_t i = 0; i < data; ++i) {
       if (call.has(i)) call.inputs[i] = call[i].to(device);
     }
-    if (node.row) return {node.row->run(call)};
-    if (node.op == "Split") return call[0].split(call.ints(1), call.axis(0));
+    if (node.row) return node.row->run_all ? node.row->run_all(call) : Tensors{node.row->run(call)};
     Stack stack(call.inputs.begin(), call.inputs.end());
     stack.insert(stack.end(), node.defaults.begin(), node.defaults.end());
     node.same->call_boxed(stack);

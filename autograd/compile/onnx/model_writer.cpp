@@ -34,21 +34,21 @@ ProtoMessage tensor_proto(const std::string& name, const Tensor& tensor) {
   return proto.text(tensor::raw_data, {static_cast<const char*>(values.data_ptr()), bytes});
 }
 
-ProtoMessage attribute_proto(const char* name, const Value& value) {
+ProtoMessage attribute_proto(const char* name, const Attributes::value_type::second_type& value) {
   ProtoMessage proto;
   proto.text(attribute::name, name);
-  if (value.is<double>()) {
-    proto.float32(attribute::f, static_cast<float>(value.as<double>())).integer(attribute::type, attribute::Float);
-  } else if (value.is<std::string>()) {
-    proto.text(attribute::s, value.as<std::string>()).integer(attribute::type, attribute::String);
-  } else if (value.is<std::vector<int64_t>>()) {
-    for (const int64_t each : value.as<std::vector<int64_t>>()) proto.integer(attribute::ints, each);
-    proto.integer(attribute::type, attribute::Ints);
-  } else {
-    const int64_t number = value.is<bool>() ? int64_t{value.as<bool>()} : value.as<int64_t>();
-    proto.integer(attribute::i, number).integer(attribute::type, attribute::Int);
+  if (const auto* number = std::get_if<int64_t>(&value)) proto.integer(attribute::i, *number);
+  if (const auto* number = std::get_if<double>(&value)) proto.float32(attribute::f, static_cast<float>(*number));
+  if (const auto* text = std::get_if<std::string>(&value)) proto.text(attribute::s, *text);
+  if (const auto* list = std::get_if<Ints>(&value)) {
+    for (const int64_t each : *list) proto.integer(attribute::ints, each);
   }
-  return proto;
+  if (const auto* list = std::get_if<Names>(&value)) {
+    for (const std::string& each : *list) proto.text(attribute::strings, each);
+  }
+  constexpr attribute::Type kTypes[] = {attribute::Int, attribute::Float, attribute::String, attribute::Ints,
+                                        attribute::Strings};
+  return proto.integer(attribute::type, kTypes[value.index()]);
 }
 
 // Asked while the function is traced, so that an error tells where it was called.
@@ -74,6 +74,12 @@ ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& 
   }
 }
 
+Ints counted(size_t size, int64_t first) {
+  Ints numbers(size);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
 // ---- Nodes and constants
 
 Names ModelWriter::nodes(const char* op, const Names& inputs, size_t outputs, const Attributes& attributes) {
@@ -96,7 +102,7 @@ std::string ModelWriter::constant(const Tensor& tensor) {
   return name;
 }
 
-std::string ModelWriter::integers(const std::vector<int64_t>& list) {
+std::string ModelWriter::integers(const Ints& list) {
   std::string& name = known_[str(list)];
   if (name.empty()) name = constant(rush::tensor(list, TensorOptions(kInt64).device(kCPU)));
   return name;
@@ -113,25 +119,22 @@ std::string ModelWriter::cast(const std::string& name, ScalarType from, ScalarTy
 }
 
 std::string ModelWriter::transposed(const std::string& name, int64_t dims, int64_t a, int64_t b) {
-  std::vector<int64_t> order(static_cast<size_t>(dims));
-  std::iota(order.begin(), order.end(), 0);
+  Ints order = counted(static_cast<size_t>(dims));
   std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
   return node("Transpose", {name}, {{"perm", order}});
 }
 
 // ---- Numbers that depend on the sizes of inputs
 
-int ModelWriter::place_of(size_t argument, size_t element) const {
+Ints ModelWriter::places_of(size_t argument) const {
   const Value& places = places_.calls[call_number_].arguments[argument].value;
-  if (places.is<int64_t>()) return static_cast<int>(places.as<int64_t>());
-  if (places.is<double>()) return static_cast<int>(places.as<double>());
-  return places.is<std::vector<int64_t>>() ? static_cast<int>(places.as<std::vector<int64_t>>()[element]) : -1;
+  if (places.is<int64_t>()) return {places.as<int64_t>()};
+  if (places.is<double>()) return {static_cast<int64_t>(places.as<double>())};
+  return places.is<Ints>() ? places.as<Ints>() : Ints();
 }
 
 bool ModelWriter::depends(size_t i) const {
-  const Value& places = places_.calls[call_number_].arguments[i].value;
-  if (!places.is<std::vector<int64_t>>()) return place_of(i) >= 0;
-  return std::ranges::any_of(places.as<std::vector<int64_t>>(), [](int64_t place) { return place >= 0; });
+  return std::ranges::any_of(places_of(i), [](int64_t place) { return place >= 0; });
 }
 
 std::string ModelWriter::dimension(int variable) {
@@ -142,7 +145,7 @@ std::string ModelWriter::dimension(int variable) {
 }
 
 // scale * v^power * w^power + offset
-std::string ModelWriter::depending(int64_t value, int place, ScalarType dtype) {
+std::string ModelWriter::depending(int64_t value, int64_t place, ScalarType dtype) {
   if (place < 0) return integers({value});
   const std::string key = str("expression ", place, dtype);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
@@ -159,16 +162,16 @@ std::string ModelWriter::depending(int64_t value, int place, ScalarType dtype) {
 }
 
 std::string ModelWriter::shape(size_t i, int64_t instead_of_minus_one) {
-  std::vector<int64_t> values = argument(i).as<std::vector<int64_t>>();
+  Ints values = argument(i).as<Ints>();
   std::ranges::replace(values, -1, instead_of_minus_one);
   if (!depends(i)) return integers(values);
   Names parts;
-  for (size_t k = 0; k < values.size(); ++k) parts.push_back(depending(values[k], place_of(i, k)));
+  for (size_t k = 0; k < values.size(); ++k) parts.push_back(depending(values[k], places_of(i)[k]));
   return node("Concat", parts, {{"axis", 0}});
 }
 
 std::string ModelWriter::size(size_t i, size_t dim) {
-  return depending(info(i).sizes[dim], static_cast<int>(places_.info(call_->argument(i)).sizes[dim]));
+  return depending(info(i).sizes[dim], places_.info(call_->argument(i)).sizes[dim]);
 }
 
 // ---- Arguments and results
@@ -211,47 +214,44 @@ std::string ModelWriter::in(size_t i, ScalarType dtype) {
   const Tensor& place = places_.constants[static_cast<size_t>(found - graph_.constants.data())].tensor;
   const bool depends = place.scalar_type() != kBool && place.item().toDouble() >= 0;
   if (!depends) return number(found->tensor.item().toDouble(), dtype);
-  return node("Squeeze", {depending(0, static_cast<int>(place.item().toLong()), dtype)});
+  return node("Squeeze", {depending(0, place.item().toLong(), dtype)});
 }
 
 std::string ModelWriter::in_or(size_t i, double value, int64_t size) {
   return is_given(i) ? in(i) : constant(full({size}, value, TensorOptions(info(0).dtype).device(kCPU)));
 }
 
-double ModelWriter::real(size_t i) const {
+const Value& ModelWriter::fixed(size_t i) const {
   if (depends(i)) refuse(str("has an argument, number ", i, ", that depends on a dynamic dimension"));
-  const Value& value = argument(i);
+  return argument(i);
+}
+
+double ModelWriter::real(size_t i) const {
+  const Value& value = fixed(i);
   if (value.is<bool>()) return value.as<bool>() ? 1 : 0;
   return value.is<int64_t>() ? static_cast<double>(value.as<int64_t>()) : value.as<double>();
 }
 
-std::vector<int64_t> ModelWriter::ints(size_t i) const {
-  if (depends(i)) refuse(str("has an argument, number ", i, ", that depends on a dynamic dimension"));
-  const Value& value = argument(i);
-  return value.is<int64_t>() ? std::vector<int64_t>{value.as<int64_t>()} : value.as<std::vector<int64_t>>();
+Ints ModelWriter::ints(size_t i) const {
+  const Value& value = fixed(i);
+  return value.is<int64_t>() ? Ints{value.as<int64_t>()} : value.as<Ints>();
 }
 
-std::vector<int64_t> ModelWriter::ints(size_t i, size_t count, int64_t otherwise) const {
-  const std::vector<int64_t> list = ints(i);
-  return list.size() == count ? list : std::vector<int64_t>(count, list.empty() ? otherwise : list[0]);
+Ints ModelWriter::ints(size_t i, size_t count, int64_t otherwise) const {
+  const Ints list = ints(i);
+  return list.size() == count ? list : Ints(count, list.empty() ? otherwise : list[0]);
 }
 
 int64_t ModelWriter::dim(size_t i, size_t of) const { return wrap_dim(integer(i), dims(of), kWho); }
 
-std::vector<int64_t> ModelWriter::all_dims(size_t of) const {
-  std::vector<int64_t> all(static_cast<size_t>(dims(of)));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
-std::vector<int64_t> ModelWriter::dims_in(size_t i, size_t of) const {
-  std::vector<int64_t> given = i < arguments() && is_given(i) ? ints(i) : std::vector<int64_t>();
+Ints ModelWriter::dims_in(size_t i, size_t of) const {
+  Ints given = i < arguments() && is_given(i) ? ints(i) : Ints();
   for (int64_t& dim : given) dim = wrap_dim(dim, dims(of), kWho);
-  return given.empty() ? all_dims(of) : given;
+  return given.empty() ? counted(info(of).sizes.size()) : given;
 }
 
-std::vector<int64_t> ModelWriter::result_sizes(size_t dim) const {
-  std::vector<int64_t> sizes;
+Ints ModelWriter::result_sizes(size_t dim) const {
+  Ints sizes;
   for (const Graph::Id id : call_->results[0].tensors) {
     if (places_.info(id).sizes[dim] >= 0) refuse("divides a dynamic dimension");
     sizes.push_back(graph_.info(id).sizes[dim]);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "autograd/compile/export/export.h"
@@ -12,7 +13,10 @@
 namespace rush::onnx {
 
 using Names = std::vector<std::string>;  // of values; "" for an input that is left out
-using Attributes = std::vector<std::pair<const char*, Value>>;
+using Ints = std::vector<int64_t>;
+using Attributes = std::vector<std::pair<const char*, std::variant<int64_t, double, std::string, Ints, Names>>>;
+
+Ints counted(size_t size, int64_t first = 0);  // first, first + 1, ...
 
 class ModelWriter {
  public:
@@ -26,8 +30,8 @@ class ModelWriter {
     return nodes(op, inputs, 1, attributes)[0];
   }
   std::string constant(const Tensor& tensor);
-  std::string integers(const std::vector<int64_t>& list);  // of one dimension
-  std::string number(double value, ScalarType dtype);      // of none
+  std::string integers(const Ints& list);              // of one dimension
+  std::string number(double value, ScalarType dtype);  // of none
   std::string cast(const std::string& name, ScalarType from, ScalarType to);
   std::string transposed(const std::string& name, int64_t dims, int64_t a, int64_t b);
 
@@ -36,7 +40,9 @@ class ModelWriter {
   size_t arguments() const { return call_->arguments.size(); }
   bool is_given(size_t i) const;
   bool depends(size_t i) const;  // whether a number of it depends on a dynamic dimension
-  const Graph::TensorInfo& info(size_t i) const { return graph_.info(call_->argument(i)); }
+  const Graph::TensorInfo& info(size_t i, size_t element = 0) const {  // of a list
+    return graph_.info(call_->arguments[i].tensors.at(element));
+  }
   int64_t dims(size_t i) const { return static_cast<int64_t>(info(i).sizes.size()); }
   std::string in(size_t i);
   std::string in(size_t i, ScalarType dtype);               // cast to it
@@ -47,20 +53,19 @@ class ModelWriter {
   // Numbers; these throw where one depends on a dynamic dimension.
   double real(size_t i) const;
   int64_t integer(size_t i) const { return ints(i).at(0); }
-  std::vector<int64_t> ints(size_t i) const;
-  std::vector<int64_t> ints(size_t i, size_t count, int64_t otherwise = 0) const;  // one stands for all, none for that
-  int64_t dim(size_t i, size_t of) const;                   // as a dimension of argument `of`: not negative
-  std::vector<int64_t> dims_in(size_t i, size_t of) const;  // all of them where none is given
-  std::vector<int64_t> all_dims(size_t of) const;
+  Ints ints(size_t i) const;
+  Ints ints(size_t i, size_t count, int64_t otherwise = 0) const;  // one stands for all, none for that
+  int64_t dim(size_t i, size_t of) const;                          // as a dimension of argument `of`: not negative
+  Ints dims_in(size_t i, size_t of) const;                         // all of them where none is given
   // As tensors of one dimension; these may depend on dynamic ones.
-  std::string index(size_t i) { return depending(argument(i).as<int64_t>(), place_of(i)); }
+  std::string index(size_t i) { return depending(argument(i).as<int64_t>(), places_of(i)[0]); }
   std::string shape(size_t i, int64_t instead_of_minus_one = -1);
   std::string size(size_t i, size_t dim);  // of a tensor
 
   const Graph::TensorInfo& result() const { return graph_.info(call_->result()); }
   size_t results(size_t i) const { return call_->results[i].tensors.size(); }
-  std::vector<int64_t> result_sizes(size_t dim) const;  // along `dim`, of the results of a list
-  std::string evaluated();                              // what a call without tensors gives, as a constant
+  Ints result_sizes(size_t dim) const;  // along `dim`, of the results of a list
+  std::string evaluated();              // what a call without tensors gives, as a constant
   void give(const std::string& name, size_t i = 0) { give_list({name}, i); }
   void give_list(const Names& names, size_t i = 0);
   [[noreturn]] void refuse(std::string_view why) const;
@@ -72,10 +77,11 @@ class ModelWriter {
   void write_call(size_t i);
   void check_writes() const;
   io::ProtoMessage value_info(const std::string& name, Graph::Id id) const;
-  // The place of the expression of a number, -1 where it is the same at all sizes.
-  int place_of(size_t argument, size_t element = 0) const;
+  const Value& fixed(size_t i) const;  // an argument of numbers, none of which depends on a dynamic dimension
+  // The places of the expressions of an argument's numbers, -1 for one that is the same at all sizes.
+  Ints places_of(size_t argument) const;
   std::string dimension(int variable);
-  std::string depending(int64_t value, int place, ScalarType dtype = kInt64);
+  std::string depending(int64_t value, int64_t place, ScalarType dtype = kInt64);
 
   struct Dimension {
     std::string input;

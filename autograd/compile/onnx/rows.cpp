@@ -4,12 +4,12 @@
 #include <limits>
 #include <numeric>
 
+#include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/model_writer.h"
 
 namespace rush::onnx {
 
 using W = ModelWriter;
-using Ints = std::vector<int64_t>;
 
 namespace {
 
@@ -104,6 +104,49 @@ void attention(W& w, const char* node) {
     scores = w.node("Add", {scores, mask});
   }
   w.give(w.node(node, {w.node("Softmax", {scores}, {{"axis", -1}}), w.in(2)}));
+}
+
+// ---- Recurrent layers
+
+// A node for each layer; its parameters have a dimension of directions in front, and other orders of gates.
+void recurrent(W& w, const char* node) {
+  const RecurrentLayer& format = *std::ranges::find(kRecurrentLayers, node, &RecurrentLayer::node);
+  const Names states = w.list(1), parameters = w.list(2);
+  const bool has_biases = w.flag(3), batch_first = w.flag(8);
+  const auto layers = static_cast<size_t>(w.integer(4));
+  const size_t directions = w.flag(7) ? 2 : 1, per_cell = parameters.size() / (layers * directions);
+  if (w.flag(6) && w.real(5) != 0) w.refuse("is in training mode: call eval() before");
+  if (per_cell != (has_biases ? 4 : 2)) w.refuse("has projections");
+  const int64_t hidden = w.info(2, 1).sizes[1];
+  Ints rows;
+  for (const char gate : format.gates)
+    for (int64_t i = 0; i < hidden; ++i)
+      rows.push_back(hidden * static_cast<int64_t>(format.gates_here.find(gate)) + i);
+  Attributes attributes = {{"hidden_size", hidden}, {"direction", directions == 2 ? "bidirectional" : "forward"}};
+  if (w.op().starts_with("aten::gru")) attributes.emplace_back("linear_before_reset", 1);
+  if (w.op().starts_with("aten::rnn_relu")) attributes.emplace_back("activations", Names(directions, "Relu"));
+
+  std::string x = batch_first ? w.transposed(w.in(0), 3, 0, 1) : w.in(0);
+  std::vector<Names> last(states.size());  // of each layer
+  for (size_t layer = 0; layer < layers; ++layer) {
+    const auto parameter = [&](size_t number) {
+      Names each;
+      for (size_t d = 0; d < directions; ++d)
+        each.push_back(
+            w.node("Unsqueeze", {parameters[(layer * directions + d) * per_cell + number], w.integers({0})}));
+      return w.node("Gather", {w.node("Concat", each, {{"axis", 0}}), w.integers(rows)}, {{"axis", 1}});
+    };
+    const std::string biases = has_biases ? w.node("Concat", {parameter(2), parameter(3)}, {{"axis", 1}}) : "";
+    Names inputs = {x, parameter(0), parameter(1), biases, /*sequence_lens=*/""};
+    const auto first = static_cast<int64_t>(layer * directions), end = static_cast<int64_t>((layer + 1) * directions);
+    for (const std::string& state : states)
+      inputs.push_back(w.node("Slice", {state, w.integers({first}), w.integers({end}), w.integers({0})}));
+    const Names outputs = w.nodes(node, inputs, 1 + states.size(), attributes);
+    x = w.node("Reshape", {w.transposed(outputs[0], 4, 1, 2), w.integers({0, 0, -1})});  // (T, D, N, H) -> (T, N, D*H)
+    for (size_t i = 0; i < states.size(); ++i) last[i].push_back(outputs[1 + i]);
+  }
+  w.give(batch_first ? w.transposed(x, 3, 0, 1) : x);
+  for (size_t i = 0; i < states.size(); ++i) w.give(w.node("Concat", last[i], {{"axis", 0}}), 1 + i);
 }
 
 // ---- Convolutions, pools
@@ -310,7 +353,7 @@ void filled(W& w, const char* node) {
 // Arguments: self, dims, keepdim, and maybe dtype; of those of all elements self and maybe dtype.
 void reduce(W& w, const char* node) {
   const bool has_dims = w.arguments() > 2;
-  const Ints axes = has_dims ? w.dims_in(1, 0) : w.all_dims(0);
+  const Ints axes = has_dims ? w.dims_in(1, 0) : counted(w.info(0).sizes.size());
   const std::string x = w.in(0, w.result().dtype);
   w.give(axes.empty() ? x : w.node(node, {x, w.integers(axes)}, {{"keepdims", has_dims && w.flag(2)}}));
 }
@@ -351,6 +394,8 @@ const std::vector<Row> kRows = {
     {"aten::matmul", same, "MatMul"}, {"aten::mm", same, "MatMul"}, {"aten::bmm", same, "MatMul"},
     {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
     {"aten::scaled_dot_product_attention", attention, "MatMul"},
+    {"aten::lstm.input", recurrent, "LSTM"}, {"aten::gru.input", recurrent, "GRU"},
+    {"aten::rnn_tanh.input", recurrent, "RNN"}, {"aten::rnn_relu.input", recurrent, "RNN"},
     {"aten::convolution", convolution}, {"aten::max_pool2d_with_indices", pool, "MaxPool"},
     {"aten::avg_pool2d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
     {"aten::upsample_bilinear2d", upsample, "linear"}, {"aten::upsample_nearest2d", upsample, "nearest"},

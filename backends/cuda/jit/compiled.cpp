@@ -4,24 +4,24 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <future>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "backends/cuda/jit/cubin_cache.h"
 #include "backends/cuda/jit/headers.h"
 #include "backends/cuda/jit/nvrtc.h"
 #include "core/error/warning.h"
 #include "core/io/atomic_file.h"
 #include "core/io/md5.h"
-#include "core/threads/parallel.h"
+#include "core/library/file_cache.h"
 
 namespace rush::cuda::jit {
 
 namespace {
 
+using Json = nlohmann::json;
 using SharedCubin = std::shared_ptr<const Cubin>;
 
 std::atomic<int64_t> compilation_count = 0;
@@ -58,39 +58,53 @@ Source left_for_debuggers(Source source, const std::string& folder) {
   return source;
 }
 
+// Note [The cache of cubins]
+// What was compiled in earlier runs is kept in a library::FileCache, an entry for each key, which is all that the
+// machine code follows from: source, options, architecture, NVRTC's version and the library's headers. The entry is
+// named by the key's MD5 digest; in its file stand key, image and symbols as CBOR (RFC 8949), so that another key with
+// the same digest finds nothing. Of several processes that ask at once, one compiles and the others wait. A folder that
+// is missing, full or read-only costs the time of compiling.
+std::string to_entry(const std::string& key, const Cubin& cubin) {
+  const auto image = Json::binary({cubin.image.begin(), cubin.image.end()});
+  std::string entry;
+  Json::to_cbor({{"key", key}, {"image", image}, {"symbols", cubin.symbols}}, entry);
+  return entry;
+}
+
+SharedCubin from_entry(const std::string& entry, const std::string& key) {
+  const Json content = Json::from_cbor(entry);
+  if (content.at("key") != key) return nullptr;
+  const std::vector<uint8_t>& image = content.at("image").get_binary();
+  return std::make_shared<const Cubin>(Cubin{{image.begin(), image.end()}, content.at("symbols")});
+}
+
 SharedCubin find_or_compile(const Source& source, const std::string& key, int architecture) {
-  const CubinCache cache = CubinCache::of_environment();
-  if (std::optional<Cubin> found = cache.find(key)) return std::make_shared<const Cubin>(std::move(*found));
+  constexpr const char* kFile = "cubin";
+  library::FileCache cache("cubins/" + io::md5_hex(key));
+  const std::optional<std::string> entry = cache.read(kFile);
+  if (SharedCubin found = entry ? from_entry(*entry, key) : nullptr) return found;
   auto cubin = std::make_shared<const Cubin>(compile(source, architecture));
   ++compilation_count;
-  cache.store(key, *cubin);
+  cache.keep(kFile, to_entry(key, *cubin));
   return cubin;
 }
 
+// The cubin of a key in this process. Who holds the mutex makes it; where that fails, the next one tries.
+struct Entry {
+  std::mutex mutex;
+  SharedCubin cubin;
+};
+
 SharedCubin compiled_once(const Source& source, int architecture) {
-  // The cubins of this process, by their keys: those that are there, and those that a thread works on.
-  static std::map<std::string, std::shared_future<SharedCubin>> by_key;
+  static std::map<std::string, Entry> entries;
   static std::mutex mutex;
   const std::string key = key_of(source, architecture);
-  std::promise<SharedCubin> promise;
   std::unique_lock lock(mutex);
-  if (const auto found = by_key.find(key); found != by_key.end()) {
-    const std::shared_future<SharedCubin> cubin = found->second;
-    lock.unlock();
-    return cubin.get();
-  }
-  by_key.emplace(key, promise.get_future().share());
+  Entry& entry = entries[key];
   lock.unlock();
-  try {
-    SharedCubin cubin = find_or_compile(source, key, architecture);
-    promise.set_value(cubin);
-    return cubin;
-  } catch (...) {
-    promise.set_exception(std::current_exception());
-    lock.lock();
-    by_key.erase(key);
-    throw;
-  }
+  const std::lock_guard alone(entry.mutex);
+  if (!entry.cubin) entry.cubin = find_or_compile(source, key, architecture);
+  return entry.cubin;
 }
 
 }  // namespace
@@ -101,12 +115,6 @@ SharedCubin compiled(const Source& source, int architecture) {
   const char* folder = std::getenv("RUSH_COMPILE_DEBUG");
   if (!folder || !*folder) return compiled_once(source, architecture);
   return compiled_once(left_for_debuggers(source, folder), architecture);
-}
-
-void compile_all(std::span<const Source> sources, int architecture) {
-  parallel_for(0, static_cast<int64_t>(sources.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) compiled(sources[static_cast<size_t>(i)], architecture);
-  });
 }
 
 }  // namespace rush::cuda::jit

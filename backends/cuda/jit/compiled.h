@@ -1,7 +1,6 @@
 // Each source is compiled once in a process, or taken from the cache of earlier runs.
 #pragma once
 #include <memory>
-#include <span>
 
 #include "backends/cuda/jit/source.h"
 
@@ -11,9 +10,6 @@ namespace rush::cuda::jit {
 // wait for that one. Throws as `compile`; a later call tries again. RUSH_COMPILE_DEBUG=FOLDER writes the text into
 // FOLDER, and compiles it from there with line numbers for profilers and debuggers.
 std::shared_ptr<const Cubin> compiled(const Source& source, int architecture);
-
-// The same for all of them, on as many threads as loops run on. Throws the error of one that does not compile.
-void compile_all(std::span<const Source> sources, int architecture);
 
 // How many compilations of this process NVRTC has done; what a cache served is not among them.
 int64_t compilations();

@@ -1,12 +1,8 @@
 #include "backends/cuda/jit/functor_text.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 #include <typeinfo>
 #include <unordered_map>
 
@@ -19,6 +15,7 @@
 #include "backends/functors/special.h"
 #include "backends/functors/ternary.h"
 #include "backends/functors/unary.h"
+#include "core/debug/stack_trace.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/reduce/extrema.h"
 #include "core/ops/view/copy.h"
@@ -28,65 +25,39 @@ namespace rush::cuda::jit {
 
 namespace {
 
-// A functor, as a row of the tables names it.
+// A functor, as a row of the tables names it: "rush::functors::Mul", or a template in one of those of
+// backends/functors/table.h, "rush::With<rush::functors::LeakyRelu>".
 struct Entry {
   const char* header;
-  std::string name;  // "rush::functors::Mul"
-  enum { Plain, OfMath, OfStorage } kind;
+  std::string name;
 };
-
-std::string demangled(const std::type_info& type) {
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr),
-                                                    std::free);
-  return text ? text.get() : "";
-}
-
-// "rush::With<rush::functors::LeakyRelu>" without what stands around the template.
-template <class F>
-Entry entry_of(std::type_identity<F>, const char* header) {
-  return {header, demangled(typeid(F)), Entry::Plain};
-}
-std::string inside(const std::string& text) {
-  const size_t open = text.find('<');
-  return text.substr(open + 1, text.rfind('>') - open - 1);
-}
-template <template <class> class F>
-Entry entry_of(std::type_identity<With<F>>, const char* header) {
-  return {header, inside(demangled(typeid(With<F>))), Entry::OfMath};
-}
-template <template <class> class F>
-Entry entry_of(std::type_identity<OfStorage<F>>, const char* header) {
-  return {header, inside(demangled(typeid(OfStorage<F>))), Entry::OfStorage};
-}
-
 using Entries = std::unordered_map<const void*, Entry>;
 
 template <auto& kernel, class F, class Types, unsigned how>
 void add(Entries& entries, Row<kernel, F, Types, how>, const char* header) {
-  entries.emplace(&kernel, entry_of(std::type_identity<F>(), header));
+  entries.emplace(&kernel, Entry{header, demangle(typeid(F).name())});
 }
 template <class... Rows>
 void add(Entries& entries, Table<Rows...>, const char* header) {
   (add(entries, Rows(), header), ...);
 }
+template <class... Tables>
+void add_all(Entries& entries, const char* header) {
+  (add(entries, Tables(), header), ...);
+}
 
 const Entries& entries() {
+  using namespace functors;
   static const Entries all = [] {
     Entries entries;
-    add(entries, functors::ActivationTable(), "backends/functors/activation.h");
-    add(entries, functors::ActivationBackwardTable(), "backends/functors/activation.h");
-    add(entries, functors::BesselTable(), "backends/functors/bessel.h");
-    add(entries, functors::BinaryTable(), "backends/functors/binary.h");
-    add(entries, functors::PowerTable(), "backends/functors/binary.h");
-    add(entries, functors::LogAddExpTable(), "backends/functors/binary.h");
-    add(entries, functors::CompareTable(), "backends/functors/compare.h");
-    add(entries, functors::LogicTable(), "backends/functors/compare.h");
-    add(entries, functors::IncompleteGammaTable(), "backends/functors/incomplete_gamma.h");
-    add(entries, functors::SpecialTable(), "backends/functors/special.h");
-    add(entries, functors::TernaryTable(), "backends/functors/ternary.h");
-    add(entries, functors::UnaryTable(), "backends/functors/unary.h");
-    add(entries, functors::UnaryMathTable(), "backends/functors/unary.h");
-    add(entries, functors::TrigonometryTable(), "backends/functors/unary.h");
+    add_all<ActivationTable, ActivationBackwardTable>(entries, "backends/functors/activation.h");
+    add_all<BesselTable>(entries, "backends/functors/bessel.h");
+    add_all<BinaryTable, PowerTable, LogAddExpTable>(entries, "backends/functors/binary.h");
+    add_all<CompareTable, LogicTable>(entries, "backends/functors/compare.h");
+    add_all<IncompleteGammaTable>(entries, "backends/functors/incomplete_gamma.h");
+    add_all<SpecialTable>(entries, "backends/functors/special.h");
+    add_all<TernaryTable>(entries, "backends/functors/ternary.h");
+    add_all<UnaryTable, UnaryMathTable, TrigonometryTable>(entries, "backends/functors/unary.h");
     return entries;
   }();
   return all;
@@ -177,15 +148,14 @@ std::optional<FunctorText> functor_text(const IteratorCall& call, ArrayRef<Scala
   const std::string math = math_name(common);
   const auto found = entries().find(call.kernel_address());
   if (found == entries().end()) return beside_the_tables(call, dtypes, math);
-  const Entry& entry = found->second;
+  const auto& [header, name] = found->second;
   const std::vector<std::optional<Scalar>> numbers = call.numbers();
-  switch (entry.kind) {
-    case Entry::Plain: return FunctorText{entry.header, with_numbers(entry.name, numbers, "")};
-    case Entry::OfMath: return FunctorText{entry.header, with_numbers(str(entry.name, "<", math, ">"), numbers, math)};
-    case Entry::OfStorage:
-      return FunctorText{entry.header, with_numbers(str(entry.name, "<", cpp_name(common), ">"), numbers, "")};
-  }
-  return std::nullopt;
+  const auto inside = [&](std::string_view open) { return name.substr(open.size(), name.size() - open.size() - 1); };
+  if (constexpr std::string_view kOfMath = "rush::With<"; name.starts_with(kOfMath))
+    return FunctorText{header, with_numbers(str(inside(kOfMath), '<', math, '>'), numbers, math)};
+  if (constexpr std::string_view kOfStorage = "rush::OfStorage<"; name.starts_with(kOfStorage))
+    return FunctorText{header, with_numbers(str(inside(kOfStorage), '<', cpp_name(common), '>'), numbers, "")};
+  return FunctorText{header, with_numbers(name, numbers, "")};
 }
 
 }  // namespace rush::cuda::jit

@@ -5,6 +5,7 @@
 #include <nvrtc.h>
 
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -76,63 +77,45 @@ const Nvrtc& nvrtc() {
 
 #define RUSH_NVRTC_CHECK(function, ...) nvrtc().check(nvrtc().function(__VA_ARGS__), #function)
 
-class Program {
- public:
-  explicit Program(const Source& source) : source_(source) {
-    std::vector<const char*> texts, names;
-    for (const Header& header : headers()) {
-      texts.push_back(header.text);
-      names.push_back(header.name);
-    }
-    RUSH_NVRTC_CHECK(nvrtcCreateProgram, &program_, source.text.c_str(), source.name.c_str(),
-                     static_cast<int>(texts.size()), texts.data(), names.data());
-  }
-  ~Program() { static_cast<void>(nvrtc().nvrtcDestroyProgram(&program_)); }
-  Program(const Program&) = delete;
-
-  Cubin compile(const std::vector<std::string>& options) {
-    for (const std::string& kernel : source_.kernels) {
-      RUSH_NVRTC_CHECK(nvrtcAddNameExpression, program_, kernel.c_str());
-    }
-    std::vector<const char*> texts;
-    for (const std::string& option : options) texts.push_back(option.c_str());
-    const nvrtcResult status = nvrtc().nvrtcCompileProgram(program_, static_cast<int>(texts.size()), texts.data());
-    if (status != NVRTC_SUCCESS) {
-      const std::string written = log();
-      if (!written.empty()) throw CompileError(source_, written);
-    }
-    nvrtc().check(status, "nvrtcCompileProgram");
-    return result();
-  }
-
- private:
-  std::string log() const {
-    size_t size = 0;  // with a zero at the end
-    RUSH_NVRTC_CHECK(nvrtcGetProgramLogSize, program_, &size);
-    std::string text(size, '\0');
-    RUSH_NVRTC_CHECK(nvrtcGetProgramLog, program_, text.data());
-    const size_t last = text.find_last_not_of(std::string_view("\0\n ", 3));
-    text.resize(last == text.npos ? 0 : last + 1);
-    return text;
-  }
-
-  Cubin result() const {
-    Cubin cubin;
-    size_t size = 0;
-    RUSH_NVRTC_CHECK(nvrtcGetCUBINSize, program_, &size);
-    cubin.image.resize(size);
-    RUSH_NVRTC_CHECK(nvrtcGetCUBIN, program_, cubin.image.data());
-    for (const std::string& kernel : source_.kernels) {
-      const char* symbol = nullptr;
-      RUSH_NVRTC_CHECK(nvrtcGetLoweredName, program_, kernel.c_str(), &symbol);
-      cubin.symbols.emplace_back(symbol);
-    }
-    return cubin;
-  }
-
-  const Source& source_;
-  nvrtcProgram program_ = nullptr;
+struct Destroy {
+  void operator()(nvrtcProgram program) const { static_cast<void>(nvrtc().nvrtcDestroyProgram(&program)); }
 };
+using Program = std::unique_ptr<std::remove_pointer_t<nvrtcProgram>, Destroy>;
+
+Program program_of(const Source& source) {
+  std::vector<const char*> texts, names;
+  for (const Header& header : headers()) {
+    texts.push_back(header.text);
+    names.push_back(header.name);
+  }
+  nvrtcProgram program = nullptr;
+  RUSH_NVRTC_CHECK(nvrtcCreateProgram, &program, source.text.c_str(), source.name.c_str(),
+                   static_cast<int>(texts.size()), texts.data(), names.data());
+  return Program(program);
+}
+
+std::string log_of(nvrtcProgram program) {
+  size_t size = 0;  // with a zero at the end
+  RUSH_NVRTC_CHECK(nvrtcGetProgramLogSize, program, &size);
+  std::string text(size, '\0');
+  RUSH_NVRTC_CHECK(nvrtcGetProgramLog, program, text.data());
+  text.resize(text.find_last_not_of(std::string_view("\0\n ", 3)) + 1);  // 0 where nothing else is there
+  return text;
+}
+
+Cubin cubin_of(nvrtcProgram program, const Source& source) {
+  Cubin cubin;
+  size_t size = 0;
+  RUSH_NVRTC_CHECK(nvrtcGetCUBINSize, program, &size);
+  cubin.image.resize(size);
+  RUSH_NVRTC_CHECK(nvrtcGetCUBIN, program, cubin.image.data());
+  for (const std::string& kernel : source.kernels) {
+    const char* symbol = nullptr;
+    RUSH_NVRTC_CHECK(nvrtcGetLoweredName, program, kernel.c_str(), &symbol);
+    cubin.symbols.emplace_back(symbol);
+  }
+  return cubin;
+}
 
 // The toolkit's headers, for libcu++: of the toolkit that the environment names, and of that which built the library.
 void add_toolkit_folders(std::vector<std::string>& options) {
@@ -183,7 +166,17 @@ std::vector<std::string> options_of(const Source& source, int architecture) {
 
 Cubin compile(const Source& source, int architecture) {
   RUSH_CHECK_VALUE(source.text.find('\0') == source.text.npos, source.name, ": the source has a zero byte");
-  return Program(source).compile(options_of(source, architecture));
+  const Program program = program_of(source);
+  for (const std::string& kernel : source.kernels)
+    RUSH_NVRTC_CHECK(nvrtcAddNameExpression, program.get(), kernel.c_str());
+  const std::vector<std::string> options = options_of(source, architecture);
+  std::vector<const char*> texts;
+  for (const std::string& option : options) texts.push_back(option.c_str());
+  const nvrtcResult status = nvrtc().nvrtcCompileProgram(program.get(), static_cast<int>(texts.size()), texts.data());
+  const std::string log = status == NVRTC_SUCCESS ? "" : log_of(program.get());
+  if (!log.empty()) throw CompileError(source, log);
+  nvrtc().check(status, "nvrtcCompileProgram");
+  return cubin_of(program.get(), source);
 }
 
 }  // namespace rush::cuda::jit

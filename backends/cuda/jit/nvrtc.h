@@ -9,8 +9,8 @@ namespace rush::cuda::jit {
 // kernel in the program's own string, is compiled by NVRTC, and goes through four hands:
 //   headers.h          the functors' own headers, which the library carries as text
 //   nvrtc.h            the compiler: a Source to a Cubin, for an architecture
-//   cubin_cache.h      cubins of earlier runs, in a folder
-//   compiled.h         one compilation of each Source in a process, whichever threads ask
+//   compiled.h         one compilation of each Source in a process, whichever threads ask, or none: cubins of earlier
+//                      runs lie in a folder
 //   kernel.h           a function of a cubin, loaded on the devices that it is launched on
 // The options are nvcc's defaults, as the library itself is compiled with: products and sums are contracted to fused
 // multiply-adds, division and square roots are exact. So a functor gives the same bits either way.

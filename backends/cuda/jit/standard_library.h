@@ -11,22 +11,13 @@ using uint8_t = unsigned char;
 using uint16_t = unsigned short;
 using uint32_t = unsigned;
 using uint64_t = unsigned long long;
-using uintptr_t = unsigned long long;
 
 namespace std {
 
 using ::int16_t, ::int32_t, ::int64_t, ::int8_t, ::uint16_t, ::uint32_t, ::uint64_t, ::uint8_t;
 using size_t = decltype(sizeof(0));
-using ptrdiff_t = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 
 // ---- <type_traits>, <concepts>
-
-template <class T, T number>
-struct integral_constant {
-  static constexpr T value = number;
-};
-using true_type = integral_constant<bool, true>;
-using false_type = integral_constant<bool, false>;
 
 template <bool condition, class A, class>
 struct conditional {
@@ -39,59 +30,18 @@ struct conditional<false, A, B> {
 template <bool condition, class A, class B>
 using conditional_t = typename conditional<condition, A, B>::type;
 
-template <bool, class T = void>
-struct enable_if {};
-template <class T>
-struct enable_if<true, T> {
-  using type = T;
-};
-template <bool condition, class T = void>
-using enable_if_t = typename enable_if<condition, T>::type;
-
-template <class T>
-struct type_identity {
-  using type = T;
-};
-template <class T>
-using type_identity_t = typename type_identity<T>::type;
-
-template <class T>
-struct remove_cv : type_identity<T> {};
-template <class T>
-struct remove_cv<const T> : type_identity<T> {};
-template <class T>
-struct remove_cv<volatile T> : type_identity<T> {};
-template <class T>
-struct remove_cv<const volatile T> : type_identity<T> {};
-template <class T>
-using remove_cv_t = typename remove_cv<T>::type;
-
-template <class T>
-struct remove_reference : type_identity<T> {};
-template <class T>
-struct remove_reference<T&> : type_identity<T> {};
-template <class T>
-struct remove_reference<T&&> : type_identity<T> {};
-template <class T>
-using remove_reference_t = typename remove_reference<T>::type;
-template <class T>
-using remove_cvref_t = remove_cv_t<remove_reference_t<T>>;
-
 template <class A, class B>
 inline constexpr bool is_same_v = false;
 template <class T>
 inline constexpr bool is_same_v<T, T> = true;
-template <class A, class B>
-struct is_same : integral_constant<bool, is_same_v<A, B>> {};
 
 template <class T, class... Types>
 inline constexpr bool rush_is_one_of = (is_same_v<T, Types> || ...);
 template <class T>
-inline constexpr bool is_floating_point_v = rush_is_one_of<remove_cv_t<T>, float, double>;
+inline constexpr bool is_floating_point_v = rush_is_one_of<T, float, double>;
 template <class T>
-inline constexpr bool is_integral_v =
-    rush_is_one_of<remove_cv_t<T>, bool, char, signed char, unsigned char, short, unsigned short, int, unsigned, long,
-                   unsigned long, long long, unsigned long long>;
+inline constexpr bool is_integral_v = rush_is_one_of<T, bool, char, signed char, unsigned char, short, unsigned short,
+                                                     int, unsigned, long, unsigned long, long long, unsigned long long>;
 template <class T>
 inline constexpr bool is_arithmetic_v = is_floating_point_v<T> || is_integral_v<T>;
 template <class T>
@@ -101,8 +51,6 @@ requires is_arithmetic_v<T>
 inline constexpr bool is_signed_v<T> = T(-1) < T(0);
 template <class T>
 inline constexpr bool is_unsigned_v = is_integral_v<T> && !is_signed_v<T>;
-template <class T, class... Args>
-inline constexpr bool is_constructible_v = __is_constructible(T, Args...);
 
 template <class A, class B>
 concept same_as = is_same_v<A, B>;
@@ -171,33 +119,22 @@ class numeric_limits {  // of integers
   static constexpr T min() noexcept { return static_cast<T>(is_signed ? -max() - 1 : 0); }
   static constexpr T lowest() noexcept { return min(); }
 };
-template <>
-class numeric_limits<float> {
+template <floating_point T>
+class numeric_limits<T> {
+  static constexpr bool kSingle = is_same_v<T, float>;
+
  public:
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true;
-  static constexpr int digits = 24, max_exponent = 128, min_exponent = -125;
-  static constexpr float max() noexcept { return 0x1.fffffep127f; }
-  static constexpr float lowest() noexcept { return -max(); }
-  static constexpr float min() noexcept { return 0x1p-126f; }
-  static constexpr float epsilon() noexcept { return 0x1p-23f; }
-  static constexpr float denorm_min() noexcept { return 0x1p-149f; }
-  static constexpr float infinity() noexcept { return __builtin_bit_cast(float, 0x7f800000); }
-  static constexpr float quiet_NaN() noexcept { return __builtin_bit_cast(float, 0x7fc00000); }
-};
-template <>
-class numeric_limits<double> {
- public:
-  static constexpr bool is_specialized = true, is_signed = true, is_integer = false;
-  static constexpr bool has_infinity = true, has_quiet_NaN = true;
-  static constexpr int digits = 53, max_exponent = 1024, min_exponent = -1021;
-  static constexpr double max() noexcept { return 0x1.fffffffffffffp1023; }
-  static constexpr double lowest() noexcept { return -max(); }
-  static constexpr double min() noexcept { return 0x1p-1022; }
-  static constexpr double epsilon() noexcept { return 0x1p-52; }
-  static constexpr double denorm_min() noexcept { return 0x1p-1074; }
-  static constexpr double infinity() noexcept { return __builtin_bit_cast(double, 0x7ff0000000000000); }
-  static constexpr double quiet_NaN() noexcept { return __builtin_bit_cast(double, 0x7ff8000000000000); }
+  static constexpr int digits = kSingle ? 24 : 53;
+  static constexpr int max_exponent = kSingle ? 128 : 1024, min_exponent = kSingle ? -125 : -1021;
+  static constexpr T max() noexcept { return T(kSingle ? 0x1.fffffep127 : 0x1.fffffffffffffp1023); }
+  static constexpr T lowest() noexcept { return -max(); }
+  static constexpr T min() noexcept { return T(kSingle ? 0x1p-126 : 0x1p-1022); }
+  static constexpr T epsilon() noexcept { return T(kSingle ? 0x1p-23 : 0x1p-52); }
+  static constexpr T denorm_min() noexcept { return T(kSingle ? 0x1p-149 : 0x1p-1074); }
+  static constexpr T infinity() noexcept { return T(__builtin_bit_cast(double, 0x7ff0000000000000)); }
+  static constexpr T quiet_NaN() noexcept { return T(__builtin_bit_cast(double, 0x7ff8000000000000)); }
 };
 
 // ---- <cmath>

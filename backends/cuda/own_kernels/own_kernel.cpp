@@ -7,8 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/dispatch/registry.h"
-#include "core/dispatch/schema.h"
 #include "core/error/error_context.h"
 #include "core/ops/factory/factories.h"
 
@@ -16,18 +14,17 @@ namespace rush::cuda {
 
 namespace {
 
-// A parameter of the kernel, in memory.
-struct Slot {
-  alignas(8) unsigned char bytes[8];
-};
-
-void put_pointer(Slot& slot, const Tensor* tensor) {
-  const void* data = tensor ? tensor->data_ptr() : nullptr;
-  std::memcpy(slot.bytes, &data, sizeof(data));
+// Its bytes begin a slot, which is a parameter of the kernel.
+template <class T>
+uint64_t slot_of(T value) {
+  uint64_t slot = 0;
+  std::memcpy(&slot, &value, sizeof(T));
+  return slot;
 }
+uint64_t slot_of_tensor(const Tensor* tensor) { return slot_of(tensor ? tensor->data_ptr() : nullptr); }
 
 template <class T>
-void put(Slot& slot, const KernelArgument& argument, const char* op, const std::string& name) {
+uint64_t slot_as(const KernelArgument& argument, const char* op, const std::string& name) {
   T value;
   if constexpr (std::is_same_v<T, bool>) {
     value = argument.integer != 0;
@@ -40,16 +37,16 @@ void put(Slot& slot, const KernelArgument& argument, const char* op, const std::
     value = static_cast<T>(argument.kind == KernelArgument::OfFloat ? argument.number
                                                                     : static_cast<double>(argument.integer));
   }
-  std::memcpy(slot.bytes, &value, sizeof(T));
+  return slot_of(value);
 }
 
-// Which numbers a kernel's parameter may be.
-void put_as(ScalarType dtype, Slot& slot, const KernelArgument& argument, const char* op, const std::string& name) {
+// Of those numbers that a kernel's parameter may be.
+uint64_t slot_as(ScalarType dtype, const KernelArgument& argument, const char* op, const std::string& name) {
   switch (dtype) {
 #define RUSH_CASE(enumerator, type, ...)                       \
   case ScalarType::enumerator:                                 \
     if constexpr (!is_complex_v<type> && !is_float8_v<type>) { \
-      return put<type>(slot, argument, op, name);              \
+      return slot_as<type>(argument, op, name);                \
     }                                                          \
     break;
     RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
@@ -78,48 +75,39 @@ struct OwnKernel::Instances {
   std::list<std::pair<DtypeVector, jit::Kernel>> all;
 };
 
-OwnKernel::OwnKernel(std::string name, std::string source, std::string schema,
-                     std::span<const char* const> argument_types, size_t results, KernelOptions options,
+OwnKernel::OwnKernel(std::string name, std::string source, std::string schema, KernelOptions options,
                      SourceLocation where)
     : source_name_(std::move(name)),
       source_(std::move(source)),
       schema_(std::move(schema)),
-      results_(results),
       options_(std::move(options)),
       where_(where),
       signature_(read_signature(source_, options_.kernel)),
       instances_(std::make_shared<Instances>()) {
   const Schema parsed = Schema::parse(schema_);
   op_name_ = parsed.name;
-  RUSH_CHECK_VALUE(parsed.arguments.size() == argument_types.size(), op_name(), ": the schema has ",
-                   parsed.arguments.size(), " arguments, the C++ signature ", argument_types.size());
-  RUSH_CHECK_VALUE(parsed.num_returns == static_cast<int>(results), op_name(), ": the schema has ", parsed.num_returns,
-                   " results, the C++ signature ", results);
-  for (size_t i = 0; i < argument_types.size(); ++i) {
-    RUSH_CHECK_VALUE(parsed.arguments[i].type == argument_types[i], op_name(), ": argument ", parsed.arguments[i].name,
-                     " is ", parsed.arguments[i].type, " in the schema, ", argument_types[i], " in the C++ signature");
-    argument_names_.push_back(parsed.arguments[i].name);
-  }
-  RUSH_CHECK_VALUE(
-      std::any_of(argument_types.begin(), argument_types.end(), [](std::string_view type) { return type == "Tensor"; }),
-      op_name(), ": a kernel has a tensor among its arguments, which says where it runs");
+  results_ = static_cast<size_t>(parsed.num_returns);
+  names_.assign(results_, "a result");
+  for (const Argument& each : parsed.arguments) names_.push_back(each.name);
+  RUSH_CHECK_VALUE(std::ranges::count(parsed.arguments, "Tensor", &Argument::type), op_name(),
+                   ": a kernel has a tensor among its arguments, which says where it runs");
   RUSH_CHECK_VALUE(options_.block > 0 && options_.block <= 1024 && options_.elements_per_thread > 0, op_name(),
                    ": a block of ", options_.block, " threads for ", options_.elements_per_thread,
                    " elements each; expected 1 to 1024 threads, at least one element");
-  check_parameters(argument_types);
+  check_parameters(parsed);
 }
 
-void OwnKernel::check_parameters(std::span<const char* const> argument_types) const {
+void OwnKernel::check_parameters(const Schema& schema) const {
   const std::vector<Parameter>& parameters = signature_.parameters;
-  const size_t expected = results_ + argument_types.size();
+  const size_t expected = names_.size();
   RUSH_CHECK_VALUE(parameters.size() == expected || parameters.size() == expected + 1, op_name(), ": the kernel ",
                    signature_.name, " has ", parameters.size(), " parameters; expected ", results_, " results, ",
-                   argument_types.size(), " arguments, and the number of elements, which may be left out");
+                   schema.arguments.size(), " arguments, and the number of elements, which may be left out");
   for (size_t i = 0; i < expected; ++i) {
     const bool is_result = i < results_;
-    const char* type = is_result ? "Tensor" : argument_types[i - results_];
-    RUSH_CHECK_TYPE(takes(parameters[i], type), op_name(), ": ", is_result ? "a result" : argument_names_[i - results_],
-                    " is ", type, ", which parameter ", parameters[i].name, " of the kernel cannot take");
+    const std::string type = is_result ? "Tensor" : schema.arguments[i - results_].type;
+    RUSH_CHECK_TYPE(takes(parameters[i], type), op_name(), ": ", names_[i], " is ", type, ", which parameter ",
+                    parameters[i].name, " of the kernel cannot take");
     RUSH_CHECK_TYPE(is_result || !parameters[i].is_pointer || parameters[i].is_const, op_name(), ": parameter ",
                     parameters[i].name, " of the kernel is for an argument, which is not written: expected const ",
                     parameters[i].type, "*");
@@ -131,25 +119,20 @@ void OwnKernel::check_parameters(std::span<const char* const> argument_types) co
 }
 
 void OwnKernel::check(std::span<const KernelArgument> arguments, bool differentiable) const {
-  const Tensor& first = first_tensor(arguments);
+  const Device device = first_tensor(arguments).device();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].tensor) continue;
-    check_argument(i, arguments[i], first);
-    RUSH_CHECK_NOT_IMPLEMENTED(differentiable || !dispatch_state.grad_mode || !arguments[i].tensor->requires_grad(),
-                               op_name(), ": has no derivative, and ", argument_names_[i],
+    const Tensor& tensor = *arguments[i].tensor;
+    RUSH_CHECK_NOT_IMPLEMENTED(tensor.is_cuda() || tensor.is_meta(), op_name(), ": ", name(i), " is on ",
+                               tensor.device(), ", the kernel runs on a GPU");
+    RUSH_CHECK_VALUE(tensor.device() == device, op_name(), ": ", name(i), " is on ", tensor.device(),
+                     ", the first tensor on ", device);
+    RUSH_CHECK_VALUE(tensor.is_contiguous(), op_name(), ": ", name(i),
+                     " is not contiguous, which the kernel expects: ", name(i), ".contiguous()");
+    RUSH_CHECK_NOT_IMPLEMENTED(differentiable || !dispatch_state.grad_mode || !tensor.requires_grad(), op_name(),
+                               ": has no derivative, and ", name(i),
                                " requires a gradient; rush::derivative gives it one");
   }
-}
-
-void OwnKernel::check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const {
-  const Tensor& tensor = *argument.tensor;
-  const std::string& name = argument_names_[number];
-  RUSH_CHECK_NOT_IMPLEMENTED(tensor.is_cuda() || tensor.is_meta(), op_name(), ": ", name, " is on ", tensor.device(),
-                             ", the kernel runs on a GPU");
-  RUSH_CHECK_VALUE(tensor.device() == first.device(), op_name(), ": ", name, " is on ", tensor.device(),
-                   ", the first tensor on ", first.device());
-  RUSH_CHECK_VALUE(tensor.is_contiguous(), op_name(), ": ", name,
-                   " is not contiguous, which the kernel expects: ", name, ".contiguous()");
 }
 
 Tensor OwnKernel::like_first(std::span<const KernelArgument> arguments) const {
@@ -176,10 +159,9 @@ jit::Shape OwnKernel::shape_for(int64_t n) const {
 OwnKernel::DtypeVector OwnKernel::type_arguments(std::span<const Tensor> results,
                                                  std::span<const KernelArgument> arguments) const {
   InlineVector<std::optional<ScalarType>, 4> found(signature_.type_parameters.size(), std::nullopt);
-  for (size_t i = 0; i < results.size() + arguments.size(); ++i) {
+  for (size_t i = 0; i < names_.size(); ++i) {
     const Parameter& parameter = signature_.parameters[i];
-    const bool is_result = i < results.size();
-    const Tensor* tensor = is_result ? &results[i] : arguments[i - results.size()].tensor;
+    const Tensor* tensor = i < results_ ? &results[i] : arguments[i - results_].tensor;
     if (!tensor) continue;
     ScalarType expected = parameter.dtype;
     if (parameter.type_parameter) {
@@ -187,24 +169,18 @@ OwnKernel::DtypeVector OwnKernel::type_arguments(std::span<const Tensor> results
       if (!argument) argument = tensor->scalar_type();
       expected = *argument;
     }
-    RUSH_CHECK_TYPE(tensor->scalar_type() == expected, op_name(), ": ",
-                    is_result ? std::string("the result") : argument_names_[i - results.size()], " is ",
-                    tensor->scalar_type(), ", parameter ", parameter.name, " of the kernel ", expected);
+    RUSH_CHECK_TYPE(tensor->scalar_type() == expected, op_name(), ": ", names_[i], " is ", tensor->scalar_type(),
+                    ", parameter ", parameter.name, " of the kernel ", expected);
   }
   DtypeVector types;
-  for (size_t i = 0; i < found.size(); ++i) {
-    check_type_argument(i, found[i]);
-    types.push_back(*found[i]);
+  for (const std::optional<ScalarType>& dtype : found) {
+    RUSH_CHECK_TYPE(dtype, op_name(), ": no tensor tells what ", signature_.type_parameters[types.size()], " is");
+    const std::vector<ScalarType>& listed = options_.dtypes;
+    RUSH_CHECK_NOT_IMPLEMENTED(listed.empty() ? has_arithmetic(*dtype) : std::ranges::count(listed, *dtype) > 0,
+                               op_name(), ": not implemented for ", *dtype);
+    types.push_back(*dtype);
   }
   return types;
-}
-
-void OwnKernel::check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const {
-  RUSH_CHECK_TYPE(dtype, op_name(), ": no tensor tells what ", signature_.type_parameters[number], " is");
-  const std::vector<ScalarType>& listed = options_.dtypes;
-  const bool allowed =
-      listed.empty() ? has_arithmetic(*dtype) : std::find(listed.begin(), listed.end(), *dtype) != listed.end();
-  RUSH_CHECK_NOT_IMPLEMENTED(allowed, op_name(), ": not implemented for ", *dtype);
 }
 
 const jit::Kernel& OwnKernel::instance(const DtypeVector& types) const {
@@ -223,23 +199,17 @@ void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelAr
                        const jit::Shape& shape) const {
   const DtypeVector types = type_arguments(results, arguments);
   if (results[0].is_meta() || shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
-  InlineVector<Slot, 12> slots(signature_.parameters.size(), Slot{});
-  size_t number = 0;
-  for (const Tensor& result : results) put_pointer(slots[number++], &result);
-  for (const KernelArgument& argument : arguments) {
-    const Parameter& parameter = signature_.parameters[number];
-    Slot& slot = slots[number++];
-    if (argument.kind == KernelArgument::OfTensor) {
-      put_pointer(slot, argument.tensor);
-      continue;
-    }
+  InlineVector<uint64_t, 12> slots;
+  for (const Tensor& result : results) slots.push_back(slot_of_tensor(&result));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Parameter& parameter = signature_.parameters[slots.size()];
     const ScalarType dtype = parameter.type_parameter ? types[*parameter.type_parameter] : parameter.dtype;
-    put_as(dtype, slot, argument, op_name(), argument_names_[number - 1 - results.size()]);
+    slots.push_back(arguments[i].kind == KernelArgument::OfTensor ? slot_of_tensor(arguments[i].tensor)
+                                                                  : slot_as(dtype, arguments[i], op_name(), name(i)));
   }
-  const int64_t count = results[0].numel();
-  if (number < slots.size()) std::memcpy(slots[number].bytes, &count, sizeof(count));
+  slots.push_back(slot_of(results[0].numel()));  // what a kernel without such a parameter is not given
   InlineVector<void*, 12> addresses;
-  for (size_t i = 0; i < slots.size(); ++i) addresses.push_back(slots[i].bytes);
+  for (uint64_t& slot : slots) addresses.push_back(&slot);
   const ErrorContext context(described, this);
   instance(types).launch(op_name(), shape, addresses.data());
 }
@@ -247,10 +217,6 @@ void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelAr
 std::string OwnKernel::described(const void* kernel) {
   const auto* self = static_cast<const OwnKernel*>(kernel);
   return str("in the kernel of ", self->op_name_, ", made at ", self->where_.file_name(), ":", self->where_.line());
-}
-
-void check_name_is_free(const OpBase& op) {
-  RUSH_CHECK_VALUE(!registry().find(op.name()), "there is an operator named ", op.name());
 }
 
 }  // namespace rush::cuda

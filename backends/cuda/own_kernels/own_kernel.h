@@ -9,7 +9,7 @@
 #include "backends/cuda/jit/kernel.h"
 #include "backends/cuda/own_kernels/signature.h"
 #include "core/array_ref.h"
-#include "core/dispatch/op.h"
+#include "core/dispatch/schema.h"
 #include "core/error/source_location.h"
 
 namespace rush::cuda {
@@ -43,8 +43,7 @@ class OwnKernel {
   // Reads the kernel's parameters, and checks them against the schema: its results first, then its arguments, then the
   // number of elements of the first result, which may be left out. Throws ValueError, or TypeError for an argument that
   // the parameter cannot take.
-  OwnKernel(std::string name, std::string source, std::string schema, std::span<const char* const> argument_types,
-            size_t results, KernelOptions options, SourceLocation where);
+  OwnKernel(std::string name, std::string source, std::string schema, KernelOptions options, SourceLocation where);
 
   const std::string& schema() const { return schema_; }
 
@@ -69,22 +68,18 @@ class OwnKernel {
 
   static std::string described(const void* kernel);  // for ErrorContext
   const char* op_name() const { return op_name_.c_str(); }
-  void check_parameters(std::span<const char* const> argument_types) const;
-  void check_argument(size_t number, const KernelArgument& argument, const Tensor& first) const;
+  void check_parameters(const Schema& schema) const;
+  const std::string& name(size_t argument) const { return names_[results_ + argument]; }
   DtypeVector type_arguments(std::span<const Tensor> results, std::span<const KernelArgument> arguments) const;
-  void check_type_argument(size_t number, const std::optional<ScalarType>& dtype) const;
   const jit::Kernel& instance(const DtypeVector& types) const;
 
   std::string source_name_, source_, schema_, op_name_;
-  std::vector<std::string> argument_names_;
+  std::vector<std::string> names_;  // of what the kernel's parameters are for: results, then arguments
   size_t results_;
   KernelOptions options_;
   SourceLocation where_;  // the program made it
   Signature signature_;
   std::shared_ptr<Instances> instances_;
 };
-
-// Throws ValueError where an operator of this name is registered.
-void check_name_is_free(const OpBase& op);
 
 }  // namespace rush::cuda

@@ -98,10 +98,10 @@ TEST_CASE("every dtype has a C++ name that is read as this dtype") {
 TEST_CASE("source, schema and signature must fit") {
   using OneTensor = Tensor(const Tensor&);
   check_refused<OneTensor>(kScale, "test::a(Tensor x, float a) -> Tensor",
-                           "the schema has 2 arguments, the C++ signature 1");
+                           "its schema has 2 arguments, its C++ type 1");
   check_refused<Tensor(const Tensor&, int64_t)>(kScale, "test::a(Tensor x, float a) -> Tensor",
-                                                "argument a is float in the schema, int in the C++ signature");
-  check_refused<Scale>(kScale, "test::a(Tensor x, float a) -> (Tensor, Tensor)", "the schema has 2 results");
+                                                "argument #1 'a' is float in its schema; in C++ it is int");
+  check_refused<Scale>(kScale, "test::a(Tensor x, float a) -> (Tensor, Tensor)", "its schema has 2 results");
   check_refused<Scale>(kScale, "test::a(Tensor x", "");
   check_refused<Tensor(double)>("__global__ void f(float* out, double a) {}", "test::a(float a) -> Tensor",
                                 "a tensor among its arguments");

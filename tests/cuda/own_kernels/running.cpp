@@ -12,7 +12,7 @@
 #include "core/profiler/profiler.h"
 #include "rushlight.h"
 #include "tests/cuda/graph_testing.h"
-#include "tests/cuda/jit/environment.h"
+#include "tests/environment_guard.h"
 
 using namespace rush;
 using namespace rush::testing;

@@ -1,4 +1,4 @@
-// What the tests of kernels compiled at run time share.
+// Variables of the environment that have another value in a test.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ class EnvironmentGuard {
   std::optional<std::string> before_;
 };
 
-// An empty cache of cubins until the end of the scope.
+// An empty cache of what took long to make, until the end of the scope.
 struct EmptyCache {
   TemporaryFolder folder;
   EnvironmentGuard guard{"RUSH_CACHE_DIR", folder.path()};
