@@ -1,4 +1,4 @@
-// What whoever started this process says about it in environment variables: its rank, and how many there are.
+// What the launcher of this process says about it in environment variables: its rank, and how many processes there are.
 #pragma once
 #include <optional>
 #include <string>

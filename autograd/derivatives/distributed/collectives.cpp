@@ -113,6 +113,9 @@ struct ReduceToBackward final : Node {
   }
 };
 
+// Zeros that depend on a tensor without rows: second derivatives come to its collective on every process.
+Tensor zeros_after(const Tensor& no_rows, IntArrayRef sizes) { return no_rows.sum().expand(sizes); }
+
 struct GatherToBackward final : Node {
   int64_t destination = 0;
   std::string group;
@@ -125,7 +128,7 @@ struct GatherToBackward final : Node {
   }
   Tensors apply(const Tensors& g) override {
     const bool is_root = group_named(group)->rank() == destination;
-    const Tensor grad = is_root ? g[0] : g[0].new_zeros({}).expand(sizes);  // the others' is not read
+    const Tensor grad = is_root ? g[0] : zeros_after(g[0], sizes);  // the others' is not read
     return {ops::scatter_from(grad, destination, group)};
   }
 };
@@ -141,7 +144,7 @@ struct ScatterFromBackward final : Node {
   }
   Tensors apply(const Tensors& g) override {
     const Tensor grad = ops::gather_to(g[0], source, group);
-    return {group_named(group)->rank() == source ? grad : g[0].new_zeros(sizes)};
+    return {group_named(group)->rank() == source ? grad : zeros_after(grad, sizes)};
   }
 };
 

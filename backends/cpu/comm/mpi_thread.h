@@ -13,12 +13,12 @@
 namespace rush::cpu {
 
 // Note [Communication thread]
-// A collective needs somebody who calls MPI while the caller computes. One thread does, for all groups, and takes
+// While the caller computes, one thread calls MPI for the collectives of all groups. It takes
 // requests from a queue in the order in which they came: so collectives begin in the same order on every process, and
 // MPI need not be safe for several threads at once (MPI_THREAD_SERIALIZED). Sends and receives only begin in that
 // order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
-// again after a while that grows to a fifth of a millisecond, rather than keep a processor from who computes. What is
-// thrown on the thread is thrown again by Work::wait().
+// again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
+// compute. What is thrown on the thread is thrown again by Work::wait().
 
 /// A message that is on its way.
 struct Message {
