@@ -32,8 +32,11 @@ class FakeGroup final : public ProcessGroup {
     own_block(output, input);
     return Work::completed();
   }
-  WorkPtr all_to_all(const Tensor& output, const Tensor&, IntArrayRef, IntArrayRef) override {
-    return zeros_arrive(output);
+  WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
+                     IntArrayRef input_splits) override {
+    zeros_arrive(output);
+    own_rows(output, output_splits).copy_(own_rows(input, input_splits));
+    return Work::completed();
   }
   WorkPtr send(const Tensor&, int, int) override { return Work::completed(); }
   WorkPtr recv(const Tensor& tensor, int, int) override { return zeros_arrive(tensor); }
@@ -46,6 +49,11 @@ class FakeGroup final : public ProcessGroup {
  private:
   void own_block(const Tensor& output, const Tensor& input) const {
     output.view({output.numel()}).copy_(input.view({size(), output.numel()}).select(0, rank()));
+  }
+  // What goes to this rank, or comes from it.
+  Tensor own_rows(const Tensor& elements, IntArrayRef splits) const {
+    const auto own = splits.begin() + rank();
+    return elements.view({elements.numel()}).narrow(0, std::accumulate(splits.begin(), own, int64_t{0}), *own);
   }
   static WorkPtr zeros_arrive(Tensor tensor) {
     tensor.zero_();

@@ -33,7 +33,7 @@ class Registry;
 
 namespace distributed {
 
-void register_collectives(Registry& registry);
+void register_collectives(Registry& registry);  // the operators above
 
 // Note [Derivatives of collectives]
 // A result that is on every process serves the losses of all of them, so a gradient is that of the sum of all

@@ -26,13 +26,7 @@ void destroy_process_group() {
   for (auto group = ended.rbegin(); group != ended.rend(); ++group) (*group)->shut_down();
 }
 
-bool is_initialized() { return !detail::groups().empty(); }
 bool is_mpi_available() { return detail::has_mpi(); }
-
-int get_rank(const Group& group) { return group ? group->rank() : -1; }
-int get_rank() { return world()->rank(); }
-int get_world_size(const Group& group) { return group ? group->size() : -1; }
-int get_world_size() { return world()->size(); }
 
 Group new_group(const std::vector<int>& ranks) {
   const Group all = world();

@@ -29,15 +29,7 @@ void init_process_group(std::string_view backend, const InitOptions& options = {
 /// again in the same process. Every process calls it. Throws DistributedError where there is no group.
 void destroy_process_group();
 
-bool is_initialized();    // between the two functions above
 bool is_mpi_available();  // whether the library was built with MPI
-
-/// This process's rank in the group, from 0 on; -1 for null, which stands for a group that it is no member of.
-int get_rank(const Group& group);
-int get_rank();  // among all processes
-/// The number of processes of the group; -1 for null.
-int get_world_size(const Group& group);
-int get_world_size();  // of all
 
 /// A group of some processes, by their ranks among all; null on those that are not members. Every process calls it,
 /// also those, with the same ranks. Throws ValueError for no rank, one that is out of range, or one that is there

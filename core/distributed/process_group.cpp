@@ -33,6 +33,13 @@ Group world() {
   return detail::groups().front();
 }
 
+bool is_initialized() { return !detail::groups().empty(); }
+
+int get_rank(const Group& group) { return group ? group->rank() : -1; }
+int get_rank() { return world()->rank(); }
+int get_world_size(const Group& group) { return group ? group->size() : -1; }
+int get_world_size() { return world()->size(); }
+
 Group group_named(std::string_view name) {
   world();
   for (const Group& group : detail::groups()) {

@@ -29,10 +29,10 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  const std::string& name() const { return name_; }  // by which operators find the group
-  int rank() const { return rank_; }
-  int size() const { return static_cast<int>(ranks_.size()); }
-  const std::vector<int>& ranks() const { return ranks_; }
+  const std::string& name() const { return name_; }             // by which operators find the group
+  int rank() const { return rank_; }                            // this process's
+  int size() const { return static_cast<int>(ranks_.size()); }  // how many members there are
+  const std::vector<int>& ranks() const { return ranks_; }      // theirs among all processes
   /// The member whose rank among all processes is `global_rank`. Throws ValueError, which begins with `who`, where it
   /// is no member.
   int rank_of(const char* who, int global_rank) const;
@@ -78,6 +78,15 @@ using Group = std::shared_ptr<ProcessGroup>;
 
 /// The group of all processes. Throws DistributedError unless init_process_group has made it.
 Group world();
+bool is_initialized();  // whether there is one
+
+/// This process's rank in the group, from 0 on; -1 for null, which stands for a group that it is no member of.
+int get_rank(const Group& group);
+int get_rank();  // among all processes
+/// The number of processes of the group; -1 for null.
+int get_world_size(const Group& group);
+int get_world_size();  // of all
+
 /// The group of a name. Throws DistributedError where there is none.
 Group group_named(std::string_view name);
 

@@ -19,7 +19,8 @@ using distributed::ProcessGroup;
 using distributed::ReduceOp;
 using distributed::WorkPtr;
 
-constexpr int kSplitTag = 32767;  // of all_to_all; the highest that every MPI has
+constexpr int64_t kFewBytes = 512;  // which take no longer on their way to all than to one
+constexpr int kSplitTag = 32767;    // of all_to_all; the highest that every MPI has
 
 std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.scalar_type()); }
@@ -69,6 +70,7 @@ class MpiGroup final : public ProcessGroup {
   WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
     return run("all_reduce", [=, this] {
       if (size() == 1) return;
+      if (bytes_of(tensor) <= kFewBytes) return reduce_few(tensor, op);
       const Blocks blocks(tensor, size());
       const Scratch own(blocks.bytes);
       reduce_own_block(blocks.padded(tensor), blocks.bytes, own.data(), tensor.scalar_type(), op);
@@ -250,6 +252,12 @@ class MpiGroup final : public ProcessGroup {
                     request);
     });
     reduce_in_rank_order(own, arriving.data(), block_bytes / element_size(dtype), size(), dtype, op);
+  }
+  // Everything goes to everyone, who reduces it: one exchange in place of two.
+  void reduce_few(const Tensor& tensor, ReduceOp op) const {
+    const Scratch all(bytes_of(tensor) * size());
+    all_gather_bytes(data_of(tensor), all.data(), bytes_of(tensor));
+    reduce_in_rank_order(data_of(tensor), all.data(), tensor.numel(), size(), tensor.scalar_type(), op);
   }
   void gather_blocks(const Blocks& blocks, const Tensor& tensor, const std::byte* own) const {
     if (blocks.fits) return all_gather_bytes(own, data_of(tensor), blocks.bytes);
