@@ -52,7 +52,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   void set_synchronizes(bool on) { synchronizes_ = on; }
   bool synchronizes() const { return synchronizes_; }  // at first
 
-  size_t num_buckets() const { return buckets_.size(); }
+  size_t num_buckets() const { return buckets_.size(); }  // of all parameters
 
  private:
   struct Bucket {

@@ -10,7 +10,9 @@
 #include "core/ops/random/random_factories.h"
 #include "nn/functional.h"
 #include "nn/modules.h"
+#include "nn/parallel/sync_batch_norm.h"
 #include "optim/optim.h"
+#include "optim/zero_redundancy.h"
 #include "tests/distributed/rank_inputs.h"
 
 namespace {
@@ -207,6 +209,35 @@ TEST_CASE("what would make processes wait for ever is an error") {
   CHECK_NOTHROW(output.sum().backward());  // added up here, as PyTorch does; nothing is sent
 }
 
+TEST_CASE("an optimiser whose states are shared out takes the same steps") {
+  const auto train = [](auto make_optimizer) {
+    nn::DistributedDataParallel net(make_net(11));
+    auto optimizer = make_optimizer(net->parameters());
+    optim::StepLR schedule(optimizer, 2, 0.5);
+    for (int64_t step = 0; step < 5; ++step) {
+      const Batch batch = Batch::of_step(step).of_rank(get_rank());
+      optimizer.zero_grad();
+      CHECK(!net->parameters().back().grad().defined());
+      loss_of(net(batch.x), batch.y).backward();
+      optimizer.step();
+      schedule.step();
+    }
+    return std::pair(net->parameters(), optimizer.state().size());
+  };
+  const auto [expected, all_states] =
+      train([](const auto& params) { return optim::AdamW(params, optim::AdamWOptions(1e-2)); });
+  const auto [result, own_states] = train([](const auto& params) {
+    return optim::ZeroRedundancyOptimizer<optim::AdamW>(params, optim::AdamWOptions(1e-2));
+  });
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(result[i].detach(), expected[i].detach()));
+  CHECK(own_states < all_states);
+  Tensor states = full({}, static_cast<int64_t>(own_states), kInt64);
+  all_reduce(states);
+  CHECK(states.item<int64_t>() == static_cast<int64_t>(all_states));
+  CHECK_THROWS_WITH_AS(optim::ZeroRedundancyOptimizer<optim::SGD>({ones({1})}, optim::SGDOptions(1)),
+                       doctest::Contains("cannot be shared out"), ValueError);
+}
+
 struct WideImpl : nn::Module {
   explicit WideImpl(int64_t width) : layer(register_module("layer", nn::Linear(3, width))) {}
   Tensor forward(const Tensor& x) { return layer(x); }
@@ -244,6 +275,43 @@ TEST_CASE("the gradients of later modules are in their buckets while earlier one
     net(ones({2, 4})).sum().backward();
     CHECK(last_is_there);
     CHECK(!first_is_there);
+  }
+}
+
+TEST_CASE("SyncBatchNorm normalises by the rows of all processes") {
+  for (const ScalarType dtype : {kFloat64, kBFloat16}) {
+    const double tolerance = dtype == kFloat64 ? 1e-10 : 0.02;
+    manual_seed(2);
+    // Each process has another number of rows: rank + 1.
+    const int64_t size = get_world_size(), rank = get_rank(), start = rank * (rank + 1) / 2;
+    const Tensor all = randn({size * (size + 1) / 2, 3, 2, 2}, kFloat64).mul(3).add(100).to(dtype).requires_grad_();
+    const Tensor weights = randn(all.sizes(), kFloat64).to(dtype);
+    nn::BatchNorm2d alone(3);
+    nn::SyncBatchNorm together(3);
+    alone->to(dtype == kFloat64 ? kFloat64 : kFloat32);
+    together->to(dtype == kFloat64 ? kFloat64 : kFloat32);
+    const Tensor expected = alone(all);
+    (expected * weights).sum().backward();
+
+    const Tensor mine = all.detach().narrow(0, start, rank + 1).clone().requires_grad_();
+    const Tensor result = together(mine);
+    (result * weights.narrow(0, start, rank + 1)).sum().backward();
+    const auto close = [&](const Tensor& a, const Tensor& b) {
+      return allclose(a.to(kFloat64), b.to(kFloat64), tolerance, tolerance);
+    };
+    CHECK(result.scalar_type() == dtype);
+    CHECK(close(result, expected.narrow(0, start, rank + 1)));
+    CHECK(close(mine.grad(), all.grad().narrow(0, start, rank + 1)));
+    CHECK(close(together->running_mean, alone->running_mean));
+    CHECK(close(together->running_var, alone->running_var));
+    Tensor weight_grad = together->weight.grad().clone();
+    all_reduce(weight_grad);
+    CHECK(close(weight_grad, alone->weight.grad()));
+    together->eval();
+    alone->eval();
+    CHECK(close(together(mine), alone(all).narrow(0, start, rank + 1)));
+    CHECK_THROWS_WITH_AS(together(ones({2, 4})), doctest::Contains("expected an input of shape (N, 3, ...)"),
+                         ValueError);
   }
 }
 
