@@ -99,7 +99,9 @@
 #include "nn/data/data.h"
 #include "nn/nn.h"
 #include "nn/parallel/distributed_data_parallel.h"
+#include "nn/parallel/sync_batch_norm.h"
 #include "optim/optim.h"
+#include "optim/zero_redundancy.h"
 
 // By the names that programs for CUDA know.
 namespace rush::cuda {

@@ -22,7 +22,8 @@ int ProcessGroup::place_in(const std::vector<int>& ranks) const {
 }
 
 std::vector<Group>& detail::groups() {
-  static std::vector<Group> all;
+  // Never destroyed: where a program ends without destroy_process_group, nothing waits for what its groups were doing.
+  static auto& all = *new std::vector<Group>;
   return all;
 }
 

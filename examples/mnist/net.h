@@ -1,7 +1,6 @@
 // The demo's convolutional net: 63,000 weights, enough for 99.3 % after two looks at every digit.
 #pragma once
 
-#include "nn/parallel/sync_batch_norm.h"
 #include "rushlight.h"
 
 namespace examples {

@@ -63,8 +63,8 @@ void Reducer::check_same_everywhere() const {
   const int root = group_->ranks()[0];
   Tensor counts = tensor({static_cast<int64_t>(parameters_.size()), static_cast<int64_t>(own.size())}, kInt64);
   distributed::broadcast(counts, root, group_);
-  Tensor first = empty({counts[1].item<int64_t>()}, kInt64);
-  if (group_->rank() == 0) first.copy_(tensor(own, kInt64));
+  Tensor first = tensor(own, kInt64);
+  if (const auto numel = counts[1].item<int64_t>(); numel != first.numel()) first = empty({numel}, kInt64);
   distributed::broadcast(first, root, group_);
 
   const int64_t* theirs = first.data_ptr<int64_t>();
@@ -149,7 +149,8 @@ void Reducer::begin_forward() {
   RUSH_CHECK(!expects_gradients_ || arrivals_.empty(),
              "DistributedDataParallel: the last backward pass did not come to all "
              "parameters that the output depended on; every output has to be used in the loss");
-  for (Parameter& parameter : parameters_) parameter.is_held = parameter.accumulator->use_count() > 1;
+  for (Parameter& parameter : parameters_)
+    parameter.is_held = has_pending_graph_ && parameter.accumulator->use_count() > 1;
 }
 
 void Reducer::end_forward(TensorList outputs) {
@@ -157,6 +158,7 @@ void Reducer::end_forward(TensorList outputs) {
       std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) { return t.requires_grad(); });
   if (!is_recorded || parameters_.empty()) return;
   expects_gradients_ = false;
+  has_pending_graph_ = true;
   if (!synchronizes_) return;
   schedule(outputs);
   check_used();
@@ -224,6 +226,7 @@ void Reducer::begin_backward() {
 // ---- the backward pass
 
 void Reducer::arrive(size_t number) {
+  has_pending_graph_ = false;
   if (!expects_gradients_ || !synchronizes_) return;
   Parameter& parameter = parameters_[number];
   RUSH_CHECK(!parameter.has_arrived, "DistributedDataParallel: the gradient of the parameter '", parameter.name,

@@ -23,8 +23,8 @@ namespace rush::nn::parallel {
 // The engine takes the node of the highest number next, and accumulators have the number 0: they all run at the end of
 // the pass, when nothing is left to compute while buckets travel. So after each forward pass the reducer goes through
 // the graph, and gives each accumulator a number below the least of the nodes that lead to it: it runs after the last
-// of them, at most one node later. An accumulator that another graph holds as well keeps its number if that is lower.
-// On its way the reducer learns which parameters the outputs do not depend on.
+// of them, at most one node later. An accumulator that an earlier graph waits for as well keeps its number if that is
+// lower. On its way the reducer learns which parameters the outputs do not depend on.
 
 /// How gradients are put into buckets.
 struct ReducerOptions {
@@ -67,7 +67,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
     Tensor tensor;
     intrusive_ptr<Node> accumulator;
     size_t bucket = 0, place = 0;  // of its view
-    bool is_held = false;          // by another graph, when the forward pass began
+    bool is_held = false;          // by a graph whose backward pass has not been, when the forward pass began
     bool has_arrived = false, is_unused = false;
   };
   class ArrivalHook;
@@ -96,7 +96,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   std::vector<Bucket> buckets_;
   std::vector<size_t> arrivals_;  // numbers of parameters
   size_t next_bucket_ = 0;        // to launch
-  bool synchronizes_ = true, expects_gradients_ = false, has_rebuilt_ = false;
+  bool synchronizes_ = true, expects_gradients_ = false, has_pending_graph_ = false, has_rebuilt_ = false;
 };
 
 }  // namespace rush::nn::parallel

@@ -270,9 +270,11 @@ TEST_CASE("the gradients of later modules are in their buckets while earlier one
     last_is_there = inner->last->weight.grad().defined() && inner->last->bias.grad().defined();
     first_is_there = inner->first->weight.grad().defined();
   };
+  Tensor output;  // keeps the graph of the last round alive
   for (int round = 0; round < 3; ++round) {
     net->zero_grad();
-    net(ones({2, 4})).sum().backward();
+    output = net(ones({2, 4}));
+    output.sum().backward();
     CHECK(last_is_there);
     CHECK(!first_is_there);
   }
@@ -312,6 +314,22 @@ TEST_CASE("SyncBatchNorm normalises by the rows of all processes") {
     CHECK(close(together(mine), alone(all).narrow(0, start, rank + 1)));
     CHECK_THROWS_WITH_AS(together(ones({2, 4})), doctest::Contains("expected an input of shape (N, 3, ...)"),
                          ValueError);
+  }
+}
+
+TEST_CASE("two forward passes have one backward pass") {
+  nn::DistributedDataParallel net(make_net(9));
+  Perceptron alone = make_net(9);
+  for (int round = 0; round < 2; ++round) {
+    net->zero_grad();
+    alone->zero_grad();
+    const Batch batch = Batch::of_step(round), mine = batch.of_rank(get_rank());
+    const Tensor first = net(mine.x), second = net(mine.x * 2);
+    loss_of(first + second, mine.y).backward();
+    loss_of(alone(batch.x) + alone(batch.x * 2), batch.y).backward();
+    for (size_t i = 0; i < alone->parameters().size(); ++i) {
+      CHECK(allclose(net->parameters()[i].grad(), alone->parameters()[i].grad(), 1e-4, 1e-6));
+    }
   }
 }
 
