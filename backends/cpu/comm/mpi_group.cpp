@@ -55,8 +55,9 @@ class BlockBytes {
 
 // What all groups share: MPI itself, and the thread that calls it.
 struct Mpi {
-  explicit Mpi(const InitOptions& init) : options(init), thread(std::make_unique<MpiThread>()) {}
+  Mpi(const InitOptions& init, bool ends_it) : options(init), ends(ends_it), thread(std::make_unique<MpiThread>()) {}
   const InitOptions options;
+  const bool ends;  // else the program has started MPI itself, and ends it
   std::unique_ptr<MpiThread> thread;
 };
 
@@ -171,7 +172,7 @@ class MpiGroup final : public ProcessGroup {
     if (!is_world) run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
     if (is_world) {
       mpi_->thread.reset();
-      RUSH_MPI_CALL(MPI_Finalize);
+      if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
     }
     has_ended_ = true;
   }
@@ -303,7 +304,8 @@ void check_agreement(const char* what, std::optional<int> said, const std::strin
                          " by the environment variables of ", launcher, ", and ", by_mpi, " by MPI");
 }
 
-void start_mpi() {
+// Unless the program has done so; whether it was done here.
+bool start_mpi() {
   int flag = 0, level = MPI_THREAD_SINGLE;
   RUSH_MPI_CALL(MPI_Finalized, &flag);
   RUSH_CHECK_DISTRIBUTED(!flag, "init_process_group: MPI has ended in this process, and cannot be started again");
@@ -315,6 +317,7 @@ void start_mpi() {
   }
   RUSH_CHECK_DISTRIBUTED(level >= MPI_THREAD_SERIALIZED,
                          "init_process_group: this MPI cannot be called by a thread of its own");
+  return !flag;
 }
 
 }  // namespace
@@ -328,7 +331,7 @@ bool detail::has_mpi() { return true; }
 Group detail::make_mpi_group(const InitOptions& options) {
   const Environment environment = read_environment();
   cpu::check_launcher(environment);
-  cpu::start_mpi();
+  const bool ends = cpu::start_mpi();
   RUSH_MPI_CALL(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int rank = 0, size = 0;
   RUSH_MPI_CALL(MPI_Comm_rank, MPI_COMM_WORLD, &rank);
@@ -338,7 +341,7 @@ Group detail::make_mpi_group(const InitOptions& options) {
   std::vector<int> ranks(static_cast<size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return std::make_shared<cpu::MpiGroup>("default", std::move(ranks), rank, MPI_COMM_WORLD,
-                                         std::make_shared<cpu::Mpi>(options));
+                                         std::make_shared<cpu::Mpi>(options, ends));
 }
 
 }  // namespace rush::distributed

@@ -124,19 +124,24 @@ void MpiThread::start(Request request) {
   try {
     request.messages = request.begin();
     if (!request.messages.empty()) return transfers_.push_back(std::move(request));
-    request.work->finish();
+    end(request);
   } catch (...) {
-    request.work->finish(failure_of(request.who));
+    end(request, failure_of(request.who));
   }
+}
+
+void MpiThread::end(Request& request, std::exception_ptr failure) {
+  request.begin = nullptr;  // the waiting thread has the tensors to itself again
+  request.work->finish(std::move(failure));
 }
 
 bool MpiThread::look_after_transfers() {
   return std::erase_if(transfers_, [](Request& transfer) {
     try {
       if (!all_have_arrived(transfer.messages)) return false;
-      transfer.work->finish();
+      end(transfer);
     } catch (...) {
-      transfer.work->finish(failure_of(transfer.who));
+      end(transfer, failure_of(transfer.who));
     }
     return true;
   });

@@ -54,6 +54,7 @@ class MpiThread {
   void loop();
   bool take(Request& request);
   void start(Request request);
+  static void end(Request& request, std::exception_ptr failure = nullptr);
   // Ends those whose messages have all arrived. Whether it ended one.
   bool look_after_transfers();
 
