@@ -62,6 +62,8 @@ class DistributedModule : public Module {
 
   /// auto guard = ddp->no_sync(); for the micro-batches of a step but the last. Forward passes go inside, too.
   NoSync no_sync() const { return NoSync(reducer_); }
+  /// Has buckets travel by `hook` from now on, as bf16_compress_hook.
+  void register_comm_hook(CommHook hook) { reducer_->set_comm_hook(std::move(hook)); }
   const Reducer& reducer() const { return *reducer_; }  // its gradients' buckets
 
  protected:

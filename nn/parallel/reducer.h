@@ -1,5 +1,6 @@
 // Reducer: the means of parameters' gradients over processes, computed while the backward pass goes on.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,15 @@ namespace rush::nn::parallel {
 // of them, at most one node later. An accumulator that an earlier graph waits for as well keeps its number if that is
 // lower. On its way the reducer learns which parameters the outputs do not depend on.
 
+/// Begins to bring a bucket, one dimension of gradients, to its mean over the group's processes; the mean stands in the
+/// bucket when the Work has been waited for.
+using CommHook = std::function<distributed::WorkPtr(const Tensor& bucket, const distributed::Group& group)>;
+
+/// Gradients travel as bfloat16, in half of float32's bytes, and are added up in float32. torch's bf16_compress_hook.
+distributed::WorkPtr bf16_compress_hook(const Tensor& bucket, const distributed::Group& group);
+/// The same as float16: of a narrower range, with three bits more. torch's fp16_compress_hook.
+distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed::Group& group);
+
 /// How gradients are put into buckets.
 struct ReducerOptions {
   int64_t bucket_bytes = 25 << 20, first_bucket_bytes = 1 << 20;
@@ -51,6 +61,9 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   /// Without, gradients are only added up on this process.
   void set_synchronizes(bool on) { synchronizes_ = on; }
   bool synchronizes() const { return synchronizes_; }  // at first
+
+  /// In place of an all_reduce in the gradients' own dtype. The same on every process.
+  void set_comm_hook(CommHook hook) { comm_hook_ = std::move(hook); }
 
   size_t num_buckets() const { return buckets_.size(); }  // of all parameters
 
@@ -93,6 +106,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   std::vector<Parameter> parameters_;
   const distributed::Group group_;
   const ReducerOptions options_;
+  CommHook comm_hook_;
   std::vector<Bucket> buckets_;
   std::vector<size_t> arrivals_;  // numbers of parameters
   size_t next_bucket_ = 0;        // to launch

@@ -333,6 +333,29 @@ TEST_CASE("two forward passes have one backward pass") {
   }
 }
 
+TEST_CASE("gradients that travel in 16 bits are those means, rounded") {
+  for (const ScalarType dtype : {kBFloat16, kFloat16}) {
+    const auto hook = dtype == kBFloat16 ? nn::parallel::bf16_compress_hook : nn::parallel::fp16_compress_hook;
+    const auto gradients = [&](bool compresses) {
+      nn::DistributedDataParallel net(make_net(4));
+      if (compresses) net->register_comm_hook(hook);
+      const Batch batch = Batch::of_step(0).of_rank(get_rank());
+      loss_of(net(batch.x), batch.y).backward();
+      std::vector<Tensor> all;
+      for (const Tensor& parameter : net->parameters()) all.push_back(parameter.grad().clone());
+      return all;
+    };
+    const std::vector<Tensor> exact = gradients(false), rounded = gradients(true);
+    bool differs = false;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      CHECK(same_bits(rounded[i], rounded[i].to(dtype).to(kFloat32)));
+      CHECK(allclose(rounded[i], exact[i], 0.02, 1e-4));
+      differs = differs || !same_bits(rounded[i], exact[i]);
+    }
+    CHECK(differs);
+  }
+}
+
 struct NormalizedImpl : nn::Module {
   Tensor forward(const Tensor& x) { return norm(x); }
   nn::BatchNorm1d norm{register_module("norm", nn::BatchNorm1d(3))};

@@ -19,8 +19,9 @@ using distributed::ProcessGroup;
 using distributed::ReduceOp;
 using distributed::WorkPtr;
 
-constexpr int64_t kFewBytes = 512;  // which take no longer on their way to all than to one
-constexpr int kSplitTag = 32767;    // of all_to_all; the highest that every MPI has
+constexpr int64_t kReducedBytes = 1 << 18;  // of a process, at a time
+constexpr int64_t kFewBytes = 512;          // which take no longer on their way to all than to one
+constexpr int kSplitTag = 32767;            // of all_to_all; the highest that every MPI has
 
 std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.scalar_type()); }
@@ -73,9 +74,11 @@ class MpiGroup final : public ProcessGroup {
       if (size() == 1) return;
       if (bytes_of(tensor) <= kFewBytes) return reduce_few(tensor, op);
       const Blocks blocks(tensor, size());
-      const Scratch own(blocks.bytes);
-      reduce_own_block(blocks.padded(tensor), blocks.bytes, own.data(), tensor.scalar_type(), op);
-      gather_blocks(blocks, tensor, own.data());
+      const Tensor whole = blocks.padded(tensor);
+      // Nobody else reads this rank's own block, which the sums overwrite.
+      reduce_own_block(whole, blocks.bytes, data_of(whole) + rank() * blocks.bytes, tensor.scalar_type(), op);
+      all_gather_bytes(MPI_IN_PLACE, data_of(whole), blocks.bytes);
+      if (!blocks.fits) std::memcpy(data_of(tensor), data_of(whole), static_cast<size_t>(bytes_of(tensor)));
     });
   }
   WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
@@ -234,9 +237,11 @@ class MpiGroup final : public ProcessGroup {
       mpi_->thread->wait(request);
     }
   }
-  void all_gather_bytes(const std::byte* from, std::byte* to, int64_t block_bytes) const {
+  // With MPI_IN_PLACE for `from`, this rank's block is where it belongs.
+  void all_gather_bytes(const void* from, std::byte* to, int64_t block_bytes) const {
     in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
-      RUSH_MPI_CALL(MPI_Iallgather, from + at, count, type, to + at, count, type, comm_, request);
+      const void* sent = from == MPI_IN_PLACE ? from : static_cast<const std::byte*>(from) + at;
+      RUSH_MPI_CALL(MPI_Iallgather, sent, count, type, to + at, count, type, comm_, request);
     });
   }
   void gather_bytes(const std::byte* from, std::byte* to, int64_t block_bytes, int root) const {
@@ -244,27 +249,28 @@ class MpiGroup final : public ProcessGroup {
       RUSH_MPI_CALL(MPI_Igather, from + at, count, type, to + at, count, type, root, comm_, request);
     });
   }
-  // Writes to `own` this rank's block of the reduction: Note [Sums in the order of ranks].
+  // Writes to `own` this rank's block of the reduction, so much at a time that what arrives stays in the caches: Note
+  // [Sums in the order of ranks].
   void reduce_own_block(const Tensor& blocks, int64_t block_bytes, std::byte* own, ScalarType dtype,
                         ReduceOp op) const {
-    const Scratch arriving(block_bytes * size());
-    in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
-      RUSH_MPI_CALL(MPI_Ialltoall, data_of(blocks) + at, count, type, arriving.data() + at, count, type, comm_,
-                    request);
-    });
-    reduce_in_rank_order(own, arriving.data(), block_bytes / element_size(dtype), size(), dtype, op);
+    const int64_t element = element_size(dtype), most = std::min(mpi_->options.message_bytes, kReducedBytes);
+    const int64_t step = std::max(most / element, int64_t{1}) * element;
+    const Scratch arriving(std::min(step, block_bytes) * size());
+    for (int64_t at = 0; at < block_bytes; at += step) {
+      const int64_t length = std::min(step, block_bytes - at);
+      const BlockBytes segment(length, block_bytes);
+      MPI_Request request;
+      RUSH_MPI_CALL(MPI_Ialltoall, data_of(blocks) + at, 1, segment.type(), arriving.data(), static_cast<int>(length),
+                    MPI_BYTE, comm_, &request);
+      mpi_->thread->wait(request);
+      reduce_in_rank_order(own + at, arriving.data(), length / element, size(), dtype, op);
+    }
   }
   // Everything goes to everyone, who reduces it: one exchange in place of two.
   void reduce_few(const Tensor& tensor, ReduceOp op) const {
     const Scratch all(bytes_of(tensor) * size());
     all_gather_bytes(data_of(tensor), all.data(), bytes_of(tensor));
     reduce_in_rank_order(data_of(tensor), all.data(), tensor.numel(), size(), tensor.scalar_type(), op);
-  }
-  void gather_blocks(const Blocks& blocks, const Tensor& tensor, const std::byte* own) const {
-    if (blocks.fits) return all_gather_bytes(own, data_of(tensor), blocks.bytes);
-    const Scratch whole(blocks.bytes * size());
-    all_gather_bytes(own, whole.data(), blocks.bytes);
-    std::memcpy(data_of(tensor), whole.data(), static_cast<size_t>(bytes_of(tensor)));
   }
 
   template <class Begin>
