@@ -1,6 +1,7 @@
 // Derivatives of the collectives that return new tensors, against one process that holds what all have.
 #include <doctest/doctest.h>
 
+#include "autograd/compile/compile.h"
 #include "autograd/engine.h"
 #include "core/distributed/functional.h"
 #include "tests/distributed/rank_inputs.h"
@@ -129,6 +130,19 @@ TEST_CASE("of equal maxima each has its share of the gradient") {
   const Tensor input = ones({2}).requires_grad_();
   functional::all_reduce(input, ReduceOp::MAX).sum().backward();
   CHECK(input.grad().eq(1).all().item<bool>());  // all losses' gradient, shared by all processes
+}
+
+TEST_CASE("a compiled function has collectives among its calls, and in its backward pass") {
+  const auto function = [](const Tensor& x) { return functional::all_reduce((x * 2).tanh()).exp().sum(); };
+  auto compiled = rush::compile(function);
+  for (int round = 0; round < 3; ++round) {
+    const Tensor x = input_of_rank(get_rank() + round).requires_grad_(), y = x.detach().clone().requires_grad_();
+    const Tensor expected = function(x), result = compiled(y);
+    CHECK(allclose(result, expected, 1e-12, 1e-12));
+    expected.backward();
+    result.backward();
+    CHECK(allclose(y.grad(), x.grad(), 1e-12, 1e-12));
+  }
 }
 
 TEST_CASE("reductions without a derivative say so") {
