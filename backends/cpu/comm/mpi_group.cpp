@@ -1,5 +1,5 @@
 // The backend "mpi": process groups that are communicators of MPI.
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 
 #include "backends/cpu/comm/mpi_thread.h"
@@ -78,7 +78,7 @@ class MpiGroup final : public ProcessGroup {
       // Nobody else reads this rank's own block, which the sums overwrite.
       reduce_own_block(whole, blocks.bytes, data_of(whole) + rank() * blocks.bytes, tensor.scalar_type(), op);
       all_gather_bytes(MPI_IN_PLACE, data_of(whole), blocks.bytes);
-      if (!blocks.fits) std::memcpy(data_of(tensor), data_of(whole), static_cast<size_t>(bytes_of(tensor)));
+      if (!blocks.fits) std::copy_n(data_of(whole), bytes_of(tensor), data_of(tensor));
     });
   }
   WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
@@ -88,7 +88,7 @@ class MpiGroup final : public ProcessGroup {
       const Scratch own(blocks.bytes), whole(rank() == root ? blocks.bytes * size() : 0);
       reduce_own_block(blocks.padded(tensor), blocks.bytes, own.data(), tensor.scalar_type(), op);
       gather_bytes(own.data(), whole.data(), blocks.bytes, root);
-      if (rank() == root) std::memcpy(data_of(tensor), whole.data(), static_cast<size_t>(bytes_of(tensor)));
+      if (rank() == root) std::copy_n(whole.data(), bytes_of(tensor), data_of(tensor));
     });
   }
   WorkPtr broadcast(const Tensor& tensor, int root) override {
@@ -191,8 +191,8 @@ class MpiGroup final : public ProcessGroup {
     Tensor padded(const Tensor& tensor) const {
       if (fits) return tensor;
       Tensor whole = empty({bytes * count}, kUInt8);
-      std::memcpy(data_of(whole), data_of(tensor), static_cast<size_t>(bytes_of(tensor)));
-      std::memset(data_of(whole) + bytes_of(tensor), 0, static_cast<size_t>(bytes * count - bytes_of(tensor)));
+      std::copy_n(data_of(tensor), bytes_of(tensor), data_of(whole));
+      std::fill_n(data_of(whole) + bytes_of(tensor), bytes * count - bytes_of(tensor), std::byte{0});
       return whole;
     }
     const int64_t bytes;  // of a block
