@@ -72,6 +72,9 @@ expect_one_line "-n needs a number of processes, got 'two'"
 rush launch -n 2 --backend pigeon demo
 expect_status 2
 expect_one_line "got 'pigeon'"
+rush launch -n 2 resnet
+expect_status 1
+expect_one_line "resnet trains in one process"
 rush launch -n 2
 expect_status 2
 expect_one_line "expected a program"

@@ -10,10 +10,10 @@
 #include "examples/memory_options.h"
 #include "examples/mnist/digit_sections.h"
 #include "examples/mnist/digit_sets.h"
-#include "examples/mnist/processes.h"
 #include "examples/mnist/trainer.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/processes/processes.h"
 #include "examples/run_folder.h"
 #include "examples/run_log.h"
 #include "examples/run_program.h"
@@ -118,13 +118,6 @@ DigitSets load(const Settings& settings) {
                      static_cast<size_t>(std::max<int64_t>(settings.digits / 6, 1)));
 }
 
-// What the others compute is what the first one writes.
-void leave_files_to_the_first(Settings& settings, const Processes& processes) {
-  RUSH_CHECK_VALUE(processes.count() == 1 || !settings.beginning.resume, "--resume is for one process");
-  if (processes.is_first()) return;
-  settings.out_dir = settings.json_file = settings.log.logdir = "";
-}
-
 void run(Settings settings) {
   if (settings.memory.estimate) {
     return print_memory_estimate(rush::Device(settings.device), settings.batch_size,
@@ -133,7 +126,7 @@ void run(Settings settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
   const Processes processes;
-  leave_files_to_the_first(settings, processes);
+  processes.leave_files_to_the_first(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());

@@ -10,8 +10,8 @@
 #include "examples/late_numbers.h"
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/net.h"
-#include "examples/mnist/processes.h"
 #include "examples/precision.h"
+#include "examples/processes/processes.h"
 #include "examples/run_log.h"
 #include "rushlight.h"
 

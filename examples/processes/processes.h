@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/error/error.h"
 #include "core/tensor.h"
 
 namespace examples {
@@ -18,6 +19,12 @@ class Processes {
   int64_t count() const { return count_; }
   bool is_first() const { return rank_ == 0; }
 
+  /// Leaves a run's files to the first process. Throws rush::ValueError where several are to go on with a run.
+  template <class Settings>
+  void leave_files_to_the_first(Settings& settings) const {
+    RUSH_CHECK_VALUE(count_ == 1 || !settings.beginning.resume, "--resume is for one process");
+    if (!is_first()) settings.out_dir = settings.json_file = settings.log.logdir = "";
+  }
   /// Throws rush::ValueError unless batches of so many can be split evenly.
   void check_batch(int64_t batch_size) const;
 

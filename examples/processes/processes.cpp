@@ -1,4 +1,4 @@
-#include "examples/mnist/processes.h"
+#include "examples/processes/processes.h"
 
 #include <cstdio>
 #include <exception>
