@@ -6,6 +6,7 @@
 #endif
 #include "core/amp/register.h"
 #include "core/dispatch/registry.h"
+#include "core/distributed/functional.h"
 #include "core/ops/register.h"
 #include "core/profiler/profiled_program.h"
 #include "core/profiler/record.h"
@@ -21,6 +22,7 @@ namespace rush {
 void register_all(Registry& registry) {
   profiler::register_profiler(registry);
   register_ops(registry);
+  distributed::register_collectives(registry);
   optim::register_step_operators(registry);
   register_cpu(registry);
 #ifdef RUSH_HAS_CUDA

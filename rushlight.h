@@ -19,6 +19,9 @@
 #include "core/device/context.h"
 #include "core/device/device_start.h"
 #include "core/device/generator.h"
+#include "core/distributed/collectives.h"
+#include "core/distributed/environment.h"
+#include "core/distributed/functional.h"
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
 #include "core/indexing.h"
@@ -95,7 +98,10 @@
 #include "core/threads/parallel.h"
 #include "nn/data/data.h"
 #include "nn/nn.h"
+#include "nn/parallel/distributed_data_parallel.h"
+#include "nn/parallel/sync_batch_norm.h"
 #include "optim/optim.h"
+#include "optim/zero_redundancy.h"
 
 // By the names that programs for CUDA know.
 namespace rush::cuda {

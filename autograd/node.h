@@ -74,6 +74,8 @@ class Node : public IntrusiveTarget {
   virtual void release_saved();
   // The sequence number, and where the results of `apply` go, in their order. An edge may give the node a new number.
   uint64_t sequence_nr() const { return sequence_nr_; }
+  // For an accumulator: it runs as soon as the nodes that lead to it have, of which this is the least number.
+  void run_after(uint64_t least) { sequence_nr_ = least - 1; }
   const SmallList<Edge, 2>& next_edges() const { return next_edges_; }
   void add_next_edge(Edge edge) {
     if (edge.valid() && RUSH_UNLIKELY(edge.node->sequence_nr_ > sequence_nr_)) sequence_nr_ = next_sequence_nr();

@@ -38,7 +38,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt gpt2 resnet spectrogram gcn submanifold lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
+for command in demo gpt gpt2 resnet spectrogram gcn submanifold launch lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
@@ -63,6 +63,21 @@ expect_one_line "got 'soon'"
 rush portability clang-16 sparc
 expect_status 2
 expect_one_line "got 'sparc'"
+rush launch demo
+expect_status 2
+expect_one_line "-n N says it"
+rush launch -n two demo
+expect_status 2
+expect_one_line "-n needs a number of processes, got 'two'"
+rush launch -n 2 --backend pigeon demo
+expect_status 2
+expect_one_line "got 'pigeon'"
+rush launch -n 2 resnet
+expect_status 1
+expect_one_line "resnet trains in one process"
+rush launch -n 2
+expect_status 2
+expect_one_line "expected a program"
 rush docs --all
 expect_status 2
 expect_one_line "got '--all'"

@@ -154,6 +154,8 @@ class Checker:
                 command = words.pop(0)
                 if "/" in command:
                     continue
+            if command == "launch":  # its own options come first, and then a program's
+                continue
             if command == "memory" and words:  # one of the programs, with its options
                 command = words.pop(0)
             if command not in self.commands:

@@ -18,6 +18,7 @@
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/precision.h"
+#include "examples/processes/processes.h"
 #include "examples/progress.h"
 #include "examples/run_folder.h"
 #include "examples/run_log.h"
@@ -110,10 +111,19 @@ struct Settings {
   WarmupCosine rates() const { return {warmup_iters, max_iters, min_lr / learning_rate}; }
 };
 
+// What several processes compute of their rows of a batch.
+struct LossImpl : rush::nn::Module {
+  explicit LossImpl(const GPT& gpt) : model(register_module("model", gpt)) {}
+  Tensor forward(const Tensor& tokens, const Tensor& targets) { return model->loss(tokens, targets); }
+  GPT model;
+};
+
 class Trainer {
  public:
-  Trainer(const Settings& settings, const std::string& text, RunFolder& folder, RunLog& log)
+  Trainer(const Settings& settings, const std::string& text, RunFolder& folder, RunLog& log,
+          const Processes* processes = nullptr)
       : s_(settings),
+        processes_(processes),
         folder_(folder),
         log_(log),
         device_(settings.device),
@@ -131,6 +141,11 @@ class Trainer {
     best_->to(device_);
     best_->eval();
     data_.pin_batches(device_.is_cuda());
+    if (processes && processes->count() > 1) {
+      RUSH_CHECK_VALUE(!s_.graph, "--graph is for one process");
+      processes->check_batch(s_.batch_size);
+      together_ = rush::nn::DistributedDataParallel<LossImpl>(std::make_shared<LossImpl>(model_));
+    }
     if (!s_.graph) return;
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
   }
@@ -279,9 +294,16 @@ class Trainer {
     return model->loss(batch.first.to(device_, kNonBlocking), batch.second.to(device_, kNonBlocking));
   }
 
+  // Of this process's rows, where there are several processes.
+  Tensor training_loss(const TextData::Batch& batch) {
+    if (!together_) return loss_of(model_, batch);
+    const auto precision = precision_.scope();
+    return together_(processes_->rows(batch.first).to(device_), processes_->rows(batch.second).to(device_));
+  }
+
   // Neither this nor what it calls waits for the device, unless the scaler is on and the step is no graph.
   Tensor take_step(const TextData::Batch& batch) {
-    const Tensor loss = loss_of(model_, batch);
+    const Tensor loss = training_loss(batch);
     optimizer_.zero_grad();
     scaler_.scale(loss).backward();
     if (s_.grad_clip > 0) {
@@ -290,7 +312,7 @@ class Trainer {
     }
     scaler_.step(optimizer_);
     scaler_.update();
-    return loss.detach();
+    return together_ ? processes_->mean(loss.detach()) : loss.detach();
   }
 
   void clip_gradients() {
@@ -355,6 +377,7 @@ class Trainer {
   }
 
   const Settings& s_;
+  const Processes* const processes_;
   RunFolder& folder_;
   RunLog& log_;
   rush::Device device_;
@@ -364,7 +387,8 @@ class Trainer {
   Tensor start_;  // (T), of what is written at the end
   TextData data_;
   rush::Generator generator_;
-  GPT model_, best_;  // in training, and as it was at the best estimate
+  GPT model_, best_;                                               // in training, and as it was at the best estimate
+  rush::nn::DistributedDataParallel<LossImpl> together_{nullptr};  // where there are several processes
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
@@ -403,8 +427,10 @@ void print_estimate(const Settings& settings) {
   print_key_value_cache(KeyValueCache::bytes(config, rush::kFloat32));
 }
 
-void train(const Settings& settings) {
+void train(Settings settings) {
   if (settings.memory.estimate) return print_estimate(settings);
+  const Processes processes;
+  processes.leave_files_to_the_first(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const std::string path = find_text(settings.data);
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
@@ -413,7 +439,7 @@ void train(const Settings& settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RunLog log("gpt", settings.log, settings.out_dir, rush::Device(settings.device));
   const std::string text = read_text(path);
-  Trainer trainer(settings, text, folder, log);
+  Trainer trainer(settings, text, folder, log, &processes);
   trainer.checkpoint_blocks(settings.memory.blocks_to_checkpoint(
       settings.n_layer, rush::Device(settings.device), [&](int64_t count) { rehearse(settings, text, count); }));
   trainer.begin();

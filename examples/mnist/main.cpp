@@ -13,6 +13,7 @@
 #include "examples/mnist/trainer.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
+#include "examples/processes/processes.h"
 #include "examples/run_folder.h"
 #include "examples/run_log.h"
 #include "examples/run_program.h"
@@ -117,24 +118,26 @@ DigitSets load(const Settings& settings) {
                      static_cast<size_t>(std::max<int64_t>(settings.digits / 6, 1)));
 }
 
-void run(const Settings& settings) {
+void run(Settings settings) {
   if (settings.memory.estimate) {
     return print_memory_estimate(rush::Device(settings.device), settings.batch_size,
                                  [&](int64_t batch_size) { rehearse_training(batch_size, settings.dtype); });
   }
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
+  const Processes processes;
+  processes.leave_files_to_the_first(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());
 
   const rush::Device device(settings.device);
   RunLog log("demo", settings.log, settings.out_dir, device);
-  Trainer trainer(
-      digits,
-      {settings.epochs, settings.batch_size, settings.lr, device, folder.checkpoint(), settings.checkpoint_interval,
-       settings.seed, settings.dtype, settings.graph, settings.compile, settings.resume_command, folder.changes()},
-      log);
+  Trainer trainer(digits,
+                  {settings.epochs, settings.batch_size, settings.lr, device, folder.checkpoint(),
+                   settings.checkpoint_interval, settings.seed, settings.dtype, settings.graph, settings.compile,
+                   settings.resume_command, folder.changes(), &processes},
+                  log);
   if (folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) {
     std::printf("going on from %s, epoch %lld, step %lld\n", folder.checkpoint().c_str(),
                 static_cast<long long>(trainer.epoch() + 1), static_cast<long long>(trainer.step()));
@@ -142,6 +145,7 @@ void run(const Settings& settings) {
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 
   const Evaluation test = trainer.evaluate();
+  if (!processes.is_first()) return;
   const std::string weights = settings.out_dir + "/net.safetensors";
   trainer.save(weights);
   std::printf("weights: %s\n", weights.c_str());

@@ -35,7 +35,8 @@ Tensor share_right(const Tensor& scores, const Tensor& targets) {
 }
 
 // One step: the loss before it, and the share of the digits that were read correctly; (2), on the device.
-Tensor train_on(const Tensor& images, const Tensor& targets, Net& net, const Precision& precision,
+template <class Module>
+Tensor train_on(const Tensor& images, const Tensor& targets, Module& net, const Precision& precision,
                 rush::amp::GradScaler& scaler, rush::optim::Optimizer& optimizer) {
   Tensor scores, loss;
   {
@@ -68,13 +69,22 @@ Trainer::Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog&
       schedule_(optimizer_, options.lr, options.epochs * steps_per_epoch_),
       log_(log) {
   net_->to(options.device);
-  if (options.compile) {
-    compiled_step_.emplace([this](const Tensor& images, const Tensor& targets) {
-      return train_on(images, targets, net_, precision_, scaler_, optimizer_);
-    });
+  prepare_step();
+}
+
+void Trainer::prepare_step() {
+  if (options_.processes && options_.processes->count() > 1) {
+    RUSH_CHECK_VALUE(!options_.compile && !options_.graph, "--compile and --graph are for one process");
+    options_.processes->check_batch(options_.batch_size);
+    net_->is_synchronised = true;
+    together_ = rush::nn::DistributedDataParallel<NetImpl>(net_);
   }
-  if (!options.graph) return;
-  RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
+  if (options_.compile) {
+    compiled_step_.emplace(
+        [this](const Tensor& images, const Tensor& targets) { return take_plain_step(images, targets); });
+  }
+  if (!options_.graph) return;
+  RUSH_CHECK_VALUE(options_.device.is_cuda(), "--graph needs --device cuda");
   graphed_step_.emplace([this](const Tensor& images, const Tensor& targets) { return take_step(images, targets); });
 }
 
@@ -154,7 +164,13 @@ bool Trainer::resume() {
 
 Tensor Trainer::take_step(const Tensor& images, const Tensor& targets) {
   if (compiled_step_) return (*compiled_step_)(images, targets);
-  return train_on(images, targets, net_, precision_, scaler_, optimizer_);
+  return take_plain_step(images, targets);
+}
+
+Tensor Trainer::take_plain_step(const Tensor& images, const Tensor& targets) {
+  if (!together_) return train_on(images, targets, net_, precision_, scaler_, optimizer_);
+  const Processes& all = *options_.processes;
+  return all.mean(train_on(all.rows(images), all.rows(targets), together_, precision_, scaler_, optimizer_));
 }
 
 void rehearse_training(int64_t batch_size, const std::string& dtype) {

@@ -11,6 +11,7 @@
 #include "examples/mnist/digit_sets.h"
 #include "examples/mnist/net.h"
 #include "examples/precision.h"
+#include "examples/processes/processes.h"
 #include "examples/run_log.h"
 #include "rushlight.h"
 
@@ -31,6 +32,7 @@ struct TrainerOptions {
   bool compile = false;                         // steps are traced and run as a graph of calls
   std::string resume_command = "";              // printed for who stops the run
   std::vector<std::string>* changes = nullptr;  // where a checkpoint's device may be noted, if another is allowed
+  const Processes* processes = nullptr;         // those that train together; null: this one alone
 };
 
 /// What a net says about a set of digits.
@@ -44,7 +46,8 @@ void rehearse_training(int64_t batch_size, const std::string& dtype);
 
 class Trainer {
  public:
-  /// Logs "loss/train" and "accuracy/train" at every step, and "loss/test" and "accuracy/test" after each epoch.
+  /// Logs "loss/train" and "accuracy/train" at every step, and "loss/test" and "accuracy/test" after each epoch. Each
+  /// of several processes takes its rows of every batch.
   Trainer(const DigitSets& digits, const TrainerOptions& options, RunLog& log);
 
   /// Shows every training digit to the net once, in random order, then tests it. Reports on the terminal. The learning
@@ -86,6 +89,9 @@ class Trainer {
     int64_t steps = 0;
   };
   void note_results(Shown& shown, bool all);
+  // The steps of several processes, or of a program that asked for a compiled or captured one.
+  void prepare_step();
+  rush::Tensor take_plain_step(const rush::Tensor& images, const rush::Tensor& targets);
   // One step of the training, compiled if that was asked for; the loss and the share of the digits that were right, on
   // the device.
   rush::Tensor take_step(const rush::Tensor& images, const rush::Tensor& targets);
@@ -97,6 +103,7 @@ class Trainer {
   std::unique_ptr<Loader> loader_;
   rush::data::DevicePrefetcher<Loader> batches_;
   Net net_;
+  rush::nn::DistributedDataParallel<NetImpl> together_{nullptr};  // where there are several processes
   Precision precision_;
   rush::amp::GradScaler scaler_;
   rush::optim::AdamW optimizer_;

@@ -1,0 +1,353 @@
+// The backend "mpi": process groups that are communicators of MPI.
+#include <algorithm>
+#include <numeric>
+
+#include "backends/cpu/comm/mpi_thread.h"
+#include "backends/cpu/comm/rank_order.h"
+#include "core/distributed/environment.h"
+#include "core/distributed/init.h"
+#include "core/ops/factory/factories.h"
+
+namespace rush::cpu {
+
+namespace {
+
+using distributed::Environment;
+using distributed::Group;
+using distributed::InitOptions;
+using distributed::ProcessGroup;
+using distributed::ReduceOp;
+using distributed::WorkPtr;
+
+constexpr int64_t kReducedBytes = 1 << 18;  // of a process, at a time
+constexpr int64_t kFewBytes = 512;          // which take no longer on their way to all than to one
+constexpr int kSplitTag = 32767;            // of all_to_all; the highest that every MPI has
+
+std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
+int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.scalar_type()); }
+
+// Memory for what arrives, or leaves, in another form than the tensor's.
+class Scratch {
+ public:
+  explicit Scratch(int64_t bytes) : memory_(empty({bytes}, kUInt8)) {}
+  std::byte* data() const { return data_of(memory_); }
+
+ private:
+  const Tensor memory_;
+};
+
+// Bytes of each of several blocks that lie one behind the other: element i of this datatype is those of block i.
+class BlockBytes {
+ public:
+  BlockBytes(int64_t bytes, int64_t block_bytes) {
+    MPI_Datatype plain;
+    RUSH_MPI_CALL(MPI_Type_contiguous, static_cast<int>(bytes), MPI_BYTE, &plain);
+    RUSH_MPI_CALL(MPI_Type_create_resized, plain, 0, block_bytes, &type_);
+    RUSH_MPI_CALL(MPI_Type_commit, &type_);
+    RUSH_MPI_CALL(MPI_Type_free, &plain);
+  }
+  ~BlockBytes() { MPI_Type_free(&type_); }
+  BlockBytes(const BlockBytes&) = delete;
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  MPI_Datatype type_;
+};
+
+// What all groups share: MPI itself, and the thread that calls it.
+struct Mpi {
+  Mpi(const InitOptions& init, bool ends_it) : options(init), ends(ends_it), thread(std::make_unique<MpiThread>()) {}
+  const InitOptions options;
+  const bool ends;  // else the program has started MPI itself, and ends it
+  std::unique_ptr<MpiThread> thread;
+};
+
+class MpiGroup final : public ProcessGroup {
+ public:
+  MpiGroup(std::string name, std::vector<int> ranks, int rank, MPI_Comm comm, std::shared_ptr<Mpi> mpi)
+      : ProcessGroup(std::move(name), std::move(ranks), rank), comm_(comm), mpi_(std::move(mpi)) {}
+
+  const char* backend() const override { return "mpi"; }
+
+  WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
+    return run("all_reduce", [=, this] {
+      if (size() == 1) return;
+      if (bytes_of(tensor) <= kFewBytes) return reduce_few(tensor, op);
+      const Blocks blocks(tensor, size());
+      const Tensor whole = blocks.padded(tensor);
+      // Nobody else reads this rank's own block, which the sums overwrite.
+      reduce_own_block(whole, blocks.bytes, data_of(whole) + rank() * blocks.bytes, tensor.scalar_type(), op);
+      all_gather_bytes(MPI_IN_PLACE, data_of(whole), blocks.bytes);
+      if (!blocks.fits) std::copy_n(data_of(whole), bytes_of(tensor), data_of(tensor));
+    });
+  }
+  WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
+    return run("reduce", [=, this] {
+      if (size() == 1) return;
+      const Blocks blocks(tensor, size());
+      const Scratch own(blocks.bytes), whole(rank() == root ? blocks.bytes * size() : 0);
+      reduce_own_block(blocks.padded(tensor), blocks.bytes, own.data(), tensor.scalar_type(), op);
+      gather_bytes(own.data(), whole.data(), blocks.bytes, root);
+      if (rank() == root) std::copy_n(whole.data(), bytes_of(tensor), data_of(tensor));
+    });
+  }
+  WorkPtr broadcast(const Tensor& tensor, int root) override {
+    return run("broadcast", [=, this] {
+      in_segments(bytes_of(tensor), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+        RUSH_MPI_CALL(MPI_Ibcast, data_of(tensor) + at, count, type, root, comm_, request);
+      });
+    });
+  }
+  WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
+    return run("all_gather", [=, this] { all_gather_bytes(data_of(input), data_of(output), bytes_of(input)); });
+  }
+  WorkPtr gather(const Tensor& output, const Tensor& input, int root) override {
+    return run("gather", [=, this] {
+      gather_bytes(data_of(input), output.defined() ? data_of(output) : nullptr, bytes_of(input), root);
+    });
+  }
+  WorkPtr scatter(const Tensor& output, const Tensor& input, int root) override {
+    return run("scatter", [=, this] {
+      const std::byte* from = input.defined() ? data_of(input) : nullptr;
+      in_segments(bytes_of(output), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+        RUSH_MPI_CALL(MPI_Iscatter, from + at, count, type, data_of(output) + at, count, type, root, comm_, request);
+      });
+    });
+  }
+  WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
+    return run("reduce_scatter",
+               [=, this] { reduce_own_block(input, bytes_of(output), data_of(output), output.scalar_type(), op); });
+  }
+  WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
+                     IntArrayRef input_splits) override {
+    std::vector<int64_t> arriving(output_splits.begin(), output_splits.end());
+    std::vector<int64_t> leaving(input_splits.begin(), input_splits.end());
+    return run("all_to_all", [=, this] {
+      std::vector<Message> messages;
+      const int64_t bytes = element_size(input.scalar_type());
+      int64_t to = 0, from = 0;
+      for (int other = 0; other < size(); ++other) {
+        const auto i = static_cast<size_t>(other);
+        receive(data_of(output) + to, arriving[i] * bytes, other, kSplitTag, messages);
+        send_bytes(data_of(input) + from, leaving[i] * bytes, other, kSplitTag, messages);
+        to += arriving[i] * bytes;
+        from += leaving[i] * bytes;
+      }
+      mpi_->thread->wait_all(messages);
+    });
+  }
+  WorkPtr send(const Tensor& tensor, int destination, int tag) override {
+    check_tag("send", tag);
+    return begin("send", [=, this] {
+      std::vector<Message> messages;
+      send_bytes(data_of(tensor), bytes_of(tensor), destination, tag, messages);
+      return messages;
+    });
+  }
+  WorkPtr recv(const Tensor& tensor, int source, int tag) override {
+    check_tag("recv", tag);
+    return begin("recv", [=, this] {
+      std::vector<Message> messages;
+      receive(data_of(tensor), bytes_of(tensor), source, tag, messages);
+      return messages;
+    });
+  }
+  WorkPtr barrier() override {
+    return run("barrier", [this] {
+      MPI_Request request;
+      RUSH_MPI_CALL(MPI_Ibarrier, comm_, &request);
+      mpi_->thread->wait(request);
+    });
+  }
+
+  Group split(std::string name, std::vector<int> ranks) override {
+    const int place = place_in(ranks);
+    MPI_Comm part = MPI_COMM_NULL;
+    run("new_group", [&] {
+      RUSH_MPI_CALL(MPI_Comm_split, comm_, place < 0 ? MPI_UNDEFINED : 0, place, &part);
+    })->wait();
+    if (place < 0) return nullptr;
+    return std::make_shared<MpiGroup>(std::move(name), std::move(ranks), place, part, mpi_);
+  }
+
+  void shut_down() override {
+    const bool is_world = comm_ == MPI_COMM_WORLD;
+    if (!is_world) run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
+    if (is_world) {
+      mpi_->thread.reset();
+      if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
+    }
+    has_ended_ = true;
+  }
+
+ private:
+  // A tensor as `count` blocks of equally many elements, of which the last may reach beyond its end.
+  struct Blocks {
+    Blocks(const Tensor& tensor, int count)
+        : bytes((tensor.numel() + count - 1) / count * element_size(tensor.scalar_type())),
+          fits(bytes * count == bytes_of(tensor)),
+          count(count) {}
+    // The tensor, with zeros behind it where it does not fit.
+    Tensor padded(const Tensor& tensor) const {
+      if (fits) return tensor;
+      Tensor whole = empty({bytes * count}, kUInt8);
+      std::copy_n(data_of(tensor), bytes_of(tensor), data_of(whole));
+      std::fill_n(data_of(whole) + bytes_of(tensor), bytes * count - bytes_of(tensor), std::byte{0});
+      return whole;
+    }
+    const int64_t bytes;  // of a block
+    const bool fits;
+    const int count;
+  };
+
+  template <class Collective>
+  WorkPtr run(const char* collective, Collective fn) {
+    check_alive(collective);
+    return mpi_->thread->run(described(collective), std::move(fn));
+  }
+  template <class Messages>
+  WorkPtr begin(const char* collective, Messages fn) {
+    check_alive(collective);
+    return mpi_->thread->begin(described(collective), std::move(fn));
+  }
+  void check_alive(const char* collective) const {
+    RUSH_CHECK_DISTRIBUTED(!has_ended_ && mpi_->thread, collective, ": destroy_process_group has ended the group '",
+                           name(), "'");
+  }
+  std::string described(const char* collective) const {
+    return str(collective, " of rank ", rank(), " of ", size(), " in the group '", name(), "'");
+  }
+  static void check_tag(const char* who, int tag) {
+    RUSH_CHECK_VALUE(tag >= 0 && tag < kSplitTag, who, ": expected a tag from 0 to ", kSplitTag - 1, ", got ", tag);
+  }
+
+  // Calls begin(at, count, type, &request) for all bytes of a block, few enough at a time, and waits for each: `count`
+  // elements of `type` are the bytes from `at` on of one block.
+  template <class Begin>
+  void in_segments(int64_t block_bytes, const Begin& begin) const {
+    const int64_t most = mpi_->options.message_bytes;
+    for (int64_t at = 0; at < block_bytes; at += most) {
+      MPI_Request request;
+      if (block_bytes <= most) {
+        begin(at, static_cast<int>(block_bytes), MPI_BYTE, &request);
+      } else {
+        const BlockBytes segment(std::min(most, block_bytes - at), block_bytes);
+        begin(at, 1, segment.type(), &request);
+      }
+      mpi_->thread->wait(request);
+    }
+  }
+  // With MPI_IN_PLACE for `from`, this rank's block is where it belongs.
+  void all_gather_bytes(const void* from, std::byte* to, int64_t block_bytes) const {
+    in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+      const void* sent = from == MPI_IN_PLACE ? from : static_cast<const std::byte*>(from) + at;
+      RUSH_MPI_CALL(MPI_Iallgather, sent, count, type, to + at, count, type, comm_, request);
+    });
+  }
+  void gather_bytes(const std::byte* from, std::byte* to, int64_t block_bytes, int root) const {
+    in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+      RUSH_MPI_CALL(MPI_Igather, from + at, count, type, to + at, count, type, root, comm_, request);
+    });
+  }
+  // Writes to `own` this rank's block of the reduction, so much at a time that what arrives stays in the caches: Note
+  // [Sums in the order of ranks].
+  void reduce_own_block(const Tensor& blocks, int64_t block_bytes, std::byte* own, ScalarType dtype,
+                        ReduceOp op) const {
+    const int64_t element = element_size(dtype), most = std::min(mpi_->options.message_bytes, kReducedBytes);
+    const int64_t step = std::max(most / element, int64_t{1}) * element;
+    const Scratch arriving(std::min(step, block_bytes) * size());
+    for (int64_t at = 0; at < block_bytes; at += step) {
+      const int64_t length = std::min(step, block_bytes - at);
+      const BlockBytes segment(length, block_bytes);
+      MPI_Request request;
+      RUSH_MPI_CALL(MPI_Ialltoall, data_of(blocks) + at, 1, segment.type(), arriving.data(), static_cast<int>(length),
+                    MPI_BYTE, comm_, &request);
+      mpi_->thread->wait(request);
+      reduce_in_rank_order(own + at, arriving.data(), length / element, size(), dtype, op);
+    }
+  }
+  // Everything goes to everyone, who reduces it: one exchange in place of two.
+  void reduce_few(const Tensor& tensor, ReduceOp op) const {
+    const Scratch all(bytes_of(tensor) * size());
+    all_gather_bytes(data_of(tensor), all.data(), bytes_of(tensor));
+    reduce_in_rank_order(data_of(tensor), all.data(), tensor.numel(), size(), tensor.scalar_type(), op);
+  }
+
+  template <class Begin>
+  void add_messages(int64_t bytes, bool receives, std::vector<Message>& messages, const Begin& begin) const {
+    for (int64_t at = 0; at < bytes; at += mpi_->options.message_bytes) {
+      const int64_t length = std::min(mpi_->options.message_bytes, bytes - at);
+      Message message{MPI_REQUEST_NULL, receives ? length : -1};
+      begin(at, static_cast<int>(length), &message.request);
+      messages.push_back(message);
+    }
+  }
+  void send_bytes(const std::byte* from, int64_t bytes, int destination, int tag,
+                  std::vector<Message>& messages) const {
+    add_messages(bytes, false, messages, [&](int64_t at, int length, MPI_Request* request) {
+      RUSH_MPI_CALL(MPI_Isend, from + at, length, MPI_BYTE, destination, tag, comm_, request);
+    });
+  }
+  void receive(std::byte* to, int64_t bytes, int source, int tag, std::vector<Message>& messages) const {
+    add_messages(bytes, true, messages, [&](int64_t at, int length, MPI_Request* request) {
+      RUSH_MPI_CALL(MPI_Irecv, to + at, length, MPI_BYTE, source, tag, comm_, request);
+    });
+  }
+
+  MPI_Comm comm_;
+  const std::shared_ptr<Mpi> mpi_;
+  bool has_ended_ = false;
+};
+
+void check_launcher(const Environment& environment) {
+  RUSH_CHECK_DISTRIBUTED(environment.started_by_mpi, "init_process_group: MPI has not started this process",
+                         environment.launcher.empty() ? "" : str(" (", environment.launcher, " has)"),
+                         ": start the program by `./rush launch -n 2 PROGRAM`, or by `mpirun -n 2 PROGRAM`");
+}
+
+void check_agreement(const char* what, std::optional<int> said, const std::string& launcher, int by_mpi) {
+  RUSH_CHECK_DISTRIBUTED(!said || *said == by_mpi, "init_process_group: the ", what, " is ", *said,
+                         " by the environment variables of ", launcher, ", and ", by_mpi, " by MPI");
+}
+
+// Unless the program has done so; whether it was done here.
+bool start_mpi() {
+  int flag = 0, level = MPI_THREAD_SINGLE;
+  RUSH_MPI_CALL(MPI_Finalized, &flag);
+  RUSH_CHECK_DISTRIBUTED(!flag, "init_process_group: MPI has ended in this process, and cannot be started again");
+  RUSH_MPI_CALL(MPI_Initialized, &flag);
+  if (flag) {
+    RUSH_MPI_CALL(MPI_Query_thread, &level);
+  } else {
+    RUSH_MPI_CALL(MPI_Init_thread, nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  }
+  RUSH_CHECK_DISTRIBUTED(level >= MPI_THREAD_SERIALIZED,
+                         "init_process_group: this MPI cannot be called by a thread of its own");
+  return !flag;
+}
+
+}  // namespace
+
+}  // namespace rush::cpu
+
+namespace rush::distributed {
+
+bool detail::has_mpi() { return true; }
+
+Group detail::make_mpi_group(const InitOptions& options) {
+  const Environment environment = read_environment();
+  cpu::check_launcher(environment);
+  const bool ends = cpu::start_mpi();
+  RUSH_MPI_CALL(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int rank = 0, size = 0;
+  RUSH_MPI_CALL(MPI_Comm_rank, MPI_COMM_WORLD, &rank);
+  RUSH_MPI_CALL(MPI_Comm_size, MPI_COMM_WORLD, &size);
+  cpu::check_agreement("rank", environment.rank, environment.launcher, rank);
+  cpu::check_agreement("number of processes", environment.world_size, environment.launcher, size);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return std::make_shared<cpu::MpiGroup>("default", std::move(ranks), rank, MPI_COMM_WORLD,
+                                         std::make_shared<cpu::Mpi>(options, ends));
+}
+
+}  // namespace rush::distributed

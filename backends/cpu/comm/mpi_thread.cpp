@@ -1,0 +1,157 @@
+#include "backends/cpu/comm/mpi_thread.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/str.h"
+
+namespace rush::cpu {
+
+using distributed::Work;
+using distributed::WorkPtr;
+
+void check_mpi(int status, const char* call) {
+  if (status == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  RUSH_THROW(DistributedError, call, ": ", std::string(text, static_cast<size_t>(length)));
+}
+
+namespace {
+
+// Between two looks at something that takes its time.
+class Patience {
+ public:
+  void pause() {
+    if (++looks_ <= 100) return std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(looks_ - 100, 200)));
+  }
+
+ private:
+  int looks_ = 0;
+};
+
+// Whether the message is there. Throws where it has another length than what is to receive it.
+bool has_arrived(Message& message) {
+  int done = 0;
+  MPI_Status status;
+  RUSH_MPI_CALL(MPI_Test, &message.request, &done, &status);
+  if (!done || message.expected_bytes < 0) return done;
+  int bytes = 0;
+  RUSH_MPI_CALL(MPI_Get_count, &status, MPI_BYTE, &bytes);
+  RUSH_CHECK_DISTRIBUTED(bytes == message.expected_bytes, "a message of ", bytes, " bytes came for ",
+                         message.expected_bytes, " bytes of a tensor");
+  return true;
+}
+
+// Takes those that have arrived off the list; whether none is left.
+bool all_have_arrived(std::vector<Message>& messages) {
+  std::erase_if(messages, has_arrived);
+  return messages.empty();
+}
+
+// What was thrown, with the collective's name before it.
+std::exception_ptr failure_of(const std::string& who) {
+  try {
+    throw;
+  } catch (const DistributedError& error) {
+    return std::make_exception_ptr(DistributedError(str(who, ": ", error.msg())));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+MpiThread::MpiThread() : thread_([this] { loop(); }) {}
+
+MpiThread::~MpiThread() {
+  const std::lock_guard lock(mutex_);
+  ends_ = true;
+  changed_.notify_all();
+}
+
+WorkPtr MpiThread::run(std::string who, std::function<void()> collective) {
+  return submit({std::move(who),
+                 [collective = std::move(collective)] {
+                   collective();
+                   return std::vector<Message>();
+                 },
+                 nullptr,
+                 {}});
+}
+
+WorkPtr MpiThread::begin(std::string who, std::function<std::vector<Message>()> messages) {
+  return submit({std::move(who), std::move(messages), nullptr, {}});
+}
+
+WorkPtr MpiThread::submit(Request request) {
+  request.work = std::make_shared<Work>();
+  WorkPtr work = request.work;
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(request));
+  changed_.notify_all();
+  return work;
+}
+
+bool MpiThread::take(Request& request) {
+  std::unique_lock lock(mutex_);
+  if (transfers_.empty()) changed_.wait(lock, [&] { return ends_ || !queue_.empty(); });
+  if (queue_.empty()) return false;
+  request = std::move(queue_.front());
+  queue_.pop_front();
+  return true;
+}
+
+void MpiThread::loop() {
+  Patience patience;
+  while (true) {
+    if (Request request; take(request)) {
+      start(std::move(request));
+      patience = {};
+    } else if (transfers_.empty()) {
+      return;  // take has waited, and there is nothing: the end
+    } else if (!look_after_transfers()) {
+      patience.pause();
+    }
+  }
+}
+
+void MpiThread::start(Request request) {
+  try {
+    request.messages = request.begin();
+    if (!request.messages.empty()) return transfers_.push_back(std::move(request));
+    end(request);
+  } catch (...) {
+    end(request, failure_of(request.who));
+  }
+}
+
+void MpiThread::end(Request& request, std::exception_ptr failure) {
+  request.begin = nullptr;  // the waiting thread has the tensors to itself again
+  request.work->finish(std::move(failure));
+}
+
+bool MpiThread::look_after_transfers() {
+  return std::erase_if(transfers_, [](Request& transfer) {
+    try {
+      if (!all_have_arrived(transfer.messages)) return false;
+      end(transfer);
+    } catch (...) {
+      end(transfer, failure_of(transfer.who));
+    }
+    return true;
+  });
+}
+
+void MpiThread::wait(MPI_Request request) { wait_all({{request, -1}}); }
+
+void MpiThread::wait_all(const std::vector<Message>& messages) {
+  std::vector<Message> left = messages;
+  for (Patience patience; !all_have_arrived(left); patience.pause()) look_after_transfers();
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,69 @@
+// MpiThread: the one thread that calls MPI.
+#pragma once
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/comm/mpi_check.h"
+#include "core/distributed/work.h"
+#include "core/threads/thread.h"
+
+namespace rush::cpu {
+
+// Note [Communication thread]
+// While the caller computes, one thread calls MPI for the collectives of all groups. It takes
+// requests from a queue in the order in which they came: so collectives begin in the same order on every process, and
+// MPI need not be safe for several threads at once (MPI_THREAD_SERIALIZED). Sends and receives only begin in that
+// order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
+// again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
+// compute. What is thrown on the thread is thrown again by Work::wait().
+
+/// A message that is on its way.
+struct Message {
+  MPI_Request request;
+  int64_t expected_bytes;  // -1 for one that is sent
+};
+
+class MpiThread {
+ public:
+  /// Throws std::system_error when the machine refuses a thread.
+  MpiThread();
+  /// Ends what was begun, and then the thread.
+  ~MpiThread();
+
+  /// Has the thread run `collective`, which may call `wait`. `who` begins the messages of its errors.
+  distributed::WorkPtr run(std::string who, std::function<void()> collective);
+  /// Has the thread begin messages; the Work is done when all have arrived.
+  distributed::WorkPtr begin(std::string who, std::function<std::vector<Message>()> messages);
+
+  /// On the thread: until MPI has carried the request out.
+  void wait(MPI_Request request);
+  void wait_all(const std::vector<Message>& messages);
+
+ private:
+  struct Request {
+    std::string who;
+    std::function<std::vector<Message>()> begin;  // also keeps the tensors alive until all is done
+    distributed::WorkPtr work;
+    std::vector<Message> messages;  // on their way
+  };
+
+  distributed::WorkPtr submit(Request request);
+  void loop();
+  bool take(Request& request);
+  void start(Request request);
+  static void end(Request& request, std::exception_ptr failure = nullptr);
+  // Ends those whose messages have all arrived. Whether it ended one.
+  bool look_after_transfers();
+
+  std::mutex mutex_;
+  rush::detail::Condition changed_;
+  std::deque<Request> queue_;
+  bool ends_ = false;
+  std::vector<Request> transfers_;  // that have begun; of the thread alone
+  rush::detail::Thread thread_;     // last: it uses the others
+};
+
+}  // namespace rush::cpu

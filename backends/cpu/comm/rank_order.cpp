@@ -1,0 +1,83 @@
+#include "backends/cpu/comm/rank_order.h"
+
+#include <algorithm>
+
+#include "backends/functors/binary.h"
+#include "backends/functors/compare.h"
+
+namespace rush::cpu {
+
+using distributed::ReduceOp;
+
+namespace {
+
+constexpr int64_t kChunk = 1024;  // elements, whose intermediate results stay in the first cache
+
+// Logical where elements are: a sum of bools is "or", a product "and", as in PyTorch.
+struct SumOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return a || b;
+    else
+      return functors::Add()(a, b);
+  }
+};
+struct ProductOf {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_same_v<T, bool>)
+      return a && b;
+    else
+      return functors::Mul()(a, b);
+  }
+};
+
+template <class T, class Op>
+void reduce_blocks(T* out, const T* blocks, int64_t numel, int64_t count, int64_t divisor, Op op) {
+  using Acc = opmath_t<T>;
+  Acc acc[kChunk];
+  for (int64_t start = 0; start < numel; start += kChunk) {
+    const int64_t length = std::min(kChunk, numel - start);
+    for (int64_t i = 0; i < length; ++i) acc[i] = static_cast<Acc>(blocks[start + i]);
+    for (int64_t rank = 1; rank < count; ++rank) {
+      const T* block = blocks + rank * numel + start;
+      for (int64_t i = 0; i < length; ++i) acc[i] = op(acc[i], static_cast<Acc>(block[i]));
+    }
+    if (divisor != 1) {
+      for (int64_t i = 0; i < length; ++i) acc[i] = acc[i] / static_cast<Acc>(divisor);
+    }
+    for (int64_t i = 0; i < length; ++i) out[start + i] = static_cast<T>(acc[i]);
+  }
+}
+
+template <class T>
+void reduce_elements(T* out, const T* blocks, int64_t numel, int64_t count, ReduceOp op) {
+  switch (op) {
+    case ReduceOp::SUM: return reduce_blocks(out, blocks, numel, count, 1, SumOf());
+    case ReduceOp::PRODUCT: return reduce_blocks(out, blocks, numel, count, 1, ProductOf());
+    case ReduceOp::AVG:  // of no integers
+      if constexpr (is_floating_v<T> || is_complex_v<T>) reduce_blocks(out, blocks, numel, count, count, SumOf());
+      return;
+    case ReduceOp::MIN:
+      if constexpr (!is_complex_v<T>) reduce_blocks(out, blocks, numel, count, 1, functors::Minimum());
+      return;
+    case ReduceOp::MAX:
+      if constexpr (!is_complex_v<T>) reduce_blocks(out, blocks, numel, count, 1, functors::Maximum());
+      return;
+  }
+}
+
+}  // namespace
+
+void reduce_in_rank_order(void* out, const void* blocks, int64_t numel, int64_t count, ScalarType dtype, ReduceOp op) {
+  switch (dtype) {
+#define RUSH_CASE(enumerator, type, ...) \
+  case ScalarType::enumerator:           \
+    return reduce_elements(static_cast<type*>(out), static_cast<const type*>(blocks), numel, count, op);
+    RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
+#undef RUSH_CASE
+  }
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,77 @@
+#include "core/distributed/fake.h"
+
+#include <numeric>
+
+#include "core/distributed/environment.h"
+#include "core/ops/basic.h"
+
+namespace rush::distributed {
+
+namespace {
+
+class FakeGroup final : public ProcessGroup {
+ public:
+  using ProcessGroup::ProcessGroup;
+  const char* backend() const override { return "fake"; }
+
+  WorkPtr all_reduce(const Tensor&, ReduceOp) override { return Work::completed(); }
+  WorkPtr reduce(const Tensor&, ReduceOp, int) override { return Work::completed(); }
+  WorkPtr broadcast(const Tensor&, int) override { return Work::completed(); }
+  WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
+    output.view({size(), input.numel()}).copy_(input.view({1, input.numel()}));
+    return Work::completed();
+  }
+  WorkPtr gather(const Tensor& output, const Tensor& input, int) override {
+    return output.defined() ? all_gather(output, input) : Work::completed();
+  }
+  WorkPtr scatter(const Tensor& output, const Tensor& input, int) override {
+    if (input.defined()) own_block(output, input);
+    return Work::completed();
+  }
+  WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp) override {
+    own_block(output, input);
+    return Work::completed();
+  }
+  WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
+                     IntArrayRef input_splits) override {
+    zeros_arrive(output);
+    own_rows(output, output_splits).copy_(own_rows(input, input_splits));
+    return Work::completed();
+  }
+  WorkPtr send(const Tensor&, int, int) override { return Work::completed(); }
+  WorkPtr recv(const Tensor& tensor, int, int) override { return zeros_arrive(tensor); }
+  WorkPtr barrier() override { return Work::completed(); }
+  Group split(std::string name, std::vector<int> ranks) override {
+    const int place = place_in(ranks);
+    return place < 0 ? nullptr : std::make_shared<FakeGroup>(std::move(name), std::move(ranks), place);
+  }
+
+ private:
+  void own_block(const Tensor& output, const Tensor& input) const {
+    output.view({output.numel()}).copy_(input.view({size(), output.numel()}).select(0, rank()));
+  }
+  // What goes to this rank, or comes from it.
+  Tensor own_rows(const Tensor& elements, IntArrayRef splits) const {
+    const auto own = splits.begin() + rank();
+    return elements.view({elements.numel()}).narrow(0, std::accumulate(splits.begin(), own, int64_t{0}), *own);
+  }
+  static WorkPtr zeros_arrive(Tensor tensor) {
+    tensor.zero_();
+    return Work::completed();
+  }
+};
+
+}  // namespace
+
+Group make_fake_group(std::optional<int> rank, std::optional<int> world_size) {
+  const Environment environment = read_environment();
+  const int own = rank.value_or(environment.rank.value_or(0));
+  const int size = world_size.value_or(environment.world_size.value_or(1));
+  RUSH_CHECK_VALUE(own >= 0 && own < size, "init_process_group: expected a rank from 0 to ", size - 1, ", got ", own,
+                   " of ", size);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return std::make_shared<FakeGroup>("default", std::move(ranks), own);
+}
+
+}  // namespace rush::distributed

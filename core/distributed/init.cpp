@@ -1,0 +1,47 @@
+#include "core/distributed/init.h"
+
+#include <algorithm>
+
+#include "core/distributed/fake.h"
+
+namespace rush::distributed {
+
+void init_process_group(std::string_view backend, const InitOptions& options) {
+  RUSH_CHECK_DISTRIBUTED(!is_initialized(),
+                         "init_process_group: there is a process group already; destroy_process_group ends it");
+  RUSH_CHECK_VALUE(options.message_bytes > 0, "init_process_group: message_bytes is ", options.message_bytes);
+  if (backend == "mpi") {
+    detail::groups().push_back(detail::make_mpi_group(options));
+  } else if (backend == "fake") {
+    detail::groups().push_back(make_fake_group(options.rank, options.world_size));
+  } else {
+    RUSH_THROW(ValueError, "init_process_group: there is no backend '", std::string(backend),
+               "'; expected mpi or fake");
+  }
+}
+
+void destroy_process_group() {
+  world();
+  const std::vector<Group> ended = std::exchange(detail::groups(), {});
+  for (auto group = ended.rbegin(); group != ended.rend(); ++group) (*group)->shut_down();
+}
+
+bool is_mpi_available() { return detail::has_mpi(); }
+
+Group new_group(const std::vector<int>& ranks) {
+  const Group all = world();
+  RUSH_CHECK_VALUE(!ranks.empty(), "new_group: there is no rank in the list");
+  std::vector<int> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    RUSH_CHECK_VALUE(sorted[i] >= 0 && sorted[i] < all->size(), "new_group: expected ranks from 0 to ", all->size() - 1,
+                     ", got ", sorted[i]);
+    RUSH_CHECK_VALUE(i == 0 || sorted[i] != sorted[i - 1], "new_group: rank ", sorted[i], " is there twice");
+  }
+  static int made = 0;  // the same on all processes, members or not
+  Group group = all->split(str(++made), sorted);
+  if (group) detail::groups().push_back(group);
+  return group;
+}
+
+}  // namespace rush::distributed

@@ -1,0 +1,45 @@
+// How processes become a group: init_process_group, new_group, and who is who.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/distributed/process_group.h"
+
+namespace rush::distributed {
+
+/// For init_process_group.
+struct InitOptions {
+  /// Of the fake backend; where they are not given, they come from the environment, and are 0 and 1 without one.
+  std::optional<int> rank, world_size;
+  /// The longest message, in bytes; longer ones are sent in several. MPI counts in ints.
+  int64_t message_bytes = int64_t{1} << 30;
+};
+
+/// Makes the group of all processes. Each calls it, once, before any collective.
+///   "mpi"   the processes that mpirun, `./rush launch` or srun has started; for tensors on the CPU
+///   "fake"  a dry run on one process of a world of any size: nothing is sent, see core/distributed/fake.h
+/// Throws ValueError for another backend; DistributedError where there is a group already, the library was built
+/// without MPI, the process was not started by MPI, or variables of the environment contradict what MPI says.
+/// torch.distributed.init_process_group.
+void init_process_group(std::string_view backend, const InitOptions& options = {});
+
+/// Ends all groups, after what they were doing: no thread and no connection of theirs is left. MPI cannot be started
+/// again in the same process. Every process calls it. Throws DistributedError where there is no group.
+void destroy_process_group();
+
+bool is_mpi_available();  // whether the library was built with MPI
+
+/// A group of some processes, by their ranks among all; null on those that are not members. Every process calls it,
+/// also those, with the same ranks. Throws ValueError for no rank, one that is out of range, or one that is there
+/// twice.
+Group new_group(const std::vector<int>& ranks);
+
+namespace detail {
+/// Both are defined by the backend for MPI, or by what stands for it where the library was built without.
+Group make_mpi_group(const InitOptions& options);
+bool has_mpi();
+}  // namespace detail
+
+}  // namespace rush::distributed

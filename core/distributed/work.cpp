@@ -1,0 +1,35 @@
+#include "core/distributed/work.h"
+
+#include "core/ops/view/copy.h"
+
+namespace rush::distributed {
+
+bool Work::is_completed() const {
+  const std::lock_guard lock(mutex_);
+  return is_completed_;
+}
+
+void Work::wait() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_completed_; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  for (auto& [target, source] : std::exchange(copies_, {})) target.copy_(source);
+}
+
+void Work::finish(std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  is_completed_ = true;
+  failure_ = std::move(failure);
+  changed_.notify_all();
+}
+
+std::shared_ptr<Work> Work::completed() {
+  auto work = std::make_shared<Work>();
+  work->finish();
+  return work;
+}
+
+}  // namespace rush::distributed

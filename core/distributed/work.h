@@ -1,0 +1,40 @@
+// Work: a collective that goes on while its caller computes.
+#pragma once
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+#include "core/threads/thread.h"
+
+namespace rush::distributed {
+
+/// What was begun by a collective. Until it is waited for, the tensors that it was given may be neither read nor
+/// written.
+class Work {
+ public:
+  /// Whether the processes have exchanged what there is to exchange: wait() then returns without delay.
+  bool is_completed() const;
+  /// Waits for the collective, after which its results may be read. From one thread. Throws what went wrong.
+  void wait();
+
+  /// For backends: the collective is done, or has ended with an exception.
+  void finish(std::exception_ptr failure = nullptr);
+  /// For collectives: `target` gets the values of `source` once it has been waited for.
+  void copy_when_done(Tensor target, Tensor source) { copies_.emplace_back(std::move(target), std::move(source)); }
+
+  /// One that is done.
+  static std::shared_ptr<Work> completed();
+
+ private:
+  mutable std::mutex mutex_;
+  rush::detail::Condition changed_;
+  bool is_completed_ = false;
+  std::exception_ptr failure_;
+  std::vector<std::pair<Tensor, Tensor>> copies_;
+};
+using WorkPtr = std::shared_ptr<Work>;
+
+}  // namespace rush::distributed

@@ -1,0 +1,45 @@
+#include "examples/processes/processes.h"
+
+#include <cstdio>
+#include <exception>
+
+#include "core/distributed/collectives.h"
+#include "core/distributed/environment.h"
+#include "core/ops/basic.h"
+
+namespace examples {
+
+namespace distributed = rush::distributed;
+
+Processes::Processes() {
+  if (!distributed::read_environment().started_by_mpi) return;
+  distributed::init_process_group("mpi");
+  rank_ = distributed::get_rank();
+  count_ = distributed::get_world_size();
+  if (!is_first() && !std::freopen("/dev/null", "w", stdout)) {
+    RUSH_THROW(rush::IOError, "cannot open /dev/null");
+  }
+}
+
+Processes::~Processes() {
+  if (distributed::is_initialized() && std::uncaught_exceptions() == 0) distributed::destroy_process_group();
+}
+
+void Processes::check_batch(int64_t batch_size) const {
+  RUSH_CHECK_VALUE(batch_size % count_ == 0, "--batch_size ", batch_size, " cannot be split evenly among ", count_,
+                   " processes");
+}
+
+rush::Tensor Processes::rows(const rush::Tensor& batch) const {
+  const int64_t rows = batch.size(0) / count_;
+  return batch.narrow(0, rank_ * rows, rows);
+}
+
+rush::Tensor Processes::mean(const rush::Tensor& numbers) const {
+  if (count_ == 1) return numbers;
+  rush::Tensor means = numbers.clone();
+  distributed::all_reduce(means, distributed::ReduceOp::AVG);
+  return means;
+}
+
+}  // namespace examples

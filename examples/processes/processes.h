@@ -1,0 +1,40 @@
+// The processes that train together, where mpirun or `./rush launch` has started several.
+#pragma once
+#include <cstdint>
+
+#include "core/error/error.h"
+#include "core/tensor.h"
+
+namespace examples {
+
+/// One program's part in them. Alone, it is the first of one.
+class Processes {
+ public:
+  /// Joins the others. What this process prints goes nowhere, unless it is the first. Throws rush::DistributedError.
+  Processes();
+  /// Leaves, unless an exception ends the program: then the others are ended.
+  ~Processes();
+  Processes(const Processes&) = delete;
+
+  int64_t count() const { return count_; }
+  bool is_first() const { return rank_ == 0; }
+
+  /// Leaves a run's files to the first process. Throws rush::ValueError where several are to go on with a run.
+  template <class Settings>
+  void leave_files_to_the_first(Settings& settings) const {
+    RUSH_CHECK_VALUE(count_ == 1 || !settings.beginning.resume, "--resume is for one process");
+    if (!is_first()) settings.out_dir = settings.json_file = settings.log.logdir = "";
+  }
+  /// Throws rush::ValueError unless batches of so many can be split evenly.
+  void check_batch(int64_t batch_size) const;
+
+  /// This process's rows of a batch that all have.
+  rush::Tensor rows(const rush::Tensor& batch) const;
+  /// The mean over the processes, on each of them.
+  rush::Tensor mean(const rush::Tensor& numbers) const;
+
+ private:
+  int64_t rank_ = 0, count_ = 1;
+};
+
+}  // namespace examples

@@ -1,0 +1,57 @@
+#include "nn/parallel/distributed_data_parallel.h"
+
+#include <algorithm>
+
+#include "autograd/grad_mode.h"
+#include "core/distributed/collectives.h"
+
+namespace rush::nn::parallel::detail {
+
+namespace {
+
+// All tensors become those of the group's first process.
+void take_over(const std::vector<Tensor>& tensors, const distributed::Group& group) {
+  std::vector<distributed::WorkPtr> works;
+  for (const Tensor& tensor : tensors) {
+    works.push_back(distributed::broadcast(tensor, group->ranks()[0], group, /*async_op=*/true));
+  }
+  for (const distributed::WorkPtr& work : works) work->wait();
+}
+
+std::shared_ptr<Reducer> make_reducer(const Module& module, const distributed::Group& group,
+                                      const DistributedDataParallelOptions& options) {
+  std::vector<std::string> names;
+  std::vector<Tensor> parameters;
+  for (const auto& parameter : module.named_parameters()) {
+    if (!parameter.value().requires_grad()) continue;
+    names.push_back(parameter.key());
+    parameters.push_back(parameter.value());
+  }
+  ReducerOptions reducer;
+  reducer.bucket_bytes = static_cast<int64_t>(options.bucket_cap_mb() * (1 << 20));
+  reducer.first_bucket_bytes = std::min(reducer.first_bucket_bytes, reducer.bucket_bytes);
+  reducer.find_unused_parameters = options.find_unused_parameters();
+  auto made = std::make_shared<Reducer>(std::move(names), std::move(parameters), group, reducer);
+  made->watch();
+  return made;
+}
+
+}  // namespace
+
+DistributedModule::DistributedModule(const Module& module, const DistributedDataParallelOptions& options)
+    : Module("DistributedDataParallel"),
+      group_(options.process_group() ? options.process_group() : distributed::world()),
+      broadcasts_buffers_(options.broadcast_buffers()),
+      reducer_(make_reducer(module, group_, options)) {
+  take_over(module.parameters(), group_);
+  take_over(module.buffers(), group_);
+}
+
+void DistributedModule::begin_forward(const Module& module) {
+  if (broadcasts_buffers_ && module.is_training() && GradMode::is_enabled() && reducer_->synchronizes()) {
+    take_over(module.buffers(), group_);
+  }
+  reducer_->begin_forward();
+}
+
+}  // namespace rush::nn::parallel::detail

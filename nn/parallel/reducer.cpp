@@ -1,0 +1,302 @@
+#include "nn/parallel/reducer.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/grad_mode.h"
+#include "core/distributed/collectives.h"
+#include "core/ops/basic.h"
+
+namespace rush::nn::parallel {
+
+using distributed::ReduceOp;
+
+namespace {
+
+distributed::WorkPtr all_reduce_hook(const Tensor& bucket, const distributed::Group& group) {
+  return distributed::all_reduce(bucket, ReduceOp::AVG, group, /*async_op=*/true);
+}
+
+distributed::WorkPtr compressed_all_reduce(const Tensor& bucket, ScalarType dtype, const distributed::Group& group) {
+  const Tensor compressed = bucket.to(dtype);
+  distributed::WorkPtr work = all_reduce_hook(compressed, group);
+  work->copy_when_done(bucket, compressed);
+  return work;
+}
+
+}  // namespace
+
+distributed::WorkPtr bf16_compress_hook(const Tensor& bucket, const distributed::Group& group) {
+  return compressed_all_reduce(bucket, kBFloat16, group);
+}
+
+distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed::Group& group) {
+  return compressed_all_reduce(bucket, kFloat16, group);
+}
+
+// Runs on the accumulator, after it. The graph may outlive the reducer.
+class Reducer::ArrivalHook final : public NodeHook {
+ public:
+  ArrivalHook(std::weak_ptr<Reducer> reducer, size_t number) : reducer_(std::move(reducer)), number_(number) {}
+  void operator()(Tensors&) override {
+    if (const auto reducer = reducer_.lock()) reducer->arrive(number_);
+  }
+
+ private:
+  const std::weak_ptr<Reducer> reducer_;
+  const size_t number_;
+};
+
+Reducer::Reducer(std::vector<std::string> names, std::vector<Tensor> parameters, distributed::Group group,
+                 const ReducerOptions& options)
+    : group_(std::move(group)), options_(options), comm_hook_(all_reduce_hook) {
+  RUSH_CHECK_VALUE(options.bucket_bytes > 0 && options.first_bucket_bytes > 0,
+                   "DistributedDataParallel: buckets hold at least a byte");
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Parameter parameter;
+    parameter.name = std::move(names[i]);
+    parameter.tensor = parameters[i];
+    parameter.accumulator = grad_accumulator(parameters[i]);
+    parameters_.push_back(std::move(parameter));
+  }
+  check_same_everywhere();
+  std::vector<size_t> reverse(parameters_.size());
+  std::iota(reverse.rbegin(), reverse.rend(), size_t{0});
+  make_buckets(reverse);
+}
+
+void Reducer::watch() {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].accumulator->post_hooks().push_back(std::make_unique<ArrivalHook>(weak_from_this(), i));
+  }
+}
+
+void Reducer::check_same_everywhere() const {
+  std::vector<int64_t> own, begins;
+  for (const Parameter& parameter : parameters_) {
+    begins.push_back(static_cast<int64_t>(own.size()));
+    own.push_back(static_cast<int64_t>(parameter.tensor.scalar_type()));
+    own.push_back(parameter.tensor.dim());
+    own.insert(own.end(), parameter.tensor.sizes().begin(), parameter.tensor.sizes().end());
+  }
+  const int root = group_->ranks()[0];
+  Tensor counts = tensor({static_cast<int64_t>(parameters_.size()), static_cast<int64_t>(own.size())}, kInt64);
+  distributed::broadcast(counts, root, group_);
+  Tensor first = tensor(own, kInt64);
+  if (const auto numel = counts[1].item<int64_t>(); numel != first.numel()) first = empty({numel}, kInt64);
+  distributed::broadcast(first, root, group_);
+
+  const int64_t* theirs = first.data_ptr<int64_t>();
+  const auto common = std::min(own.size(), static_cast<size_t>(first.numel()));
+  const auto differs = static_cast<int64_t>(
+      std::mismatch(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(common), theirs).first - own.begin());
+  const bool same = own.size() == static_cast<size_t>(first.numel()) && differs == first.numel();
+  Tensor all_same = tensor({int64_t{same}}, kInt64);
+  distributed::all_reduce(all_same, ReduceOp::MIN, group_);
+  if (all_same.item<int64_t>()) return;
+  RUSH_CHECK_DISTRIBUTED(!same, "DistributedDataParallel: the parameters of another process are not those of this one");
+  const auto number = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), differs) - begins.begin());
+  RUSH_CHECK_DISTRIBUTED(
+      number > 0 && number <= parameters_.size() && counts[0].item<int64_t>() >= static_cast<int64_t>(number),
+      "DistributedDataParallel: this process has ", parameters_.size(), " parameters, process ", root, " has ",
+      counts[0].item<int64_t>());
+  const Parameter& parameter = parameters_[number - 1];
+  RUSH_THROW(DistributedError, "DistributedDataParallel: the parameter '", parameter.name, "' is ",
+             parameter.tensor.scalar_type(), " of shape ", parameter.tensor.sizes(), " on this process, of rank ",
+             group_->rank(), ", and has another shape or dtype on process ", root);
+}
+
+// ---- buckets
+
+void Reducer::make_buckets(const std::vector<size_t>& order) {
+  buckets_.clear();
+  std::vector<size_t> waiting;
+  int64_t bytes = 0;
+  for (const size_t number : order) {
+    const Tensor& tensor = parameters_[number].tensor;
+    const Tensor* before = waiting.empty() ? nullptr : &parameters_[waiting.back()].tensor;
+    const int64_t most = buckets_.empty() ? options_.first_bucket_bytes : options_.bucket_bytes;
+    const bool is_alike =
+        !before || (before->scalar_type() == tensor.scalar_type() && before->device() == tensor.device());
+    if (!waiting.empty() && (bytes >= most || !is_alike)) {
+      add_bucket(std::exchange(waiting, {}));
+      bytes = 0;
+    }
+    waiting.push_back(number);
+    bytes += tensor.numel() * element_size(tensor.scalar_type());
+  }
+  if (!waiting.empty()) add_bucket(std::move(waiting));
+}
+
+// A gradient that there is moves into the bucket.
+void Reducer::add_bucket(std::vector<size_t> numbers) {
+  const NoGradGuard no_grad;
+  Bucket bucket;
+  int64_t numel = 0;
+  for (const size_t number : numbers) numel += parameters_[number].tensor.numel();
+  const int64_t size = group_->size(), padded = (numel + size - 1) / size * size;
+  bucket.flat = zeros({padded}, parameters_[numbers[0]].tensor.options().requires_grad(false));
+  int64_t start = 0;
+  for (const size_t number : numbers) {
+    Parameter& parameter = parameters_[number];
+    parameter.bucket = buckets_.size();
+    parameter.place = bucket.views.size();
+    bucket.views.push_back(bucket.flat.narrow(0, start, parameter.tensor.numel()).view(parameter.tensor.sizes()));
+    start += parameter.tensor.numel();
+  }
+  bucket.parameters = std::move(numbers);
+  buckets_.push_back(std::move(bucket));
+  for (const size_t number : buckets_.back().parameters) {
+    if (parameters_[number].tensor.grad().defined()) move_to_bucket(parameters_[number]);
+  }
+}
+
+void Reducer::move_to_bucket(Parameter& parameter) {
+  const NoGradGuard no_grad;
+  Tensor& grad = parameter.tensor.mutable_grad();
+  Tensor& view = view_of(parameter);
+  RUSH_CHECK_NOT_IMPLEMENTED(grad.layout() == kStrided, "DistributedDataParallel: the gradient of '", parameter.name,
+                             "' is sparse, and has no place in a bucket");
+  if (grad.data_ptr() == view.data_ptr() && grad.strides() == view.strides()) return;
+  view.copy_(grad.detach());
+  grad = view;
+}
+
+// ---- the forward pass
+
+void Reducer::begin_forward() {
+  RUSH_CHECK(!expects_gradients_ || arrivals_.empty(),
+             "DistributedDataParallel: the last backward pass did not come to all "
+             "parameters that the output depended on; every output has to be used in the loss");
+  for (Parameter& parameter : parameters_)
+    parameter.is_held = has_pending_graph_ && parameter.accumulator->use_count() > 1;
+}
+
+void Reducer::end_forward(TensorList outputs) {
+  const bool is_recorded =
+      std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+  if (!is_recorded || parameters_.empty()) return;
+  expects_gradients_ = false;
+  has_pending_graph_ = true;
+  if (!synchronizes_) return;
+  schedule(outputs);
+  check_used();
+  begin_backward();
+}
+
+std::vector<uint64_t> Reducer::least_consumers(TensorList outputs) const {
+  std::unordered_map<const Node*, size_t> numbers;
+  for (size_t i = 0; i < parameters_.size(); ++i) numbers[parameters_[i].accumulator.get()] = i;
+  std::vector<uint64_t> least(parameters_.size());
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> nodes;
+  const auto visit = [&](const Edge& edge, uint64_t consumer) {
+    if (!edge.valid()) return;
+    if (const auto found = numbers.find(edge.node.get()); found != numbers.end()) {
+      uint64_t& number = least[found->second];
+      number = number == 0 ? consumer : std::min(number, consumer);
+    } else if (seen.insert(edge.node.get()).second) {
+      nodes.push_back(edge.node.get());
+    }
+  };
+  for (const Tensor& output : outputs) visit(gradient_edge(output), std::numeric_limits<uint64_t>::max());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Edge& edge : nodes[i]->next_edges()) visit(edge, nodes[i]->sequence_nr());
+  }
+  return least;
+}
+
+// See Note [Accumulators in time].
+void Reducer::schedule(TensorList outputs) {
+  const std::vector<uint64_t> least = least_consumers(outputs);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Parameter& parameter = parameters_[i];
+    parameter.is_unused = least[i] == 0;
+    if (parameter.is_unused || (parameter.is_held && parameter.accumulator->sequence_nr() < least[i])) continue;
+    parameter.accumulator->run_after(least[i]);
+  }
+}
+
+void Reducer::check_used() const {
+  if (options_.find_unused_parameters) return;
+  for (const Parameter& parameter : parameters_) {
+    RUSH_CHECK(!parameter.is_unused, "DistributedDataParallel: the output does not depend on the parameter '",
+               parameter.name, "', so its gradient would never come; set find_unused_parameters, or freeze it");
+  }
+}
+
+void Reducer::begin_backward() {
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
+  next_bucket_ = 0;
+  arrivals_.clear();
+  expects_gradients_ = true;
+  for (Parameter& parameter : parameters_) {
+    parameter.has_arrived = parameter.is_unused;
+    if (!parameter.is_unused) continue;
+    if (parameter.tensor.grad().defined()) {
+      move_to_bucket(parameter);
+    } else {
+      view_of(parameter).zero_();
+    }
+    --buckets_[parameter.bucket].missing;
+  }
+}
+
+// ---- the backward pass
+
+void Reducer::arrive(size_t number) {
+  has_pending_graph_ = false;
+  if (!expects_gradients_ || !synchronizes_) return;
+  Parameter& parameter = parameters_[number];
+  RUSH_CHECK(!parameter.has_arrived, "DistributedDataParallel: the gradient of the parameter '", parameter.name,
+             "' came twice after one forward pass; use it in the module's forward pass alone, and call backward once");
+  parameter.has_arrived = true;
+  arrivals_.push_back(number);
+  move_to_bucket(parameter);
+  --buckets_[parameter.bucket].missing;
+  launch_full_buckets();
+  if (next_bucket_ == buckets_.size()) finish();
+}
+
+void Reducer::launch_full_buckets() {
+  for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0; ++next_bucket_) {
+    Bucket& bucket = buckets_[next_bucket_];
+    bucket.work = comm_hook_(bucket.flat, group_);
+  }
+}
+
+void Reducer::finish() {
+  expects_gradients_ = false;
+  for (Bucket& bucket : buckets_) std::exchange(bucket.work, nullptr)->wait();
+  if (options_.find_unused_parameters) {
+    const std::vector<bool> used = used_anywhere();
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      if (used[i]) parameters_[i].tensor.mutable_grad() = view_of(parameters_[i]);
+    }
+  } else if (!std::exchange(has_rebuilt_, true)) {
+    make_buckets_in_order_of_arrival();
+  }
+}
+
+std::vector<bool> Reducer::used_anywhere() const {
+  Tensor counts = zeros({static_cast<int64_t>(parameters_.size())}, kInt32);
+  int32_t* each = counts.data_ptr<int32_t>();
+  for (const Parameter& parameter : parameters_) *each++ = !parameter.is_unused;
+  distributed::all_reduce(counts, ReduceOp::SUM, group_);
+  const int32_t* sums = counts.data_ptr<int32_t>();
+  return std::vector<bool>(sums, sums + parameters_.size());
+}
+
+void Reducer::make_buckets_in_order_of_arrival() {
+  Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kInt64);
+  std::copy(arrivals_.begin(), arrivals_.end(), order.data_ptr<int64_t>());
+  distributed::broadcast(order, group_->ranks()[0], group_);
+  const int64_t* numbers = order.data_ptr<int64_t>();
+  make_buckets({numbers, numbers + order.numel()});
+}
+
+}  // namespace rush::nn::parallel

@@ -1,0 +1,116 @@
+// Reducer: the means of parameters' gradients over processes, computed while the backward pass goes on.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/node.h"
+#include "core/distributed/process_group.h"
+
+namespace rush::nn::parallel {
+
+// Note [Gradient buckets]
+// Gradients lie in buckets, tensors of a few megabytes, of which those of parameters are views, so that a collective of
+// one bucket serves many parameters. A hook on a parameter's accumulator runs when its gradient has been added up. When
+// all gradients of a bucket are there the bucket's all_reduce begins, and the backward pass goes on meanwhile; its last
+// gradient waits for all buckets. Every process begins its buckets in the same order, as collectives ask for.
+//
+// Parameters fill the buckets in reverse order, since the last module's gradients come first. After the first backward
+// pass the buckets are made again, in the order in which gradients came on rank 0. The first one is small, so that the
+// processes begin early to exchange something.
+
+// Note [Accumulators in time]
+// The engine takes the node of the highest number next, and accumulators have the number 0: they all run at the end of
+// the pass, when nothing is left to compute while buckets travel. So after each forward pass the reducer goes through
+// the graph, and gives each accumulator a number below the least of the nodes that lead to it: it runs after the last
+// of them, at most one node later. An accumulator that an earlier graph waits for as well keeps its number if that is
+// lower. On its way the reducer learns which parameters the outputs do not depend on.
+
+/// Begins to bring a bucket, one dimension of gradients, to its mean over the group's processes; the mean stands in the
+/// bucket when the Work has been waited for.
+using CommHook = std::function<distributed::WorkPtr(const Tensor& bucket, const distributed::Group& group)>;
+
+/// Gradients travel as bfloat16, in half of float32's bytes, and are added up in float32. torch's bf16_compress_hook.
+distributed::WorkPtr bf16_compress_hook(const Tensor& bucket, const distributed::Group& group);
+/// The same as float16: of a narrower range, with three bits more. torch's fp16_compress_hook.
+distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed::Group& group);
+
+/// How gradients are put into buckets.
+struct ReducerOptions {
+  int64_t bucket_bytes = 25 << 20, first_bucket_bytes = 1 << 20;
+  bool find_unused_parameters = false;
+};
+
+/// Of the parameters of one module, on one process of a group. Every process of the group has one for the same
+/// parameters. c10d::Reducer.
+class Reducer : public std::enable_shared_from_this<Reducer> {
+ public:
+  /// Throws DistributedError on every process where parameters differ between processes in number, shape or dtype.
+  Reducer(std::vector<std::string> names, std::vector<Tensor> parameters, distributed::Group group,
+          const ReducerOptions& options);
+  /// Watches the accumulators from now on.
+  void watch();
+
+  /// Before and after a forward pass. `outputs` are what the backward pass begins at. The second throws Error where
+  /// they do not depend on a parameter, unless find_unused_parameters allows for that; the first, where the last
+  /// backward pass has not come to all parameters.
+  void begin_forward();
+  void end_forward(TensorList outputs);
+
+  /// Without, gradients are only added up on this process.
+  void set_synchronizes(bool on) { synchronizes_ = on; }
+  bool synchronizes() const { return synchronizes_; }  // at first
+
+  /// In place of an all_reduce in the gradients' own dtype. The same on every process.
+  void set_comm_hook(CommHook hook) { comm_hook_ = std::move(hook); }
+
+  size_t num_buckets() const { return buckets_.size(); }  // of all parameters
+
+ private:
+  struct Bucket {
+    std::vector<size_t> parameters;  // by number
+    std::vector<Tensor> views;       // of each of them
+    Tensor flat;                     // all views; its length is a multiple of the number of processes
+    size_t missing = 0;              // gradients that have not come
+    distributed::WorkPtr work;
+  };
+  struct Parameter {
+    std::string name;
+    Tensor tensor;
+    intrusive_ptr<Node> accumulator;
+    size_t bucket = 0, place = 0;  // of its view
+    bool is_held = false;          // by a graph whose backward pass has not been, when the forward pass began
+    bool has_arrived = false, is_unused = false;
+  };
+  class ArrivalHook;
+
+  void check_same_everywhere() const;
+  void make_buckets(const std::vector<size_t>& order);
+  void add_bucket(std::vector<size_t> parameters);
+  Tensor& view_of(const Parameter& parameter) { return buckets_[parameter.bucket].views[parameter.place]; }
+  // The least number of the nodes that lead to each accumulator; 0 where there is none.
+  std::vector<uint64_t> least_consumers(TensorList outputs) const;
+  void schedule(TensorList outputs);
+  void begin_backward();
+  void check_used() const;
+
+  void arrive(size_t number);
+  void move_to_bucket(Parameter& parameter);
+  void launch_full_buckets();
+  void finish();
+  // Which parameters any process has used.
+  std::vector<bool> used_anywhere() const;
+  void make_buckets_in_order_of_arrival();
+
+  std::vector<Parameter> parameters_;
+  const distributed::Group group_;
+  const ReducerOptions options_;
+  CommHook comm_hook_;
+  std::vector<Bucket> buckets_;
+  std::vector<size_t> arrivals_;  // numbers of parameters
+  size_t next_bucket_ = 0;        // to launch
+  bool synchronizes_ = true, expects_gradients_ = false, has_pending_graph_ = false, has_rebuilt_ = false;
+};
+
+}  // namespace rush::nn::parallel

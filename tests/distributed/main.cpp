@@ -1,0 +1,52 @@
+// The tests of processes that work together: each of `mpirun -n N rush_distributed_tests` runs all of them.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/distributed/init.h"
+
+namespace {
+
+// What a process holds that outlives a call.
+struct Held {
+  std::ptrdiff_t threads, sockets;
+  static Held now() {
+    using Entries = std::filesystem::directory_iterator;
+    const auto is_socket = [](const auto& descriptor) {
+      std::error_code gone;  // the descriptor of this very loop
+      return std::filesystem::read_symlink(descriptor, gone).string().starts_with("socket:");
+    };
+    return {std::distance(Entries("/proc/self/task"), Entries()),
+            std::count_if(Entries("/proc/self/fd"), Entries(), is_socket)};
+  }
+};
+
+int run_tests(int argc, char** argv) {
+  rush::distributed::InitOptions options;
+  if (const char* bytes = std::getenv("RUSH_TEST_MESSAGE_BYTES")) options.message_bytes = std::atoi(bytes);
+  rush::distributed::init_process_group("mpi", options);
+  const int status = doctest::Context(argc, argv).run();
+  if (status == 0) rush::distributed::destroy_process_group();
+  return status;  // another one: mpirun ends the others
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Held before = Held::now();
+  try {
+    if (const int status = run_tests(argc, argv)) return status;
+  } catch (const rush::DistributedError& error) {
+    std::fprintf(stderr, "%s\n", error.what_without_backtrace());
+    return 1;
+  }
+  const Held after = Held::now();
+  if (after.threads <= before.threads && after.sockets <= before.sockets) return 0;
+  std::fprintf(stderr, "destroy_process_group has left %td threads and %td sockets, before there were %td and %td\n",
+               after.threads, after.sockets, before.threads, before.sockets);
+  return 1;
+}

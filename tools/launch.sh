@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Starts N processes of a program on this machine, by Open MPI's mpirun. usage: launch.sh -n N [--tag-output] PROGRAM [ARGUMENTS...]
+set -euo pipefail
+
+fail() {
+  printf 'launch: %s\n' "$*" >&2
+  exit 2
+}
+
+count=
+tag=()
+[[ ! -t 1 ]] || tag=(--tag-output)
+while (($# > 0)); do
+  case $1 in
+    -n)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || fail "-n needs a number of processes"
+      count=$2
+      shift
+      ;;
+    --tag-output) tag=(--tag-output) ;;
+    --) shift && break ;;
+    -*) fail "unknown option $1" ;;
+    *) break ;;
+  esac
+  shift
+done
+[[ -n $count ]] || fail "how many processes? -n N says it"
+(($# > 0)) || fail "expected a program"
+command -v mpirun >/dev/null || fail "there is no mpirun; Debian's package is openmpi-bin"
+
+# More processes than processors are fine, none is bound to one, and root may start them, as in a container. Processes of
+# one machine hand long messages over through shared memory, since containers often refuse to copy between processes.
+export OMPI_MCA_btl_vader_single_copy_mechanism=${OMPI_MCA_btl_vader_single_copy_mechanism:-none}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+exec mpirun --oversubscribe --bind-to none "${tag[@]}" -n "$count" "$@"
