@@ -9,7 +9,6 @@ struct NetImpl : rush::nn::Module {
   rush::nn::Conv2d conv1{nullptr}, conv2{nullptr}, conv3{nullptr};
   rush::nn::BatchNorm2d bn1{nullptr}, bn2{nullptr}, bn3{nullptr};
   rush::nn::Linear fc{nullptr};
-  bool is_synchronised = false;  // batches are normalised by the rows of all processes
 
   NetImpl() {
     using namespace rush::nn;
@@ -23,20 +22,11 @@ struct NetImpl : rush::nn::Module {
     fc = register_module("fc", Linear(64 * 7 * 7, 10));
   }
 
-  rush::Tensor forward(rush::Tensor x) {       // (N, 1, 28, 28)
-    x = rush::relu(normalise(bn1, conv1(x)));  // (N, 16, 14, 14): the stride keeps the costly layers small
-    x = rush::relu(normalise(bn2, conv2(x)));  // (N, 32, 14, 14)
-    x = rush::relu(normalise(bn3, conv3(rush::max_pool2d(x, 2))));  // (N, 64, 7, 7)
-    return fc(x.flatten(1));                                        // (N, 10) scores of the digits
-  }
-
- private:
-  rush::Tensor normalise(rush::nn::BatchNorm2d& norm, const rush::Tensor& x) const {
-    if (!is_synchronised || !is_training()) return norm(x);
-    norm->num_batches_tracked.add_(1);
-    const auto options =
-        rush::nn::functional::BatchNormFuncOptions().weight(norm->weight).bias(norm->bias).training(true);
-    return rush::nn::functional::sync_batch_norm(x, norm->running_mean, norm->running_var, options);
+  rush::Tensor forward(rush::Tensor x) {                 // (N, 1, 28, 28)
+    x = rush::relu(bn1(conv1(x)));                       // (N, 16, 14, 14): the stride keeps the costly layers small
+    x = rush::relu(bn2(conv2(x)));                       // (N, 32, 14, 14)
+    x = rush::relu(bn3(conv3(rush::max_pool2d(x, 2))));  // (N, 64, 7, 7)
+    return fc(x.flatten(1));                             // (N, 10) scores of the digits
   }
 };
 RUSH_MODULE(Net);

@@ -76,7 +76,6 @@ void Trainer::prepare_step() {
   if (options_.processes && options_.processes->count() > 1) {
     RUSH_CHECK_VALUE(!options_.compile && !options_.graph, "--compile and --graph are for one process");
     options_.processes->check_batch(options_.batch_size);
-    net_->is_synchronised = true;
     together_ = rush::nn::DistributedDataParallel<NetImpl>(net_);
   }
   if (options_.compile) {

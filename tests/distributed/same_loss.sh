@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# same_loss.sh LAUNCH N LOSS PROGRAM [ARGUMENTS...]: the program on N processes comes to the LOSS of one, by its --json.
+# same_loss.sh LAUNCH N LOSS DIFFERENCE PROGRAM [ARGUMENTS...]: the program on N processes comes to the LOSS of one, by
+# its --json, with a smaller DIFFERENCE.
 set -euo pipefail
 
-launch=$1 count=$2 loss=$3 program=$4
-shift 4
+launch=$1 count=$2 loss=$3 difference=$4 program=$5
+shift 5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -16,7 +17,7 @@ fail() {
 }
 last_loss() { sed -n "s/^ *\"$loss\": \([0-9.e-]*\),*$/\1/p" "$1" | tail -n 1; }
 alone=$(last_loss "$scratch/alone.json") all=$(last_loss "$scratch/all.json")
-awk -v a="$alone" -v b="$all" 'BEGIN { d = a - b; exit !(a > 0 && d < 1e-6 && d > -1e-6) }' ||
+awk -v a="$alone" -v b="$all" -v most="$difference" 'BEGIN { d = a - b; exit !(a > 0 && d < most && d > -most) }' ||
   fail "$loss is $alone with one process, and $all with $count"
 [[ $(wc -l <"$scratch/all.txt") == $(wc -l <"$scratch/alone.txt") ]] ||
   fail "not only the first process has printed: $(<"$scratch/all.txt")"
