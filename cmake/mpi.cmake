@@ -21,6 +21,10 @@ if(NOT MPI_CXX_FOUND)
 endif()
 set(RUSH_HAS_MPI ON)
 list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE RUSH_MPI_INCLUDE_OPTIONS)
+set(RUSH_MPI_LINK ${MPI_CXX_LIBRARIES})
+if(APPLE)  # whose linker has no such options
+  return()
+endif()
 # As needed: only a program that calls init_process_group has code that calls MPI, and only it loads the library.
 list(JOIN MPI_CXX_LIBRARIES "," mpi_libraries)
 set(RUSH_MPI_LINK "-Wl,--push-state,--as-needed,${mpi_libraries},--pop-state")

@@ -1,5 +1,6 @@
 // How processes become a group: init_process_group, new_group, and who is who.
 #pragma once
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace rush::distributed {
 struct InitOptions {
   /// Of the fake backend; where they are not given, they come from the environment, and are 0 and 1 without one.
   std::optional<int> rank, world_size;
+  /// How long a collective waits for the other processes, once it has begun. It then throws DistributedError, and the
+  /// group cannot be used any more.
+  std::chrono::milliseconds timeout = std::chrono::minutes(30);
   /// The longest message, in bytes; longer ones are sent in several. MPI counts in ints.
   int64_t message_bytes = int64_t{1} << 30;
 };

@@ -15,7 +15,7 @@ constexpr ScalarType kDtypes[] = {kUInt8,   kInt8,    kInt16,     kInt32,       
                                   kFloat32, kFloat64, kComplex64, kComplex128,  kBool,         kBFloat16,
                                   kUInt16,  kUInt32,  kUInt64,    kFloat8_e5m2, kFloat8_e4m3fn};
 constexpr ReduceOp kOps[] = {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::PRODUCT, ReduceOp::MIN, ReduceOp::MAX};
-constexpr int64_t kSizes[] = {0, 1, 3, 64, 1037};
+constexpr int64_t kSizes[] = {0, 1, 7, 64, 1037};
 
 bool is_defined(ReduceOp op, ScalarType dtype) {
   if (op == ReduceOp::AVG) return is_floating_point(dtype) || is_complex(dtype);
@@ -62,6 +62,7 @@ void in_every_setting(const Test& test) {
     if (!group) continue;
     for (const ScalarType dtype : kDtypes) {
       for (const int64_t numel : kSizes) {
+        if (get_world_size() > 4 && numel % 10 != 7) continue;  // two cores have so many processes take turns
         for (const bool is_strided : {false, true}) {
           const bool is_async = is_strided != (numel % 2 == 0);
           INFO("group of ", group->size(), ", ", name(dtype), ", ", numel, " elements, strided ", is_strided);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "core/distributed/init.h"
 
@@ -25,10 +26,19 @@ struct Held {
   }
 };
 
+void wait_for_a_late_process() {
+  const rush::distributed::Group all = rush::distributed::world();
+  if (all->rank() == all->size() - 1) std::this_thread::sleep_for(std::chrono::seconds(60));
+  all->barrier()->wait();
+}
+
 int run_tests(int argc, char** argv) {
   rush::distributed::InitOptions options;
   if (const char* bytes = std::getenv("RUSH_TEST_MESSAGE_BYTES")) options.message_bytes = std::atoi(bytes);
+  const bool misses_one = std::getenv("RUSH_TEST_LATE");
+  if (misses_one) options.timeout = std::chrono::milliseconds(500);
   rush::distributed::init_process_group("mpi", options);
+  if (misses_one) wait_for_a_late_process();
   const int status = doctest::Context(argc, argv).run();
   if (status == 0) rush::distributed::destroy_process_group();
   return status;  // another one: mpirun ends the others

@@ -56,7 +56,8 @@ class BlockBytes {
 
 // What all groups share: MPI itself, and the thread that calls it.
 struct Mpi {
-  Mpi(const InitOptions& init, bool ends_it) : options(init), ends(ends_it), thread(std::make_unique<MpiThread>()) {}
+  Mpi(const InitOptions& init, bool ends_it)
+      : options(init), ends(ends_it), thread(std::make_unique<MpiThread>(init.timeout)) {}
   const InitOptions options;
   const bool ends;  // else the program has started MPI itself, and ends it
   std::unique_ptr<MpiThread> thread;
@@ -171,13 +172,14 @@ class MpiGroup final : public ProcessGroup {
   }
 
   void shut_down() override {
-    const bool is_world = comm_ == MPI_COMM_WORLD;
-    if (!is_world) run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
-    if (is_world) {
-      mpi_->thread.reset();
-      if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
-    }
     has_ended_ = true;
+    if (mpi_->thread->has_timed_out()) return;
+    if (comm_ != MPI_COMM_WORLD) {
+      mpi_->thread->run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
+      return;
+    }
+    mpi_->thread.reset();
+    if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
   }
 
  private:

@@ -66,7 +66,7 @@ std::exception_ptr failure_of(const std::string& who) {
 
 }  // namespace
 
-MpiThread::MpiThread() : thread_([this] { loop(); }) {}
+MpiThread::MpiThread(Clock::duration timeout) : timeout_(timeout), thread_([this] { loop(); }) {}
 
 MpiThread::~MpiThread() {
   const std::lock_guard lock(mutex_);
@@ -81,11 +81,12 @@ WorkPtr MpiThread::run(std::string who, std::function<void()> collective) {
                    return std::vector<Message>();
                  },
                  nullptr,
+                 {},
                  {}});
 }
 
 WorkPtr MpiThread::begin(std::string who, std::function<std::vector<Message>()> messages) {
-  return submit({std::move(who), std::move(messages), nullptr, {}});
+  return submit({std::move(who), std::move(messages), nullptr, {}, {}});
 }
 
 WorkPtr MpiThread::submit(Request request) {
@@ -121,7 +122,9 @@ void MpiThread::loop() {
 }
 
 void MpiThread::start(Request request) {
+  request.begun = Clock::now();
   try {
+    check_time(request.begun);
     request.messages = request.begin();
     if (!request.messages.empty()) return transfers_.push_back(std::move(request));
     end(request);
@@ -136,8 +139,9 @@ void MpiThread::end(Request& request, std::exception_ptr failure) {
 }
 
 bool MpiThread::look_after_transfers() {
-  return std::erase_if(transfers_, [](Request& transfer) {
+  return std::erase_if(transfers_, [this](Request& transfer) {
     try {
+      check_time(transfer.begun);
       if (!all_have_arrived(transfer.messages)) return false;
       end(transfer);
     } catch (...) {
@@ -151,7 +155,18 @@ void MpiThread::wait(MPI_Request request) { wait_all({{request, -1}}); }
 
 void MpiThread::wait_all(const std::vector<Message>& messages) {
   std::vector<Message> left = messages;
-  for (Patience patience; !all_have_arrived(left); patience.pause()) look_after_transfers();
+  const Clock::time_point begun = Clock::now();
+  for (Patience patience; !all_have_arrived(left); patience.pause()) {
+    look_after_transfers();
+    check_time(begun);
+  }
+}
+
+void MpiThread::check_time(Clock::time_point begun) {
+  if (!has_timed_out_ && Clock::now() - begun <= timeout_) return;
+  has_timed_out_ = true;
+  RUSH_THROW(DistributedError, "the other processes have not come within the time-out of ",
+             std::chrono::duration<double>(timeout_).count(), " s; the group cannot be used any more");
 }
 
 }  // namespace rush::cpu

@@ -1,5 +1,7 @@
 // MpiThread: the one thread that calls MPI.
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -13,12 +15,15 @@
 namespace rush::cpu {
 
 // Note [Communication thread]
-// While the caller computes, one thread calls MPI for the collectives of all groups. It takes
-// requests from a queue in the order in which they came: so collectives begin in the same order on every process, and
-// MPI need not be safe for several threads at once (MPI_THREAD_SERIALIZED). Sends and receives only begin in that
-// order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
-// again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
-// compute. What is thrown on the thread is thrown again by Work::wait().
+// While the caller computes, one thread calls MPI for the collectives of all groups. It takes requests from a queue
+// in the order in which they came: so collectives begin in the same order on every process, and MPI need not be safe
+// for several threads at once (MPI_THREAD_SERIALIZED). Sends and receives only begin in that order: the thread goes
+// on to the next request, and looks after them until they are done. Where it waits, it looks again after a while that
+// grows to a fifth of a millisecond, rather than keep a processor from the threads that compute. What is thrown on
+// the thread is thrown again by Work::wait().
+//
+// Where the other processes do not come within the time-out, MPI cannot be asked to give up. So the thread never calls
+// it again: this request and all later ones fail, and the program is expected to end, whereupon mpirun ends the others.
 
 /// A message that is on its way.
 struct Message {
@@ -28,8 +33,10 @@ struct Message {
 
 class MpiThread {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Throws std::system_error when the machine refuses a thread.
-  MpiThread();
+  explicit MpiThread(Clock::duration timeout);
   /// Ends what was begun, and then the thread.
   ~MpiThread();
 
@@ -42,22 +49,29 @@ class MpiThread {
   void wait(MPI_Request request);
   void wait_all(const std::vector<Message>& messages);
 
+  bool has_timed_out() const { return has_timed_out_; }  // MPI must not be called any more
+
  private:
   struct Request {
     std::string who;
     std::function<std::vector<Message>()> begin;  // also keeps the tensors alive until all is done
     distributed::WorkPtr work;
     std::vector<Message> messages;  // on their way
+    Clock::time_point begun;
   };
 
   distributed::WorkPtr submit(Request request);
   void loop();
   bool take(Request& request);
   void start(Request request);
+  // Throws DistributedError, now and from now on, where that was too long ago.
+  void check_time(Clock::time_point begun);
   static void end(Request& request, std::exception_ptr failure = nullptr);
   // Ends those whose messages have all arrived. Whether it ended one.
   bool look_after_transfers();
 
+  const Clock::duration timeout_;
+  std::atomic<bool> has_timed_out_ = false;
   std::mutex mutex_;
   rush::detail::Condition changed_;
   std::deque<Request> queue_;
