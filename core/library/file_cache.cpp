@@ -47,7 +47,7 @@ FileCache::FileCache(const std::string& entry) {
 }
 
 std::optional<std::string> FileCache::read(const std::string& name) const {
-  const std::string path = folder_ + "/" + name;
+  const std::string path = path_of(name);
   std::error_code missing;
   if (folder_.empty() || !std::filesystem::exists(path, missing)) return std::nullopt;
   try {
@@ -61,22 +61,17 @@ std::optional<std::string> FileCache::read(const std::string& name) const {
   }
 }
 
-std::optional<std::string> FileCache::find(const std::string& name) const {
-  return read(name) ? std::optional(folder_ + "/" + name) : std::nullopt;
-}
-
-std::optional<std::string> FileCache::keep(const std::string& name, std::string_view bytes) {
-  if (!lock_.valid()) return std::nullopt;
-  const std::string path = folder_ + "/" + name;
+bool FileCache::keep(const std::string& name, std::string_view bytes) {
+  if (!lock_.valid()) return false;
   try {
-    io::AtomicFile file(path);
+    io::AtomicFile file(path_of(name));
     file.write(bytes);
     file.write(tail_of(bytes));
     file.commit();
-    return path;
+    return true;
   } catch (const IOError& error) {
     reason_ = error.msg();
-    return std::nullopt;
+    return false;
   }
 }
 

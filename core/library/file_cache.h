@@ -23,10 +23,9 @@ class FileCache {
 
   /// What a file of the entry that is there and whole was given. It is found in a folder that is read-only, too.
   std::optional<std::string> read(const std::string& name) const;
-  /// Its path.
-  std::optional<std::string> find(const std::string& name) const;
-  /// Keeps a file, and returns its path: all of it or, where the disk is full, nothing.
-  std::optional<std::string> keep(const std::string& name, std::string_view bytes);
+  /// Keeps a file: all of it or, where the disk is full, nothing. Whether it is kept.
+  bool keep(const std::string& name, std::string_view bytes);
+  std::string path_of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
   std::string folder_, reason_;

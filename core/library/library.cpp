@@ -26,35 +26,33 @@ const OpBase& operator_named(std::string_view name) {
 
 }  // namespace library::detail
 
-std::string_view Library::name(const Step& step) { return step.op->name(); }
-
 void Library::check_step(size_t i) const {
   const Step& step = steps_[i];
   bool is_listed = step.kind != Kind::Autograd;
   for (size_t j = 0; j < steps_.size(); ++j) {
     const Step& other = steps_[j];
-    if (name(other) != name(step)) continue;
-    RUSH_CHECK_VALUE(other.op == step.op, "add_operators: two operators are named ", name(step));
+    if (other.name() != step.name()) continue;
+    RUSH_CHECK_VALUE(other.op == step.op, "add_operators: two operators are named ", step.name());
     const bool is_again = j < i && other.kind == step.kind && other.device == step.device;
-    RUSH_CHECK_VALUE(!is_again, name(step), ": is given the same twice, at ", other.where.file_name(), ":",
+    RUSH_CHECK_VALUE(!is_again, step.name(), ": is given the same twice, at ", other.where.file_name(), ":",
                      other.where.line(), " and ", step.where.file_name(), ":", step.where.line());
-    RUSH_CHECK_VALUE(j == i || step.kind != Kind::Composite, name(step),
+    RUSH_CHECK_VALUE(j == i || step.kind != Kind::Composite, step.name(),
                      ": a composite operator has neither kernels nor a derivative of its own");
     is_listed = is_listed || other.kind != Kind::Autograd;
   }
-  RUSH_CHECK_VALUE(is_listed, name(step), ": has a derivative and no kernel");
+  RUSH_CHECK_VALUE(is_listed, step.name(), ": has a derivative and no kernel");
 }
 
 void Library::check(const Registry& registry) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     library::check_signature(*step.op, step.signature);
-    RUSH_CHECK_VALUE(name(step).find("::") != std::string_view::npos, "add_operators: '", name(step),
+    RUSH_CHECK_VALUE(step.name().find("::") != std::string_view::npos, "add_operators: '", step.name(),
                      "' needs a namespace, as in \"my::scale(Tensor x) -> Tensor\"");
-    const OpBase* taken = registry.find(name(step));
+    const OpBase* taken = registry.find(step.name());
     if (taken) {
       const SourceLocation where = taken->registered_at(DispatchKey::Dense);
-      RUSH_THROW(ValueError, "add_operators: there is an operator ", name(step), " already, registered at ",
+      RUSH_THROW(ValueError, "add_operators: there is an operator ", step.name(), " already, registered at ",
                  where.file_name(), ":", where.line());
     }
     check_step(i);

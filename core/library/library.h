@@ -66,6 +66,7 @@ class Library {
     SourceLocation where;
     library::Signature signature;
     void (*apply)(Registry&, const Step&);
+    std::string_view name() const { return op->name(); }
   };
 
   template <auto& op>
@@ -76,7 +77,6 @@ class Library {
   }
   void check(const Registry& registry) const;
   void check_step(size_t i) const;
-  static std::string_view name(const Step& step);
   void commit(Registry& registry) const;
 
   std::vector<Step> steps_;

@@ -132,13 +132,13 @@ std::string build(const Request& request, const std::string& folder, const std::
 }
 
 // Keeps the library, and the sources for debuggers.
-std::optional<std::string> keep(library::FileCache& cache, const Request& request, const std::string& library) {
+bool keep(library::FileCache& cache, const Request& request, const std::string& library) {
   const std::vector<uint8_t> bytes = io::read_file(library);
-  const auto path = cache.keep(request.name + ".so", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  for (size_t i = 0; path && i < request.sources.size(); ++i) {
+  const bool kept = cache.keep(request.name + ".so", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  for (size_t i = 0; kept && i < request.sources.size(); ++i) {
     cache.keep(request.file_name(i, request.sources, ".cpp"), request.sources[i]);
   }
-  return path;
+  return kept;
 }
 
 }  // namespace
@@ -152,18 +152,17 @@ void load_inline(const std::string& name, const std::vector<std::string>& source
   if (loaded.contains(key)) return;
 
   library::FileCache cache("inline/" + name + "-" + key);
-  std::optional<std::string> path = cache.find(name + ".so");
+  std::string path = cache.path_of(name + ".so");
   std::optional<ScratchFolder> scratch;
-  if (!path) {
+  if (!cache.read(name + ".so")) {
     scratch.emplace();
     const std::string library = build(request, scratch->path(), cache.folder());
-    path = keep(cache, request, library);
-    if (!path) {
+    if (!keep(cache, request, library)) {
       RUSH_WARN_ONCE_PER_CALLER("load_inline: what was compiled cannot be kept for the next time: ", cache.reason());
       path = library;
     }
   }
-  load_library(*path);
+  load_library(path);
   loaded.insert(key);
 }
 

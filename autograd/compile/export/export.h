@@ -71,8 +71,7 @@ template <class F, size_t N>
 requires(!std::convertible_to<F, compiler::Function>) void export_graph(F function, const Tensor (&inputs)[N],
                                                                         const std::string& path,
                                                                         const ExportOptions& options = {}) {
-  const std::vector<Tensor> list(inputs, inputs + N);
-  export_graph(compiler::function_of_list<N>(std::move(function)), list, path, options);
+  export_graph(compiler::function_of_list<N>(std::move(function)), {inputs, inputs + N}, path, options);
 }
 
 /// Reads a file of export_graph; its constants lie on `device`, and so must the inputs. torch.export.load.

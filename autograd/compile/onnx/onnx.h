@@ -27,8 +27,7 @@ template <class F, size_t N>
 requires(!std::convertible_to<F, compiler::Function>) void export_model(F function, const Tensor (&inputs)[N],
                                                                         const std::string& path,
                                                                         const ExportOptions& options = {}) {
-  const std::vector<Tensor> list(inputs, inputs + N);
-  export_model(compiler::function_of_list<N>(std::move(function)), list, path, options);
+  export_model(compiler::function_of_list<N>(std::move(function)), {inputs, inputs + N}, path, options);
 }
 
 /// Reads an ONNX model of those operators that export_model writes; its weights lie on `device`, and so must the

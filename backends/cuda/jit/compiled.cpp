@@ -90,21 +90,21 @@ SharedCubin find_or_compile(const Source& source, const std::string& key, int ar
 }
 
 // The cubin of a key in this process. Who holds the mutex makes it; where that fails, the next one tries.
-struct Entry {
+struct CubinOnce {
   std::mutex mutex;
   SharedCubin cubin;
 };
 
 SharedCubin compiled_once(const Source& source, int architecture) {
-  static std::map<std::string, Entry> entries;
+  static std::map<std::string, CubinOnce> by_key;
   static std::mutex mutex;
   const std::string key = key_of(source, architecture);
   std::unique_lock lock(mutex);
-  Entry& entry = entries[key];
+  CubinOnce& once = by_key[key];
   lock.unlock();
-  const std::lock_guard alone(entry.mutex);
-  if (!entry.cubin) entry.cubin = find_or_compile(source, key, architecture);
-  return entry.cubin;
+  const std::lock_guard alone(once.mutex);
+  if (!once.cubin) once.cubin = find_or_compile(source, key, architecture);
+  return once.cubin;
 }
 
 }  // namespace

@@ -101,9 +101,11 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
   constexpr const char* kBinary = "backends/functors/binary.h";
   constexpr const char* kTernary = "backends/functors/ternary.h";
   constexpr const char* kUnary = "backends/functors/unary.h";
+  const auto of_math = [&](const char* header, const char* name) {
+    return FunctorText{header, with_numbers(str("functors::", name, '<', math, '>'), numbers, math)};
+  };
   if (kernel == &kernels::add) {
-    if (numbers[0]->equal(1)) return FunctorText{kBinary, "functors::Add{}"};
-    return FunctorText{kBinary, with_numbers(str("functors::AddScaled<", math, ">"), numbers, math)};
+    return numbers[0]->equal(1) ? FunctorText{kBinary, "functors::Add{}"} : of_math(kBinary, "AddScaled");
   }
   if (kernel == &kernels::where) return FunctorText{kTernary, "functors::Where{}"};
   if (kernel == &kernels::pow_scalar) {
@@ -113,11 +115,10 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
     if (is_float && numbers[0]->equal(0.5)) return FunctorText{kUnary, "functors::Sqrt{}"};
     if (is_float && numbers[0]->equal(-0.5)) return FunctorText{kUnary, "functors::Rsqrt{}"};
     if (is_float && numbers[0]->equal(-1)) return FunctorText{kUnary, "functors::Reciprocal{}"};
-    return FunctorText{kBinary, with_numbers(str("functors::PowScalar<", math, ">"), numbers, math)};
+    return of_math(kBinary, "PowScalar");
   }
   if (kernel == &kernels::clamp_scalar) {
-    const char* const name = !numbers[1] ? "ClampMin" : !numbers[0] ? "ClampMax" : "ClampScalar";
-    return FunctorText{kTernary, with_numbers(str("functors::", name, "<", math, ">"), numbers, math)};
+    return of_math(kTernary, !numbers[1] ? "ClampMin" : !numbers[0] ? "ClampMax" : "ClampScalar");
   }
   if (kernel == &kernels::copy) {
     return FunctorText{"backends/functors/convert.h", str("Converted<", cpp_name(dtypes[0]), ">{}")};
@@ -132,10 +133,9 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
         kReduce, str("functors::", name, "<", math, ", ", is_integral(dtypes[1], true) ? "int64_t" : math, ">{}")};
   }
   if (kernel == &kernels::fill && !numbers[0]->is_complex()) {
-    const std::string number = text_of(*numbers[0]);
+    const std::string type = cpp_name(dtypes[0]), number = str("static_cast<", math, ">(", text_of(*numbers[0]), ')');
     return FunctorText{"backends/functors/convert.h",
-                       str("Constant<", cpp_name(dtypes[0]), ">{static_cast<", cpp_name(dtypes[0]), ">(",
-                           is_16_bit_float(dtypes[0]) ? str("static_cast<float>(", number, ")") : number, ")}")};
+                       str("Constant<", type, ">{static_cast<", type, ">(", number, ")}")};
   }
   return std::nullopt;
 }

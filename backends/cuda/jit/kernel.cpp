@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/device_properties.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/jit/compiled.h"
 #include "backends/cuda/launch_function.h"
@@ -15,22 +16,12 @@ namespace rush::cuda::jit {
 
 namespace {
 
-// 90 for sm_90. The call makes the device's context this thread's, too, which the driver's functions need.
-int make_current(int device) {
-  RUSH_CUDA_CHECK(cudaSetDevice(device));
-  int major = 0, minor = 0;
-  RUSH_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  RUSH_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return major * 10 + minor;
-}
-
-// A kernel may ask for more dynamic shared memory than 48 KiB only after this.
-void allow_shared_memory(CUfunction function, int device) {
-  int most = 0, of_kernel = 0;
-  RUSH_CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+// A kernel may ask for more dynamic shared memory than 48 KiB only after this; `most` is what a block may have.
+void allow_shared_memory(CUfunction function, size_t most) {
+  int of_kernel = 0;
   RUSH_CUDA_CHECK(driver().func_get_attribute(&of_kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
-  RUSH_CUDA_CHECK(
-      driver().func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most - of_kernel));
+  RUSH_CUDA_CHECK(driver().func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                              static_cast<int>(most) - of_kernel));
 }
 
 // Whether this thread has had a context: set_device changes it from then on.
@@ -46,12 +37,14 @@ struct Kernel::Loaded {
     const std::lock_guard lock(mutex);
     if (CUfunction function = functions[device].load(std::memory_order_relaxed)) return function;
     const OutsideCapture outside;
-    const std::shared_ptr<const Cubin> cubin = compiled(source, make_current(device));
+    RUSH_CUDA_CHECK(cudaSetDevice(device));  // makes its context this thread's, which the driver's functions need
+    const cudaDeviceProp& gpu = properties(device);
+    const std::shared_ptr<const Cubin> cubin = compiled(source, gpu.major * 10 + gpu.minor);
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     RUSH_CUDA_CHECK(driver().module_load_data(&module, cubin->image.data()));
     RUSH_CUDA_CHECK(driver().module_get_function(&function, module, cubin->symbols.at(0).c_str()));
-    allow_shared_memory(function, device);
+    allow_shared_memory(function, gpu.sharedMemPerBlockOptin);
     functions[device].store(function, std::memory_order_release);
     return function;
   }

@@ -18,16 +18,8 @@ namespace {
 
 // clang-format off
 #define RUSH_NVRTC_FUNCTIONS(_) \
-  _(nvrtcVersion) \
-  _(nvrtcGetErrorString) \
-  _(nvrtcCreateProgram) \
-  _(nvrtcDestroyProgram) \
-  _(nvrtcAddNameExpression) \
-  _(nvrtcCompileProgram) \
-  _(nvrtcGetProgramLogSize) \
-  _(nvrtcGetProgramLog) \
-  _(nvrtcGetCUBINSize) \
-  _(nvrtcGetCUBIN) \
+  _(nvrtcVersion) _(nvrtcGetErrorString) _(nvrtcCreateProgram) _(nvrtcDestroyProgram) _(nvrtcAddNameExpression) \
+  _(nvrtcCompileProgram) _(nvrtcGetProgramLogSize) _(nvrtcGetProgramLog) _(nvrtcGetCUBINSize) _(nvrtcGetCUBIN) \
   _(nvrtcGetLoweredName)
 // clang-format on
 

@@ -154,24 +154,21 @@ class SignatureReader {
 };
 
 struct NamedDtype {
-  std::string_view name;
+  const char* name;
   ScalarType dtype;
 };
-// Beside those of the table of dtypes.
+// That of the table of dtypes first, in its order.
 // clang-format off
-constexpr NamedDtype kOtherNames[] = {
+constexpr NamedDtype kNamedDtypes[] = {
+#define RUSH_NAME(enumerator, type, ...) {#type, ScalarType::enumerator},
+    RUSH_FORALL_SCALAR_TYPES(RUSH_NAME)
+#undef RUSH_NAME
     {"signed char", kInt8}, {"unsigned char", kUInt8}, {"short", kInt16}, {"unsigned short", kUInt16}, {"int", kInt32},
     {"unsigned", kUInt32}, {"unsigned int", kUInt32}, {"long", kInt64}, {"long long", kInt64}, {"size_t", kUInt64},
     {"unsigned long", kUInt64}, {"unsigned long long", kUInt64}, {"half", kFloat16}, {"__half", kFloat16},
     {"__nv_bfloat16", kBFloat16},
 };
 // clang-format on
-
-constexpr const char* kCppNames[] = {
-#define RUSH_NAME(enumerator, type, ...) #type,
-    RUSH_FORALL_SCALAR_TYPES(RUSH_NAME)
-#undef RUSH_NAME
-};
 
 // "rush::Half" and "::rush::Half" are "Half", "std::int64_t" is "int64_t".
 std::string_view without_namespace(std::string_view type) {
@@ -201,15 +198,12 @@ Signature read_signature(std::string_view source, std::string_view kernel) {
 }
 
 std::optional<ScalarType> dtype_named(std::string_view type) {
-  for (int i = 0; i < kNumScalarTypes; ++i) {
-    if (without_namespace(kCppNames[i]) == without_namespace(type)) return static_cast<ScalarType>(i);
-  }
-  for (const NamedDtype& each : kOtherNames) {
-    if (each.name == without_namespace(type)) return each.dtype;
+  for (const NamedDtype& each : kNamedDtypes) {
+    if (without_namespace(each.name) == without_namespace(type)) return each.dtype;
   }
   return {};
 }
 
-const char* cpp_name(ScalarType dtype) { return kCppNames[static_cast<int>(dtype)]; }
+const char* cpp_name(ScalarType dtype) { return kNamedDtypes[static_cast<int>(dtype)].name; }
 
 }  // namespace rush::cuda
