@@ -11,13 +11,22 @@ using uint8_t = unsigned char;
 using uint16_t = unsigned short;
 using uint32_t = unsigned;
 using uint64_t = unsigned long long;
+using uintptr_t = unsigned long long;
 
 namespace std {
 
 using ::int16_t, ::int32_t, ::int64_t, ::int8_t, ::uint16_t, ::uint32_t, ::uint64_t, ::uint8_t;
 using size_t = decltype(sizeof(0));
+using ptrdiff_t = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 
 // ---- <type_traits>, <concepts>
+
+template <class T, T number>
+struct integral_constant {
+  static constexpr T value = number;
+};
+using true_type = integral_constant<bool, true>;
+using false_type = integral_constant<bool, false>;
 
 template <bool condition, class A, class>
 struct conditional {
@@ -30,18 +39,59 @@ struct conditional<false, A, B> {
 template <bool condition, class A, class B>
 using conditional_t = typename conditional<condition, A, B>::type;
 
+template <bool, class T = void>
+struct enable_if {};
+template <class T>
+struct enable_if<true, T> {
+  using type = T;
+};
+template <bool condition, class T = void>
+using enable_if_t = typename enable_if<condition, T>::type;
+
+template <class T>
+struct type_identity {
+  using type = T;
+};
+template <class T>
+using type_identity_t = typename type_identity<T>::type;
+
+template <class T>
+struct remove_cv : type_identity<T> {};
+template <class T>
+struct remove_cv<const T> : type_identity<T> {};
+template <class T>
+struct remove_cv<volatile T> : type_identity<T> {};
+template <class T>
+struct remove_cv<const volatile T> : type_identity<T> {};
+template <class T>
+using remove_cv_t = typename remove_cv<T>::type;
+
+template <class T>
+struct remove_reference : type_identity<T> {};
+template <class T>
+struct remove_reference<T&> : type_identity<T> {};
+template <class T>
+struct remove_reference<T&&> : type_identity<T> {};
+template <class T>
+using remove_reference_t = typename remove_reference<T>::type;
+template <class T>
+using remove_cvref_t = remove_cv_t<remove_reference_t<T>>;
+
 template <class A, class B>
 inline constexpr bool is_same_v = false;
 template <class T>
 inline constexpr bool is_same_v<T, T> = true;
+template <class A, class B>
+struct is_same : integral_constant<bool, is_same_v<A, B>> {};
 
 template <class T, class... Types>
 inline constexpr bool rush_is_one_of = (is_same_v<T, Types> || ...);
 template <class T>
-inline constexpr bool is_floating_point_v = rush_is_one_of<T, float, double>;
+inline constexpr bool is_floating_point_v = rush_is_one_of<remove_cv_t<T>, float, double>;
 template <class T>
-inline constexpr bool is_integral_v = rush_is_one_of<T, bool, char, signed char, unsigned char, short, unsigned short,
-                                                     int, unsigned, long, unsigned long, long long, unsigned long long>;
+inline constexpr bool is_integral_v =
+    rush_is_one_of<remove_cv_t<T>, bool, char, signed char, unsigned char, short, unsigned short, int, unsigned, long,
+                   unsigned long, long long, unsigned long long>;
 template <class T>
 inline constexpr bool is_arithmetic_v = is_floating_point_v<T> || is_integral_v<T>;
 template <class T>
@@ -51,6 +101,8 @@ requires is_arithmetic_v<T>
 inline constexpr bool is_signed_v<T> = T(-1) < T(0);
 template <class T>
 inline constexpr bool is_unsigned_v = is_integral_v<T> && !is_signed_v<T>;
+template <class T, class... Args>
+inline constexpr bool is_constructible_v = __is_constructible(T, Args...);
 
 template <class A, class B>
 concept same_as = is_same_v<A, B>;
