@@ -7,6 +7,7 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "core/ops/view/item.h"
 #include "nn/data/datasets/tensor.h"
 #include "rushlight.h"
 #include "tests/temporary_folder.h"
@@ -122,6 +123,8 @@ const Mistake kShapes[] = {
     WRONG(ValueError, "expand: the number of sizes provided (1) must be greater or equal", ones({2, 3}).expand({3})),
     WRONG(ValueError, "expand: The expanded size of the tensor (-1) isn't allowed in a leading",
           ones({3}).expand({-1, 3})),
+    WRONG(ValueError, "_local_scalar_dense: a tensor of shape (1, 0) has no element",
+          ops::_local_scalar_dense(empty({1, 0}))),
     WRONG(ValueError, "item: a Tensor with 2 elements cannot be converted to Scalar ... (2) ... reduce it",
           ones({2}).item<float>()),
     WRONG(ValueError, "t() expects a tensor with <= 2 dimensions, but self is 3D ... (2, 3, 4) ... use transpose",

@@ -119,6 +119,8 @@ static Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtyp
 }
 
 static Scalar _local_scalar_dense(const Tensor& self) {
+  RUSH_CHECK_VALUE(self.numel() > 0, "_local_scalar_dense: a tensor of shape ", self.sizes(),
+                   " has no element to read");
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   const Tensor host = self.cpu();
   switch (self.scalar_type()) {
