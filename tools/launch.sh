@@ -28,6 +28,8 @@ done
 (($# > 0)) || fail "expected a program"
 command -v mpirun >/dev/null || fail "there is no mpirun; Debian's package is openmpi-bin"
 
+# Nothing is started on other machines, so no ssh is asked for.
+export OMPI_MCA_plm=isolated
 # More processes than processors are fine, none is bound to one, and root may start them, as in a container. Processes of
 # one machine hand long messages over through shared memory, since containers often refuse to copy between processes.
 export OMPI_MCA_btl_vader_single_copy_mechanism=${OMPI_MCA_btl_vader_single_copy_mechanism:-none}
