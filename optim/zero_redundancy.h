@@ -16,6 +16,8 @@ std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed:
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group);
 // Each parameter becomes what it is on its owner.
 void take_from_owners(const std::vector<Tensor>& params, const distributed::Group& group);
+// As Optimizer::zero_grad.
+void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
 
 }  // namespace detail
 
@@ -42,16 +44,7 @@ class ZeroRedundancyOptimizer : public Base {
     return loss;
   }
   /// Of all parameters, as Optimizer::zero_grad.
-  void zero_grad(bool set_to_none = true) {
-    Base::zero_grad(set_to_none);
-    for (Tensor& param : all_params_) {
-      if (set_to_none) {
-        param.mutable_grad() = Tensor();
-      } else if (param.grad().defined()) {
-        param.grad().zero_();
-      }
-    }
-  }
+  void zero_grad(bool set_to_none = true) { detail::zero_grads(all_params_, set_to_none); }
 
  private:
   std::vector<Tensor> all_params_;

@@ -94,7 +94,7 @@ std::vector<Graph::Call> parts_of(Graph& graph, const Graph::Call& call) {
   }
   const NoGradGuard no_grad;
   const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
-  const Graph part = make_fx([&](const std::vector<Tensor>&) { return decomposition(arguments); }, inputs);
+  Graph part = make_fx([&](const std::vector<Tensor>&) { return decomposition(arguments); }, inputs);
   const Uses uses(graph);
   for (size_t i = 0; i < call.results.size(); ++i) {
     const Graph::Id result = call.result(i);
@@ -107,7 +107,7 @@ std::vector<Graph::Call> parts_of(Graph& graph, const Graph::Call& call) {
   const std::vector<Graph::Id> given = Graph::tensors_of(call.arguments);
   for (size_t i = 0; i < given.size(); ++i) ids[part.inputs[i]] = given[i];
   for (size_t i = 0; i < part.outputs.size(); ++i) ids[part.outputs[i]] = call.result(i);
-  return moved(part, graph, graph.info(call.argument(0)).device, std::move(ids));
+  return moved(std::move(part), graph, graph.info(call.argument(0)).device, std::move(ids));
 }
 
 // Whether the call goes into a loop, and its sums of rows into one with the others.

@@ -1,6 +1,8 @@
 #include "core/distributed/init.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 
 #include "core/distributed/fake.h"
 
@@ -9,7 +11,12 @@ namespace rush::distributed {
 void init_process_group(std::string_view backend, const InitOptions& options) {
   RUSH_CHECK_DISTRIBUTED(!is_initialized(),
                          "init_process_group: there is a process group already; destroy_process_group ends it");
-  RUSH_CHECK_VALUE(options.message_bytes > 0, "init_process_group: message_bytes is ", options.message_bytes);
+  constexpr int64_t kMostBytes = std::numeric_limits<int>::max();  // MPI counts in ints
+  constexpr std::chrono::hours kLongest{24 * 365 * 100};           // fits the clock's nanoseconds
+  RUSH_CHECK_VALUE(options.message_bytes > 0 && options.message_bytes <= kMostBytes,
+                   "init_process_group: message_bytes is ", options.message_bytes, ", expected 1 to ", kMostBytes);
+  RUSH_CHECK_VALUE(options.timeout.count() > 0 && options.timeout <= kLongest, "init_process_group: the timeout is ",
+                   options.timeout.count(), " ms, expected 1 ms to a hundred years");
   if (backend == "mpi") {
     detail::groups().push_back(detail::make_mpi_group(options));
   } else if (backend == "fake") {

@@ -27,6 +27,10 @@ std::shared_ptr<Reducer> make_reducer(const Module& module, const distributed::G
     names.push_back(parameter.key());
     parameters.push_back(parameter.value());
   }
+  constexpr double kMostMb = 1 << 20;
+  RUSH_CHECK_VALUE(options.bucket_cap_mb() > 0 && options.bucket_cap_mb() <= kMostMb,
+                   "DistributedDataParallel: bucket_cap_mb is ", options.bucket_cap_mb(),
+                   ", expected more than 0 and at most ", kMostMb);
   ReducerOptions reducer;
   reducer.bucket_bytes = static_cast<int64_t>(options.bucket_cap_mb() * (1 << 20));
   reducer.first_bucket_bytes = std::min(reducer.first_bucket_bytes, reducer.bucket_bytes);

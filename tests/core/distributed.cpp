@@ -132,6 +132,18 @@ TEST_CASE("what cannot start says what to do") {
   if (!is_mpi_available()) return;
   const Variables torchrun({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   CHECK_THROWS_WITH_AS(init_process_group("mpi"), doctest::Contains("(torchrun has)"), DistributedError);
+  const auto starts_with = [](int64_t message_bytes, std::chrono::milliseconds timeout) {
+    InitOptions options;
+    options.message_bytes = message_bytes;
+    options.timeout = timeout;
+    init_process_group("fake", options);
+  };
+  using namespace std::chrono_literals;
+  CHECK_THROWS_WITH_AS(starts_with(0, 1s), doctest::Contains("message_bytes is 0"), ValueError);
+  CHECK_THROWS_WITH_AS(starts_with(int64_t{1} << 31, 1s), doctest::Contains("message_bytes is 2147483648"), ValueError);
+  CHECK_THROWS_WITH_AS(starts_with(1024, 0s), doctest::Contains("the timeout is 0 ms"), ValueError);
+  CHECK_THROWS_WITH_AS(starts_with(1024, std::chrono::milliseconds::max()), doctest::Contains("the timeout is"),
+                       ValueError);
 }
 
 TEST_CASE("without a group nothing is sent") {

@@ -2,43 +2,19 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "core/io/safetensors.h"
+#include "tests/environment_guard.h"
 #include "tests/temporary_folder.h"
 
 using namespace examples;
+using rush::testing::EnvironmentGuard;
 using rush::testing::TemporaryFolder;
-
-namespace {
-
-// Sets an environment variable for a scope.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Environment() {
-    if (old_) {
-      ::setenv(name_, old_->c_str(), 1);
-    } else {
-      ::unsetenv(name_);
-    }
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
-}  // namespace
 
 TEST_CASE("load_digits: without MNIST it says where it looked, and draws") {
   TemporaryFolder folder;
-  const Environment data("RUSH_DATA", folder / "shared"), house("RUSH_ROOT", folder / "house");
+  const EnvironmentGuard data("RUSH_DATA", folder / "shared"), house("RUSH_ROOT", folder / "house");
   const DigitSets sets = load_digits("", 1, 30, 20);
   CHECK(sets.train.images.sizes() == rush::IntArrayRef{30, 1, 28, 28});
   CHECK(sets.test.targets.sizes() == rush::IntArrayRef{20});
@@ -67,7 +43,7 @@ TEST_CASE("load_digits: a damaged MNIST is an error, not a reason to draw") {
 
 TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with the whole log") {
   TemporaryFolder folder;
-  const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
+  const EnvironmentGuard data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 96, 20), fewer = load_digits("", 1, 64, 20);
   const TrainerOptions options{/*epochs=*/2, /*batch_size=*/16,     /*lr=*/8e-3,
@@ -103,8 +79,8 @@ TEST_CASE("Trainer: goes on from a checkpoint of the same settings only, with th
 
 TEST_CASE("Trainer: compiled steps end in the same weights") {
   TemporaryFolder folder;
-  const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
-  const Environment graphs("RUSH_COMPILE_DEBUG", folder / "graphs");
+  const EnvironmentGuard data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
+  const EnvironmentGuard graphs("RUSH_COMPILE_DEBUG", folder / "graphs");
   for (const bool compile : {false, true}) {
     rush::manual_seed(1);
     const DigitSets sets = load_digits("", 1, 96, 20);
@@ -119,7 +95,7 @@ TEST_CASE("Trainer: compiled steps end in the same weights") {
 
 TEST_CASE("Trainer: learns drawn digits, and saves what it learned") {
   TemporaryFolder folder;
-  const Environment data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
+  const EnvironmentGuard data("RUSH_DATA", folder.path()), house("RUSH_ROOT", folder.path());
   rush::manual_seed(1);
   const DigitSets sets = load_digits("", 1, 1600, 200);
   RunLog log;
