@@ -5,6 +5,7 @@
 
 #include "core/device/backend.h"
 #include "core/device/guard.h"
+#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -17,15 +18,19 @@ int64_t stride_of(const FusedLoop::Place& place, size_t d, size_t dims) {
   return place.strides[d - lead] * element_size(place.dtype);
 }
 
-// The dimensions, innermost first: in the order of the strides of the first tensor that has all of them. Those of rows
-// are in the tensors' order.
+// The dimensions, innermost first: in the order of the strides of the first tensor that has an element of its own for
+// each of the loop's, or else of the first that has all of them. Those of rows are in the tensors' order.
 std::vector<size_t> dimensions(IntArrayRef sizes, const std::vector<FusedLoop::Place>& places, bool has_rows) {
   std::vector<size_t> order(sizes.size());
   std::iota(order.rbegin(), order.rend(), size_t{0});
   if (has_rows) return order;
-  const auto leader = std::ranges::find_if(places, [&](const FusedLoop::Place& place) {
+  const auto has_all = [&](const FusedLoop::Place& place) {
     return place.id != Graph::kNone && IntArrayRef(place.sizes) == sizes;
+  };
+  auto leader = std::ranges::find_if(places, [&](const FusedLoop::Place& place) {
+    return has_all(place) && !may_overlap(place.sizes, place.strides);
   });
+  if (leader == places.end()) leader = std::ranges::find_if(places, has_all);
   if (leader != places.end()) {
     std::ranges::stable_sort(order, {}, [&](size_t d) { return sizes[d] == 1 ? 0 : leader->strides[d]; });
   }

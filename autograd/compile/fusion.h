@@ -9,8 +9,9 @@ namespace rush::compiler {
 // Note [Which calls are fused]
 // Calls of element-wise operators that follow one another, on one device, and give tensors of the same sizes, become
 // one FusedLoop. Between them may stand calls that neither read nor write what the loop writes, and do not write what
-// it reads: those go before it. Sums over other dimensions, such as the gradients of weights, and what is made of them
-// go after it, as long as it needs none of that. A tensor that only the loop reads is not made at all. Loops of fewer
+// it reads: those go before it. Sums over other dimensions, such as the gradients of weights, element-wise calls of
+// other sizes that stand between, such as autocast's casts of weights, and what is made of these alone go after it, as
+// long as it needs none of that. A tensor that only the loop reads is not made at all. Loops of fewer
 // kernels than `fewest_kernels` stay calls.
 //
 // A reduction of the last dimension joins the loop of its input's sizes, and so do calls on one element for each row

@@ -8,6 +8,7 @@
 #include "autograd/compile/fused_loop.h"
 #include "core/device/backend.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/view/copy.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -90,6 +91,11 @@ bool FusionGroup::add(const Graph::Call& call, const std::vector<LoweredKernel>&
   place(kernels);
   for (const Graph::Id id : made_) written_.emplace(info(id).memory, id);
   names_.push_back(call.name);
+  if (call.op == &ops::_to_copy && has_only_casts_) {
+    casts_.push_back(call);
+  } else {
+    has_only_casts_ = false;
+  }
   return true;
 }
 
@@ -139,8 +145,14 @@ bool FusionGroup::add_view(const Graph::Call& call) {
 }
 
 bool FusionGroup::add_follower(const Graph::Call& call, bool is_fusible) {
-  if (!call.op || !call.written.empty() || call.is_random) return false;
-  if (!reads_follower(call) && (call.op != &ops::sum_dim || is_fusible)) return false;
+  constexpr int kMostFollowers = 16;  // they are looked at again
+  if (!call.op || !call.written.empty() || call.is_random || followers_ == kMostFollowers) return false;
+  if (reads_loop(call)) {
+    if (call.op != &ops::sum_dim || is_fusible || reads_follower(call)) return false;
+  } else if (!is_fusible && !reads_follower(call)) {
+    return false;
+  }
+  ++followers_;
   for (const Graph::Id id : Graph::tensors_of(call.arguments)) read_by_followers_.insert(info(id).memory);
   for (const Graph::Id id : Graph::tensors_of(call.results)) made_by_followers_.insert(info(id).memory);
   return true;
@@ -148,7 +160,7 @@ bool FusionGroup::add_follower(const Graph::Call& call, bool is_fusible) {
 
 std::vector<Graph::Call> FusionGroup::calls(std::vector<bool> is_seen) const {
   const std::vector<Graph::Call> views = views_seen(is_seen);
-  std::vector<Graph::Call> all{loop(is_seen)};
+  std::vector<Graph::Call> all = has_only_casts_ ? casts_ : std::vector<Graph::Call>{loop(is_seen)};
   all.insert(all.end(), views.begin(), views.end());
   return all;
 }
@@ -233,6 +245,11 @@ bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, IntArray
     }
   }
   return true;
+}
+
+bool FusionGroup::reads_loop(const Graph::Call& call) const {
+  return std::ranges::any_of(Graph::tensors_of(call.arguments),
+                             [&](Graph::Id id) { return written_.contains(info(id).memory); });
 }
 
 bool FusionGroup::reads_follower(const Graph::Call& call) const {

@@ -33,16 +33,18 @@ class FusionGroup {
   /// Whether the call can go before the loop: it reads nothing that the loop writes, and writes nothing that the loop
   /// reads or writes. False for what the program does without operators.
   bool is_independent_of(const Graph::Call& call) const;
-  /// Takes a call that is to go after the loop: a sum over other dimensions than rows', or what follows from one; false
-  /// for others.
+  /// Takes a call that is to go after the loop: a sum of what the loop makes over other dimensions than rows', or
+  /// fusible calls of other sizes, or what follows from those alone; false for others, and where many wait already.
   bool add_follower(const Graph::Call& call, bool is_fusible);
-  /// The loop as a call, and the views that are read outside of it. `is_seen` tells which tensors are.
+  /// The loop as a call, and the views that are read outside of it. `is_seen` tells which tensors are. Nothing but casts
+  /// stay calls: Note [Casts of lists].
   std::vector<Graph::Call> calls(std::vector<bool> is_seen) const;
 
  private:
   const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   // Whether kernels that use these tensors, and write some of them, can be in the loop: Note [Which calls are fused].
   bool fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const;
+  bool reads_loop(const Graph::Call& call) const;
   bool reads_follower(const Graph::Call& call) const;
   // Whether the call reads what a follower makes, or writes what one reads.
   bool touches_followers(const Graph::Call& call) const;
@@ -70,10 +72,11 @@ class FusionGroup {
   std::multimap<int32_t, Graph::Id> written_;  // what it writes and makes, by memory
   std::set<Graph::Id> rows_;                   // one element for each row
   std::vector<Graph::Call> views_;             // of what it makes
+  std::vector<Graph::Call> casts_;             // its calls, while all are
   std::map<Graph::Id, Graph::Id> stands_for_;  // those, and what they stand for
   std::set<int32_t> read_by_followers_, made_by_followers_;
-  bool reduces_ = false, writes_in_place_ = false;
-  int temporaries_ = 0, most_ = 0;
+  bool reduces_ = false, writes_in_place_ = false, has_only_casts_ = true;
+  int temporaries_ = 0, most_ = 0, followers_ = 0;
 };
 
 }  // namespace rush::compiler

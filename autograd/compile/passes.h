@@ -8,11 +8,10 @@ namespace rush::compiler {
 // Some operators of core/ops/nn/fused.h do what several others do, with hand-written kernels. A program need not call
 // them: where a graph has the others, they are replaced.
 //   - A sum, its layer norm, and the cast of that which autocast makes before a product: rush::add_layer_norm.
-//   - The gradient of a layer norm, the sum with the gradient that comes past it, and the cast before: the gradient of
-//     that operator.
+//   - The gradient of a layer norm or an RMS norm, the sum with the gradient that comes past it, and the casts before
+//     and after: the gradient of that operator.
 //   - linear and GELU: rush::linear_gelu. GELU's gradient and the sum of its rows, the bias's: gelu_bias_backward_.
-//   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other
-//   (channels
+//   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other (channels
 //     last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
 // The new call stands where the first of the old ones stood, or where the last did; in between, nothing may write what
 // it reads, and nothing else may read what is not made any more.

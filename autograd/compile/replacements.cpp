@@ -5,13 +5,18 @@
 #include "autograd/compile/graph_module.h"
 #include "autograd/compile/passes.h"
 #include "autograd/compile/uses.h"
+#include "core/ops/factory/factories.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/linear.h"
+#include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/optim/foreach.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
+#include "core/ops/pointwise/compare.h"
+#include "core/ops/pointwise/unary.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
 
@@ -46,6 +51,7 @@ class Editor {
     graph_.tensors.push_back(std::move(turned));
     return static_cast<Graph::Id>(graph_.tensors.size()) - 1;
   }
+  Graph::Id add(const Graph::TensorInfo& info) { return graph_.add(info); }
   void replace(size_t i, std::vector<Graph::Call> calls) { instead_[i] = std::move(calls); }
   void remove(std::optional<size_t> i) {
     if (i) is_gone_[*i] = true;
@@ -151,10 +157,30 @@ bool are_read_before(const Editor& editor, std::initializer_list<Graph::Id> ids,
   });
 }
 
+// The arguments and results of a layer norm's or an RMS norm's gradient; of the latter some are absent.
+struct NormGradient {
+  explicit NormGradient(const Graph::Call& call, bool is_layer_norm) : shape(call.arguments[2]) {
+    if (is_layer_norm) {
+      mean = call.arguments[3];
+      bias = call.arguments[6];
+      bias_gradient = call.results[2];
+    }
+    const size_t after_mean = is_layer_norm ? 4 : 3;
+    rstd = call.arguments[after_mean];
+    weight = call.arguments[after_mean + 1];
+    weight_gradient = call.results[1];
+  }
+
+  Graph::Argument shape, rstd, weight, weight_gradient;
+  Graph::Argument mean = tensor_argument(Graph::kNone), bias = mean, bias_gradient = mean;
+};
+
 // The gradient of a norm's input, and its sum with what comes past the norm.
 void replace_add_layer_norm_backward(Editor& editor, size_t i) {
-  const Graph::Call* const norm = editor.call_of(ops::native_layer_norm_backward, i);
+  const Graph::Call* const layer_norm = editor.call_of(ops::native_layer_norm_backward, i);
+  const Graph::Call* const norm = layer_norm ? layer_norm : editor.call_of(ops::_fused_rms_norm_backward, i);
   if (!norm || !is_every_gradient_wanted(*norm)) return;
+  const NormGradient parts(*norm, layer_norm);
   const Graph::Id through = norm->result(), input = norm->argument(1);
   const std::optional<size_t> at = editor.uses.only_reader(through);
   const Graph::Call* const add = editor.call_of(ops::add, at);
@@ -166,29 +192,39 @@ void replace_add_layer_norm_backward(Editor& editor, size_t i) {
     const Graph::TensorInfo& info = editor.info(each);
     if (each == through || info.dtype != sum.dtype || !has_sizes_of(info, sum) || !is_contiguous(info)) return;
   }
-  if (are_read_before(editor, {norm->result(1), norm->result(2)}, *at)) return;
+  if (are_read_before(editor, {parts.weight_gradient.id(), parts.bias_gradient.id()}, *at)) return;
   // Autocast's cast of the gradient that comes in, and that of the sum.
   Graph::Id gradient = norm->argument(0);
   const std::optional<size_t> maker = editor.uses.maker(gradient);
   const Graph::Call* const raise = editor.call_of(ops::_to_copy, maker);
   std::optional<size_t> lower;
-  if (raise && sum.dtype == kFloat32 && editor.uses.only_reader(gradient) == i) {
-    lower = cast_of(editor, total, editor.info(raise->argument(0)).dtype);
-    if (lower && editor.is_written({total}, *at, *lower)) lower.reset();
+  if (sum.dtype == kFloat32) {
+    for (const ScalarType low : {kBFloat16, kFloat16}) {
+      if (!lower) lower = cast_of(editor, total, low);
+    }
   }
-  if (lower) gradient = raise->argument(0);
-  if (editor.is_written({gradient, input, norm->argument(3), norm->argument(4), norm->argument(5), norm->argument(6)},
-                        lower ? *maker : i, *at))
+  if (lower && editor.is_written({total}, *at, *lower)) lower.reset();
+  const bool is_raised = lower && raise && editor.uses.only_reader(gradient) == i &&
+                         editor.info(raise->argument(0)).dtype == editor.info(editor[*lower].result()).dtype;
+  if (is_raised) gradient = raise->argument(0);
+  if (editor.is_written({gradient, input, parts.mean.id(), parts.rstd.id(), parts.weight.id(), parts.bias.id()},
+                        is_raised ? *maker : i, *at))
     return;
-  const Graph::Argument lowered_dtype{lower ? editor.info(gradient).dtype : sum.dtype, {}};
-  editor.replace(*at,
-                 {call(ops::add_layer_norm_backward,
-                       {tensor_argument(gradient), tensor_argument(past), tensor_argument(input), norm->arguments[2],
-                        norm->arguments[3], norm->arguments[4], norm->arguments[5], norm->arguments[6], lowered_dtype},
-                       {tensor_argument(total), tensor_argument(lower ? editor[*lower].result() : Graph::kNone),
-                        norm->results[1], norm->results[2]})});
+  const Graph::Id lowered = lower ? editor[*lower].result() : Graph::kNone;
+  editor.replace(
+      *at, {call(ops::add_layer_norm_backward,
+                 {tensor_argument(gradient),
+                  tensor_argument(past),
+                  tensor_argument(input),
+                  parts.shape,
+                  parts.mean,
+                  parts.rstd,
+                  parts.weight,
+                  parts.bias,
+                  {lower ? editor.info(lowered).dtype : sum.dtype, {}}},
+                 {tensor_argument(total), tensor_argument(lowered), parts.weight_gradient, parts.bias_gradient})});
   editor.remove(i);
-  if (lower) editor.remove(maker);
+  if (is_raised) editor.remove(maker);
   editor.remove(lower);
 }
 
@@ -323,6 +359,54 @@ void replace_batch_norm_relu_backward(Editor& editor, size_t i) {
   editor.remove(i);
 }
 
+// A loss of rows that are long, whose gradient is that of the loss itself: 1 at first.
+void replace_cross_entropy(Editor& editor, size_t i) {
+  constexpr int64_t kFewestClasses = 1024;  // fewer are read twice from a cache
+  const Graph::Call* const loss = editor.call_of(ops::cross_entropy_forward, i);
+  if (!loss) return;
+  const Graph::Id scores = loss->argument(0), output = loss->result();
+  const std::optional<size_t> at = editor.uses.only_reader(loss->result(1));
+  const Graph::Call* const backward = editor.call_of(ops::cross_entropy_backward, at);
+  if (!backward || backward->argument(1) != scores || backward->argument(7) != loss->result(1)) return;
+  const std::optional<size_t> ones = editor.uses.maker(backward->argument(0));
+  const Graph::Call* const first = editor.call_of(ops::ones_like, ones);
+  const Graph::TensorInfo& x = editor.info(scores);
+  const auto reduction = loss->arguments[3].value.as<int64_t>();
+  if (!first || first->argument(0) != output || reduction == Reduction::None || loss->argument(2) != Graph::kNone ||
+      !is_number(loss->arguments[5].value, 0) || x.sizes.size() != 2 || x.sizes[1] < kFewestClasses ||
+      !is_contiguous(x) || editor.info(output).dtype != editor.info(loss->result(1)).dtype)
+    return;
+  const Graph::Id target = loss->argument(1), gradient = backward->result();
+  if (editor.uses.is_seen_outside(gradient) || !editor.uses.is_free_after(scores, *at) ||
+      editor.uses.is_read_between(scores, i, *at) || editor.is_written({scores, target}, i, *at))
+    return;
+  Graph::TensorInfo number = editor.info(output);
+  std::vector<Graph::Call> calls;
+  Graph::Id scale = Graph::kNone, sum = output;
+  if (reduction == Reduction::Mean) {
+    Graph::TensorInfo counts = editor.info(target);
+    counts.dtype = kBool;
+    counts.strides = contiguous_strides(counts.sizes);
+    const Graph::Id is_counted = editor.add(counts), count = editor.add(number);
+    scale = editor.add(number);
+    sum = editor.add(number);
+    calls = {call(ops::ne_Scalar, {tensor_argument(target), loss->arguments[4]}, {tensor_argument(is_counted)}),
+             call(ops::sum, {tensor_argument(is_counted), {number.dtype, {}}}, {tensor_argument(count)}),
+             call(ops::reciprocal, {tensor_argument(count)}, {tensor_argument(scale)}),
+             call(ops::div, {tensor_argument(sum), tensor_argument(count)}, {tensor_argument(output)})};
+  }
+  Graph::Call both =
+      call(ops::cross_entropy_gradient_,
+           {tensor_argument(scores), tensor_argument(target), loss->arguments[4], tensor_argument(scale)},
+           {tensor_argument(sum)});
+  both.written = {scores};
+  calls.insert(calls.empty() ? calls.end() : calls.end() - 1, std::move(both));
+  editor.replace(i, std::move(calls));
+  editor.remove(at);
+  if (editor.uses.only_reader(first->result()) == at) editor.remove(ones);
+  editor.rename(gradient, scores);
+}
+
 // What casts of one list have in common.
 struct CastKind {
   ScalarType from, to;
@@ -422,8 +506,9 @@ class CastGatherer {
 }  // namespace
 
 void replace_calls(Graph& graph) {
-  for (const auto rule : {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu,
-                          replace_gelu_bias_backward, replace_batch_norm_relu, replace_batch_norm_relu_backward}) {
+  for (const auto rule :
+       {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward,
+        replace_batch_norm_relu, replace_batch_norm_relu_backward, replace_cross_entropy}) {
     Editor editor(graph);
     for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
     editor.finish();

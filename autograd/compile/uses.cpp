@@ -41,6 +41,16 @@ bool Uses::is_free_after(Graph::Id id, size_t call) const {
   return true;
 }
 
+bool Uses::is_read_between(Graph::Id id, size_t first, size_t last) const {
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    if (graph_.tensors[i].memory != graph_.info(id).memory) continue;
+    for (const size_t call : readers(static_cast<Graph::Id>(i))) {
+      if (first < call && call < last) return true;
+    }
+  }
+  return false;
+}
+
 bool Uses::is_written(Graph::Id id, size_t first, size_t last) const {
   return std::ranges::any_of(writers(id), [&](size_t call) { return first < call && call < last; });
 }

@@ -26,6 +26,8 @@ class Uses {
   bool is_written(Graph::Id id, size_t first, size_t last) const;
   /// Whether a call before this one does.
   bool is_written_before(Graph::Id id, size_t call) const { return !writers(id).empty() && writers(id)[0] < call; }
+  /// Whether a call after `first` and before `last` reads its memory.
+  bool is_read_between(Graph::Id id, size_t first, size_t last) const;
   /// Whether nothing reads its memory after this call, and calls alone made it.
   bool is_free_after(Graph::Id id, size_t call) const;
 

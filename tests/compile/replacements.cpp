@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -219,9 +221,9 @@ TEST_CASE("casts become lists, and are done before their results are read and th
   const auto written = [](const Tensor& x, const Tensor& y) {
     Tensor p = x.cumsum(0);
     const Tensor before = p.to(kFloat64);
-    p.copy_(p.flip(0));
+    p.cumsum_(1);
     Tensor q = y;
-    q.copy_(q.flip(0));
+    q.cumsum_(0);
     return std::vector{before, p, p.to(kFloat64), q.to(kFloat64)};
   };
   CHECK(lists(graph_of(written, {a, b})) == 1);
@@ -417,4 +419,109 @@ TEST_CASE("norms stay whole where no decomposition of them is known or another r
     const auto [y, none, also_none] = ops::native_batch_norm(t, {}, {}, mean, var, false, 0.1, 1e-5);
     return std::vector{y, none + 1};
   }));
+}
+
+namespace {
+
+// A language model's head and a layer before it, in the words of plain modules: RMS norms, long rows of scores.
+struct HeadImpl : nn::Module {
+  explicit HeadImpl(int64_t classes)
+      : first(register_module("first", nn::RMSNorm(nn::RMSNormOptions({32})))),
+        second(register_module("second", nn::RMSNorm(nn::RMSNormOptions({32})))),
+        hidden(register_module("hidden", nn::Linear(32, 32))),
+        scores(register_module("scores", nn::Linear(32, classes))) {}
+  Tensor forward(const Tensor& x) {
+    const Tensor y = x + hidden(first(x));
+    return scores(y + hidden(second(y)));
+  }
+  nn::RMSNorm first, second;
+  nn::Linear hidden, scores;
+};
+RUSH_MODULE(Head);
+
+using Loss = std::function<Tensor(const Tensor& scores, const Tensor& target)>;
+
+NormedTraining train_head(bool is_compiled, bool autocasts, int64_t classes, const Loss& loss_of) {
+  manual_seed(5);
+  Head net(classes);
+  net->to(get_default_device());
+  optim::SGD optimizer(net->parameters(), 0.1);
+  const auto step = [&](const Tensor& x, const Tensor& target) {
+    optimizer.zero_grad();
+    Tensor loss;
+    {
+      const autocast::Autocast lower(x.device().type, kBFloat16, autocasts);
+      loss = loss_of(net->forward(x), target);
+    }
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  auto compiled = compile(step);
+  NormedTraining trained;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = randn({6, 32}), target = randint(0, classes, {6}, kInt64);
+    target[1].fill_(-100);
+    trained.results.push_back((is_compiled ? compiled(x, target) : step(x, target)).detach().clone());
+  }
+  CHECK(compiled.obstacle().empty());
+  for (const Tensor& parameter : net->parameters()) trained.results.push_back(parameter.detach());
+  if (is_compiled) trained.graph = compiled.graph();
+  return trained;
+}
+
+// How often the compiled training has the operator; both trainings give the same.
+size_t calls_in_training(std::string_view name, const Loss& loss, int64_t classes = 1024, bool autocasts = false) {
+  const NormedTraining compiled = train_head(true, autocasts, classes, loss);
+  const NormedTraining plain = train_head(false, autocasts, classes, loss);
+  CAPTURE(compiled.graph.print());
+  for (size_t i = 0; i < plain.results.size(); ++i) CHECK(alike(compiled.results[i], plain.results[i], autocasts));
+  return calls_of(compiled.graph, name);
+}
+
+}  // namespace
+
+TEST_CASE("a loss of long rows and its gradient are one call, unless something else has use for the scores") {
+  constexpr std::string_view kBoth = "rush::cross_entropy_gradient_";
+  const Loss mean = [](const Tensor& x, const Tensor& y) { return cross_entropy_loss(x, y); };
+  CHECK(calls_in_training(kBoth, mean) == 1);
+  CHECK(calls_in_training("aten::ones_like", mean) == 0);
+  CHECK(calls_in_training("rush::cross_entropy_backward", mean) == 0);
+  CHECK(calls_in_training(kBoth, mean, 1030, /*autocasts=*/true) == 1);
+  CHECK(calls_in_training(
+            kBoth, [](const Tensor& x, const Tensor& y) { return cross_entropy_loss(x, y, {}, Reduction::Sum); }) == 1);
+  CHECK(calls_in_training(kBoth, mean, 64) == 0);
+  const Loss each = [](const Tensor& x, const Tensor& y) {
+    return cross_entropy_loss(x, y, {}, Reduction::None).sum();
+  };
+  CHECK(calls_in_training(kBoth, each) == 0);
+  CHECK(calls_in_training(kBoth, [](const Tensor& x, const Tensor& y) {
+          return cross_entropy_loss(x, y, {}, Reduction::Mean, -100, 0.1);
+        }) == 0);
+  CHECK(calls_in_training(
+            kBoth, [](const Tensor& x, const Tensor& y) { return cross_entropy_loss(x, y, ones({x.size(1)})); }) == 0);
+  CHECK(calls_in_training(kBoth, [](const Tensor& x, const Tensor& y) { return cross_entropy_loss(x, y) * 2; }) == 0);
+  CHECK(calls_in_training(kBoth, [](const Tensor& x, const Tensor& y) {
+          return cross_entropy_loss(x, y) + 1e-3 * x.logsumexp(1).mean();
+        }) == 0);
+}
+
+TEST_CASE("the gradient of an RMS norm, the sum past it and the cast for the product are one call") {
+  const Loss loss = [](const Tensor& x, const Tensor&) { return x.to(kFloat32).square().mean(); };
+  for (const bool autocasts : {false, true}) {
+    CAPTURE(autocasts);
+    CHECK(calls_in_training("rush::add_layer_norm_backward", loss, 16, autocasts) == 1);  // x has no gradient
+  }
+}
+
+TEST_CASE("loops go on past casts of weights and calls of other sizes, and casts alone stay lists") {
+  const Tensor a = randn({64, 32}), w = randn({32, 16});
+  const auto cast_between = [](const Tensor& x, const Tensor& weight) {
+    const Tensor y = (x * 2).tanh(), low = weight.to(kBFloat16), z = (y + 1).to(kBFloat16);
+    return std::vector{z.matmul(low)};
+  };
+  const Graph graph = graph_of(cast_between, {a, w});
+  CAPTURE(graph.print());
+  CHECK(std::ranges::count_if(graph.calls, [](const Graph::Call& call) { return call.fused != nullptr; }) == 1);
+  CHECK(calls_of(graph, "aten::_to_copy") == 1);
 }

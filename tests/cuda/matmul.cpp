@@ -109,6 +109,37 @@ TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_
   }
 }
 
+TEST_CASE("cuda: large products whose sizes are no multiples of 16 bytes" * doctest::skip(!cuda::is_available())) {
+  const bool had_tf32 = globalContext().allowTF32CuBLAS();
+  for (const ScalarType dtype : {kBFloat16, kFloat16, kFloat32}) {
+    globalContext().setAllowTF32CuBLAS(dtype == kFloat32);
+    for (const Shape& s : {Shape{600, 640, 1001}, Shape{640, 777, 512}, Shape{1001, 640, 600}, Shape{577, 641, 513}}) {
+      CAPTURE(str(dtype));
+      CAPTURE(s.columns);
+      const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
+      const Tensor bias = sample({s.columns}, dtype, 3), c = sample({s.rows, s.columns}, dtype, 4);
+      const Tensor product = widened(a).mm(widened(b));
+      const auto is_close = [&](const Tensor& got, const Tensor& want) {
+        const double most =
+            dtype == kFloat32 ? 1e-2 * std::sqrt(static_cast<double>(s.depth)) : tolerance(dtype, s.depth);
+        return got.cpu().to(kFloat64).allclose(want, 1e-2, most);
+      };
+      for (int form = 0; form < kForms * kForms; form += 7) {
+        CAPTURE(form);
+        const Tensor x = on_gpu(a, form / kForms), y = on_gpu(b, form % kForms);
+        CHECK(is_close(x.mm(y), product));
+        CHECK(is_close(bias.cuda().addmm(x, y), product + widened(bias)));
+        for (const int of_result : {Plain, Transposed, Strided}) {
+          Tensor sum = on_gpu(c, of_result);
+          sum.addmm_(x, y, 2, 0.5);
+          CHECK(is_close(sum, product * 0.5 + widened(c) * 2));
+        }
+      }
+    }
+  }
+  globalContext().setAllowTF32CuBLAS(had_tf32);
+}
+
 TEST_CASE("cuda: products of integers" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kIntegers) {
     for (const Shape& s : kShapes) {

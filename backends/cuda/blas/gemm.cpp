@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/linalg/gemm_integer.h"
 #include "backends/cuda/memory/mark_written.h"
 #include "backends/cuda/register.h"
+#include "core/device/context.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/linear.h"
@@ -116,6 +117,75 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
   multiply(p, batch, blas);
 }
 
+// Note [Padded products]
+// cuBLAS's fast kernels take 16 bytes at a time: rows begin at multiples of that, and so many numbers make up a row of
+// the result and the depth. Where a size is none of those, like that of GPT-2's 50,257 tokens, it takes kernels of less
+// than half the speed. A product in which each number is used often is then made of copies that zeros make up to such
+// sizes. PyTorch leaves that to torch.compile.
+constexpr int64_t kUsesOfCopy = 512;
+
+class PaddedProduct {
+ public:
+  PaddedProduct(const Tensor& c, const Tensor& a, const Tensor& b)
+      : c_(c), a_(a), b_(b), lanes_(16 / c.element_size()), is_by_columns_(Matrices(c).leading().has_value()) {
+    const bool is_for_tensor_cores = c.scalar_type() == kFloat16 || c.scalar_type() == kBFloat16 ||
+                                     (c.scalar_type() == kFloat32 && globalContext().allowTF32CuBLAS());
+    if (!is_for_tensor_cores || c.scalar_type() != a.scalar_type() || c.sizes()[0] != 1 || !Matrices(c).readable())
+      return;
+    const int64_t m = c.sizes()[1], n = c.sizes()[2], k = a.sizes()[2];
+    if (std::min({m, n, k}) < kUsesOfCopy) return;
+    rows_ = is_by_columns_ ? whole(m) : m;
+    columns_ = is_by_columns_ ? n : whole(n);
+    depth_ = whole(k);
+    pays_ =
+        rows_ != m || columns_ != n || depth_ != k || !has_whole_rows(c) || !has_whole_rows(a) || !has_whole_rows(b);
+  }
+
+  bool pays() const { return pays_; }
+  Tensor left() const { return padded(a_, rows_, depth_); }
+  Tensor right() const { return padded(b_, depth_, columns_); }
+  // Room for the result, of which c is to become the first elements.
+  Tensor result() const { return room(c_, rows_, columns_, is_by_columns_); }
+  Tensor used(const Tensor& result) const { return part(result, c_.sizes()[1], c_.sizes()[2]); }
+  // A number for each column of c, for those of the result.
+  Tensor row(const Tensor& bias) const {
+    return padded(native::contiguous(bias).view({1, 1, c_.sizes()[2]}), 1, columns_).view(columns_);
+  }
+
+ private:
+  int64_t whole(int64_t size) const { return (size + lanes_ - 1) / lanes_ * lanes_; }
+  bool has_whole_rows(const Tensor& t) const {
+    const Matrices m(t);
+    const std::optional<int64_t> leading = m.leading() ? m.leading() : m.transposed().leading();
+    return leading && *leading % lanes_ == 0;
+  }
+  static Tensor part(const Tensor& t, int64_t rows, int64_t columns) {
+    return t.narrow(1, 0, rows).narrow(2, 0, columns);
+  }
+  Tensor room(const Tensor& like, int64_t rows, int64_t columns, bool by_columns) const {
+    if (by_columns) return room(like, columns, rows, false).transpose(1, 2);
+    const Tensor all = detail::empty_contiguous({1, rows, whole(columns)}, like.scalar_type(), like.device());
+    return all.narrow(2, 0, columns);
+  }
+  // The matrix itself where it is of these sizes, and cuBLAS can read its rows.
+  Tensor padded(const Tensor& t, int64_t rows, int64_t columns) const {
+    const int64_t own_rows = t.sizes()[1], own_columns = t.sizes()[2];
+    if (rows == own_rows && columns == own_columns && has_whole_rows(t)) return t;
+    const Tensor copy = room(t, rows, columns, t.strides()[1] == 1);
+    Tensor own = part(copy, own_rows, own_columns);
+    native::copy_(own, t, false);
+    if (rows > own_rows) copy.narrow(1, own_rows, rows - own_rows).zero_();
+    if (columns > own_columns) copy.narrow(2, own_columns, columns - own_columns).zero_();
+    return copy;
+  }
+
+  const Tensor &c_, &a_, &b_;
+  const int64_t lanes_;
+  const bool is_by_columns_;
+  int64_t rows_ = 0, columns_ = 0, depth_ = 0;
+  bool pays_ = false;
+};
+
 }  // namespace
 
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -124,8 +194,18 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
   if (c.numel() == 0 || (is_integer && c.device().is_meta())) return;
   if (is_integer) return gemm_integer(c, a, b, beta, alpha);
   if (a.sizes()[2] == 0) return scale(c, beta);
+  Tensor target = c;
+  if (const PaddedProduct padded(c, a, b); padded.pays()) {
+    const Tensor out = padded.result();
+    Tensor used = padded.used(out);
+    if (!beta.equal(0)) native::copy_(used, c, false);
+    gemm_into(out, padded.left(), padded.right(), beta, alpha);
+    mark_written(out);
+    native::copy_(target, used, false);
+    return;
+  }
   const Tensor left = readable(a), right = readable(b);
-  if (const Matrices out(c); out.leading() || out.transposed().leading()) {
+  if (Matrices(c).readable()) {
     gemm_into(c, left, right, beta, alpha);
     return mark_written(c);
   }
@@ -133,7 +213,6 @@ void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta,
       beta.equal(0) ? detail::empty_contiguous(c.sizes(), c.scalar_type(), c.device()) : native::clone_contiguous(c);
   gemm_into(out, left, right, beta, alpha);
   mark_written(out);
-  Tensor target = c;
   native::copy_(target, out, false);
 }
 
@@ -142,8 +221,17 @@ namespace {
 // c = a b + bias. If cuBLASLt has a kernel, it adds the bias; otherwise c is set to the bias first.
 void gemm_bias(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias) {
   if (c.numel() == 0) return;
-  if (multiply_with_epilogue({c, a, b, Epilogue::Bias, bias, Tensor()})) return;
   Tensor target = c;
+  const bool is_row = bias.dim() == 1 && bias.numel() == c.sizes()[2];
+  if (const PaddedProduct padded(c, a, b); is_row && padded.pays()) {
+    const Tensor out = padded.result(), left = padded.left(), right = padded.right(), row = padded.row(bias);
+    if (multiply_with_epilogue({out, left, right, Epilogue::Bias, row, Tensor()})) {
+      native::copy_(target, padded.used(out), false);
+      return;
+    }
+  } else if (multiply_with_epilogue({c, a, b, Epilogue::Bias, bias, Tensor()})) {
+    return;
+  }
   native::copy_(target, bias, false);
   gemm(c, a, b, 1, 1);
 }

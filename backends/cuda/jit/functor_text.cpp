@@ -17,6 +17,7 @@
 #include "backends/functors/unary.h"
 #include "core/debug/stack_trace.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/nn/dropout.h"
 #include "core/ops/reduce/extrema.h"
 #include "core/ops/view/copy.h"
 #include "core/str.h"
@@ -107,6 +108,7 @@ std::optional<FunctorText> beside_the_tables(const IteratorCall& call, ArrayRef<
   if (kernel == &kernels::add) {
     return numbers[0]->equal(1) ? FunctorText{kBinary, "functors::Add{}"} : of_math(kBinary, "AddScaled");
   }
+  if (kernel == &kernels::dropout_backward) return of_math("backends/functors/random.h", "DropoutBackward");
   if (kernel == &kernels::where) return FunctorText{kTernary, "functors::Where{}"};
   if (kernel == &kernels::pow_scalar) {
     const bool is_float = is_floating_point(dtypes[1]);

@@ -91,18 +91,19 @@ class FusedKernel final : public ElementWiseLoop {
     auto index_count = static_cast<uint32_t>(count);
     void* parameters[] = {where.data(), &index_count};
     const auto blocks = static_cast<uint32_t>((count + kLoopThreads - 1) / kLoopThreads);
-    kernel(lanes).launch("fused", {{blocks, 1, 1}, {kLoopThreads, 1, 1}}, parameters);
+    kernel(lanes).launch(name_.c_str(), {{blocks, 1, 1}, {kLoopThreads, 1, 1}}, parameters);
   }
 
   const Kernel& kernel(int lanes) {
     std::optional<Kernel>& kernel = lanes == 1 ? one_ : several_;
-    if (!kernel) kernel.emplace(Source{"fused", source_text(loop_, lanes), {"fused"}});
+    if (!kernel) kernel.emplace(Source{name_, source_text(loop_, lanes), {name_}});
     return *kernel;
   }
 
   LoopDescription loop_;
   const Externals externals_;
   const int lanes_;
+  const std::string name_ = kernel_name(loop_);
   std::optional<Kernel> one_, several_;
 };
 
@@ -111,8 +112,8 @@ class FusedKernel final : public ElementWiseLoop {
 std::string source_text(const LoopDescription& loop, int lanes) {
   const Externals externals(loop);
   std::string text = prologue_text(loop, externals, lanes);
-  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
-              ") fused(const __grid_constant__ Where where, Index count) {\n"
+  text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads, ") ", kernel_name(loop),
+              "(const __grid_constant__ Where where, Index count) {\n"
               "  const Index index = blockIdx.x * ",
               kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
   text += addresses_text(loop, externals, 0, "index");

@@ -1,6 +1,7 @@
 #include "backends/cuda/jit/loop_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -80,6 +81,19 @@ bool is_written(const LoopDescription& loop, size_t place) {
 bool repeats_along_lanes(const LoopDescription& loop, size_t place) {
   const DimVector& strides = loop.places[place].strides;
   return strides.empty() || strides[0] == 0;
+}
+
+std::string kernel_name(const LoopDescription& loop) {
+  constexpr size_t kLongest = 64;
+  std::string name = "fused";
+  for (const LoopDescription::Step& step : loop.steps) {
+    const std::string more = str('_', step.call->kernel());
+    if (name.size() + more.size() > kLongest) break;
+    name += more;
+  }
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
 }
 
 std::string prologue_text(const LoopDescription& loop, const Externals& externals, int lanes) {

@@ -22,6 +22,8 @@ bool is_written(const LoopDescription& loop, size_t place);
 // Whether all elements of dimension 0 are one.
 bool repeats_along_lanes(const LoopDescription& loop, size_t place);
 
+// What profilers show: "fused" and the loop's kernels, as many as fit a line.
+std::string kernel_name(const LoopDescription& loop);
 // The headers, what the text below calls, and `Where`, the kernel's parameter.
 std::string prologue_text(const LoopDescription& loop, const Externals& externals, int lanes);
 // The addresses at0, at1, ... of the operands' elements at `index`, which counts in dimensions `first_dim` and further.

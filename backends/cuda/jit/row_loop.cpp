@@ -171,8 +171,8 @@ class RowText {
     text_ = prologue_text(loop_, externals_, lanes_);
     text_ += str("constexpr Index kAcross = ", threads, ", kOrder = ", order, ";\n");
     if (lanes_ == 1) text_ += kWalk;
-    text_ += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads,
-                 ") fused(const __grid_constant__ Where where, Index rows) {\n"
+    text_ += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads, ") ", kernel_name(loop_),
+                 "(const __grid_constant__ Where where, Index rows) {\n"
                  "  const Index columns = where.shape[0];\n"
                  "  // Threads beyond the last row take that one, too: they write what is written anyway.\n"
                  "  Index row = blockIdx.x * ",
@@ -345,8 +345,9 @@ class RowKernel final : public ElementWiseLoop {
     void* parameters[] = {where.data(), &rows};
     const int64_t at_a_time = kLoopThreads / threads_;
     const auto blocks = static_cast<uint32_t>((rows_ + at_a_time - 1) / at_a_time);
-    kernel(lanes).launch(
-        "fused", {{blocks, 1, 1}, {static_cast<uint32_t>(threads_), static_cast<uint32_t>(at_a_time), 1}}, parameters);
+    kernel(lanes).launch(name_.c_str(),
+                         {{blocks, 1, 1}, {static_cast<uint32_t>(threads_), static_cast<uint32_t>(at_a_time), 1}},
+                         parameters);
   }
 
  private:
@@ -360,7 +361,7 @@ class RowKernel final : public ElementWiseLoop {
 
   const Kernel& kernel(int lanes) {
     std::optional<Kernel>& kernel = lanes == 1 ? one_ : several_;
-    if (!kernel) kernel.emplace(Source{"fused", RowText(loop_, lanes).write(), {"fused"}});
+    if (!kernel) kernel.emplace(Source{name_, RowText(loop_, lanes).write(), {name_}});
     return *kernel;
   }
 
@@ -368,6 +369,7 @@ class RowKernel final : public ElementWiseLoop {
   const Externals externals_;
   const int lanes_;
   const int64_t threads_;
+  const std::string name_ = kernel_name(loop_);
   int64_t rows_ = 1;
   std::optional<Kernel> one_, several_;
 };

@@ -201,26 +201,30 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
 }
 
 void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& scores, const Tensor& target,
-                                     int64_t ignore_index) {
+                                     int64_t ignore_index, const Tensor& scale) {
   const DeviceType device = scores.device().type;
   const CrossEntropyOptions sum{rush::Reduction::Sum, ignore_index, 0};
   const Tensor lse = detail::empty_contiguous(scores.size(0), output.scalar_type(), scores.device());
   const Tensor total = detail::empty_contiguous({}, output.scalar_type(), scores.device());
-  const Tensor one = ones({}, output.options());
+  const Tensor factor = scale.defined() ? scale : ones({}, output.options());
   kernels::cross_entropy(device, output, lse, total, scores, target, Tensor(), sum);
-  kernels::cross_entropy_backward(device, scores, one, scores, target, Tensor(), lse, total, sum);
+  kernels::cross_entropy_backward(device, scores, factor, scores, target, Tensor(), lse, total, sum);
 }
 
-static Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index) {
+static Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index,
+                                      const OptionalTensor& scale) {
   const char* op = "cross_entropy_gradient_";
   check_scores(op, self);
   RUSH_CHECK_VALUE(self.dim() == 2, op, ": expected scores of 2 dimensions, got shape ", self.sizes());
   row_layout(op, self, target);
   RUSH_CHECK_VALUE(!may_overlap(self.sizes(), self.strides()), op,
                    ": several elements of self share memory; clone it first");
+  RUSH_CHECK_VALUE(!given(scale) || (scale->numel() == 1 && scale->device() == self.device()), op,
+                   ": scale must be one number on ", self.device());
   const Tensor y = class_indices(op, target, self), scores = contiguous(self);
   const Tensor out = detail::empty_contiguous({}, math_type(self), self.device());
-  kernels::cross_entropy_gradient(self.device().type, out, scores, y, ignore_index);
+  const Tensor factor = given(scale) ? as_dtype(*scale, math_type(self)) : Tensor();
+  kernels::cross_entropy_gradient(self.device().type, out, scores, y, ignore_index, factor);
   if (!scores.is_same(self)) copy_(self, scores, false);
   return out;
 }

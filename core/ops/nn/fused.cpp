@@ -97,7 +97,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& self, co
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor& grad_output,
                                                                    const OptionalTensor& grad_sum, const Tensor& sum,
-                                                                   IntArrayRef shape, const Tensor& mean,
+                                                                   IntArrayRef shape, const OptionalTensor& mean,
                                                                    const Tensor& rstd, const OptionalTensor& weight,
                                                                    const OptionalTensor& bias, ScalarType other_dtype) {
   const char* op = "add_layer_norm_backward";
@@ -105,21 +105,25 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor&
   const detail::NormRows rows = detail::norm_rows(op, sum, shape);
   RUSH_CHECK_VALUE(grad_output.sizes() == sum.sizes() && (!given(grad_sum) || grad_sum->sizes() == sum.sizes()), op,
                    ": the gradients do not have the sum's shape ", sum.sizes());
-  RUSH_CHECK_VALUE(mean.numel() == checked_numel(rows.statistics) && rstd.numel() == mean.numel() &&
-                       mean.scalar_type() == math && rstd.scalar_type() == math,
-                   op, ": mean and rstd are not those of the forward pass");
+  const auto is_statistic = [&](const Tensor& t) {
+    return t.numel() == checked_numel(rows.statistics) && t.scalar_type() == math;
+  };
+  RUSH_CHECK_VALUE((!given(mean) || is_statistic(*mean)) && is_statistic(rstd), op,
+                   ": mean and rstd are not those of the forward pass");
   RUSH_CHECK_TYPE(grad_output.is_floating_point() && is_floating_point(other_dtype), op, ": wrong dtypes: grad_output ",
                   grad_output.scalar_type(), ", other ", other_dtype);
-  const ScalarType low = is_lowered(type, other_dtype, grad_output.scalar_type()) ? other_dtype : type;
-  const Tensor g = contiguous(as_dtype(grad_output, low)), x = contiguous(sum);
+  const bool is_low = is_lowered(type, other_dtype, other_dtype);
+  const ScalarType low = is_low ? other_dtype : type;
+  const Tensor g = contiguous(grad_output.scalar_type() == low ? grad_output : as_dtype(grad_output, type));
+  const Tensor x = contiguous(sum), centres = given(mean) ? contiguous(*mean) : Tensor();
   const Tensor through = given(grad_sum) ? contiguous(as_dtype(*grad_sum, type)) : Tensor();
   const Tensor w = detail::norm_parameter(op, "weight", weight, shape, x);
   const Tensor dx = detail::empty_contiguous(x.sizes(), type, x.device());
-  const Tensor lowered = low == type ? Tensor() : detail::empty_contiguous(x.sizes(), low, x.device());
+  const Tensor lowered = is_low ? detail::empty_contiguous(x.sizes(), low, x.device()) : Tensor();
   const Tensor dw = given(weight) ? detail::empty_contiguous(shape, math, x.device()) : Tensor();
   const Tensor db = given(bias) ? detail::empty_contiguous(shape, math, x.device()) : Tensor();
-  kernels::add_layer_norm_backward(x.device().type, dx, lowered, dw, db, g, through, x, contiguous(mean),
-                                   contiguous(rstd), w, rows.columns);
+  kernels::add_layer_norm_backward(x.device().type, dx, lowered, dw, db, g, through, x, centres, contiguous(rstd), w,
+                                   rows.columns);
   return {dx, lowered.defined() ? lowered : as_dtype(dx, other_dtype), detail::norm_parameter_gradient(dw, weight, x),
           detail::norm_parameter_gradient(db, bias, x)};
 }

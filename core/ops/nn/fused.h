@@ -18,11 +18,11 @@ inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, co
         "bias=None, float eps=1.0000000000000001e-05, *, ScalarType? dtype=None) -> (Tensor output, Tensor sum, Tensor "
         "mean, Tensor rstd)"};
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
-    const Tensor&, const OptionalTensor&, const Tensor&, IntArrayRef, const Tensor&, const Tensor&,
+    const Tensor&, const OptionalTensor&, const Tensor&, IntArrayRef, const OptionalTensor&, const Tensor&,
     const OptionalTensor&, const OptionalTensor&, ScalarType)>
     add_layer_norm_backward{
         "rush::add_layer_norm_backward(Tensor grad_output, Tensor? grad_sum, Tensor sum, int[] normalized_shape, "
-        "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, ScalarType other_dtype) -> (Tensor grad_self, Tensor "
+        "Tensor? mean, Tensor rstd, Tensor? weight, Tensor? bias, ScalarType other_dtype) -> (Tensor grad_self, Tensor "
         "grad_other, Tensor grad_weight, Tensor grad_bias)"};
 
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
@@ -82,7 +82,8 @@ inline constinit Kernel<void(const Tensor& output, const Tensor& sum, const Tens
                              int64_t columns, double eps)>
     add_layer_norm{"add_layer_norm"};
 // The gradients of self and other are the same numbers; grad_other is undefined where their dtypes are the same, too.
-// grad_sum may be undefined, and grad_weight and grad_bias, which are in the dtype of the statistics.
+// grad_sum may be undefined, and grad_weight and grad_bias, which are in the dtype of the statistics; and mean, in RMS
+// norm.
 inline constinit Kernel<void(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
                              const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
                              const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,

@@ -94,8 +94,9 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Op
         "rush::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int "
         "ignore_index, float label_smoothing, Tensor logsumexp, Tensor total_weight) -> Tensor"};
-inline constinit Op<Tensor(Tensor&, const Tensor&, int64_t)> cross_entropy_gradient_{
-    "rush::cross_entropy_gradient_(Tensor(a!) self, Tensor target, int ignore_index=-100) -> Tensor"};
+inline constinit Op<Tensor(Tensor&, const Tensor&, int64_t, const OptionalTensor&)> cross_entropy_gradient_{
+    "rush::cross_entropy_gradient_(Tensor(a!) self, Tensor target, int ignore_index=-100, Tensor? scale=None) -> "
+    "Tensor"};
 
 inline constinit EmbeddingLossOp margin_ranking_loss{
     "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> "
@@ -188,11 +189,12 @@ inline Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const
   return ops::cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing);
 }
 /// The sum of the cross entropies of the rows of self (N, C) with classes `target` (N), in float32 for 16-bit scores;
-/// and in place, self becomes its own gradient of that sum. For losses that are differentiated as they are computed: a
-/// row is read and written once. Not differentiable. Throws as cross_entropy_loss does, and ValueError where elements
-/// of self share memory.
-inline Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index = -100) {
-  return ops::cross_entropy_gradient_(self, target, ignore_index);
+/// and in place, self becomes its own gradient of that sum, times `scale`, a tensor of one number on its device. For
+/// losses that are differentiated as they are computed: a row is read and written once. Not differentiable. Throws as
+/// cross_entropy_loss does, and ValueError where elements of self share memory.
+inline Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index = -100,
+                                      const OptionalTensor& scale = {}) {
+  return ops::cross_entropy_gradient_(self, target, ignore_index, scale);
 }
 
 /// max(0, -y (x1 - x2) + margin), y being 1 or -1.
@@ -268,15 +270,17 @@ inline constinit Kernel<void(const Tensor& grad_input, const Tensor& grad_output
                              const Tensor& target, const Tensor& weight, const Tensor& logsumexp,
                              const Tensor& total_weight, const CrossEntropyOptions&)>
     cross_entropy_backward{"cross_entropy_loss_backward"};
-// As above: `output` is the sum of the losses, and the scores become its gradient.
-inline constinit Kernel<void(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index)>
+// As above: `output` is the sum of the losses, and the scores become its gradient times `scale`, one number in the
+// dtype of computation; or one, where it is undefined.
+inline constinit Kernel<void(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index,
+                             const Tensor& scale)>
     cross_entropy_gradient{"cross_entropy_gradient_"};
 }  // namespace kernels
 
 namespace native {
 // The kernel above made of the two before it.
 void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& scores, const Tensor& target,
-                                     int64_t ignore_index);
+                                     int64_t ignore_index, const Tensor& scale);
 }  // namespace native
 
 }  // namespace rush

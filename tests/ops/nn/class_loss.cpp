@@ -201,6 +201,9 @@ TEST_CASE("cross_entropy_gradient_: the sum of the losses, and their gradient in
   cross_entropy_loss(exact, target, {}, Reduction::Sum, 2).backward();
   cross_entropy_gradient_(turned, target, 2);
   CHECK(allclose(turned, exact.grad(), 1e-12, 1e-12));
+  Tensor scaled = exact.detach().clone();
+  cross_entropy_gradient_(scaled, target, 2, tensor(0.25));
+  CHECK(allclose(scaled, exact.grad() / 4, 1e-12, 1e-12));
   Tensor nothing = zeros({0, 3});
   CHECK(cross_entropy_gradient_(nothing, zeros({0}, kInt64)).item<double>() == 0);
 }
@@ -212,6 +215,7 @@ TEST_CASE("cross_entropy_gradient_: wrong arguments leave the scores as they are
   CHECK_THROWS_AS(cross_entropy_gradient_(scores, target.to(kFloat32)), TypeError);
   Tensor repeated = ones({1, 3}).expand({2, 3}), integers = scores.to(kInt64), row = scores[0];
   CHECK_THROWS_AS(cross_entropy_gradient_(repeated, target), ValueError);
+  CHECK_THROWS_AS(cross_entropy_gradient_(scores, target, -100, ones({2})), ValueError);
   CHECK_THROWS_AS(cross_entropy_gradient_(integers, target), NotImplementedError);
   CHECK_THROWS_AS(cross_entropy_gradient_(row, target), ValueError);
   CHECK(scores.equal(ones({2, 3})));

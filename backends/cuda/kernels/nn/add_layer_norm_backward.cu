@@ -16,16 +16,20 @@ struct AddLayerNormBackwardLoop {
                   const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum, const Tensor& mean,
                   const Tensor& rstd, const Tensor& weight, int64_t columns) {
     bool done = false;
-    const auto in = [&](auto like) {
+    const auto in = [&](auto like, auto lowered) {
       using G = decltype(like);
+      using L = decltype(lowered);
       if (done || grad_output.scalar_type() != scalar_type_of<G>) return;
-      done = launch<T, G>(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd, weight,
-                          columns);
+      if (grad_other.defined() && grad_other.scalar_type() != scalar_type_of<L>) return;
+      done = launch<T, G, L>(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum, mean, rstd,
+                             weight, columns);
     };
-    in(T());
+    in(T(), T());
     if constexpr (std::is_same_v<T, float>) {
-      in(Half());
-      in(BFloat16());
+      in(Half(), Half());
+      in(BFloat16(), BFloat16());
+      in(float(), Half());
+      in(float(), BFloat16());
     }
     if (done) return;
     native::add_layer_norm_backward_by_parts(grad_self, grad_other, grad_weight, grad_bias, grad_output, grad_sum, sum,
@@ -34,26 +38,26 @@ struct AddLayerNormBackwardLoop {
 
  private:
   // False, with nothing done, for rows that are too long or not to be read as vectors.
-  template <class T, class G>
+  template <class T, class G, class L>
   static bool launch(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
                      const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum, const Tensor& sum,
                      const Tensor& mean, const Tensor& rstd, const Tensor& weight, int64_t columns) {
     using Math = opmath_t<T>;
-    const Backward<T, G> call{grad_output.data_ptr<G>(),
-                              sum.data_ptr<T>(),
-                              grad_self.data_ptr<T>(),
-                              mean.data_ptr<Math>(),
-                              rstd.data_ptr<Math>(),
-                              data_or_null<Math>(weight),
-                              rstd.numel(),
-                              columns,
-                              data_or_null<T>(grad_sum),
-                              data_or_null<G>(grad_other)};
+    const Backward<T, G, L> call{grad_output.data_ptr<G>(),
+                                 sum.data_ptr<T>(),
+                                 grad_self.data_ptr<T>(),
+                                 data_or_null<Math>(mean),
+                                 rstd.data_ptr<Math>(),
+                                 data_or_null<Math>(weight),
+                                 rstd.numel(),
+                                 columns,
+                                 data_or_null<T>(grad_sum),
+                                 data_or_null<L>(grad_other)};
     // Null counts as aligned.
     const bool wide = rows_are_wide<T>(columns, call.dy, call.x, call.dx, call.through, call.lowered);
     if (call.rows == 0 || columns == 0 || !wide || columns > RowAccess<T, true, kHold>::kLongest) return false;
-    held<T, G, true, true>(kernels::add_layer_norm_backward.name(), call, data_or_null<Math>(grad_weight),
-                           data_or_null<Math>(grad_bias));
+    held<true, true>(kernels::add_layer_norm_backward.name(), call, data_or_null<Math>(grad_weight),
+                     data_or_null<Math>(grad_bias));
     return true;
   }
 };

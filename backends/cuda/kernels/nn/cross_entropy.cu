@@ -1,6 +1,7 @@
 // Fused cross entropy of scores (samples, classes): Note [Fused cross entropy]. A row of threads computes a sample.
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/nn/class_loss.h"
+#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/online_sum.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
@@ -132,23 +133,27 @@ __global__ void __launch_bounds__(1024) backward_kernel(Gradient<T> call) {
     const Math own = scale * s.target_share * s.weight_of(y), spread = scale * s.spread;
     const Math total = own + spread * (call.all ? *call.all : static_cast<Math>(s.classes));
     const Math level = s.logsumexp[i];
-    for (int64_t c = begin; c < s.classes; c += across) {
-      const auto lanes = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
-      Math value[kLanes];
+    for (int64_t batch = begin; batch < s.classes; batch += kBatch<T> * across) {
+      Lanes<T, kLanes> in[kBatch<T>];
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l) value[l] = total * ScoreExp<T>::of(static_cast<Math>(lanes.lane[l]) - level);
-      if (spread != 0) {
-#pragma unroll
-        for (int l = 0; l < kLanes; ++l) value[l] -= spread * s.weight_of(c + l);
+      for (int v = 0; v < kBatch<T>; ++v) {
+        const int64_t c = batch + v * across;
+        if (c < s.classes) in[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(s.scores + i * s.classes + c);
       }
-      if (c <= y && y < c + kLanes) {
 #pragma unroll
-        for (int l = 0; l < kLanes; ++l) value[l] -= c + l == y ? own : Math(0);
+      for (int v = 0; v < kBatch<T>; ++v) {
+        const int64_t c = batch + v * across;
+        if (c >= s.classes) continue;
+        Lanes<T, kLanes> out;
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) {
+          Math value = total * ScoreExp<T>::of(static_cast<Math>(in[v].lane[l]) - level);
+          if (spread != 0) value -= spread * s.weight_of(c + l);
+          if (c + l == y) value -= own;
+          out.lane[l] = static_cast<T>(value);
+        }
+        *reinterpret_cast<Lanes<T, kLanes>*>(to + c) = out;
       }
-      Lanes<T, kLanes> out;
-#pragma unroll
-      for (int l = 0; l < kLanes; ++l) out.lane[l] = static_cast<T>(value[l]);
-      *reinterpret_cast<Lanes<T, kLanes>*>(to + c) = out;
     }
   }
 }
@@ -164,8 +169,8 @@ inline constexpr int kStaticShared = 1024;  // the most shared memory that the k
 
 template <class T>
 __global__ void __launch_bounds__(kRowThreads, 2)
-    gradient_kernel(T* scores, const int64_t* target, int n, int64_t ignore_index, LossShare<opmath_t<T>>* shares,
-                    DeviceCheck check) {
+    gradient_kernel(T* scores, const int64_t* target, int n, int64_t ignore_index, const opmath_t<T>* scale,
+                    LossShare<opmath_t<T>>* shares, DeviceCheck check) {
   using Math = opmath_t<T>;
   constexpr int kLanes = RowAccess<T, true>::kLanes;
   using Vector = Lanes<T, kLanes>;
@@ -185,18 +190,18 @@ __global__ void __launch_bounds__(kRowThreads, 2)
   }
   const auto keep = [=](const Vector& vector, int64_t c) { *reinterpret_cast<Vector*>(held + c) = vector; };
   const auto acc = combine_row(take_row<T, kLanes>(row, n, keep), ScoreSum<T>());
-  const Math level = logsumexp_of(acc);
+  const Math level = logsumexp_of(acc), factor = scale ? *scale : Math(1);
   for (int c = begin; c < n; c += kAcross) {
     const Vector in = *reinterpret_cast<const Vector*>(held + c);
     Math value[kLanes];
 #pragma unroll
-    for (int l = 0; l < kLanes; ++l) value[l] = ScoreExp<T>::of(static_cast<Math>(in.lane[l]) - level);
+    for (int l = 0; l < kLanes; ++l) value[l] = factor * ScoreExp<T>::of(static_cast<Math>(in.lane[l]) - level);
     if (c <= y && y < c + kLanes) {
 #pragma unroll
       for (int l = 0; l < kLanes; ++l) {
         if (c + l != y) continue;
         shares[i] = {level - static_cast<Math>(in.lane[l]), Math(1)};
-        value[l] -= Math(1);
+        value[l] -= factor;
       }
     }
     Vector out;
@@ -208,7 +213,8 @@ __global__ void __launch_bounds__(kRowThreads, 2)
 
 struct CrossEntropyGradientLoop {
   template <class T>
-  static void run(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index) {
+  static void run(const Tensor& output, const Tensor& scores, const Tensor& target, int64_t ignore_index,
+                  const Tensor& scale) {
     using Math = opmath_t<T>;
     const char* op = kernels::cross_entropy_gradient.name();
     const int64_t count = scores.size(0), classes = scores.size(1);
@@ -218,7 +224,7 @@ struct CrossEntropyGradientLoop {
     // With short rows, most threads of a block would be idle; and the cache holds the rows between the two passes.
     const bool fits = rows_are_wide<T>(classes, x) && classes >= 4 * kRowThreads && row_bytes <= most;
     if (!fits || count == 0 || count > std::numeric_limits<int32_t>::max()) {
-      return native::cross_entropy_gradient_by_parts(output, scores, target, ignore_index);
+      return native::cross_entropy_gradient_by_parts(output, scores, target, ignore_index, scale);
     }
     const Scratch shares(static_cast<size_t>(count) * sizeof(LossShare<Math>)), total(sizeof(Math));
     auto* each = shares.as<LossShare<Math>>();
@@ -228,7 +234,8 @@ struct CrossEntropyGradientLoop {
     RUSH_CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
     launch_kernel(op, kernel, {static_cast<unsigned>(count), kRowThreads, static_cast<size_t>(bytes)}, x,
-                  target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, each, device_check(op));
+                  target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, data_or_null<Math>(scale), each,
+                  device_check(op));
     store_losses<Math>(op, each, count, output, total.as<Math>(), Reduction::Sum, true);
   }
 };

@@ -82,10 +82,10 @@ struct LayerNormBackwardLoop {
         rows_are_wide<T>(columns, call.dy, call.x) && (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
     const char* op = kernels::layer_norm_backward.name();
     if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) {
-      return held<T, T, true, false>(op, call, dw, db);
+      return held<true, false>(op, call, dw, db);
     }
     if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) {
-      return held<T, T, false, false>(op, call, dw, db);
+      return held<false, false>(op, call, dw, db);
     }
     reduced(call, dw, db);
   }

@@ -23,7 +23,7 @@ struct AddSums {
   __device__ Acc combine(const Acc& a, const Acc& b) const { return {a.g + b.g, a.g_hat + b.g_hat}; }
 };
 
-template <class T, class G = T>
+template <class T, class G = T, class L = G>
 struct Backward {
   using Math = opmath_t<T>;
   const G* dy;
@@ -32,7 +32,7 @@ struct Backward {
   const Math *mean, *rstd, *weight;  // mean null: RMS norm; weight null: ones
   int64_t rows, n;
   const T* through = nullptr;  // null, or added to dx
-  G* lowered = nullptr;        // null, or a copy of dx in G
+  L* lowered = nullptr;        // null, or a copy of dx in L
 
   __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
   __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
@@ -88,8 +88,8 @@ __device__ void add_thread_rows(Math (&row)[kVectors][kLanes], Math (&shared)[kL
 
 // A block writes its partial sums of dw and db to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum:
 // whether the kernel reads `through` and writes `lowered`.
-template <class T, class G, bool kWide, bool kOfSum>
-__global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmath_t<T>* shares) {
+template <class T, class G, class L, bool kWide, bool kOfSum>
+__global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
   using Row = HeldRow<T, kWide, kHold>;
   Row dw, db;
@@ -146,9 +146,9 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G> call, opmat
 // if a thread holds 24 elements of each row.
 constexpr int blocks_of_warps(int hold) { return hold <= 24 ? 2 : 1; }
 
-template <class T, class G, int kHold>
+template <class T, class G, class L, int kHold>
 __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
-    backward_warps(Backward<T, G> call, opmath_t<T>* shares) {
+    backward_warps(Backward<T, G, L> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
   using Access = RowAccess<T, true, kHold>;
   constexpr int kLanes = Access::kLanes, kVectors = Access::kVectors;
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
       const int64_t at = r * n + column;
       Lanes<T, kLanes> result, through = {};
       if (call.through) through = *reinterpret_cast<const Lanes<T, kLanes>*>(call.through + at);
-      Lanes<G, kLanes> lowered;
+      Lanes<L, kLanes> lowered;
       Math w[kLanes];
       weights(w, column);
 #pragma unroll
@@ -201,10 +201,10 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
         Math value = rstd * (static_cast<Math>(dy[v].lane[l]) * w[l] - mean_g - hat(v, l) * mean_g_hat);
         value += static_cast<Math>(through.lane[l]);
         result.lane[l] = static_cast<T>(value);
-        lowered.lane[l] = static_cast<G>(value);
+        lowered.lane[l] = static_cast<L>(value);
       }
       *reinterpret_cast<Lanes<T, kLanes>*>(call.dx + at) = result;
-      if (call.lowered) *reinterpret_cast<Lanes<G, kLanes>*>(call.lowered + at) = lowered;
+      if (call.lowered) *reinterpret_cast<Lanes<L, kLanes>*>(call.lowered + at) = lowered;
     });
   }
   if (!shares) return;
@@ -242,8 +242,8 @@ inline int64_t most_blocks(bool have_shares, int per_processor) {
   return static_cast<int64_t>(current_properties().multiProcessorCount) * per_processor;
 }
 
-template <class T, class G, class Math>
-void launch(const char* op, void (*kernel)(Backward<T, G>, Math*), const RowLaunch& l, const Backward<T, G>& call,
+template <class T, class G, class L, class Math>
+void launch(const char* op, void (*kernel)(Backward<T, G, L>, Math*), const RowLaunch& l, const Backward<T, G, L>& call,
             Math* dw, Math* db) {
   const bool have_shares = dw || db;
   const int64_t count = l.grid.x;
@@ -254,20 +254,20 @@ void launch(const char* op, void (*kernel)(Backward<T, G>, Math*), const RowLaun
   reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);
 }
 
-template <class T, class G, bool kWide, bool kOfSum>
-void held(const char* op, const Backward<T, G>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+template <bool kWide, bool kOfSum, class T, class G, class L>
+void held(const char* op, const Backward<T, G, L>& call, opmath_t<T>* dw, opmath_t<T>* db) {
   if constexpr (kWide) {
     const auto by_warps = [&](auto hold) {
       constexpr int kHeld = decltype(hold)::value;
       const auto l = RowLaunch::of_warps(call.rows, most_blocks(dw || db, blocks_of_warps(kHeld)));
-      launch(op, backward_warps<T, G, kHeld>, l, call, dw, db);
+      launch(op, backward_warps<T, G, L, kHeld>, l, call, dw, db);
     };
     if (rows_are_wide<T>(call.n, call.weight) && for_rows_of_warps<T>(call.n, by_warps)) return;
   }
   using Access = RowAccess<T, kWide, kHold>;
   const int per_processor = call.n > Access::kLongest / 4 ? 1 : 4;
   const RowLaunch l(call.rows, call.n, Access::kHeld, most_blocks(dw || db, per_processor));
-  launch(op, backward_rows<T, G, kWide, kOfSum>, l, call, dw, db);
+  launch(op, backward_rows<T, G, L, kWide, kOfSum>, l, call, dw, db);
 }
 
 }  // namespace rush::cuda::layer_norm
