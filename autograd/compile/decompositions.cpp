@@ -50,11 +50,24 @@ std::vector<Tensor> rms_norm(const Stack& arguments) {
   return {(weight.defined() ? y * raised(weight.expand_as(x)) : y).to(x.scalar_type()), rstd};
 }
 
+// The results of aten::native_layer_norm over one dimension.
+std::vector<Tensor> layer_norm(const Stack& arguments) {
+  const Tensor x = tensor_of(arguments[0]), weight = tensor_of(arguments[2]), bias = tensor_of(arguments[3]);
+  if (arguments[1].as<std::vector<int64_t>>().size() != 1 || !x.is_contiguous()) return {};
+  const Tensor wide = raised(x), mean = wide.mean(-1, true), centred = wide - mean;
+  const Tensor rstd = ((centred * centred).mean(-1, true) + arguments[4].as<double>()).rsqrt();
+  Tensor y = centred * rstd;
+  if (weight.defined()) y = y * raised(weight.expand_as(x));
+  if (bias.defined()) y = y + raised(bias.expand_as(x));
+  return {y.to(x.scalar_type()), mean, rstd};
+}
+
 using Decomposition = std::vector<Tensor> (*)(const Stack& arguments);
 
 Decomposition decomposition_of(const OpBase* op) {
   if (op == &ops::native_batch_norm) return batch_norm;
   if (op == &ops::_fused_rms_norm) return rms_norm;
+  if (op == &ops::native_layer_norm) return layer_norm;
   return nullptr;
 }
 

@@ -7,11 +7,13 @@ namespace rush::compiler {
 // Note [Replacements]
 // Some operators of core/ops/nn/fused.h do what several others do, with hand-written kernels. A program need not call
 // them: where a graph has the others, they are replaced.
-//   - A sum, its layer norm, and the cast of that which autocast makes before a product: rush::add_layer_norm.
+//   - A sum, its layer norm, and the cast of that which autocast makes before a product: rush::add_layer_norm, whose
+//     weights are not of 16 bits, which it would cast first.
 //   - The gradient of a layer norm or an RMS norm, the sum with the gradient that comes past it, and the casts before
 //     and after: the gradient of that operator.
 //   - linear and GELU: rush::linear_gelu. GELU's gradient and the sum of its rows, the bias's: gelu_bias_backward_.
-//   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other (channels
+//   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other
+//   (channels
 //     last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
 // The new call stands where the first of the old ones stood, or where the last did; in between, nothing may write what
 // it reads, and nothing else may read what is not made any more.
@@ -22,8 +24,9 @@ void replace_calls(Graph& graph);
 // Note [Decompositions]
 // A norm that is one kernel reads and writes what its neighbours have read and will read. Taken apart into element-wise
 // operators, and sums of rows, it is a part of their loop: of batch norm with running statistics, of the sum with what
-// comes past it and of ReLU nothing but the last result is written. So it is where a loop's numbers stay in registers,
-// on accelerators. The CPU's loops go through the cache once for each kernel, and a norm of several is slower there.
+// comes past it and of ReLU nothing but the last result is written; of a layer norm or an RMS norm the sum, the result,
+// and what that is cast to. So it is where a loop's numbers stay in registers, on accelerators. The CPU's loops go
+// through the cache once for each kernel, and a norm of several is slower there.
 // What a call consists of is written with tensors, and traced on the meta device.
 
 /// Takes calls apart whose backend can fuse all of what they consist of: see Note [Decompositions].

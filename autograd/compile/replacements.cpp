@@ -115,6 +115,10 @@ void replace_add_layer_norm(Editor& editor, size_t i) {
   if (!add || !is_one(add->arguments[2].value)) return;
   Graph::Id self = add->argument(0), other = add->argument(1);
   const Graph::TensorInfo& s = editor.info(sum);
+  for (const size_t parameter : {2, 3}) {
+    const Graph::Id id = norm->argument(parameter);
+    if (s.device.is_accelerator() && id != Graph::kNone && element_size(editor.info(id).dtype) < 4) return;
+  }
   if (editor.info(self).dtype != s.dtype) std::swap(self, other);
   if (editor.info(self).dtype != s.dtype || !has_sizes_of(editor.info(self), s) ||
       !has_sizes_of(editor.info(other), s) || !is_contiguous(s))

@@ -392,9 +392,13 @@ TEST_CASE("norms are taken apart into one loop that gives what they give") {
     check(inference, x);
     check(inference, x.contiguous(MemoryFormat::ChannelsLast));
     check([&](const Tensor& t) { return relu(batch_norm(t, {}, {}, m, v, false, 0, 0.1, true)); }, x);
+    const Tensor many = randn({3, 4, 23, 19}).to(dtype).contiguous(MemoryFormat::ChannelsLast);  // positions
+    check([&](const Tensor& t) { return batch_norm(t, gain4, shift, m, v, false, 0, 0.1, true) * 2; }, many);
     const Tensor gain = rand({64}).to(dtype), rows = randn({3, 2, 64}).to(dtype), past = randn({3, 2, 64}).to(dtype);
     check([&](const Tensor& t) { return rms_norm(t + past, {64}, gain) * 2; }, rows);
     check([&](const Tensor& t) { return rms_norm(t * past, {64}); }, rows);
+    check([&](const Tensor& t) { return layer_norm(t + past, {64}, gain, gain) * 2; }, rows);
+    check([&](const Tensor& t) { return layer_norm(t + 5, {64}); }, rows);
   }
 }
 

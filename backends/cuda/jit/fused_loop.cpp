@@ -21,11 +21,50 @@ bool is_read(const LoopDescription& loop, size_t place) {
   return false;
 }
 
+// Note [Positions of a channel]
+// In a batch norm of images whose channels lie innermost, the numbers of a channel are the same at every position. A
+// thread that takes one position of a few channels reads more of these than of the image. So it takes several: where an
+// operand repeats in dimension 1, and not in dimension 0, it is read once for all of them, and what is computed from it
+// alone, such as a root, is computed once.
+constexpr int kPositions = 4;
+
+bool repeats_over_positions(const LoopDescription& loop, size_t place) { return loop.places[place].strides[1] == 0; }
+
+// How many elements of dimension 1 a thread takes.
+int positions_of(const LoopDescription& loop, const Externals& externals) {
+  constexpr int64_t kFewest = 1024;  // of fewer, few threads would be left
+  const bool pays =
+      loop.shape.size() >= 2 && loop.shape[1] >= kFewest &&
+      std::ranges::any_of(
+          externals.device,
+          [&](size_t place) { return !repeats_along_lanes(loop, place) && repeats_over_positions(loop, place); }) &&
+      std::ranges::none_of(externals.device, [&](size_t place) {
+        return is_written(loop, place) && repeats_over_positions(loop, place);
+      });
+  return pays ? kPositions : 1;
+}
+
 // One kernel on one lane.
 std::string step_text(const LoopDescription& loop, const LoopDescription::Step& step) {
   std::string inputs;
   for (size_t i = 1; i < step.places.size(); ++i) inputs += str(i > 1 ? ", " : "", "v", step.places[i], "[l]");
   return str("    v", step.places[0], "[l] = ", functor_call(loop, step, inputs));
+}
+
+std::string steps_text(const LoopDescription& loop) {
+  std::string text = "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
+  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
+  return text + "  }\n";
+}
+
+// The address of the r-th of a thread's positions.
+std::string position_text(const Externals& externals, size_t place) {
+  const auto e = std::ranges::find(externals.device, place) - externals.device.begin();
+  return str("(at", place, " + r * where.strides[", e, "][1])");
+}
+
+std::string declaration_text(const LoopDescription& loop, size_t place) {
+  return str("  opmath_t<", type_of(loop, place), "> v", place, "[n];\n");
 }
 
 std::string load_number_text(const LoopDescription& loop, size_t place) {
@@ -42,6 +81,7 @@ class FusedKernel final : public ElementWiseLoop {
     for (LoopDescription::Place& place : loop_.places) {
       if (!place.is_inner && place.strides.empty()) place.strides.push_back(0);
     }
+    positions_ = positions_of(loop_, externals_);
   }
 
   void prepare() override { kernel(lanes_).load(); }
@@ -87,9 +127,11 @@ class FusedKernel final : public ElementWiseLoop {
   }
 
   void launch(char* const* data, const DimVector& shape, int lanes, int64_t count) {
-    std::vector<uint64_t> where = where_of(loop_, externals_, data, shape, lanes);
+    std::vector<uint64_t> where = where_of(loop_, externals_, data, shape, lanes, positions_);
+    auto positions = static_cast<uint32_t>(positions_ > 1 ? shape[1] : 1);
+    if (positions_ > 1) count = count / shape[1] * ((shape[1] + positions_ - 1) / positions_);
     auto index_count = static_cast<uint32_t>(count);
-    void* parameters[] = {where.data(), &index_count};
+    void* parameters[] = {where.data(), &index_count, &positions};
     const auto blocks = static_cast<uint32_t>((count + kLoopThreads - 1) / kLoopThreads);
     kernel(lanes).launch(name_.c_str(), {{blocks, 1, 1}, {kLoopThreads, 1, 1}}, parameters);
   }
@@ -104,6 +146,7 @@ class FusedKernel final : public ElementWiseLoop {
   const Externals externals_;
   const int lanes_;
   const std::string name_ = kernel_name(loop_);
+  int positions_ = 1;
   std::optional<Kernel> one_, several_;
 };
 
@@ -111,28 +154,58 @@ class FusedKernel final : public ElementWiseLoop {
 
 std::string source_text(const LoopDescription& loop, int lanes) {
   const Externals externals(loop);
+  const int positions = positions_of(loop, externals);
   std::string text = prologue_text(loop, externals, lanes);
   text += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads, ") ", kernel_name(loop),
-              "(const __grid_constant__ Where where, Index count) {\n"
+              "(const __grid_constant__ Where where, Index count, Index positions) {\n"
               "  const Index index = blockIdx.x * ",
               kLoopThreads, "u + threadIdx.x;\n  if (index >= count) return;\n");
-  text += addresses_text(loop, externals, 0, "index");
-  for (size_t i = 0; i < loop.places.size(); ++i) text += str("  opmath_t<", type_of(loop, i), "> v", i, "[n];\n");
+  text += addresses_text(loop, externals, 0, "index", positions);
+  const auto moves = [&](size_t place) {  // from one position to the next
+    return positions > 1 && !loop.places[place].is_host_number &&
+           (loop.places[place].is_inner || !repeats_over_positions(loop, place));
+  };
+  for (size_t i = 0; i < loop.places.size(); ++i) {
+    if (!moves(i)) text += declaration_text(loop, i);
+  }
   for (size_t h = 0; h < externals.host.size(); ++h) {
     const size_t place = externals.host[h];
     text += str("  for (int l = 0; l < n; ++l) v", place, "[l] = *reinterpret_cast<const ", type_of(loop, place),
                 "*>(&where.numbers[", h, "]);\n");
   }
   for (const size_t place : externals.device) {
-    if (!is_read(loop, place)) continue;
+    if (!is_read(loop, place) || moves(place)) continue;
     text += repeats_along_lanes(loop, place) ? load_number_text(loop, place) : load_text(loop, place, str("at", place));
   }
-  text += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
-  for (const LoopDescription::Step& step : loop.steps) text += step_text(loop, step);
-  text += "  }\n";
-  for (const size_t place : externals.device) {
-    if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
+  if (positions == 1) {
+    text += steps_text(loop);
+    for (const size_t place : externals.device) {
+      if (is_written(loop, place)) text += store_text(loop, place, str("at", place));
+    }
+    return text + "}\n";
   }
+  // All reads go before the first write, which the compiler must take for one of what is read next.
+  const auto for_each_position = [&](const std::string& body) {
+    text += str("#pragma unroll\n  for (int r = 0; r < ", positions, "; ++r) {\n  if (i1 * ", positions,
+                "u + r >= positions) break;\n", body, "  }\n");
+  };
+  std::string reads, rest;
+  for (size_t i = 0; i < loop.places.size(); ++i) {
+    if (!moves(i)) continue;
+    rest += declaration_text(loop, i);
+    if (loop.places[i].is_inner || !is_read(loop, i)) continue;
+    const bool is_number = repeats_along_lanes(loop, i);
+    const std::string type = is_number ? type_of(loop, i) : str("Lanes<", type_of(loop, i), ", n>");
+    text += str("  ", type, " x", i, "[", positions, "];\n");
+    reads += str("  x", i, "[r] = *reinterpret_cast<const ", type, "*>(", position_text(externals, i), ");\n");
+    rest += str("  for (int l = 0; l < n; ++l) v", i, "[l] = x", i, is_number ? "[r];\n" : "[r].lane[l];\n");
+  }
+  rest += steps_text(loop);
+  for (const size_t place : externals.device) {
+    if (is_written(loop, place)) rest += store_text(loop, place, position_text(externals, place));
+  }
+  for_each_position(reads);
+  for_each_position(rest);
   return text + "}\n";
 }
 

@@ -111,8 +111,8 @@ std::string prologue_text(const LoopDescription& loop, const Externals& external
                     "];\n  uint32_t zero;\n};\n");
 }
 
-std::string addresses_text(const LoopDescription& loop, const Externals& externals, size_t first_dim,
-                           const char* index) {
+std::string addresses_text(const LoopDescription& loop, const Externals& externals, size_t first_dim, const char* index,
+                           int positions) {
   std::string text;
   for (size_t e = 0; e < externals.device.size(); ++e) {
     text += str("  char* at", externals.device[e], " = where.data[", e, "];\n");
@@ -128,7 +128,8 @@ std::string addresses_text(const LoopDescription& loop, const Externals& externa
     for (size_t e = 0; e < externals.device.size(); ++e) {
       const DimVector& strides = loop.places[externals.device[e]].strides;
       if (d < strides.size() && strides[d] == 0) continue;
-      text += str("  at", externals.device[e], " += i", d, " * where.strides[", e, "][", d, "];\n");
+      const std::string step = d == 1 && positions > 1 ? str(positions, " * ") : "";
+      text += str("  at", externals.device[e], " += i", d, " * ", step, "where.strides[", e, "][", d, "];\n");
     }
   }
   return text;
@@ -176,7 +177,7 @@ bool are_aligned(const LoopDescription& loop, const std::vector<size_t>& places,
 }
 
 std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& externals, char* const* data,
-                               const DimVector& shape, int lanes) {
+                               const DimVector& shape, int lanes, int positions) {
   const size_t dims = shape.size(), device = std::max<size_t>(externals.device.size(), 1);
   const size_t sizes_at = device * (1 + dims), numbers_at = sizes_at + (dims + 1) / 2;
   // As the source declares it: each array begins at a multiple of 8 bytes. What is not set is 0, as `zero` at the end.
@@ -190,7 +191,8 @@ std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& ext
     }
   }
   for (size_t d = 0; d < dims; ++d) {
-    const auto size = static_cast<uint32_t>(d == 0 ? shape[d] / lanes : shape[d]);
+    const int64_t steps = d == 0 ? shape[d] / lanes : d == 1 ? (shape[d] + positions - 1) / positions : shape[d];
+    const auto size = static_cast<uint32_t>(steps);
     std::memcpy(reinterpret_cast<char*>(where.data() + sizes_at) + d * sizeof(size), &size, sizeof(size));
   }
   for (size_t h = 0; h < externals.host.size(); ++h) {

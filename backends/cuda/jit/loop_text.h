@@ -26,9 +26,10 @@ bool repeats_along_lanes(const LoopDescription& loop, size_t place);
 std::string kernel_name(const LoopDescription& loop);
 // The headers, what the text below calls, and `Where`, the kernel's parameter.
 std::string prologue_text(const LoopDescription& loop, const Externals& externals, int lanes);
-// The addresses at0, at1, ... of the operands' elements at `index`, which counts in dimensions `first_dim` and further.
-std::string addresses_text(const LoopDescription& loop, const Externals& externals, size_t first_dim,
-                           const char* index);
+// The addresses at0, at1, ... of the operands' elements at `index`, which counts in dimensions `first_dim` and further;
+// in dimension 1 by `positions`.
+std::string addresses_text(const LoopDescription& loop, const Externals& externals, size_t first_dim, const char* index,
+                           int positions = 1);
 // One kernel's functor, called with its inputs; or, of a reduction, the functor itself.
 std::string functor_call(const LoopDescription& loop, const LoopDescription::Step& step, const std::string& inputs);
 std::string functor_object(const LoopDescription& loop, const LoopDescription::Step& step);
@@ -42,8 +43,9 @@ int64_t alignment(const LoopDescription& loop, size_t place, int lanes);
 // Whether those of `places` that do not repeat begin there.
 bool are_aligned(const LoopDescription& loop, const std::vector<size_t>& places, char* const* data, int lanes);
 
-// A `Where` for operands at `data` and a loop of `shape`, of which dimension 0 is walked by `lanes`.
+// A `Where` for operands at `data` and a loop of `shape`, of which dimension 0 is walked by `lanes`, and dimension 1 by
+// `positions`.
 std::vector<uint64_t> where_of(const LoopDescription& loop, const Externals& externals, char* const* data,
-                               const DimVector& shape, int lanes);
+                               const DimVector& shape, int lanes, int positions = 1);
 
 }  // namespace rush::cuda::jit

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "backends/cuda/jit/compiled.h"
+#include "backends/cuda/jit/fused_loop.h"
 #include "backends/cuda/jit/headers.h"
 #include "backends/cuda/jit/nvrtc.h"
+#include "core/dispatch/kernel_listener.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/view/copy.h"
 #include "tests/environment_guard.h"
 
 using namespace rush;
@@ -45,7 +49,44 @@ CompileError error_of(const Source& source) {
   throw;
 }
 
+// A kernel without numbers.
+class Named final : public IteratorCall {
+ public:
+  Named(const void* kernel, const char* name) : kernel_(kernel), name_(name) {}
+  void run(DeviceType /*device*/, TensorIterator& /*iterator*/) const override {}
+  const char* kernel() const override { return name_; }
+  const void* kernel_address() const override { return kernel_; }
+  std::vector<std::optional<Scalar>> numbers() const override { return {}; }
+
+ private:
+  const void* kernel_;
+  const char* name_;
+};
+
+// bfloat16 images of 64 channels, which lie innermost, times a number of each channel.
+LoopDescription channels_loop(int64_t positions) {
+  const auto copy = std::make_shared<Named>(&kernels::copy, kernels::copy.name());
+  const auto mul = std::make_shared<Named>(&kernels::mul, kernels::mul.name());
+  LoopDescription::Place image{.dtype = kBFloat16, .strides = {2, 128}}, scale{.dtype = kFloat32, .strides = {4, 0}};
+  LoopDescription::Place inner{.dtype = kFloat32, .is_inner = true};
+  return {{64, positions}, {image, inner, scale, inner, image}, {{copy, {1, 0}}, {mul, {3, 1, 2}}, {copy, {4, 3}}}};
+}
+
 }  // namespace
+
+TEST_CASE("the source of a loop takes several positions of a channel, and is named by its kernels" *
+          doctest::skip(no_compiler())) {
+  for (const int lanes : {1, 8}) {
+    const std::string one = source_text(channels_loop(49), lanes), several = source_text(channels_loop(4096), lanes);
+    CHECK_FALSE(has(one, "for (int r = 0; r < 4; ++r)"));
+    CHECK(has(several, "for (int r = 0; r < 4; ++r)"));
+    for (const std::string& text : {one, several}) {
+      CAPTURE(text);
+      const Cubin cubin = compile({"loop", text, {"fused_copy__mul_copy_"}}, kArchitecture);
+      CHECK(cubin.image.starts_with("\177ELF"));
+    }
+  }
+}
 
 TEST_CASE("an image has a symbol for each kernel that was asked for" * doctest::skip(no_compiler())) {
   const Cubin cubin = compile(negation("symbols"), kArchitecture);

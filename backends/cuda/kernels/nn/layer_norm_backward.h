@@ -143,11 +143,11 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, op
 }
 
 // The same with one warp for each row: see Note [Rows in registers]. Two thread blocks fit a multiprocessor's registers
-// if a thread holds 24 elements of each row.
-constexpr int blocks_of_warps(int hold) { return hold <= 24 ? 2 : 1; }
+// if a thread holds 24 elements of each row, or 32 where there is no mean, and so no db to hold (kIsCentred).
+constexpr int blocks_of_warps(int hold, bool is_centred) { return hold <= (is_centred ? 24 : 32) ? 2 : 1; }
 
-template <class T, class G, class L, int kHold>
-__global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
+template <class T, class G, class L, int kHold, bool kIsCentred>
+__global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
     backward_warps(Backward<T, G, L> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
   using Access = RowAccess<T, true, kHold>;
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) to[l] = Math(1);
   };
-  Math dw[kVectors][kLanes] = {}, db[kVectors][kLanes] = {};
+  Math dw[kVectors][kLanes] = {}, db[kIsCentred ? kVectors : 1][kLanes] = {};
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; r < call.rows; r += step) {
     Lanes<T, kLanes> x[kVectors];
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
       x[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(x_row + column);
       dy[v] = *reinterpret_cast<const Lanes<G, kLanes>*>(dy_row + column);
     });
-    const Math centre = call.centre(r), rstd = call.rstd[r];
+    const Math centre = kIsCentred ? call.mean[r] : Math(0), rstd = call.rstd[r];
     const auto hat = [&](int v, int l) { return (static_cast<Math>(x[v].lane[l]) - centre) * rstd; };
     Sums<Math> sums{Math(0), Math(0)};
     each([&](int v, int column) {
@@ -180,15 +180,17 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
       for (int l = 0; l < kLanes; ++l) {
         const Math grad = static_cast<Math>(dy[v].lane[l]), h = hat(v, l);
         dw[v][l] += grad * h;
-        db[v][l] += grad;
-        sums.g += grad * w[l];
+        if constexpr (kIsCentred) {
+          db[v][l] += grad;
+          sums.g += grad * w[l];
+        }
         sums.g_hat += grad * w[l] * h;
       }
     });
     if (!call.dx) continue;
     sums = combine_row(sums, AddSums<Math>());
     const Math count = static_cast<Math>(n);
-    const Math mean_g = call.mean ? sums.g / count : Math(0), mean_g_hat = sums.g_hat / count;
+    const Math mean_g = kIsCentred ? sums.g / count : Math(0), mean_g_hat = sums.g_hat / count;
     each([&](int v, int column) {
       const int64_t at = r * n + column;
       Lanes<T, kLanes> result, through = {};
@@ -210,14 +212,14 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold))
   if (!shares) return;
   __shared__ Math shared[kLanes][kThreads];
   add_thread_rows(dw, shared);
-  add_thread_rows(db, shared);
+  if constexpr (kIsCentred) add_thread_rows(db, shared);
   if (threadIdx.y > 0) return;
   Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * n;
   each([&](int v, int column) {
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) {
       share[column + l] = dw[v][l];
-      share[n + column + l] = db[v][l];
+      if constexpr (kIsCentred) share[n + column + l] = db[v][l];
     }
   });
 }
@@ -250,7 +252,7 @@ void launch(const char* op, void (*kernel)(Backward<T, G, L>, Math*), const RowL
   const Scratch shares(have_shares ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
   launch_kernel(op, kernel, {l.grid, l.block}, call, have_shares ? shares.as<Math>() : nullptr);
   if (!have_shares) return;
-  const ReduceDims dims = {{count, 2 * call.n, 0, true}, {2 * call.n, 1, 1, false}};
+  const ReduceDims dims = {{count, 2 * call.n, 0, true}, {(db ? 2 : 1) * call.n, 1, 1, false}};
   reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);
 }
 
@@ -259,8 +261,10 @@ void held(const char* op, const Backward<T, G, L>& call, opmath_t<T>* dw, opmath
   if constexpr (kWide) {
     const auto by_warps = [&](auto hold) {
       constexpr int kHeld = decltype(hold)::value;
-      const auto l = RowLaunch::of_warps(call.rows, most_blocks(dw || db, blocks_of_warps(kHeld)));
-      launch(op, backward_warps<T, G, L, kHeld>, l, call, dw, db);
+      const int blocks = blocks_of_warps(kHeld, call.mean);
+      const auto l = RowLaunch::of_warps(call.rows, most_blocks(dw || db, blocks));
+      launch(op, call.mean ? backward_warps<T, G, L, kHeld, true> : backward_warps<T, G, L, kHeld, false>, l, call, dw,
+             db);
     };
     if (rows_are_wide<T>(call.n, call.weight) && for_rows_of_warps<T>(call.n, by_warps)) return;
   }
