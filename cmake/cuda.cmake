@@ -118,6 +118,15 @@ if(RUSH_CUPTI_INCLUDE AND RUSH_CUPTI_LIBRARY AND CUDAToolkit_VERSION VERSION_GRE
   set(RUSH_HAS_CUPTI ON)
 endif()
 
+# NCCL, which init_process_group opens at run time, likewise.
+set(RUSH_HAS_NCCL OFF)
+find_path(RUSH_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(RUSH_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS "${CUDAToolkit_LIBRARY_DIR}")
+mark_as_advanced(RUSH_NCCL_INCLUDE RUSH_NCCL_LIBRARY)
+if(RUSH_NCCL_INCLUDE AND RUSH_NCCL_LIBRARY)
+  set(RUSH_HAS_NCCL ON)
+endif()
+
 # rush_cuda_flags(TARGET): how this tree's CUDA sources are compiled.
 function(rush_cuda_flags target)
   target_compile_options(${target} PRIVATE

@@ -18,6 +18,7 @@ void register_cuda() {
   cuda::register_fft();
   cuda::register_rnn();
   cuda::register_sparse();
+  cuda::register_nccl();
   cuda::register_nvtx();
   cuda::register_pointwise();
   cuda::register_reductions();

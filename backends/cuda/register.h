@@ -14,6 +14,7 @@ void register_gelu_bias_backward();
 void register_capturable_optim();
 void register_linear_epilogues();
 void register_matmul();
+void register_nccl();
 void register_nvtx();
 void register_conv();
 void register_ctc_loss();

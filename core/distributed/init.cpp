@@ -4,9 +4,20 @@
 #include <chrono>
 #include <limits>
 
+#include "core/distributed/environment.h"
 #include "core/distributed/fake.h"
 
 namespace rush::distributed {
+
+namespace {
+
+std::string names_of_backends() {
+  std::string names = "mpi, fake";
+  for (const auto& [name, make] : detail::registered_backends()) names += ", " + name;
+  return names;
+}
+
+}  // namespace
 
 void init_process_group(std::string_view backend, const InitOptions& options) {
   RUSH_CHECK_DISTRIBUTED(!is_initialized(),
@@ -22,9 +33,16 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
   } else if (backend == "fake") {
     detail::groups().push_back(make_fake_group(options.rank, options.world_size));
   } else {
-    RUSH_THROW(ValueError, "init_process_group: there is no backend '", std::string(backend),
-               "'; expected mpi or fake");
+    const auto found = detail::registered_backends().find(backend);
+    RUSH_CHECK_VALUE(found != detail::registered_backends().end(), "init_process_group: there is no backend '",
+                     std::string(backend), "'; expected one of ", names_of_backends());
+    const bool has_control = detail::has_mpi() && read_environment().started_by_mpi;
+    detail::groups().push_back(found->second(options, has_control ? detail::make_mpi_group(options) : nullptr));
   }
+}
+
+bool is_backend_available(std::string_view backend) {
+  return backend == "fake" || (backend == "mpi" ? detail::has_mpi() : detail::registered_backends().contains(backend));
 }
 
 void destroy_process_group() {

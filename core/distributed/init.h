@@ -1,6 +1,8 @@
 // How processes become a group: init_process_group, new_group, and who is who.
 #pragma once
 #include <chrono>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +25,13 @@ struct InitOptions {
 
 /// Makes the group of all processes. Each calls it, once, before any collective.
 ///   "mpi"   the processes that mpirun, `./rush launch` or srun has started; for tensors on the CPU
+///   "nccl"  those, or the ones that torchrun has started, each with a GPU of its own, which becomes its current
+///   device:
+///           number LOCAL_RANK. For tensors on GPUs, where the library was built with CUDA
 ///   "fake"  a dry run on one process of a world of any size: nothing is sent, see core/distributed/fake.h
 /// Throws ValueError for another backend; DistributedError where there is a group already, the library was built
-/// without MPI, the process was not started by MPI, or variables of the environment contradict what MPI says.
+/// without MPI, the process was not started by MPI, or variables of the environment contradict what MPI says; and what
+/// other backends throw.
 /// torch.distributed.init_process_group.
 void init_process_group(std::string_view backend, const InitOptions& options = {});
 
@@ -33,7 +39,15 @@ void init_process_group(std::string_view backend, const InitOptions& options = {
 /// again in the same process. Every process calls it. Throws DistributedError where there is no group.
 void destroy_process_group();
 
-bool is_mpi_available();  // whether the library was built with MPI
+bool is_mpi_available();                              // whether the library was built with MPI
+bool is_backend_available(std::string_view backend);  // whether init_process_group knows it
+
+/// Makes a backend's group of all processes. `control` has the same processes where MPI has started them, and may carry
+/// what the backend needs to find them; it is null otherwise.
+using GroupFactory = std::function<Group(const InitOptions& options, const Group& control)>;
+/// Has init_process_group know one more backend. Throws ValueError for a name that it knows already.
+/// torch.distributed.Backend.register_backend.
+void register_backend(std::string name, GroupFactory make);
 
 /// A group of some processes, by their ranks among all; null on those that are not members. Every process calls it,
 /// also those, with the same ranks. Throws ValueError for no rank, one that is out of range, or one that is there
@@ -44,6 +58,8 @@ namespace detail {
 /// Both are defined by the backend for MPI, or by what stands for it where the library was built without.
 Group make_mpi_group(const InitOptions& options);
 bool has_mpi();
+/// Those of register_backend.
+std::map<std::string, GroupFactory, std::less<>>& registered_backends();
 }  // namespace detail
 
 }  // namespace rush::distributed

@@ -6,7 +6,7 @@ namespace rush::distributed {
 
 bool Work::is_completed() const {
   const std::lock_guard lock(mutex_);
-  return is_completed_;
+  return is_completed_ && (!reached_ || reached_->query());
 }
 
 void Work::wait() {
@@ -14,6 +14,7 @@ void Work::wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return is_completed_; });
     if (failure_) std::rethrow_exception(failure_);
+    if (reached_) reached_->block(current_stream(device_));
   }
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
   for (auto& [target, source] : std::exchange(copies_, {})) target.copy_(source);
@@ -24,6 +25,12 @@ void Work::finish(std::exception_ptr failure) {
   is_completed_ = true;
   failure_ = std::move(failure);
   changed_.notify_all();
+}
+
+void Work::finish_on(const Stream& stream) {
+  device_ = stream.device;
+  reached_.emplace(stream.device.type).record(stream);
+  finish();
 }
 
 std::shared_ptr<Work> Work::completed() {

@@ -3,9 +3,11 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/device/event.h"
 #include "core/tensor.h"
 #include "core/threads/thread.h"
 
@@ -17,11 +19,14 @@ class Work {
  public:
   /// Whether the processes have exchanged what there is to exchange: wait() then returns without delay.
   bool is_completed() const;
-  /// Waits for the collective, after which its results may be read. From one thread. Throws what went wrong.
+  /// Waits for the collective, after which its results may be read. Where a GPU carries it out, it is the current
+  /// stream that waits, and this returns at once. From one thread. Throws what went wrong.
   void wait();
 
   /// For backends: the collective is done, or has ended with an exception.
   void finish(std::exception_ptr failure = nullptr);
+  /// For backends: it is done when this stream has done what it has been given until now.
+  void finish_on(const Stream& stream);
   /// For collectives: `target` gets the values of `source` once it has been waited for.
   void copy_when_done(Tensor target, Tensor source) { copies_.emplace_back(std::move(target), std::move(source)); }
 
@@ -33,6 +38,8 @@ class Work {
   rush::detail::Condition changed_;
   bool is_completed_ = false;
   std::exception_ptr failure_;
+  std::optional<Event> reached_;  // by the stream that finishes it,
+  Device device_;                 // and where that is
   std::vector<std::pair<Tensor, Tensor>> copies_;
 };
 using WorkPtr = std::shared_ptr<Work>;

@@ -429,7 +429,7 @@ void print_estimate(const Settings& settings) {
 
 void train(Settings settings) {
   if (settings.memory.estimate) return print_estimate(settings);
-  const Processes processes;
+  const Processes processes{rush::Device(settings.device)};
   processes.leave_files_to_the_first(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const std::string path = find_text(settings.data);

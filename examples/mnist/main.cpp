@@ -125,7 +125,7 @@ void run(Settings settings) {
   }
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
-  const Processes processes;
+  const Processes processes{rush::Device(settings.device)};
   processes.leave_files_to_the_first(settings);
   RunFolder folder(settings.out_dir, settings.beginning);
   const DigitSets digits = load(settings);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "backends/cuda/devices.h"
 #include "core/distributed/collectives.h"
 #include "core/distributed/environment.h"
 #include "core/ops/basic.h"
@@ -11,9 +12,12 @@ namespace examples {
 
 namespace distributed = rush::distributed;
 
-Processes::Processes() {
-  if (!distributed::read_environment().started_by_mpi) return;
-  distributed::init_process_group("mpi");
+Processes::Processes(rush::Device device) {
+  const distributed::Environment environment = distributed::read_environment();
+  if (!environment.started_by_mpi && environment.world_size.value_or(1) == 1) return;
+  const bool has_own_gpu = device.is_cuda() && distributed::is_backend_available("nccl") &&
+                           environment.local_world_size.value_or(1) <= rush::cuda::device_count();
+  distributed::init_process_group(has_own_gpu ? "nccl" : "mpi");
   rank_ = distributed::get_rank();
   count_ = distributed::get_world_size();
   if (!is_first() && !std::freopen("/dev/null", "w", stdout)) {

@@ -10,8 +10,9 @@ namespace examples {
 /// One program's part in them. Alone, it is the first of one.
 class Processes {
  public:
-  /// Joins the others. What this process prints goes nowhere, unless it is the first. Throws rush::DistributedError.
-  Processes();
+  /// Joins the others: by NCCL where they train on `device`, a GPU, and each has one of its own, by MPI otherwise. What
+  /// this process prints goes nowhere, unless it is the first. Throws rush::DistributedError.
+  explicit Processes(rush::Device device);
   /// Leaves, unless an exception ends the program: then the others are ended.
   ~Processes();
   Processes(const Processes&) = delete;

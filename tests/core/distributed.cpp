@@ -6,6 +6,7 @@
 #include "autograd/debug/gradcheck.h"
 #include "core/distributed/collectives.h"
 #include "core/distributed/environment.h"
+#include "core/distributed/fake.h"
 #include "core/distributed/functional.h"
 #include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
@@ -123,11 +124,31 @@ TEST_CASE("nonsense in the environment is named") {
   CHECK(message({{"PMI_RANK", "7"}, {"PMI_SIZE", "4"}}).find("PMI_SIZE, which is 4") != std::string::npos);
 }
 
+TEST_CASE("a backend joins from outside") {
+  const Variables none({});
+  const auto make = [](const InitOptions& options, const Group& control) {
+    CHECK(!control);  // MPI has not started this process
+    return make_fake_group(options.rank, options.world_size);
+  };
+  CHECK(!is_backend_available("stork"));
+  register_backend("stork", make);
+  CHECK(is_backend_available("stork"));
+  CHECK(is_backend_available("fake"));
+  for (const char* taken : {"stork", "mpi", "fake"}) CHECK_THROWS_AS(register_backend(taken, make), ValueError);
+  InitOptions options;
+  options.rank = 2;
+  options.world_size = 5;
+  init_process_group("stork", options);
+  CHECK(get_rank() == 2);
+  destroy_process_group();
+}
+
 TEST_CASE("what cannot start says what to do") {
   const Variables none({});
   const char* expected = is_mpi_available() ? "./rush launch -n 2 PROGRAM" : "-DRUSH_MPI=ON";
   CHECK_THROWS_WITH_AS(init_process_group("mpi"), doctest::Contains(expected), DistributedError);
-  CHECK_THROWS_WITH_AS(init_process_group("pigeon"), doctest::Contains("there is no backend 'pigeon'"), ValueError);
+  CHECK_THROWS_WITH_AS(init_process_group("pigeon"), doctest::Contains("there is no backend 'pigeon'; expected one of"),
+                       ValueError);
   CHECK(!is_initialized());
   if (!is_mpi_available()) return;
   const Variables torchrun({{"RANK", "0"}, {"WORLD_SIZE", "1"}});

@@ -4,6 +4,7 @@
 #include "core/ops/basic.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/norm_arguments.h"
+#include "core/ops/nn/running_statistics.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/register.h"
 
@@ -57,6 +58,20 @@ void update_running(const OptionalTensor& running, const Tensor& fresh, double m
   ops::add_(target, fresh, momentum * factor);
 }
 
+// Both running statistics, if there are any.
+void update_running(const OptionalTensor& running_mean, const OptionalTensor& running_var, const Tensor& mean,
+                    const Tensor& var, double momentum, double unbias) {
+  const auto fits = [&](const Tensor& t) { return t.scalar_type() == mean.scalar_type() && t.is_contiguous(); };
+  if (kernels::running_statistics.has(mean.device().type) && given(running_mean) && given(running_var) &&
+      fits(*running_mean) && fits(*running_var)) {
+    kernels::running_statistics(mean.device().type, *running_mean, *running_var, mean, var, momentum, unbias);
+    for (const OptionalTensor* t : {&running_mean, &running_var}) (*t)->bump_version();
+    return;
+  }
+  update_running(running_mean, mean, momentum);
+  update_running(running_var, var, momentum, unbias);
+}
+
 // Whether the statistics of a 16-bit input are kept in 16 bits: when no parameter has more.
 bool rounds_statistics(const Tensor& input, std::initializer_list<const OptionalTensor*> parameters) {
   if (input.element_size() != 2) return false;
@@ -91,8 +106,7 @@ struct TrainingCall {
     const Tensor invstd = channels.empty_statistics();
     compute(out, mean, var, invstd);
     const auto n = static_cast<double>(channels.layout.count());
-    update_running(running_mean, mean, momentum);
-    update_running(running_var, var, momentum, n / (n - 1));
+    update_running(running_mean, running_var, mean, var, momentum, n / (n - 1));
     const ScalarType dtype = rounded ? channels.input.scalar_type() : mean.scalar_type();
     return {out, mean.to(dtype), invstd.to(dtype)};
   }

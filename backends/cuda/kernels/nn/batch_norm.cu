@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/nn/norm.h"
+#include "core/ops/nn/running_statistics.h"
 
 namespace rush::cuda {
 
@@ -220,9 +221,33 @@ void batch_norm_relu_backward(const Tensor& grad_input, const Tensor& gated, con
                            /*training=*/true, gate, layout);
 }
 
+template <class T>
+struct MoveStatistics {
+  T *running_mean, *running_var;
+  const T *mean, *var;
+  T kept, momentum, of_var;
+  __device__ void operator()(int64_t i) const {
+    running_mean[i] = kept * running_mean[i] + momentum * mean[i];
+    running_var[i] = kept * running_var[i] + of_var * var[i];
+  }
+};
+
+void running_statistics(const Tensor& running_mean, const Tensor& running_var, const Tensor& mean, const Tensor& var,
+                        double momentum, double unbias) {
+  const auto move = [&](auto like) {
+    using T = decltype(like);
+    for_each_index(
+        "batch_norm", mean.numel(),
+        MoveStatistics<T>{running_mean.data_ptr<T>(), running_var.data_ptr<T>(), mean.data_ptr<T>(), var.data_ptr<T>(),
+                          static_cast<T>(1 - momentum), static_cast<T>(momentum), static_cast<T>(momentum * unbias)});
+  };
+  mean.scalar_type() == kFloat64 ? move(double()) : move(float());
+}
+
 }  // namespace
 
 void register_batch_norm() {
+  kernels::running_statistics.set(kCUDA, running_statistics);
   kernels::channel_affine.set(kCUDA, channel_affine);
   kernels::batch_norm.set(kCUDA, batch_norm);
   kernels::batch_norm_backward.set(kCUDA, batch_norm_backward);

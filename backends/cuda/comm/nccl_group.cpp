@@ -1,0 +1,280 @@
+// The backend "nccl": process groups that are communicators of NCCL.
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+#include "backends/cuda/comm/nccl.h"
+#include "backends/cuda/devices.h"
+#include "backends/cuda/register.h"
+#include "backends/cuda/stream/stream.h"
+#include "core/device/guard.h"
+#include "core/distributed/environment.h"
+#include "core/distributed/init.h"
+#include "core/ops/factory/factories.h"
+#include "core/ops/view/copy.h"
+
+namespace rush::cuda {
+
+namespace {
+
+using distributed::Environment;
+using distributed::Group;
+using distributed::InitOptions;
+using distributed::ProcessGroup;
+using distributed::ReduceOp;
+using distributed::Work;
+using distributed::WorkPtr;
+
+// Note [Collectives on a stream]
+// Each group has a stream of its own. A collective waits there for what the current stream has been given, and
+// Work::wait() has the current stream wait for the collective; the host waits for neither, and what a program computes
+// in between overlaps with it. Memory that a collective uses is not given to others before the stream is done with it.
+// In a graph that is captured the group's stream takes part, as any that has waited for the captured one.
+
+std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
+size_t bytes_of(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel() * element_size(tensor.scalar_type()));
+}
+
+// How NCCL sees the elements of a reduction.
+struct Elements {
+  ncclDataType_t type;
+  size_t count;
+  ncclRedOp_t op;
+};
+
+ncclDataType_t reduced_type(ScalarType dtype, const char* who) {
+  switch (dtype) {
+    case kInt8: return ncclInt8;
+    case kUInt8:
+    case kBool: return ncclUint8;
+    case kInt32: return ncclInt32;
+    case kInt64: return ncclInt64;
+    case kFloat16: return ncclFloat16;
+    case kBFloat16: return ncclBfloat16;
+    case kFloat32:
+    case kComplex64: return ncclFloat32;
+    case kFloat64:
+    case kComplex128: return ncclFloat64;
+    case kFloat8_e4m3fn: return ncclFloat8e4m3;
+    case kFloat8_e5m2: return ncclFloat8e5m2;
+    default: RUSH_THROW(NotImplementedError, who, ": NCCL does not reduce ", dtype);
+  }
+}
+
+// True is 1: a sum of bools is their or, a product their and. Complex numbers are pairs of real ones, which no product
+// of them is.
+Elements elements_of(const Tensor& tensor, ReduceOp op, const char* who) {
+  const ScalarType dtype = tensor.scalar_type();
+  const bool is_bool = dtype == kBool;
+  RUSH_CHECK_NOT_IMPLEMENTED(!is_complex(dtype) || op != ReduceOp::PRODUCT, who, ": NCCL has no products of ", dtype);
+  RUSH_CHECK_NOT_IMPLEMENTED(element_size(dtype) > 1 || op != ReduceOp::AVG, who, ": NCCL has no means of ", dtype);
+  const auto reduction = [&] {
+    switch (op) {
+      case ReduceOp::SUM: return is_bool ? ncclMax : ncclSum;
+      case ReduceOp::AVG: return ncclAvg;
+      case ReduceOp::PRODUCT: return is_bool ? ncclMin : ncclProd;
+      case ReduceOp::MIN: return ncclMin;
+      case ReduceOp::MAX: return ncclMax;
+    }
+    RUSH_THROW(ValueError, who, ": unknown reduction");
+  };
+  const int64_t parts = is_complex(dtype) ? 2 : 1;
+  return {reduced_type(dtype, who), static_cast<size_t>(tensor.numel() * parts), reduction()};
+}
+
+class NcclGroup final : public ProcessGroup {
+ public:
+  NcclGroup(std::string name, std::vector<int> ranks, int rank, ncclComm_t comm, Device device, Group control)
+      : ProcessGroup(std::move(name), std::move(ranks), rank),
+        comm_(comm),
+        device_(device),
+        stream_(getStreamFromPool(/*is_high_priority=*/true, device.index)),
+        control_(std::move(control)) {}
+
+  const char* backend() const override { return "nccl"; }
+  Device device() const override { return device_; }
+
+  WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
+    return run("all_reduce", {tensor}, [&](cudaStream_t stream) {
+      const Elements e = elements_of(tensor, op, "all_reduce");
+      RUSH_NCCL_CALL(ncclAllReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, comm_, stream);
+    });
+  }
+  WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
+    return run("reduce", {tensor}, [&](cudaStream_t stream) {
+      const Elements e = elements_of(tensor, op, "reduce");
+      RUSH_NCCL_CALL(ncclReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, root, comm_, stream);
+    });
+  }
+  WorkPtr broadcast(const Tensor& tensor, int root) override {
+    return run("broadcast", {tensor}, [&](cudaStream_t stream) {
+      RUSH_NCCL_CALL(ncclBroadcast, data_of(tensor), data_of(tensor), bytes_of(tensor), ncclUint8, root, comm_, stream);
+    });
+  }
+  WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
+    return run("all_gather", {output, input}, [&](cudaStream_t stream) {
+      RUSH_NCCL_CALL(ncclAllGather, data_of(input), data_of(output), bytes_of(input), ncclUint8, comm_, stream);
+    });
+  }
+  WorkPtr gather(const Tensor& output, const Tensor& input, int root) override {
+    return exchange("gather", {output, input}, [&](cudaStream_t stream) {
+      const size_t bytes = bytes_of(input);
+      for (int other = 0; rank() == root && other < size(); ++other)
+        receive(data_of(output) + static_cast<size_t>(other) * bytes, bytes, other, stream);
+      send(data_of(input), bytes, root, stream);
+    });
+  }
+  WorkPtr scatter(const Tensor& output, const Tensor& input, int root) override {
+    return exchange("scatter", {output, input}, [&](cudaStream_t stream) {
+      const size_t bytes = bytes_of(output);
+      for (int other = 0; rank() == root && other < size(); ++other)
+        send(data_of(input) + static_cast<size_t>(other) * bytes, bytes, other, stream);
+      receive(data_of(output), bytes, root, stream);
+    });
+  }
+  WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
+    return run("reduce_scatter", {output, input}, [&](cudaStream_t stream) {
+      const Elements e = elements_of(output, op, "reduce_scatter");
+      RUSH_NCCL_CALL(ncclReduceScatter, data_of(input), data_of(output), e.count, e.type, e.op, comm_, stream);
+    });
+  }
+  WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
+                     IntArrayRef input_splits) override {
+    return exchange("all_to_all", {output, input}, [&](cudaStream_t stream) {
+      const auto element = static_cast<size_t>(element_size(input.scalar_type()));
+      std::byte *to = data_of(output), *from = data_of(input);
+      for (int other = 0; other < size(); ++other) {
+        const size_t arriving = static_cast<size_t>(output_splits[static_cast<size_t>(other)]) * element;
+        const size_t leaving = static_cast<size_t>(input_splits[static_cast<size_t>(other)]) * element;
+        receive(to, arriving, other, stream);
+        send(from, leaving, other, stream);
+        to += arriving;
+        from += leaving;
+      }
+    });
+  }
+  // NCCL tells messages apart by their order alone, not by tags.
+  WorkPtr send(const Tensor& tensor, int destination, int /*tag*/) override {
+    return run("send", {tensor},
+               [&](cudaStream_t stream) { send(data_of(tensor), bytes_of(tensor), destination, stream); });
+  }
+  WorkPtr recv(const Tensor& tensor, int source, int /*tag*/) override {
+    return run("recv", {tensor},
+               [&](cudaStream_t stream) { receive(data_of(tensor), bytes_of(tensor), source, stream); });
+  }
+  WorkPtr barrier() override {
+    const WorkPtr work = all_reduce(zeros({1}, TensorOptions(kInt32).device(device_)), ReduceOp::SUM);
+    stream_.synchronize();
+    return work;
+  }
+
+  Group split(std::string name, std::vector<int> ranks) override {
+    check_alive("new_group");
+    const int place = place_in(ranks);
+    const DeviceGuard guard(device_);
+    ncclComm_t part = nullptr;
+    RUSH_NCCL_CALL(ncclCommSplit, comm_, place < 0 ? NCCL_SPLIT_NOCOLOR : 0, place, &part, nullptr);
+    if (place < 0) return nullptr;
+    return std::make_shared<NcclGroup>(std::move(name), std::move(ranks), place, part, device_, nullptr);
+  }
+
+  void shut_down() override {
+    const DeviceGuard guard(device_);
+    stream_.synchronize();
+    RUSH_NCCL_CALL(ncclCommDestroy, std::exchange(comm_, nullptr));
+    if (control_) control_->shut_down();
+  }
+
+ private:
+  template <class Collective>
+  WorkPtr run(const char* who, std::initializer_list<Tensor> tensors, const Collective& collective) {
+    check_alive(who);
+    const DeviceGuard guard(device_);
+    const Stream own = stream_.unwrap();
+    wait_stream(own, current_stream(device_));
+    collective(stream_.stream());
+    for (const Tensor& tensor : tensors) {
+      if (tensor.defined()) tensor.record_stream(own);
+    }
+    const auto work = std::make_shared<Work>();
+    work->finish_on(own);
+    return work;
+  }
+  // Of messages that go in both directions at once.
+  template <class Messages>
+  WorkPtr exchange(const char* who, std::initializer_list<Tensor> tensors, const Messages& messages) {
+    return run(who, tensors, [&](cudaStream_t stream) {
+      RUSH_NCCL_CALL(ncclGroupStart);
+      messages(stream);
+      RUSH_NCCL_CALL(ncclGroupEnd);
+    });
+  }
+  void send(const std::byte* from, size_t bytes, int to, cudaStream_t stream) const {
+    if (bytes > 0) RUSH_NCCL_CALL(ncclSend, from, bytes, ncclUint8, to, comm_, stream);
+  }
+  void receive(std::byte* to, size_t bytes, int from, cudaStream_t stream) const {
+    if (bytes > 0) RUSH_NCCL_CALL(ncclRecv, to, bytes, ncclUint8, from, comm_, stream);
+  }
+  // Also of what went wrong since the last collective, such as a process that has gone.
+  void check_alive(const char* who) const {
+    RUSH_CHECK_DISTRIBUTED(comm_, who, ": destroy_process_group has ended the group '", name(), "'");
+    ncclResult_t status = ncclSuccess;
+    RUSH_NCCL_CALL(ncclCommGetAsyncError, comm_, &status);
+    check_nccl(status, who);
+  }
+
+  ncclComm_t comm_;
+  const Device device_;
+  const CUDAStream stream_;
+  const Group control_;  // of the same processes, for what goes before and after NCCL; or null
+};
+
+// The key by which the processes find each other, which rank 0 makes. MPI brings it to the others; without MPI, NCCL
+// finds rank 0 at an address: NCCL_COMM_ID, or torchrun's.
+ncclUniqueId unique_id(const Group& control, const Environment& environment, int rank, int size) {
+  ncclUniqueId id;
+  if (control) {
+    const Tensor bytes = zeros({static_cast<int64_t>(sizeof(id))}, kUInt8);
+    if (rank == 0) {
+      RUSH_NCCL_CALL(ncclGetUniqueId, &id);
+      std::copy_n(reinterpret_cast<const std::byte*>(&id), sizeof(id), data_of(bytes));
+    }
+    control->broadcast(bytes, 0)->wait();
+    std::copy_n(data_of(bytes), sizeof(id), reinterpret_cast<std::byte*>(&id));
+    return id;
+  }
+  if (size > 1 && !std::getenv("NCCL_COMM_ID")) {
+    RUSH_CHECK_DISTRIBUTED(environment.master_addr && environment.master_port,
+                           "init_process_group: nothing says where the process of rank 0 is: start the program by "
+                           "`./rush launch -n 2 PROGRAM` or torchrun, or set NCCL_COMM_ID=ADDRESS:PORT");
+    // The port itself is that of torchrun's own store.
+    const std::string address = str(*environment.master_addr, ':', *environment.master_port + 1);
+    setenv("NCCL_COMM_ID", address.c_str(), /*overwrite=*/1);
+  }
+  RUSH_NCCL_CALL(ncclGetUniqueId, &id);
+  return id;
+}
+
+Group make_nccl_group(const InitOptions& options, const Group& control) {
+  RUSH_CHECK_DISTRIBUTED(is_available(), "init_process_group: there is no GPU for NCCL");
+  const Environment environment = distributed::read_environment();
+  const int rank = control ? control->rank() : options.rank.value_or(environment.rank.value_or(0));
+  const int size = control ? control->size() : options.world_size.value_or(environment.world_size.value_or(1));
+  RUSH_CHECK_VALUE(rank >= 0 && rank < size, "init_process_group: expected a rank from 0 to ", size - 1, ", got ", rank,
+                   " of ", size);
+  if (environment.local_rank) set_device(*environment.local_rank % device_count());
+  const Device device(kCUDA, static_cast<int>(current_device()));
+  const ncclUniqueId id = unique_id(control, environment, rank, size);
+  ncclComm_t comm = nullptr;
+  RUSH_NCCL_CALL(ncclCommInitRank, &comm, size, id, rank);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return std::make_shared<NcclGroup>("default", std::move(ranks), rank, comm, device, control);
+}
+
+}  // namespace
+
+void register_nccl() { distributed::register_backend("nccl", make_nccl_group); }
+
+}  // namespace rush::cuda
