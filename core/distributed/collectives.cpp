@@ -1,12 +1,56 @@
 #include "core/distributed/collectives.h"
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
 
+#include "core/debug/stack_trace.h"
+#include "core/distributed/flight_recorder.h"
 #include "core/ops/basic.h"
 
 namespace rush::distributed {
 
 namespace {
+
+constexpr const char* kSend = "send";  // which meet one other process alone
+constexpr const char* kRecv = "recv";
+
+// What a process says of its next collective before it begins: Note [Collectives that differ].
+class Announcement {
+ public:
+  explicit Announcement(const CollectiveRecord& record) {
+    const std::string what = str(record.number, ' ', record.what());
+    what.copy(what_, sizeof(what_) - 1);
+    record.caller.copy(caller_, sizeof(caller_) - 1);
+  }
+  Announcement() = default;
+
+  bool agrees_with(const Announcement& other) const { return std::strcmp(what_, other.what_) == 0; }
+  std::string text() const {
+    return str("number ", what_, caller_[0] ? " [called from " : "", caller_, caller_[0] ? "]" : "");
+  }
+
+ private:
+  char what_[200] = "", caller_[312] = "";
+};
+
+// Throws DistributedError, on every process, unless all are about to do the same.
+void check_agreement(ProcessGroup& group, const CollectiveRecord& record) {
+  const auto bytes = static_cast<int64_t>(sizeof(Announcement));
+  const Announcement own(record);
+  const Tensor said = empty({bytes}, kUInt8),
+               all = empty({group.size(), bytes}, TensorOptions(kUInt8).device(group.device()));
+  std::memcpy(said.data_ptr(), &own, sizeof(own));
+  group.all_gather(all, said.to(group.device()))->wait();
+  const Tensor heard = all.cpu();
+  std::vector<Announcement> announcements(static_cast<size_t>(group.size()));
+  std::memcpy(announcements.data(), heard.data_ptr(), static_cast<size_t>(heard.numel()));
+  for (size_t i = 1; i < announcements.size(); ++i) {
+    RUSH_CHECK_DISTRIBUTED(announcements[i].agrees_with(announcements[0]), "the collectives of the group '",
+                           group.name(), "' differ: rank 0 calls ", announcements[0].text(), ", rank ", i, " calls ",
+                           announcements[i].text());
+  }
+}
 
 // One call: brings its tensors to where the group reads them, and results back to where they belong.
 class Call {
@@ -89,16 +133,48 @@ class Call {
     }
   }
 
+  // What all processes must agree on, beside the name and the dtype.
+  Call& reduces(ReduceOp op) {
+    check_reduction(who_, op, *dtype_);
+    record_.op = op;
+    return *this;
+  }
+  Call& has_root(int member) {
+    record_.root = member;
+    return *this;
+  }
+  Call& of(int64_t elements) {
+    record_.elements = elements;
+    return *this;
+  }
+
   // `begin` begins the collective; on meta there is nothing to do.
   template <class Begin>
-  WorkPtr run(const Begin& begin) const {
-    const WorkPtr work = is_meta_ ? Work::completed() : begin();
+  WorkPtr run(const Begin& begin) {
+    const WorkPtr work = is_meta_ ? Work::completed() : recorded(begin);
     for (const auto& [target, source] : copies_) work->copy_when_done(target, source);
     if (!async_op_) work->wait();
     return work;
   }
 
  private:
+  template <class Begin>
+  WorkPtr recorded(const Begin& begin) {
+    const bool is_message = who_ == kSend || who_ == kRecv;
+    record_.name = who_;
+    record_.group = group_->name();
+    record_.dtype = dtype_;
+    record_.number = is_message ? 0 : flight_recorder().next_number(record_.group);
+    record_.begun = std::chrono::system_clock::now();
+    if (detail::is_debug() && !is_message) {
+      record_.caller = join_frames(StackTrace::capture().frames_outside_library());
+      check_agreement(*group_, record_);
+    }
+    const WorkPtr work = begin();
+    record_.work = work;
+    flight_recorder().add(std::move(record_));
+    return work;
+  }
   Tensor block(int64_t count) const {
     return empty({count}, TensorOptions(*dtype_).device(is_meta_ ? Device(kMeta) : group_->device()));
   }
@@ -115,6 +191,7 @@ class Call {
   const bool async_op_;
   bool is_meta_ = false;
   std::optional<ScalarType> dtype_;
+  CollectiveRecord record_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
   const DispatchStateGuard below_autograd_{KeySet(DispatchKey::Autograd)};
 };
@@ -153,7 +230,7 @@ std::vector<int64_t> element_counts(TensorList tensors) {
 WorkPtr all_reduce(const Tensor& tensor, ReduceOp op, const Group& group, bool async_op) {
   Call call("all_reduce", group, async_op);
   call.check(tensor);
-  check_reduction(call.who(), op, tensor.scalar_type());
+  call.reduces(op).of(tensor.numel());
   const Tensor staged = call.updated(tensor);
   return call.run([&] { return group->all_reduce(staged, op); });
 }
@@ -162,17 +239,18 @@ WorkPtr all_reduce_coalesced(TensorList tensors, ReduceOp op, const Group& group
   Call call("all_reduce_coalesced", group, async_op);
   call.check(tensors);
   if (tensors.empty()) return Work::completed();
-  check_reduction(call.who(), op, tensors[0].scalar_type());
+  call.reduces(op);
   const Tensor staged = call.joined(tensors);
   call.share_out(staged, tensors);
+  call.of(staged.numel());
   return call.run([&] { return group->all_reduce(staged, op); });
 }
 
 WorkPtr reduce(const Tensor& tensor, int dst, ReduceOp op, const Group& group, bool async_op) {
   Call call("reduce", group, async_op);
   call.check(tensor);
-  check_reduction(call.who(), op, tensor.scalar_type());
   const int root = call.member(dst);
+  call.reduces(op).of(tensor.numel()).has_root(root);
   const Tensor staged = root == group->rank() ? call.updated(tensor) : call.read(tensor);
   return call.run([&] { return group->reduce(staged, op, root); });
 }
@@ -181,6 +259,7 @@ WorkPtr broadcast(const Tensor& tensor, int src, const Group& group, bool async_
   Call call("broadcast", group, async_op);
   call.check(tensor);
   const int root = call.member(src);
+  call.of(tensor.numel()).has_root(root);
   const Tensor staged = root == group->rank() ? call.read(tensor) : call.written(tensor);
   return call.run([&] { return group->broadcast(staged, root); });
 }
@@ -189,6 +268,7 @@ WorkPtr all_gather(TensorList outputs, const Tensor& input, const Group& group, 
   Call call("all_gather", group, async_op);
   call.check(input);
   call.check_list(outputs, input);
+  call.of(input.numel());
   const Tensor staged = call.written_to_all(outputs), read = call.read(input);
   return call.run([&] { return group->all_gather(staged, read); });
 }
@@ -196,6 +276,7 @@ WorkPtr all_gather(TensorList outputs, const Tensor& input, const Group& group, 
 WorkPtr all_gather_into_tensor(const Tensor& output, const Tensor& input, const Group& group, bool async_op) {
   Call call("all_gather_into_tensor", group, async_op);
   call.check_blocks(output, input);
+  call.of(input.numel());
   const Tensor staged = call.written(output), read = call.read(input);
   return call.run([&] { return group->all_gather(staged, read); });
 }
@@ -204,6 +285,7 @@ WorkPtr gather(const Tensor& input, TensorList outputs, int dst, const Group& gr
   Call call("gather", group, async_op);
   call.check(input);
   const int root = call.member(dst);
+  call.of(input.numel()).has_root(root);
   Tensor staged;
   if (root == group->rank()) {
     call.check_list(outputs, input);
@@ -219,6 +301,7 @@ WorkPtr scatter(const Tensor& output, TensorList inputs, int src, const Group& g
   Call call("scatter", group, async_op);
   call.check(output);
   const int root = call.member(src);
+  call.of(output.numel()).has_root(root);
   Tensor read;
   if (root == group->rank()) {
     call.check_list(inputs, output);
@@ -234,7 +317,7 @@ WorkPtr reduce_scatter(const Tensor& output, TensorList inputs, ReduceOp op, con
   Call call("reduce_scatter", group, async_op);
   call.check(output);
   call.check_list(inputs, output);
-  check_reduction(call.who(), op, output.scalar_type());
+  call.reduces(op).of(output.numel());
   const Tensor staged = call.written(output), read = call.joined(inputs);
   return call.run([&] { return group->reduce_scatter(staged, read, op); });
 }
@@ -243,7 +326,7 @@ WorkPtr reduce_scatter_tensor(const Tensor& output, const Tensor& input, ReduceO
                               bool async_op) {
   Call call("reduce_scatter_tensor", group, async_op);
   call.check_blocks(input, output);
-  check_reduction(call.who(), op, output.scalar_type());
+  call.reduces(op).of(output.numel());
   const Tensor staged = call.written(output), read = call.read(input);
   return call.run([&] { return group->reduce_scatter(staged, read, op); });
 }
@@ -273,7 +356,7 @@ WorkPtr all_to_all_single(const Tensor& output, const Tensor& input, IntArrayRef
 }
 
 WorkPtr isend(const Tensor& tensor, int dst, const Group& group, int tag) {
-  Call call("send", group, /*async_op=*/true);
+  Call call(kSend, group, /*async_op=*/true);
   call.check(tensor);
   const int member = call.member(dst);
   const Tensor read = call.read(tensor);
@@ -281,7 +364,7 @@ WorkPtr isend(const Tensor& tensor, int dst, const Group& group, int tag) {
 }
 
 WorkPtr irecv(const Tensor& tensor, int src, const Group& group, int tag) {
-  Call call("recv", group, /*async_op=*/true);
+  Call call(kRecv, group, /*async_op=*/true);
   call.check(tensor);
   const int member = call.member(src);
   const Tensor staged = call.written(tensor);
@@ -292,7 +375,7 @@ void send(const Tensor& tensor, int dst, const Group& group, int tag) { isend(te
 void recv(const Tensor& tensor, int src, const Group& group, int tag) { irecv(tensor, src, group, tag)->wait(); }
 
 WorkPtr barrier(const Group& group, bool async_op) {
-  const Call call("barrier", group, async_op);
+  Call call("barrier", group, async_op);
   return call.run([&] { return group->barrier(); });
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 
 #include "core/distributed/environment.h"
 #include "core/distributed/fake.h"
+#include "core/distributed/flight_recorder.h"
 
 namespace rush::distributed {
 
@@ -28,6 +30,8 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
                    "init_process_group: message_bytes is ", options.message_bytes, ", expected 1 to ", kMostBytes);
   RUSH_CHECK_VALUE(options.timeout.count() > 0 && options.timeout <= kLongest, "init_process_group: the timeout is ",
                    options.timeout.count(), " ms, expected 1 ms to a hundred years");
+  const char* const variable = std::getenv("RUSH_DISTRIBUTED_DEBUG");
+  detail::set_debug(options.debug || (variable && variable == std::string_view("1")));
   if (backend == "mpi") {
     detail::groups().push_back(detail::make_mpi_group(options));
   } else if (backend == "fake") {
@@ -48,6 +52,7 @@ bool is_backend_available(std::string_view backend) {
 void destroy_process_group() {
   world();
   const std::vector<Group> ended = std::exchange(detail::groups(), {});
+  flight_recorder().clear();
   for (auto group = ended.rbegin(); group != ended.rend(); ++group) (*group)->shut_down();
 }
 

@@ -21,6 +21,9 @@ struct InitOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
   /// The longest message, in bytes; longer ones are sent in several. MPI counts in ints.
   int64_t message_bytes = int64_t{1} << 30;
+  /// Whether processes compare their collectives before they begin, and name those that differ; also where
+  /// RUSH_DISTRIBUTED_DEBUG is 1. See Note [Collectives that differ].
+  bool debug = false;
 };
 
 /// Makes the group of all processes. Each calls it, once, before any collective.

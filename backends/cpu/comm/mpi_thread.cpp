@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/distributed/flight_recorder.h"
 #include "core/str.h"
 
 namespace rush::cpu {
@@ -164,9 +165,9 @@ void MpiThread::wait_all(const std::vector<Message>& messages) {
 
 void MpiThread::check_time(Clock::time_point begun) {
   if (!has_timed_out_ && Clock::now() - begun <= timeout_) return;
-  has_timed_out_ = true;
+  const std::string records = has_timed_out_.exchange(true) ? "" : "; " + distributed::dump_flight_recorder();
   RUSH_THROW(DistributedError, "the other processes have not come within the time-out of ",
-             std::chrono::duration<double>(timeout_).count(), " s; the group cannot be used any more");
+             std::chrono::duration<double>(timeout_).count(), " s; the group cannot be used any more", records);
 }
 
 }  // namespace rush::cpu

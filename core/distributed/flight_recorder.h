@@ -1,0 +1,76 @@
+// FlightRecorder: what collectives this process has begun, for the case that one does not end.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/distributed/reduce_op.h"
+#include "core/distributed/work.h"
+
+namespace rush::distributed {
+
+// Note [Collectives that differ]
+// Processes whose collectives differ wait for each other until the time-out, or exchange the wrong bytes. Two things
+// tell what happened. The flight recorder has the last thousand collectives of the process, and on a time-out writes
+// them to a file, which the error names: what is under way on one process and is missing on another is the culprit.
+// And where InitOptions::debug is set, or RUSH_DISTRIBUTED_DEBUG=1, the processes tell each other before each
+// collective which one is to follow, and from where it is called. Where they do not agree, every one of them throws,
+// and names both. That costs a small exchange for each collective, and the host waits for it.
+
+/// A collective as one process has called it. What has no meaning for it is absent.
+struct CollectiveRecord {
+  uint64_t number = 0;         ///< among those of its group, from 1 on; sends and receives have 0
+  std::string group;           ///< its name
+  const char* name = "";       ///< "all_reduce"
+  std::optional<ReduceOp> op;  ///< of a reduction
+  int root = -1;               ///< the member that it goes to or comes from
+  int64_t elements = -1;       ///< of a process, on which all agree
+  std::optional<ScalarType> dtype;
+  std::string caller;                           ///< where it is called; only in debug mode
+  std::chrono::system_clock::time_point begun;  ///< when
+  std::weak_ptr<Work> work;                     ///< gone once nobody waits for it
+
+  /// "all_reduce of 15 elements of float32, sum": what all processes must agree on.
+  std::string what() const;
+};
+
+class FlightRecorder {
+ public:
+  static constexpr size_t kMostRecords = 1000;
+
+  /// Gives the record its number and keeps it, instead of the oldest where there are too many. From any thread.
+  void add(CollectiveRecord record);
+  /// The number that the group's next collective will have.
+  uint64_t next_number(const std::string& group) const;
+  /// From the oldest on.
+  std::vector<CollectiveRecord> records() const;
+  /// Writes them as JSON: a list of objects, each with "state", "completed" or "under way". Throws IOError.
+  void write(const std::string& path) const;
+  /// Forgets all.
+  void clear();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<CollectiveRecord> records_;
+  size_t oldest_ = 0;
+  std::vector<std::pair<std::string, uint64_t>> numbers_;  // of each group's last
+};
+
+/// This process's.
+FlightRecorder& flight_recorder();
+
+/// For backends, on a time-out: writes the records to rank_N.json in the folder RUSH_FLIGHT_RECORDER, or one in the
+/// system's folder of temporary files, and returns a text that says where; or why it could not be done.
+std::string dump_flight_recorder();
+
+namespace detail {
+/// Set by init_process_group: Note [Collectives that differ].
+void set_debug(bool debug);
+bool is_debug();
+}  // namespace detail
+
+}  // namespace rush::distributed
