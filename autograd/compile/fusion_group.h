@@ -36,8 +36,8 @@ class FusionGroup {
   /// Takes a call that is to go after the loop: a sum of what the loop makes over other dimensions than rows', or
   /// fusible calls of other sizes, or what follows from those alone; false for others, and where many wait already.
   bool add_follower(const Graph::Call& call, bool is_fusible);
-  /// The loop as a call, and the views that are read outside of it. `is_seen` tells which tensors are. Nothing but casts
-  /// stay calls: Note [Casts of lists].
+  /// The loop as a call, and the views that are read outside of it. `is_seen` tells which tensors are. Nothing but
+  /// casts stay calls: Note [Casts of lists].
   std::vector<Graph::Call> calls(std::vector<bool> is_seen) const;
 
  private:
