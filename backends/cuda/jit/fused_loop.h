@@ -14,7 +14,8 @@ namespace rush::cuda::jit {
 // results are those of the kernels one after another, bit for bit. A thread takes as many neighbours along the
 // innermost dimension as 16 bytes of its narrowest operand hold, where all operands lie on such boundaries, and one
 // otherwise; and of the next dimension several, see Note [Positions of a channel]. Profilers show a kernel by what it
-// consists of, such as "fused_mul_add_relu". Sizes and strides are parameters: one compilation serves all batches, and the cache of cubins later runs.
+// consists of, such as "fused_mul_add_relu". Sizes and strides are parameters: one compilation serves all batches, and
+// the cache of cubins later runs.
 
 // Its source, for threads that take `lanes` neighbours.
 std::string source_text(const LoopDescription& loop, int lanes);
