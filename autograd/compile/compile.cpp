@@ -76,6 +76,10 @@ bool are_same(const std::vector<CapturedState>& a, const std::vector<CapturedSta
                             [](const CapturedState& x, const CapturedState& y) { return x.tensor.is_same(y.tensor); });
 }
 
+bool is_on_accelerator(const Graph& graph) {
+  return std::ranges::any_of(graph.tensors, [](const Graph::TensorInfo& info) { return info.device.is_accelerator(); });
+}
+
 // Where a function reads and sets no gradient, it does not matter whether leaves had one.
 Guards guards_of(const Graph& graph) {
   Guards found;
@@ -170,6 +174,7 @@ struct CompiledFunction::State {
 
   void make_program(Graph graph, Entry& entry) {
     if (graph.backward && options.memory_budget < 1) rematerialise(graph, options.memory_budget);
+    if (graph.backward && is_on_accelerator(graph)) compute_beside_readers(graph);
     entry.program.emplace(graph, [&](Graph part, const std::string& name) { return ready(std::move(part), name); });
   }
 
@@ -185,6 +190,7 @@ struct CompiledFunction::State {
     pass("remove_clones", remove_clones);
     pass("remove_common_calls", remove_common_calls);
     if (options.memory_budget < 1) pass("rematerialise", [&](Graph& g) { rematerialise(g, options.memory_budget); });
+    if (is_on_accelerator(graph)) pass("compute_beside_readers", compute_beside_readers);
     if (!options.fuse) return std::make_shared<Program>(std::move(graph));
     std::optional<Graph> unfused;
     if (options.check) unfused = graph;

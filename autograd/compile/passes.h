@@ -45,6 +45,12 @@ bool decompose(Graph& graph, size_t at);
 // its backward pass, where that begins counts alone: what is held there is saved. PyTorch solves the same for all
 // tensors at once, as a minimum cut.
 
+// A result of an element-wise operator that a later loop reads, from which products separate it, is computed in that
+// loop again where what it is made of is held anyway, such as SiLU's in a gated layer: to write and read it would take
+// longer, and memory. That asks for no budget, but for an accelerator: a CPU's loops are not done with that quickly.
+
+/// Has later loops compute again what they can without reading more than there is.
+void compute_beside_readers(Graph& graph);
 /// Has the graph's own tensors hold at most the share `budget` of what they hold at most now, or as little as there is
 /// a way to: see Note [Rematerialisation]. Common calls must not be removed afterwards.
 void rematerialise(Graph& graph, double budget);

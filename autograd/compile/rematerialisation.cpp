@@ -38,6 +38,15 @@ class Rematerialiser {
     while (static_cast<double>(held_at(busiest())) > most && compute_one_again()) look();
   }
 
+  void compute_beside_readers() {
+    for (size_t i = graph_.calls.size(); i-- > 0;) {
+      const std::optional<Plan> plan = plan_beside_reader(i);
+      if (!plan) continue;
+      apply(*plan);
+      look();
+    }
+  }
+
  private:
   // A way to have a storage again: these calls, before call `at`, instead of holding it since the forward pass.
   struct Plan {
@@ -98,6 +107,46 @@ class Rematerialiser {
     if (call.has_effect()) return false;
     return call.op == &ops::native_layer_norm || call.op == &ops::_fused_rms_norm ||
            lowered_kernels(graph_, call).has_value();
+  }
+
+  // Of its operator, whatever the sizes are.
+  bool is_element_wise(const Graph::Call& call) const {
+    if (!call.op || call.has_effect()) return false;
+    const auto [known, is_new] = element_wise_.try_emplace(call.op, false);
+    if (is_new) {
+      const std::optional<std::vector<LoweredKernel>> kernels = lowered_kernels(graph_, call);
+      known->second = kernels && std::ranges::none_of(*kernels, &LoweredKernel::reduces);
+    }
+    return known->second;
+  }
+
+  // Nothing unless later readers, which a loop of call `i` cannot have, could compute its result in theirs from what is
+  // held anyway.
+  std::optional<Plan> plan_beside_reader(size_t i) const {
+    const Graph::Call& call = graph_.calls[i];
+    if (!is_element_wise(call) || call.op->is_view() || call.results.size() != 1) return {};
+    const Graph::Id id = call.result();
+    const std::vector<size_t>& readers = uses_->readers(id);
+    if (readers.size() < 2 || made_again_.contains(id) || uses_->is_seen_outside(id) || is_written(id)) return {};
+    const auto is_apart = [&](size_t reader) {
+      return std::any_of(graph_.calls.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                         graph_.calls.begin() + static_cast<std::ptrdiff_t>(reader), [&](const Graph::Call& between) {
+                           return !(between.op && between.op->is_view()) && !is_element_wise(between);
+                         });
+    };
+    const auto late = std::ranges::find_if(readers, is_apart);
+    if (late == readers.begin() || late == readers.end() || !std::all_of(late, readers.end(), [&](size_t reader) {
+          const Graph::Call& reading = graph_.calls[reader];
+          return is_element_wise(reading) && !reading.op->is_view() &&
+                 graph_.info(reading.result()).sizes == graph_.info(id).sizes;
+        }))
+      return {};
+    for (const Graph::Id from : Graph::tensors_of(call.arguments)) {
+      const auto source = lives_.find(graph_.info(from).memory);
+      const bool is_held = source == lives_.end() || source->second.last >= *late;
+      if (!is_held || uses_->is_written(from, i, *late)) return {};
+    }
+    return Plan{.calls = {i}, .at = *late};
   }
 
   // Nothing where what it is made from took long to make, or is as large.
@@ -195,10 +244,12 @@ class Rematerialiser {
   std::optional<Uses> uses_;
   std::map<int32_t, Life> lives_;   // by memory
   std::set<Graph::Id> made_again_;  // once each
+  mutable std::map<const OpBase*, bool> element_wise_;
 };
 
 }  // namespace
 
 void rematerialise(Graph& graph, double budget) { Rematerialiser(graph).run(budget); }
+void compute_beside_readers(Graph& graph) { Rematerialiser(graph).compute_beside_readers(); }
 
 }  // namespace rush::compiler

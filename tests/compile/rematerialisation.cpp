@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -182,6 +183,34 @@ TEST_CASE("a training within a budget takes less memory for the same numbers") {
     }
     if (!has_backward) CHECK(least.saved < all.saved);
   }
+}
+
+TEST_CASE("a later loop computes again what it can without reading more") {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor> inputs = {randn({64, 32}), randn({32, 32})};
+  // How often SiLU is computed where `late` reads it, and what it was made of, after a product.
+  using Late = std::function<std::vector<Tensor>(const Tensor& product, Tensor gate, const Tensor& gated)>;
+  const auto times = [&](const Late& late) {
+    const auto function = [&](const std::vector<Tensor>& in) {
+      const Tensor gate = in[0].matmul(in[1]), gated = silu(gate);
+      return late((gated * in[0]).matmul(in[1]), gate, gated);
+    };
+    Graph graph = make_fx(function, inputs);
+    const std::vector<Tensor> expected = GraphModule(graph)(inputs);
+    compiler::compute_beside_readers(graph);
+    CAPTURE(graph.print());
+    const std::vector<Tensor> got = GraphModule(graph)(inputs);
+    for (size_t i = 0; i < expected.size(); ++i) CHECK(got[i].equal(expected[i]));
+    return calls_of(graph, "aten::silu");
+  };
+  const auto gradient = [](const Tensor& product, const Tensor& gate, const Tensor& gated) {
+    return std::vector{product * gated, ops::silu_backward(product, gate)};
+  };
+  CHECK(times(gradient) == 2);
+  CHECK(times([](Tensor p, Tensor, Tensor y) { return std::vector{p * y}; }) == 1);  // would hold `gate` for it
+  CHECK(times([](Tensor p, Tensor g, Tensor y) { return std::vector{p.matmul(y.t()), g * 2}; }) == 1);  // no loop
+  CHECK(times([](Tensor p, Tensor g, Tensor y) { return std::vector{p * y, y, g * 2}; }) == 1);         // is returned
+  CHECK(times([](Tensor p, Tensor g, Tensor y) { return std::vector{g.mul_(2), p * y}; }) == 1);
 }
 
 TEST_CASE("a budget is a share") {
