@@ -87,19 +87,21 @@ void Beginning::check(const std::string& out_dir) const {
   RUSH_CHECK_VALUE(!resume || !out_dir.empty(), "--resume needs the --out_dir of the run");
 }
 
-RunFolder::RunFolder(const std::string& path, const Beginning& beginning) : beginning_(beginning) {
+RunFolder::RunFolder(const std::string& path, const Beginning& beginning, bool is_own)
+    : beginning_(beginning), is_own_(is_own) {
   if (path.empty()) return;
+  checkpoint_ = path + "/checkpoint.safetensors";
+  if (!is_own) return;
   make_folder(path);
   lock_ = take_lock(path);
   rush::io::remove_leftovers(path);
-  checkpoint_ = path + "/checkpoint.safetensors";
   RUSH_CHECK_VALUE(beginning.resume || beginning.overwrite || !is_there(checkpoint_), checkpoint_,
                    " is of an earlier run: --resume goes on from it, --overwrite starts anew in its place, another "
                    "--out_dir leaves it alone");
 }
 
 bool RunFolder::begin(const std::function<void()>& load, const std::function<void()>& save) {
-  if (checkpoint_.empty()) return false;
+  if (checkpoint_.empty() || (!is_own_ && !beginning_.resume)) return false;
   if (!beginning_.resume || !is_there(checkpoint_)) {
     if (beginning_.resume) std::printf("no checkpoint %s: starting anew\n", checkpoint_.c_str());
     save();

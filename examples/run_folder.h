@@ -34,7 +34,8 @@ class RunFolder {
   /// Makes the folder, takes its lock and removes what killed runs left of unfinished files. An empty path stands for
   /// no folder. Throws rush::IOError where another process, which it names, has the lock, and rush::ValueError where
   /// there is a checkpoint and `beginning` does not say what is to become of it.
-  RunFolder(const std::string& path, const Beginning& beginning);
+  /// A folder that is not `is_own` is that of another process of the same run: nothing is written there.
+  RunFolder(const std::string& path, const Beginning& beginning, bool is_own = true);
 
   /// Where the checkpoint goes; empty: nowhere.
   const std::string& checkpoint() const { return checkpoint_; }
@@ -44,7 +45,8 @@ class RunFolder {
 
   /// Calls load() where the run goes on from the checkpoint, prints what changed, and returns true. Otherwise calls
   /// save(), so that a new run has a checkpoint of its own from the first step on, and nobody goes on from that of an
-  /// earlier one. Throws what they throw.
+  /// earlier one. Where the folder is another process's, which has begun before, load() alone may be called. Throws
+  /// what they throw.
   bool begin(const std::function<void()>& load, const std::function<void()>& save);
 
   /// So that the same command starts anew. Throws rush::IOError.
@@ -52,6 +54,7 @@ class RunFolder {
 
  private:
   Beginning beginning_;
+  const bool is_own_;
   std::string checkpoint_;
   std::vector<std::string> changes_;
   rush::io::FileDescriptor lock_;

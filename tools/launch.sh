@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Starts N processes of a program on this machine, by Open MPI's mpirun. usage: launch.sh -n N [--tag-output] PROGRAM [ARGUMENTS...]
+# Starts N processes of a program on this machine, by Open MPI's mpirun.
+# usage: launch.sh -n N [--tag-output] [--restarts R [--again ARGUMENT]] PROGRAM [ARGUMENTS...]
+# Where a process fails, mpirun ends the others; with --restarts all are started again, at most R times, with ARGUMENT
+# behind the others. RUSH_RESTART in their environment says how often that has been done.
 set -euo pipefail
 
 fail() {
@@ -8,6 +11,8 @@ fail() {
 }
 
 count=
+restarts=0
+again=
 tag=()
 [[ ! -t 1 ]] || tag=(--tag-output)
 while (($# > 0)); do
@@ -15,6 +20,15 @@ while (($# > 0)); do
     -n)
       [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || fail "-n needs a number of processes"
       count=$2
+      shift
+      ;;
+    --restarts)
+      [[ ${2:-} =~ ^[0-9]+$ ]] || fail "--restarts needs a number"
+      restarts=$2
+      shift
+      ;;
+    --again)
+      again=${2:-}
       shift
       ;;
     --tag-output) tag=(--tag-output) ;;
@@ -34,4 +48,14 @@ export OMPI_MCA_plm=isolated
 # one machine hand long messages over through shared memory, since containers often refuse to copy between processes.
 export OMPI_MCA_btl_vader_single_copy_mechanism=${OMPI_MCA_btl_vader_single_copy_mechanism:-none}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-exec mpirun --oversubscribe --bind-to none "${tag[@]}" -n "$count" "$@"
+
+# A signal that ends mpirun is for the run, not for one attempt.
+stopped=
+trap 'stopped=1' INT TERM
+for ((attempt = 0; ; ++attempt)); do
+  status=0
+  RUSH_RESTART=$attempt mpirun --oversubscribe --bind-to none "${tag[@]}" -n "$count" "$@" || status=$?
+  ((status != 0 && attempt < restarts)) && [[ -z $stopped ]] || exit "$status"
+  printf 'launch: the run has ended with status %d; restart %d of %d\n' "$status" $((attempt + 1)) "$restarts" >&2
+  if ((attempt == 0)) && [[ -n $again ]]; then set -- "$@" "$again"; fi
+done

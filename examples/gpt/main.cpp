@@ -430,8 +430,9 @@ void print_estimate(const Settings& settings) {
 void train(Settings settings) {
   if (settings.memory.estimate) return print_estimate(settings);
   const Processes processes{rush::Device(settings.device)};
+  const std::string out_dir = settings.out_dir;
   processes.leave_files_to_the_first(settings);
-  RunFolder folder(settings.out_dir, settings.beginning);
+  RunFolder folder(out_dir, settings.beginning, processes.is_first());
   const std::string path = find_text(settings.data);
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
                                      "own texts"
@@ -442,7 +443,7 @@ void train(Settings settings) {
   Trainer trainer(settings, text, folder, log, &processes);
   trainer.checkpoint_blocks(settings.memory.blocks_to_checkpoint(
       settings.n_layer, rush::Device(settings.device), [&](int64_t count) { rehearse(settings, text, count); }));
-  trainer.begin();
+  processes.begin([&] { trainer.begin(); });
   const double loss = trainer.run();
   if (settings.max_new_tokens > 0) {
     const std::string written = trainer.write();

@@ -126,8 +126,9 @@ void run(Settings settings) {
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RUSH_CHECK_VALUE(!settings.out_dir.empty(), "--out_dir is empty: the report has to go somewhere");
   const Processes processes{rush::Device(settings.device)};
+  const std::string out_dir = settings.out_dir;
   processes.leave_files_to_the_first(settings);
-  RunFolder folder(settings.out_dir, settings.beginning);
+  RunFolder folder(out_dir, settings.beginning, processes.is_first());
   const DigitSets digits = load(settings);
   std::puts(digits.description.c_str());
 
@@ -138,10 +139,11 @@ void run(Settings settings) {
                    settings.checkpoint_interval, settings.seed, settings.dtype, settings.graph, settings.compile,
                    settings.resume_command, folder.changes(), &processes},
                   log);
-  if (folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) {
+  processes.begin([&] {
+    if (!folder.begin([&] { trainer.resume(); }, [&] { trainer.save_checkpoint(); })) return;
     std::printf("going on from %s, epoch %lld, step %lld\n", folder.checkpoint().c_str(),
                 static_cast<long long>(trainer.epoch() + 1), static_cast<long long>(trainer.step()));
-  }
+  });
   while (trainer.epoch() < settings.epochs) trainer.run_epoch();
 
   const Evaluation test = trainer.evaluate();

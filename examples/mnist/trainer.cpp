@@ -150,7 +150,7 @@ rush::Checkpoint Trainer::checkpoint() {
 }
 
 void Trainer::save_checkpoint() {
-  if (options_.checkpoint.empty()) return;
+  if (options_.checkpoint.empty() || (options_.processes && !options_.processes->is_first())) return;
   check_weights(net_->parameters(), rush::str("step ", step_));
   examples::save_checkpoint(checkpoint(), options_.checkpoint);
 }

@@ -34,6 +34,10 @@ void Processes::check_batch(int64_t batch_size) const {
                    " processes");
 }
 
+void Processes::wait() const {
+  if (count_ > 1) distributed::barrier();
+}
+
 rush::Tensor Processes::rows(const rush::Tensor& batch) const {
   const int64_t rows = batch.size(0) / count_;
   return batch.narrow(0, rank_ * rows, rows);

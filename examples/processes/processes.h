@@ -20,11 +20,17 @@ class Processes {
   int64_t count() const { return count_; }
   bool is_first() const { return rank_ == 0; }
 
-  /// Leaves a run's files to the first process. Throws rush::ValueError where several are to go on with a run.
+  /// Leaves a run's files to the first process.
   template <class Settings>
   void leave_files_to_the_first(Settings& settings) const {
-    RUSH_CHECK_VALUE(count_ == 1 || !settings.beginning.resume, "--resume is for one process");
     if (!is_first()) settings.out_dir = settings.json_file = settings.log.logdir = "";
+  }
+  /// Calls begin() on the first process, and then on the others, which may read what it has written.
+  template <class Begin>
+  void begin(const Begin& begin) const {
+    if (!is_first()) wait();
+    begin();
+    if (is_first()) wait();
   }
   /// Throws rush::ValueError unless batches of so many can be split evenly.
   void check_batch(int64_t batch_size) const;
@@ -35,6 +41,8 @@ class Processes {
   rush::Tensor mean(const rush::Tensor& numbers) const;
 
  private:
+  void wait() const;  // for all
+
   int64_t rank_ = 0, count_ = 1;
 };
 
