@@ -47,7 +47,7 @@ bool decompose(Graph& graph, size_t at);
 
 // A result of an element-wise operator that a later loop reads, from which products separate it, is computed in that
 // loop again where what it is made of is held anyway, such as SiLU's in a gated layer: to write and read it would take
-// longer, and memory. That asks for no budget, but for an accelerator: a CPU's loops are not done with that quickly.
+// longer, and memory. It needs no budget, only an accelerator: a CPU's loops are not done with that quickly.
 
 /// Has later loops compute again what they can without reading more than there is.
 void compute_beside_readers(Graph& graph);
