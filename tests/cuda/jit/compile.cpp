@@ -68,7 +68,7 @@ LoopDescription channels_loop(int64_t positions) {
   const auto copy = std::make_shared<Named>(&kernels::copy, kernels::copy.name());
   const auto mul = std::make_shared<Named>(&kernels::mul, kernels::mul.name());
   LoopDescription::Place image{.dtype = kBFloat16, .strides = {2, 128}}, scale{.dtype = kFloat32, .strides = {4, 0}};
-  LoopDescription::Place inner{.dtype = kFloat32, .is_inner = true};
+  LoopDescription::Place inner{.dtype = kFloat32, .is_inner = true, .strides = {}};
   return {{64, positions}, {image, inner, scale, inner, image}, {{copy, {1, 0}}, {mul, {3, 1, 2}}, {copy, {4, 3}}}};
 }
 
