@@ -28,9 +28,8 @@ struct InitOptions {
 
 /// Makes the group of all processes. Each calls it, once, before any collective.
 ///   "mpi"   the processes that mpirun, `./rush launch` or srun has started; for tensors on the CPU
-///   "nccl"  those, or the ones that torchrun has started, each with a GPU of its own, which becomes its current
-///   device:
-///           number LOCAL_RANK. For tensors on GPUs, where the library was built with CUDA
+///   "nccl"  those, or the ones that torchrun has started; for tensors on GPUs, where the library was built with CUDA.
+///           Each has a GPU of its own, number LOCAL_RANK, which becomes its current device
 ///   "fake"  a dry run on one process of a world of any size: nothing is sent, see core/distributed/fake.h
 /// Throws ValueError for another backend; DistributedError where there is a group already, the library was built
 /// without MPI, the process was not started by MPI, or variables of the environment contradict what MPI says; and what

@@ -37,7 +37,7 @@ class ProcessGroup {
   /// is no member.
   int rank_of(const char* who, int global_rank) const;
 
-  virtual const char* backend() const = 0;        // "mpi" or "fake"
+  virtual const char* backend() const = 0;        // "mpi", "nccl" or "fake"
   virtual Device device() const { return kCPU; }  // where it reads and writes tensors
 
   /// In place, on every process.
