@@ -18,7 +18,7 @@ struct Decompositions {
     Matrix v;
     int32_t info;  // 0: it was found
   };
-  // `options` are Eigen's, which say whether u and v are full or thin.
+  // Of a matrix that is not empty. `options` are Eigen's, which say whether u and v are full or thin.
   static Svd svd(const Matrix& a, unsigned options);
 
   struct Eigh {  // vectors * diag(values) * vectors^H, values ascending
@@ -43,6 +43,8 @@ struct Decompositions {
   static Qr qr(Matrix a, int64_t k, bool with_q);
 };
 
+template <>
+auto Decompositions<std::complex<double>>::svd(const Matrix& a, unsigned options) -> Svd;
 extern template struct Decompositions<double>;
 extern template struct Decompositions<std::complex<double>>;
 

@@ -166,11 +166,14 @@ TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
     }
   }
   // Rank one, and nothing at all: the factors are still orthonormal.
-  for (const Tensor& a : {ones({4, 3}, kFloat64), zeros({3, 4}, kFloat64)}) {
-    const auto [u, s, vh] = linalg_svd(a);
-    check_orthonormal(u);
-    check_orthonormal(adjoint(vh));
-    check_close((u.narrow(-1, 0, 3) * s.unsqueeze(-2)).matmul(vh.narrow(-2, 0, 3)), a);
+  for (const Tensor& a :
+       {ones({4, 3}, kFloat64), zeros({3, 4}, kFloat64), ones({3, 4}, kComplexDouble), zeros({4, 3}, kComplexDouble)}) {
+    for (const double scale : {1.0, 1e200, 1e-200}) {  // squares of the last two are no numbers
+      const auto [u, s, vh] = linalg_svd(a * scale);
+      check_orthonormal(u);
+      check_orthonormal(adjoint(vh));
+      check_close((u.narrow(-1, 0, 3) * (s / scale).unsqueeze(-2)).matmul(vh.narrow(-2, 0, 3)), a);
+    }
   }
   check_close(linalg_svdvals(tensor({3.0, 0.0, 0.0, -4.0}).view({2, 2}).to(kFloat64)), tensor({4.0, 3.0}).to(kFloat64));
 }
