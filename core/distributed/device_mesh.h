@@ -57,7 +57,7 @@ class DeviceMesh {
   };
   const std::vector<Dim>& dims() const;
   const Dim* find(std::string_view name) const;
-  // Those of the world that are at this process's place but for the dimensions, each with such a group.
+  // Those of the world that are at this process's place except in these dimensions.
   static Group group_along(const std::vector<Dim>& all, const std::vector<const Dim*>& along);
 
   std::shared_ptr<State> state_;

@@ -1,0 +1,181 @@
+#include "nn/parallel/tensor_parallel.h"
+
+#include "autograd/function.h"
+#include "core/distributed/collectives.h"
+#include "core/ops/basic.h"
+#include "core/ops/index/gather.h"
+#include "nn/functional.h"
+#include "nn/module_scope.h"
+#include "nn/module_text.h"
+
+namespace rush::nn {
+
+namespace parallel {
+
+using distributed::Group;
+
+namespace {
+
+using autograd::AutogradContext;
+
+// Where the input of a column-parallel product comes from: whole, or split in a dimension.
+struct ProductPlan {
+  Group group;
+  std::optional<int64_t> sequence_dim;
+};
+
+// input weight^T + bias. The backward pass computes the weight's gradient while the collective of the input's travels,
+// and gathers a split input again in place of keeping it.
+struct ColumnProduct : autograd::Function<ColumnProduct> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const ProductPlan& plan) {
+    ctx->saved_data["plan"] = plan;
+    ctx->save_for_backward({input, weight});
+    return functional::linear(whole_input(input, plan), weight, bias);
+  }
+
+  static Tensors backward(AutogradContext* ctx, Tensors grads) {
+    const ProductPlan& plan = *std::any_cast<ProductPlan>(static_cast<const std::any*>(&ctx->saved_data["plan"]));
+    const Tensors saved = ctx->get_saved_variables();
+    const Tensor &input = saved[0], &weight = saved[1], &grad = grads[0];
+    RUSH_CHECK_NOT_IMPLEMENTED(!GradMode::is_enabled(), "ColumnParallelLinear: there is no second derivative");
+    const bool needs_input = ctx->needs_input_grad(0), needs_weight = ctx->needs_input_grad(1);
+
+    std::optional<detail::Gathering> gathering;
+    if (needs_weight && plan.sequence_dim) gathering.emplace(input, *plan.sequence_dim, plan.group);
+    Tensor grad_input, grad_weight, grad_bias;
+    std::optional<detail::SumOfParts> sum_of_parts;
+    distributed::WorkPtr sum;
+    if (needs_input) {
+      grad_input = grad.matmul(weight).contiguous();
+      if (plan.sequence_dim) {
+        sum_of_parts.emplace(grad_input, *plan.sequence_dim, plan.group);
+      } else {
+        sum = distributed::all_reduce(grad_input, distributed::ReduceOp::SUM, plan.group, /*async_op=*/true);
+      }
+    }
+    const auto rows = [](const Tensor& t) { return t.reshape({-1, t.size(-1)}); };
+    if (needs_weight) grad_weight = rows(grad).t().matmul(rows(gathering ? gathering->wait() : input));
+    if (ctx->needs_input_grad(2)) grad_bias = rows(grad).sum(0);
+    if (sum_of_parts) grad_input = sum_of_parts->wait();
+    if (sum) sum->wait();
+    return {grad_input, grad_weight, grad_bias, {}};
+  }
+
+ private:
+  static Tensor whole_input(const Tensor& input, const ProductPlan& plan) {
+    return plan.sequence_dim ? detail::Gathering(input, *plan.sequence_dim, plan.group).wait() : input;
+  }
+};
+
+// Of results of which each process has a summand.
+Tensor sum_of(const Tensor& partial, const ParallelLinearOptions& options, const Group& group) {
+  return options.sequence_dim() ? sum_to_split(partial, *options.sequence_dim(), group)
+                                : sum_from_group(partial, group);
+}
+
+std::string printed(const char* name, const Tensor& weight, const Group& group, const char* more = "") {
+  return str(name, "(", weight.size(0), " x ", weight.size(1), more, ", one of ", group->size(), " parts)");
+}
+
+// Which of `indices` are among this process's rows, and what they are there; 0 for the others.
+struct OwnIndices {
+  Tensor are_own, local;
+  OwnIndices(const Tensor& indices, int64_t rows, const Group& group) {
+    const Tensor shifted = indices - group->rank() * rows;
+    are_own = shifted.ge(0).logical_and(shifted.lt(rows));
+    local = shifted.mul(are_own);
+  }
+};
+
+void check_indices(const char* who, const Tensor& indices, int64_t rows) {
+  if (indices.numel() == 0) return;
+  const int64_t least = indices.min().item<int64_t>(), most = indices.max().item<int64_t>();
+  RUSH_CHECK_INDEX(least >= 0 && most < rows, who, ": expected numbers from 0 to ", rows - 1, ", got ",
+                   least < 0 ? least : most);
+}
+
+}  // namespace
+
+Tensor SplitModule::register_part(const char* who, const std::string& name, const Tensor& whole) {
+  RUSH_CHECK_DISTRIBUTED(group_, who, ": this process is no member of the group");
+  if (!whole.defined()) return register_parameter(name, {}, false);
+  const std::optional<int64_t> dim = split_dim(name);
+  const Tensor part = dim ? detail::own_part(who, whole.detach(), *dim, group_) : whole.detach();
+  return register_parameter(name, part.clone(MemoryFormat::Contiguous), whole.requires_grad());
+}
+
+ColumnParallelLinearImpl::ColumnParallelLinearImpl(const Linear& whole, Group group,
+                                                   const ParallelLinearOptions& options)
+    : SplitModule(std::move(group)), options(options) {
+  weight = register_part("ColumnParallelLinear", "weight", whole->weight);
+  bias = register_part("ColumnParallelLinear", "bias", whole->bias);
+}
+
+Tensor ColumnParallelLinearImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  const Tensor result = ColumnProduct::apply(detail::lowered(input), detail::lowered(weight), detail::lowered(bias),
+                                             ProductPlan{group_, options.sequence_dim()});
+  return options.gather_output() ? gather_from_group(result, -1, group_) : result;
+}
+
+void ColumnParallelLinearImpl::pretty_print(std::ostream& stream) const {
+  stream << printed("ColumnParallelLinear", weight, group_);
+}
+
+RowParallelLinearImpl::RowParallelLinearImpl(const Linear& whole, Group group, const ParallelLinearOptions& options)
+    : SplitModule(std::move(group)), options(options) {
+  weight = register_part("RowParallelLinear", "weight", whole->weight);
+  bias = register_part("RowParallelLinear", "bias", whole->bias);
+}
+
+std::optional<int64_t> RowParallelLinearImpl::split_dim(std::string_view parameter) const {
+  return parameter == "weight" ? std::optional<int64_t>(1) : std::nullopt;
+}
+
+Tensor RowParallelLinearImpl::forward(const Tensor& input) {
+  const ModuleScope scope(*this);
+  const Tensor result = sum_of(functional::linear(input, weight), options, group_);
+  return bias.defined() ? result + bias : result;
+}
+
+void RowParallelLinearImpl::pretty_print(std::ostream& stream) const {
+  stream << printed("RowParallelLinear", weight, group_);
+}
+
+VocabParallelEmbeddingImpl::VocabParallelEmbeddingImpl(const Embedding& whole, Group group,
+                                                       const ParallelLinearOptions& options)
+    : SplitModule(std::move(group)), options(options) {
+  const EmbeddingOptions& of_whole = whole->options;
+  RUSH_CHECK_NOT_IMPLEMENTED(
+      !of_whole.padding_idx() && !of_whole.max_norm() && !of_whole.scale_grad_by_freq() && !of_whole.sparse(),
+      "VocabParallelEmbedding: there is no padding_idx, max_norm, scale_grad_by_freq or sparse");
+  weight = register_part("VocabParallelEmbedding", "weight", whole->weight);
+}
+
+Tensor VocabParallelEmbeddingImpl::forward(const Tensor& indices) {
+  const ModuleScope scope(*this);
+  check_indices("VocabParallelEmbedding", indices, weight.size(0) * group_->size());
+  const OwnIndices own(indices, weight.size(0), group_);
+  const Tensor found = functional::embedding(own.local, weight);
+  return sum_of(found.mul(own.are_own.unsqueeze(-1)), options, group_);
+}
+
+void VocabParallelEmbeddingImpl::pretty_print(std::ostream& stream) const {
+  stream << printed("VocabParallelEmbedding", weight, group_);
+}
+
+Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets, const Group& group) {
+  const int64_t classes = scores.size(-1);
+  check_indices("vocab_parallel_cross_entropy", targets, classes * group->size());
+  Tensor largest = scores.detach().amax(-1, true);
+  distributed::all_reduce(largest, distributed::ReduceOp::MAX, group);
+  const Tensor shifted = scores - largest;
+  const OwnIndices own(targets, classes, group);
+  const Tensor chosen = gather(shifted, -1, own.local.unsqueeze(-1)).squeeze(-1).mul(own.are_own);
+  const Tensor both = sum_from_group(stack({shifted.exp().sum(-1), chosen}), group);
+  return (both.select(0, 0).log() - both.select(0, 1)).mean();
+}
+
+}  // namespace parallel
+}  // namespace rush::nn
