@@ -1,0 +1,324 @@
+#include "nn/parallel/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autograd/engine.h"
+#include "autograd/grad_mode.h"
+#include "core/distributed/collectives.h"
+#include "core/error/error_context.h"
+#include "core/ops/basic.h"
+
+namespace rush::nn::parallel {
+
+using distributed::WorkPtr;
+using Kind = PipelineAction::Kind;
+
+namespace {
+
+constexpr size_t kMostDims = 29;  // of what stages exchange; with dtype, requires_grad and their number 32 numbers
+constexpr int kTags = 32767;      // that every MPI has
+
+std::string describe_action(const void* action) {
+  return "in " + static_cast<const PipelineAction*>(action)->str() + " of the pipeline";
+}
+
+const distributed::Group& group_of(const std::vector<PipelineStage>& stages) {
+  RUSH_CHECK_VALUE(!stages.empty(), "PipelineSchedule: expected a stage, got none");
+  return stages[0].group();
+}
+
+// Rows of micro-batch `i`.
+Tensor micro_batch_of(const Tensor& batch, int i, int micro_batches) {
+  const int64_t rows = batch.size(0) / micro_batches;
+  return batch.narrow(0, i * rows, rows);
+}
+
+void check_rows(const char* what, const Tensor& batch, int micro_batches) {
+  RUSH_CHECK_VALUE(batch.defined() && batch.dim() > 0, "PipelineSchedule: this process needs the ", what,
+                   ", a tensor of rows for the micro-batches");
+  RUSH_CHECK_VALUE(batch.size(0) > 0 && batch.size(0) % micro_batches == 0, "PipelineSchedule: the ", batch.size(0),
+                   " rows of the ", what, " cannot be ", micro_batches, " micro-batches of equally many");
+}
+
+}  // namespace
+
+// One step or evaluation.
+class PipelineSchedule::Run {
+ public:
+  Run(PipelineSchedule& schedule, Program& program, const Tensor& input, const Tensor& target)
+      : schedule_(schedule),
+        order_(schedule.order_),
+        program_(program),
+        trains_(&program == &schedule.training_),
+        input_(input),
+        target_(target),
+        micro_batches_(schedule.stages_.size() * static_cast<size_t>(order_.micro_batches)) {
+    if (schedule.stages_.front().is_first()) check_rows("input", input, order_.micro_batches);
+    if (!trains_ || !schedule.stages_.back().is_last()) return;
+    check_rows("target", target, order_.micro_batches);
+    RUSH_CHECK_VALUE(schedule.loss_, "PipelineSchedule: the process of the last stage has no loss function");
+  }
+
+  // What the last stage made of each micro-batch: losses or outputs; nothing on other processes.
+  std::vector<Tensor> execute() {
+    results_.resize(schedule_.stages_.back().is_last() ? static_cast<size_t>(order_.micro_batches) : 0);
+    for (const PipelineAction& action : program_.is_first ? program_.first : program_.later) {
+      const ErrorContext context(&describe_action, &action);
+      perform(action);
+    }
+    for (const auto& [work, tensor] : sends_) work->wait();
+    program_.is_first = false;
+    return std::move(results_);
+  }
+  int peak() const { return peak_; }
+
+ private:
+  // What a stage gets from a neighbour.
+  struct Arrival {
+    Tensor tensor;
+    WorkPtr work;  // null where it is there already
+    Tensor take() {
+      if (work) work->wait();
+      return std::move(tensor);
+    }
+  };
+  // On one stage of this process.
+  struct MicroBatch {
+    Arrival activation, gradient;
+    Tensor input, root;  // from the forward to the backward pass, which begins at the output or the loss
+  };
+
+  void perform(const PipelineAction& action) {
+    switch (action.kind) {
+      case Kind::FORWARD: return forward(action);
+      case Kind::BACKWARD: return backward(action);
+      case Kind::SEND_FORWARD: return send_forward(action);
+      case Kind::SEND_BACKWARD:
+        if (input_of(action).requires_grad) send(std::exchange(leaving_, {}), action.stage - 1, tag(action, false));
+        return;
+      case Kind::RECV_FORWARD: return receive_forward(action);
+      case Kind::RECV_BACKWARD:
+        if (output_of(action).requires_grad) {
+          at(action).gradient = receive(output_of(action), action.stage, action.stage + 1, tag(action, true));
+        }
+        return;
+    }
+  }
+
+  void forward(const PipelineAction& action) {
+    const PipelineStage& stage = stage_of(action.stage);
+    MicroBatch& own = at(action);
+    Tensor input;
+    if (stage.is_first()) {
+      input = micro_batch_of(input_, action.micro_batch, order_.micro_batches);
+    } else {
+      input = own.activation.take();
+      if (input_of(action).requires_grad) input.requires_grad_();
+    }
+    Tensor output = stage(input);
+    RUSH_CHECK_TYPE(output.defined(), "PipelineStage: stage ", action.stage, " returned an undefined tensor");
+    if (stage.is_last()) {
+      if (trains_) output = loss_of(output, action);
+      results_[static_cast<size_t>(action.micro_batch)] = output.detach();
+    } else {
+      note_output(action, output);
+      leave(output.detach(), {action.kind, action.stage + 1, action.micro_batch});
+    }
+    if (!trains_) return;
+    own.input = std::move(input);
+    own.root = std::move(output);
+    peak_ = std::max(peak_, ++held_);
+  }
+
+  Tensor loss_of(const Tensor& output, const PipelineAction& action) const {
+    Tensor loss = schedule_.loss_(output, micro_batch_of(target_, action.micro_batch, order_.micro_batches));
+    RUSH_CHECK_VALUE(loss.defined() && loss.numel() == 1, "PipelineSchedule: the loss of a micro-batch is ",
+                     loss.defined() ? str("of shape ", loss.sizes()) : "undefined", ", expected one number");
+    return loss.reshape({});
+  }
+
+  // All activations of a stage are alike.
+  void note_output(const PipelineAction& action, const Tensor& output) {
+    const Boundary now{output.scalar_type(), output.sizes().vec(), output.requires_grad()};
+    std::optional<Boundary>& known = program_.outputs[static_cast<size_t>(action.stage)];
+    is_announced_ = known.has_value();
+    if (!known) known = now;
+    RUSH_CHECK_VALUE(*known == now, "PipelineStage: stage ", action.stage, " made a tensor of ", now.dtype,
+                     " and shape ", now.sizes, now.requires_grad ? ", with" : ", without", " gradient; stage ",
+                     action.stage + 1, " expects ", known->dtype, " and shape ", known->sizes,
+                     known->requires_grad ? ", with" : ", without", " gradient, as in the first step");
+  }
+
+  void backward(const PipelineAction& action) {
+    MicroBatch own = std::move(at(action));
+    --held_;
+    const bool is_last = stage_of(action.stage).is_last();
+    if (is_last || own.root.requires_grad()) {
+      const Tensor gradient = is_last ? full_like(own.root, 1.0 / order_.micro_batches) : own.gradient.take();
+      autograd::backward({own.root}, {gradient});
+    }
+    if (stage_of(action.stage).is_first() || !own.input.requires_grad()) return;
+    const Tensor& gradient = own.input.grad();  // undefined where the stage does not use its input
+    leave(gradient.defined() ? gradient : zeros_like(own.input), {action.kind, action.stage - 1, action.micro_batch});
+  }
+
+  // What a pass made is for that action: of this process, or one that the next action sends it to.
+  void leave(Tensor made, const PipelineAction& user) {
+    if (order_.process_of(user.stage) != rank()) {
+      leaving_ = std::move(made);
+    } else if (user.kind == Kind::BACKWARD) {
+      at(user).gradient = {std::move(made), nullptr};
+    } else {
+      program_.inputs[static_cast<size_t>(user.stage)] = program_.outputs[static_cast<size_t>(user.stage - 1)];
+      at(user).activation = {std::move(made), nullptr};
+    }
+  }
+
+  void send_forward(const PipelineAction& action) {
+    const int next = action.stage + 1;
+    if (!is_announced_) {
+      const Boundary& boundary = output_of(action);
+      RUSH_CHECK_NOT_IMPLEMENTED(boundary.sizes.size() <= kMostDims, "PipelineStage: an activation has ",
+                                 boundary.sizes.size(), " dimensions, more than ", kMostDims);
+      std::vector<int64_t> header{static_cast<int64_t>(boundary.dtype), boundary.requires_grad,
+                                  static_cast<int64_t>(boundary.sizes.size())};
+      header.insert(header.end(), boundary.sizes.begin(), boundary.sizes.end());
+      header.resize(3 + kMostDims);
+      send(tensor(header, kInt64), next, tag(action, true));
+    }
+    send(std::exchange(leaving_, {}), next, tag(action, true));
+  }
+
+  void receive_forward(const PipelineAction& action) {
+    std::optional<Boundary>& known = program_.inputs[static_cast<size_t>(action.stage)];
+    if (!known) {
+      const Tensor header = empty({3 + static_cast<int64_t>(kMostDims)}, kInt64);
+      distributed::recv(header, global_rank_of(action.stage - 1), group(), tag(action, false));
+      const int64_t* numbers = header.data_ptr<int64_t>();
+      known = Boundary{static_cast<ScalarType>(numbers[0]), {numbers + 3, numbers + 3 + numbers[2]}, numbers[1] != 0};
+    }
+    at(action).activation = receive(*known, action.stage, action.stage - 1, tag(action, false));
+  }
+
+  void send(const Tensor& sent, int to_stage, int tag) {
+    std::erase_if(sends_, [](const auto& send) {
+      if (!send.first->is_completed()) return false;
+      send.first->wait();
+      return true;
+    });
+    sends_.emplace_back(distributed::isend(sent, global_rank_of(to_stage), group(), tag), sent);
+  }
+  Arrival receive(const Boundary& boundary, int stage, int from_stage, int tag) {
+    const Tensor memory = empty(boundary.sizes, TensorOptions(boundary.dtype).device(stage_of(stage).device()));
+    return {memory, distributed::irecv(memory, global_rank_of(from_stage), group(), tag)};
+  }
+
+  // Of a message between the action's stage and the one above or below; modulo what there is, since messages between
+  // two processes are received in the order in which they are sent.
+  int tag(const PipelineAction& action, bool is_above) const {
+    const bool is_forward = action.kind == Kind::SEND_FORWARD || action.kind == Kind::RECV_FORWARD;
+    const int64_t boundary = is_above ? action.stage : action.stage - 1;
+    return static_cast<int>(((boundary * order_.micro_batches + action.micro_batch) * 2 + is_forward) % kTags);
+  }
+
+  const distributed::Group& group() const { return group_of(schedule_.stages_); }
+  int rank() const { return group()->rank(); }
+  int global_rank_of(int stage) const { return group()->ranks()[static_cast<size_t>(order_.process_of(stage))]; }
+  const PipelineStage& stage_of(int stage) const { return schedule_.stages_[local(stage)]; }
+  size_t local(int stage) const { return static_cast<size_t>(stage / order_.processes()); }
+  MicroBatch& at(const PipelineAction& action) {
+    return micro_batches_[local(action.stage) * static_cast<size_t>(order_.micro_batches) +
+                          static_cast<size_t>(action.micro_batch)];
+  }
+  const Boundary& input_of(const PipelineAction& action) const {
+    return *program_.inputs[static_cast<size_t>(action.stage)];
+  }
+  const Boundary& output_of(const PipelineAction& action) const {
+    return *program_.outputs[static_cast<size_t>(action.stage)];
+  }
+
+  PipelineSchedule& schedule_;
+  const PipelineOrder& order_;
+  Program& program_;
+  const bool trains_;
+  const Tensor input_, target_;
+  std::vector<MicroBatch> micro_batches_;  // stage by stage
+  std::vector<Tensor> results_;
+  Tensor leaving_;             // what the next action sends,
+  bool is_announced_ = false;  // and whether its receiver knows the shape
+  std::vector<std::pair<WorkPtr, Tensor>> sends_;
+  int held_ = 0, peak_ = 0;
+};
+
+PipelineSchedule::Program::Program(const PipelineOrder& order, int rank)
+    : first(with_messages(order, /*early=*/false).actions[static_cast<size_t>(rank)]),
+      later(with_messages(order, /*early=*/true).actions[static_cast<size_t>(rank)]),
+      inputs(static_cast<size_t>(order.stages)),
+      outputs(inputs) {}
+
+namespace {
+
+// The order, for which the stages are right.
+const PipelineOrder& checked(const PipelineOrder& order, const std::vector<PipelineStage>& stages) {
+  const distributed::Group& group = group_of(stages);
+  const int processes = group->size(), count = static_cast<int>(stages.size());
+  RUSH_CHECK_VALUE(order.processes() == processes, "PipelineSchedule: the order is for ", order.processes(),
+                   " processes, the group '", group->name(), "' has ", processes);
+  RUSH_CHECK_VALUE(order.stages == count * processes, "PipelineSchedule: the order has ", order.stages,
+                   " stages; this process has ", count, ", so ", processes, " processes have ", count * processes);
+  for (int i = 0; i < count; ++i) {
+    const PipelineStage& stage = stages[static_cast<size_t>(i)];
+    const int index = group->rank() + i * processes;
+    RUSH_CHECK_VALUE(stage.group() == group && stage.index() == index && stage.count() == order.stages,
+                     "PipelineSchedule: expected stage ", index, " of ", order.stages, " in the group '", group->name(),
+                     "' as number ", i, " of process ", group->rank(), ", got stage ", stage.index(), " of ",
+                     stage.count(), " in '", stage.group()->name(), "'");
+  }
+  return order;
+}
+
+}  // namespace
+
+PipelineSchedule::PipelineSchedule(std::vector<PipelineStage> stages, const PipelineOrder& order, LossFunction loss)
+    : stages_(std::move(stages)),
+      order_(checked(order, stages_)),
+      loss_(std::move(loss)),
+      training_(order_, group_of(stages_)->rank()),
+      evaluation_(forward_only(order_), group_of(stages_)->rank()) {}
+
+Tensor PipelineSchedule::step(const Tensor& input, const Tensor& target) {
+  Run run(*this, training_, input, target);
+  const std::vector<Tensor> losses = run.execute();
+  peak_ = run.peak();
+  return losses.empty() ? Tensor() : stack(losses).mean();
+}
+
+Tensor PipelineSchedule::eval(const Tensor& input) {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor> outputs = Run(*this, evaluation_, input, {}).execute();
+  return outputs.empty() ? Tensor() : cat(outputs, 0);
+}
+
+std::vector<Tensor> PipelineSchedule::parameters() const {
+  std::vector<Tensor> all;
+  for (const PipelineStage& stage : stages_) {
+    if (!stage.module()) continue;
+    for (const Tensor& parameter : stage.module()->parameters()) all.push_back(parameter);
+  }
+  return all;
+}
+
+ScheduleGPipe::ScheduleGPipe(PipelineStage stage, int micro_batches, LossFunction loss)
+    : PipelineSchedule({stage}, gpipe_order(stage.group()->size(), micro_batches), std::move(loss)) {}
+
+Schedule1F1B::Schedule1F1B(PipelineStage stage, int micro_batches, LossFunction loss)
+    : PipelineSchedule({stage}, one_f_one_b_order(stage.group()->size(), micro_batches), std::move(loss)) {}
+
+ScheduleInterleaved1F1B::ScheduleInterleaved1F1B(std::vector<PipelineStage> stages, int micro_batches,
+                                                 LossFunction loss)
+    : PipelineSchedule(stages,
+                       interleaved_1f1b_order(group_of(stages)->size(), static_cast<int>(stages.size()), micro_batches),
+                       std::move(loss)) {}
+
+}  // namespace rush::nn::parallel
