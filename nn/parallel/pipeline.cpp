@@ -19,8 +19,9 @@ namespace {
 constexpr size_t kMostDims = 29;  // of what stages exchange; with dtype, requires_grad and their number 32 numbers
 constexpr int kTags = 32767;      // that every MPI has
 
-std::string describe_action(const void* action) {
-  return "in " + static_cast<const PipelineAction*>(action)->str() + " of the pipeline";
+std::string describe_action(const void* subject) {
+  const auto& action = *static_cast<const PipelineAction*>(subject);
+  return str("in stage ", action.stage, " of a pipeline, micro-batch ", action.micro_batch);
 }
 
 const distributed::Group& group_of(const std::vector<PipelineStage>& stages) {
@@ -28,17 +29,12 @@ const distributed::Group& group_of(const std::vector<PipelineStage>& stages) {
   return stages[0].group();
 }
 
-// Rows of micro-batch `i`.
-Tensor micro_batch_of(const Tensor& batch, int i, int micro_batches) {
-  const int64_t rows = batch.size(0) / micro_batches;
-  return batch.narrow(0, i * rows, rows);
-}
-
-void check_rows(const char* what, const Tensor& batch, int micro_batches) {
+std::vector<Tensor> micro_batches_of(const char* what, const Tensor& batch, int64_t count) {
   RUSH_CHECK_VALUE(batch.defined() && batch.dim() > 0, "PipelineSchedule: this process needs the ", what,
                    ", a tensor of rows for the micro-batches");
-  RUSH_CHECK_VALUE(batch.size(0) > 0 && batch.size(0) % micro_batches == 0, "PipelineSchedule: the ", batch.size(0),
-                   " rows of the ", what, " cannot be ", micro_batches, " micro-batches of equally many");
+  RUSH_CHECK_VALUE(batch.size(0) > 0 && batch.size(0) % count == 0, "PipelineSchedule: the ", batch.size(0),
+                   " rows of the ", what, " cannot be ", count, " micro-batches of equally many");
+  return batch.chunk(count);
 }
 
 }  // namespace
@@ -51,18 +47,17 @@ class PipelineSchedule::Run {
         order_(schedule.order_),
         program_(program),
         trains_(&program == &schedule.training_),
-        input_(input),
-        target_(target),
         micro_batches_(schedule.stages_.size() * static_cast<size_t>(order_.micro_batches)) {
-    if (schedule.stages_.front().is_first()) check_rows("input", input, order_.micro_batches);
-    if (!trains_ || !schedule.stages_.back().is_last()) return;
-    check_rows("target", target, order_.micro_batches);
+    if (schedule.stages_.front().is_first()) inputs_ = micro_batches_of("input", input, order_.micro_batches);
+    if (!schedule.stages_.back().is_last()) return;
+    results_.resize(static_cast<size_t>(order_.micro_batches));
+    if (!trains_) return;
+    targets_ = micro_batches_of("target", target, order_.micro_batches);
     RUSH_CHECK_VALUE(schedule.loss_, "PipelineSchedule: the process of the last stage has no loss function");
   }
 
   // What the last stage made of each micro-batch: losses or outputs; nothing on other processes.
   std::vector<Tensor> execute() {
-    results_.resize(schedule_.stages_.back().is_last() ? static_cast<size_t>(order_.micro_batches) : 0);
     for (const PipelineAction& action : program_.is_first ? program_.first : program_.later) {
       const ErrorContext context(&describe_action, &action);
       perform(action);
@@ -111,7 +106,7 @@ class PipelineSchedule::Run {
     MicroBatch& own = at(action);
     Tensor input;
     if (stage.is_first()) {
-      input = micro_batch_of(input_, action.micro_batch, order_.micro_batches);
+      input = inputs_[static_cast<size_t>(action.micro_batch)];
     } else {
       input = own.activation.take();
       if (input_of(action).requires_grad) input.requires_grad_();
@@ -132,7 +127,7 @@ class PipelineSchedule::Run {
   }
 
   Tensor loss_of(const Tensor& output, const PipelineAction& action) const {
-    Tensor loss = schedule_.loss_(output, micro_batch_of(target_, action.micro_batch, order_.micro_batches));
+    Tensor loss = schedule_.loss_(output, targets_[static_cast<size_t>(action.micro_batch)]);
     RUSH_CHECK_VALUE(loss.defined() && loss.numel() == 1, "PipelineSchedule: the loss of a micro-batch is ",
                      loss.defined() ? str("of shape ", loss.sizes()) : "undefined", ", expected one number");
     return loss.reshape({});
@@ -242,11 +237,10 @@ class PipelineSchedule::Run {
   const PipelineOrder& order_;
   Program& program_;
   const bool trains_;
-  const Tensor input_, target_;
-  std::vector<MicroBatch> micro_batches_;  // stage by stage
-  std::vector<Tensor> results_;
-  Tensor leaving_;             // what the next action sends,
-  bool is_announced_ = false;  // and whether its receiver knows the shape
+  std::vector<Tensor> inputs_, targets_, results_;  // of each micro-batch; empty where they are not this process's
+  std::vector<MicroBatch> micro_batches_;           // stage by stage
+  Tensor leaving_;                                  // what the next action sends,
+  bool is_announced_ = false;                       // and whether its receiver knows the shape
   std::vector<std::pair<WorkPtr, Tensor>> sends_;
   int held_ = 0, peak_ = 0;
 };

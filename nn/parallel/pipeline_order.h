@@ -24,7 +24,8 @@ namespace rush::nn::parallel {
 // those of at most P - s on stage s. With V stages on each process (interleaved 1F1B) a pass is V times shorter and so
 // is the time until the last process has something to do: the bubble is (P - 1) / (V * M + P - 1), and activations
 // travel V times as often.
-// Huang et al., GPipe, 2019; Narayanan et al., PipeDream-2BW and Megatron-LM, 2021, section 2.2.
+// Huang et al., GPipe, NeurIPS 2019; Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters
+// Using Megatron-LM, SC 2021, section 2.2.
 
 /// What a process does at once, for one micro-batch on one of its stages.
 struct PipelineAction {
@@ -81,9 +82,10 @@ PipelineTimes simulate(const PipelineOrder& order, double forward = 1, double ba
 // exchanged, the first is next on both of its ends, and the passes before it are done.
 //
 // A send stands behind the pass that makes it, a receive (which needs memory from then on) before the pass ahead of the
-// one that needs it, so that it is under way during a pass. It moves forward where a later message of the process
-// would overtake it, and back behind an earlier one. Where the process waits for the message at once (`early` false),
-// it stands before the very pass that needs it, or before the first later message.
+// one that needs it, so that it is under way during a pass. A receive moves forward where a later message of the
+// process would overtake it, and back behind an earlier send: that costs no time, since its own message is made later
+// still. Where the process waits for the message at once (`early` false), it stands before the very pass that needs it,
+// or before the first later message.
 
 /// The order with its sends and receives. Stages of one process need none. Throws as simulate does.
 PipelineOrder with_messages(const PipelineOrder& order, bool early);
