@@ -1,6 +1,7 @@
 #include "nn/parallel/pipeline.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "autograd/engine.h"
@@ -16,8 +17,9 @@ using Kind = PipelineAction::Kind;
 
 namespace {
 
-constexpr size_t kMostDims = 29;  // of what stages exchange; with dtype, requires_grad and their number 32 numbers
-constexpr int kTags = 32767;      // that every MPI has
+constexpr int64_t kHeader = 32;            // dtype, requires_grad, number of dimensions, sizes
+constexpr size_t kMostDims = kHeader - 3;  // of what stages exchange
+constexpr int kTags = 32767;               // that every MPI has, and all_to_all leaves
 
 std::string describe_action(const void* subject) {
   const auto& action = *static_cast<const PipelineAction*>(subject);
@@ -58,7 +60,7 @@ class PipelineSchedule::Run {
 
   // What the last stage made of each micro-batch: losses or outputs; nothing on other processes.
   std::vector<Tensor> execute() {
-    for (const PipelineAction& action : program_.is_first ? program_.first : program_.later) {
+    for (const PipelineAction& action : program_.actions) {
       const ErrorContext context(&describe_action, &action);
       perform(action);
     }
@@ -66,13 +68,13 @@ class PipelineSchedule::Run {
     program_.is_first = false;
     return std::move(results_);
   }
-  int peak() const { return peak_; }
 
  private:
   // What a stage gets from a neighbour.
   struct Arrival {
     Tensor tensor;
     WorkPtr work;  // null where it is there already
+    bool is_posted() const { return tensor.defined(); }
     Tensor take() {
       if (work) work->wait();
       return std::move(tensor);
@@ -88,16 +90,12 @@ class PipelineSchedule::Run {
     switch (action.kind) {
       case Kind::FORWARD: return forward(action);
       case Kind::BACKWARD: return backward(action);
-      case Kind::SEND_FORWARD: return send_forward(action);
-      case Kind::SEND_BACKWARD:
-        if (input_of(action).requires_grad) send(std::exchange(leaving_, {}), action.stage - 1, tag(action, false));
-        return;
-      case Kind::RECV_FORWARD: return receive_forward(action);
+      case Kind::SEND_FORWARD:
+      case Kind::SEND_BACKWARD: return send_made(action);
+      case Kind::RECV_FORWARD:
       case Kind::RECV_BACKWARD:
-        if (output_of(action).requires_grad) {
-          at(action).gradient = receive(output_of(action), action.stage, action.stage + 1, tag(action, true));
-        }
-        return;
+        put_off_.push_back(action);
+        if (!program_.is_first) post_receives();
     }
   }
 
@@ -108,6 +106,7 @@ class PipelineSchedule::Run {
     if (stage.is_first()) {
       input = inputs_[static_cast<size_t>(action.micro_batch)];
     } else {
+      post_receives(&own.activation);
       input = own.activation.take();
       if (input_of(action).requires_grad) input.requires_grad_();
     }
@@ -123,7 +122,6 @@ class PipelineSchedule::Run {
     if (!trains_) return;
     own.input = std::move(input);
     own.root = std::move(output);
-    peak_ = std::max(peak_, ++held_);
   }
 
   Tensor loss_of(const Tensor& output, const PipelineAction& action) const {
@@ -146,16 +144,18 @@ class PipelineSchedule::Run {
   }
 
   void backward(const PipelineAction& action) {
-    MicroBatch own = std::move(at(action));
-    --held_;
-    const bool is_last = stage_of(action.stage).is_last();
-    if (is_last || own.root.requires_grad()) {
-      const Tensor gradient = is_last ? full_like(own.root, 1.0 / order_.micro_batches) : own.gradient.take();
-      autograd::backward({own.root}, {gradient});
+    Tensor gradient;
+    if (stage_of(action.stage).is_last()) {
+      gradient = full_like(at(action).root, 1.0 / order_.micro_batches);
+    } else if (output_of(action).requires_grad) {
+      post_receives(&at(action).gradient);
+      gradient = at(action).gradient.take();
     }
+    const MicroBatch own = std::exchange(at(action), {});
+    if (gradient.defined()) autograd::backward({own.root}, {gradient});
     if (stage_of(action.stage).is_first() || !own.input.requires_grad()) return;
-    const Tensor& gradient = own.input.grad();  // undefined where the stage does not use its input
-    leave(gradient.defined() ? gradient : zeros_like(own.input), {action.kind, action.stage - 1, action.micro_batch});
+    const Tensor& back = own.input.grad();  // undefined where the stage does not use its input
+    leave(back.defined() ? back : zeros_like(own.input), {action.kind, action.stage - 1, action.micro_batch});
   }
 
   // What a pass made is for that action: of this process, or one that the next action sends it to.
@@ -170,56 +170,79 @@ class PipelineSchedule::Run {
     }
   }
 
-  void send_forward(const PipelineAction& action) {
-    const int next = action.stage + 1;
-    if (!is_announced_) {
-      const Boundary& boundary = output_of(action);
-      RUSH_CHECK_NOT_IMPLEMENTED(boundary.sizes.size() <= kMostDims, "PipelineStage: an activation has ",
-                                 boundary.sizes.size(), " dimensions, more than ", kMostDims);
-      std::vector<int64_t> header{static_cast<int64_t>(boundary.dtype), boundary.requires_grad,
-                                  static_cast<int64_t>(boundary.sizes.size())};
-      header.insert(header.end(), boundary.sizes.begin(), boundary.sizes.end());
-      header.resize(3 + kMostDims);
-      send(tensor(header, kInt64), next, tag(action, true));
+  // Those that were put off, until that one is among them.
+  void post_receives(const Arrival* needed = nullptr) {
+    while (!put_off_.empty() && !(needed && needed->is_posted())) {
+      const PipelineAction action = put_off_.front();
+      put_off_.pop_front();
+      if (action.kind == Kind::RECV_FORWARD) {
+        at(action).activation = receive(received_input(action), action);
+      } else if (output_of(action).requires_grad) {
+        at(action).gradient = receive(output_of(action), action);
+      }
     }
-    send(std::exchange(leaving_, {}), next, tag(action, true));
   }
 
-  void receive_forward(const PipelineAction& action) {
+  // What comes into a stage, which the first message says.
+  const Boundary& received_input(const PipelineAction& action) {
     std::optional<Boundary>& known = program_.inputs[static_cast<size_t>(action.stage)];
     if (!known) {
-      const Tensor header = empty({3 + static_cast<int64_t>(kMostDims)}, kInt64);
-      distributed::recv(header, global_rank_of(action.stage - 1), group(), tag(action, false));
+      const Tensor header = empty({kHeader}, kInt64);
+      distributed::recv(header, peer(action), group(), tag(action));
       const int64_t* numbers = header.data_ptr<int64_t>();
       known = Boundary{static_cast<ScalarType>(numbers[0]), {numbers + 3, numbers + 3 + numbers[2]}, numbers[1] != 0};
     }
-    at(action).activation = receive(*known, action.stage, action.stage - 1, tag(action, false));
+    return *known;
   }
 
-  void send(const Tensor& sent, int to_stage, int tag) {
-    std::erase_if(sends_, [](const auto& send) {
-      if (!send.first->is_completed()) return false;
-      send.first->wait();
-      return true;
+  void send_made(const PipelineAction& action) {
+    post_receives();
+    if (action.kind == Kind::SEND_FORWARD && !is_announced_) send(header_of(action), action);
+    if (action.kind == Kind::SEND_FORWARD || input_of(action).requires_grad) {
+      send(std::exchange(leaving_, {}), action);
+    }
+  }
+
+  Tensor header_of(const PipelineAction& action) const {
+    const auto& [dtype, sizes, requires_grad] = output_of(action);
+    RUSH_CHECK_NOT_IMPLEMENTED(sizes.size() <= kMostDims, "PipelineStage: stage ", action.stage, " made a tensor of ",
+                               sizes.size(), " dimensions, more than ", kMostDims);
+    std::vector<int64_t> header{static_cast<int64_t>(dtype), requires_grad, static_cast<int64_t>(sizes.size())};
+    header.insert(header.end(), sizes.begin(), sizes.end());
+    header.resize(kHeader);
+    return tensor(header, kInt64);
+  }
+
+  void send(const Tensor& sent, const PipelineAction& action) {
+    std::erase_if(sends_, [](const auto& earlier) {
+      const bool is_done = earlier.first->is_completed();
+      if (is_done) earlier.first->wait();  // throws what went wrong
+      return is_done;
     });
-    sends_.emplace_back(distributed::isend(sent, global_rank_of(to_stage), group(), tag), sent);
+    sends_.emplace_back(distributed::isend(sent, peer(action), group(), tag(action)), sent);
   }
-  Arrival receive(const Boundary& boundary, int stage, int from_stage, int tag) {
-    const Tensor memory = empty(boundary.sizes, TensorOptions(boundary.dtype).device(stage_of(stage).device()));
-    return {memory, distributed::irecv(memory, global_rank_of(from_stage), group(), tag)};
+  Arrival receive(const Boundary& boundary, const PipelineAction& action) {
+    const Tensor memory = empty(boundary.sizes, TensorOptions(boundary.dtype).device(stage_of(action.stage).device()));
+    return {memory, distributed::irecv(memory, peer(action), group(), tag(action))};
   }
 
-  // Of a message between the action's stage and the one above or below; modulo what there is, since messages between
-  // two processes are received in the order in which they are sent.
-  int tag(const PipelineAction& action, bool is_above) const {
+  // The stage at the other end of a message, and its process among all.
+  static int peer_stage(const PipelineAction& action) {
+    return action.stage + (action.kind == Kind::SEND_FORWARD || action.kind == Kind::RECV_BACKWARD ? 1 : -1);
+  }
+  int peer(const PipelineAction& action) const {
+    return group()->ranks()[static_cast<size_t>(order_.process_of(peer_stage(action)))];
+  }
+  // Names both stages, the direction and the micro-batch; where there are not so many tags, messages of the same tag
+  // are received in the order in which they are sent.
+  int tag(const PipelineAction& action) const {
     const bool is_forward = action.kind == Kind::SEND_FORWARD || action.kind == Kind::RECV_FORWARD;
-    const int64_t boundary = is_above ? action.stage : action.stage - 1;
-    return static_cast<int>(((boundary * order_.micro_batches + action.micro_batch) * 2 + is_forward) % kTags);
+    const int64_t below = std::min(action.stage, peer_stage(action));
+    return static_cast<int>(((below * order_.micro_batches + action.micro_batch) * 2 + is_forward) % kTags);
   }
 
   const distributed::Group& group() const { return group_of(schedule_.stages_); }
   int rank() const { return group()->rank(); }
-  int global_rank_of(int stage) const { return group()->ranks()[static_cast<size_t>(order_.process_of(stage))]; }
   const PipelineStage& stage_of(int stage) const { return schedule_.stages_[local(stage)]; }
   size_t local(int stage) const { return static_cast<size_t>(stage / order_.processes()); }
   MicroBatch& at(const PipelineAction& action) {
@@ -242,14 +265,8 @@ class PipelineSchedule::Run {
   Tensor leaving_;                                  // what the next action sends,
   bool is_announced_ = false;                       // and whether its receiver knows the shape
   std::vector<std::pair<WorkPtr, Tensor>> sends_;
-  int held_ = 0, peak_ = 0;
+  std::deque<PipelineAction> put_off_;  // receives, in their order
 };
-
-PipelineSchedule::Program::Program(const PipelineOrder& order, int rank)
-    : first(with_messages(order, /*early=*/false).actions[static_cast<size_t>(rank)]),
-      later(with_messages(order, /*early=*/true).actions[static_cast<size_t>(rank)]),
-      inputs(static_cast<size_t>(order.stages)),
-      outputs(inputs) {}
 
 namespace {
 
@@ -278,13 +295,19 @@ PipelineSchedule::PipelineSchedule(std::vector<PipelineStage> stages, const Pipe
     : stages_(std::move(stages)),
       order_(checked(order, stages_)),
       loss_(std::move(loss)),
-      training_(order_, group_of(stages_)->rank()),
-      evaluation_(forward_only(order_), group_of(stages_)->rank()) {}
+      training_(program_of(order_)),
+      evaluation_(program_of(forward_only(order_))) {}
+
+PipelineSchedule::Program PipelineSchedule::program_of(const PipelineOrder& order) const {
+  Program program;
+  program.actions = with_messages(order).actions[static_cast<size_t>(group_of(stages_)->rank())];
+  program.inputs.resize(static_cast<size_t>(order.stages));
+  program.outputs.resize(static_cast<size_t>(order.stages));
+  return program;
+}
 
 Tensor PipelineSchedule::step(const Tensor& input, const Tensor& target) {
-  Run run(*this, training_, input, target);
-  const std::vector<Tensor> losses = run.execute();
-  peak_ = run.peak();
+  const std::vector<Tensor> losses = Run(*this, training_, input, target).execute();
   return losses.empty() ? Tensor() : stack(losses).mean();
 }
 

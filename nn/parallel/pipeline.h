@@ -15,10 +15,11 @@ namespace rush::nn::parallel {
 // before the step's end, so that both go on while the process computes: Note [Messages of a pipeline]. A stage's input
 // is a leaf of a graph of its own, which its backward pass frees; the gradient of that leaf is what goes back.
 //
-// In the first step, each message between two stages comes after one that tells its shape, its dtype, and whether it
-// requires a gradient. The receiver cannot have memory ready before, so it waits for each activation just before it is
-// needed. From then on all activations between these stages have that shape and dtype, and so have their gradients;
-// where nothing requires a gradient (ids, or the output of frozen layers), none comes back.
+// In the first step, the first message from a stage to the next one comes after one that tells the shape, the dtype and
+// whether there is a gradient. Its receiver cannot have memory ready before, so receives are put off in that step:
+// until a pass needs one of them, or the process has something to send. From then on all activations between these
+// stages are such, and so are their gradients. Where nothing requires a gradient (ids, or the output of frozen layers)
+// none comes back.
 
 /// Trains a net whose stages are on the processes of a group. Every process makes one with its own stages, and calls
 /// the same functions in the same order. The subclasses have PyTorch's schedules; any other order can be given.
@@ -40,7 +41,8 @@ class PipelineSchedule {
   ///
   /// Throws ValueError for rows that cannot be shared out equally, a missing tensor or loss, a loss that is no scalar,
   /// and an output of another shape or dtype than in the first step; what stages and the loss throw; and
-  /// DistributedError as collectives do. The other processes then wait in vain: an exception ends the program.
+  /// DistributedError as collectives do. The other processes wait for this one until the time-out, so the program
+  /// should end.
   Tensor step(const Tensor& input = {}, const Tensor& target = {});
   /// Forward passes alone, without recording: returns the last stage's outputs one below the other, on its process.
   /// Rows may be more or fewer than in `step`, but are as many in each call. Throws as `step` does.
@@ -49,8 +51,6 @@ class PipelineSchedule {
   const std::vector<PipelineStage>& stages() const { return stages_; }
   std::vector<Tensor> parameters() const;                // of the modules of this process's stages
   const PipelineOrder& order() const { return order_; }  // without messages
-  /// Of how many micro-batches this process held the activations at once in the last step, each counted for each stage.
-  int peak_micro_batches() const { return peak_; }
 
  private:
   class Run;
@@ -61,20 +61,18 @@ class PipelineSchedule {
     bool requires_grad;
     bool operator==(const Boundary&) const = default;
   };
-  // Of steps or of evaluations: this process's actions the first time and later, and, by stage, what comes in and goes
-  // out.
+  // Of steps or of evaluations: this process's actions and, by stage, what comes in and goes out.
   struct Program {
-    Program(const PipelineOrder& order, int rank);
-    std::vector<PipelineAction> first, later;
+    std::vector<PipelineAction> actions;
     std::vector<std::optional<Boundary>> inputs, outputs;
-    bool is_first = true;
+    bool is_first = true;  // the next one
   };
+  Program program_of(const PipelineOrder& order) const;
 
   std::vector<PipelineStage> stages_;
   PipelineOrder order_;
   LossFunction loss_;
   Program training_, evaluation_;
-  int peak_ = 0;
 };
 
 /// All forward passes first: Note [Pipeline schedules].

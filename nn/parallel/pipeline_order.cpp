@@ -45,26 +45,24 @@ class Ends {
  public:
   explicit Ends(const PipelineOrder& order)
       : order_(order),
-        forward_(static_cast<size_t>(order.stages) * static_cast<size_t>(order.micro_batches),
-                 std::numeric_limits<double>::infinity()),
-        backward_(forward_) {}
+        ends_(2 * static_cast<size_t>(order.stages) * static_cast<size_t>(order.micro_batches),
+              std::numeric_limits<double>::infinity()) {}
 
-  double& of(Kind kind, int stage, int micro_batch) {
-    return (kind == Kind::FORWARD ? forward_
-                                  : backward_)[static_cast<size_t>(stage * order_.micro_batches + micro_batch)];
+  double& of(const PipelineAction& pass) {
+    const int row = (pass.kind == Kind::BACKWARD ? order_.stages : 0) + pass.stage;
+    return ends_[static_cast<size_t>(row * order_.micro_batches + pass.micro_batch)];
   }
-  bool has(const PipelineAction& action) { return !std::isinf(of(action.kind, action.stage, action.micro_batch)); }
-  // When an action can begin.
-  double ready(const PipelineAction& action) {
-    const auto [kind, stage, micro_batch] = action;
-    if (kind == Kind::FORWARD) return stage == 0 ? 0 : of(kind, stage - 1, micro_batch);
-    const double above = stage + 1 == order_.stages ? 0 : of(kind, stage + 1, micro_batch);
-    return std::max(of(Kind::FORWARD, stage, micro_batch), above);
+  // When what a pass needs is there.
+  double ready(const PipelineAction& pass) {
+    const auto [kind, stage, micro_batch] = pass;
+    if (kind == Kind::FORWARD) return stage == 0 ? 0 : of({kind, stage - 1, micro_batch});
+    const double above = stage + 1 == order_.stages ? 0 : of({kind, stage + 1, micro_batch});
+    return std::max(of({Kind::FORWARD, stage, micro_batch}), above);
   }
 
  private:
   const PipelineOrder& order_;
-  std::vector<double> forward_, backward_;
+  std::vector<double> ends_;
 };
 
 // That of every stage, every micro-batch has one forward pass on the stage's process, and one backward pass or none.
@@ -82,8 +80,8 @@ void check_complete(const PipelineOrder& order) {
       RUSH_CHECK_VALUE(is_pass && order.process_of(stage) == process, "PipelineOrder: ", action.str(), " of process ",
                        process, " is no pass of a stage of this process; there are ", order.stages, " stages and ",
                        order.micro_batches, " micro-batches");
-      RUSH_CHECK_VALUE(!seen.has(action), "PipelineOrder: ", action.str(), " is there twice");
-      seen.of(kind, stage, micro_batch) = 0;
+      RUSH_CHECK_VALUE(std::isinf(seen.of(action)), "PipelineOrder: ", action.str(), " is there twice");
+      seen.of(action) = 0;
       ++counts[kind == Kind::BACKWARD];
     }
   }
@@ -148,7 +146,7 @@ PipelineTimes simulate(const PipelineOrder& order, double forward, double backwa
         const PipelineAction& action = actions[own.size()];
         const double cost = action.kind == Kind::FORWARD ? forward : backward;
         own.push_back(std::max(ends.ready(action), own.empty() ? 0 : own.back()) + cost);
-        ends.of(action.kind, action.stage, action.micro_batch) = own.back();
+        ends.of(action) = own.back();
         times.total = std::max(times.total, own.back());
         busy += cost;
       }
@@ -160,29 +158,7 @@ PipelineTimes simulate(const PipelineOrder& order, double forward, double backwa
   return times;
 }
 
-namespace {
-
-// A send or a receive of a process, before its pass number `place`.
-struct Message {
-  PipelineAction action;
-  size_t place;
-};
-
-// Those of one process are in the order of Note [Messages of a pipeline]. Moves receives behind earlier sends, and
-// before later messages.
-void put_in_order(std::vector<Message>& messages) {
-  size_t sent = 0, latest = std::numeric_limits<size_t>::max();
-  for (auto& [action, place] : messages) {
-    if (action.kind == Kind::SEND_FORWARD || action.kind == Kind::SEND_BACKWARD) sent = place;
-    place = std::max(place, sent);
-  }
-  for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
-    latest = message->place = std::min(message->place, latest);
-  }
-}
-
-// The messages of each process, by the times at which the passes that make them end.
-std::vector<std::vector<Message>> messages_of(const PipelineOrder& order, bool early) {
+PipelineOrder with_messages(const PipelineOrder& order) {
   const PipelineTimes times = simulate(order);
   struct Pass {
     double end;
@@ -194,37 +170,22 @@ std::vector<std::vector<Message>> messages_of(const PipelineOrder& order, bool e
     for (size_t i = 0; i < order.actions[process].size(); ++i) passes.push_back({times.ends[process][i], process, i});
   }
   std::sort(passes.begin(), passes.end());
-  std::vector<std::vector<Message>> messages(order.actions.size());
-  for (const auto& [end, sender, place] : passes) {
-    const auto [kind, stage, micro_batch] = order.actions[sender][place];
-    const bool is_forward = kind == Kind::FORWARD;
-    const int next = is_forward ? stage + 1 : stage - 1;  // the stage that needs what the pass makes
-    if (next < 0 || next == order.stages || order.process_of(next) == order.process_of(stage)) continue;
-    const auto receiver = static_cast<size_t>(order.process_of(next));
-    const auto& theirs = order.actions[receiver];
-    const auto user = static_cast<size_t>(
-        std::find(theirs.begin(), theirs.end(), PipelineAction{kind, next, micro_batch}) - theirs.begin());
-    messages[sender].push_back(
-        {{is_forward ? Kind::SEND_FORWARD : Kind::SEND_BACKWARD, stage, micro_batch}, place + 1});
-    messages[receiver].push_back(
-        {{is_forward ? Kind::RECV_FORWARD : Kind::RECV_BACKWARD, next, micro_batch}, user - (early && user > 0)});
-  }
-  return messages;
-}
-
-}  // namespace
-
-PipelineOrder with_messages(const PipelineOrder& order, bool early) {
-  PipelineOrder whole{order.stages, order.micro_batches, {}};
-  std::vector<std::vector<Message>> messages = messages_of(order, early);
-  for (size_t process = 0; process < order.actions.size(); ++process) {
-    put_in_order(messages[process]);
-    std::vector<PipelineAction>& actions = whole.actions.emplace_back();
-    auto message = messages[process].begin();
-    for (size_t i = 0; i <= order.actions[process].size(); ++i) {
-      for (; message != messages[process].end() && message->place == i; ++message) actions.push_back(message->action);
-      if (i < order.actions[process].size()) actions.push_back(order.actions[process][i]);
-    }
+  PipelineOrder whole{order.stages, order.micro_batches, {order.actions.size(), std::vector<PipelineAction>()}};
+  std::vector<size_t> behind_messages(order.actions.size());  // in each list
+  const auto insert = [&](size_t process, const PipelineAction& message) {
+    std::vector<PipelineAction>& actions = whole.actions[process];
+    actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(behind_messages[process]++), message);
+  };
+  for (const auto& [end, process, place] : passes) {
+    const PipelineAction& pass = order.actions[process][place];
+    whole.actions[process].push_back(pass);
+    const bool is_forward = pass.kind == Kind::FORWARD;
+    const int next = is_forward ? pass.stage + 1 : pass.stage - 1;  // the stage that needs what the pass makes
+    if (next < 0 || next == order.stages || order.process_of(next) == order.process_of(pass.stage)) continue;
+    behind_messages[process] = whole.actions[process].size();
+    insert(process, {is_forward ? Kind::SEND_FORWARD : Kind::SEND_BACKWARD, pass.stage, pass.micro_batch});
+    insert(static_cast<size_t>(order.process_of(next)),
+           {is_forward ? Kind::RECV_FORWARD : Kind::RECV_BACKWARD, next, pass.micro_batch});
   }
   return whole;
 }

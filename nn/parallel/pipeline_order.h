@@ -81,13 +81,11 @@ PipelineTimes simulate(const PipelineOrder& order, double forward = 1, double ba
 // after the other and each waits for its other end, as NCCL's are on their stream: of all messages that have not been
 // exchanged, the first is next on both of its ends, and the passes before it are done.
 //
-// A send stands behind the pass that makes it, a receive (which needs memory from then on) before the pass ahead of the
-// one that needs it, so that it is under way during a pass. A receive moves forward where a later message of the
-// process would overtake it, and back behind an earlier send: that costs no time, since its own message is made later
-// still. Where the process waits for the message at once (`early` false), it stands before the very pass that needs it,
-// or before the first later message.
+// A send stands behind the pass that makes it, a receive behind the process's last send before it, as early as this
+// order allows, so that it goes on during passes. It needs its memory from then on: for one micro-batch more than those
+// whose graphs 1F1B holds on that stage, and for all on the last stage of GPipe, which holds them all anyway.
 
 /// The order with its sends and receives. Stages of one process need none. Throws as simulate does.
-PipelineOrder with_messages(const PipelineOrder& order, bool early);
+PipelineOrder with_messages(const PipelineOrder& order);
 
 }  // namespace rush::nn::parallel

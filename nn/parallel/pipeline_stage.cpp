@@ -1,6 +1,6 @@
 #include "nn/parallel/pipeline_stage.h"
 
-#include <algorithm>
+#include <numeric>
 
 namespace rush::nn::parallel {
 
@@ -51,47 +51,24 @@ std::vector<PipelineStage> split_sequential(const Sequential& net, const std::ve
   return own;
 }
 
-namespace {
-
-// Where stages begin that have at most `most` parameters each, filled one after the other; one more stage than `stages`
-// where these do not suffice.
-std::vector<size_t> begins_within(const std::vector<int64_t>& counts, size_t stages, int64_t most) {
-  std::vector<size_t> begins;
-  int64_t in_stage = 0;
-  for (size_t i = 0; i < counts.size() && begins.size() <= stages; ++i) {
-    const bool is_needed = counts.size() - i <= stages - begins.size();  // a module for each stage that is left
-    if (begins.empty() || in_stage + counts[i] > most || is_needed) {
-      begins.push_back(i);
-      in_stage = 0;
-    }
-    in_stage += counts[i];
-  }
-  return begins;
-}
-
-}  // namespace
-
 std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, distributed::Group group) {
   RUSH_CHECK_VALUE(stages >= 1 && static_cast<size_t>(stages) <= net->size(), "split_sequential: ", net->size(),
                    " modules cannot be ", stages, " stages");
-  std::vector<int64_t> counts;
-  int64_t total = 0, largest = 0;
+  std::vector<double> counts;
   for (const AnyModule& module : *net) {
-    int64_t& count = counts.emplace_back(0);
-    for (const Tensor& parameter : module.ptr()->parameters()) count += parameter.numel();
-    total += count;
-    largest = std::max(largest, count);
+    double& count = counts.emplace_back(0);
+    for (const Tensor& parameter : module.ptr()->parameters()) count += static_cast<double>(parameter.numel());
   }
+  const double share = std::accumulate(counts.begin(), counts.end(), 0.0) / stages;
   const auto wanted = static_cast<size_t>(stages);
-  while (largest < total) {  // the least number of parameters in which the stages suffice, by bisection
-    const int64_t middle = largest + (total - largest) / 2;
-    if (begins_within(counts, wanted, middle).size() <= wanted) {
-      total = middle;
-    } else {
-      largest = middle + 1;
-    }
+  std::vector<size_t> begins{0};
+  double before = counts[0];  // parameters of the modules before number i
+  for (size_t i = 1; i < counts.size() && begins.size() < wanted; before += counts[i++]) {
+    const bool is_needed = counts.size() - i == wanted - begins.size();  // the stages that are left need a module each
+    const bool is_due = before + counts[i] / 2 >= share * static_cast<double>(begins.size());
+    if (is_needed || is_due) begins.push_back(i);
   }
-  return split_sequential(net, begins_within(counts, wanted, total), std::move(group));
+  return split_sequential(net, begins, std::move(group));
 }
 
 }  // namespace rush::nn::parallel

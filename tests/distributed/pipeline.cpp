@@ -217,7 +217,6 @@ TEST_CASE("1F1B holds the graphs of at most P - s micro-batches on stage s, GPip
     most = 0;
     schedule.step(zeros({micro_batches, 2}, kFloat64), zeros({micro_batches}, kFloat64));
     CHECK(most == expected);
-    CHECK(schedule.peak_micro_batches() == expected);
     CHECK(alive() == 0);
   };
   Schedule1F1B one_f_one_b(stage, micro_batches, mean_of);
@@ -283,7 +282,8 @@ TEST_CASE("what a step cannot do is refused where it shows, before anything is s
     CHECK_THROWS_WITH_AS(schedule.step(x), doctest::Contains("this process needs the target"), ValueError);
     CHECK_THROWS_WITH_AS(without_loss.step(x, x), doctest::Contains("has no loss function"), ValueError);
   }
-  schedule.step(x, x);  // nothing is left of those
+  schedule.step(x, x);                                                      // nothing is left of those
+  if (rank == 0) CHECK(allclose(x.grad(), full({4, 3}, 2.0 / x.numel())));  // of two steps, each of the mean
 }
 
 TEST_CASE("a Sequential that is cut trains as the whole one") {
