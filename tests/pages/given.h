@@ -8,7 +8,9 @@
 #include "backends/cuda/cuda_kernel.h"
 #include "backends/cuda/devices.h"
 #include "backends/cuda/memory/memory.h"
+#include "core/distributed/device_mesh.h"
 #include "core/iterator/tensor_iterator.h"
+#include "nn/parallel/pipeline.h"
 #include "nn/summary/summary_writer.h"
 
 using namespace rush;
