@@ -1,7 +1,6 @@
 #include "nn/parallel/pipeline.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "autograd/engine.h"
@@ -65,7 +64,6 @@ class PipelineSchedule::Run {
       perform(action);
     }
     for (const auto& [work, tensor] : sends_) work->wait();
-    program_.is_first = false;
     return std::move(results_);
   }
 
@@ -74,7 +72,6 @@ class PipelineSchedule::Run {
   struct Arrival {
     Tensor tensor;
     WorkPtr work;  // null where it is there already
-    bool is_posted() const { return tensor.defined(); }
     Tensor take() {
       if (work) work->wait();
       return std::move(tensor);
@@ -92,10 +89,10 @@ class PipelineSchedule::Run {
       case Kind::BACKWARD: return backward(action);
       case Kind::SEND_FORWARD:
       case Kind::SEND_BACKWARD: return send_made(action);
-      case Kind::RECV_FORWARD:
+      case Kind::RECV_FORWARD: at(action).activation = receive(received_input(action), action); return;
       case Kind::RECV_BACKWARD:
-        put_off_.push_back(action);
-        if (!program_.is_first) post_receives();
+        if (output_of(action).requires_grad) at(action).gradient = receive(output_of(action), action);
+        return;
     }
   }
 
@@ -106,7 +103,6 @@ class PipelineSchedule::Run {
     if (stage.is_first()) {
       input = inputs_[static_cast<size_t>(action.micro_batch)];
     } else {
-      post_receives(&own.activation);
       input = own.activation.take();
       if (input_of(action).requires_grad) input.requires_grad_();
     }
@@ -148,7 +144,6 @@ class PipelineSchedule::Run {
     if (stage_of(action.stage).is_last()) {
       gradient = full_like(at(action).root, 1.0 / order_.micro_batches);
     } else if (output_of(action).requires_grad) {
-      post_receives(&at(action).gradient);
       gradient = at(action).gradient.take();
     }
     const MicroBatch own = std::exchange(at(action), {});
@@ -170,19 +165,6 @@ class PipelineSchedule::Run {
     }
   }
 
-  // Those that were put off, until that one is among them.
-  void post_receives(const Arrival* needed = nullptr) {
-    while (!put_off_.empty() && !(needed && needed->is_posted())) {
-      const PipelineAction action = put_off_.front();
-      put_off_.pop_front();
-      if (action.kind == Kind::RECV_FORWARD) {
-        at(action).activation = receive(received_input(action), action);
-      } else if (output_of(action).requires_grad) {
-        at(action).gradient = receive(output_of(action), action);
-      }
-    }
-  }
-
   // What comes into a stage, which the first message says.
   const Boundary& received_input(const PipelineAction& action) {
     std::optional<Boundary>& known = program_.inputs[static_cast<size_t>(action.stage)];
@@ -196,7 +178,6 @@ class PipelineSchedule::Run {
   }
 
   void send_made(const PipelineAction& action) {
-    post_receives();
     if (action.kind == Kind::SEND_FORWARD && !is_announced_) send(header_of(action), action);
     if (action.kind == Kind::SEND_FORWARD || input_of(action).requires_grad) {
       send(std::exchange(leaving_, {}), action);
@@ -265,7 +246,6 @@ class PipelineSchedule::Run {
   Tensor leaving_;                                  // what the next action sends,
   bool is_announced_ = false;                       // and whether its receiver knows the shape
   std::vector<std::pair<WorkPtr, Tensor>> sends_;
-  std::deque<PipelineAction> put_off_;  // receives, in their order
 };
 
 namespace {

@@ -16,8 +16,8 @@ namespace rush::nn::parallel {
 // is a leaf of a graph of its own, which its backward pass frees; the gradient of that leaf is what goes back.
 //
 // In the first step, the first message from a stage to the next one comes after one that tells the shape, the dtype and
-// whether there is a gradient. Its receiver cannot have memory ready before, so receives are put off in that step:
-// until a pass needs one of them, or the process has something to send. From then on all activations between these
+// whether there is a gradient. The receiver cannot have memory ready before, so it waits for that one where it posts
+// the receive: the sender needs nothing that this process sends later. From then on all activations between these
 // stages are such, and so are their gradients. Where nothing requires a gradient (ids, or the output of frozen layers)
 // none comes back.
 
@@ -65,7 +65,6 @@ class PipelineSchedule {
   struct Program {
     std::vector<PipelineAction> actions;
     std::vector<std::optional<Boundary>> inputs, outputs;
-    bool is_first = true;  // the next one
   };
   Program program_of(const PipelineOrder& order) const;
 

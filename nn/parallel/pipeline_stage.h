@@ -9,8 +9,8 @@
 
 namespace rush::nn::parallel {
 
-/// Stage `index` of `count`: a function from a tensor, which the stage before makes, to a tensor for the next one, which
-/// nobody writes any more. A cheap handle. torch.distributed.pipelining.PipelineStage.
+/// Stage `index` of `count`: a function from a tensor, which the stage before makes, to a tensor for the next one,
+/// which nobody writes any more. A cheap handle. torch.distributed.pipelining.PipelineStage.
 class PipelineStage {
  public:
   using Function = std::function<Tensor(const Tensor& input)>;

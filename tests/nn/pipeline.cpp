@@ -94,7 +94,7 @@ TEST_CASE("1F1B holds the activations of at most P - s micro-batches on stage s,
 // Processes that exchange messages one after the other, each of which waits for its other end, as on NCCL's stream.
 class Processes {
  public:
-  // In a first step, receives are put off, and a process waits for each activation: Note [Executing a pipeline].
+  // In a first step, a process waits for each activation where its receive stands: Note [Executing a pipeline].
   Processes(const PipelineOrder& order, bool is_first)
       : order_(order), is_first_(is_first), whole_(with_messages(order)), states_(order.actions.size()) {}
 
@@ -116,7 +116,6 @@ class Processes {
   struct State {
     size_t next = 0;                       // the action that it has come to
     std::deque<PipelineAction> under_way;  // messages that have begun
-    std::deque<PipelineAction> put_off;    // receives that have not
     std::string awaited;                   // the receive without which it does not go on
   };
 
@@ -126,15 +125,9 @@ class Processes {
     if (!state.awaited.empty() && !done_.contains(state.awaited)) return false;
     const PipelineAction action = whole_.actions[p][state.next];
     const bool is_pass = action.kind == Kind::FORWARD || action.kind == Kind::BACKWARD;
-    if (is_first_ && is_receive(action)) {
-      state.put_off.push_back(action);
-    } else if (is_first_ && !state.put_off.empty() && !(is_pass && is_ready(action))) {
-      state.under_way.push_back(state.put_off.front());
-      state.put_off.pop_front();
-      if (state.under_way.back().kind == Kind::RECV_FORWARD) state.awaited = state.under_way.back().str();
-      return true;
-    } else if (!is_pass) {
+    if (!is_pass) {
       state.under_way.push_back(action);
+      if (is_first_ && action.kind == Kind::RECV_FORWARD) state.awaited = action.str();
     } else if (is_ready(action)) {
       done_.insert(action.str());
     } else {
