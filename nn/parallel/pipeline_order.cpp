@@ -65,7 +65,7 @@ class Ends {
   std::vector<double> ends_;
 };
 
-// That of every stage, every micro-batch has one forward pass on the stage's process, and one backward pass or none.
+// On each stage's process, each micro-batch has one forward pass, and one backward pass unless there is none at all.
 void check_complete(const PipelineOrder& order) {
   RUSH_CHECK_VALUE(order.processes() >= 1 && order.stages >= 1 && order.micro_batches >= 1,
                    "PipelineOrder: expected at least 1 of each, got ", order.processes(), " processes, ", order.stages,
@@ -150,10 +150,11 @@ PipelineTimes simulate(const PipelineOrder& order, double forward, double backwa
         times.total = std::max(times.total, own.back());
         busy += cost;
       }
-      if (own.size() < actions.size()) waiting += str(' ', actions[own.size()].str(), " on process ", process);
+      if (own.size() < actions.size())
+        waiting += str(waiting.empty() ? "" : ", ", actions[own.size()].str(), " on process ", process);
     }
   }
-  RUSH_CHECK_VALUE(waiting.empty(), "PipelineOrder: what these need comes after them or waits itself:", waiting);
+  RUSH_CHECK_VALUE(waiting.empty(), "PipelineOrder: these wait forever for what they need: ", waiting);
   times.bubble = 1 - busy / (static_cast<double>(processes) * times.total);
   return times;
 }

@@ -198,7 +198,7 @@ TEST_CASE("an order that cannot work is refused") {
   const PipelineOrder good = one_f_one_b_order(2, 2);
   PipelineOrder bad = good;
   std::swap(bad.actions[1][0], bad.actions[1][1]);
-  refused(bad, "what these need comes after them or waits itself: 0B0 on process 0 1B0 on process 1");
+  refused(bad, "these wait forever for what they need: 0B0 on process 0, 1B0 on process 1");
   bad = gpipe_order(2, 2);
   std::swap(bad.actions[0][2], bad.actions[0][3]);
   std::swap(bad.actions[1][0], bad.actions[1][3]);
