@@ -65,7 +65,7 @@ std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, d
   double before = counts[0];  // parameters of the modules before number i
   for (size_t i = 1; i < counts.size() && begins.size() < wanted; before += counts[i++]) {
     const bool is_needed = counts.size() - i == wanted - begins.size();  // the stages that are left need a module each
-    const bool is_due = before + counts[i] / 2 >= share * static_cast<double>(begins.size());
+    const bool is_due = counts[i] > 0 && before + counts[i] / 2 >= share * static_cast<double>(begins.size());
     if (is_needed || is_due) begins.push_back(i);
   }
   return split_sequential(net, begins, std::move(group));

@@ -51,7 +51,8 @@ class PipelineStage {
 /// shared out equally.
 std::vector<PipelineStage> split_sequential(const Sequential& net, const std::vector<size_t>& begins,
                                             distributed::Group group = nullptr);
-/// The same with `stages` stages of about equally many parameters. Throws ValueError for more stages than modules.
+/// The same with `stages` stages of about equally many parameters. A module without any is in the stage of the one
+/// before it, unless modules are too few. Throws ValueError for more stages than modules.
 std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, distributed::Group group = nullptr);
 
 }  // namespace rush::nn::parallel

@@ -242,6 +242,7 @@ TEST_CASE("a Sequential is cut into stages that share its modules and their name
   CHECK(names(split_sequential(net, 2, first)) == Names{{"0.weight", "0.bias", "2.weight", "2.bias"}});
   CHECK(names(split_sequential(net, 2, second)) == Names{{"4.weight", "4.bias", "5.weight", "5.bias"}});
   CHECK(names(split_sequential(net, 4, second)) == Names{{"2.weight", "2.bias"}, {"5.weight", "5.bias"}});
+  CHECK(split_sequential(net, 4, second)[0].module()->children().size() == 2);  // a ReLU begins no stage
   CHECK(names(split_sequential(net, 6, second)) == Names{{}, {}, {"5.weight", "5.bias"}});
 
   const std::vector<PipelineStage> own = split_sequential(net, 4, second);
