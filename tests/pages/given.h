@@ -10,7 +10,9 @@
 #include "backends/cuda/memory/memory.h"
 #include "core/distributed/device_mesh.h"
 #include "core/iterator/tensor_iterator.h"
+#include "nn/parallel/context_parallel.h"
 #include "nn/parallel/pipeline.h"
+#include "nn/parallel/tensor_parallel.h"
 #include "nn/summary/summary_writer.h"
 
 using namespace rush;
