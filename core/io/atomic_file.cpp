@@ -106,14 +106,6 @@ FileDescriptor create_named(const char* name) {
   return FileDescriptor();
 }
 
-// A rename is on disk only when its folder is. File systems that cannot flush a folder say so with EINVAL.
-void flush_folder(const std::string& path, const std::string& folder) {
-  FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!handle.valid()) return;  // a folder that may be written but not read: nothing more can be done
-  RUSH_CHECK_IO(::fsync(handle.get()) == 0 || errno == EINVAL, path,
-                ": cannot flush its folder: ", std::strerror(errno));
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follow_links(path_)) {
@@ -177,6 +169,14 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);
   file.commit();
+}
+
+// A rename is on disk only when its folder is. File systems that cannot flush a folder say so with EINVAL.
+void flush_folder(const std::string& path, const std::string& folder) {
+  FileDescriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!handle.valid()) return;  // a folder that may be written but not read: nothing more can be done
+  RUSH_CHECK_IO(::fsync(handle.get()) == 0 || errno == EINVAL, path,
+                ": cannot flush its folder: ", std::strerror(errno));
 }
 
 void remove_leftovers(const std::string& folder) {

@@ -44,6 +44,10 @@ class AtomicFile {
 /// Writes `content` to `path` through an AtomicFile. Throws IOError.
 void write_file_atomically(const std::string& path, std::string_view content);
 
+/// Has the names of files that were made or renamed in `folder` be on disk. Throws IOError, in a line that starts with
+/// `path`, if that fails.
+void flush_folder(const std::string& path, const std::string& folder);
+
 /// Removes the temporary files that killed processes left in `folder`, whatever they were to become; never that of a
 /// live writer, see Note [Leftovers of killed writers]. Throws IOError if the folder cannot be read.
 void remove_leftovers(const std::string& folder);

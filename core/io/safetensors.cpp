@@ -12,6 +12,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/crc32.h"
 #include "core/io/little_endian.h"
+#include "core/io/safetensors_layout.h"
 
 namespace rush::io {
 namespace {
@@ -22,10 +23,8 @@ using Entry = SafetensorsFile::Entry;
 constexpr uint64_t kLengthSize = 8;           // of the header's length, which begins the file
 constexpr uint64_t kMaxHeader = 100'000'000;  // as the reference implementation
 constexpr size_t kMaxDims = 64;               // as PyTorch
-constexpr size_t kAlignment = 8;              // of the data
-constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::string_view kChecksumName = "__crc32__";
-constexpr size_t kChecksumSize = 4;
+constexpr uint8_t kChecksumSize = 4;
 
 std::optional<ScalarType> dtype_named(std::string_view name) {
   for (int i = 0; i < kNumScalarTypes && !name.empty(); ++i) {
@@ -33,15 +32,6 @@ std::optional<ScalarType> dtype_named(std::string_view name) {
   }
   return std::nullopt;
 }
-
-std::string_view name_of(ScalarType dtype) {
-  const std::string_view name = traits_of(dtype).safetensors;
-  RUSH_CHECK_TYPE(!name.empty(), "save_safetensors: the format has no dtype for ", dtype);
-  return name;
-}
-
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
 
 // Receives the header's tokens from the parser. Only one form is accepted,
 //   {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"KEY": "TEXT", ...}},
@@ -75,7 +65,7 @@ class HeaderHandler final : public nlohmann::json_sax<Json> {
   bool key(std::string& key) override {
     if (at_ == At::Header) {
       RUSH_CHECK_IO(names_.insert(key).second, path_, ": corrupt header: '", key, "' comes twice");
-      at_ = key == kMetadataKey ? At::MetadataValue : At::TensorValue;
+      at_ = key == kSafetensorsMetadata ? At::MetadataValue : At::TensorValue;
       if (at_ == At::TensorValue) entries_->push_back({key, kUInt8, {}, 0, 0});
     } else if (at_ == At::MetadataObject) {
       RUSH_CHECK_IO(metadata_->emplace(key, "").second, path_, ": corrupt header: metadata '", key, "' comes twice");
@@ -257,87 +247,21 @@ void check_ranges(const std::string& path, const std::vector<Entry>& entries, ui
   RUSH_CHECK_IO(covered == data_size, path, ": corrupt: ", data_size - covered, " bytes after the last tensor");
 }
 
-// ---- writing
-// ---------------------------------------------------------------------------------------------------------
-
-// The text as a JSON string. Throws ValueError unless it is UTF-8.
-std::string quoted(const std::string& text) {
-  try {
-    return Json(text).dump();
-  } catch (const Json::exception&) {
-    RUSH_THROW(ValueError, "save_safetensors: a name or metadata is not UTF-8 text");
-  }
-}
-
-// No Json list: its destructor allocates, and cannot throw when there is no memory.
-std::string joined(IntArrayRef sizes) {
-  std::string text;
-  for (const int64_t size : sizes) text += str(text.empty() ? "" : ",", size);
-  return text;
-}
-
-void check_savable(const NamedTensors& tensors) {
-  std::unordered_set<std::string_view> names;
-  for (const auto& [name, tensor] : tensors) {
-    RUSH_CHECK_VALUE(name != kMetadataKey, "save_safetensors: a tensor cannot be named '", kMetadataKey, "'");
-    RUSH_CHECK_VALUE(names.insert(name).second, "save_safetensors: two tensors are named '", name, "'");
-    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), "save_safetensors: tensor '", name, "' has no data");
-    name_of(tensor.scalar_type());
-  }
-}
-
-// Wide elements first, so that every tensor is aligned to its own; otherwise in the caller's order.
-std::vector<size_t> order_in_file(const NamedTensors& tensors) {
-  std::vector<size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return tensors[a].second.element_size() > tensors[b].second.element_size();
-  });
-  return order;
-}
-
-// The header, padded so that the data begin aligned.
-std::string make_header(const NamedTensors& tensors, const std::vector<size_t>& order, const Metadata& metadata) {
-  std::vector<int64_t> begins(tensors.size());
-  int64_t end = 0;
-  for (const size_t i : order) {
-    begins[i] = end;
-    end += tensors[i].second.nbytes();
-  }
-
-  std::string header = "{", separator;
-  if (!metadata.empty()) {
-    header += str(quoted(std::string(kMetadataKey)), ":{");
-    for (const auto& [key, text] : metadata) {
-      header += str(separator, quoted(key), ":", quoted(text));
-      separator = ",";
-    }
-    header += "}";
-  }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto& [name, tensor] = tensors[i];
-    header += str(separator, quoted(name), ":{\"dtype\":\"", name_of(tensor.scalar_type()), "\",\"shape\":[",
-                  joined(tensor.sizes()), "],\"data_offsets\":[", begins[i], ",", begins[i] + tensor.nbytes(), "]}");
-    separator = ",";
-  }
-  header += "}";
-  header.resize((header.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
-  return header;
-}
-
 }  // namespace
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata,
                       Checksum checksum) {
-  NamedTensors all = tensors;
-  // The last of the narrowest: it ends the file.
-  if (checksum == Checksum::Crc32) {
-    all.emplace_back(kChecksumName, detail::empty_contiguous({static_cast<int64_t>(kChecksumSize)}, kUInt8, kCPU));
+  std::vector<Entry> entries;
+  for (const auto& [name, tensor] : tensors) {
+    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), "save_safetensors: tensor '", name, "' has no data");
+    entries.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0});
   }
-  check_savable(all);
-  std::vector<size_t> order = order_in_file(all);
-  const std::string header = make_header(all, order, metadata);
-  if (checksum == Checksum::Crc32) order.pop_back();
+  // The last of the narrowest: it ends the file.
+  if (checksum == Checksum::Crc32) entries.push_back({std::string(kChecksumName), kUInt8, {kChecksumSize}, 0, 0});
+  const std::string start = lay_out_safetensors(entries, metadata);
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return entries[a].begin < entries[b].begin; });
 
   AtomicFile file(path);
   Crc32 sum;
@@ -345,12 +269,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
     file.write(bytes, size);
     if (checksum == Checksum::Crc32) sum.update(bytes, size);
   };
-  std::string length;
-  put_little_endian(length, header.size(), kLengthSize);
-  write(length.data(), length.size());
-  write(header.data(), header.size());
+  write(start.data(), start.size());
   for (const size_t i : order) {
-    const Tensor values = all[i].second.detach().cpu().contiguous();
+    const Tensor values = tensors[i].second.detach().cpu().contiguous();
     write(values.data_ptr(), static_cast<size_t>(values.nbytes()));
   }
   if (checksum == Checksum::Crc32) {
@@ -416,12 +337,15 @@ Tensor SafetensorsFile::read(std::string_view name) const {
 }
 
 Tensor SafetensorsFile::read(const Entry& entry) const {
-  const size_t size = static_cast<size_t>(entry.end - entry.begin);
   const Tensor tensor = detail::empty_contiguous(entry.shape, entry.dtype, kCPU);
-  file_.read(entry.begin, tensor.data_ptr(), size);
-  RUSH_CHECK_IO(values_valid(tensor.data_ptr(), size, entry.dtype), file_.path(), ": corrupt: tensor '", entry.name,
-                "' holds a bool that is neither 0 nor 1");
+  read(entry, 0, tensor.data_ptr(), static_cast<size_t>(entry.end - entry.begin));
   return tensor;
+}
+
+void SafetensorsFile::read(const Entry& entry, uint64_t offset, void* out, size_t size) const {
+  file_.read(entry.begin + offset, out, size);
+  RUSH_CHECK_IO(values_valid(out, size, entry.dtype), file_.path(), ": corrupt: tensor '", entry.name,
+                "' holds a bool that is neither 0 nor 1");
 }
 
 }  // namespace rush::io

@@ -63,6 +63,8 @@ class SafetensorsFile {
   /// dtype (a bool that is neither 0 nor 1).
   Tensor read(std::string_view name) const;
   Tensor read(const Entry& entry) const;
+  /// Copies `size` bytes of the tensor, from its byte `offset` on, into `out`. Throws IOError likewise.
+  void read(const Entry& entry, uint64_t offset, void* out, size_t size) const;
 
  private:
   InputFile file_;

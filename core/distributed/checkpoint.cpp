@@ -1,0 +1,240 @@
+#include "core/distributed/checkpoint.h"
+
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+
+#include "core/distributed/checkpoint_plan.h"
+#include "core/distributed/collectives.h"
+#include "core/io/atomic_file.h"
+#include "core/io/output_file.h"
+#include "core/ops/basic.h"
+#include "core/threads/thread.h"
+
+namespace rush::distributed {
+
+namespace fs = std::filesystem;
+
+struct PendingSave::Work {
+  Group group;
+  std::string folder;
+  detail::CheckpointPlan plan;
+  std::vector<TensorPart> parts;  // those of plan.writes, in their order
+  std::exception_ptr failure;     // of the thread, or before it began
+  std::optional<rush::detail::Thread> thread;
+};
+
+namespace {
+
+constexpr char kIoFailure = '\1', kFailure = '\2';  // begin what a process says that has failed; then its message
+
+// What each member says, in the order of the members.
+std::vector<std::string> all_gather_texts(const std::string& own, const Group& group) {
+  const auto count = static_cast<int64_t>(group->size());
+  const Tensor lengths = empty({count}, kInt64);
+  all_gather_into_tensor(lengths, full({1}, static_cast<int64_t>(own.size()), kInt64), group);
+  const int64_t most = lengths.max().item<int64_t>();
+  const Tensor padded = zeros({most}, kUInt8), all = empty({count, most}, kUInt8);
+  if (most > 0) {
+    std::memcpy(padded.data_ptr(), own.data(), own.size());
+    all_gather_into_tensor(all, padded, group);
+  }
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < count; ++i) {
+    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + i * most,
+                       static_cast<size_t>(lengths.data_ptr<int64_t>()[i]));
+  }
+  return texts;
+}
+
+// Has each process do its part, and tell the others a text. Where one has thrown, all throw.
+template <class Body>
+std::vector<std::string> agree(const Group& group, const Body& body) {
+  std::string own;
+  try {
+    own = body();
+  } catch (const IOError& error) {
+    own = kIoFailure + error.msg();
+  } catch (const Error& error) {
+    own = kFailure + error.msg();
+  } catch (const std::exception& error) {
+    own = kFailure + std::string(error.what());
+  }
+  std::vector<std::string> said = all_gather_texts(own, group);
+  for (size_t i = 0; i < said.size(); ++i) {
+    const char first = said[i].empty() ? '\0' : said[i][0];
+    const std::string message =
+        str("save_parts: rank ", group->ranks()[i], ": ", said[i].substr(said[i].empty() ? 0 : 1));
+    if (first == kIoFailure) RUSH_THROW(IOError, message);
+    if (first == kFailure) RUSH_THROW(ValueError, message);
+  }
+  return said;
+}
+
+// Removes the files of saves that are not the checkpoint, and returns the number of the last one that is left. Throws
+// IOError.
+uint64_t remove_other_saves(const std::string& folder) {
+  const std::optional<detail::CheckpointIndex> index = detail::read_index(folder);
+  uint64_t last = 0;
+  std::error_code error;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    const std::optional<uint64_t> number = detail::save_number(name);
+    if (!number) continue;
+    const bool is_named =
+        index && std::ranges::any_of(index->files, [&](const auto& file) { return file.second == name; });
+    if (is_named) {
+      last = std::max(last, *number);
+    } else {
+      others.push_back(entry->path());
+    }
+  }
+  for (size_t i = 0; i < others.size() && !error; ++i) fs::remove(others[i], error);
+  RUSH_CHECK_IO(!error, folder, ": cannot remove the files of an earlier save: ", error.message());
+  return last;
+}
+
+// Makes the folder, removes what killed processes left there, and returns the save's number.
+uint64_t prepare(const std::string& folder) {
+  std::error_code error;
+  const bool is_new = fs::create_directories(folder, error);
+  RUSH_CHECK_IO(!error, folder, ": cannot make this folder: ", error.message());
+  if (is_new) io::flush_folder(folder, fs::absolute(folder).parent_path());
+  const std::string single = folder + "/" + detail::kSingleFile;
+  RUSH_CHECK_IO(!fs::exists(single, error), single, ": other programs would load this file, not what is saved beside ",
+                "it; choose another folder");
+  io::remove_leftovers(folder);
+  return remove_other_saves(folder) + 1;
+}
+
+void write_part(io::OutputFile& file, uint64_t begin, const TensorPart& part) {
+  const Tensor values = part.local.detach().cpu().contiguous();
+  const char* const bytes = static_cast<const char*>(values.data_ptr());
+  detail::for_each_range(part, [&](const detail::ByteRange& range) {
+    file.write(begin + range.in_tensor, bytes + range.in_box, static_cast<size_t>(range.size));
+  });
+}
+
+// What this process writes. The first one writes what comes before the tensors.
+void write(const PendingSave::Work& work) {
+  const auto& [files, writes, index] = work.plan;
+  size_t next = 0;
+  for (size_t f = 0; f < files.size(); ++f) {
+    const bool is_first = work.group->rank() == 0;
+    if (!is_first && (next == writes.size() || writes[next].file != f)) continue;
+    io::OutputFile file(work.folder + "/" + files[f].name);
+    if (is_first) file.write(0, files[f].start.data(), files[f].start.size());
+    for (; next < writes.size() && writes[next].file == f; ++next) {
+      write_part(file, writes[next].begin, work.parts[next]);
+    }
+    file.finish();
+  }
+}
+
+// All files are on disk; the rename of the index makes them the checkpoint.
+void commit(const PendingSave::Work& work) {
+  const std::string index = work.folder + "/" + detail::kIndexFile;
+  io::flush_folder(index, work.folder);
+  io::write_file_atomically(index, work.plan.index);
+}
+
+// What cannot be removed now is an error of the next save.
+void try_to_remove_other_saves(const std::string& folder) {
+  try {
+    remove_other_saves(folder);
+  } catch (const IOError&) {
+  }
+}
+
+void finish_pending_save();
+
+std::unique_ptr<PendingSave::Work> begin_save(const std::string& folder, const std::vector<TensorPart>& parts,
+                                              const SaveOptions& options) {
+  RUSH_CHECK_DISTRIBUTED(options.group, "save_parts: this process is no member of the group");
+  finish_pending_save();
+  const Group& group = options.group;
+  const std::vector<std::string> said =
+      agree(group, [&] { return detail::describe(parts, options.metadata, group->rank() == 0 ? prepare(folder) : 0); });
+  auto work = std::make_unique<PendingSave::Work>();
+  work->group = group;
+  work->folder = folder;
+  work->plan = detail::make_plan(said, group->ranks(), static_cast<size_t>(group->rank()), options.max_file_bytes);
+  for (const auto& write : work->plan.writes) work->parts.push_back(parts[write.part]);
+  return work;
+}
+
+std::weak_ptr<PendingSave>& pending_save() {
+  static std::weak_ptr<PendingSave> pending;
+  return pending;
+}
+
+void finish_pending_save() {
+  if (const std::shared_ptr<PendingSave> pending = pending_save().lock()) pending->wait();
+}
+
+// Into memory that the caller does not write to.
+void copy_to_host(TensorPart& part) {
+  const Tensor copy = rush::detail::empty_contiguous(part.local.sizes(), part.local.scalar_type(), kCPU);
+  part.local = copy.copy_(part.local.detach());
+}
+
+}  // namespace
+
+PendingSave::PendingSave(std::unique_ptr<Work> work) : work_(std::move(work)) {}
+PendingSave::~PendingSave() = default;
+
+void PendingSave::wait() {
+  if (!work_) return;
+  const std::unique_ptr<Work> work = std::move(work_);
+  const bool is_first = work->group->rank() == 0;
+  try {
+    agree(work->group, [&] {
+      if (work->thread) work->thread.reset();  // waits for it
+      if (work->failure) std::rethrow_exception(work->failure);
+      return "";
+    });
+    agree(work->group, [&] {
+      if (is_first) commit(*work);
+      return "";
+    });
+  } catch (const Error&) {
+    if (is_first) try_to_remove_other_saves(work->folder);
+    throw;
+  }
+  if (is_first) try_to_remove_other_saves(work->folder);
+}
+
+void save_parts(const std::string& folder, const std::vector<TensorPart>& parts, const SaveOptions& options) {
+  std::unique_ptr<PendingSave::Work> work = begin_save(folder, parts, options);
+  try {
+    write(*work);
+  } catch (...) {
+    work->failure = std::current_exception();
+  }
+  PendingSave(std::move(work)).wait();
+}
+
+std::shared_ptr<PendingSave> save_parts_async(const std::string& folder, const std::vector<TensorPart>& parts,
+                                              const SaveOptions& options) {
+  std::unique_ptr<PendingSave::Work> work = begin_save(folder, parts, options);
+  PendingSave::Work* const writing = work.get();
+  try {
+    for (TensorPart& part : work->parts) copy_to_host(part);
+    work->thread.emplace([writing] {
+      try {
+        write(*writing);
+      } catch (...) {
+        writing->failure = std::current_exception();
+      }
+    });
+  } catch (...) {
+    work->failure = std::current_exception();
+  }
+  const auto pending = std::make_shared<PendingSave>(std::move(work));
+  pending_save() = pending;
+  return pending;
+}
+
+}  // namespace rush::distributed
