@@ -27,7 +27,10 @@ struct PendingSave::Work {
 
 namespace {
 
-constexpr char kIoFailure = '\1', kFailure = '\2';  // begin what a process says that has failed; then its message
+// Begins what a process says that has failed; then comes its message.
+enum class Failure : char { Value = 1, Io, Other };
+
+std::string failure_text(Failure kind, const std::string& message) { return static_cast<char>(kind) + message; }
 
 // What each member says, in the order of the members.
 std::vector<std::string> all_gather_texts(const std::string& own, const Group& group) {
@@ -48,26 +51,28 @@ std::vector<std::string> all_gather_texts(const std::string& own, const Group& g
   return texts;
 }
 
-// Has each process do its part, and tell the others a text. Where one has thrown, all throw.
+// Has each process do its part, and tell the others a text. Where one has thrown, all throw what the first of them has.
 template <class Body>
 std::vector<std::string> agree(const Group& group, const Body& body) {
   std::string own;
   try {
     own = body();
+  } catch (const ValueError& error) {
+    own = failure_text(Failure::Value, error.msg());
   } catch (const IOError& error) {
-    own = kIoFailure + error.msg();
-  } catch (const Error& error) {
-    own = kFailure + error.msg();
+    own = failure_text(Failure::Io, error.msg());
   } catch (const std::exception& error) {
-    own = kFailure + std::string(error.what());
+    own = failure_text(Failure::Other, error.what());
   }
   std::vector<std::string> said = all_gather_texts(own, group);
   for (size_t i = 0; i < said.size(); ++i) {
-    const char first = said[i].empty() ? '\0' : said[i][0];
-    const std::string message =
-        str("save_parts: rank ", group->ranks()[i], ": ", said[i].substr(said[i].empty() ? 0 : 1));
-    if (first == kIoFailure) RUSH_THROW(IOError, message);
-    if (first == kFailure) RUSH_THROW(ValueError, message);
+    if (said[i].empty() || said[i][0] > static_cast<char>(Failure::Other)) continue;
+    const std::string message = str("save_parts: rank ", group->ranks()[i], ": ", said[i].substr(1));
+    switch (static_cast<Failure>(said[i][0])) {
+      case Failure::Value: RUSH_THROW(ValueError, message);
+      case Failure::Io: RUSH_THROW(IOError, message);
+      case Failure::Other: RUSH_THROW(DistributedError, message);
+    }
   }
   return said;
 }
@@ -112,20 +117,31 @@ uint64_t prepare(const std::string& folder) {
 void write_part(io::OutputFile& file, uint64_t begin, const TensorPart& part) {
   const Tensor values = part.local.detach().cpu().contiguous();
   const char* const bytes = static_cast<const char*>(values.data_ptr());
-  detail::for_each_range(part, [&](const detail::ByteRange& range) {
-    file.write(begin + range.in_tensor, bytes + range.in_box, static_cast<size_t>(range.size));
-  });
+  for (const detail::ByteRange& range : detail::ranges_of(part)) {
+    file.write(begin + range.in_tensor, bytes + range.in_part, static_cast<size_t>(range.size));
+  }
 }
 
-// What this process writes. The first one writes what comes before the tensors.
+std::string path_of(const PendingSave::Work& work, size_t file) {
+  return work.folder + "/" + work.plan.files[file].name;
+}
+
+// With what comes before the tensors: by the first process. The others find the files, or do not share its folder.
+void make_files(const PendingSave::Work& work) {
+  for (size_t f = 0; f < work.plan.files.size(); ++f) {
+    io::OutputFile file(path_of(work, f), io::OutputFile::Begin::Make);
+    const std::string& start = work.plan.files[f].start;
+    file.write(0, start.data(), start.size());
+    file.finish();
+  }
+}
+
+// What this process has to write. Each file's writes are neighbours in the plan.
 void write(const PendingSave::Work& work) {
-  const auto& [files, writes, index] = work.plan;
-  size_t next = 0;
-  for (size_t f = 0; f < files.size(); ++f) {
-    const bool is_first = work.group->rank() == 0;
-    if (!is_first && (next == writes.size() || writes[next].file != f)) continue;
-    io::OutputFile file(work.folder + "/" + files[f].name);
-    if (is_first) file.write(0, files[f].start.data(), files[f].start.size());
+  const std::vector<detail::CheckpointPlan::Write>& writes = work.plan.writes;
+  for (size_t next = 0; next < writes.size();) {
+    const size_t f = writes[next].file;
+    io::OutputFile file(path_of(work, f), io::OutputFile::Begin::Open);
     for (; next < writes.size() && writes[next].file == f; ++next) {
       write_part(file, writes[next].begin, work.parts[next]);
     }
@@ -148,21 +164,15 @@ void try_to_remove_other_saves(const std::string& folder) {
   }
 }
 
-void finish_pending_save();
-
-std::unique_ptr<PendingSave::Work> begin_save(const std::string& folder, const std::vector<TensorPart>& parts,
-                                              const SaveOptions& options) {
-  RUSH_CHECK_DISTRIBUTED(options.group, "save_parts: this process is no member of the group");
-  finish_pending_save();
-  const Group& group = options.group;
-  const std::vector<std::string> said =
-      agree(group, [&] { return detail::describe(parts, options.metadata, group->rank() == 0 ? prepare(folder) : 0); });
-  auto work = std::make_unique<PendingSave::Work>();
-  work->group = group;
-  work->folder = folder;
-  work->plan = detail::make_plan(said, group->ranks(), static_cast<size_t>(group->rank()), options.max_file_bytes);
-  for (const auto& write : work->plan.writes) work->parts.push_back(parts[write.part]);
-  return work;
+// Calls `body`, and where that fails removes what was written.
+template <class Body>
+void or_clean_up(const PendingSave::Work& work, const Body& body) {
+  try {
+    body();
+  } catch (const Error&) {
+    if (work.group->rank() == 0) try_to_remove_other_saves(work.folder);
+    throw;
+  }
 }
 
 std::weak_ptr<PendingSave>& pending_save() {
@@ -170,8 +180,28 @@ std::weak_ptr<PendingSave>& pending_save() {
   return pending;
 }
 
-void finish_pending_save() {
+// What comes before the writing of the parts, with all processes.
+std::unique_ptr<PendingSave::Work> begin_save(const std::string& folder, const std::vector<TensorPart>& parts,
+                                              const SaveOptions& options) {
+  RUSH_CHECK_DISTRIBUTED(options.group, "save_parts: this process is no member of the group");
   if (const std::shared_ptr<PendingSave> pending = pending_save().lock()) pending->wait();
+  const Group& group = options.group;
+  const bool is_first = group->rank() == 0;
+  const std::vector<std::string> said = agree(group, [&] {
+    return detail::describe(parts, options.metadata, options.max_file_bytes, is_first ? prepare(folder) : 0);
+  });
+  auto work = std::make_unique<PendingSave::Work>();
+  work->group = group;
+  work->folder = folder;
+  work->plan = detail::make_plan(said, group->ranks(), static_cast<size_t>(group->rank()));
+  for (const auto& write : work->plan.writes) work->parts.push_back(parts[write.part]);
+  or_clean_up(*work, [&] {
+    agree(group, [&] {
+      if (is_first) make_files(*work);
+      return "";
+    });
+  });
+  return work;
 }
 
 // Into memory that the caller does not write to.
@@ -189,9 +219,9 @@ void PendingSave::wait() {
   if (!work_) return;
   const std::unique_ptr<Work> work = std::move(work_);
   const bool is_first = work->group->rank() == 0;
-  try {
+  or_clean_up(*work, [&] {
     agree(work->group, [&] {
-      if (work->thread) work->thread.reset();  // waits for it
+      work->thread.reset();  // waits for it
       if (work->failure) std::rethrow_exception(work->failure);
       return "";
     });
@@ -199,10 +229,7 @@ void PendingSave::wait() {
       if (is_first) commit(*work);
       return "";
     });
-  } catch (const Error&) {
-    if (is_first) try_to_remove_other_saves(work->folder);
-    throw;
-  }
+  });
   if (is_first) try_to_remove_other_saves(work->folder);
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error/error.h"
+#include "core/geometry.h"
 #include "core/io/array_bytes.h"
 #include "core/io/read_file.h"
 #include "core/ops/view/copy.h"
@@ -21,9 +22,9 @@ void read_part(const io::SafetensorsFile& file, const Entry& entry, const Tensor
   const bool is_direct = target.device() == kCPU && target.is_contiguous();
   const Tensor staged = is_direct ? target : rush::detail::empty_contiguous(target.sizes(), target.scalar_type(), kCPU);
   char* const out = static_cast<char*>(staged.data_ptr());
-  detail::for_each_range(part, [&](const detail::ByteRange& range) {
-    file.read(entry, range.in_tensor, out + range.in_box, static_cast<size_t>(range.size));
-  });
+  for (const detail::ByteRange& range : detail::ranges_of(part)) {
+    file.read(entry, range.in_tensor, out + range.in_part, static_cast<size_t>(range.size));
+  }
   if (is_direct) {
     target.bump_version();
   } else {
@@ -56,6 +57,30 @@ std::string detail::problem_of(const TensorPart& part) {
   return fits ? ""
               : str("a part of sizes ", local.sizes(), " at ", IntArrayRef(offsets), " does not lie in '", name,
                     "' of sizes ", IntArrayRef(sizes));
+}
+
+std::vector<detail::ByteRange> detail::ranges_of(const TensorPart& part) {
+  const IntArrayRef box = part.local.sizes();
+  const int64_t element = part.local.element_size();
+  std::vector<ByteRange> ranges;
+  if (part.local.numel() == 0) return ranges;
+  // In the dimensions after `split` the box has all of the tensor: a range spans those, and the box's size in `split`.
+  size_t split = box.size();
+  int64_t size = element;
+  for (bool complete = true; split > 0 && complete; complete = box[split] == part.sizes[split]) size *= box[--split];
+  const DimVector strides = contiguous_strides(part.sizes);
+  int64_t first = 0;  // element of the tensor
+  for (size_t d = 0; d < box.size(); ++d) first += part.offsets[d] * strides[d];
+  DimVector index(split, 0);
+  for (int64_t in_part = 0;; in_part += size) {
+    int64_t at = first;
+    for (size_t d = 0; d < split; ++d) at += index[d] * strides[d];
+    ranges.push_back(
+        {static_cast<uint64_t>(at * element), static_cast<uint64_t>(in_part), static_cast<uint64_t>(size)});
+    size_t d = split;
+    while (d > 0 && ++index[d - 1] == box[d - 1]) index[--d] = 0;
+    if (d == 0) return ranges;
+  }
 }
 
 std::optional<detail::CheckpointIndex> detail::read_index(const std::string& folder) {

@@ -79,37 +79,12 @@ inline constexpr const char* kSingleFile = "model.safetensors";  // of other pro
 /// What is wrong with a part that is no box of dense values in a tensor of its sizes; otherwise empty.
 std::string problem_of(const TensorPart& part);
 
-/// A contiguous range of bytes that a box and the tensor around it have in common.
+/// Contiguous bytes that a part and its tensor have in common.
 struct ByteRange {
-  uint64_t in_tensor, in_box, size;
+  uint64_t in_tensor, in_part, size;
 };
-/// All of them, in the order of the bytes, for elements of so many bytes: calls `body(range)`.
-template <class Body>
-void for_each_range(const TensorPart& part, const Body& body) {
-  const IntArrayRef box = part.local.sizes();
-  if (part.local.numel() == 0) return;
-  // The box has all of the tensor in the dimensions after `split`: one range spans these and `split` itself.
-  size_t split = box.size();
-  uint64_t size = static_cast<uint64_t>(part.local.element_size());
-  const uint64_t element = size;
-  for (bool complete = true; split > 0 && complete; complete = box[split] == part.sizes[split]) {
-    size *= static_cast<uint64_t>(box[--split]);
-  }
-  DimVector index = part.offsets;
-  for (uint64_t in_box = 0;; in_box += size) {
-    uint64_t first = 0;
-    for (size_t d = 0; d < box.size(); ++d) {
-      first = first * static_cast<uint64_t>(part.sizes[d]) + static_cast<uint64_t>(index[d]);
-    }
-    body(ByteRange{first * element, in_box, size});
-    size_t d = split;
-    while (d > 0 && ++index[d - 1] == part.offsets[d - 1] + box[d - 1]) {
-      --d;
-      index[d] = part.offsets[d];
-    }
-    if (d == 0) return;
-  }
-}
+/// All of a part, in the order of the bytes: `in_part` as if it were contiguous, `in_tensor` as in a file.
+std::vector<ByteRange> ranges_of(const TensorPart& part);
 
 struct CheckpointIndex {
   std::map<std::string, std::string> files;  // by the names of the tensors

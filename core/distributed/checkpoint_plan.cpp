@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error/error.h"
@@ -44,7 +43,6 @@ struct PlannedTensor {
   size_t first;                                // the member that has named it first
   std::map<Box, std::vector<Holder>> boxes{};  // those that are not empty
   size_t file = 0;
-  uint64_t bytes() const { return entry.end - entry.begin; }
 };
 
 // All tensors, in the order in which the members name them.
@@ -62,7 +60,7 @@ class Plan {
   void lay_out(CheckpointPlan& plan, io::Metadata metadata, uint64_t number, uint64_t max_file_bytes) {
     std::vector<Entry> all;
     for (const PlannedTensor& tensor : tensors_) all.push_back(tensor.entry);
-    io::lay_out_safetensors(all, {});  // for the numbers of bytes
+    io::lay_out_safetensors(all, {});  // checks them, and says how long they are
     std::vector<std::vector<Entry>> files;
     uint64_t filled = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -145,11 +143,13 @@ class Plan {
 
 }  // namespace
 
-std::string describe(const std::vector<TensorPart>& parts, const io::Metadata& metadata, uint64_t number) {
+std::string describe(const std::vector<TensorPart>& parts, const io::Metadata& metadata, uint64_t max_file_bytes,
+                     uint64_t number) {
   RUSH_CHECK_VALUE(!metadata.contains("total_size"),
                    "'total_size' is no key for metadata: the index has a number of this name");
   const auto list = [](IntArrayRef values) { return Sizes(values.begin(), values.end()); };
-  Json said = {{"parts", Json::array()}, {"metadata", metadata}, {"number", number}};
+  Json said = {
+      {"parts", Json::array()}, {"metadata", metadata}, {"max_file_bytes", max_file_bytes}, {"number", number}};
   for (const TensorPart& part : parts) {
     const std::string problem = problem_of(part);
     RUSH_CHECK_VALUE(problem.empty(), problem);
@@ -163,12 +163,12 @@ std::string describe(const std::vector<TensorPart>& parts, const io::Metadata& m
   }
 }
 
-CheckpointPlan make_plan(const std::vector<std::string>& said, const std::vector<int>& ranks, size_t rank,
-                         uint64_t max_file_bytes) {
+CheckpointPlan make_plan(const std::vector<std::string>& said, const std::vector<int>& ranks, size_t rank) {
   const Json first = Json::parse(said[0]);
   Plan tensors(said, ranks);
   CheckpointPlan plan;
-  tensors.lay_out(plan, first.at("metadata").get<io::Metadata>(), first.at("number").get<uint64_t>(), max_file_bytes);
+  tensors.lay_out(plan, first.at("metadata").get<io::Metadata>(), first.at("number").get<uint64_t>(),
+                  first.at("max_file_bytes").get<uint64_t>());
   tensors.share_out(plan, rank);
   return plan;
 }

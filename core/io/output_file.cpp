@@ -10,9 +10,11 @@
 
 namespace rush::io {
 
-OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
-  RUSH_CHECK_IO(file_.valid(), path_, ": cannot make: ", std::strerror(errno));
+OutputFile::OutputFile(std::string path, Begin begin) : path_(std::move(path)) {
+  const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (begin == Begin::Make ? O_CREAT | O_EXCL : 0);
+  file_ = FileDescriptor(::open(path_.c_str(), flags, 0666));  // less the process's umask
+  RUSH_CHECK_IO(file_.valid(), path_,
+                begin == Begin::Make ? ": cannot make: " : ": cannot open: ", std::strerror(errno));
 }
 
 void OutputFile::write(uint64_t offset, const void* bytes, size_t size) {

@@ -12,8 +12,10 @@ namespace rush::io {
 /// What one process writes of a file. Others write other bytes of it through OutputFiles of their own.
 class OutputFile {
  public:
-  /// Makes the file, or opens what another process has made. Throws IOError, in a line that starts with `path`.
-  explicit OutputFile(std::string path);
+  enum class Begin { Make, Open };
+  /// Makes a new file, or opens one that another process has made. Throws IOError, in a line that starts with `path`,
+  /// where it is there or is not.
+  OutputFile(std::string path, Begin begin);
 
   /// Writes `size` bytes to byte `offset` and those after it. Throws IOError (disk full, ...).
   void write(uint64_t offset, const void* bytes, size_t size);

@@ -223,20 +223,22 @@ TEST_CASE("the files are ordinary safetensors with Hugging Face's index") {
 
 TEST_CASE("a part is read and written with any strides, and past autograd") {
   const SharedFolder folder;
-  const Tensor whole = testing::input_of(3, 8 * 6, kFloat32).view({8, 6}),
-               rows = whole.chunk(get_world_size())[get_rank()];
-  const int64_t count = rows.size(0);
-  const Tensor weight = rows.t().contiguous().t().requires_grad_();
-  const std::vector<TensorPart> parts{{"w", weight, whole.sizes(), {count * get_rank(), 0}}};
-  CHECK_FALSE(weight.is_contiguous());
-  save_parts(folder.path(), parts);
-  check_has(folder.path(), {{"w", whole}});
-  weight.detach().zero_();
-  const Tensor square = weight.square().sum();  // saves the weight
-  load_parts(folder.path(), parts);
-  CHECK(same_bits(weight.detach(), rows));
-  CHECK(weight.is_leaf());
-  CHECK_THROWS_WITH_AS(square.backward(), doctest::Contains("modified by an inplace operation"), Error);
+  const Tensor whole = testing::input_of(3, 8 * 6, kFloat32).view({8, 6});
+  const Tensor rows = whole.chunk(get_world_size())[static_cast<size_t>(get_rank())];
+  for (const bool is_contiguous : {true, false}) {
+    const Tensor weight = (is_contiguous ? rows.clone() : rows.t().contiguous().t()).requires_grad_();
+    CHECK(weight.is_contiguous() == is_contiguous);
+    const std::vector<TensorPart> parts{{"w", weight, whole.sizes(), {rows.size(0) * get_rank(), 0}}};
+    save_parts(folder.path(), parts);
+    check_has(folder.path(), {{"w", whole}});
+    weight.detach().zero_();
+    const Tensor square = weight.square().sum();  // saves the weight
+    load_parts(folder.path(), parts);
+    CHECK(same_bits(weight.detach(), rows));
+    CHECK(weight.is_leaf());
+    CHECK_THROWS_WITH_AS(square.backward(), doctest::Contains("modified by an inplace operation"), Error);
+    barrier();
+  }
 }
 
 TEST_CASE("what several processes have is written by all of them in turn") {
@@ -408,6 +410,16 @@ TEST_CASE("where one process cannot write, all say which and what, and the earli
   check_has(folder.path(), whole_tensors(2));
 }
 
+TEST_CASE("processes that do not share the folder are told so") {
+  const testing::TemporaryFolder own;
+  const std::string message =
+      message_of<IOError>([&] { save_parts(own.path(), parts_on(kMeshes[2], whole_tensors())); });
+  CHECK_MESSAGE(has(message, "save_parts: rank 1: "), message);
+  CHECK_MESSAGE(has(message, "/model-1-00001-of-00001.safetensors: cannot open: No such file"), message);
+  barrier();
+  CHECK(own.file_count() == 0);
+}
+
 TEST_CASE("an asynchronous save has the values of its beginning, and becomes the checkpoint when it is waited for") {
   const SharedFolder folder;
   save_parts(folder.path(), parts_on(kMeshes[2], whole_tensors(1)));
@@ -427,6 +439,11 @@ TEST_CASE("an asynchronous save has the values of its beginning, and becomes the
   barrier();
   second->wait();
   first->wait();
+  check_has(folder.path(), whole_tensors(4));
+  barrier();
+
+  // One that is never waited for does not become the checkpoint.
+  save_parts_async(folder.path(), parts_on(kMeshes[4], whole_tensors(9))).reset();
   check_has(folder.path(), whole_tensors(4));
   barrier();
 

@@ -67,4 +67,4 @@ numbers = [((7 * i + 3) % 5 + 1) / 4 + 0.013 for i in range(35)]
 check(found["rows"] == ("F64", [5, 7], struct.pack("<35d", *numbers)), found["rows"])
 flags = bytes(int((7 * i + 4 * 3) % 5 + 1 > 2) for i in range(9))
 check(found["flags"] == ("BOOL", [9], flags), found["flags"])
-print(len(found), "tensors", "and by the package safetensors" if safetensors else "")
+print(len(found), "tensors, also by the package safetensors" if safetensors else "tensors")

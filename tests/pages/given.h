@@ -8,12 +8,14 @@
 #include "backends/cuda/cuda_kernel.h"
 #include "backends/cuda/devices.h"
 #include "backends/cuda/memory/memory.h"
+#include "core/distributed/checkpoint.h"
 #include "core/distributed/device_mesh.h"
 #include "core/iterator/tensor_iterator.h"
 #include "nn/parallel/context_parallel.h"
 #include "nn/parallel/pipeline.h"
 #include "nn/parallel/tensor_parallel.h"
 #include "nn/summary/summary_writer.h"
+#include "optim/state/state_parts.h"
 
 using namespace rush;
 namespace F = rush::nn::functional;
