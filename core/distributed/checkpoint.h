@@ -27,6 +27,7 @@ struct SaveOptions {
   /// The processes that have the parts.
   Group group = world();
   /// Where a file would become longer, another one begins. A tensor is never divided, so a file may have a longer one.
+  /// That of the group's first process counts.
   uint64_t max_file_bytes = 5'000'000'000;
   /// What else is to be kept, as text: the step, a loader's position. That of the group's first process is written,
   /// into the index and every file. No key is "total_size", which the index has.
@@ -37,11 +38,14 @@ struct SaveOptions {
 /// checkpoints]. Every process of the group calls it with the parts that it has, of any tensors. Where several have the
 /// same part its values are taken to be the same. All processes share the file system. An earlier checkpoint of the
 /// folder is replaced in one step, when everything is on disk: a process that is killed at any moment leaves the old
-/// one or the new one, whole. One run saves to a folder at a time. Throws on every process, and leaves the old
-/// checkpoint: ValueError where parts of a tensor overlap without being equal, do not cover it, or differ in its sizes
-/// or dtype, and for names that are no UTF-8; TypeError for a dtype that safetensors lacks (complex128); IOError, which
-/// names the rank and the file, where one process cannot write, or the folder has a model.safetensors of another
-/// program. torch.distributed.checkpoint.save.
+/// one or the new one, whole. One run saves to a folder at a time.
+///
+/// Throws on every process, and leaves the old checkpoint: ValueError where parts of a tensor overlap without being
+/// equal, do not cover it, or differ in its sizes or dtype, and for names that are no UTF-8; TypeError for a dtype that
+/// safetensors lacks (complex128); IOError, which names the rank and the file, where one process cannot write, or the
+/// folder has a model.safetensors of another program; DistributedError for what else one process throws.
+///
+/// torch.distributed.checkpoint.save.
 void save_parts(const std::string& folder, const std::vector<TensorPart>& parts, const SaveOptions& options = {});
 
 /// A save that goes on while its caller computes.
