@@ -65,6 +65,7 @@ Environment read_environment() {
   if (!environment.rank) environment.world_size = read_number(kLaunchers[0].world_size, 1, kMost);
   if (const char* address = std::getenv("MASTER_ADDR")) environment.master_addr = address;
   environment.master_port = read_number("MASTER_PORT", 1, 65535);
+  environment.timeout_seconds = read_number("RUSH_DISTRIBUTED_TIMEOUT", 1, kMost);
   return environment;
 }
 

@@ -28,12 +28,16 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
   constexpr std::chrono::hours kLongest{24 * 365 * 100};           // fits the clock's nanoseconds
   RUSH_CHECK_VALUE(options.message_bytes > 0 && options.message_bytes <= kMostBytes,
                    "init_process_group: message_bytes is ", options.message_bytes, ", expected 1 to ", kMostBytes);
-  RUSH_CHECK_VALUE(options.timeout.count() > 0 && options.timeout <= kLongest, "init_process_group: the timeout is ",
-                   options.timeout.count(), " ms, expected 1 ms to a hundred years");
+  const std::chrono::milliseconds timeout =
+      options.timeout.value_or(std::chrono::seconds(read_environment().timeout_seconds.value_or(30 * 60)));
+  RUSH_CHECK_VALUE(timeout.count() > 0 && timeout <= kLongest, "init_process_group: the timeout is ", timeout.count(),
+                   " ms, expected 1 ms to a hundred years");
+  InitOptions resolved = options;
+  resolved.timeout = timeout;
   const char* const variable = std::getenv("RUSH_DISTRIBUTED_DEBUG");
   detail::set_debug(options.debug || (variable && variable == std::string_view("1")));
   if (backend == "mpi") {
-    detail::groups().push_back(detail::make_mpi_group(options));
+    detail::groups().push_back(detail::make_mpi_group(resolved));
   } else if (backend == "fake") {
     detail::groups().push_back(make_fake_group(options.rank, options.world_size));
   } else {
@@ -41,7 +45,7 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
     RUSH_CHECK_VALUE(found != detail::registered_backends().end(), "init_process_group: there is no backend '",
                      std::string(backend), "'; expected one of ", names_of_backends());
     const bool has_control = detail::has_mpi() && read_environment().started_by_mpi;
-    detail::groups().push_back(found->second(options, has_control ? detail::make_mpi_group(options) : nullptr));
+    detail::groups().push_back(found->second(resolved, has_control ? detail::make_mpi_group(resolved) : nullptr));
   }
 }
 

@@ -17,8 +17,9 @@ struct InitOptions {
   /// Of the fake backend; where they are not given, they come from the environment, and are 0 and 1 without one.
   std::optional<int> rank, world_size;
   /// How long a collective waits for the other processes, once it has begun. It then throws DistributedError, and the
-  /// group cannot be used any more.
-  std::chrono::milliseconds timeout = std::chrono::minutes(30);
+  /// group cannot be used any more. Where it is not given, RUSH_DISTRIBUTED_TIMEOUT in the environment says so many
+  /// seconds; half an hour without one.
+  std::optional<std::chrono::milliseconds> timeout;
   /// The longest message, in bytes; longer ones are sent in several. MPI counts in ints.
   int64_t message_bytes = int64_t{1} << 30;
   /// Whether processes compare their collectives before they begin, and name those that differ; also where

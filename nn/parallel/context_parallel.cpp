@@ -14,6 +14,7 @@ namespace rush::nn::parallel {
 using distributed::Group;
 
 Tensor context_part(const Tensor& whole, int64_t dim, const Group& group) {
+  if (group->size() == 1) return whole;
   const int64_t chunks = 2 * group->size(), size = whole.size(dim);
   RUSH_CHECK_VALUE(size % chunks == 0, "context_part: a sequence of ", size, " positions cannot be cut into ", chunks,
                    " equal chunks, two for each of ", group->size(), " processes");

@@ -22,10 +22,10 @@ using namespace rush::distributed;
 class Variables {
  public:
   explicit Variables(const std::vector<std::pair<const char*, const char*>>& variables) {
-    for (const char* name :
-         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_RANK",
-          "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_RANK", "PMI_RANK",
-          "PMI_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}) {
+    for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+                             "RUSH_DISTRIBUTED_TIMEOUT", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_RANK", "PMI_RANK",
+                             "PMI_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}) {
       unsetenv(name);
     }
     for (const auto& [name, value] : variables) {
@@ -121,6 +121,8 @@ TEST_CASE("nonsense in the environment is named") {
         std::string::npos);
   CHECK(message({{"RANK", "0"}, {"WORLD_SIZE", "0"}}).find("WORLD_SIZE is 0") != std::string::npos);
   CHECK(message({{"MASTER_PORT", "70000"}}).find("MASTER_PORT is 70000") != std::string::npos);
+  CHECK(message({{"RUSH_DISTRIBUTED_TIMEOUT", "0"}}).find("RUSH_DISTRIBUTED_TIMEOUT is 0") != std::string::npos);
+  CHECK(message({{"RUSH_DISTRIBUTED_TIMEOUT", "1m"}}).find("'1m', which is no whole number") != std::string::npos);
   CHECK(message({{"PMI_RANK", "7"}, {"PMI_SIZE", "4"}}).find("PMI_SIZE, which is 4") != std::string::npos);
 }
 

@@ -57,7 +57,7 @@ class BlockBytes {
 // What all groups share: MPI itself, and the thread that calls it.
 struct Mpi {
   Mpi(const InitOptions& init, bool ends_it)
-      : options(init), ends(ends_it), thread(std::make_unique<MpiThread>(init.timeout)) {}
+      : options(init), ends(ends_it), thread(std::make_unique<MpiThread>(*init.timeout)) {}
   const InitOptions options;
   const bool ends;  // else the program has started MPI itself, and ends it
   std::unique_ptr<MpiThread> thread;
