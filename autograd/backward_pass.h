@@ -6,6 +6,7 @@
 #include "autograd/backward_streams.h"
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
+#include "autograd/node_watcher.h"
 #include "autograd/ready_nodes.h"
 
 namespace rush {
@@ -15,6 +16,7 @@ class BackwardPass {
  public:
   BackwardPass(const std::vector<Edge>& inputs, const BackwardOptions& options);
   BackwardPass(const BackwardPass&) = delete;
+  ~BackwardPass();
 
   // Brings a gradient to the shape, dtype and device of the forward output that it belongs to, and to the stream of the
   // edge's node, and adds it to `ready`. `maker` is the node that computed it, null for one that the caller gave.
@@ -37,6 +39,7 @@ class BackwardPass {
   std::unordered_map<Node*, std::vector<size_t>> captures_;  // numbers of inputs
   Tensors captured_;
   BackwardStreams streams_;
+  NodeWatcher* watcher_;    // until it has been told of the end
   const Stream capturing_;  // no queue, unless a graph of a GPU's work is being captured
 };
 

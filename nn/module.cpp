@@ -184,6 +184,18 @@ std::string Module::path() const {
 
 std::string ModuleScope::describe(const void* module) { return "in " + static_cast<const Module*>(module)->path(); }
 
+void ModuleScope::begin(const Module& module) {
+  ForwardObserver* observer = module.forward_observer().get();
+  if (!observer) return;
+  observer->begin_forward();
+  observer_ = observer;
+}
+
+void Module::set_forward_observer(std::shared_ptr<ForwardObserver> observer) {
+  observer_.observer = std::move(observer);
+  ModuleScope::has_observers_ = true;
+}
+
 // Its last owner gone, a child is deleted once this destructor is done, so the stack does not grow with the depth.
 Module::~Module() {
   release_children();
@@ -224,6 +236,8 @@ void Module::forget_members() {
 }
 
 void Module::copy_members(const Module& from, const std::optional<Device>& device) {
+  RUSH_CHECK_NOT_IMPLEMENTED(!from.forward_observer(), "clone: the parameters of ", from.name(),
+                             " are sharded; clone it before fully_shard");
   copy_values(from.name(), from.parameters_, parameters_, device);
   copy_values(from.name(), from.buffers_, buffers_, device);
   RUSH_CHECK(children_.size() == from.children_.size(), "clone: ", from.name(), " has ", from.children_.size(),

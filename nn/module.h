@@ -140,6 +140,11 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Throws ValueError when there is no such submodule.
   void unregister_module(const std::string& name);
 
+  /// What sees the forward calls of this module; null for most. A copy of the module has none. Note [Forward
+  /// observers].
+  const std::shared_ptr<ForwardObserver>& forward_observer() const { return observer_.observer; }
+  void set_forward_observer(std::shared_ptr<ForwardObserver> observer);
+
  protected:
   OrderedDict<std::string, Tensor> parameters_{"Parameter"};
   // Direct submodules, for containers that show them.
@@ -159,6 +164,13 @@ class Module : public std::enable_shared_from_this<Module> {
     const Module* module = nullptr;
   };
 
+  struct Observer {
+    Observer() = default;
+    Observer(const Observer&) {}
+    Observer& operator=(const Observer&) { return *this; }
+    std::shared_ptr<ForwardObserver> observer;
+  };
+
   void add_child(std::string name, std::shared_ptr<Module> module);
   // Whether `other` is this module or one of its parents.
   bool is_below(const Module& other) const;
@@ -176,6 +188,7 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"Submodule"};
   mutable std::string name_;
   Parent parent_;
+  Observer observer_;
   bool is_training_ = true;
   std::shared_ptr<Module> next_destroyed_;  // in the list of those that wait for ~Module
 };

@@ -10,6 +10,7 @@
 #include "autograd/grad_mode.h"
 #include "core/distributed/collectives.h"
 #include "core/ops/basic.h"
+#include "nn/parallel/same_everywhere.h"
 
 namespace rush::nn::parallel {
 
@@ -56,6 +57,7 @@ Reducer::Reducer(std::vector<std::string> names, std::vector<Tensor> parameters,
     : group_(std::move(group)), options_(options), comm_hook_(all_reduce_hook) {
   RUSH_CHECK_VALUE(options.bucket_bytes > 0 && options.first_bucket_bytes > 0,
                    "DistributedDataParallel: buckets hold at least a byte");
+  check_same_everywhere("DistributedDataParallel", names, parameters, group_);
   for (size_t i = 0; i < parameters.size(); ++i) {
     Parameter parameter;
     parameter.name = std::move(names[i]);
@@ -63,7 +65,6 @@ Reducer::Reducer(std::vector<std::string> names, std::vector<Tensor> parameters,
     parameter.accumulator = grad_accumulator(parameters[i]);
     parameters_.push_back(std::move(parameter));
   }
-  check_same_everywhere();
   std::vector<size_t> reverse(parameters_.size());
   std::iota(reverse.rbegin(), reverse.rend(), size_t{0});
   make_buckets(reverse);
@@ -73,41 +74,6 @@ void Reducer::watch() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].accumulator->post_hooks().push_back(std::make_unique<ArrivalHook>(weak_from_this(), i));
   }
-}
-
-void Reducer::check_same_everywhere() const {
-  std::vector<int64_t> own, begins;
-  for (const Parameter& parameter : parameters_) {
-    begins.push_back(static_cast<int64_t>(own.size()));
-    own.push_back(static_cast<int64_t>(parameter.tensor.scalar_type()));
-    own.push_back(parameter.tensor.dim());
-    own.insert(own.end(), parameter.tensor.sizes().begin(), parameter.tensor.sizes().end());
-  }
-  const int root = group_->ranks()[0];
-  Tensor counts = tensor({static_cast<int64_t>(parameters_.size()), static_cast<int64_t>(own.size())}, kInt64);
-  distributed::broadcast(counts, root, group_);
-  Tensor first = tensor(own, kInt64);
-  if (const auto numel = counts[1].item<int64_t>(); numel != first.numel()) first = empty({numel}, kInt64);
-  distributed::broadcast(first, root, group_);
-
-  const int64_t* theirs = first.data_ptr<int64_t>();
-  const auto common = std::min(own.size(), static_cast<size_t>(first.numel()));
-  const auto differs = static_cast<int64_t>(
-      std::mismatch(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(common), theirs).first - own.begin());
-  const bool same = own.size() == static_cast<size_t>(first.numel()) && differs == first.numel();
-  Tensor all_same = tensor({int64_t{same}}, kInt64);
-  distributed::all_reduce(all_same, ReduceOp::MIN, group_);
-  if (all_same.item<int64_t>()) return;
-  RUSH_CHECK_DISTRIBUTED(!same, "DistributedDataParallel: the parameters of another process are not those of this one");
-  const auto number = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), differs) - begins.begin());
-  RUSH_CHECK_DISTRIBUTED(
-      number > 0 && number <= parameters_.size() && counts[0].item<int64_t>() >= static_cast<int64_t>(number),
-      "DistributedDataParallel: this process has ", parameters_.size(), " parameters, process ", root, " has ",
-      counts[0].item<int64_t>());
-  const Parameter& parameter = parameters_[number - 1];
-  RUSH_THROW(DistributedError, "DistributedDataParallel: the parameter '", parameter.name, "' is ",
-             parameter.tensor.scalar_type(), " of shape ", parameter.tensor.sizes(), " on this process, of rank ",
-             group_->rank(), ", and has another shape or dtype on process ", root);
 }
 
 // ---- buckets

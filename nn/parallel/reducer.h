@@ -85,7 +85,6 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   };
   class ArrivalHook;
 
-  void check_same_everywhere() const;
   void make_buckets(const std::vector<size_t>& order);
   void add_bucket(std::vector<size_t> parameters);
   Tensor& view_of(const Parameter& parameter) { return buckets_[parameter.bucket].views[parameter.place]; }
