@@ -51,6 +51,8 @@ void check_parameter(const std::string& name, const Tensor& parameter, const Ten
                   ", and only dense ones have rows to split");
   RUSH_CHECK_VALUE(parameter.dim() > 0, "fully_shard: the parameter '", name,
                    "' has no dimension to split; make it one of shape {1}");
+  RUSH_CHECK_VALUE(!parameter.is_view(), "fully_shard: the parameter '", name,
+                   "' is a view, whose memory its base would keep; register a clone of it");
   RUSH_CHECK_TYPE(parameter.scalar_type() == first.scalar_type(), "fully_shard: the parameter '", name, "' is of ",
                   parameter.scalar_type(), ", others of ", first.scalar_type(),
                   "; parameters that are gathered together have one dtype");

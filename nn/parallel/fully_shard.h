@@ -48,9 +48,9 @@ struct FullyShardOptions {
 /// thread. Note [Sharded parameters].
 ///
 /// Throws DistributedError where there is no process group, or the processes' parameters differ in shape or dtype;
-/// Error for a module that has been sharded; ValueError for a parameter of no dimension (make it one of shape {1}), and
-/// for one that is shared with a module sharded alone; TypeError for a sparse parameter, for dtypes that differ within
-/// the call, and for a policy's dtype that is not floating point.
+/// Error for a module that has been sharded; ValueError for a parameter of no dimension (make it one of shape {1}), for
+/// a view, and for one that is shared with a module sharded alone; TypeError for a sparse parameter, for dtypes that
+/// differ within the call, and for a policy's dtype that is not floating point.
 void fully_shard(Module& module, const FullyShardOptions& options = {});
 template <class M>
 void fully_shard(const ModuleHolder<M>& module, const FullyShardOptions& options = {}) {
