@@ -75,15 +75,9 @@ BackwardPass::BackwardPass(const std::vector<Edge>& inputs, const BackwardOption
       options_(options),
       recording_(options.create_graph),
       captured_(inputs.size()),
-      watcher_(NodeWatcher::current),
       capturing_(graphs::capturing_stream()) {
-  if (RUSH_UNLIKELY(watcher_)) watcher_->begin_pass();
   if (options.accumulate) return;
   for (size_t i = 0; i < inputs.size(); ++i) captures_[inputs[i].node.get()].push_back(i);
-}
-
-BackwardPass::~BackwardPass() {
-  if (RUSH_UNLIKELY(watcher_)) watcher_->abandon_pass();
 }
 
 void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, ReadyNodes& ready) {
@@ -98,7 +92,7 @@ void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, Rea
 Tensors BackwardPass::apply(Node& node, Tensors grads) {
   const Stream& stream = stream_for(node, capturing_);
   const StreamGuard on_stream(stream);
-  if (RUSH_UNLIKELY(watcher_)) watcher_->before(node);
+  watched_.before(node);
   if (node.next_edges().empty() || !captures_.empty()) streams_.ends_on(stream);
   run_hooks(node.pre_hooks(), grads);
   Tensors results;
@@ -123,10 +117,7 @@ bool BackwardPass::capture(Node& node, const Tensors& grads) {
 }
 
 Tensors BackwardPass::finish() {
-  if (RUSH_UNLIKELY(watcher_)) {
-    watcher_->end_pass();
-    watcher_ = nullptr;
-  }
+  watched_.finish();
   streams_.join_caller();
   return std::move(captured_);
 }

@@ -16,7 +16,6 @@ class BackwardPass {
  public:
   BackwardPass(const std::vector<Edge>& inputs, const BackwardOptions& options);
   BackwardPass(const BackwardPass&) = delete;
-  ~BackwardPass();
 
   // Brings a gradient to the shape, dtype and device of the forward output that it belongs to, and to the stream of the
   // edge's node, and adds it to `ready`. `maker` is the node that computed it, null for one that the caller gave.
@@ -39,7 +38,7 @@ class BackwardPass {
   std::unordered_map<Node*, std::vector<size_t>> captures_;  // numbers of inputs
   Tensors captured_;
   BackwardStreams streams_;
-  NodeWatcher* watcher_;    // until it has been told of the end
+  WatchedPass watched_;
   const Stream capturing_;  // no queue, unless a graph of a GPU's work is being captured
 };
 

@@ -21,4 +21,27 @@ class NodeWatcher {
   virtual void abandon_pass() noexcept = 0;
 };
 
+/// A backward pass, of which the thread's watcher is told if there is one.
+class WatchedPass {
+ public:
+  WatchedPass() : watcher_(NodeWatcher::current) {
+    if (RUSH_UNLIKELY(watcher_)) watcher_->begin_pass();
+  }
+  ~WatchedPass() {
+    if (RUSH_UNLIKELY(watcher_)) watcher_->abandon_pass();
+  }
+  WatchedPass(const WatchedPass&) = delete;
+
+  void before(const Node& node) {
+    if (RUSH_UNLIKELY(watcher_)) watcher_->before(node);
+  }
+  void finish() {
+    if (RUSH_UNLIKELY(watcher_)) watcher_->end_pass();
+    watcher_ = nullptr;
+  }
+
+ private:
+  NodeWatcher* watcher_;  // until it has been told of the end
+};
+
 }  // namespace rush

@@ -88,13 +88,11 @@ void fully_shard(Module& module, const FullyShardOptions& options) {
     tensors.push_back(item.value());
     check_parameter(names.back(), tensors.back(), tensors[0]);
   }
-  const distributed::Group group = options.process_group() ? options.process_group() : distributed::world();
-  make_same(names, tensors, group);
-  if (options.replicate_group()) make_same(names, tensors, options.replicate_group());
-  module.set_forward_observer(std::make_shared<ShardedUnit>(
-      std::move(names), tensors,
-      ShardedUnit::Options{group, options.replicate_group(), options.reshard_after_forward(), policy.param_dtype(),
-                           policy.reduce_dtype()}));
+  auto chosen = options;
+  if (!chosen.process_group()) chosen.process_group(distributed::world());
+  make_same(names, tensors, chosen.process_group());
+  if (chosen.replicate_group()) make_same(names, tensors, chosen.replicate_group());
+  module.set_forward_observer(std::make_shared<ShardedUnit>(std::move(names), tensors, std::move(chosen)));
 }
 
 void set_requires_gradient_sync(Module& module, bool on) {
@@ -122,7 +120,7 @@ Tensor full_tensor(const Tensor& parameter) {
   const NoGradGuard no_grad;
   const ShardedUnit::Parameter& p = owner.parameter();
   const Tensor own = p.own().detach();
-  const distributed::Group& group = owner.unit->options().shard_group;
+  const distributed::Group& group = owner.unit->options().process_group();
   std::vector<int64_t> sizes(p.sizes.begin(), p.sizes.end());
   sizes[0] = p.chunk;
   const Tensor chunk = empty(sizes, own.options());
@@ -141,7 +139,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   std::vector<std::pair<distributed::Group, std::vector<Tensor>>> groups;  // null: not sharded
   for (const Tensor& parameter : parameters) {
     const ShardedUnit::Owner owner = parameter.defined() ? ShardedUnit::owner_of(parameter) : ShardedUnit::Owner();
-    const distributed::Group group = owner.unit ? owner.unit->options().shard_group : nullptr;
+    const distributed::Group group = owner.unit ? owner.unit->options().process_group() : nullptr;
     const auto is_of_group = [&](const auto& each) { return each.first == group; };
     auto found = std::find_if(groups.begin(), groups.end(), is_of_group);
     if (found == groups.end()) found = groups.insert(found, {group, {}});

@@ -14,13 +14,6 @@ uint64_t next_node_number() {
   return Unconnected().sequence_nr();
 }
 
-// Calls let_go for each of the units that there still are.
-void release(std::vector<std::weak_ptr<ShardedUnit>>& units, void (ShardedUnit::*let_go)()) {
-  for (const auto& each : std::exchange(units, {})) {
-    if (const auto unit = each.lock()) ((*unit).*let_go)();
-  }
-}
-
 }  // namespace
 
 ShardSchedule& ShardSchedule::current() {
@@ -34,14 +27,20 @@ void ShardSchedule::prefetch(const std::shared_ptr<ShardedUnit>& unit) {
   prefetched_.push_back(unit);
 }
 
+void ShardSchedule::drop_prefetched() {
+  for (const auto& each : std::exchange(prefetched_, {})) {
+    if (const auto unit = each.lock()) unit->drop_gather();
+  }
+}
+
 // ---- forward
 
 void ShardSchedule::begin_outermost() {
-  release(prefetched_, &ShardedUnit::drop_gather);
-  release(kept_whole_, &ShardedUnit::refresh);
+  drop_prefetched();
   last_begun_.reset();
   std::erase_if(passes_, [](const auto& pass) { return pass.expired(); });
   pass_ = std::make_shared<ForwardPass>();
+  pass_->number = next_node_number();
   passes_.push_back(pass_);
   NodeWatcher::current = this;
 }
@@ -51,6 +50,7 @@ void ShardSchedule::begin_forward(ShardedUnit& unit) {
   const bool is_recorded = GradMode::is_enabled() && !is_recomputed;
   if (!is_recomputed) {
     if (active_.empty()) begin_outermost();
+    unit.enter_pass(pass_->number);
     unit.begin_gather();
     if (const auto before = last_begun_.lock()) before->next = unit.weak_from_this();
     last_begun_ = unit.weak_from_this();
@@ -67,11 +67,10 @@ void ShardSchedule::end_forward(ShardedUnit& unit) noexcept {
   bool reshards = true;
   if (call.is_recorded) {
     unit.release_accumulators();
-    pass_->calls.push_back({unit.weak_from_this(), call.first, next_node_number()});
-    reshards = unit.options().reshard_after_forward.value_or(!active_.empty());
+    pass_->calls.push_back({unit.weak_from_this(), call.first, next_node_number(), pass_.get()});
+    reshards = unit.options().reshard_after_forward().value_or(!active_.empty());
   }
   unit.end_use(reshards);
-  if (!reshards) kept_whole_.push_back(unit.weak_from_this());
 }
 
 // ---- backward
@@ -95,8 +94,11 @@ void ShardSchedule::before(const Node& node) {
     state.calls.pop_back();
     const auto unit = call.unit.lock();
     if (!unit || call.first > number) continue;
+    RUSH_CHECK_NOT_IMPLEMENTED(!GradMode::is_enabled(),
+                               "fully_shard: a backward pass with create_graph would keep what "
+                               "it computes with whole parameters; gradients of sharded modules have no gradients");
     unit->begin_gather();
-    if (!state.calls.empty()) prefetch(state.calls.back().unit.lock());
+    if (!state.calls.empty() && state.calls.back().pass == call.pass) prefetch(state.calls.back().unit.lock());
     unit->use();
     state.used.push_back({unit, call.first});
   }
@@ -115,7 +117,7 @@ void ShardSchedule::end_pass() {
   BackwardState& state = backward_.back();
   while (!state.used.empty()) leave(state);
   if (state.reducing) std::exchange(state.reducing, nullptr)->finish_reduction();
-  release(prefetched_, &ShardedUnit::drop_gather);
+  drop_prefetched();
   backward_.pop_back();
 }
 

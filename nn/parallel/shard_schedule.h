@@ -29,7 +29,9 @@ struct ForwardPass {
   struct Call {
     std::weak_ptr<ShardedUnit> unit;
     uint64_t first, last;  // its nodes' numbers lie between these
+    const ForwardPass* pass;
   };
+  uint64_t number;
   std::vector<Call> calls;
 };
 
@@ -72,8 +74,8 @@ class ShardSchedule final : public NodeWatcher {
   std::shared_ptr<ForwardPass> pass_;  // the last one; frozen modules have no accumulators that would own it
   std::vector<std::weak_ptr<ForwardPass>> passes_;
   std::weak_ptr<ShardedUnit> last_begun_;
-  std::vector<std::weak_ptr<ShardedUnit>> prefetched_, kept_whole_;  // maybe unused; after a forward call
-  std::vector<BackwardState> backward_;                              // innermost last
+  std::vector<std::weak_ptr<ShardedUnit>> prefetched_;  // which may turn out not to be used
+  std::vector<BackwardState> backward_;                 // innermost last
 };
 
 }  // namespace rush::nn::parallel

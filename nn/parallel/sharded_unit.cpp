@@ -60,10 +60,10 @@ class ShardedUnit::ArrivalHook final : public NodeHook {
   const size_t number_;
 };
 
-ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tensor>& tensors, Options options)
-    : options_(std::move(options)) {
+ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tensor>& tensors, FullyShardOptions options)
+    : options_(std::move(options)), group_(options_.process_group()) {
   const NoGradGuard no_grad;
-  const int64_t processes = options_.shard_group->size();
+  const int64_t processes = group_->size();
   for (size_t i = 0; i < tensors.size(); ++i) {
     Parameter p;
     p.name = std::move(names[i]);
@@ -93,7 +93,7 @@ ShardedUnit::Owner ShardedUnit::owner_of(const Tensor& parameter) {
 }
 
 int64_t ShardedUnit::first_row(const Parameter& parameter) const {
-  return std::min(options_.shard_group->rank() * parameter.chunk, parameter.rows());
+  return std::min(group_->rank() * parameter.chunk, parameter.rows());
 }
 
 void ShardedUnit::begin_forward() {
@@ -114,13 +114,13 @@ Tensor ShardedUnit::flat(int64_t blocks, int64_t block_numel, ScalarType dtype) 
 void ShardedUnit::begin_gather() {
   if (parameters_.empty() || gathering_ || is_gathered_) return;
   const NoGradGuard no_grad;
-  const ScalarType dtype = options_.param_dtype.value_or(parameters_[0].tensor.scalar_type());
+  const ScalarType dtype = options_.mp_policy().param_dtype().value_or(parameters_[0].tensor.scalar_type());
   const Tensor own = flat(1, block_numel_, dtype).flatten();
   for (const Parameter& p : parameters_) {
     own.narrow(0, p.start, p.tensor.numel()).view(p.tensor.sizes()).copy_(p.tensor.detach());
   }
-  gathered_ = flat(options_.shard_group->size(), block_numel_, dtype);
-  gathering_ = distributed::all_gather_into_tensor(gathered_, own, options_.shard_group, /*async_op=*/true);
+  gathered_ = flat(group_->size(), block_numel_, dtype);
+  gathering_ = distributed::all_gather_into_tensor(gathered_, own, group_, /*async_op=*/true);
 }
 
 void ShardedUnit::finish_gather() {
@@ -160,8 +160,8 @@ void ShardedUnit::free_whole() noexcept {
   is_gathered_ = false;
 }
 
-void ShardedUnit::refresh() {
-  if (uses_ == 0 && is_gathered_) free_whole();
+void ShardedUnit::enter_pass(uint64_t number) {
+  if (std::exchange(last_pass_, number) != number && uses_ == 0 && is_gathered_) free_whole();
 }
 
 void ShardedUnit::use() {
@@ -203,8 +203,6 @@ void ShardedUnit::release_accumulators() noexcept {
 void ShardedUnit::arrive(size_t number, Tensor gradient) {
   if (!gradient.defined()) return;
   Parameter& p = parameters_[number];
-  RUSH_CHECK_NOT_IMPLEMENTED(!GradMode::is_enabled(), "fully_shard: the gradient of '", p.name,
-                             "' is summed over processes without a graph; call backward without create_graph");
   RUSH_CHECK_NOT_IMPLEMENTED(gradient.layout() == kStrided, "fully_shard: the gradient of '", p.name,
                              "' is sparse, and has no rows to share out");
   accumulate(p.gradient, std::move(gradient));
@@ -221,8 +219,9 @@ bool ShardedUnit::begin_reduction() {
     numel += parameters_[i].chunk_numel();
   }
   if (reducing_.empty()) return false;
-  const ScalarType dtype = options_.reduce_dtype.value_or(parameters_[reducing_[0]].gradient.scalar_type());
-  const Tensor all = flat(options_.shard_group->size(), numel, dtype);
+  const ScalarType dtype =
+      options_.mp_policy().reduce_dtype().value_or(parameters_[reducing_[0]].gradient.scalar_type());
+  const Tensor all = flat(group_->size(), numel, dtype);
   int64_t start = 0;
   for (const size_t i : reducing_) {
     Parameter& p = parameters_[i];
@@ -231,14 +230,14 @@ bool ShardedUnit::begin_reduction() {
     start += p.chunk_numel();
   }
   reduced_ = flat(1, numel, dtype).flatten();
-  reduction_ = distributed::reduce_scatter_tensor(reduced_, all, ReduceOp::AVG, options_.shard_group, true);
+  reduction_ = distributed::reduce_scatter_tensor(reduced_, all, ReduceOp::AVG, group_, true);
   return true;
 }
 
 void ShardedUnit::finish_reduction() {
   const NoGradGuard no_grad;
   std::exchange(reduction_, nullptr)->wait();
-  if (options_.replicate_group) distributed::all_reduce(reduced_, ReduceOp::AVG, options_.replicate_group);
+  if (options_.replicate_group()) distributed::all_reduce(reduced_, ReduceOp::AVG, options_.replicate_group());
   int64_t start = 0;
   for (const size_t i : reducing_) {
     const Parameter& p = parameters_[i];

@@ -1,13 +1,11 @@
 // ShardedUnit: the parameters of one module that fully_shard has split among processes, which are gathered together.
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/node.h"
-#include "core/distributed/process_group.h"
-#include "nn/module_scope.h"
+#include "nn/parallel/fully_shard.h"
 
 namespace rush::nn::parallel {
 
@@ -35,12 +33,6 @@ struct ForwardPass;
 /// One unit. It observes its module's forward calls, and ShardSchedule tells it what to do.
 class ShardedUnit final : public ForwardObserver, public std::enable_shared_from_this<ShardedUnit> {
  public:
-  struct Options {
-    distributed::Group shard_group;      // among which rows are split
-    distributed::Group replicate_group;  // that have the same rows; null where no others have
-    std::optional<bool> reshard_after_forward;
-    std::optional<ScalarType> param_dtype, reduce_dtype;
-  };
   // `chunk` rows of each process, from `rank * chunk` on, of which some may lie behind the last row.
   struct Parameter {
     std::string name;
@@ -62,14 +54,14 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
     const Parameter& parameter() const { return unit->parameters_[number]; }
   };
 
-  /// Takes the rows of this process from the tensors, and keeps nothing else of them.
-  ShardedUnit(std::vector<std::string> names, const std::vector<Tensor>& tensors, Options options);
+  /// Takes the rows of this process from the tensors, and keeps nothing else of them. The options have a process group.
+  ShardedUnit(std::vector<std::string> names, const std::vector<Tensor>& tensors, FullyShardOptions options);
   ~ShardedUnit() override;
 
   /// The unit that a parameter belongs to.
   static Owner owner_of(const Tensor& parameter);
 
-  const Options& options() const { return options_; }
+  const FullyShardOptions& options() const { return options_; }
   int64_t first_row(const Parameter& parameter) const;  // of this process's
   void set_synchronizes(bool on) { synchronizes_ = on; }
 
@@ -80,8 +72,8 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
   void begin_gather();
   /// Waits for what begin_gather has begun and nobody has used.
   void drop_gather();
-  /// Gathered parameters that nobody uses any more, and that may be older than the shards, are gathered again.
-  void refresh();
+  /// Before a forward call of the pass: frees whole parameters of an earlier one, which may be older than the shards.
+  void enter_pass(uint64_t number);
   /// From one to the other the parameters are whole. Uses nest.
   void use();
   void end_use(bool frees) noexcept;
@@ -106,8 +98,10 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
   void arrive(size_t number, Tensor gradient);
   void add_to_grad(const Parameter& parameter, Tensor gradient) const;
 
-  const Options options_;
+  const FullyShardOptions options_;
+  const distributed::Group group_;  // among which rows are split
   std::vector<Parameter> parameters_;
+  uint64_t last_pass_ = 0;
   int64_t block_numel_ = 0;   // of one process's rows of all parameters
   int uses_ = 0, depth_ = 0;  // of forward calls within each other
   bool is_gathered_ = false, synchronizes_ = true;

@@ -195,7 +195,7 @@ TEST_CASE("gradients of micro-batches add up, reduced each time or once") {
   }
 }
 
-TEST_CASE("two forward passes before their backward passes, in either order") {
+TEST_CASE("two forward passes before their backward passes, in either order, and a graph that is used twice") {
   Net alone = make_net();
   loss_of(alone, ids_of_all()).backward();
   loss_of(alone, ids_of_all() * 2 % 9).backward();
@@ -209,6 +209,8 @@ TEST_CASE("two forward passes before their backward passes, in either order") {
   }
   Net net = make_net();
   shard(net);
-  (loss_of(net, own_ids()) + loss_of(net, own_ids() * 2 % 9)).backward({}, /*retain_graph=*/true);
+  const Tensor sum = (loss_of(net, own_ids()) + loss_of(net, own_ids() * 2 % 9)) / 2;
+  sum.backward({}, /*retain_graph=*/true);
+  sum.backward();
   check_gradients(*net, *alone);
 }
