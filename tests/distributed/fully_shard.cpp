@@ -157,6 +157,19 @@ TEST_CASE("gradients are those of one process: tied, unused, called twice, with 
   }
 }
 
+TEST_CASE("units lie within units") {
+  for (const bool checkpoints : {false, true}) {
+    Net alone = make_net(), net = make_net();
+    net->first->checkpoints = net->second->checkpoints = checkpoints;
+    loss_of(alone, ids_of_all()).backward();
+    fully_shard(net->first->down);
+    fully_shard(net->second->up);
+    shard(net, FullyShardOptions().reshard_after_forward(checkpoints));
+    loss_of(net, own_ids()).backward();
+    check_gradients(*net, *alone);
+  }
+}
+
 TEST_CASE("frozen parameters are gathered, and let gradients through") {
   check_net([](NetImpl& net) {
     for (const Tensor& parameter : net.second->parameters()) parameter.requires_grad_(false);

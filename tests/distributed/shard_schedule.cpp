@@ -142,6 +142,25 @@ TEST_CASE("a unit that stays whole after forward is not gathered again, and gath
   CHECK(!same_bits(after, before));
 }
 
+TEST_CASE("a graph that one process alone keeps changes no collective") {
+  Net a = make_net(), b = make_net();
+  shard(a);
+  shard(b);
+  std::vector<Tensor> kept;
+  flight_recorder().clear();
+  for (int step = 0; step < 3; ++step) {
+    for (Net* net : {&a, &b}) {
+      const Tensor loss = loss_of(*net, own_ids());
+      if (get_rank() == 0) kept.push_back(loss);
+      loss.backward();
+    }
+  }
+  Tensor most = full({1}, static_cast<int64_t>(flight_recorder().records().size()), kInt64), least = most.clone();
+  all_reduce(most, ReduceOp::MAX);
+  all_reduce(least, ReduceOp::MIN);
+  CHECK(most.item<int64_t>() == least.item<int64_t>());
+}
+
 // What `net` computes with parameters rounded to bfloat16, and gradients reduced in `reduce_dtype`.
 void check_bfloat16(ScalarType reduce_dtype) {
   const auto policy = MixedPrecisionPolicy().param_dtype(kBFloat16).reduce_dtype(reduce_dtype);
