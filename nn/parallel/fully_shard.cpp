@@ -101,15 +101,14 @@ void set_requires_gradient_sync(Module& module, bool on) {
   }
 }
 
-std::vector<ShardedParameter> sharded_parameters(const Module& module) {
-  std::vector<ShardedParameter> all;
+std::vector<distributed::TensorPart> sharded_parameters(const Module& module) {
+  std::vector<distributed::TensorPart> all;
   for (const auto& item : module.named_parameters()) {
-    const Tensor& parameter = item.value();
-    const ShardedUnit::Owner owner = ShardedUnit::owner_of(parameter);
-    const IntArrayRef sizes = owner.unit ? IntArrayRef(owner.parameter().sizes) : parameter.sizes();
-    ShardedParameter one{item.key(), parameter, {sizes.begin(), sizes.end()}, std::vector<int64_t>(sizes.size())};
-    if (owner.unit) one.offsets[0] = owner.unit->first_row(owner.parameter());
-    all.push_back(std::move(one));
+    distributed::TensorPart& part = all.emplace_back(distributed::TensorPart::whole(item.key(), item.value()));
+    const ShardedUnit::Owner owner = ShardedUnit::owner_of(part.local);
+    if (!owner.unit) continue;
+    part.sizes = owner.parameter().sizes;
+    part.offsets[0] = owner.unit->first_row(owner.parameter());
   }
   return all;
 }

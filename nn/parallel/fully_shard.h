@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/distributed/checkpoint_folder.h"
 #include "core/distributed/process_group.h"
 #include "nn/arg.h"
 #include "nn/module.h"
@@ -62,16 +63,10 @@ void fully_shard(const ModuleHolder<M>& module, const FullyShardOptions& options
 /// FSDPModule.set_requires_gradient_sync.
 void set_requires_gradient_sync(Module& module, bool on);
 
-/// A parameter as one process has it.
-struct ShardedParameter {
-  std::string name;              // by the module
-  Tensor local;                  // the parameter: this process's rows
-  std::vector<int64_t> sizes;    // of the whole parameter
-  std::vector<int64_t> offsets;  // where `local` begins in it
-};
-/// All parameters of a module, in the order of its parameters(). Those that are not sharded are whole. A value that is
-/// copied into `local`, outside of a forward call, is what the next call gathers.
-std::vector<ShardedParameter> sharded_parameters(const Module& module);
+/// What this process has of each parameter of a module, in the order of its parameters(), under their names in it.
+/// Those that are not sharded are whole. A value that is copied into a `local`, outside of a forward call, is what the
+/// next call gathers.
+std::vector<distributed::TensorPart> sharded_parameters(const Module& module);
 
 /// The whole of a sharded parameter, a new tensor outside the graph; another tensor as it is. Every process of its
 /// group calls it. DTensor.full_tensor.

@@ -64,7 +64,7 @@ void check_same(const TrainingRun& a, const TrainingRun& b) {
 std::map<std::string, Tensor> whole_gradients(const nn::Module& net) {
   const NoGradGuard no_grad;
   std::map<std::string, Tensor> all;
-  for (const ShardedParameter& parameter : sharded_parameters(net)) {
+  for (const TensorPart& parameter : sharded_parameters(net)) {
     Tensor& gradient = all[parameter.name];
     if (!parameter.local.grad().defined()) continue;
     CHECK(parameter.local.grad().sizes() == parameter.local.sizes());
@@ -129,10 +129,10 @@ TEST_CASE("every process has its rows of each parameter, of some none") {
   Net net = make_net();
   const std::vector<Tensor> whole = make_net()->parameters();
   shard(net);
-  const std::vector<ShardedParameter> parameters = sharded_parameters(*net);
+  const std::vector<TensorPart> parameters = sharded_parameters(*net);
   REQUIRE(parameters.size() == whole.size());
   for (size_t i = 0; i < whole.size(); ++i) {
-    const ShardedParameter& parameter = parameters[i];
+    const TensorPart& parameter = parameters[i];
     const int64_t rows = whole[i].size(0), chunk = (rows + get_world_size() - 1) / get_world_size();
     const int64_t first = std::min(rows, get_rank() * chunk), count = std::min(chunk, rows - first);
     CHECK(IntArrayRef(parameter.sizes) == whole[i].sizes());

@@ -1,0 +1,35 @@
+#include "nn/parallel/module_parts.h"
+
+#include "nn/parallel/fully_shard.h"
+#include "nn/parallel/tensor_parallel.h"
+
+namespace rush::nn::parallel {
+
+using distributed::TensorPart;
+
+namespace {
+
+// The place of a SplitModule's part in the whole parameter.
+void place_in_whole(TensorPart& part, const SplitModule& owner, std::string_view parameter) {
+  const std::optional<int64_t> dim = owner.split_dim(parameter);
+  if (!dim) return;
+  const auto d = static_cast<size_t>(*dim);
+  part.offsets[d] += owner.group()->rank() * part.sizes[d];
+  part.sizes[d] *= owner.group()->size();
+}
+
+}  // namespace
+
+std::vector<TensorPart> module_parts(const Module& module) {
+  const auto modules = module.named_modules();
+  std::vector<TensorPart> parts = sharded_parameters(module);
+  for (TensorPart& part : parts) {
+    const size_t dot = part.name.rfind('.');
+    const std::string owner = dot == part.name.npos ? "" : part.name.substr(0, dot);
+    if (const auto* split = modules[owner]->as<SplitModule>()) place_in_whole(part, *split, part.name.substr(dot + 1));
+  }
+  for (const auto& buffer : module.named_buffers()) parts.push_back(TensorPart::whole(buffer.key(), buffer.value()));
+  return parts;
+}
+
+}  // namespace rush::nn::parallel
