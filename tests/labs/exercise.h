@@ -97,5 +97,6 @@ Exercise exercise(Subject<Input, Output> subject) {
 [[gnu::weak]] std::vector<Exercise> scaler_exercises();
 [[gnu::weak]] std::vector<Exercise> graphed_step_exercises();
 [[gnu::weak]] std::vector<Exercise> fusion_exercises();
+[[gnu::weak]] std::vector<Exercise> ring_exercises();
 
 }  // namespace rush::labs

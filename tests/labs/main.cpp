@@ -104,6 +104,7 @@ const LabExercises kLabs[] = {
     {"5", engine_exercises},     {"6", product_exercises}, {"7", module_exercises},        {"8", optimizer_exercises},
     {"9", allocator_exercises},  {"10", kernel_exercises}, {"11", stream_exercises},       {"12", matmul_exercises},
     {"13", attention_exercises}, {"14", scaler_exercises}, {"15", graphed_step_exercises}, {"16", fusion_exercises},
+    {"17", ring_exercises},
 };
 
 std::vector<Exercise> exercises_of(const std::string& lab) {
