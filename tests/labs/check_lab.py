@@ -102,6 +102,7 @@ solution = (ROOT / LAB.replaces).read_text()
 learners.write_text(solution)
 proofs = ["the emulated grid"] if LAB.gpu_program else ["the same weights bit by bit"]
 proofs += ["the library's own tests"] if LAB.tests else []
+proofs += ["losses that differ from those of one rank by at most "] if LAB.processes > 1 else []
 expect("the library's own file", 0, *proofs, "passed, in ")
 
 mistakes = list(planted())
