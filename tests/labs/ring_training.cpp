@@ -3,6 +3,7 @@
 // be that of one rank with all rows, which is computed without the learner's functions.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -137,8 +138,9 @@ void report(nn::Sequential& net, const examples::DigitSet& digits, const Setting
 }
 
 std::string note_of(const char* where, const Losses& losses, const Losses& alone) {
-  return str(where, ", ", losses.size(), " losses that differ from those of one rank by at most ",
-             compare(losses, alone));
+  char most[16];
+  std::snprintf(most, sizeof(most), "%.1g", compare(losses, alone));
+  return str(where, ", ", losses.size(), " losses that differ from those of one rank by at most ", most);
 }
 
 void run_processes(const Settings& settings, const examples::DigitSets& digits) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the capstone's rubric: the skeleton compiles, gets no more than its points for that, and is told what to do first; the worked
+"""Checks a capstone's rubric, that of an operator or that of a training: the skeleton compiles, gets no more than its points for that, and is told what to do first; the worked
 solution gets all points; of weaknesses that are planted in it, each costs exactly its items.
-usage: check_capstone.py ROOT BUILD
+usage: check_capstone.py ROOT BUILD (capstone | training)
 
 One of the weaknesses is planted, or as many as RUSH_LAB_MISTAKES says, a number or all."""
 import pathlib
@@ -14,9 +14,14 @@ import sys
 MOST_SECONDS = 2 * 20  # of processors, from an edit to the verdict
 
 ROOT, BUILD = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-HERE, SOLUTION = ROOT / "tests/labs/capstone", ROOT / "tests/labs/capstone/solution"
-SCRATCH = BUILD / "labs/capstone_test"  # stays, so that what has not changed is not compiled again
-NAME = "gated_rms_norm"
+KIND = sys.argv[3]
+# The worked solution's name and folder, the tool, the points of a skeleton, and the items without which there is no pass.
+NAME, FOLDER, TOOL, FOR_SKELETON, MUSTS = {
+    "capstone": ("gated_rms_norm", "solution", "capstone", 5, {"build", "schema", "values", "gradient", "fused", "tests"}),
+    "training": ("quadrants", "training", "training_capstone", 10, {"build", "learns", "losses", "restart"}),
+}[KIND]
+HERE, SOLUTION = ROOT / "tests/labs/capstone", ROOT / "tests/labs/capstone" / FOLDER
+SCRATCH = BUILD / f"labs/{KIND}_test"  # stays, so that what has not changed is not compiled again
 sys.dont_write_bytecode = True
 sys.path.append(str(ROOT / "tests/labs/mistakes"))
 from sample import sampled
@@ -27,7 +32,7 @@ problems = []
 def capstone(name, *options):
     """Status, output and a processor's seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [ROOT / "tools/capstone", ROOT, BUILD, NAME, "--folder", SCRATCH / name, "--keep-in", SCRATCH / f"{name}_build"]
+    command = [ROOT / "tools" / TOOL, ROOT, BUILD, NAME, "--folder", SCRATCH / name, "--keep-in", SCRATCH / f"{name}_build"]
     done = subprocess.run([*command, *options], capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return done.returncode, done.stdout + done.stderr, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -62,7 +67,7 @@ def write_solution(changes=()):
 
 def weaknesses():
     """(name, changes, lost items) of each."""
-    for part in re.split(r"\n\n+(?=# )", (HERE / "capstone.weaknesses").read_text().strip()):
+    for part in re.split(r"\n\n+(?=# )", (HERE / f"{KIND}.weaknesses").read_text().strip()):
         name, file, *lines = part.splitlines()
         changes = [(file[2:], *("\n".join(line[1:] for line in hunk.splitlines() if line[0] == mark) for mark in "-+"))
                    for hunk in re.findall(r"(?:^-.*\n)+(?:^\+.*\n)+", "\n".join(lines) + "\n", re.M)]
@@ -82,8 +87,7 @@ def expect(what, lost):
     print(f"{slowest:5.1f} s  {what}: {', '.join(sorted(got)) or 'all points'}", flush=True)
     if got != lost:
         problems.append(f"{what}: lost {sorted(got)}, expected {sorted(lost)}; said:\n{output}")
-    musts = {"build", "schema", "values", "gradient", "fused", "tests"}
-    if status != bool(got & musts):
+    if status != bool(got & MUSTS):
         problems.append(f"{what}: status {status}; said:\n{output}")
     return slowest
 
@@ -96,7 +100,7 @@ def check_start():
     copy_to(SCRATCH / "skeleton", texts_in(SCRATCH / "started"))
     status, output, seconds = capstone("skeleton")
     print(f"{seconds:5.1f} s  the skeleton", flush=True)
-    if status != 1 or not re.search(r"^5 of 100 points", output, re.M) or "begin here: " not in output or "0/5  build" in output:
+    if status != 1 or not re.search(rf"^{FOR_SKELETON} of 100 points", output, re.M) or "begin here: " not in output:
         problems.append(f"the skeleton: status {status}; said:\n{output}")
 
 
