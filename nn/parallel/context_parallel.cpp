@@ -5,6 +5,7 @@
 #include "autograd/function.h"
 #include "core/distributed/collectives.h"
 #include "core/ops/basic.h"
+#include "core/ops/nn/attention.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/pointwise/power.h"
 #include "nn/parallel/group_dims.h"
@@ -181,6 +182,7 @@ Tensor ring_attention(const Tensor& query, const Tensor& key, const Tensor& valu
                    key.sizes(), " and ", value.sizes());
   RUSH_CHECK_VALUE(!is_causal || group->size() == 1 || query.size(2) % 2 == 0, "ring_attention: a process has ",
                    query.size(2), " positions; expected two equal chunks, as context_part makes them");
+  if (group->size() == 1) return scaled_dot_product_attention(query, key, value, {}, 0.0, is_causal, scale);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))));
   return RingAttention::apply(detail::lowered(query), detail::lowered(key), detail::lowered(value),
                               RingPlan{group, is_causal, factor});
