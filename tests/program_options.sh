@@ -30,7 +30,7 @@ refused() {
   [[ $err == *"$message"* && $err != *$'\n'* && -z $out ]] || fail "$program $*: expected one line with '$message', got: $err"
 }
 
-programs=(mnist gpt resnet spectrogram gcn submanifold)
+programs=(mnist gpt mesh_gpt resnet spectrogram gcn submanifold)
 for program in gpt2 rush_conformance rush_train_parity; do  # which are not built everywhere
   [[ ! -x $folder/$program ]] || programs+=("$program")
 done
@@ -49,11 +49,11 @@ for program in "${programs[@]}"; do
   refused "$program" "--device: expected" "${arguments[@]}" --device meta
   refused "$program" "tpu" "${arguments[@]}" --device tpu
 done
-for program in spectrogram gcn submanifold resnet mnist gpt; do
+for program in spectrogram gcn submanifold resnet mnist gpt mesh_gpt; do
   refused "$program" "--learning_rate: expected" --lr=-1
   refused "$program" "--seed: expected" --seed one
 done
-for program in spectrogram submanifold resnet gpt; do refused "$program" "--max_iters: expected" --max-iters 99999999999; done
+for program in spectrogram submanifold resnet gpt mesh_gpt; do refused "$program" "--max_iters: expected" --max-iters 99999999999; done
 
 [[ ! -w /dev/full ]] || ! "$folder/gpt" --help >/dev/full 2>"$scratch/stderr" || fail "gpt --help into a full disk ends with 0"
 transformers=(gpt)
