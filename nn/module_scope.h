@@ -25,8 +25,8 @@ class Module;
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
-  virtual void begin_forward() = 0;  // where it throws, there is no call, and no end of one
-  virtual void end_forward() noexcept = 0;
+  virtual void begin_forward() = 0;         // where it throws, there is no call, and no end of one
+  virtual void end_forward() noexcept = 0;  // of the call that begin_forward began
 };
 
 class ModuleScope : private ErrorContext {

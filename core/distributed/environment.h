@@ -13,7 +13,7 @@ struct Environment {
   std::optional<std::string> master_addr;           // where the process of rank 0 runs
   std::optional<int> master_port;
   std::optional<int> timeout_seconds;  // RUSH_DISTRIBUTED_TIMEOUT: how long collectives wait for other processes
-  bool started_by_mpi = false;  // mpirun, or srun with PMI or PMIx: MPI finds the other processes
+  bool started_by_mpi = false;         // mpirun, or srun with PMI or PMIx: MPI finds the other processes
 };
 
 /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT), else those of
