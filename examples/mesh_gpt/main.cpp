@@ -176,6 +176,8 @@ class Trainer {
       if (s_.fsdp == 1) continue;
       const auto options = rush::nn::parallel::FullyShardOptions().process_group(mesh_.group("fsdp"));
       for (const auto& module : stage.module()->children()) rush::nn::parallel::fully_shard(*module, options);
+      rush::nn::parallel::fully_shard(*stage.module(),
+                                      options);  // so that each module's parameters are freed behind it
     }
     return stages;
   }
