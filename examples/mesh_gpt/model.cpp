@@ -68,9 +68,7 @@ class MeshBlockImpl : public rush::nn::Module {
     };
     norm1 = register_module("norm1", make_norm(config));
     norm2 = register_module("norm2", make_norm(config));
-    query_ = column("query", width);
-    key_ = column("key", width);
-    value_ = column("value", width);
+    qkv_ = column("qkv", 3 * width);  // head by head: its query, its key, its value
     project = row("project", width);
     up_ = column("up", 4 * width);
     down = row("down", 4 * width);
@@ -85,17 +83,15 @@ class MeshBlockImpl : public rush::nn::Module {
 
  private:
   Tensor attention(const Tensor& x) {
-    const auto heads = [&](const rush::nn::ColumnParallelLinear& projection) {  // (B, T, C) -> (B, heads / tp, T, D)
-      return projection(x).unflatten(-1, {-1, head_size_}).transpose(1, 2);
-    };
-    const Tensor y =
-        rush::nn::parallel::ring_attention(heads(query_), heads(key_), heads(value_), cp_, /*is_causal=*/true);
+    const Tensor qkv = qkv_(x).unflatten(-1, {-1, 3, head_size_});                  // (B, T, heads / tp, 3, D)
+    const auto part = [&](int64_t i) { return qkv.select(3, i).transpose(1, 2); };  // (B, heads / tp, T, D)
+    const Tensor y = rush::nn::parallel::ring_attention(part(0), part(1), part(2), cp_, /*is_causal=*/true);
     return project(y.transpose(1, 2).flatten(2));
   }
 
   int64_t head_size_;
   Group cp_;
-  rush::nn::ColumnParallelLinear query_{nullptr}, key_{nullptr}, value_{nullptr}, up_{nullptr};
+  rush::nn::ColumnParallelLinear qkv_{nullptr}, up_{nullptr};
 };
 RUSH_MODULE(MeshBlock);
 
