@@ -41,7 +41,7 @@ Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& o) {
     for (const int64_t size : o.kernel_size()) elements *= size;                                                \
     const auto windows = AvgPool##D##dFuncOptions(o.kernel_size()).stride(o.stride()).ceil_mode(o.ceil_mode()); \
     const Tensor means = avg_pool##D##d(input.pow(o.norm_type()), windows);                                     \
-    return (means.sign() * relu(means.abs()) * elements).pow(1 / o.norm_type());                                \
+    return (means.sign() * rush::relu(means.abs()) * elements).pow(1 / o.norm_type());                          \
   }
 RUSH_LP_POOL(1)
 RUSH_LP_POOL(2)
