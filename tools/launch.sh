@@ -49,6 +49,10 @@ export OMPI_MCA_plm=isolated
 export OMPI_MCA_btl_vader_single_copy_mechanism=${OMPI_MCA_btl_vader_single_copy_mechanism:-none}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
+# The processes share the processors, and would wait for each other's threads.
+threads=$(($(nproc) / count))
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
+
 # A signal that ends mpirun is for the run, not for one attempt.
 stopped=
 trap 'stopped=1' INT TERM
