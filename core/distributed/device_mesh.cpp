@@ -33,12 +33,6 @@ const Group& DeviceMesh::group(std::string_view dim) const {
   return found->group;
 }
 
-std::vector<std::string> DeviceMesh::names() const {
-  std::vector<std::string> names;
-  for (const Dim& dim : dims()) names.push_back(dim.name);
-  return names;
-}
-
 std::string DeviceMesh::str() const {
   std::string text;
   for (const Dim& dim : dims()) text += rush::str(text.empty() ? "" : " x ", dim.name, ' ', dim.size);

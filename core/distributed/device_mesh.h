@@ -26,7 +26,6 @@ class DeviceMesh {
   DeviceMesh() = default;  // none
 
   explicit operator bool() const { return state_ != nullptr; }
-  int64_t ndim() const { return static_cast<int64_t>(dims().size()); }
   /// The number of processes in a dimension; 1 for one that the mesh does not have, so that a program may ask for all
   /// that it knows. Names are those of init_device_mesh.
   int size(std::string_view dim) const;
@@ -36,8 +35,7 @@ class DeviceMesh {
   /// The processes that differ from this one in that dimension alone, in its order. Throws ValueError for a dimension
   /// that the mesh does not have.
   const Group& group(std::string_view dim) const;
-  std::vector<std::string> names() const;  // of its dimensions, in their order
-  std::string str() const;                 // "dp 2 x tp 4"
+  std::string str() const;  // "dp 2 x tp 4"
 
   /// The processes that differ from this one in these dimensions alone, in the order of their ranks. Made at the first
   /// call, which every process makes; a dimension that the mesh does not have counts as one of size 1. Throws

@@ -15,6 +15,7 @@ namespace rush::nn::parallel {
 using distributed::Group;
 
 Tensor context_part(const Tensor& whole, int64_t dim, const Group& group) {
+  detail::check_member("context_part", group);
   if (group->size() == 1) return whole;
   const int64_t chunks = 2 * group->size(), size = whole.size(dim);
   RUSH_CHECK_VALUE(size % chunks == 0, "context_part: a sequence of ", size, " positions cannot be cut into ", chunks,
@@ -24,6 +25,7 @@ Tensor context_part(const Tensor& whole, int64_t dim, const Group& group) {
 }
 
 Tensor context_whole(const Tensor& part, int64_t dim, const Group& group) {
+  detail::check_member("context_whole", group);
   const std::vector<Tensor> halves = detail::Gathering(part, dim, group).wait().chunk(2 * group->size(), dim);
   std::vector<Tensor> in_order(halves.size());
   for (size_t i = 0; i < halves.size(); ++i) in_order[i % 2 == 0 ? i / 2 : halves.size() - 1 - i / 2] = halves[i];
@@ -176,7 +178,7 @@ struct RingAttention : autograd::Function<RingAttention> {
 
 Tensor ring_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Group& group, bool is_causal,
                       std::optional<double> scale) {
-  RUSH_CHECK_DISTRIBUTED(group, "ring_attention: this process is no member of the group");
+  detail::check_member("ring_attention", group);
   RUSH_CHECK_VALUE(query.dim() == 4 && key.sizes() == query.sizes() && value.sizes() == query.sizes(),
                    "ring_attention: expected query, key and value of one shape (B, H, T, D), got ", query.sizes(), ", ",
                    key.sizes(), " and ", value.sizes());

@@ -11,7 +11,12 @@ using distributed::Group;
 
 namespace detail {
 
+void check_member(const char* who, const Group& group) {
+  RUSH_CHECK_DISTRIBUTED(group, who, ": this process is no member of the group");
+}
+
 Gathering::Gathering(const Tensor& x, int64_t dim, const Group& group) : dim_(dim < 0 ? dim + x.dim() : dim) {
+  check_member("a gathering of parts", group);
   DimVector sizes(x.sizes());
   sizes.insert(sizes.begin(), group->size());
   all_ = empty(sizes, x.options());
@@ -24,6 +29,7 @@ Tensor Gathering::wait() {
 }
 
 SumOfParts::SumOfParts(const Tensor& x, int64_t dim, const Group& group) {
+  check_member("sum_to_split", group);
   if (dim < 0) dim += x.dim();
   RUSH_CHECK_VALUE(x.size(dim) % group->size() == 0, "sum_to_split: dimension ", dim, " has ", x.size(dim),
                    " elements, which cannot be split among ", group->size(), " processes");
@@ -44,6 +50,7 @@ Tensor lowered(const Tensor& t) {
 }
 
 Tensor own_part(const char* who, const Tensor& x, int64_t dim, const Group& group) {
+  check_member(who, group);
   const int64_t size = x.size(dim), processes = group->size();
   RUSH_CHECK_VALUE(size % processes == 0, who, ": dimension ", dim, " has ", size,
                    " elements, which cannot be split among ", processes, " processes");
@@ -62,6 +69,7 @@ const Group& group_of(const AutogradContext* ctx) {
 
 struct CopyToGroup : autograd::Function<CopyToGroup> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Group& group) {
+    detail::check_member("copy_to_group", group);
     ctx->saved_data["group"] = group;
     return x;
   }

@@ -24,6 +24,8 @@ namespace rush::nn::parallel {
 // They differ from the functions of core/distributed/functional.h, which know of no common loss: there, the derivative
 // of all_reduce is an all_reduce.
 
+/// All throw DistributedError where `group` is null: this process is no member.
+
 /// `x` as it is; its gradient is the sum of those of all processes.
 Tensor copy_to_group(const Tensor& x, const distributed::Group& group);
 /// The sum of the processes' `x`; the gradient is that of the sum.
@@ -67,6 +69,9 @@ class SumOfParts {
   Tensor parts_, part_;  // (processes, sizes of the part...), and the part
   distributed::WorkPtr work_;
 };
+
+// Throws DistributedError, which begins with `who`, where the group is null.
+void check_member(const char* who, const distributed::Group& group);
 
 // A tensor as products take it: in 16 bits where autocast is on.
 Tensor lowered(const Tensor& t);

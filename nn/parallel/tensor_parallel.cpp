@@ -98,7 +98,7 @@ void check_indices(const char* who, const Tensor& indices, int64_t rows) {
 }  // namespace
 
 Tensor SplitModule::register_part(const char* who, const std::string& name, const Tensor& whole) {
-  RUSH_CHECK_DISTRIBUTED(group_, who, ": this process is no member of the group");
+  detail::check_member(who, group_);
   if (!whole.defined()) return register_parameter(name, {}, false);
   const std::optional<int64_t> dim = split_dim(name);
   const Tensor part = dim ? detail::own_part(who, whole.detach(), *dim, group_) : whole.detach();
@@ -166,6 +166,11 @@ void VocabParallelEmbeddingImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets, const Group& group) {
+  detail::check_member("vocab_parallel_cross_entropy", group);
+  RUSH_CHECK_VALUE(
+      scores.dim() > 0 && targets.sizes() == scores.sizes().slice(0, static_cast<size_t>(scores.dim() - 1)),
+      "vocab_parallel_cross_entropy: expected a target for each row of scores ", scores.sizes(), ", got ",
+      targets.sizes());
   const int64_t classes = scores.size(-1);
   check_indices("vocab_parallel_cross_entropy", targets, classes * group->size());
   Tensor largest = scores.detach().amax(-1, true);

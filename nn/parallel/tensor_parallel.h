@@ -92,7 +92,7 @@ class VocabParallelEmbeddingImpl final : public SplitModule {
 
 /// The mean cross entropy of scores (..., classes / processes) that are split in their last dimension, and targets
 /// (...) of integers: a number, the same on all processes. No process ever has all scores of a row. Throws IndexError
-/// for a target that is no class.
+/// for a target that is no class, and ValueError for targets of another shape.
 Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets, const distributed::Group& group);
 
 }  // namespace parallel

@@ -197,6 +197,12 @@ TEST_CASE("what cannot be split is refused with its sizes") {
                        doctest::Contains(str("expected numbers from 0 to ", size - 1, ", got ", size).c_str()),
                        IndexError);
   CHECK_THROWS_AS(nn::ColumnParallelLinear(nn::Linear(3, size), nullptr), DistributedError);
+  CHECK_THROWS_AS(copy_to_group(odd, nullptr), DistributedError);
+  CHECK_THROWS_AS(gather_from_group(odd, 1, nullptr), DistributedError);
+  CHECK_THROWS_AS(context_part(odd, 1, nullptr), DistributedError);
+  CHECK_THROWS_AS(context_whole(odd, 1, nullptr), DistributedError);
+  CHECK_THROWS_WITH_AS(vocab_parallel_cross_entropy(odd, zeros({2, 1}, kInt64), all),
+                       doctest::Contains("expected a target for each row"), ValueError);
 }
 
 // A GPT whose batch, weights and sequences are split by a mesh of {"dp", "cp", "tp"}.
