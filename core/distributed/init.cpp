@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/dispatch/registry.h"
 #include "core/distributed/environment.h"
 #include "core/distributed/fake.h"
 #include "core/distributed/flight_recorder.h"
@@ -13,9 +14,15 @@ namespace rush::distributed {
 
 namespace {
 
+// Those of the library's own rooms as well, which the first use of the registry adds.
+const auto& joined_backends() {
+  registry();
+  return detail::registered_backends();
+}
+
 std::string names_of_backends() {
   std::string names = "mpi, fake";
-  for (const auto& [name, make] : detail::registered_backends()) names += ", " + name;
+  for (const auto& [name, make] : joined_backends()) names += ", " + name;
   return names;
 }
 
@@ -41,8 +48,8 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
   } else if (backend == "fake") {
     detail::groups().push_back(make_fake_group(options.rank, options.world_size));
   } else {
-    const auto found = detail::registered_backends().find(backend);
-    RUSH_CHECK_VALUE(found != detail::registered_backends().end(), "init_process_group: there is no backend '",
+    const auto found = joined_backends().find(backend);
+    RUSH_CHECK_VALUE(found != joined_backends().end(), "init_process_group: there is no backend '",
                      std::string(backend), "'; expected one of ", names_of_backends());
     const bool has_control = detail::has_mpi() && read_environment().started_by_mpi;
     detail::groups().push_back(found->second(resolved, has_control ? detail::make_mpi_group(resolved) : nullptr));
@@ -50,7 +57,7 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
 }
 
 bool is_backend_available(std::string_view backend) {
-  return backend == "fake" || (backend == "mpi" ? detail::has_mpi() : detail::registered_backends().contains(backend));
+  return backend == "fake" || (backend == "mpi" ? detail::has_mpi() : joined_backends().contains(backend));
 }
 
 void destroy_process_group() {
