@@ -120,7 +120,8 @@ class Trainer {
   }
 
   void run() {
-    std::printf("%s, %d processes\n", mesh_.str().c_str(), rush::distributed::get_world_size());
+    std::printf("%s, %d processes, %s\n", mesh_.str().c_str(), rush::distributed::get_world_size(),
+                rush::distributed::world()->backend());
     const auto begun = std::chrono::steady_clock::now();
     const int64_t first = iteration_;
     while (iteration_ < s_.max_iters) {

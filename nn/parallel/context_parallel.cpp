@@ -49,8 +49,8 @@ struct RingPlan {
 
   // In step `step` a process has the keys of the one that is so many before it in the ring.
   int source(int step) const { return (group->rank() - step + group->size()) % group->size(); }
-  int next() const { return group->ranks()[static_cast<size_t>((group->rank() + 1) % group->size())]; }
-  int previous() const { return group->ranks()[static_cast<size_t>(source(1))]; }
+  int next() const { return (group->rank() + 1) % group->size(); }  // in the group
+  int previous() const { return source(1); }
   Block block(int step) const {
     if (!is_causal || step == 0) return {.is_causal = is_causal};
     const bool is_earlier = source(step) < group->rank();
@@ -86,25 +86,25 @@ Grads attention_backward(const Tensor& grad, const Tensor& q, const Tensor& k, c
   return {dq, dk, dv};
 }
 
-// A tensor that is sent to the next process while one of its shape comes from the one before.
+// A tensor that is sent to the next process while one of its shape comes from the one before. It is one collective for
+// both directions: NCCL carries out calls one after the other, and all processes would send first.
 class Exchange {
  public:
-  Exchange(Tensor sent, const RingPlan& plan, int tag) : sent_(std::move(sent)), received_(empty_like(sent_)) {
-    sending_ = distributed::isend(sent_, plan.next(), plan.group, tag);
-    receiving_ = distributed::irecv(received_, plan.previous(), plan.group, tag);
+  Exchange(Tensor sent, const RingPlan& plan) : sent_(std::move(sent)), received_(empty_like(sent_)) {
+    std::vector<int64_t> arriving(static_cast<size_t>(plan.group->size())), leaving = arriving;
+    arriving[static_cast<size_t>(plan.previous())] = leaving[static_cast<size_t>(plan.next())] = sent_.numel();
+    work_ = distributed::all_to_all_single(received_.view({-1}), sent_.view({-1}), arriving, leaving, plan.group,
+                                           /*async_op=*/true);
   }
   Tensor wait() {
-    sending_->wait();
-    receiving_->wait();
+    work_->wait();
     return received_;
   }
 
  private:
   Tensor sent_, received_;
-  distributed::WorkPtr sending_, receiving_;
+  distributed::WorkPtr work_;
 };
-
-constexpr int kKeysTag = 1, kGradsTag = 2;
 
 struct RingAttention : autograd::Function<RingAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -113,7 +113,7 @@ struct RingAttention : autograd::Function<RingAttention> {
     Tensor out, lse;                    // in the dtype of lse
     for (int step = 0; step < plan.group->size(); ++step) {
       std::optional<Exchange> exchange;
-      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan, kKeysTag);
+      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
       const Block block = plan.block(step);
       const auto part = [&](const Tensor& t) { return block.earlier_keys_only ? half(t, false) : t; };
       const Tensor q = block.later_queries_only ? half(query, true) : query;
@@ -146,7 +146,7 @@ struct RingAttention : autograd::Function<RingAttention> {
     std::optional<Exchange> grads_exchange;
     for (int step = 0; step < plan.group->size(); ++step) {
       std::optional<Exchange> exchange;
-      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan, kKeysTag);
+      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
       const Block block = plan.block(step);
       const auto queries = [&](const Tensor& t) { return block.later_queries_only ? half(t, true) : t; };
       const auto part = [&](const Tensor& t) { return block.earlier_keys_only ? half(t, false) : t; };
@@ -157,7 +157,7 @@ struct RingAttention : autograd::Function<RingAttention> {
       if (grads_exchange) grad_keys = grads_exchange->wait();
       part(grad_keys.select(0, 0)).add_(own.key);
       part(grad_keys.select(0, 1)).add_(own.value);
-      grads_exchange.emplace(grad_keys, plan, kGradsTag);
+      grads_exchange.emplace(grad_keys, plan);
       if (exchange) keys = exchange->wait();
     }
     grad_keys = grads_exchange->wait();

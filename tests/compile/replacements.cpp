@@ -81,7 +81,8 @@ Trained train(bool is_compiled, bool autocasts) {
   trained.graph = graph.print();
   CHECK(calls_of(graph, "rush::add_layer_norm") == (autocasts ? 2 : 3));  // nothing casts what the last one gives
   CHECK(calls_of(graph, "rush::add_layer_norm_backward") == 2);           // of the last no sum comes past
-  CHECK(calls_of(graph, "aten::native_layer_norm") == (autocasts ? 1 : 0));
+  // Elsewhere it is taken apart: Note [Decompositions].
+  CHECK(calls_of(graph, "aten::native_layer_norm") == (autocasts && get_default_device().is_cpu() ? 1 : 0));
   CHECK(calls_of(graph, "rush::linear_gelu") == 2);
   CHECK(calls_of(graph, "rush::gelu_bias_backward_") == 2);
   CHECK(calls_of(graph, "aten::gelu_backward") == 0);

@@ -17,7 +17,14 @@ constexpr ScalarType kDtypes[] = {kUInt8,   kInt8,    kInt16,     kInt32,       
 constexpr ReduceOp kOps[] = {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::PRODUCT, ReduceOp::MIN, ReduceOp::MAX};
 constexpr int64_t kSizes[] = {0, 1, 7, 64, 1037};
 
+// NCCL reduces fewer: docs/distributed.md.
+bool is_left_out_by_nccl(ReduceOp op, ScalarType dtype) {
+  if (dtype == kInt16 || dtype == kUInt16 || dtype == kUInt32 || dtype == kUInt64) return true;
+  return element_size(dtype) == 1 ? op == ReduceOp::AVG : is_complex(dtype) && op == ReduceOp::PRODUCT;
+}
+
 bool is_defined(ReduceOp op, ScalarType dtype) {
+  if (on_gpus() && is_left_out_by_nccl(op, dtype)) return false;
   if (op == ReduceOp::AVG) return is_floating_point(dtype) || is_complex(dtype);
   return !is_complex(dtype) || (op != ReduceOp::MIN && op != ReduceOp::MAX);
 }
@@ -75,6 +82,7 @@ void in_every_setting(const Test& test) {
 
 void end(const WorkPtr& work, const Setting& s) {
   if (s.is_async) work->wait();
+  if (on_gpus()) cuda::synchronize();  // it is the current stream that has waited
   CHECK(work->is_completed());
 }
 
@@ -179,6 +187,7 @@ TEST_CASE("tensors of several shapes are reduced together") {
 }
 
 TEST_CASE("messages that cross each other arrive, each at its tag") {
+  if (on_gpus()) return;  // NCCL has no tags
   const int size = get_world_size(), rank = get_rank(), next = (rank + 1) % size, previous = (rank + size - 1) % size;
   in_every_setting([&](const Setting& s) {
     if (s.group != world()) return;
@@ -241,6 +250,7 @@ TEST_CASE("what is wrong with a call is said before anything is sent") {
 }
 
 TEST_CASE("a message of another length than its tensor is an error, which wait throws") {
+  if (on_gpus()) return;  // NCCL does not compare lengths
   if (get_rank() == 0) send(ones({3}), 1, world(), 7);
   if (get_rank() == 1) {
     CHECK_THROWS_WITH_AS(recv(ones({4}), 0, world(), 7), doctest::Contains("recv of rank 1"), DistributedError);

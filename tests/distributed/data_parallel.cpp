@@ -55,7 +55,8 @@ struct Batch {
   static Batch of_step(int64_t step) {
     Generator generator = make_generator<CPUGeneratorImpl>(1000 + static_cast<uint64_t>(step));
     const int64_t rows = kRows * get_world_size();
-    return {randn({rows, kWidth}, generator), randint(0, 5, {rows}, generator, kInt64)};
+    const Tensor x = randn({rows, kWidth}, generator, TensorOptions(kCPU));
+    return {testing::here(x), testing::here(randint(0, 5, {rows}, generator, TensorOptions(kInt64).device(kCPU)))};
   }
   Batch of_rank(int64_t rank) const { return {x.narrow(0, rank * kRows, kRows), y.narrow(0, rank * kRows, kRows)}; }
 };

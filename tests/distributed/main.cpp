@@ -6,8 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
+#include "backends/cuda/devices.h"
+#include "core/distributed/environment.h"
 #include "core/distributed/init.h"
 
 namespace {
@@ -32,11 +35,18 @@ void wait_for_a_late_process() {
   all->barrier()->wait();
 }
 
-int run_tests(int argc, char** argv) {
+// Each process needs a GPU of its own.
+bool has_gpus() {
+  const int processes = rush::distributed::read_environment().local_world_size.value_or(1);
+  return rush::distributed::is_backend_available("nccl") && rush::cuda::device_count() >= processes;
+}
+
+int run_tests(int argc, char** argv, bool on_gpus) {
   rush::distributed::InitOptions options;
   if (const char* bytes = std::getenv("RUSH_TEST_MESSAGE_BYTES")) options.message_bytes = std::atoi(bytes);
   const bool misses_one = std::getenv("RUSH_TEST_LATE");
-  rush::distributed::init_process_group("mpi", options);
+  rush::distributed::init_process_group(on_gpus ? "nccl" : "mpi", options);
+  if (on_gpus) rush::set_default_device(rush::kCUDA);
   if (misses_one) wait_for_a_late_process();
   const int status = doctest::Context(argc, argv).run();
   if (status == 0) rush::distributed::destroy_process_group();
@@ -46,13 +56,20 @@ int run_tests(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const char* const device = std::getenv("RUSH_TEST_DEVICE");
+  const bool on_gpus = device && device == std::string_view("cuda");
+  if (on_gpus && !has_gpus()) {
+    std::puts("skipped: no CUDA device for each process");
+    return 0;
+  }
   const Held before = Held::now();
   try {
-    if (const int status = run_tests(argc, argv)) return status;
+    if (const int status = run_tests(argc, argv, on_gpus)) return status;
   } catch (const rush::DistributedError& error) {
     std::fprintf(stderr, "%s\n", error.what_without_backtrace());
     return 1;
   }
+  if (on_gpus) return 0;  // CUDA keeps threads of its own
   const Held after = Held::now();
   if (after.threads <= before.threads && after.sockets <= before.sockets) return 0;
   std::fprintf(stderr, "destroy_process_group has left %td threads and %td sockets, before there were %td and %td\n",

@@ -7,6 +7,7 @@
 #include "core/distributed/init.h"
 #include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
+#include "tests/distributed/on_gpus.h"
 
 namespace rush::testing {
 
@@ -61,7 +62,7 @@ inline Tensor strided(const Tensor& t) {
 
 // Bit for bit, also where the dtype has no arithmetic.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.contiguous(), y = b.contiguous();
+  const Tensor x = a.cpu().contiguous(), y = b.cpu().contiguous();
   if (x.scalar_type() != y.scalar_type() || x.sizes() != y.sizes()) return false;
   const auto* first = static_cast<const char*>(x.data_ptr());
   const auto* second = static_cast<const char*>(y.data_ptr());

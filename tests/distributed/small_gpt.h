@@ -11,6 +11,7 @@
 #include "nn/functional.h"
 #include "nn/modules.h"
 #include "optim/optim.h"
+#include "tests/distributed/on_gpus.h"
 
 namespace rush::testing {
 
@@ -83,8 +84,10 @@ struct TokenBatch {
   // Sequences that can be learned: each token follows from the one before and a step of its sequence's own.
   static TokenBatch of_step(int64_t step) {
     Generator generator = make_generator<CPUGeneratorImpl>(500 + static_cast<uint64_t>(step));
-    const Tensor first = randint(0, kVocabulary, {kBatch, 1}, generator, kInt64);
-    const Tensor pace = randint(1, 4, {kBatch, 1}, generator, kInt64);
+    const auto draw = [&](int64_t from, int64_t to) {
+      return testing::here(randint(from, to, {kBatch, 1}, generator, TensorOptions(kInt64).device(kCPU)));
+    };
+    const Tensor first = draw(0, kVocabulary), pace = draw(1, 4);
     const Tensor all = (first + pace * arange(kBlock + 1, kInt64)).remainder(kVocabulary);
     return {all.narrow(1, 0, kBlock).contiguous(), all.narrow(1, 1, kBlock).contiguous()};
   }

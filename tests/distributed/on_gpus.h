@@ -1,0 +1,14 @@
+// The tests of several processes once more, with a GPU for each and over NCCL: RUSH_TEST_DEVICE=cuda. The default
+// device is then that GPU.
+#pragma once
+#include "backends/cuda/devices.h"
+#include "core/ops/basic.h"
+
+namespace rush::testing {
+
+inline bool on_gpus() { return get_default_device().is_cuda(); }
+
+// Numbers of a CPU's generator are the same on every device.
+inline Tensor here(const Tensor& t) { return t.to(get_default_device()); }
+
+}  // namespace rush::testing
