@@ -26,19 +26,9 @@ leftovers() { find run -name '*.rush-tmp-*' 2>/dev/null || true; } # there may b
 # Drawn digits, a text and a vocabulary of its own, whatever data the machine has.
 export RUSH_DATA=$scratch RUSH_ROOT=$scratch
 unset RUSH_CALLED_AS
-for ((i = 0; i < 400; ++i)); do printf 'line %d of %d, %d\n' "$i" 400 $((i * i)); done >text
-
-# GPT-2's spelling of the 256 bytes, and one pair.
-{
-  printf '{'
-  hidden=256
-  for ((byte = 0; byte < 256; ++byte)); do
-    character=$byte
-    ((byte > 32 && byte < 127 || byte > 160 && byte != 173)) || character=$((hidden++))
-    printf '"\\u%04x": %d, ' "$character" "$byte"
-  done
-  printf '"<|endoftext|>": 256, "li": 257}\n'
-} >encoder.json
+. "$(dirname "${BASH_SOURCE[0]}")/own_texts.sh"
+write_text >text
+write_vocabulary >encoder.json
 printf 'l i\n' >vocab.bpe
 
 # Twice: the first run of a program also reads it from the disk.

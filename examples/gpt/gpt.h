@@ -121,4 +121,11 @@ class GPTImpl : public rush::nn::Module {
 };
 RUSH_MODULE(GPT);
 
+// What each of several processes computes of its rows of a batch.
+struct GPTLossImpl : rush::nn::Module {
+  explicit GPTLossImpl(const GPT& gpt) : model(register_module("model", gpt)) {}
+  rush::Tensor forward(const rush::Tensor& tokens, const rush::Tensor& targets) { return model->loss(tokens, targets); }
+  GPT model;
+};
+
 }  // namespace examples

@@ -111,13 +111,6 @@ struct Settings {
   WarmupCosine rates() const { return {warmup_iters, max_iters, min_lr / learning_rate}; }
 };
 
-// What several processes compute of their rows of a batch.
-struct LossImpl : rush::nn::Module {
-  explicit LossImpl(const GPT& gpt) : model(register_module("model", gpt)) {}
-  Tensor forward(const Tensor& tokens, const Tensor& targets) { return model->loss(tokens, targets); }
-  GPT model;
-};
-
 class Trainer {
  public:
   Trainer(const Settings& settings, const std::string& text, RunFolder& folder, RunLog& log,
@@ -144,7 +137,7 @@ class Trainer {
     if (processes && processes->count() > 1) {
       RUSH_CHECK_VALUE(!s_.graph, "--graph is for one process");
       processes->check_batch(s_.batch_size);
-      together_ = rush::nn::DistributedDataParallel<LossImpl>(std::make_shared<LossImpl>(model_));
+      together_ = rush::nn::DistributedDataParallel<GPTLossImpl>(std::make_shared<GPTLossImpl>(model_));
     }
     if (!s_.graph) return;
     graphed_step_.emplace([this](const Tensor& input, const Tensor& next) { return take_step({input, next}); });
@@ -387,8 +380,8 @@ class Trainer {
   Tensor start_;  // (T), of what is written at the end
   TextData data_;
   rush::Generator generator_;
-  GPT model_, best_;                                               // in training, and as it was at the best estimate
-  rush::nn::DistributedDataParallel<LossImpl> together_{nullptr};  // where there are several processes
+  GPT model_, best_;                                                  // in training, and as it was at the best estimate
+  rush::nn::DistributedDataParallel<GPTLossImpl> together_{nullptr};  // where there are several processes
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
   using StepFunction = std::function<Tensor(const Tensor&, const Tensor&)>;

@@ -1,10 +1,13 @@
 // Trains GPT-2 on a text and lets it write. The options have nanoGPT's names.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/io/atomic_file.h"
 #include "examples/gpt2/pretraining.h"
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
@@ -12,6 +15,7 @@
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/process_age.h"
+#include "examples/processes/processes.h"
 #include "examples/run_folder.h"
 #include "examples/run_log.h"
 #include "examples/run_program.h"
@@ -25,7 +29,7 @@ using rush::Tensor;
 
 // The defaults are the 124 million parameters of the smallest GPT-2, and nanoGPT's.
 struct Settings {
-  std::string data, vocab, merges, init_from = "scratch", device = "cpu", out_dir = "out-gpt2", prompt;
+  std::string data, vocab, merges, init_from = "scratch", device = "cpu", out_dir = "out-gpt2", json_file, prompt;
   GPTConfig model;
   PretrainingOptions training;
   int64_t checkpoint_interval = 250, max_new_tokens = 200, top_k = 200;
@@ -76,6 +80,7 @@ struct Settings {
     memory.add_to(options, /*has_blocks=*/true);
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
+    options.add("--json", &json_file, "file for the results");
     log.add_to(options);
     options.parse_or_exit(argc, argv, [this] {
       beginning.resume = beginning.resume || init_from == "resume";
@@ -210,6 +215,12 @@ void train(Pretraining& run, const Settings& s, const RunFolder& folder) {
   report(run, s);
 }
 
+void write_results(Pretraining& run, const std::string& path) {
+  nlohmann::json results{{"steps", run.iteration()}, {"loss", run.last_loss()}};
+  if (std::isfinite(run.best_loss())) results["best_val_loss"] = run.best_loss();
+  rush::io::write_file_atomically(path, results.dump(2) + "\n");
+}
+
 std::string write(GPTImpl& model, const Tokenizer& tokenizer, const Settings& s) {
   std::vector<int32_t> tokens = tokenizer.encode(s.prompt);
   if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());  // what texts begin after
@@ -224,16 +235,16 @@ std::string write(GPTImpl& model, const Tokenizer& tokenizer, const Settings& s)
 }
 
 // Lets cuDNN make its plans for the model's attention, in a thread, too: it asks for them by shape and layout only.
-std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rush::Device device) {
+std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rush::Device device, int64_t rows) {
   const bool has_plans = device.is_cuda() && s.training.max_iters > 0 && s.training.dtype != "float32";
   return std::async(has_plans ? std::launch::async : std::launch::deferred, [=, options = s.training] {
     if (!has_plans) return;
     const rush::ScalarType dtype = options.dtype == "float16" ? rush::kFloat16 : rush::kBFloat16;
-    const Tensor packed = rush::empty({options.batch_size, config.block_size, 3 * config.n_embd},
+    const Tensor packed = rush::empty({rows, config.block_size, 3 * config.n_embd},
                                       rush::TensorOptions(dtype).device(device).requires_grad(true));
     std::vector<Tensor> parts = packed.split(config.n_embd, 2);
     for (Tensor& part : parts) {
-      part = part.view({options.batch_size, config.block_size, config.n_head, -1}).transpose(1, 2);
+      part = part.view({rows, config.block_size, config.n_head, -1}).transpose(1, 2);
     }
     rush::fused_sdp_choice(parts[0], parts[1], parts[2], {}, config.dropout, /*is_causal=*/true);
   });
@@ -258,10 +269,13 @@ void run(Settings settings) {
   const rush::Device device(settings.device);
   settings.training.device = device;
   if (settings.memory.estimate) return print_estimate(settings);
+  const Processes processes(device);
+  const std::string out_dir = settings.out_dir;
+  processes.leave_files_to_the_first(settings);
   std::optional<RunFolder> folder;
   RunLog log("gpt2", settings.log, settings.out_dir, device);
   const bool trains = settings.training.max_iters > 0 || settings.beginning.resume;
-  if (trains) folder.emplace(settings.out_dir, settings.beginning);
+  if (trains) folder.emplace(out_dir, settings.beginning, processes.is_first());
   std::optional<rush::DeviceStart> start(device);
   const Tokenizer tokenizer = read_tokenizer(settings);
   const GPTConfig config = make_config(settings, tokenizer.size());
@@ -273,21 +287,23 @@ void run(Settings settings) {
         std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
   }
   start.reset();
-  std::future<void> planned = plan_attention(settings, config, device);
+  std::future<void> planned =
+      plan_attention(settings, config, device, settings.training.batch_size / processes.count());
   rush::manual_seed(static_cast<uint64_t>(settings.training.seed));
   GPT model = make_model(settings, config, device);
   if (data.valid()) {
     model->checkpoint_blocks(settings.memory.blocks_to_checkpoint(
         config.n_layer, device, [&](int64_t count) { rehearse_pretraining(config, settings.training, count); }));
-    Pretraining run(model, data.get(), settings.training, log);
-    begin(run, *folder);
+    Pretraining run(model, data.get(), settings.training, log, &processes);
+    processes.begin([&] { begin(run, *folder); });
     planned.get();
     train(run, settings, *folder);
+    if (!settings.json_file.empty()) write_results(run, settings.json_file);
     log.report.headline = rush::str(run.iteration(), " steps");
     log.report.summary =
         rush::str("of ", run.tokens_in_step(), " tokens, with ", model->parameter_count(), " weights.");
   }
-  if (settings.max_new_tokens > 0) {
+  if (settings.max_new_tokens > 0 && processes.is_first()) {
     const std::string text = write(*model, tokenizer, settings);
     std::printf("----\n%s\n----\n", text.c_str());
     log.add_text("What it writes", text);

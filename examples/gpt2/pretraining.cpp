@@ -36,9 +36,11 @@ double known_peak_flops(rush::Device device) {
   return 0;
 }
 
-Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log)
+Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log,
+                         const Processes* processes)
     : options_(options),
       log_(log),
+      processes_(processes),
       model_(std::move(model)),
       data_(std::move(data)),
       micro_batches_(micro_batches(options.total_batch_size, options.batch_size, model_->config().block_size)),
@@ -50,6 +52,11 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
       best_loss_(std::numeric_limits<double>::infinity()) {
   model_->to(options.device);
   data_.pin_batches(options.device.is_cuda());
+  if (processes && processes->count() > 1) {
+    RUSH_CHECK_VALUE(!options.graph, "--graph is for one process");
+    processes->check_batch(options.batch_size);
+    together_ = rush::nn::DistributedDataParallel<GPTLossImpl>(std::make_shared<GPTLossImpl>(model_));
+  }
   if (!options.graph) return;
   RUSH_CHECK_VALUE(options.device.is_cuda(), "--graph needs --device cuda");
   graphed_step_.emplace([this](const Tensor& inputs, const Tensor& next) { return take_step(inputs, next); });
@@ -58,27 +65,38 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
 Tensor Pretraining::loss_of(const TextData::Batch& batch) {
   const auto precision = precision_.scope();
   rush::autocast::cast_weights(model_->parameters());
-  return model_->loss(batch.first, batch.second);
+  const Tensor tokens = rows(batch.first), targets = rows(batch.second);
+  const bool trains = together_ && rush::GradMode::is_enabled();
+  return trains ? together_(tokens, targets) : model_->loss(tokens, targets);
 }
 
 Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
   optimizer_.zero_grad();
   Tensor total = rush::zeros({}, inputs.options().dtype(rush::kFloat32));
-  for (int64_t i = 0; i < micro_batches_; ++i) {
-    const int64_t first = i * options_.batch_size;
+  const auto add_gradients = [&](int64_t micro_batch) {
+    const int64_t first = micro_batch * options_.batch_size;
     const Tensor loss =
         loss_of({inputs.narrow(0, first, options_.batch_size), next.narrow(0, first, options_.batch_size)}) /
         micro_batches_;
     total += loss.detach();
     scaler_.scale(loss).backward();
+  };
+  for (int64_t i = 0; i + 1 < micro_batches_; ++i) {
+    if (!together_) {
+      add_gradients(i);
+      continue;
+    }
+    const auto here = together_->no_sync();  // they travel with the last micro-batch's
+    add_gradients(i);
   }
+  add_gradients(micro_batches_ - 1);
   scaler_.unscale_(optimizer_);
   const std::vector<Tensor> parameters = model_->parameters();
   const Tensor norm = rush::nn::utils::get_total_norm(rush::nn::utils::gradients_of(parameters));
   if (options_.grad_clip > 0) rush::nn::utils::clip_grads_with_norm_(parameters, options_.grad_clip, norm);
   scaler_.step(optimizer_);
   scaler_.update();
-  return rush::stack({total, norm.to(rush::kFloat32)});
+  return rush::stack({mean(total), norm.to(rush::kFloat32)});
 }
 
 StepReport Pretraining::step() {
@@ -97,6 +115,7 @@ StepReport Pretraining::step() {
   ++iteration_;
   report.loss = result[0].item<double>();
   check_loss(report.loss, rush::str("step ", iteration_));
+  last_loss_ = report.loss;
   report.grad_norm = result[1].item<double>();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   log_.add(iteration_, "loss/batch", report.loss);
@@ -128,7 +147,7 @@ double Pretraining::estimate(TextData::Split split) {
   model_->eval();
   const double loss = estimated_loss(
       data_, split, options_.batch_size, options_.eval_iters, options_.seed, [this](const TextData::Batch& batch) {
-        return loss_of({batch.first.to(options_.device), batch.second.to(options_.device)}).item<double>();
+        return mean(loss_of({batch.first.to(options_.device), batch.second.to(options_.device)})).item<double>();
       });
   model_->train();
   check_loss(loss, rush::str("the estimate of step ", iteration_));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
 #include "examples/precision.h"
+#include "examples/processes/processes.h"
 #include "examples/run_log.h"
 #include "examples/warmup_cosine.h"
 #include "rushlight.h"
@@ -57,9 +59,11 @@ double known_peak_flops(rush::Device device);
 
 class Pretraining {
  public:
-  /// Trains `model`, which moves to the device. Throws rush::ValueError as micro_batches does, and for a graph that is
-  /// not on a GPU.
-  Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log);
+  /// Trains `model`, which moves to the device. Where there are several processes, each computes its rows of every
+  /// micro-batch. Throws rush::ValueError as micro_batches does, for a graph that is not on a GPU or of several
+  /// processes, and for micro-batches that they cannot split evenly.
+  Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log,
+              const Processes* processes = nullptr);
 
   /// Averages the gradients over the micro-batches of a step, lets AdamW take it and logs it. Waits for the device.
   StepReport step();
@@ -83,19 +87,25 @@ class Pretraining {
   const TextData& data() const { return data_; }
   /// The least estimate so far that the caller found worth keeping; infinite: none.
   double& best_loss() { return best_loss_; }
+  /// Of the last step of this process; NaN before it.
+  double last_loss() const { return last_loss_; }
   /// Which the checkpoint has, too.
   RunLog& log() { return log_; }
 
  private:
   rush::Checkpoint checkpoint(std::vector<std::string>* changes);
   rush::Tensor loss_of(const TextData::Batch& batch);
+  rush::Tensor rows(const rush::Tensor& batch) const { return together_ ? processes_->rows(batch) : batch; }
+  rush::Tensor mean(const rush::Tensor& number) const { return together_ ? processes_->mean(number) : number; }
   // Takes a step on all blocks (N, T) of its micro-batches, and gives its loss and the gradient's norm before it was
   // clipped, both on the device. Does not wait.
   rush::Tensor take_step(const rush::Tensor& inputs, const rush::Tensor& next);
 
   PretrainingOptions options_;
   RunLog& log_;
+  const Processes* const processes_;
   GPT model_;
+  rush::nn::DistributedDataParallel<GPTLossImpl> together_{nullptr};  // where there are several processes
   TextData data_;
   int64_t micro_batches_;
   Precision precision_;
@@ -106,7 +116,7 @@ class Pretraining {
   using StepFunction = std::function<rush::Tensor(const rush::Tensor&, const rush::Tensor&)>;
   std::optional<rush::graphs::GraphedStep<StepFunction>> graphed_step_;
   int64_t iteration_ = 0;
-  double best_loss_;
+  double best_loss_, last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace examples

@@ -6,7 +6,8 @@ set -euo pipefail
 launch=$1 program=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-for ((i = 0; i < 400; ++i)); do printf 'line %d of %d, %d\n' "$i" 400 $((i * i)); done >"$scratch/text"
+. "$(dirname "${BASH_SOURCE[0]}")/../own_texts.sh"
+write_text >"$scratch/text"
 small=(--data "$scratch/text" --n_layer 4 --n_head 4 --n_embd 32 --block_size 32 --batch_size 16 --log_interval 5
   --checkpoint_interval 10 --eval_iters 1)
 

@@ -8,6 +8,13 @@ shift 5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# For gpt2, which wants a vocabulary.
+. "$(dirname "${BASH_SOURCE[0]}")/../own_texts.sh"
+mkdir "$scratch/gpt2"
+write_vocabulary >"$scratch/gpt2/encoder.json"
+printf 'l i\n' >"$scratch/gpt2/vocab.bpe"
+export RUSH_DATA=$scratch
+
 "$program" "$@" --out_dir "$scratch/alone" --json "$scratch/alone.json" >"$scratch/alone.txt"
 "$launch" -n "$count" "$program" "$@" --out_dir "$scratch/all" --json "$scratch/all.json" >"$scratch/all.txt"
 
