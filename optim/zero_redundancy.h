@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/distributed/init.h"
+#include "core/distributed/join.h"
 #include "optim/optimizer.h"
 
 namespace rush::optim {
@@ -25,12 +26,13 @@ void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
 /// states of a process take the memory of all, divided by the number of processes (ZeRO-1; Rajbhandari et al. 2020).
 /// Parameters and gradients are the same on all before a step, as DistributedDataParallel leaves them, and the
 /// parameters after it are bit for bit those of `Base`, where it steps each parameter by itself. Options, schedules and
-/// the state dict are those of this process's part. Every process calls step().
+/// the state dict are those of this process's part. Every process calls step(); under a distributed::Join also a
+/// process without batches steps its part.
 ///   rush::optim::ZeroRedundancyOptimizer<rush::optim::AdamW> optimizer(net->parameters(),
 ///   rush::optim::AdamWOptions(1e-3));
 /// Throws ValueError where there are more processes than parameters. torch.distributed.optim.ZeroRedundancyOptimizer.
 template <class Base>
-class ZeroRedundancyOptimizer : public Base {
+class ZeroRedundancyOptimizer : public Base, public distributed::Joinable {
  public:
   template <class Options>
   ZeroRedundancyOptimizer(std::vector<Tensor> params, Options options, distributed::Group group = distributed::world())
@@ -40,6 +42,7 @@ class ZeroRedundancyOptimizer : public Base {
 
   Tensor step(typename Base::LossClosure closure = nullptr) override {
     Tensor loss = Base::step(std::move(closure));
+    announce(0);
     detail::take_from_owners(all_params_, group_);
     return loss;
   }
@@ -47,6 +50,12 @@ class ZeroRedundancyOptimizer : public Base {
   void zero_grad(bool set_to_none = true) { detail::zero_grads(all_params_, set_to_none); }
 
  private:
+  const distributed::Group& join_group() const override { return group_; }
+  void shadow(const distributed::Attendance&) override {
+    Base::step(nullptr);
+    detail::take_from_owners(all_params_, group_);
+  }
+
   std::vector<Tensor> all_params_;
   const distributed::Group group_;
 };

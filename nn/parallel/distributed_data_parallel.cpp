@@ -9,11 +9,11 @@ namespace rush::nn::parallel::detail {
 
 namespace {
 
-// All tensors become those of the group's first process.
-void take_over(const std::vector<Tensor>& tensors, const distributed::Group& group) {
+// All tensors become those of process `source`.
+void take_over(const std::vector<Tensor>& tensors, int source, const distributed::Group& group) {
   std::vector<distributed::WorkPtr> works;
   for (const Tensor& tensor : tensors) {
-    works.push_back(distributed::broadcast(tensor, group->ranks()[0], group, /*async_op=*/true));
+    works.push_back(distributed::broadcast(tensor, source, group, /*async_op=*/true));
   }
   for (const distributed::WorkPtr& work : works) work->wait();
 }
@@ -47,15 +47,28 @@ DistributedModule::DistributedModule(const Module& module, const DistributedData
       group_(options.process_group() ? options.process_group() : distributed::world()),
       broadcasts_buffers_(options.broadcast_buffers()),
       reducer_(make_reducer(module, group_, options)) {
-  take_over(module.parameters(), group_);
-  take_over(module.buffers(), group_);
+  const int first = group_->ranks()[0];
+  take_over(module.parameters(), first, group_);
+  take_over(module.buffers(), first, group_);
+  reducer_->set_announcement([this] { return announce(kReduceGradients).mean_factor; });
 }
 
 void DistributedModule::begin_forward(const Module& module) {
   if (broadcasts_buffers_ && module.is_training() && GradMode::is_enabled() && reducer_->synchronizes()) {
-    take_over(module.buffers(), group_);
+    const std::vector<Tensor> buffers = module.buffers();
+    if (!buffers.empty()) take_over(buffers, announce(kTakeBuffers).source, group_);
   }
   reducer_->begin_forward();
+}
+
+void DistributedModule::shadow(const distributed::Attendance& others) {
+  if (others.action == kTakeBuffers) return take_over(buffers(), others.source, group_);
+  reducer_->shadow_backward(others.mean_factor);
+}
+
+void DistributedModule::end_join(int source) {
+  take_over(parameters(), source, group_);
+  take_over(buffers(), source, group_);
 }
 
 }  // namespace rush::nn::parallel::detail

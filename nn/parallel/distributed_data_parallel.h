@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/distributed/join.h"
 #include "nn/arg.h"
 #include "nn/module.h"
 #include "nn/parallel/reducer.h"
@@ -42,7 +43,7 @@ void collect(const std::tuple<T...>& values, std::vector<Tensor>& tensors) {
 }
 
 // What is the same for all modules.
-class DistributedModule : public Module {
+class DistributedModule : public Module, public distributed::Joinable {
  public:
   /// Until its end, backward passes add gradients up on this process alone. The next one after it sends what has come
   /// together.
@@ -62,6 +63,12 @@ class DistributedModule : public Module {
 
   /// auto guard = ddp->no_sync(); for the micro-batches of a step but the last. Forward passes go inside, too.
   NoSync no_sync() const { return NoSync(reducer_); }
+  /// A guard around a loop over batches, of which processes may have unequally many: Note [Uneven inputs]. For an
+  /// optimiser that calls collectives as well, make a Join of both. SyncBatchNorm and other modules that call
+  /// collectives cannot be joined. Throws Error under another Join, and its end as distributed::Join.
+  ///   const auto joined = net->join();
+  ///   for (const auto& [x, y] : batches) { ... }
+  distributed::Join join(const distributed::JoinOptions& options = {}) { return distributed::Join({this}, options); }
   /// Has buckets travel by `hook` from now on, as bf16_compress_hook.
   void register_comm_hook(CommHook hook) { reducer_->set_comm_hook(std::move(hook)); }
   const Reducer& reducer() const { return *reducer_; }  // its gradients' buckets
@@ -72,6 +79,11 @@ class DistributedModule : public Module {
   void end_forward(const std::vector<Tensor>& outputs) { reducer_->end_forward(outputs); }
 
  private:
+  enum Action { kTakeBuffers, kReduceGradients };
+  const distributed::Group& join_group() const override { return group_; }
+  void shadow(const distributed::Attendance& others) override;
+  void end_join(int source) override;
+
   const distributed::Group group_;
   const bool broadcasts_buffers_;
   std::shared_ptr<Reducer> reducer_;

@@ -224,6 +224,7 @@ void Reducer::arrive(size_t number) {
   arrivals_.push_back(number);
   move_to_bucket(parameter);
   --buckets_[parameter.bucket].missing;
+  if (next_bucket_ == 0 && buckets_[0].missing == 0 && announce_) mean_factor_ = announce_();
   launch_full_buckets();
   if (next_bucket_ == buckets_.size()) finish();
 }
@@ -235,9 +236,31 @@ void Reducer::launch_full_buckets() {
   }
 }
 
+void Reducer::shadow_backward(double mean_factor) {
+  if (parameters_.empty()) return;
+  mean_factor_ = mean_factor;
+  next_bucket_ = 0;
+  arrivals_.clear();
+  for (Bucket& bucket : buckets_) {
+    bucket.flat.zero_();
+    bucket.missing = 0;
+    arrivals_.insert(arrivals_.end(), bucket.parameters.begin(), bucket.parameters.end());
+  }
+  for (Parameter& parameter : parameters_) {
+    parameter.is_unused = true;
+    parameter.tensor.mutable_grad() = options_.find_unused_parameters ? Tensor() : view_of(parameter);
+  }
+  launch_full_buckets();
+  finish();
+}
+
 void Reducer::finish() {
+  const NoGradGuard no_grad;
   expects_gradients_ = false;
-  for (Bucket& bucket : buckets_) std::exchange(bucket.work, nullptr)->wait();
+  for (Bucket& bucket : buckets_) {
+    std::exchange(bucket.work, nullptr)->wait();
+    if (mean_factor_ != 1) bucket.flat.mul_(mean_factor_);
+  }
   if (options_.find_unused_parameters) {
     const std::vector<bool> used = used_anywhere();
     for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -58,6 +58,13 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   void begin_forward();
   void end_forward(TensorList outputs);
 
+  /// `announce` is called before the first collective of a backward pass, and returns by what the means over all
+  /// processes are multiplied.
+  void set_announcement(std::function<double()> announce) { announce_ = std::move(announce); }
+  /// Calls the collectives of the other processes' backward pass; this one's gradients count as zeros, and each `grad`
+  /// becomes the mean.
+  void shadow_backward(double mean_factor);
+
   /// Without, gradients are only added up on this process.
   void set_synchronizes(bool on) { synchronizes_ = on; }
   bool synchronizes() const { return synchronizes_; }  // at first
@@ -106,6 +113,8 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   const distributed::Group group_;
   const ReducerOptions options_;
   CommHook comm_hook_;
+  std::function<double()> announce_;
+  double mean_factor_ = 1;
   std::vector<Bucket> buckets_;
   std::vector<size_t> arrivals_;  // numbers of parameters
   size_t next_bucket_ = 0;        // to launch
