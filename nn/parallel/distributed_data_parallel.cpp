@@ -35,6 +35,7 @@ std::shared_ptr<Reducer> make_reducer(const Module& module, const distributed::G
   reducer.bucket_bytes = static_cast<int64_t>(options.bucket_cap_mb() * (1 << 20));
   reducer.first_bucket_bytes = std::min(reducer.first_bucket_bytes, reducer.bucket_bytes);
   reducer.find_unused_parameters = options.find_unused_parameters();
+  reducer.static_graph = options.static_graph();
   auto made = std::make_shared<Reducer>(std::move(names), std::move(parameters), group, reducer);
   made->watch();
   return made;

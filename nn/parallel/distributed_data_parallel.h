@@ -23,6 +23,9 @@ struct DistributedDataParallelOptions {
   RUSH_ARG(bool, broadcast_buffers) = true;
   /// Whether the output need not depend on every parameter. One that no process has used keeps its gradient.
   RUSH_ARG(bool, find_unused_parameters) = false;
+  /// Whether the output depends on the same parameters in each forward pass of this process. It may leave some out, as
+  /// with find_unused_parameters, but processes tell each other in the first backward pass alone which those are.
+  RUSH_ARG(bool, static_graph) = false;
 };
 
 namespace detail {

@@ -151,6 +151,7 @@ void Reducer::end_forward(TensorList outputs) {
   if (!synchronizes_) return;
   schedule(outputs);
   check_used();
+  check_static();
   begin_backward();
 }
 
@@ -188,10 +189,22 @@ void Reducer::schedule(TensorList outputs) {
 }
 
 void Reducer::check_used() const {
-  if (options_.find_unused_parameters) return;
+  if (options_.may_leave_out()) return;
   for (const Parameter& parameter : parameters_) {
     RUSH_CHECK(!parameter.is_unused, "DistributedDataParallel: the output does not depend on the parameter '",
                parameter.name, "', so its gradient would never come; set find_unused_parameters, or freeze it");
+  }
+}
+
+void Reducer::check_static() {
+  if (!options_.static_graph) return;
+  std::vector<bool> unused;
+  for (const Parameter& parameter : parameters_) unused.push_back(parameter.is_unused);
+  if (first_unused_.empty()) first_unused_ = unused;
+  for (size_t i = 0; i < unused.size(); ++i) {
+    RUSH_CHECK(unused[i] == first_unused_[i], "DistributedDataParallel: the output ",
+               unused[i] ? "no longer depends" : "now depends", " on the parameter '", parameters_[i].name,
+               "', but the graph is said to be static; set find_unused_parameters in place of static_graph");
   }
 }
 
@@ -244,11 +257,10 @@ void Reducer::shadow_backward(double mean_factor) {
   for (Bucket& bucket : buckets_) {
     bucket.flat.zero_();
     bucket.missing = 0;
-    arrivals_.insert(arrivals_.end(), bucket.parameters.begin(), bucket.parameters.end());
   }
   for (Parameter& parameter : parameters_) {
     parameter.is_unused = true;
-    parameter.tensor.mutable_grad() = options_.find_unused_parameters ? Tensor() : view_of(parameter);
+    parameter.tensor.mutable_grad() = options_.may_leave_out() ? Tensor() : view_of(parameter);
   }
   launch_full_buckets();
   finish();
@@ -261,14 +273,13 @@ void Reducer::finish() {
     std::exchange(bucket.work, nullptr)->wait();
     if (mean_factor_ != 1) bucket.flat.mul_(mean_factor_);
   }
-  if (options_.find_unused_parameters) {
-    const std::vector<bool> used = used_anywhere();
+  if (options_.may_leave_out()) {
+    if (!has_rebuilt_) used_anywhere_ = used_anywhere();
     for (size_t i = 0; i < parameters_.size(); ++i) {
-      if (used[i]) parameters_[i].tensor.mutable_grad() = view_of(parameters_[i]);
+      if (used_anywhere_[i]) parameters_[i].tensor.mutable_grad() = view_of(parameters_[i]);
     }
-  } else if (!std::exchange(has_rebuilt_, true)) {
-    make_buckets_in_order_of_arrival();
   }
+  if (!options_.find_unused_parameters && !std::exchange(has_rebuilt_, true)) make_buckets_in_order_of_arrival();
 }
 
 std::vector<bool> Reducer::used_anywhere() const {
@@ -280,7 +291,11 @@ std::vector<bool> Reducer::used_anywhere() const {
   return std::vector<bool>(sums, sums + parameters_.size());
 }
 
+// Those that have not come are last.
 void Reducer::make_buckets_in_order_of_arrival() {
+  for (size_t i = parameters_.size(); i-- > 0;) {
+    if (parameters_[i].is_unused) arrivals_.push_back(i);
+  }
   Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kInt64);
   std::copy(arrivals_.begin(), arrivals_.end(), order.data_ptr<int64_t>());
   distributed::broadcast(order, group_->ranks()[0], group_);

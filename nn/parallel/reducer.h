@@ -39,7 +39,8 @@ distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed:
 /// How gradients are put into buckets.
 struct ReducerOptions {
   int64_t bucket_bytes = 25 << 20, first_bucket_bytes = 1 << 20;
-  bool find_unused_parameters = false;
+  bool find_unused_parameters = false, static_graph = false;
+  bool may_leave_out() const { return find_unused_parameters || static_graph; }  // parameters, in a forward pass
 };
 
 /// Of the parameters of one module, on one process of a group. Every process of the group has one for the same
@@ -53,8 +54,8 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   void watch();
 
   /// Before and after a forward pass. `outputs` are what the backward pass begins at. The second throws Error where
-  /// they do not depend on a parameter, unless find_unused_parameters allows for that; the first, where the last
-  /// backward pass has not come to all parameters.
+  /// they do not depend on a parameter, unless the options allow for that, and where a static graph has changed; the
+  /// first, where the last backward pass has not come to all parameters.
   void begin_forward();
   void end_forward(TensorList outputs);
 
@@ -100,6 +101,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   void schedule(TensorList outputs);
   void begin_backward();
   void check_used() const;
+  void check_static();
 
   void arrive(size_t number);
   void move_to_bucket(Parameter& parameter);
@@ -116,8 +118,10 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   std::function<double()> announce_;
   double mean_factor_ = 1;
   std::vector<Bucket> buckets_;
-  std::vector<size_t> arrivals_;  // numbers of parameters
-  size_t next_bucket_ = 0;        // to launch
+  std::vector<size_t> arrivals_;     // numbers of parameters
+  std::vector<bool> first_unused_;   // of a static graph: in the first forward pass of this process,
+  std::vector<bool> used_anywhere_;  // and those that any process has used
+  size_t next_bucket_ = 0;           // to launch
   bool synchronizes_ = true, expects_gradients_ = false, has_pending_graph_ = false, has_rebuilt_ = false;
 };
 

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "autograd/hooks.h"
 #include "core/distributed/collectives.h"
+#include "core/distributed/flight_recorder.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/random/random_factories.h"
 #include "nn/functional.h"
@@ -195,6 +197,60 @@ TEST_CASE("a parameter that a process has not used counts as zero there, one tha
     loss_of(net(batch.x), batch.y).backward();
     CHECK(!inner->spare->weight.grad().defined());
     CHECK(inner->layers->parameters()[0].grad().defined());
+  }
+}
+
+TEST_CASE("a static graph's unused parameters are told once") {
+  const auto gradients = [](const DistributedDataParallelOptions& options, size_t collectives) {
+    Perceptron inner = make_net(5);
+    nn::DistributedDataParallel net(inner, DistributedDataParallelOptions(options).bucket_cap_mb(0.002));
+    inner->uses_spare = get_rank() == 0;
+    std::vector<Tensor> all;
+    for (int step = 0; step < 3; ++step) {
+      net->zero_grad();
+      const Batch batch = Batch::of_step(step).of_rank(get_rank());
+      flight_recorder().clear();
+      loss_of(net(batch.x), batch.y).backward();
+      for (const Tensor& parameter : net->parameters()) all.push_back(parameter.grad().clone());
+    }
+    CHECK(flight_recorder().records().size() == net->reducer().num_buckets() + collectives);
+    return all;
+  };
+  const auto expected = gradients(DistributedDataParallelOptions().find_unused_parameters(true), 1);
+  const auto result = gradients(DistributedDataParallelOptions().static_graph(true), 0);
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(same_bits(result[i], expected[i]));
+
+  Perceptron inner = make_net(5);
+  nn::DistributedDataParallel net(inner, DistributedDataParallelOptions().static_graph(true));
+  inner->uses_spare = false;
+  for (int step = 0; step < 2; ++step) net(ones({1, kWidth})).sum().backward();
+  CHECK(!inner->spare->weight.grad().defined());
+  inner->uses_spare = true;
+  CHECK_THROWS_WITH_AS(net(ones({1, kWidth})), doctest::Contains("now depends on the parameter 'spare.weight'"), Error);
+}
+
+struct TwiceImpl : nn::Module {
+  Tensor forward(const Tensor& x) {
+    const auto once = [this](const Tensor& t) { return layer(t).tanh(); };
+    return checkpoints ? autograd::checkpoint(once, autograd::checkpoint(once, x)) : once(once(x));
+  }
+  nn::Linear layer{register_module("layer", nn::Linear(4, 4))};
+  bool checkpoints = false;
+};
+RUSH_MODULE(Twice);
+
+TEST_CASE("a module that is checkpointed twice in a forward pass has the gradients of one that is not") {
+  for (const bool is_static : {false, true}) {
+    Twice inner;
+    nn::DistributedDataParallel net(inner, DistributedDataParallelOptions().static_graph(is_static));
+    const auto gradient = [&](bool checkpoints) {
+      net->zero_grad();
+      inner->checkpoints = checkpoints;
+      net(ones({2, 4}).mul(get_rank() + 1)).sum().backward();
+      return inner->layer->weight.grad().clone();
+    };
+    const Tensor expected = gradient(false);
+    CHECK(same_bits(gradient(true), expected));
   }
 }
 

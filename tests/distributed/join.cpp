@@ -47,6 +47,7 @@ struct Plan {
   int64_t fewest = 1;
   bool divides_by_all = true, finds_unused = false;
   double bucket_cap_mb = 25;
+  bool is_static = false;
 };
 
 void copy_all(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources) {
@@ -94,9 +95,10 @@ std::vector<Tensor> train_alone(const Plan& plan, const MakeOptimizer& make_opti
 template <class MakeOptimizer>
 std::vector<Tensor> train_joined(const Plan& plan, const MakeOptimizer& make_optimizer) {
   TwoHeads inner = make_net();
-  nn::DistributedDataParallel net(
-      inner,
-      DistributedDataParallelOptions().find_unused_parameters(plan.finds_unused).bucket_cap_mb(plan.bucket_cap_mb));
+  nn::DistributedDataParallel net(inner, DistributedDataParallelOptions()
+                                             .find_unused_parameters(plan.finds_unused && !plan.is_static)
+                                             .static_graph(plan.is_static)
+                                             .bucket_cap_mb(plan.bucket_cap_mb));
   inner->uses_second = !plan.finds_unused || get_rank() == get_world_size() - 1;
   auto optimizer = make_optimizer(net->parameters());
   std::vector<Joinable*> joinables{net.get()};
@@ -137,6 +139,13 @@ TEST_CASE("processes that run out of batches have the parameters and buffers of 
       }
     }
   }
+}
+
+TEST_CASE("a static graph may be joined, also by a process that begins without batches") {
+  Plan plan;
+  plan.fewest = 0;
+  plan.finds_unused = plan.is_static = true;
+  check_close(train_joined(plan, kSgd), train_alone(plan, kSgd));
 }
 
 TEST_CASE("an optimiser whose states are shared out goes on stepping the part of a process without batches") {
