@@ -17,7 +17,7 @@ void Work::wait() {
     if (reached_) reached_->block(current_stream(device_));
   }
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
-  for (auto& [target, source] : std::exchange(copies_, {})) target.copy_(source);
+  for (const auto& next : std::exchange(next_, {})) next();
 }
 
 void Work::finish(std::exception_ptr failure) {

@@ -1,6 +1,7 @@
 // Work: a collective that goes on while its caller computes.
 #pragma once
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,8 +28,12 @@ class Work {
   void finish(std::exception_ptr failure = nullptr);
   /// For backends: it is done when this stream has done what it has been given until now.
   void finish_on(const Stream& stream);
-  /// For collectives: `target` gets the values of `source` once it has been waited for.
-  void copy_when_done(Tensor target, Tensor source) { copies_.emplace_back(std::move(target), std::move(source)); }
+  /// For collectives, and what is made of several: the first wait() calls `next` when it has waited.
+  void when_done(std::function<void()> next) { next_.push_back(std::move(next)); }
+  /// `target` gets the values of `source` once it has been waited for.
+  void copy_when_done(Tensor target, Tensor source) {
+    when_done([target = std::move(target), source = std::move(source)]() mutable { target.copy_(source); });
+  }
 
   /// One that is done.
   static std::shared_ptr<Work> completed();
@@ -40,7 +45,7 @@ class Work {
   std::exception_ptr failure_;
   std::optional<Event> reached_;  // by the stream that finishes it,
   Device device_;                 // and where that is
-  std::vector<std::pair<Tensor, Tensor>> copies_;
+  std::vector<std::function<void()>> next_;
 };
 using WorkPtr = std::shared_ptr<Work>;
 

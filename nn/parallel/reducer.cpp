@@ -16,29 +16,6 @@ namespace rush::nn::parallel {
 
 using distributed::ReduceOp;
 
-namespace {
-
-distributed::WorkPtr all_reduce_hook(const Tensor& bucket, const distributed::Group& group) {
-  return distributed::all_reduce(bucket, ReduceOp::AVG, group, /*async_op=*/true);
-}
-
-distributed::WorkPtr compressed_all_reduce(const Tensor& bucket, ScalarType dtype, const distributed::Group& group) {
-  const Tensor compressed = bucket.to(dtype);
-  distributed::WorkPtr work = all_reduce_hook(compressed, group);
-  work->copy_when_done(bucket, compressed);
-  return work;
-}
-
-}  // namespace
-
-distributed::WorkPtr bf16_compress_hook(const Tensor& bucket, const distributed::Group& group) {
-  return compressed_all_reduce(bucket, kBFloat16, group);
-}
-
-distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed::Group& group) {
-  return compressed_all_reduce(bucket, kFloat16, group);
-}
-
 // Runs on the accumulator, after it. The graph may outlive the reducer.
 class Reducer::ArrivalHook final : public NodeHook {
  public:
@@ -54,7 +31,7 @@ class Reducer::ArrivalHook final : public NodeHook {
 
 Reducer::Reducer(std::vector<std::string> names, std::vector<Tensor> parameters, distributed::Group group,
                  const ReducerOptions& options)
-    : group_(std::move(group)), options_(options), comm_hook_(all_reduce_hook) {
+    : group_(std::move(group)), options_(options), comm_hook_(allreduce_hook) {
   RUSH_CHECK_VALUE(options.bucket_bytes > 0 && options.first_bucket_bytes > 0,
                    "DistributedDataParallel: buckets hold at least a byte");
   check_same_everywhere("DistributedDataParallel", names, parameters, group_);
@@ -245,7 +222,7 @@ void Reducer::arrive(size_t number) {
 void Reducer::launch_full_buckets() {
   for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0; ++next_bucket_) {
     Bucket& bucket = buckets_[next_bucket_];
-    bucket.work = comm_hook_(bucket.flat, group_);
+    bucket.work = comm_hook_({bucket.flat, bucket.views, next_bucket_, next_bucket_ + 1 == buckets_.size()}, group_);
   }
 }
 

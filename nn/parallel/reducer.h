@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/node.h"
-#include "core/distributed/process_group.h"
+#include "nn/parallel/comm_hooks.h"
 
 namespace rush::nn::parallel {
 
@@ -26,15 +26,6 @@ namespace rush::nn::parallel {
 // the graph, and gives each accumulator a number below the least of the nodes that lead to it: it runs after the last
 // of them, at most one node later. An accumulator that an earlier graph waits for as well keeps its number if that is
 // lower. On its way the reducer learns which parameters the outputs do not depend on.
-
-/// Begins to bring a bucket, one dimension of gradients, to its mean over the group's processes; the mean stands in the
-/// bucket when the Work has been waited for.
-using CommHook = std::function<distributed::WorkPtr(const Tensor& bucket, const distributed::Group& group)>;
-
-/// Gradients travel as bfloat16, in half of float32's bytes, and are added up in float32. torch's bf16_compress_hook.
-distributed::WorkPtr bf16_compress_hook(const Tensor& bucket, const distributed::Group& group);
-/// The same as float16: of a narrower range, with three bits more. torch's fp16_compress_hook.
-distributed::WorkPtr fp16_compress_hook(const Tensor& bucket, const distributed::Group& group);
 
 /// How gradients are put into buckets.
 struct ReducerOptions {
