@@ -19,6 +19,12 @@ struct MixedPrecisionPolicy {
   RUSH_ARG(std::optional<ScalarType>, reduce_dtype);
 };
 
+/// Shards, their gradients, and therefore the optimiser's states and its step are on the CPU. FSDP2's CPUOffloadPolicy.
+struct CPUOffloadPolicy {
+  /// Whether shards lie in pinned memory, from which a GPU copies faster. Without such a device they never do.
+  RUSH_ARG(bool, pin_memory) = true;
+};
+
 /// The keyword arguments of torch.distributed.fsdp.fully_shard.
 struct FullyShardOptions {
   /// The processes among which rows are split; null: all.
@@ -30,6 +36,8 @@ struct FullyShardOptions {
   /// all modules but the outermost, whose backward comes next.
   RUSH_ARG(std::optional<bool>, reshard_after_forward);
   RUSH_ARG(MixedPrecisionPolicy, mp_policy);
+  /// Given: between uses, parameters are on the CPU. They are gathered on the device on which they were before.
+  RUSH_ARG(std::optional<CPUOffloadPolicy>, offload_policy);
 };
 
 /// Splits the parameters of the module that no earlier call has taken, in place. Each becomes its shard: of N rows

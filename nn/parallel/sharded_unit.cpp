@@ -8,6 +8,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/ready_nodes.h"
+#include "core/device/backend.h"
 #include "core/distributed/collectives.h"
 #include "core/memory/claim.h"
 #include "core/ops/basic.h"
@@ -61,7 +62,9 @@ class ShardedUnit::ArrivalHook final : public NodeHook {
 };
 
 ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tensor>& tensors, FullyShardOptions options)
-    : options_(std::move(options)), group_(options_.process_group()) {
+    : options_(std::move(options)),
+      group_(options_.process_group()),
+      device_(tensors.empty() ? Device(kCPU) : tensors[0].device()) {
   const NoGradGuard no_grad;
   const int64_t processes = group_->size();
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -74,7 +77,7 @@ ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tenso
     p.start = block_numel_;
     block_numel_ += p.chunk_numel();
     const int64_t first = first_row(p), rows = std::min(p.chunk, p.rows() - first);
-    p.tensor.set_data(p.tensor.detach().narrow(0, first, rows).clone(MemoryFormat::Contiguous));
+    p.tensor.set_data(stored(p.tensor.detach().narrow(0, first, rows)));
     parameters_.push_back(std::move(p));
   }
   const std::lock_guard lock(owners().mutex);
@@ -107,8 +110,16 @@ void ShardedUnit::end_forward() noexcept {
 
 // ---- whole parameters
 
+// A shard's own memory for the rows.
+Tensor ShardedUnit::stored(const Tensor& rows) const {
+  const auto& policy = options_.offload_policy();
+  if (!policy || rows.is_cpu()) return rows.clone(MemoryFormat::Contiguous);
+  const Tensor offloaded = rows.contiguous().cpu();
+  return policy->pin_memory() && pinning_backend() ? offloaded.pin_memory() : offloaded;
+}
+
 Tensor ShardedUnit::flat(int64_t blocks, int64_t block_numel, ScalarType dtype) const {
-  return empty({blocks, block_numel}, TensorOptions(dtype).device(parameters_[0].tensor.device()));
+  return empty({blocks, block_numel}, TensorOptions(dtype).device(device_));
 }
 
 void ShardedUnit::begin_gather() {
@@ -242,7 +253,8 @@ void ShardedUnit::finish_reduction() {
   for (const size_t i : reducing_) {
     const Parameter& p = parameters_[i];
     const Tensor& own = p.own();
-    add_to_grad(p, reduced_.narrow(0, start, own.numel()).view(own.sizes()).to(own.scalar_type()).detach());
+    add_to_grad(
+        p, reduced_.narrow(0, start, own.numel()).view(own.sizes()).to(own.scalar_type()).to(own.device()).detach());
     start += p.chunk_numel();
   }
   reduced_.reset();

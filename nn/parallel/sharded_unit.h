@@ -20,6 +20,8 @@ struct ForwardPass;
 //   parameter      shard          whole           shard         whole                             shard
 //   whole memory   none           gathered        none          gathered                          none
 //
+// With a CPUOffloadPolicy shards and their gradients are on the CPU, and are copied to the device and from it.
+//
 // The storage of the whole parameter is one object all the time, too; what comes and goes is its memory, by
 // StorageImpl::swap_memory. So what a graph has saved, the parameter itself or a view of its transpose, finds its
 // memory again in the backward pass. The swap is no write: the storage's version stays, and a write by the program
@@ -92,6 +94,7 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
  private:
   class ArrivalHook;
 
+  Tensor stored(const Tensor& rows) const;
   Tensor flat(int64_t blocks, int64_t block_numel, ScalarType dtype) const;
   void finish_gather();
   void free_whole() noexcept;
@@ -100,6 +103,7 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
 
   const FullyShardOptions options_;
   const distributed::Group group_;  // among which rows are split
+  const Device device_;             // of whole parameters
   std::vector<Parameter> parameters_;
   uint64_t last_pass_ = 0;
   int64_t block_numel_ = 0;   // of one process's rows of all parameters
