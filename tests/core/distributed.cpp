@@ -87,10 +87,11 @@ TEST_CASE("ranks are read from the variables of each launcher") {
     CHECK(environment.started_by_mpi);
   }
   {
-    const Variables slurm({{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"SLURM_LOCALID", "0"}, {"PMIX_RANK", "2"}});
+    const Variables slurm({{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"SLURM_LOCALID", "1"}, {"PMIX_RANK", "2"}});
     const Environment environment = read_environment();
     CHECK(environment.launcher == "PMIx");
     CHECK(environment.rank == 2);
+    CHECK(environment.local_rank == 1);
     CHECK(environment.started_by_mpi);
   }
   const Variables none({});
