@@ -4,6 +4,8 @@
 #include "backends/cuda/cuda.h"
 #include "core/distributed/collectives.h"
 #include "core/distributed/functional.h"
+#include "nn/parallel/fully_shard.h"
+#include "nn/parallel/power_sgd.h"
 #include "nn/parallel/sync_batch_norm.h"
 #include "optim/zero_redundancy.h"
 #include "rushlight.h"
@@ -161,4 +163,70 @@ TEST_CASE("nccl: operators have derivatives, and data-parallel training is that 
     return stack(losses);
   };
   CHECK(train(true).equal(train(false)));
+}
+
+namespace {
+
+// The losses of a net on the GPU, which `prepare` makes a module that trains with the group.
+template <class Prepare>
+Tensor losses_of(const Prepare& prepare) {
+  manual_seed(8);
+  nn::Sequential net(nn::Linear(16, 32), nn::Tanh(), nn::Linear(32, 4));
+  net->to(kCUDA);
+  auto forward = prepare(net);
+  optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-2));
+  std::vector<Tensor> losses;
+  for (int i = 0; i < 8; ++i) {
+    const Tensor input = randn({32, 16}, on_gpu());
+    optimizer.zero_grad();
+    const Tensor loss = forward(input).sub(input.narrow(1, 0, 4).sin()).square().mean();
+    loss.backward();
+    optimizer.step();
+    losses.push_back(loss.detach().cpu());
+  }
+  return stack(losses);
+}
+
+Tensor plain_losses() {
+  return losses_of([](nn::Sequential& net) { return [&](const Tensor& x) { return net->forward(x); }; });
+}
+
+}  // namespace
+
+TEST_CASE("nccl: shards, gradients and states that are on the CPU train as those on the GPU" *
+          doctest::skip(is_missing())) {
+  const Alone alone;
+  using namespace nn::parallel;
+  const auto offload = [](bool pins) {
+    return FullyShardOptions().offload_policy(CPUOffloadPolicy().pin_memory(pins));
+  };
+  for (const bool pins : {true, false}) {
+    const Tensor losses = losses_of([&](nn::Sequential& net) {
+      for (const auto& layer : net->children()) {
+        if (!layer->parameters().empty()) fully_shard(*layer, offload(pins));
+      }
+      fully_shard(net, offload(pins));
+      for (const Tensor& parameter : net->parameters()) {
+        CHECK(parameter.is_cpu());
+        CHECK(parameter.is_pinned() == pins);
+      }
+      return [&](const Tensor& x) { return net(x); };
+    });
+    CHECK(losses.allclose(plain_losses(), 1e-4, 1e-5));
+  }
+}
+
+TEST_CASE("nccl: gradients that PowerSGD compresses to their full rank, under a Join, are the plain ones" *
+          doctest::skip(is_missing())) {
+  const Alone alone;
+  const Tensor losses = losses_of([](nn::Sequential& net) {
+    nn::DistributedDataParallel ddp(net);
+    ddp->register_comm_hook(nn::parallel::powerSGD_hook(
+        nn::parallel::PowerSGDOptions().matrix_approximation_rank(16).start_powerSGD_iter(2).min_compression_rate(
+            0.1)));
+    return [ddp, joined = std::make_shared<Join>(std::vector<Joinable*>{ddp.get()})](const Tensor& x) mutable {
+      return ddp(x);
+    };
+  });
+  CHECK(losses.allclose(plain_losses(), 1e-3, 1e-4));
 }
