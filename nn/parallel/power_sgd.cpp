@@ -81,7 +81,7 @@ class PowerSGD {
     f.matrix = is_half ? f.gradient.to(kFloat32) : f.gradient;
     if (f.error.defined()) f.matrix = f.matrix + f.error;
     if (f.q.defined() && options_.warm_start()) return;
-    f.q = randn({f.matrix.size(1), rank_of(gradient)}, generator_).to(f.matrix.options());
+    f.q = randn({f.matrix.size(1), rank_of(gradient)}, generator_, TensorOptions(kCPU)).to(f.matrix.options());
   }
   void finish(std::vector<Factors>& all, const distributed::Group& group) const {
     const NoGradGuard no_grad;
