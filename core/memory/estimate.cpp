@@ -162,6 +162,13 @@ MemoryEstimate estimate_memory(const std::function<void()>& program, Device devi
   return estimating.found();
 }
 
+void reset_estimated_peak() {
+  Ledger& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  book.found.peak = book.now;
+  book.found.at_peak = book.uses;
+}
+
 int64_t largest_that_fits(const std::function<void(int64_t)>& program, int64_t bytes, int64_t most, Device device) {
   RUSH_CHECK_VALUE(program, "largest_that_fits: expected a callable, got an empty std::function");
   RUSH_CHECK_VALUE(most >= 1 && most <= int64_t{1} << 62, "largest_that_fits: most must lie in [1, 2^62], got ", most);

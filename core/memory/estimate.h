@@ -47,6 +47,11 @@ struct MemoryEstimate {
 ///   std::cout << estimate.table();
 MemoryEstimate estimate_memory(const std::function<void()>& program, Device device = kCPU);
 
+/// Within a program that is being estimated: what it has needed at most so far is forgotten, and counts again from what
+/// its tensors hold now. After a first step, it leaves the making of the model out. Does nothing while no estimate is
+/// made.
+void reset_estimated_peak();
+
 /// The largest n in [1, most] for which program(n) needs at most `bytes`; 0 if there is none. What it needs must not
 /// fall as n grows.
 int64_t largest_that_fits(const std::function<void(int64_t n)>& program, int64_t bytes, int64_t most,

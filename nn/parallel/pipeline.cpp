@@ -169,7 +169,7 @@ class PipelineSchedule::Run {
   const Boundary& received_input(const PipelineAction& action) {
     std::optional<Boundary>& known = program_.inputs[static_cast<size_t>(action.stage)];
     if (!known) {
-      const Tensor header = empty({kHeader}, kInt64);
+      const Tensor header = empty({kHeader}, TensorOptions(kInt64).device(kCPU));
       distributed::recv(header, peer(action), group(), tag(action));
       const int64_t* numbers = header.data_ptr<int64_t>();
       known = Boundary{static_cast<ScalarType>(numbers[0]), {numbers + 3, numbers + 3 + numbers[2]}, numbers[1] != 0};
@@ -191,7 +191,7 @@ class PipelineSchedule::Run {
     std::vector<int64_t> header{static_cast<int64_t>(dtype), requires_grad, static_cast<int64_t>(sizes.size())};
     header.insert(header.end(), sizes.begin(), sizes.end());
     header.resize(kHeader);
-    return tensor(header, kInt64);
+    return tensor(header, TensorOptions(kInt64).device(kCPU));
   }
 
   void send(const Tensor& sent, const PipelineAction& action) {
@@ -295,6 +295,12 @@ Tensor PipelineSchedule::eval(const Tensor& input) {
   const NoGradGuard no_grad;
   const std::vector<Tensor> outputs = Run(*this, evaluation_, input, {}).execute();
   return outputs.empty() ? Tensor() : cat(outputs, 0);
+}
+
+void PipelineSchedule::expect_activations(ScalarType dtype, IntArrayRef sizes) {
+  const Boundary boundary{dtype, sizes.vec(), /*requires_grad=*/true};
+  std::fill(training_.inputs.begin() + 1, training_.inputs.end(), boundary);
+  std::fill(training_.outputs.begin(), training_.outputs.end() - 1, boundary);
 }
 
 std::vector<Tensor> PipelineSchedule::parameters() const {

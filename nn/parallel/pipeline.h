@@ -48,6 +48,11 @@ class PipelineSchedule {
   /// Rows may be more or fewer than in `step`, but are as many in each call. Throws as `step` does.
   Tensor eval(const Tensor& input = {});
 
+  /// Says beforehand that all activations between stages are of this dtype and shape, and have gradients, so that no
+  /// process waits for shapes in the first step, as in a dry run, whose neighbours send none. All processes call it, or
+  /// none. The input_args of torch.distributed.pipelining.PipelineStage.
+  void expect_activations(ScalarType dtype, IntArrayRef sizes);
+
   const std::vector<PipelineStage>& stages() const { return stages_; }
   std::vector<Tensor> parameters() const;                // of the modules of this process's stages
   const PipelineOrder& order() const { return order_; }  // without messages

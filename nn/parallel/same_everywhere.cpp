@@ -11,6 +11,7 @@ using distributed::ReduceOp;
 
 void check_same_everywhere(const char* who, const std::vector<std::string>& names, const std::vector<Tensor>& tensors,
                            const distributed::Group& group) {
+  const TensorOptions numbers = TensorOptions(kInt64).device(kCPU);  // whatever the default device is
   std::vector<int64_t> own, begins;
   for (const Tensor& tensor : tensors) {
     begins.push_back(static_cast<int64_t>(own.size()));
@@ -19,10 +20,10 @@ void check_same_everywhere(const char* who, const std::vector<std::string>& name
     own.insert(own.end(), tensor.sizes().begin(), tensor.sizes().end());
   }
   const int root = group->ranks()[0];
-  Tensor counts = tensor({static_cast<int64_t>(tensors.size()), static_cast<int64_t>(own.size())}, kInt64);
+  Tensor counts = tensor({static_cast<int64_t>(tensors.size()), static_cast<int64_t>(own.size())}, numbers);
   distributed::broadcast(counts, root, group);
-  Tensor first = tensor(own, kInt64);
-  if (const auto numel = counts[1].item<int64_t>(); numel != first.numel()) first = empty({numel}, kInt64);
+  Tensor first = tensor(own, numbers);
+  if (const auto numel = counts[1].item<int64_t>(); numel != first.numel()) first = empty({numel}, numbers);
   distributed::broadcast(first, root, group);
 
   const int64_t* theirs = first.data_ptr<int64_t>();
@@ -30,7 +31,7 @@ void check_same_everywhere(const char* who, const std::vector<std::string>& name
   const auto differs = static_cast<int64_t>(
       std::mismatch(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(common), theirs).first - own.begin());
   const bool same = own.size() == static_cast<size_t>(first.numel()) && differs == first.numel();
-  Tensor all_same = tensor({int64_t{same}}, kInt64);
+  Tensor all_same = tensor({int64_t{same}}, numbers);
   distributed::all_reduce(all_same, ReduceOp::MIN, group);
   if (all_same.item<int64_t>()) return;
   RUSH_CHECK_DISTRIBUTED(!same, who, ": the parameters of another process are not those of this one");
