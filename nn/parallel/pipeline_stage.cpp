@@ -51,14 +51,9 @@ std::vector<PipelineStage> split_sequential(const Sequential& net, const std::ve
   return own;
 }
 
-std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, distributed::Group group) {
-  RUSH_CHECK_VALUE(stages >= 1 && static_cast<size_t>(stages) <= net->size(), "split_sequential: ", net->size(),
+std::vector<size_t> balanced_begins(const std::vector<double>& counts, int stages) {
+  RUSH_CHECK_VALUE(stages >= 1 && static_cast<size_t>(stages) <= counts.size(), "split_sequential: ", counts.size(),
                    " modules cannot be ", stages, " stages");
-  std::vector<double> counts;
-  for (const AnyModule& module : *net) {
-    double& count = counts.emplace_back(0);
-    for (const Tensor& parameter : module.ptr()->parameters()) count += static_cast<double>(parameter.numel());
-  }
   const double share = std::accumulate(counts.begin(), counts.end(), 0.0) / stages;
   const auto wanted = static_cast<size_t>(stages);
   std::vector<size_t> begins{0};
@@ -68,7 +63,16 @@ std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, d
     const bool is_due = counts[i] > 0 && before + counts[i] / 2 >= share * static_cast<double>(begins.size());
     if (is_needed || is_due) begins.push_back(i);
   }
-  return split_sequential(net, begins, std::move(group));
+  return begins;
+}
+
+std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, distributed::Group group) {
+  std::vector<double> counts;
+  for (const AnyModule& module : *net) {
+    double& count = counts.emplace_back(0);
+    for (const Tensor& parameter : module.ptr()->parameters()) count += static_cast<double>(parameter.numel());
+  }
+  return split_sequential(net, balanced_begins(counts, stages), std::move(group));
 }
 
 }  // namespace rush::nn::parallel

@@ -51,6 +51,9 @@ class PipelineStage {
 /// shared out equally.
 std::vector<PipelineStage> split_sequential(const Sequential& net, const std::vector<size_t>& begins,
                                             distributed::Group group = nullptr);
+/// The begins of `stages` stages whose modules have about equally many parameters, of modules with so many each. Throws
+/// ValueError for more stages than modules.
+std::vector<size_t> balanced_begins(const std::vector<double>& counts, int stages);
 /// The same with `stages` stages of about equally many parameters. A module without any is in the stage of the one
 /// before it, unless modules are too few. Throws ValueError for more stages than modules.
 std::vector<PipelineStage> split_sequential(const Sequential& net, int stages, distributed::Group group = nullptr);

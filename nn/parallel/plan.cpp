@@ -1,0 +1,427 @@
+#include "nn/parallel/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error/error.h"
+#include "nn/parallel/pipeline_stage.h"
+
+namespace rush::nn::parallel {
+
+namespace {
+
+constexpr double kBytes = 4;          // of an element
+constexpr double kCallsOfBlock = 90;  // operators of both passes
+constexpr double kStepBytes = 7 * 4;  // AdamW reads four numbers for a parameter and writes three
+
+double as_double(int64_t n) { return static_cast<double>(n); }
+
+// A module, or several, in one micro-batch on one process. Elements for parameters, bytes for what is not said.
+struct Cost {
+  double parameters = 0;
+  double activations = 0, temporaries = 0;  // what its graph keeps, and what its passes need beside that at most
+  double products = 0, attention = 0;       // FLOP of the forward pass
+  double traffic = 0;                       // of element-wise operators
+  double exposed = 0, hidden = 0;           // tensor parallelism: received while nothing, or a product, is computed
+  double collectives = 0;                   // of it
+  double ring = 0;                          // context parallelism's messages, beside attention
+  double calls = 0;
+
+  void add(const Cost& m, double count) {
+    parameters += count * m.parameters;
+    activations += count * m.activations;
+    temporaries = std::max(temporaries, m.temporaries);
+    products += count * m.products;
+    attention += count * m.attention;
+    traffic += count * m.traffic;
+    exposed += count * m.exposed;
+    hidden += count * m.hidden;
+    collectives += count * m.collectives;
+    ring += count * m.ring;
+    calls += count * m.calls;
+  }
+};
+
+// What a process of a pipeline has.
+struct Share {
+  bool has_embedding = false, has_head = false;
+  std::vector<int64_t> blocks;  // of each of its stages
+  double all_blocks() const { return as_double(std::accumulate(blocks.begin(), blocks.end(), int64_t{0})); }
+};
+
+// The sizes of Note [Cost of a step], and what they come to.
+class Step {
+ public:
+  Step(const TransformerShape& shape, const TrainingMesh& mesh)
+      : mesh(mesh),
+        L_(shape.layers),
+        C_(as_double(shape.width)),
+        V_(as_double(shape.vocabulary)),
+        T_(as_double(shape.sequence)),
+        heads_(as_double(shape.heads)),
+        tp_(as_double(mesh.tp)),
+        cp_(as_double(mesh.cp)),
+        b_(as_double(shape.batch / (mesh.dp * mesh.fsdp * mesh.micro_batches))),
+        t_(T_ / cp_),
+        s_(mesh.sequence_parallel ? t_ / tp_ : t_) {
+    const std::string reason = obstacle(shape, mesh);
+    RUSH_CHECK_VALUE(reason.empty(), "a transformer on the mesh ", mesh.str(), ": ", reason);
+    cut();
+  }
+
+  const std::vector<Share>& shares() const { return shares_; }
+  Cost cost(const Share& share) const {
+    Cost sum;
+    if (share.has_embedding) sum.add(embedding(), 1);
+    sum.add(block(), share.all_blocks());
+    if (share.has_head) sum.add(head(), 1);
+    return sum;
+  }
+  double message() const { return kBytes * b_ * s_ * C_; }  // between stages
+
+  const TrainingMesh& mesh;
+
+  Cost embedding() const {
+    Cost m;
+    m.parameters = (V_ / tp_ + T_) * C_;
+    m.activations = 20 * b_ * t_;  // ids, and which are this process's
+    m.temporaries = 3 * whole() + kBytes * m.parameters;
+    m.traffic = 14 * whole() + 3 * kBytes * m.parameters;
+    m.exposed = others() * whole() * (mesh.sequence_parallel ? 3 : 2);
+    m.collectives = mesh.sequence_parallel ? 2 : 1;
+    m.calls = 30;
+    return m;
+  }
+
+  Cost block() const {
+    const double features = t_ / tp_;
+    Cost m;
+    m.parameters = (12 * C_ * C_ + 7 * C_) / tp_ + 6 * C_;
+    m.activations = kBytes * b_ * (C_ * (4 * s_ + 12 * features) + 4 * s_ + heads_ / tp_ * t_);
+    const double gathered = mesh.sequence_parallel ? 3 * t_ : 0;
+    m.temporaries = kBytes * (b_ * C_ * (2 * s_ + 4 * features + gathered) + 4 * C_ * C_ / tp_);
+    m.products = 24 * b_ * t_ * C_ * C_ / tp_;
+    m.attention = 2 * b_ * t_ * T_ * C_ / tp_;
+    m.traffic = kBytes * b_ * C_ * (30 * s_ + (mesh.sequence_parallel ? 30 : 12) * t_ + 38 * features);
+    m.exposed = others() * whole() * (mesh.sequence_parallel ? 6 : 4);
+    m.hidden = others() * whole() * 4;
+    m.collectives = mesh.sequence_parallel ? 10 : 4;
+    m.ring = cp_ > 1 ? (6 * cp_ - 4) * whole() / tp_ : 0;
+    m.calls = kCallsOfBlock + 40 * (cp_ - 1);
+    return m;
+  }
+
+  Cost head() const {
+    Cost m;
+    m.parameters = V_ / tp_ * C_ + 2 * C_;
+    m.activations = kBytes * b_ * C_ * (s_ + t_) + scores();
+    m.temporaries = std::max(2 * scores(), (mesh.fsdp > 1 ? 2 : 1) * kBytes * m.parameters);
+    m.products = 2 * b_ * t_ * C_ * V_ / tp_;
+    m.traffic = 16 * scores() + 12 * whole();
+    m.exposed = others() * whole() * (mesh.sequence_parallel ? 1 : 0) + 6 * others() * kBytes * b_ * t_;
+    m.hidden = others() * whole() * 2;
+    m.collectives = mesh.sequence_parallel ? 4 : 3;
+    m.calls = 50;
+    return m;
+  }
+
+ private:
+  double whole() const { return kBytes * b_ * t_ * C_; }  // a tensor of all features and this process's positions
+  double others() const { return (tp_ - 1) / tp_; }       // what a process of tp receives of a whole tensor
+  double scores() const { return kBytes * b_ * t_ * V_ / tp_; }
+
+  // Into stages, as split_sequential does.
+  void cut() {
+    std::vector<double> counts(static_cast<size_t>(L_) + 2, block().parameters);
+    counts.front() = embedding().parameters;
+    counts.back() = head().parameters;
+    std::vector<size_t> begins = balanced_begins(counts, static_cast<int>(mesh.pp * mesh.stages_per_process));
+    begins.push_back(counts.size());
+    shares_.resize(static_cast<size_t>(mesh.pp));
+    for (size_t stage = 0; stage + 1 < begins.size(); ++stage) {
+      shares_[stage % shares_.size()].blocks.push_back(static_cast<int64_t>(begins[stage + 1] - begins[stage]));
+    }
+    --shares_.front().blocks.front();
+    --shares_.back().blocks.back();
+    shares_.front().has_embedding = shares_.back().has_head = true;
+  }
+
+  const int64_t L_;
+  const double C_, V_, T_, heads_, tp_, cp_, b_, t_, s_;
+  std::vector<Share> shares_;
+};
+
+// Forward passes of process p of a pipeline before its first backward pass, and how many of them are on each stage.
+struct InFlight {
+  int64_t passes = 0;
+  std::vector<int64_t> on_stage;
+
+  InFlight(const TrainingMesh& mesh, int64_t p) {
+    const int64_t all = mesh.micro_batches, own = mesh.stages_per_process;
+    const int64_t in_round = own == 1 ? all : all / (all / mesh.pp);
+    passes = mesh.gpipe ? all : own == 1 ? mesh.pp - p : (own - 1) * in_round + 2 * (mesh.pp - 1 - p) + 1;
+    passes = std::min(passes, own * all);
+    const int64_t rounds = passes / (own * in_round), rest = passes % (own * in_round);
+    for (int64_t stage = 0; stage < own; ++stage) {
+      on_stage.push_back(rounds * in_round + std::clamp(rest - stage * in_round, int64_t{0}, in_round));
+    }
+  }
+};
+
+// On process p of a pipeline: the largest of the moments of Note [Cost of a step].
+StepMemory memory_of(const Step& step, int64_t p) {
+  const TrainingMesh& mesh = step.mesh;
+  const Share& share = step.shares()[static_cast<size_t>(p)];
+  const Cost block = step.block(), head = share.has_head ? step.head() : Cost();
+  const Cost embedding = share.has_embedding ? step.embedding() : Cost();
+  const InFlight in_flight(mesh, p);
+  const double passes = as_double(in_flight.passes);
+  const double own = kBytes * step.cost(share).parameters / as_double(mesh.fsdp);
+  double held = as_double(in_flight.on_stage[0]) * embedding.activations;
+  for (size_t i = 0; i < share.blocks.size(); ++i) {
+    held += as_double(in_flight.on_stage[i] * share.blocks[i]) * block.activations;
+  }
+  const double heads = as_double(mesh.gpipe ? mesh.micro_batches : 1) * head.activations;
+  // A sharded module that computes, the next one as it is gathered, and gradients as they are reduced.
+  const auto units = [&](const Cost& module, double count) {
+    return mesh.fsdp > 1 ? count * kBytes * module.parameters : 0;
+  };
+  // Outputs are kept for the backward pass, and a micro-batch is received ahead.
+  const double messages = mesh.pp > 1 ? step.message() * (share.has_head ? 1 : passes + 1) : 0;
+
+  StepMemory most;
+  const auto moment = [&](double gradients, double activations, double temporaries) {
+    const StepMemory now{own, 2 * own, gradients, activations, temporaries + messages};
+    if (now.peak() > most.peak()) most = now;
+  };
+  const double of_block = block.temporaries + units(block, 3);
+  const double of_embedding = embedding.temporaries + units(embedding, 2);
+  const bool is_first_backward = in_flight.passes == mesh.stages_per_process * mesh.micro_batches;
+  const double earlier = is_first_backward ? 0 : own;
+  moment(earlier, held + heads, head.temporaries);
+  moment(earlier, held + heads - head.activations, of_block);
+  moment(own, held * (1 - 1 / passes), std::max(of_block, of_embedding));
+  moment(own, 0, mesh.dp * mesh.cp > 1 ? own : 0);
+  return most;
+}
+
+// Whether `size` processes whose ranks are `stride` apart are on one machine.
+const Link& link_of(const DeviceRates& rates, int64_t stride, int64_t size) {
+  return stride * size <= rates.per_machine ? rates.near : rates.far;
+}
+
+double collective(const Link& link, int64_t processes, double bytes, double count = 1) {
+  if (processes == 1) return 0;
+  return count * link.latency * std::log2(as_double(processes)) + bytes / link.bytes_per_second;
+}
+
+// What one process of a pipeline takes for a micro-batch.
+struct PassTime {
+  double computing = 0, tp = 0, cp = 0, fsdp = 0;
+  double total() const { return computing + tp + cp + fsdp; }
+};
+
+PassTime pass_time(const Step& step, const Share& share, const DeviceRates& rates) {
+  const TrainingMesh& mesh = step.mesh;
+  const Cost stage = step.cost(share);
+  const auto beyond = [&](double communication, double computation) {
+    return rates.overlaps ? std::max(communication - computation, 0.0) : communication;
+  };
+  const double attention = 3.5 * stage.attention / rates.products;
+  const double gathering = mesh.fsdp > 1 ? 6 * kBytes * stage.parameters / rates.copies : 0;
+  PassTime time;
+  time.computing =
+      std::max(3 * stage.products / rates.products + attention + stage.traffic / rates.element_wise + gathering,
+               stage.calls * rates.call);
+  const Link& tp = link_of(rates, 1, mesh.tp);
+  time.tp = collective(tp, mesh.tp, stage.exposed, stage.collectives) +
+            beyond(collective(tp, mesh.tp, stage.hidden, 0), stage.products / rates.products);
+  time.cp = beyond(collective(link_of(rates, mesh.tp, mesh.cp), mesh.cp, stage.ring), attention);
+  const Link& shards = link_of(rates, mesh.tp * mesh.cp, mesh.fsdp);
+  const double part = kBytes * as_double(mesh.fsdp - 1) / as_double(mesh.fsdp);
+  const double largest = std::max(share.has_embedding ? step.embedding().parameters : 0, step.block().parameters);
+  const double first = collective(shards, mesh.fsdp, part * largest);  // nothing is computed before it
+  time.fsdp = std::max(beyond(collective(shards, mesh.fsdp, 3 * part * stage.parameters), time.computing), first);
+  return time;
+}
+
+bool divides(int64_t factor, int64_t n) { return factor >= 1 && n % factor == 0; }
+
+std::vector<int64_t> divisors(int64_t n) {
+  std::vector<int64_t> found;
+  for (int64_t i = 1; i <= n; ++i) {
+    if (n % i == 0) found.push_back(i);
+  }
+  return found;
+}
+
+// Calls visit(mesh) for each mesh of so many processes that can train the model.
+template <class Visit>
+void for_each_mesh(const TransformerShape& shape, int64_t processes, int64_t most_tp, const Visit& visit) {
+  const std::vector<int64_t> factors = divisors(processes);
+  const auto among = [&](int64_t n) {  // factors of n processes
+    std::vector<int64_t> some;
+    std::copy_if(factors.begin(), factors.end(), std::back_inserter(some), [n](int64_t f) { return n % f == 0; });
+    return some;
+  };
+  TrainingMesh m;
+  for (const int64_t tp : among(processes)) {
+    if (tp > most_tp || !divides(tp, shape.heads)) continue;
+    for (const int64_t cp : among(processes / tp)) {
+      for (const int64_t pp : among(processes / tp / cp)) {
+        for (const int64_t fsdp : among(processes / tp / cp / pp)) {
+          m.tp = tp, m.cp = cp, m.pp = pp, m.fsdp = fsdp, m.dp = processes / tp / cp / pp / fsdp;
+          m.sequence_parallel = tp > 1 && divides(tp, shape.sequence / cp);
+          if (!divides(m.dp * m.fsdp, shape.batch)) continue;
+          for (m.stages_per_process = 1; m.stages_per_process <= (pp > 1 ? 4 : 1); m.stages_per_process *= 2) {
+            for (const int64_t micro_batches : divisors(shape.batch / (m.dp * m.fsdp))) {
+              m.micro_batches = micro_batches;
+              if (obstacle(shape, m).empty()) visit(m);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int64_t TransformerShape::parameters() const {
+  return layers * (12 * width * width + 13 * width) + (2 * vocabulary + sequence + 2) * width;
+}
+
+std::string TrainingMesh::str() const {
+  std::string text;
+  const auto add = [&](const char* option, int64_t n) {
+    if (n > 1) text += rush::str(text.empty() ? "" : " ", option, ' ', n);
+  };
+  add("--pp", pp);
+  if (gpipe) text += " --schedule gpipe";
+  if (stages_per_process > 1) text += " --schedule interleaved";
+  add("--stages_per_process", stages_per_process);
+  add("--micro_batches", micro_batches);
+  add("--dp", dp);
+  add("--fsdp", fsdp);
+  add("--cp", cp);
+  add("--tp", tp);
+  return text + (sequence_parallel ? " --sequence_parallel" : "");
+}
+
+DeviceRates h100_rates() {
+  DeviceRates rates;
+  rates.products = 50e12;
+  rates.element_wise = 2.2e12;
+  rates.copies = 2.6e12;
+  rates.call = 5e-6;
+  rates.near = {15e-6, 330e9};
+  rates.far = {20e-6, 40e9};
+  return rates;
+}
+
+const char* StepTime::most() const {
+  const std::pair<double, const char*> all[] = {
+      {computing, "computing"},    {tp, "tp"}, {cp, "cp"}, {fsdp, "fsdp"}, {dp, "dp"}, {pipeline, "the pipeline"},
+      {optimizer, "the optimizer"}};
+  return std::max_element(std::begin(all), std::end(all))->second;
+}
+
+std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh) {
+  for (const int64_t n : {shape.layers, shape.heads, shape.width, shape.vocabulary, shape.sequence, shape.batch,
+                          mesh.dp, mesh.fsdp, mesh.tp, mesh.cp, mesh.pp, mesh.stages_per_process, mesh.micro_batches}) {
+    if (n < 1) return str("a size is ", n, ", expected at least 1");
+  }
+  const int64_t replicas = mesh.dp * mesh.fsdp;
+  const auto cannot = [](const char* what, int64_t n, const char* parts, int64_t count) {
+    return str(what, ' ', n, " cannot be split into ", count, ' ', parts);
+  };
+  if (!divides(shape.heads, shape.width)) return cannot("a width of", shape.width, "heads", shape.heads);
+  for (const int64_t n : {shape.heads, shape.vocabulary}) {
+    if (!divides(mesh.tp, n)) return cannot("heads or tokens:", n, "processes of tp", mesh.tp);
+  }
+  if (mesh.cp > 1 && !divides(2 * mesh.cp, shape.sequence))
+    return cannot("a sequence of", shape.sequence, "chunks", 2 * mesh.cp);
+  if (mesh.sequence_parallel && !divides(mesh.cp * mesh.tp, shape.sequence)) {
+    return cannot("a sequence of", shape.sequence, "processes of cp and tp", mesh.cp * mesh.tp);
+  }
+  if (!divides(replicas, shape.batch)) return cannot("a batch of", shape.batch, "processes of dp and fsdp", replicas);
+  if (!divides(mesh.micro_batches, shape.batch / replicas)) {
+    return cannot("sequences:", shape.batch / replicas, "micro-batches", mesh.micro_batches);
+  }
+  const int64_t stages = mesh.pp * mesh.stages_per_process, all = mesh.micro_batches;
+  if (stages > shape.layers + 2) return cannot("modules:", shape.layers + 2, "stages", stages);
+  if (mesh.stages_per_process == 1) return "";
+  if (mesh.gpipe) return "GPipe has one stage on each process";
+  if (all < mesh.pp || all % (all / mesh.pp) != 0) return cannot("micro-batches:", all, "rounds of at least", mesh.pp);
+  return "";
+}
+
+StepMemory predict_memory(const TransformerShape& shape, const TrainingMesh& mesh) {
+  const Step step(shape, mesh);
+  StepMemory most;
+  for (int64_t p = 0; p < mesh.pp; ++p) {
+    const StepMemory memory = memory_of(step, p);
+    if (memory.peak() > most.peak()) most = memory;
+  }
+  return most;
+}
+
+StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, const DeviceRates& rates) {
+  const Step step(shape, mesh);
+  PassTime slowest;
+  double sum = 0, most_parameters = 0;
+  for (const Share& share : step.shares()) {
+    const PassTime time = pass_time(step, share, rates);
+    sum += time.total();
+    if (time.total() > slowest.total()) slowest = time;
+    most_parameters = std::max(most_parameters, step.cost(share).parameters / as_double(mesh.fsdp));
+  }
+  const double M = as_double(mesh.micro_batches), own = as_double(mesh.stages_per_process);
+  StepTime time;
+  time.computing = M * slowest.computing;
+  time.tp = M * slowest.tp;
+  time.cp = M * slowest.cp;
+  time.fsdp = M * slowest.fsdp;
+
+  // A process waits until the first micro-batch comes to it, and until the last one's gradient comes back.
+  const double message =
+      mesh.pp > 1 ? 2 * collective(link_of(rates, mesh.processes() / mesh.pp, mesh.pp), 2, step.message()) : 0;
+  const double fill = (sum - slowest.total()) / own + as_double(mesh.pp - 1) * message;
+  const double sending = rates.overlaps ? 0 : M * own * message;
+  const double work = M * sum / as_double(mesh.pp) + sending;  // where processors are shared, nobody's are idle
+  const double path = rates.processors * (M * slowest.total() + fill + sending);
+  time.pipeline = std::max(rates.processors < 1 ? work : 0, path) - M * slowest.total();
+
+  const int64_t replicas = mesh.dp * mesh.cp;
+  const double gradients = kBytes * most_parameters;
+  if (replicas > 1) {
+    const Link& link = link_of(rates, mesh.tp * mesh.cp * mesh.fsdp, mesh.dp);
+    time.dp = collective(link, replicas, 2 * as_double(replicas - 1) / as_double(replicas) * gradients) +
+              4 * gradients / rates.copies;
+  }
+  time.optimizer = (kStepBytes + 12 * (M - 1)) * most_parameters / rates.copies;
+  return time;
+}
+
+std::vector<Plan> propose(const TransformerShape& shape, int64_t processes, double bytes, const DeviceRates& rates) {
+  RUSH_CHECK_VALUE(processes >= 1 && bytes >= 1, "propose: expected at least a process and a byte, got ", processes,
+                   " and ", bytes);
+  std::vector<Plan> plans;
+  Plan smallest;
+  for_each_mesh(shape, processes, rates.per_machine, [&](const TrainingMesh& mesh) {
+    Plan plan{mesh, predict_memory(shape, mesh), {}};
+    const double peak = plan.memory.peak();
+    const bool is_least = smallest.memory.peak() == 0 || peak < smallest.memory.peak();
+    if (peak > bytes && !is_least) return;
+    plan.time = predict_time(shape, mesh, rates);
+    if (is_least) smallest = plan;
+    if (peak <= bytes) plans.push_back(plan);
+  });
+  if (plans.empty() && smallest.memory.peak() > 0) plans.push_back(smallest);
+  std::stable_sort(plans.begin(), plans.end(),
+                   [](const Plan& a, const Plan& b) { return a.time.total() < b.time.total(); });
+  return plans;
+}
+
+}  // namespace rush::nn::parallel
