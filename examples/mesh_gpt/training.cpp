@@ -48,6 +48,23 @@ void shard(rush::nn::Module& stage, const Group& group, rush::Device device) {
 
 }  // namespace
 
+void MeshTrainingOptions::add_to(Options& options) {
+  options.add("--dp", &dp, "processes with other rows of a batch and the whole model; 0: as many as are left", 0);
+  options.add("--fsdp", &fsdp, "processes with other rows, among which parameters are sharded", 1);
+  options.add("--tp", &tp, "processes among which weights are split", 1);
+  options.add("--cp", &cp, "processes among which sequences are split", 1);
+  options.add("--pp", &pp, "processes among which layers are shared out", 1);
+  options.add("--sequence_parallel", &model.sequence_parallel, "norms have a part of the positions, for tp");
+  options.add("--schedule", &schedule, "of the pipeline", {"gpipe", "1f1b", "interleaved"});
+  options.add("--stages_per_process", &stages_per_process, "of an interleaved pipeline", 1, 1 << 10);
+  options.add("--micro_batches", &micro_batches, "of a step", 1, 1 << 16);
+  options.add("--n_layer", &model.n_layer, "blocks", 1, 1 << 10);
+  options.add("--n_head", &model.n_head, "attention heads of a block", 1, 1 << 10);
+  options.add("--n_embd", &model.n_embd, "width", 1, 1 << 16);
+  options.add("--block_size", &model.block_size, "characters that the model sees", 1, 1 << 20);
+  options.add("--batch_size", &batch_size, "blocks in a batch, of all processes", 1, 1 << 20);
+}
+
 MeshTraining::MeshTraining(const MeshTrainingOptions& options)
     : options_(options),
       mesh_(make_mesh(options)),

@@ -5,6 +5,7 @@
 
 #include "core/memory/estimate.h"
 #include "examples/mesh_gpt/model.h"
+#include "examples/options.h"
 #include "nn/parallel/pipeline.h"
 #include "optim/adam.h"
 
@@ -19,6 +20,9 @@ struct MeshTrainingOptions {
   double learning_rate = 1e-3, weight_decay = 0.1;
   int64_t seed = 1337;
   std::string device = "cpu";
+
+  /// The options of the mesh and of the model's sizes.
+  void add_to(Options& options);
 };
 
 /// One process's part of the model, and its steps. Throws ValueError where the mesh does not fit the processes, the

@@ -309,17 +309,6 @@ std::string TrainingMesh::str() const {
   return text + (sequence_parallel ? " --sequence_parallel" : "");
 }
 
-DeviceRates h100_rates() {
-  DeviceRates rates;
-  rates.products = 50e12;
-  rates.element_wise = 2.2e12;
-  rates.copies = 2.6e12;
-  rates.call = 5e-6;
-  rates.near = {15e-6, 330e9};
-  rates.far = {20e-6, 40e9};
-  return rates;
-}
-
 const char* StepTime::most() const {
   const std::pair<double, const char*> all[] = {
       {computing, "computing"},    {tp, "tp"}, {cp, "cp"}, {fsdp, "fsdp"}, {dp, "dp"}, {pipeline, "the pipeline"},

@@ -62,8 +62,6 @@ struct DeviceRates {
   bool overlaps = true;     // communicates while it computes
   double processors = 1;    // of its own; below 1, a process that waits leaves the others more
 };
-/// An H100 SXM with NVLink, and 400 Gbit/s of network each: as measured on one machine, the network as specified.
-DeviceRates h100_rates();
 
 /// Bytes, on the process that needs most, when it needs most.
 struct StepMemory {

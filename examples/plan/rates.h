@@ -1,0 +1,24 @@
+// What a machine does, for the planner: as specified, from a file, or as measured now.
+#pragma once
+#include <string>
+
+#include "core/device/device.h"
+#include "nn/parallel/plan.h"
+
+namespace examples {
+
+/// An H100 SXM, whose machines have eight, NVLink between them and 400 Gbit/s of network for each: typical figures of
+/// float32 products in full precision, and of NCCL. Those of a machine at hand come from measure_rates.
+rush::nn::parallel::DeviceRates h100_rates();
+
+/// Of a file that write_rates has written. Throws IOError where it cannot be read, ValueError where a rate is missing
+/// or not positive.
+rush::nn::parallel::DeviceRates read_rates(const std::string& path);
+void write_rates(const std::string& path, const rush::nn::parallel::DeviceRates& rates);
+
+/// Measures for some seconds what every process does while all others do the same: products, blocks and AdamW steps of
+/// the model's sizes, and all_reduces between all processes, which are taken to be on one machine. Every process calls
+/// it, and gets the means of all. Alone, a process has no links.
+rush::nn::parallel::DeviceRates measure_rates(const rush::nn::parallel::TransformerShape& shape, rush::Device device);
+
+}  // namespace examples
