@@ -128,11 +128,43 @@ void MeshTraining::average_gradients() const {
   rush::distributed::all_reduce_coalesced(grads, rush::distributed::ReduceOp::AVG, group);
 }
 
-rush::MemoryEstimate estimate_mesh_training(MeshTrainingOptions options, int rank, int processes, rush::Device device) {
-  rush::distributed::InitOptions init;
-  init.rank = rank;
-  init.world_size = processes;
-  rush::distributed::init_process_group("fake", init);
+rush::nn::parallel::TransformerShape MeshTrainingOptions::shape() const {
+  return {model.n_layer, model.n_head, model.n_embd, model.vocab_size, model.block_size, batch_size};
+}
+
+rush::nn::parallel::TrainingMesh MeshTrainingOptions::mesh() const {
+  rush::nn::parallel::TrainingMesh mesh;
+  mesh.dp = std::max<int64_t>(dp, 1), mesh.fsdp = fsdp, mesh.tp = tp, mesh.cp = cp, mesh.pp = pp;
+  mesh.stages_per_process = stages_per_process, mesh.micro_batches = micro_batches;
+  mesh.sequence_parallel = model.sequence_parallel, mesh.gpipe = schedule == "gpipe";
+  return mesh;
+}
+
+void MeshTrainingOptions::set_mesh(const rush::nn::parallel::TrainingMesh& mesh) {
+  dp = mesh.dp, fsdp = mesh.fsdp, tp = mesh.tp, cp = mesh.cp, pp = mesh.pp;
+  stages_per_process = mesh.stages_per_process, micro_batches = mesh.micro_batches;
+  model.sequence_parallel = mesh.sequence_parallel;
+  schedule = mesh.gpipe ? "gpipe" : mesh.stages_per_process > 1 ? "interleaved" : "1f1b";
+}
+
+namespace {
+
+// As long as it lives, this process is one of a world in which nobody else is.
+struct FakeWorld {
+  FakeWorld(int rank, int processes) {
+    rush::distributed::InitOptions init;
+    init.rank = rank;
+    init.world_size = processes;
+    rush::distributed::init_process_group("fake", init);
+  }
+  ~FakeWorld() { rush::distributed::destroy_process_group(); }
+  FakeWorld(const FakeWorld&) = delete;
+};
+
+}  // namespace
+
+rush::MemoryEstimate estimate_mesh_training(MeshTrainingOptions options, int rank, rush::Device device) {
+  const FakeWorld world(rank, static_cast<int>(options.mesh().processes()));
   options.device = "meta";
   const auto two_steps = [&] {
     MeshTraining training(options);
@@ -145,9 +177,16 @@ rush::MemoryEstimate estimate_mesh_training(MeshTrainingOptions options, int ran
     rush::reset_estimated_peak();
     training.step(tokens, tokens);
   };
-  const rush::MemoryEstimate estimate = rush::estimate_memory(two_steps, device);
-  rush::distributed::destroy_process_group();
-  return estimate;
+  return rush::estimate_memory(two_steps, device);
+}
+
+int64_t most_memory_of_mesh(const MeshTrainingOptions& options, rush::Device device) {
+  const int64_t processes = options.mesh().processes(), of_stage = processes / options.pp;
+  int64_t most = 0;  // the processes of a stage need about the same
+  for (int64_t rank = 0; rank < processes; rank += of_stage) {
+    most = std::max(most, estimate_mesh_training(options, static_cast<int>(rank), device).peak);
+  }
+  return most;
 }
 
 }  // namespace examples

@@ -7,6 +7,7 @@
 #include "examples/mesh_gpt/model.h"
 #include "examples/options.h"
 #include "nn/parallel/pipeline.h"
+#include "nn/parallel/plan.h"
 #include "optim/adam.h"
 
 namespace examples {
@@ -23,6 +24,11 @@ struct MeshTrainingOptions {
 
   /// The options of the mesh and of the model's sizes.
   void add_to(Options& options);
+
+  /// The same for the planner, where `dp` of 0 is 1.
+  rush::nn::parallel::TransformerShape shape() const;
+  rush::nn::parallel::TrainingMesh mesh() const;
+  void set_mesh(const rush::nn::parallel::TrainingMesh& mesh);
 };
 
 /// One process's part of the model, and its steps. Throws ValueError where the mesh does not fit the processes, the
@@ -57,8 +63,11 @@ class MeshTraining {
   rush::optim::AdamW optimizer_;
 };
 
-/// What a step takes on process `rank` of so many, apart from what making the model takes: by a dry run on the meta
-/// device, in which no other process takes part. Throws as MeshTraining does.
-rush::MemoryEstimate estimate_mesh_training(MeshTrainingOptions options, int rank, int processes, rush::Device device);
+/// What a step takes on process `rank` of the options' mesh, apart from what making the model takes: by a dry run on
+/// the meta device, in which no other process takes part. Throws as MeshTraining does, and Error where there are groups
+/// already.
+rush::MemoryEstimate estimate_mesh_training(MeshTrainingOptions options, int rank, rush::Device device);
+/// The peak on the process that needs most, in bytes.
+int64_t most_memory_of_mesh(const MeshTrainingOptions& options, rush::Device device);
 
 }  // namespace examples

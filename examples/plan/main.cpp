@@ -60,11 +60,6 @@ struct Settings {
     options.parse_or_exit(argc, argv, [this] { check_device(training.device, /*graph=*/false); });
   }
 
-  parallel::TransformerShape shape() const {
-    const MeshGPTConfig& m = training.model;
-    return {m.n_layer, m.n_head, m.n_embd, m.vocab_size, m.block_size, training.batch_size};
-  }
-
  private:
   void use(const parallel::TransformerShape& shape) {
     training.model = {.vocab_size = shape.vocabulary,
@@ -77,39 +72,17 @@ struct Settings {
   }
 };
 
-parallel::TrainingMesh mesh_of(const MeshTrainingOptions& o) {
-  parallel::TrainingMesh mesh;
-  mesh.dp = std::max<int64_t>(o.dp, 1), mesh.fsdp = o.fsdp, mesh.tp = o.tp, mesh.cp = o.cp, mesh.pp = o.pp;
-  mesh.stages_per_process = o.stages_per_process, mesh.micro_batches = o.micro_batches;
-  mesh.sequence_parallel = o.model.sequence_parallel, mesh.gpipe = o.schedule == "gpipe";
-  return mesh;
-}
-
-MeshTrainingOptions with_mesh(MeshTrainingOptions o, const parallel::TrainingMesh& mesh) {
-  o.dp = mesh.dp, o.fsdp = mesh.fsdp, o.tp = mesh.tp, o.cp = mesh.cp, o.pp = mesh.pp;
-  o.stages_per_process = mesh.stages_per_process, o.micro_batches = mesh.micro_batches;
-  o.model.sequence_parallel = mesh.sequence_parallel;
-  o.schedule = mesh.gpipe ? "gpipe" : mesh.stages_per_process > 1 ? "interleaved" : "1f1b";
-  return o;
-}
-
-// Of the process that needs most, by dry runs of one of each stage.
-int64_t dry_run(const Settings& settings, const parallel::TrainingMesh& mesh) {
-  const MeshTrainingOptions options = with_mesh(settings.training, mesh);
-  const auto processes = static_cast<int>(mesh.processes()), in_stage = processes / static_cast<int>(mesh.pp);
-  int64_t most = 0;
-  for (int rank = 0; rank < processes; rank += in_stage) {
-    const rush::Device device(settings.training.device);
-    most = std::max(most, estimate_mesh_training(options, rank, processes, device).peak);
-  }
-  return most;
+int64_t dry_run(MeshTrainingOptions options, const parallel::TrainingMesh& mesh) {
+  const rush::Device device(options.device);
+  options.set_mesh(mesh);
+  return most_memory_of_mesh(options, device);
 }
 
 void print(const Settings& settings, const std::vector<parallel::Plan>& plans) {
   nlohmann::json json = nlohmann::json::array();
   std::printf("%12s  %10s  %10s  %-14s %s\n", "step", "memory", "dry run", "most time", "mesh");
   for (const parallel::Plan& plan : plans) {
-    const int64_t peak = static_cast<int64_t>(plan.memory.peak()), dry = dry_run(settings, plan.mesh);
+    const int64_t peak = static_cast<int64_t>(plan.memory.peak()), dry = dry_run(settings.training, plan.mesh);
     const double seconds = plan.time.total();
     std::printf("%9.2f ms  %10s  %10s  %-14s %s\n", 1e3 * seconds, rush::byte_text(peak).c_str(),
                 rush::byte_text(dry).c_str(), plan.time.most(), plan.mesh.str().c_str());
@@ -131,7 +104,7 @@ void print(const Settings& settings, const std::vector<parallel::Plan>& plans) {
 }
 
 void propose(const Settings& settings, const parallel::DeviceRates& rates) {
-  const parallel::TransformerShape shape = settings.shape();
+  const parallel::TransformerShape shape = settings.training.shape();
   const double bytes = settings.memory_gib * kGiB;
   std::vector<parallel::Plan> plans = parallel::propose(shape, settings.gpus, bytes, rates);
   RUSH_CHECK_VALUE(!plans.empty(), "no mesh of ", settings.gpus, " processes can split the model and its batch of ",
@@ -152,7 +125,7 @@ void measure(const Settings& settings) {
   const rush::Device device(settings.training.device);
   const Processes processes(device);
   if (!rush::distributed::is_initialized()) rush::distributed::init_process_group("fake");  // alone
-  const parallel::DeviceRates rates = measure_rates(settings.shape(), device);
+  const parallel::DeviceRates rates = measure_rates(settings.training.shape(), device);
   if (processes.is_first()) write_rates(settings.measured_file, rates);
   std::printf(
       "%lld processes at once, each: products %.4g GFLOP/s, element-wise %.4g GB/s, AdamW %.4g GB/s, a call %.3g "
@@ -164,12 +137,12 @@ void measure(const Settings& settings) {
 void plan(const Settings& settings) {
   if (!settings.measured_file.empty()) return measure(settings);
   const parallel::DeviceRates rates = settings.rates == "h100" ? h100_rates() : read_rates(settings.rates);
-  const parallel::TransformerShape shape = settings.shape();
+  const parallel::TransformerShape shape = settings.training.shape();
   std::printf("%s: %.4g million parameters, batches of %lld sequences of %lld tokens\n", settings.model.c_str(),
               static_cast<double>(shape.parameters()) * 1e-6, static_cast<long long>(shape.batch),
               static_cast<long long>(shape.sequence));
   if (settings.gpus > 0) return propose(settings, rates);
-  const parallel::TrainingMesh mesh = mesh_of(settings.training);
+  const parallel::TrainingMesh mesh = settings.training.mesh();
   print(settings, {{mesh, parallel::predict_memory(shape, mesh), parallel::predict_time(shape, mesh, rates)}});
 }
 

@@ -54,7 +54,7 @@ class Stopwatch {
       work();
       rush::backend_of(device_.type).synchronize(device_.index);
       all.push_back(since(start));
-    } while (all_go_on(all.size() < 5 || since(begun) < 0.5));
+    } while (all_go_on(all.size() < 5 || since(begun) < 0.25));
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
     return mean(all[all.size() / 2]);
   }

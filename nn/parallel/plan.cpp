@@ -342,7 +342,9 @@ std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh) {
   if (stages > shape.layers + 2) return cannot("modules:", shape.layers + 2, "stages", stages);
   if (mesh.stages_per_process == 1) return "";
   if (mesh.gpipe) return "GPipe has one stage on each process";
-  if (all < mesh.pp || all % (all / mesh.pp) != 0) return cannot("micro-batches:", all, "rounds of at least", mesh.pp);
+  if (all < mesh.pp || all % (all / mesh.pp) != 0) {
+    return str(all, " micro-batches cannot go in equal rounds of at least ", mesh.pp);
+  }
   return "";
 }
 
