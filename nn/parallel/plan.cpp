@@ -201,7 +201,9 @@ StepMemory memory_of(const Step& step, int64_t p) {
   const double earlier = is_first_backward ? 0 : own;
   moment(earlier, held + heads, head.temporaries);
   moment(earlier, held + heads - head.activations, of_block);
-  moment(own, held * (1 - 1 / passes), std::max(of_block, of_embedding));
+  // Accumulators run as the backward pass of a stage ends, unless shards are reduced as they arrive.
+  const double added = mesh.micro_batches > 1 && mesh.fsdp == 1 ? own / as_double(mesh.stages_per_process) : 0;
+  moment(own, held * (1 - 1 / passes), added + std::max(of_block, of_embedding));
   moment(own, 0, mesh.dp * mesh.cp > 1 ? own : 0);
   return most;
 }
