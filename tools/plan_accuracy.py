@@ -58,7 +58,7 @@ def main():
     parser.add_argument('--processes', type=int, nargs='*', default=[2, 4], choices=sorted(MESHES))
     parser.add_argument('--device', default='cpu')
     parser.add_argument('--steps', type=int, default=12)
-    parser.add_argument('model', nargs='*', default=['--n_embd', '256', '--block_size', '256'])
+    parser.add_argument('model', nargs='*', default=['--n_embd', '256', '--block_size', '128'])
     args = parser.parse_args()
     print('| mesh | MiB by formulas | by a dry run | measured | error | ms predicted | measured | error |\n' + '|---' * 8 + '|')
     with tempfile.TemporaryDirectory() as folder:

@@ -147,6 +147,23 @@ void MeshTrainingOptions::set_mesh(const rush::nn::parallel::TrainingMesh& mesh)
   schedule = mesh.gpipe ? "gpipe" : mesh.stages_per_process > 1 ? "interleaved" : "1f1b";
 }
 
+std::string options_text(const rush::nn::parallel::TrainingMesh& mesh) {
+  std::string text;
+  const auto add = [&](const char* option, int64_t n) {
+    if (n > 1) text += rush::str(text.empty() ? "" : " ", option, ' ', n);
+  };
+  add("--pp", mesh.pp);
+  if (mesh.gpipe) text += " --schedule gpipe";
+  if (mesh.stages_per_process > 1) text += " --schedule interleaved";
+  add("--stages_per_process", mesh.stages_per_process);
+  add("--micro_batches", mesh.micro_batches);
+  add("--dp", mesh.dp);
+  add("--fsdp", mesh.fsdp);
+  add("--cp", mesh.cp);
+  add("--tp", mesh.tp);
+  return text + (mesh.sequence_parallel ? " --sequence_parallel" : "");
+}
+
 namespace {
 
 // As long as it lives, this process is one of a world in which nobody else is.

@@ -31,6 +31,9 @@ struct MeshTrainingOptions {
   void set_mesh(const rush::nn::parallel::TrainingMesh& mesh);
 };
 
+/// "--pp 2 --micro_batches 8 --fsdp 4": without what is 1.
+std::string options_text(const rush::nn::parallel::TrainingMesh& mesh);
+
 /// One process's part of the model, and its steps. Throws ValueError where the mesh does not fit the processes, the
 /// model or the batch.
 class MeshTraining {

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/distributed/init.h"
 #include "core/io/atomic_file.h"
@@ -78,27 +81,27 @@ int64_t dry_run(MeshTrainingOptions options, const parallel::TrainingMesh& mesh)
   return most_memory_of_mesh(options, device);
 }
 
+// What a step's time goes to.
+std::vector<std::pair<std::string, double>> parts_of(const parallel::StepTime& t) {
+  return {{"computing", t.computing}, {"tp", t.tp}, {"cp", t.cp},
+          {"fsdp", t.fsdp},           {"dp", t.dp}, {"pipeline", t.pipeline},
+          {"optimizer", t.optimizer}};
+}
+
 void print(const Settings& settings, const std::vector<parallel::Plan>& plans) {
   nlohmann::json json = nlohmann::json::array();
-  std::printf("%12s  %10s  %10s  %-14s %s\n", "step", "memory", "dry run", "most time", "mesh");
+  std::printf("%12s  %10s  %10s  %-10s %s\n", "step", "memory", "dry run", "bound by", "mesh");
   for (const parallel::Plan& plan : plans) {
     const int64_t peak = static_cast<int64_t>(plan.memory.peak()), dry = dry_run(settings.training, plan.mesh);
     const double seconds = plan.time.total();
-    std::printf("%9.2f ms  %10s  %10s  %-14s %s\n", 1e3 * seconds, rush::byte_text(peak).c_str(),
-                rush::byte_text(dry).c_str(), plan.time.most(), plan.mesh.str().c_str());
-    const parallel::StepTime& t = plan.time;
-    json.push_back({{"mesh", plan.mesh.str()},
-                    {"step_seconds", seconds},
-                    {"peak_bytes", peak},
-                    {"dry_run_bytes", dry},
-                    {"parts",
-                     {{"computing", t.computing},
-                      {"tp", t.tp},
-                      {"cp", t.cp},
-                      {"fsdp", t.fsdp},
-                      {"dp", t.dp},
-                      {"pipeline", t.pipeline},
-                      {"optimizer", t.optimizer}}}});
+    const auto parts = parts_of(plan.time);
+    const auto most =
+        std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::string mesh = options_text(plan.mesh);
+    std::printf("%9.2f ms  %10s  %10s  %-10s %s\n", 1e3 * seconds, rush::byte_text(peak).c_str(),
+                rush::byte_text(dry).c_str(), most->first.c_str(), mesh.empty() ? "one process" : mesh.c_str());
+    json.push_back({{"mesh", mesh}, {"step_seconds", seconds}, {"peak_bytes", peak}, {"dry_run_bytes", dry}});
+    for (const auto& [name, part] : parts) json.back()["parts"][name] = part;
   }
   if (!settings.json_file.empty()) rush::io::write_file_atomically(settings.json_file, json.dump(2) + "\n");
 }
@@ -138,7 +141,7 @@ void plan(const Settings& settings) {
   if (!settings.measured_file.empty()) return measure(settings);
   const parallel::DeviceRates rates = settings.rates == "h100" ? h100_rates() : read_rates(settings.rates);
   const parallel::TransformerShape shape = settings.training.shape();
-  std::printf("%s: %.4g million parameters, batches of %lld sequences of %lld tokens\n", settings.model.c_str(),
+  std::printf("%s: %.1f million parameters, batches of %lld sequences of %lld tokens\n", settings.model.c_str(),
               static_cast<double>(shape.parameters()) * 1e-6, static_cast<long long>(shape.batch),
               static_cast<long long>(shape.sequence));
   if (settings.gpus > 0) return propose(settings, rates);

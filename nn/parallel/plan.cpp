@@ -17,7 +17,7 @@ constexpr double kStepBytes = 7 * 4;  // AdamW reads four numbers for a paramete
 
 double as_double(int64_t n) { return static_cast<double>(n); }
 
-// A module, or several, in one micro-batch on one process. Elements for parameters, bytes for what is not said.
+// A module in one micro-batch on one process. Elements for parameters, bytes for what is not said.
 struct Cost {
   double parameters = 0;
   double activations = 0, temporaries = 0;  // what its graph keeps, and what its passes need beside that at most
@@ -27,20 +27,6 @@ struct Cost {
   double collectives = 0;                   // of it
   double ring = 0;                          // context parallelism's messages, beside attention
   double calls = 0;
-
-  void add(const Cost& m, double count) {
-    parameters += count * m.parameters;
-    activations += count * m.activations;
-    temporaries = std::max(temporaries, m.temporaries);
-    products += count * m.products;
-    attention += count * m.attention;
-    traffic += count * m.traffic;
-    exposed += count * m.exposed;
-    hidden += count * m.hidden;
-    collectives += count * m.collectives;
-    ring += count * m.ring;
-    calls += count * m.calls;
-  }
 };
 
 // What a process of a pipeline has.
@@ -66,17 +52,14 @@ class Step {
         t_(T_ / cp_),
         s_(mesh.sequence_parallel ? t_ / tp_ : t_) {
     const std::string reason = obstacle(shape, mesh);
-    RUSH_CHECK_VALUE(reason.empty(), "a transformer on the mesh ", mesh.str(), ": ", reason);
+    RUSH_CHECK_VALUE(reason.empty(), "a transformer on a mesh: ", reason);
     cut();
   }
 
   const std::vector<Share>& shares() const { return shares_; }
-  Cost cost(const Share& share) const {
-    Cost sum;
-    if (share.has_embedding) sum.add(embedding(), 1);
-    sum.add(block(), share.all_blocks());
-    if (share.has_head) sum.add(head(), 1);
-    return sum;
+  double parameters(const Share& share) const {
+    return (share.has_embedding ? embedding().parameters : 0) + share.all_blocks() * block().parameters +
+           (share.has_head ? head().parameters : 0);
   }
   double message() const { return kBytes * b_ * s_ * C_; }  // between stages
 
@@ -177,7 +160,7 @@ StepMemory memory_of(const Step& step, int64_t p) {
   const Cost embedding = share.has_embedding ? step.embedding() : Cost();
   const InFlight in_flight(mesh, p);
   const double passes = as_double(in_flight.passes);
-  const double own = kBytes * step.cost(share).parameters / as_double(mesh.fsdp);
+  const double own = kBytes * step.parameters(share) / as_double(mesh.fsdp);
   double held = as_double(in_flight.on_stage[0]) * embedding.activations;
   for (size_t i = 0; i < share.blocks.size(); ++i) {
     held += as_double(in_flight.on_stage[i] * share.blocks[i]) * block.activations;
@@ -218,34 +201,40 @@ double collective(const Link& link, int64_t processes, double bytes, double coun
   return count * link.latency * std::log2(as_double(processes)) + bytes / link.bytes_per_second;
 }
 
-// What one process of a pipeline takes for a micro-batch.
+// What a module takes in both passes of a micro-batch, or several.
 struct PassTime {
   double computing = 0, tp = 0, cp = 0, fsdp = 0;
   double total() const { return computing + tp + cp + fsdp; }
+  void add(const PassTime& t, double count) {
+    computing += count * t.computing, tp += count * t.tp, cp += count * t.cp, fsdp += count * t.fsdp;
+  }
 };
 
-PassTime pass_time(const Step& step, const Share& share, const DeviceRates& rates) {
-  const TrainingMesh& mesh = step.mesh;
-  const Cost stage = step.cost(share);
+PassTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& rates) {
   const auto beyond = [&](double communication, double computation) {
     return rates.overlaps ? std::max(communication - computation, 0.0) : communication;
   };
-  const double attention = 3.5 * stage.attention / rates.products;
-  const double gathering = mesh.fsdp > 1 ? 6 * kBytes * stage.parameters / rates.copies : 0;
+  const double attention = 3.5 * m.attention / rates.products;
+  const double gathering = mesh.fsdp > 1 ? 6 * kBytes * m.parameters / rates.copies : 0;
   PassTime time;
-  time.computing =
-      std::max(3 * stage.products / rates.products + attention + stage.traffic / rates.element_wise + gathering,
-               stage.calls * rates.call);
+  time.computing = std::max(3 * m.products / rates.products + attention + m.traffic / rates.element_wise + gathering,
+                            m.calls * rates.call);
   const Link& tp = link_of(rates, 1, mesh.tp);
-  time.tp = collective(tp, mesh.tp, stage.exposed, stage.collectives) +
-            beyond(collective(tp, mesh.tp, stage.hidden, 0), stage.products / rates.products);
-  time.cp = beyond(collective(link_of(rates, mesh.tp, mesh.cp), mesh.cp, stage.ring), attention);
-  const Link& shards = link_of(rates, mesh.tp * mesh.cp, mesh.fsdp);
-  const double part = kBytes * as_double(mesh.fsdp - 1) / as_double(mesh.fsdp);
-  const double largest = std::max(share.has_embedding ? step.embedding().parameters : 0, step.block().parameters);
-  const double first = collective(shards, mesh.fsdp, part * largest);  // nothing is computed before it
-  time.fsdp = std::max(beyond(collective(shards, mesh.fsdp, 3 * part * stage.parameters), time.computing), first);
+  time.tp = collective(tp, mesh.tp, m.exposed, m.collectives) +
+            beyond(collective(tp, mesh.tp, m.hidden, 0), m.products / rates.products);
+  time.cp = beyond(collective(link_of(rates, mesh.tp, mesh.cp), mesh.cp, m.ring), attention);
+  const double bytes = 3 * kBytes * m.parameters * as_double(mesh.fsdp - 1) / as_double(mesh.fsdp);
+  time.fsdp = beyond(collective(link_of(rates, mesh.tp * mesh.cp, mesh.fsdp), mesh.fsdp, bytes, 3), time.computing);
   return time;
+}
+
+// Of a process's share, of a pipeline's.
+PassTime pass_time(const Step& step, const Share& share, const DeviceRates& rates) {
+  PassTime sum;
+  if (share.has_embedding) sum.add(pass_time(step.embedding(), step.mesh, rates), 1);
+  sum.add(pass_time(step.block(), step.mesh, rates), share.all_blocks());
+  if (share.has_head) sum.add(pass_time(step.head(), step.mesh, rates), 1);
+  return sum;
 }
 
 bool divides(int64_t factor, int64_t n) { return factor >= 1 && n % factor == 0; }
@@ -261,27 +250,27 @@ std::vector<int64_t> divisors(int64_t n) {
 // Calls visit(mesh) for each mesh of so many processes that can train the model.
 template <class Visit>
 void for_each_mesh(const TransformerShape& shape, int64_t processes, int64_t most_tp, const Visit& visit) {
-  const std::vector<int64_t> factors = divisors(processes);
-  const auto among = [&](int64_t n) {  // factors of n processes
-    std::vector<int64_t> some;
-    std::copy_if(factors.begin(), factors.end(), std::back_inserter(some), [n](int64_t f) { return n % f == 0; });
-    return some;
+  const auto with_micro_batches = [&](TrainingMesh m) {
+    if (!divides(m.dp * m.fsdp, shape.batch)) return;
+    for (m.stages_per_process = 1; m.stages_per_process <= (m.pp > 1 ? 4 : 1); m.stages_per_process *= 2) {
+      for (const int64_t micro_batches : divisors(shape.batch / (m.dp * m.fsdp))) {
+        m.micro_batches = micro_batches;
+        if (obstacle(shape, m).empty()) visit(m);
+      }
+    }
   };
   TrainingMesh m;
-  for (const int64_t tp : among(processes)) {
-    if (tp > most_tp || !divides(tp, shape.heads)) continue;
-    for (const int64_t cp : among(processes / tp)) {
-      for (const int64_t pp : among(processes / tp / cp)) {
-        for (const int64_t fsdp : among(processes / tp / cp / pp)) {
-          m.tp = tp, m.cp = cp, m.pp = pp, m.fsdp = fsdp, m.dp = processes / tp / cp / pp / fsdp;
-          m.sequence_parallel = tp > 1 && divides(tp, shape.sequence / cp);
-          if (!divides(m.dp * m.fsdp, shape.batch)) continue;
-          for (m.stages_per_process = 1; m.stages_per_process <= (pp > 1 ? 4 : 1); m.stages_per_process *= 2) {
-            for (const int64_t micro_batches : divisors(shape.batch / (m.dp * m.fsdp))) {
-              m.micro_batches = micro_batches;
-              if (obstacle(shape, m).empty()) visit(m);
-            }
-          }
+  for (const int64_t of_tp_cp : divisors(processes)) {
+    for (const int64_t rest : divisors(processes / of_tp_cp)) {
+      for (m.tp = 1; m.tp <= std::min(most_tp, of_tp_cp); ++m.tp) {
+        if (!divides(m.tp, of_tp_cp) || !divides(m.tp, shape.heads)) continue;
+        m.cp = of_tp_cp / m.tp;
+        m.pp = processes / of_tp_cp / rest;
+        m.sequence_parallel = m.tp > 1 && divides(m.tp, shape.sequence / m.cp);
+        for (const int64_t fsdp : divisors(rest)) {
+          m.fsdp = fsdp;
+          m.dp = rest / fsdp;
+          with_micro_batches(m);
         }
       }
     }
@@ -294,60 +283,34 @@ int64_t TransformerShape::parameters() const {
   return layers * (12 * width * width + 13 * width) + (2 * vocabulary + sequence + 2) * width;
 }
 
-std::string TrainingMesh::str() const {
-  std::string text;
-  const auto add = [&](const char* option, int64_t n) {
-    if (n > 1) text += rush::str(text.empty() ? "" : " ", option, ' ', n);
-  };
-  add("--pp", pp);
-  if (gpipe) text += " --schedule gpipe";
-  if (stages_per_process > 1) text += " --schedule interleaved";
-  add("--stages_per_process", stages_per_process);
-  add("--micro_batches", micro_batches);
-  add("--dp", dp);
-  add("--fsdp", fsdp);
-  add("--cp", cp);
-  add("--tp", tp);
-  return text + (sequence_parallel ? " --sequence_parallel" : "");
-}
-
-const char* StepTime::most() const {
-  const std::pair<double, const char*> all[] = {
-      {computing, "computing"},    {tp, "tp"}, {cp, "cp"}, {fsdp, "fsdp"}, {dp, "dp"}, {pipeline, "the pipeline"},
-      {optimizer, "the optimizer"}};
-  return std::max_element(std::begin(all), std::end(all))->second;
-}
-
 std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh) {
   for (const int64_t n : {shape.layers, shape.heads, shape.width, shape.vocabulary, shape.sequence, shape.batch,
                           mesh.dp, mesh.fsdp, mesh.tp, mesh.cp, mesh.pp, mesh.stages_per_process, mesh.micro_batches}) {
     if (n < 1) return str("a size is ", n, ", expected at least 1");
   }
-  const int64_t replicas = mesh.dp * mesh.fsdp;
-  const auto cannot = [](const char* what, int64_t n, const char* parts, int64_t count) {
-    return str(what, ' ', n, " cannot be split into ", count, ' ', parts);
+  const int64_t replicas = mesh.dp * mesh.fsdp, stages = mesh.pp * mesh.stages_per_process, all = mesh.micro_batches;
+  const int64_t parts = mesh.sequence_parallel ? mesh.cp * mesh.tp : 1;
+  struct Split {
+    const char* what;
+    int64_t size;
+    const char* parts;
+    int64_t count;
   };
-  if (!divides(shape.heads, shape.width)) return cannot("a width of", shape.width, "heads", shape.heads);
-  for (const int64_t n : {shape.heads, shape.vocabulary}) {
-    if (!divides(mesh.tp, n)) return cannot("heads or tokens:", n, "processes of tp", mesh.tp);
+  for (const Split& split : {Split{"a width of", shape.width, "heads", shape.heads},
+                             {"heads:", shape.heads, "processes of tp", mesh.tp},
+                             {"a vocabulary of", shape.vocabulary, "processes of tp", mesh.tp},
+                             {"a sequence of", shape.sequence, "chunks for cp", mesh.cp > 1 ? 2 * mesh.cp : 1},
+                             {"a sequence of", shape.sequence, "parts for cp and tp", parts},
+                             {"a batch of", shape.batch, "processes of dp and fsdp", replicas},
+                             {"a replica's sequences:", shape.batch / replicas, "micro-batches", all}}) {
+    if (divides(split.count, split.size)) continue;
+    return str(split.what, ' ', split.size, " cannot be split into ", split.count, ' ', split.parts);
   }
-  if (mesh.cp > 1 && !divides(2 * mesh.cp, shape.sequence))
-    return cannot("a sequence of", shape.sequence, "chunks", 2 * mesh.cp);
-  if (mesh.sequence_parallel && !divides(mesh.cp * mesh.tp, shape.sequence)) {
-    return cannot("a sequence of", shape.sequence, "processes of cp and tp", mesh.cp * mesh.tp);
-  }
-  if (!divides(replicas, shape.batch)) return cannot("a batch of", shape.batch, "processes of dp and fsdp", replicas);
-  if (!divides(mesh.micro_batches, shape.batch / replicas)) {
-    return cannot("sequences:", shape.batch / replicas, "micro-batches", mesh.micro_batches);
-  }
-  const int64_t stages = mesh.pp * mesh.stages_per_process, all = mesh.micro_batches;
-  if (stages > shape.layers + 2) return cannot("modules:", shape.layers + 2, "stages", stages);
+  if (stages > shape.layers + 2) return str(shape.layers + 2, " modules cannot be split into ", stages, " stages");
   if (mesh.stages_per_process == 1) return "";
   if (mesh.gpipe) return "GPipe has one stage on each process";
-  if (all < mesh.pp || all % (all / mesh.pp) != 0) {
-    return str(all, " micro-batches cannot go in equal rounds of at least ", mesh.pp);
-  }
-  return "";
+  if (all >= mesh.pp && all % (all / mesh.pp) == 0) return "";
+  return str(all, " micro-batches cannot go in equal rounds of at least ", mesh.pp);
 }
 
 StepMemory predict_memory(const TransformerShape& shape, const TrainingMesh& mesh) {
@@ -368,7 +331,7 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
     const PassTime time = pass_time(step, share, rates);
     sum += time.total();
     if (time.total() > slowest.total()) slowest = time;
-    most_parameters = std::max(most_parameters, step.cost(share).parameters / as_double(mesh.fsdp));
+    most_parameters = std::max(most_parameters, step.parameters(share) / as_double(mesh.fsdp));
   }
   const double M = as_double(mesh.micro_batches), own = as_double(mesh.stages_per_process);
   StepTime time;

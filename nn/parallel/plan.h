@@ -43,7 +43,6 @@ struct TrainingMesh {
   bool sequence_parallel = false, gpipe = false;
 
   int64_t processes() const { return dp * fsdp * tp * cp * pp; }
-  std::string str() const;  // "--pp 2 --fsdp 4 --micro_batches 8": without what is 1
 };
 
 /// Between two processes.
@@ -77,7 +76,6 @@ struct StepTime {
   double pipeline = 0;  // the bubble and messages
   double optimizer = 0;
   double total() const { return computing + tp + cp + fsdp + dp + pipeline + optimizer; }
-  const char* most() const;  // the name of the largest: what bounds the step
 };
 
 struct Plan {

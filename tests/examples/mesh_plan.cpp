@@ -60,7 +60,7 @@ TEST_CASE("memory by formulas is that of a dry run within 10 %") {
   for (const TransformerShape& shape : shapes) {
     CAPTURE(shape.width);
     for (const TrainingMesh& mesh : meshes()) {
-      CAPTURE(mesh.str());
+      CAPTURE(examples::options_text(mesh));
       const auto dry_run = static_cast<double>(examples::most_memory_of_mesh(options_of(shape, mesh), rush::kCPU));
       CHECK(predict_memory(shape, mesh).peak() == doctest::Approx(dry_run).epsilon(0.1));
     }
@@ -82,4 +82,12 @@ TEST_CASE("a dry run takes place on any process of a world that is not there") {
   CHECK_THROWS_WITH_AS(examples::most_memory_of_mesh(options_of(gpt3, {.dp = 3}), rush::kCPU),
                        doctest::Contains("--batch_size 1024 cannot be split among 3 processes"), rush::ValueError);
   CHECK_FALSE(rush::distributed::is_initialized());
+}
+
+TEST_CASE("a mesh is written as the options of mesh_gpt") {
+  TrainingMesh mesh{
+      .fsdp = 2, .tp = 4, .pp = 8, .stages_per_process = 2, .micro_batches = 16, .sequence_parallel = true};
+  CHECK(examples::options_text(mesh) ==
+        "--pp 8 --schedule interleaved --stages_per_process 2 --micro_batches 16 --fsdp 2 --tp 4 --sequence_parallel");
+  CHECK(examples::options_text({}).empty());
 }
