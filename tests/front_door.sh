@@ -38,7 +38,7 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt mesh_gpt gpt2 resnet spectrogram gcn submanifold launch lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
+for command in demo gpt mesh_gpt gpt2 resnet spectrogram gcn submanifold launch plan lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 

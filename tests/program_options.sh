@@ -30,7 +30,7 @@ refused() {
   [[ $err == *"$message"* && $err != *$'\n'* && -z $out ]] || fail "$program $*: expected one line with '$message', got: $err"
 }
 
-programs=(mnist gpt mesh_gpt resnet spectrogram gcn submanifold)
+programs=(mnist gpt mesh_gpt plan resnet spectrogram gcn submanifold)
 for program in gpt2 rush_conformance rush_train_parity; do  # which are not built everywhere
   [[ ! -x $folder/$program ]] || programs+=("$program")
 done
@@ -76,6 +76,7 @@ refused gpt "--json: there is no folder" --data nowhere --json nowhere/results.j
 [[ ! -x $folder/gpt2 ]] || refused gpt2 "is no multiple of a micro-batch" --data nowhere --total_batch_size 1000
 refused mnist "--digits 20 make no batch of --batch_size 21" --digits 20 --batch-size 21
 refused mnist "--json: there is no folder" --json nowhere/results.json
+refused plan "--gpus: expected a whole number from 0 to 65536" gpt2 --gpus many
 refused gcn "multiple of the number of classes" --nodes 100 --num_classes 7
 
 # Paths that are named and lead nowhere.

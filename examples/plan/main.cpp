@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/distributed/init.h"
 #include "core/io/atomic_file.h"
 #include "core/memory/byte_text.h"
 #include "examples/mesh_gpt/training.h"
@@ -127,7 +126,7 @@ void propose(const Settings& settings, const parallel::DeviceRates& rates) {
 void measure(const Settings& settings) {
   const rush::Device device(settings.training.device);
   const Processes processes(device);
-  if (!rush::distributed::is_initialized()) rush::distributed::init_process_group("fake");  // alone
+  RUSH_CHECK_VALUE(processes.count() > 1, "--measure is for several processes: ./rush launch -n N plan");
   const parallel::DeviceRates rates = measure_rates(settings.training.shape(), device);
   if (processes.is_first()) write_rates(settings.measured_file, rates);
   std::printf(

@@ -130,7 +130,6 @@ double adamw_rate(const Stopwatch& watch, rush::Device device) {
 
 rush::nn::parallel::Link measure_link(const TransformerShape& shape, const Stopwatch& watch, rush::Device device) {
   const double processes = rush::distributed::get_world_size();
-  if (processes == 1) return {};
   const auto all_reduce = [&](int64_t numel) {
     const Tensor t = rush::ones({numel}, rush::TensorOptions(device));
     return watch.seconds([&] { rush::distributed::all_reduce(t); });

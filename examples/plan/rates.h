@@ -18,7 +18,7 @@ void write_rates(const std::string& path, const rush::nn::parallel::DeviceRates&
 
 /// Measures for some seconds what every process does while all others do the same: products, blocks and AdamW steps of
 /// the model's sizes, and all_reduces between all processes, which are taken to be on one machine. Every process calls
-/// it, and gets the means of all. Alone, a process has no links.
+/// it, and gets the means of all. There are several.
 rush::nn::parallel::DeviceRates measure_rates(const rush::nn::parallel::TransformerShape& shape, rush::Device device);
 
 }  // namespace examples

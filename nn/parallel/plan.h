@@ -17,12 +17,13 @@ namespace rush::nn::parallel {
 //   activations   4 b C (4 s + 12 t / tp) bytes: the inputs of both norms and what these make; and of each process's
 //                 features queries, keys, values and the attention's result, and gelu's argument and result (4 C each)
 //   products      24 b t C^2 / tp FLOP forward, and 2 b t T C / tp for attention; backward 2 and 2.5 times as much
-//   bytes         of element-wise operators, about 4 b C (30 s + 12 t + 38 t / tp) in both passes
+//   bytes         of element-wise operators, about 4 b C (30 s + 12 t + 38 t / tp) in both passes; 30 t with sequence
+//   parallelism
 //
 // Memory is highest where one of these is: as the loss is computed, where scores are there three times; as the last
-// block's backward pass begins; or at the end, when all gradients are there, and a second time as they are averaged.
-// Gradients of earlier micro-batches are there throughout, and activations of all micro-batches that a pipeline's order
-// begins before it ends the first.
+// block's backward pass begins; as a micro-batch's backward pass ends, when its gradients are about to be added to
+// those of earlier ones, which are there throughout; or as gradients are averaged, in a copy. Activations are those of
+// all micro-batches that a pipeline's order begins before it ends the first.
 //
 // Time is the sum of what a process computes, of the collectives that it waits for, of the pipeline's bubble, and of
 // the optimiser. A collective of k processes takes log2(k) times the link's latency, and its bytes
