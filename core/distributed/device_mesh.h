@@ -23,9 +23,18 @@ namespace rush::distributed {
 /// All processes as an array with named dimensions; a cheap handle. torch.distributed.DeviceMesh.
 class DeviceMesh {
  public:
+  /// One dimension. This process differs from the next one in it by `stride` ranks, and is at `coordinate`.
+  struct Dim {
+    std::string name;
+    int size = 1, stride = 1, coordinate = 0;
+    Group group;
+  };
+
   DeviceMesh() = default;  // none
 
   explicit operator bool() const { return state_ != nullptr; }
+  bool operator==(const DeviceMesh& other) const = default;  // made by the same call
+  const std::vector<Dim>& dims() const;                      // none where there is no mesh
   /// The number of processes in a dimension; 1 for one that the mesh does not have, so that a program may ask for all
   /// that it knows. Names are those of init_device_mesh.
   int size(std::string_view dim) const;
@@ -44,16 +53,10 @@ class DeviceMesh {
 
  private:
   friend DeviceMesh init_device_mesh(const std::vector<int>& sizes, const std::vector<std::string>& names);
-  struct Dim {
-    std::string name;
-    int size = 1, stride = 1, coordinate = 0;
-    Group group;
-  };
   struct State {
     std::vector<Dim> dims;
     std::vector<std::pair<std::vector<std::string>, Group>> flattened;
   };
-  const std::vector<Dim>& dims() const;
   const Dim* find(std::string_view name) const;
   // Those of the world that are at this process's place except in these dimensions.
   static Group group_along(const std::vector<Dim>& all, const std::vector<const Dim*>& along);

@@ -193,8 +193,8 @@ class Layouter {
 };
 
 std::string contents(const Tensor& tensor, size_t indent) {
-  if (tensor.is_meta()) return "...";
-  if (tensor.numel() == 0) return "[]";
+  if (tensor.numel() == 0 && !tensor.is_meta()) return "[]";
+  if (!tensor.storage()->data()) return "...";  // on meta, or a DTensor, whose elements lie in its local tensors
   const bool summarised = tensor.numel() > kThreshold;
   const auto format = format_of((summarised ? edges_of(tensor) : tensor).cpu());
   return Layouter(*format, tensor.sizes(), summarised).write(0, indent);

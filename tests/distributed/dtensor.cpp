@@ -1,0 +1,203 @@
+// DTensors against one process: placements, operators, gradients, modules and optimisers.
+#include "nn/parallel/dtensor.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <sstream>
+
+#include "autograd/engine.h"
+#include "core/distributed/collectives.h"
+#include "core/error/error.h"
+#include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/attention.h"
+#include "nn/functional.h"
+#include "tests/distributed/small_gpt.h"
+
+namespace {
+
+using namespace rush;
+using namespace rush::distributed;
+using namespace rush::nn::parallel;
+using namespace rush::testing;
+
+Tensor values(IntArrayRef sizes, uint64_t seed) {
+  Generator generator = make_generator<CPUGeneratorImpl>(seed);
+  return randn(sizes, generator, kFloat64);
+}
+
+void check_close(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.sizes() == b.sizes());
+  if (a.numel() > 0) CHECK((a - b).abs().max().item<double>() < 1e-12);
+}
+
+// Of all processes in one dimension, and in two.
+std::vector<DeviceMesh> meshes() {
+  const int size = get_world_size();
+  return {init_device_mesh({size}, {"tp"}), init_device_mesh({size / 2, 2}, {"dp", "tp"})};
+}
+
+// All placements of a tensor of `dims` dimensions on a mesh of so many.
+std::vector<Placements> all_placements(int64_t dims, size_t mesh_dims) {
+  std::vector<Placements> all{{}};
+  for (size_t m = 0; m < mesh_dims; ++m) {
+    std::vector<Placements> longer;
+    for (const Placements& each : all) {
+      const auto add = [&](Placement next) {
+        longer.push_back(each);
+        longer.back().push_back(next);
+      };
+      add(Replicate());
+      add(Partial());
+      for (int64_t d = 0; d < dims; ++d) add(Shard(d));
+    }
+    all = longer;
+  }
+  return all;
+}
+
+TEST_CASE("a tensor goes from any placements to any others, of even and uneven sizes") {
+  for (const DeviceMesh& mesh : meshes()) {
+    for (const DimVector& sizes : {DimVector{4, 8}, DimVector{5, 3}, DimVector{1, 2}}) {
+      const Tensor whole = values(sizes, 1);
+      const std::vector<Placements> all = all_placements(2, mesh.dims().size());
+      for (const Placements& from : all) {
+        const DTensor x = distribute_tensor(whole, mesh, from);
+        CHECK(x.sizes() == whole.sizes());
+        CHECK(x.placements() == from);
+        check_close(x.full_tensor(), whole);
+        for (const Placements& to : all) {
+          CAPTURE(str(from, " to ", to));
+          const DTensor y = x.redistribute(to);
+          CHECK(y.placements() == to);
+          check_close(y.full_tensor(), whole);
+          check_close(DTensor::from_local(y.to_local(), mesh, to, sizes).full_tensor(), whole);
+        }
+      }
+    }
+  }
+}
+
+// What an operator is checked with: whole inputs, and a function of them.
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+
+// The same result and gradients from DTensors in these placements as from whole tensors.
+void check_against_one_process(const Function& f, const std::vector<Tensor>& inputs, const DeviceMesh& mesh,
+                               const std::vector<Placements>& placements) {
+  std::vector<Tensor> whole, distributed;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool differentiable = inputs[i].is_floating_point();
+    whole.push_back(inputs[i].clone().requires_grad_(differentiable));
+    distributed.push_back(distribute_tensor(whole.back(), mesh, placements[i]));
+  }
+  const Tensor expected = f(whole);
+  const DTensor result(f(distributed));
+  check_close(result.full_tensor(), expected);
+  const Tensor weight = values(expected.sizes(), 99);
+  (expected * weight).sum().backward();
+  (result * distribute_tensor(weight, mesh, Placements(placements[0].size()))).sum().backward();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].is_floating_point()) continue;
+    CAPTURE(i);
+    CHECK(whole[i].grad().defined() == distributed[i].grad().defined());
+    if (whole[i].grad().defined()) check_close(DTensor(distributed[i].grad()).full_tensor(), whole[i].grad());
+  }
+}
+
+// In all placements of the inputs in one dimension; and in two, where all inputs lie alike in the second one.
+void check_operator(const char* name, const std::vector<Tensor>& inputs, const Function& f) {
+  INFO(name);
+  for (const DeviceMesh& mesh : meshes()) {
+    std::vector<std::vector<Placements>> combinations{{}};
+    for (const Tensor& input : inputs) {
+      std::vector<std::vector<Placements>> longer;
+      for (const auto& each : combinations) {
+        for (const Placements& next : all_placements(input.dim(), 1)) {
+          if (next[0].is_partial() && !input.is_floating_point()) continue;
+          longer.push_back(each);
+          longer.back().push_back(next);
+        }
+      }
+      combinations = longer;
+    }
+    for (std::vector<Placements>& each : combinations) {
+      if (mesh.dims().size() == 2) {
+        for (size_t i = 0; i < each.size(); ++i) each[i].insert(each[i].begin(), inputs[i].dim() > 0 ? Shard(0) : Replicate());
+      }
+      std::string all;
+      for (const Placements& placements : each) all += str(placements, " ");
+      CAPTURE(all);
+      check_against_one_process(f, inputs, mesh, each);
+    }
+  }
+}
+
+TEST_CASE("element-wise operators, with broadcast") {
+  const Tensor a = values({4, 6}, 1), b = values({4, 6}, 2), row = values({6}, 3), column = values({4, 1}, 4);
+  check_operator("add", {a, b}, [](const auto& x) { return x[0] + x[1]; });
+  check_operator("sub of a row", {a, row}, [](const auto& x) { return x[0].sub(x[1], 2); });
+  check_operator("mul by a column", {a, column}, [](const auto& x) { return x[0] * x[1]; });
+  check_operator("numbers", {a}, [](const auto& x) { return (x[0] * 2 + 1) / 3 - 4; });
+  check_operator("div", {a, b}, [](const auto& x) { return x[0] / (x[1].square() + 1); });
+  check_operator("gelu", {values({5, 3}, 5)}, [](const auto& x) { return nn::functional::gelu(-x[0]).exp().tanh(); });
+  check_operator("where", {a, b}, [](const auto& x) { return where(x[0] > x[1], x[0], x[1]); });
+}
+
+TEST_CASE("products of matrices") {
+  const Tensor x = values({4, 6}, 1), w = values({8, 6}, 2), bias = values({8}, 3);
+  check_operator("linear", {x, w, bias}, [](const auto& t) { return nn::functional::linear(t[0], t[1], t[2]); });
+  check_operator("mm", {x, values({6, 4}, 4)}, [](const auto& t) { return t[0].mm(t[1]); });
+  check_operator("addmm", {bias, x, values({6, 8}, 4)}, [](const auto& t) { return t[0].addmm(t[1], t[2]); });
+  check_operator("bmm", {values({4, 3, 2}, 5), values({4, 2, 5}, 6)}, [](const auto& t) { return t[0].bmm(t[1]); });
+  check_operator("matmul", {values({2, 3, 2}, 5), values({2, 4}, 6)}, [](const auto& t) { return t[0].matmul(t[1]); });
+  check_operator("matmul of a vector", {x, values({6}, 6)}, [](const auto& t) { return t[0].matmul(t[1]); });
+}
+
+TEST_CASE("reductions") {
+  const Tensor x = values({4, 6}, 1);
+  check_operator("sum", {x}, [](const auto& t) { return t[0].sum(); });
+  check_operator("sum of rows", {x}, [](const auto& t) { return t[0].sum(-1); });
+  check_operator("sum of columns", {x}, [](const auto& t) { return t[0].sum(0, true); });
+  check_operator("mean", {values({5, 3}, 2)}, [](const auto& t) { return t[0].mean(); });
+  check_operator("mean of rows", {x}, [](const auto& t) { return t[0].mean({1}); });
+  check_operator("amax", {x}, [](const auto& t) { return t[0].amax({1}); });
+  check_operator("norm", {x}, [](const auto& t) { return t[0].norm(); });
+}
+
+TEST_CASE("views") {
+  const Tensor x = values({4, 8, 6}, 1);
+  check_operator("heads", {x}, [](const auto& t) { return t[0].view({4, 8, 2, 3}).transpose(1, 2); });
+  check_operator("merged", {x}, [](const auto& t) { return t[0].transpose(0, 1).reshape({8, -1}); });
+  check_operator("flatten", {x}, [](const auto& t) { return t[0].flatten(0, 1); });
+  check_operator("permute", {x}, [](const auto& t) { return t[0].permute({2, 0, 1}).unsqueeze(1); });
+  check_operator("chunk", {x}, [](const auto& t) { return t[0].chunk(2, 2)[1] * 2; });
+  check_operator("slices", {x}, [](const auto& t) { return t[0].narrow(1, 2, 4).select(0, 1); });
+  check_operator("expand", {values({4, 1}, 2)}, [](const auto& t) { return t[0].expand({4, 3}) * 2; });
+  check_operator("cat", {values({4, 2}, 2), values({4, 6}, 3)}, [](const auto& t) { return cat({t[0], t[1]}, 1); });
+}
+
+TEST_CASE("what a transformer needs") {
+  const Tensor x = values({4, 6, 8}, 1), weight = values({8}, 2), bias = values({8}, 3);
+  check_operator("layer_norm", {x, weight, bias}, [](const auto& t) {
+    return nn::functional::layer_norm(t[0], nn::functional::LayerNormFuncOptions({8}).weight(t[1]).bias(t[2]));
+  });
+  check_operator("softmax", {x}, [](const auto& t) { return t[0].softmax(-1); });
+  check_operator("log_softmax", {x}, [](const auto& t) { return t[0].log_softmax(1); });
+  const Tensor q = values({2, 4, 3, 2}, 4), k = values({2, 2, 3, 2}, 5);
+  check_operator("attention", {q, values({2, 4, 3, 2}, 6)}, [](const auto& t) {
+    return scaled_dot_product_attention(t[0], t[1], t[0] + t[1], {}, 0.0, /*is_causal=*/true);
+  });
+  check_operator("attention of shared keys", {q, k}, [](const auto& t) {
+    return scaled_dot_product_attention(t[0], t[1], t[1], {}, 0.0, true, std::nullopt, /*enable_gqa=*/true);
+  });
+  Generator generator = make_generator<CPUGeneratorImpl>(7);
+  const Tensor ids = randint(0, 8, {4, 3}, generator, kInt64);
+  check_operator("embedding", {values({8, 6}, 8), ids},
+                 [](const auto& t) { return nn::functional::embedding(t[1], t[0]); });
+  check_operator("cross_entropy", {values({4, 8}, 9), ids.select(1, 0).contiguous()},
+                 [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
+  check_operator("mse_loss", {x, values({4, 6, 8}, 10)},
+                 [](const auto& t) { return nn::functional::mse_loss(t[0], t[1]); });
+}
+
+}  // namespace
