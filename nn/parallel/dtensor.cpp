@@ -101,7 +101,8 @@ struct ToLocal : autograd::Function<ToLocal> {
     if (!grads[0].defined()) return {{}, {}};
     return {wrap_local(grads[0], std::any_cast<DeviceMesh>(ctx->saved_data["mesh"]),
                        std::any_cast<Placements>(ctx->saved_data["gradient"]),
-                       std::any_cast<DimVector>(ctx->saved_data["sizes"])), {}};
+                       std::any_cast<DimVector>(ctx->saved_data["sizes"])),
+            {}};
   }
 };
 
@@ -177,8 +178,8 @@ DTensor DTensor::from_local(const Tensor& local, const DeviceMesh& mesh, const P
   RUSH_CHECK_VALUE(whole.size() == static_cast<size_t>(local.dim()), who, ": a local tensor of sizes ", local.sizes(),
                    " is no chunk of one of ", whole);
   const DimVector expected = detail::local_sizes(whole, mesh, checked);
-  RUSH_CHECK_VALUE(local.sizes() == IntArrayRef(expected), who, ": this process's local tensor of ", whole, " placed ", checked,
-                   " on the mesh ", mesh.str(), " has sizes ", expected, ", got ", local.sizes());
+  RUSH_CHECK_VALUE(local.sizes() == IntArrayRef(expected), who, ": this process's local tensor of ", whole, " placed ",
+                   checked, " on the mesh ", mesh.str(), " has sizes ", expected, ", got ", local.sizes());
   return DTensor(detail::wrap_local(local, mesh, checked, whole));
 }
 
@@ -205,6 +206,8 @@ std::ostream& operator<<(std::ostream& stream, const DTensor& tensor) {
 }
 
 DTensor distribute_tensor(const Tensor& tensor, const DeviceMesh& mesh, const Placements& placements) {
+  RUSH_CHECK_TYPE(!DTensor::is_dtensor(tensor), "distribute_tensor: the tensor is distributed already; ",
+                  "DTensor::redistribute places it otherwise");
   const Placements checked = detail::checked_placements("distribute_tensor", mesh, placements, tensor.dim());
   const Tensor whole = tensor.detach();
   const Tensor local = detail::redistribute_local(whole, whole.sizes(), mesh, detail::all_replicated(mesh), checked);

@@ -12,6 +12,7 @@
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
 #include "nn/functional.h"
+#include "nn/parallel/distribute_module.h"
 #include "tests/distributed/small_gpt.h"
 
 namespace {
@@ -122,7 +123,8 @@ void check_operator(const char* name, const std::vector<Tensor>& inputs, const F
     }
     for (std::vector<Placements>& each : combinations) {
       if (mesh.dims().size() == 2) {
-        for (size_t i = 0; i < each.size(); ++i) each[i].insert(each[i].begin(), inputs[i].dim() > 0 ? Shard(0) : Replicate());
+        for (size_t i = 0; i < each.size(); ++i)
+          each[i].insert(each[i].begin(), inputs[i].dim() > 0 ? Shard(0) : Replicate());
       }
       std::string all;
       for (const Placements& placements : each) all += str(placements, " ");
@@ -198,6 +200,48 @@ TEST_CASE("what a transformer needs") {
                  [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
   check_operator("mse_loss", {x, values({4, 6, 8}, 10)},
                  [](const auto& t) { return nn::functional::mse_loss(t[0], t[1]); });
+}
+
+// Query, key and value of all heads, and the perceptron's first layer, are split by features; what follows them by its
+// inputs.
+void parallelize(SmallGpt& net, const DeviceMesh& mesh, std::string_view dim = "tp") {
+  const auto by_out = ParallelStyle::Colwise, by_in = ParallelStyle::Rowwise;
+  parallelize_module(*net, mesh,
+                     {{"query", by_out},
+                      {"key", by_out},
+                      {"value", by_out},
+                      {"project", by_in},
+                      {"up", by_out},
+                      {"down", by_in},
+                      {"positions", by_out},
+                      {"head", by_out}},
+                     dim);
+}
+
+TEST_CASE("a GPT of DTensors has the losses of one process, whatever the mesh") {
+  const TrainingRun alone = train_small_gpt_alone(12);
+  for (const DeviceMesh& mesh : meshes()) {
+    const bool has_rows = mesh.has("dp");
+    SmallGpt net = make_small_gpt();
+    const std::vector<Tensor> parameters = net->parameters();
+    parallelize(net, mesh);
+    optim::AdamW optimizer = make_optimizer(parameters);
+    const Placements rows = has_rows ? Placements{Shard(0), Replicate()} : Placements{Replicate()};
+    for (size_t step = 0; step < alone.losses.size(); ++step) {
+      const TokenBatch batch = TokenBatch::of_step(static_cast<int64_t>(step));
+      optimizer.zero_grad();
+      const Tensor loss =
+          token_loss(net(distribute_tensor(batch.ids, mesh, rows)), distribute_tensor(batch.targets, mesh, rows));
+      loss.backward();
+      optimizer.step();
+      CHECK(std::abs(loss.item<double>() - alone.losses[step]) < 1e-6);
+    }
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      CHECK((DTensor(parameters[i]).full_tensor() - alone.parameters[i]).abs().max().item<double>() < 1e-6);
+    }
+    const DTensor query(net->named_parameters()["layers.0.query.weight"]);
+    CHECK(query.to_local().sizes() == IntArrayRef({kWidth / mesh.size("tp"), kWidth}));
+  }
 }
 
 }  // namespace
