@@ -1,22 +1,22 @@
 #include "nn/parallel/dtensor.h"
 
-#include <ostream>
+#include <utility>
 
-#include "autograd/function.h"
+#include "autograd/grad_mode.h"
+#include "autograd/node.h"
 #include "core/str.h"
 #include "nn/parallel/dtensor_parts.h"
-#include "nn/parallel/redistribute.h"
 
 namespace rush::nn::parallel {
 
-using detail::DTensorState;
+using detail::DTensorSpec;
 using distributed::DeviceMesh;
 
 namespace detail {
 
 namespace {
 
-// A DTensor's storage has no bytes. Its context is the state; that it came from this allocator tells that it has one.
+// A DTensor's storage has no bytes. Its context is the state, which it has if it came from this allocator.
 class StateAllocator final : public Allocator {
  public:
   void* allocate(size_t) override { return nullptr; }
@@ -33,26 +33,35 @@ StateAllocator& states() {
   return instance;
 }
 
-// Holds its storage twice: local tensors share memory with others, of which autograd, which adds gradients up in place
-// where they are a storage's only user, knows nothing.
+// Holds its storage twice, so that autograd never takes itself for the only user and adds to a gradient in place: the
+// local tensors of two DTensors may share memory.
 struct DTensorImpl final : TensorImpl {
   DTensorImpl(const Storage& storage, ScalarType dtype)
       : TensorImpl(storage, dtype, storage.device()), again(storage) {}
   Storage again;
 };
 
-Tensor make_dtensor(const Tensor& local, const DeviceMesh& mesh, const Placements& placements, IntArrayRef sizes) {
+Tensor make_dtensor(const Tensor& local, const DTensorSpec& spec) {
   dtensor_key();
   const Storage storage = make_intrusive<StorageImpl>(0, local.device(), &states());
-  *static_cast<DTensorState*>(storage->context()) = {rush::detail::make_alias(local), mesh, placements};
+  *static_cast<DTensorState*>(storage->context()) = {rush::detail::make_alias(local), spec};
   auto impl = make_intrusive<DTensorImpl>(storage, local.scalar_type());
-  impl->set_contiguous(sizes);
+  impl->set_contiguous(spec.sizes);
   return Tensor(std::move(impl));
 }
 
-const DTensorState& state_of(const Tensor& tensor) { return *dtensor_state(tensor); }
+const DTensorSpec& spec_of(const Tensor& tensor) { return dtensor_state(tensor)->spec; }
 
-// The placements of a gradient, of which a Partial tensor has the whole on all processes.
+// Note [Gradients of distributed tensors]
+// Between a DTensor and its local tensor autograd has the functions ToLocal and FromLocal. What an operator computes
+// between them is recorded as on one process. Backward, local gradients of the results, which lie as the results do,
+// become local gradients of the arguments. Each process computes with its own shards and summands, so that these lie
+// as the arguments do, with two exceptions. The gradient of a Partial tensor is replicated: each summand counts fully.
+// That of a replicated argument is Partial, since the process adds what its own results contribute; it is replicated
+// only where the results are, too.
+//
+// A gradient is itself a DTensor, whose placements may be any: FromLocal redistributes it to those that its operator
+// needs. So the Partial gradients of all uses of a tensor are added up first, and summed over the processes once.
 Placements of_gradient(Placements placements) {
   for (Placement& each : placements) {
     if (each.is_partial()) each = Replicate();
@@ -60,71 +69,44 @@ Placements of_gradient(Placements placements) {
   return placements;
 }
 
-// Note [Gradients of distributed tensors]
-// ToLocal and FromLocal lead from DTensors to local tensors and back. Between them an operator computes with local
-// tensors, and autograd records it as on one process. Its backward pass maps the local gradients of the results, which
-// lie as the results do (those of a Partial result are replicated), to local gradients of the arguments. Since
-// processes compute with their own shards and summands, such a gradient lies as its argument does, with two exceptions:
-// that of a Partial argument is replicated, and that of a replicated argument, which takes part in what every process
-// computes for its own result, is Partial; it is replicated only where the results are, too. A gradient is itself a
-// DTensor, in any placements: FromLocal redistributes it to those that its operator needs, so that Partial gradients
-// are summed once, after those of all uses have been added up.
+// A plain gradient is one that a program gives to backward(), the same on all processes.
+DTensor placed(const Tensor& grad, const DTensorSpec& spec) {
+  const bool is_plain = !DTensor::is_dtensor(grad);
+  return DTensor(is_plain ? wrap_local(grad, {spec.mesh, all_replicated(spec.mesh), spec.sizes}) : grad)
+      .redistribute(spec.placements);
+}
 
-struct FromLocal : autograd::Function<FromLocal> {
-  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& local, const DeviceMesh& mesh,
-                        const Placements& placements, const DimVector& sizes) {
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["mesh"] = mesh;
-    ctx->saved_data["placements"] = of_gradient(placements);
-    return make_dtensor(local, mesh, placements, sizes);
-  }
-  static Tensors backward(autograd::AutogradContext* ctx, const Tensors& grads) {
-    if (!grads[0].defined()) return {{}, {}, {}, {}};
-    const auto mesh = std::any_cast<DeviceMesh>(ctx->saved_data["mesh"]);
-    const auto placements = std::any_cast<Placements>(ctx->saved_data["placements"]);
-    // A plain tensor is one that a program gave backward(), on all processes.
-    const Tensor grad =
-        DTensor::is_dtensor(grads[0]) ? grads[0] : wrap_local(grads[0], mesh, all_replicated(mesh), grads[0].sizes());
-    return {unwrap_local(DTensor(grad).redistribute(placements), placements), {}, {}, {}};
-  }
+struct FromLocalBackward final : Node {
+  explicit FromLocalBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
+  Tensors apply(const Tensors& g) override { return {unwrap_local(placed(g[0], gradient), gradient.placements)}; }
+  const DTensorSpec gradient;
 };
 
-struct ToLocal : autograd::Function<ToLocal> {
-  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& tensor, const Placements& gradient) {
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["mesh"] = state_of(tensor).mesh;
-    ctx->saved_data["gradient"] = gradient;
-    ctx->saved_data["sizes"] = DimVector(tensor.sizes());
-    return rush::detail::make_alias(state_of(tensor).local);
-  }
-  static Tensors backward(autograd::AutogradContext* ctx, const Tensors& grads) {
-    if (!grads[0].defined()) return {{}, {}};
-    return {wrap_local(grads[0], std::any_cast<DeviceMesh>(ctx->saved_data["mesh"]),
-                       std::any_cast<Placements>(ctx->saved_data["gradient"]),
-                       std::any_cast<DimVector>(ctx->saved_data["sizes"])),
-            {}};
-  }
+struct ToLocalBackward final : Node {
+  explicit ToLocalBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
+  Tensors apply(const Tensors& g) override { return {wrap_local(g[0], gradient)}; }
+  const DTensorSpec gradient;
 };
 
-struct Redistribute : autograd::Function<Redistribute> {
-  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& tensor, const Placements& placements) {
-    const DispatchStateGuard plain{KeySet(dtensor_key())};
-    const DTensorState& state = state_of(tensor);
-    ctx->set_materialize_grads(false);
-    ctx->saved_data["placements"] = of_gradient(state.placements);
-    return make_dtensor(redistribute_local(state.local, tensor.sizes(), state.mesh, state.placements, placements),
-                        state.mesh, placements, tensor.sizes());
-  }
-  static Tensors backward(autograd::AutogradContext* ctx, const Tensors& grads) {
-    if (!grads[0].defined() || !DTensor::is_dtensor(grads[0])) return {grads[0], {}};
-    return {DTensor(grads[0]).redistribute(std::any_cast<Placements>(ctx->saved_data["placements"])), {}};
-  }
+struct RedistributeBackward final : Node {
+  explicit RedistributeBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
+  Tensors apply(const Tensors& g) override { return {placed(g[0], gradient)}; }
+  const DTensorSpec gradient;
 };
+
+// `result` as what a function has made of `input`.
+template <class Backward>
+Tensor recorded(const Tensor& result, const Tensor& input, const DTensorSpec& spec, const Placements& gradient) {
+  if (!GradMode::is_enabled() || !input.requires_grad()) return result;
+  auto node = make_intrusive<Backward>(DTensorSpec{spec.mesh, gradient, spec.sizes});
+  node->add_next_edge(gradient_edge(input));
+  set_history(result, node);
+  return result;
+}
 
 // With dimensions that count from the front.
 Placements checked_placements(const char* who, const DeviceMesh& mesh, Placements placements, int64_t dims) {
-  RUSH_CHECK_VALUE(mesh, who, ": there is no mesh");
-  RUSH_CHECK_VALUE(placements.size() == mesh.dims().size(), who, ": the mesh ", mesh.str(), " has ", mesh.dims().size(),
+  RUSH_CHECK_VALUE(placements.size() == mesh.dims().size(), who, ": ", mesh.str(), " has ", mesh.dims().size(),
                    " dimensions, got ", placements.size(), " placements: ", placements);
   for (Placement& each : placements) {
     if (each.is_shard()) each.dim = wrap_dim(each.dim, dims, who);
@@ -141,11 +123,14 @@ const DTensorState* dtensor_state(const Tensor& tensor) {
 
 Placements all_replicated(const DeviceMesh& mesh) { return Placements(mesh.dims().size(), Replicate()); }
 
-Tensor wrap_local(const Tensor& local, const DeviceMesh& mesh, const Placements& placements, IntArrayRef sizes) {
-  return FromLocal::apply(local, mesh, placements, DimVector(sizes));
+Tensor wrap_local(const Tensor& local, const DTensorSpec& spec) {
+  return recorded<FromLocalBackward>(make_dtensor(local, spec), local, spec, of_gradient(spec.placements));
 }
 
-Tensor unwrap_local(const Tensor& tensor, const Placements& gradient) { return ToLocal::apply(tensor, gradient); }
+Tensor unwrap_local(const Tensor& tensor, const Placements& gradient) {
+  const DTensorState& state = *dtensor_state(tensor);
+  return recorded<ToLocalBackward>(rush::detail::make_alias(state.local), tensor, state.spec, gradient);
+}
 
 }  // namespace detail
 
@@ -154,15 +139,15 @@ void append(std::string& out, const Placement& placement) {
 }
 
 void append(std::string& out, const Placements& placements) {
-  const char* separator = "(";
+  const char* separator = "";
+  out += '(';
   for (const Placement& each : placements) out += str(std::exchange(separator, ", "), each);
   out += ')';
 }
 
 DTensor::DTensor(const Tensor& tensor) : Tensor(tensor) {
   RUSH_CHECK_TYPE(is_dtensor(tensor),
-                  "DTensor: the tensor is not distributed; distribute_tensor and "
-                  "DTensor::from_local make one that is");
+                  "DTensor: the tensor is not distributed; distribute_tensor and DTensor::from_local make one that is");
 }
 
 bool DTensor::is_dtensor(const Tensor& tensor) { return detail::dtensor_state(tensor) != nullptr; }
@@ -170,17 +155,18 @@ bool DTensor::is_dtensor(const Tensor& tensor) { return detail::dtensor_state(te
 DTensor DTensor::from_local(const Tensor& local, const DeviceMesh& mesh, const Placements& placements,
                             OptionalIntArrayRef sizes) {
   const char* who = "DTensor::from_local";
-  const Placements checked = detail::checked_placements(who, mesh, placements, local.dim());
-  DimVector whole = sizes ? DimVector(*sizes) : DimVector(local.sizes());
-  for (size_t i = 0; i < checked.size() && !sizes; ++i) {
-    if (checked[i].is_shard()) whole[static_cast<size_t>(checked[i].dim)] *= mesh.dims()[i].size;
+  DTensorSpec spec{mesh, detail::checked_placements(who, mesh, placements, local.dim()),
+                   DimVector(sizes ? *sizes : local.sizes())};
+  RUSH_CHECK_VALUE(spec.sizes.size() == local.sizes().size(), who, ": a local tensor of sizes ", local.sizes(),
+                   " is no chunk of one of ", spec.sizes);
+  for (size_t i = 0; i < spec.placements.size() && !sizes; ++i) {
+    const Placement& each = spec.placements[i];
+    if (each.is_shard()) spec.sizes[static_cast<size_t>(each.dim)] *= mesh.dims()[i].size;
   }
-  RUSH_CHECK_VALUE(whole.size() == static_cast<size_t>(local.dim()), who, ": a local tensor of sizes ", local.sizes(),
-                   " is no chunk of one of ", whole);
-  const DimVector expected = detail::local_sizes(whole, mesh, checked);
-  RUSH_CHECK_VALUE(local.sizes() == IntArrayRef(expected), who, ": this process's local tensor of ", whole, " placed ",
-                   checked, " on the mesh ", mesh.str(), " has sizes ", expected, ", got ", local.sizes());
-  return DTensor(detail::wrap_local(local, mesh, checked, whole));
+  const DimVector expected = detail::local_sizes(spec);
+  RUSH_CHECK_VALUE(local.sizes() == IntArrayRef(expected), who, ": this process's chunk of ", spec.sizes, " placed ",
+                   spec.placements, " on ", mesh.str(), " has sizes ", expected, ", got ", local.sizes());
+  return DTensor(detail::wrap_local(local, spec));
 }
 
 Tensor DTensor::to_local(const std::optional<Placements>& grad_placements) const {
@@ -190,28 +176,34 @@ Tensor DTensor::to_local(const std::optional<Placements>& grad_placements) const
 }
 
 DTensor DTensor::redistribute(const Placements& to) const {
-  const Placements checked = detail::checked_placements("DTensor::redistribute", device_mesh(), to, dim());
-  return checked == placements() ? *this
-                                 : DTensor(detail::Redistribute::apply(static_cast<const Tensor&>(*this), checked));
+  const auto& [local, spec] = *detail::dtensor_state(*this);
+  const Placements checked = detail::checked_placements("DTensor::redistribute", spec.mesh, to, dim());
+  if (checked == spec.placements) return *this;
+  const DispatchStateGuard plain{KeySet(detail::dtensor_key())};
+  const Tensor moved =
+      detail::make_dtensor(detail::redistribute_local(local, spec, checked), {spec.mesh, checked, spec.sizes});
+  const Placements gradient = detail::of_gradient(spec.placements);
+  return DTensor(detail::recorded<detail::RedistributeBackward>(moved, *this, spec, gradient));
 }
 
 Tensor DTensor::full_tensor() const { return redistribute(detail::all_replicated(device_mesh())).to_local(); }
 
-const DeviceMesh& DTensor::device_mesh() const { return detail::state_of(*this).mesh; }
-const Placements& DTensor::placements() const { return detail::state_of(*this).placements; }
+const DeviceMesh& DTensor::device_mesh() const { return detail::spec_of(*this).mesh; }
+const Placements& DTensor::placements() const { return detail::spec_of(*this).placements; }
 
-std::ostream& operator<<(std::ostream& stream, const DTensor& tensor) {
-  return stream << "DTensor(local_tensor=" << to_string(detail::state_of(tensor).local)
-                << ", device_mesh=" << tensor.device_mesh().str() << ", placements=" << str(tensor.placements()) << ')';
+std::string to_string(const DTensor& tensor) {
+  const auto& [local, spec] = *detail::dtensor_state(tensor);
+  return str("DTensor(local_tensor=", rush::to_string(local), ", device_mesh=", spec.mesh.str(),
+             ", placements=", spec.placements, ")");
 }
 
 DTensor distribute_tensor(const Tensor& tensor, const DeviceMesh& mesh, const Placements& placements) {
   RUSH_CHECK_TYPE(!DTensor::is_dtensor(tensor), "distribute_tensor: the tensor is distributed already; ",
                   "DTensor::redistribute places it otherwise");
   const Placements checked = detail::checked_placements("distribute_tensor", mesh, placements, tensor.dim());
-  const Tensor whole = tensor.detach();
-  const Tensor local = detail::redistribute_local(whole, whole.sizes(), mesh, detail::all_replicated(mesh), checked);
-  const Tensor leaf = detail::make_dtensor(local, mesh, checked, whole.sizes());
+  const DTensorSpec whole{mesh, detail::all_replicated(mesh), DimVector(tensor.sizes())};
+  const Tensor local = detail::redistribute_local(tensor.detach(), whole, checked);
+  const Tensor leaf = detail::make_dtensor(local, {mesh, checked, whole.sizes});
   return DTensor(leaf.requires_grad_(tensor.requires_grad()));
 }
 

@@ -1,6 +1,5 @@
 // DTensor: a tensor that the processes of a mesh hold together, and on which operators compute as on a whole one.
 #pragma once
-#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -73,8 +72,8 @@ class DTensor : public Tensor {
   const Placements& placements() const;
 };
 
-/// "DTensor(local_tensor=tensor([0., 1.]), device_mesh=tp 2, placements=(Shard(0)))"
-std::ostream& operator<<(std::ostream& stream, const DTensor& tensor);
+/// "DTensor(local_tensor=tensor([0., 1.]), device_mesh=tp 2, placements=(Shard(0)))"; a stream prints it, too.
+std::string to_string(const DTensor& tensor);
 
 /// A leaf of its own with the values of `tensor`, which all processes have, and its requires_grad. Throws ValueError as
 /// DTensor::from_local. torch.distributed.tensor.distribute_tensor, which sends the first process's values to the

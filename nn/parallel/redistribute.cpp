@@ -1,10 +1,10 @@
-#include "nn/parallel/redistribute.h"
-
+// How local tensors of one placement become those of another.
 #include <algorithm>
 
 #include "core/distributed/collectives.h"
 #include "core/distributed/functional.h"
 #include "core/ops/basic.h"
+#include "nn/parallel/dtensor_parts.h"
 
 namespace rush::nn::parallel::detail {
 
@@ -91,28 +91,28 @@ bool is_nested(const Placements& from, const Placements& to) {
 
 }  // namespace
 
-DimVector local_sizes(IntArrayRef sizes, const distributed::DeviceMesh& mesh, const Placements& placements) {
-  DimVector local(sizes);
-  for (size_t i = 0; i < placements.size(); ++i) {
-    if (!placements[i].is_shard()) continue;
-    int64_t& size = local[static_cast<size_t>(placements[i].dim)];
-    size = chunk_at(mesh.dims()[i].coordinate, size, mesh.dims()[i]).size;
+DimVector local_sizes(const DTensorSpec& spec) {
+  DimVector local = spec.sizes;
+  for (size_t i = 0; i < spec.placements.size(); ++i) {
+    if (!spec.placements[i].is_shard()) continue;
+    int64_t& size = local[static_cast<size_t>(spec.placements[i].dim)];
+    size = chunk_at(spec.mesh.dims()[i].coordinate, size, spec.mesh.dims()[i]).size;
   }
   return local;
 }
 
-Tensor redistribute_local(Tensor local, IntArrayRef sizes, const distributed::DeviceMesh& mesh, Placements from,
-                          const Placements& to) {
+Tensor redistribute_local(Tensor local, DTensorSpec from, const Placements& to) {
   const auto step = [&](size_t i, Placement next) {
-    const Placements outer(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(i));
-    local = move(local, local_sizes(sizes, mesh, outer), mesh.dims()[i], from[i], next);
-    from[i] = next;
+    DTensorSpec outer = from;
+    outer.placements.resize(i);
+    local = move(local, local_sizes(outer), from.mesh.dims()[i], from.placements[i], next);
+    from.placements[i] = next;
   };
   // Chunks of chunks are put together from the innermost on.
-  for (size_t i = is_nested(from, to) ? from.size() : 0; i-- > 0;) {
-    if (from[i].is_shard()) step(i, Replicate());
+  for (size_t i = is_nested(from.placements, to) ? to.size() : 0; i-- > 0;) {
+    if (from.placements[i].is_shard()) step(i, Replicate());
   }
-  for (size_t i = 0; i < from.size(); ++i) step(i, to[i]);
+  for (size_t i = 0; i < to.size(); ++i) step(i, to[i]);
   return local;
 }
 

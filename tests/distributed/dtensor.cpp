@@ -7,10 +7,13 @@
 #include <sstream>
 
 #include "autograd/engine.h"
+#include "autograd/grad_mode.h"
 #include "core/distributed/collectives.h"
+#include "core/distributed/flight_recorder.h"
 #include "core/error/error.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
+#include "nn/clip_grad.h"
 #include "nn/functional.h"
 #include "nn/parallel/distribute_module.h"
 #include "tests/distributed/small_gpt.h"
@@ -200,6 +203,157 @@ TEST_CASE("what a transformer needs") {
                  [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
   check_operator("mse_loss", {x, values({4, 6, 8}, 10)},
                  [](const auto& t) { return nn::functional::mse_loss(t[0], t[1]); });
+}
+
+TEST_CASE("local tensors and DTensors lead to each other's gradients") {
+  const int size = get_world_size(), rank = get_rank();
+  const DeviceMesh mesh = init_device_mesh({size}, {"tp"});
+  const Tensor rows = values({2, 3}, 1 + static_cast<uint64_t>(rank)).requires_grad_();
+  const DTensor x = DTensor::from_local(rows, mesh, {Shard(0)});
+  CHECK(x.sizes() == IntArrayRef({2 * size, 3}));
+  CHECK_FALSE(x.is_leaf());
+  x.full_tensor().square().sum().backward();
+  check_close(rows.grad(), 2 * rows.detach());
+
+  // Each process computes with a replicated tensor on data of its own: the gradient is the sum of all.
+  const DTensor weight = distribute_tensor(values({3}, 7).requires_grad_(), mesh, {Replicate()});
+  (weight.to_local(Placements{Partial()}) * (rank + 1)).sum().backward();
+  check_close(DTensor(weight.grad()).full_tensor(), full({3}, size * (size + 1) / 2.0, kFloat64));
+
+  // detach() and the memory of local tensors are shared.
+  const NoGradGuard no_grad;
+  const DTensor alias(weight.detach());
+  alias.mul_(0);
+  CHECK(weight.to_local().abs().max().item<double>() == 0);
+}
+
+TEST_CASE("second derivatives") {
+  for (const DeviceMesh& mesh : meshes()) {
+    const Tensor whole = values({4, 6}, 1).requires_grad_(), weight = values({6, 4}, 2);
+    const auto penalty = [](const Tensor& x, const Tensor& w) {
+      const Tensor gradient = autograd::grad({x.mm(w).tanh().sum()}, {x}, {}, true, true)[0];
+      return gradient.square().sum();
+    };
+    penalty(whole, weight).backward();
+    Placements by_rows(mesh.dims().size(), Replicate()), by_columns = by_rows;
+    by_rows[0] = Shard(0);
+    by_columns.back() = Shard(1);
+    const DTensor x = distribute_tensor(whole, mesh, by_rows), w = distribute_tensor(weight, mesh, by_columns);
+    penalty(x, w).backward();
+    check_close(DTensor(x.grad()).full_tensor(), whole.grad());
+  }
+}
+
+TEST_CASE("AdamW steps on chunks of uneven sizes, and keeps its states like the parameters") {
+  for (const DeviceMesh& mesh : meshes()) {
+    const Tensor whole = values({5, 3}, 1).requires_grad_();
+    Placements placed(mesh.dims().size(), Shard(0));
+    const DTensor x = distribute_tensor(whole, mesh, placed);
+    optim::AdamW alone = make_optimizer({whole}), distributed = make_optimizer({x});
+    for (int step = 0; step < 3; ++step) {
+      for (const Tensor& each : {whole, static_cast<const Tensor&>(x)}) {
+        each.mutable_grad().reset();
+        (each * each).sum().backward();
+      }
+      alone.step();
+      distributed.step();
+      check_close(x.full_tensor(), whole.detach());
+    }
+  }
+}
+
+TEST_CASE("a product of shards sends nothing, and the sum of what it makes is one all_reduce") {
+  const DeviceMesh mesh = init_device_mesh({get_world_size()}, {"tp"});
+  const DTensor x = distribute_tensor(values({3, 8}, 1), mesh, {Replicate()});
+  const DTensor up = distribute_tensor(values({16, 8}, 2), mesh, {Shard(0)});
+  const DTensor down = distribute_tensor(values({8, 16}, 3), mesh, {Shard(1)});
+  flight_recorder().clear();
+  const DTensor hidden(nn::functional::gelu(nn::functional::linear(x, up)));
+  const DTensor y(nn::functional::linear(hidden, down));
+  CHECK(flight_recorder().records().empty());
+  CHECK(hidden.placements() == Placements{Shard(1)});
+  CHECK(y.placements() == Placements{Partial()});
+  y.full_tensor();
+  REQUIRE(flight_recorder().records().size() == 1);
+  CHECK(flight_recorder().records()[0].name == "all_reduce");
+}
+
+TEST_CASE("what cannot be is refused, by name") {
+  const int size = get_world_size();
+  const DeviceMesh mesh = init_device_mesh({size}, {"tp"}), other = init_device_mesh({size}, {"tp"});
+  const Tensor whole = values({4, 6}, 1);
+  const DTensor x = distribute_tensor(whole, mesh, {Shard(0)});
+  const auto check = [](const char* text, const auto& f, auto error) {
+    CHECK_THROWS_WITH_AS(f(), doctest::Contains(text), decltype(error));
+  };
+  check(
+      "got 2 placements: (Shard(0), Replicate)",
+      [&] {
+        distribute_tensor(whole, mesh, {Shard(0), Replicate()});
+      },
+      ValueError(""));
+  check(
+      "distribute_tensor", [&] { distribute_tensor(whole, mesh, {Shard(2)}); }, IndexError(""));
+  check(
+      "distributed already", [&] { distribute_tensor(x, mesh, {Shard(0)}); }, TypeError(""));
+  check(
+      "the tensor is not distributed", [&] { DTensor plain(whole); }, TypeError(""));
+  check(
+      "has sizes",
+      [&] {
+        DTensor::from_local(whole, mesh, {Shard(0)}, IntArrayRef({4, 6}));
+      },
+      ValueError(""));
+  check(
+      "a plain tensor of", [&] { x + whole; }, TypeError(""));
+  check(
+      "on different meshes", [&] { x + distribute_tensor(whole, other, {Shard(0)}); }, ValueError(""));
+  check(
+      "aten::cumsum: there is no rule for DTensors placed (Shard(0))", [&] { x.cumsum(0); }, NotImplementedError(""));
+  check_close(DTensor(x.redistribute({Replicate()}).cumsum(0)).full_tensor(), whole.cumsum(0));
+  const DTensor leaf = distribute_tensor(whole.clone().requires_grad_(), mesh, {Shard(0)});
+  check(
+      "under NoGradGuard", [&] { (leaf * 2).mul_(2); }, NotImplementedError(""));
+  check(
+      "6 columns against 4 rows", [&] { x.mm(x); }, ValueError(""));
+  nn::Sequential net(nn::Linear(2, 2), nn::LayerNorm(nn::LayerNormOptions({2})));
+  check(
+      "no module is named 'up'",
+      [&] {
+        parallelize_module(*net, mesh, {{"up", ParallelStyle::Colwise}});
+      },
+      ValueError(""));
+  check(
+      "neither a Linear",
+      [&] {
+        parallelize_module(*net, mesh, {{"1", ParallelStyle::Colwise}});
+      },
+      ValueError(""));
+  check(
+      "no dimension 'cp'", [&] { parallelize_module(*net, mesh, {}, "cp"); }, ValueError(""));
+
+  std::ostringstream text;
+  text << distribute_tensor(full({2 * size}, 1.5), mesh, {Shard(0)});
+  CHECK(text.str() ==
+        str("DTensor(local_tensor=tensor([1.5000, 1.5000]), device_mesh=tp ", size, ", placements=(Shard(0)))"));
+  CHECK(to_string(x.detach()) == "tensor(..., dtype=torch.float64)");
+}
+
+TEST_CASE("gradients are clipped by the norm of the whole") {
+  for (const DeviceMesh& mesh : meshes()) {
+    std::vector<Tensor> plain, distributed;
+    for (const Placements& placed : all_placements(2, mesh.dims().size())) {
+      if (placed[0].is_partial()) continue;
+      plain.push_back(values({5, 4}, 1 + plain.size()).requires_grad_());
+      distributed.push_back(distribute_tensor(plain.back(), mesh, placed));
+      plain.back().square().sum().backward();
+      distributed.back().square().sum().backward();
+    }
+    const double norm = nn::utils::clip_grad_norm_(plain, 1.0);
+    CHECK(std::abs(nn::utils::clip_grad_norm_(distributed, 1.0) - norm) < 1e-12);
+    for (size_t i = 0; i < plain.size(); ++i)
+      check_close(DTensor(distributed[i].grad()).full_tensor(), plain[i].grad());
+  }
 }
 
 // Query, key and value of all heads, and the perceptron's first layer, are split by features; what follows them by its
