@@ -60,48 +60,61 @@ const DTensorSpec& spec_of(const Tensor& tensor) { return dtensor_state(tensor)-
 // That of a replicated argument is Partial, since the process adds what its own results contribute; it is replicated
 // only where the results are, too.
 //
+// So ToLocal leads from placements to others of the gradient, and FromLocal likewise. The derivative of each is the
+// other, with both exchanged, which makes second derivatives right.
+//
 // A gradient is itself a DTensor, whose placements may be any: FromLocal redistributes it to those that its operator
 // needs. So the Partial gradients of all uses of a tensor are added up first, and summed over the processes once.
-Placements of_gradient(Placements placements) {
-  for (Placement& each : placements) {
-    if (each.is_partial()) each = Replicate();
+struct PlacedBackward : Node {
+  PlacedBackward(DTensorSpec s, Placements g) : spec(std::move(s)), gradient(std::move(g)) {}
+  // A plain gradient is one that a program gives to backward(), the same on all processes.
+  DTensor placed(const Tensor& grad) const {
+    const bool is_plain = !DTensor::is_dtensor(grad);
+    return DTensor(is_plain ? wrap_local(grad, {spec.mesh, all_replicated(spec.mesh), spec.sizes}) : grad)
+        .redistribute(gradient);
   }
-  return placements;
-}
-
-// A plain gradient is one that a program gives to backward(), the same on all processes.
-DTensor placed(const Tensor& grad, const DTensorSpec& spec) {
-  const bool is_plain = !DTensor::is_dtensor(grad);
-  return DTensor(is_plain ? wrap_local(grad, {spec.mesh, all_replicated(spec.mesh), spec.sizes}) : grad)
-      .redistribute(spec.placements);
-}
-
-struct FromLocalBackward final : Node {
-  explicit FromLocalBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
-  Tensors apply(const Tensors& g) override { return {unwrap_local(placed(g[0], gradient), gradient.placements)}; }
-  const DTensorSpec gradient;
+  const DTensorSpec spec;     // of the DTensor
+  const Placements gradient;  // its gradient's, or that of its local tensor
 };
 
-struct ToLocalBackward final : Node {
-  explicit ToLocalBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
-  Tensors apply(const Tensors& g) override { return {wrap_local(g[0], gradient)}; }
-  const DTensorSpec gradient;
+Tensor from_local(const Tensor& local, const DTensorSpec& spec, const Placements& gradient);
+
+struct FromLocalBackward final : PlacedBackward {
+  using PlacedBackward::PlacedBackward;
+  Tensors apply(const Tensors& g) override { return {unwrap_local(placed(g[0]), spec.placements)}; }
 };
 
-struct RedistributeBackward final : Node {
-  explicit RedistributeBackward(DTensorSpec spec) : gradient(std::move(spec)) {}
-  Tensors apply(const Tensors& g) override { return {placed(g[0], gradient)}; }
-  const DTensorSpec gradient;
+struct ToLocalBackward final : PlacedBackward {
+  using PlacedBackward::PlacedBackward;
+  Tensors apply(const Tensors& g) override {
+    return {from_local(g[0], {spec.mesh, gradient, spec.sizes}, spec.placements)};
+  }
+};
+
+struct RedistributeBackward final : PlacedBackward {
+  using PlacedBackward::PlacedBackward;
+  Tensors apply(const Tensors& g) override { return {placed(g[0])}; }
 };
 
 // `result` as what a function has made of `input`.
 template <class Backward>
 Tensor recorded(const Tensor& result, const Tensor& input, const DTensorSpec& spec, const Placements& gradient) {
   if (!GradMode::is_enabled() || !input.requires_grad()) return result;
-  auto node = make_intrusive<Backward>(DTensorSpec{spec.mesh, gradient, spec.sizes});
+  auto node = make_intrusive<Backward>(spec, gradient);
   node->add_next_edge(gradient_edge(input));
   set_history(result, node);
   return result;
+}
+
+Tensor from_local(const Tensor& local, const DTensorSpec& spec, const Placements& gradient) {
+  return recorded<FromLocalBackward>(make_dtensor(local, spec), local, spec, gradient);
+}
+
+Placements of_gradient(Placements placements) {
+  for (Placement& each : placements) {
+    if (each.is_partial()) each = Replicate();
+  }
+  return placements;
 }
 
 // With dimensions that count from the front.
@@ -124,7 +137,7 @@ const DTensorState* dtensor_state(const Tensor& tensor) {
 Placements all_replicated(const DeviceMesh& mesh) { return Placements(mesh.dims().size(), Replicate()); }
 
 Tensor wrap_local(const Tensor& local, const DTensorSpec& spec) {
-  return recorded<FromLocalBackward>(make_dtensor(local, spec), local, spec, of_gradient(spec.placements));
+  return from_local(local, spec, of_gradient(spec.placements));
 }
 
 Tensor unwrap_local(const Tensor& tensor, const Placements& gradient) {

@@ -192,17 +192,16 @@ const std::map<std::string_view, Rule>& rules() {
         {"equal", {}},
     };
     for (const char* name : {"add", "sub", "copy"}) rows[name] = {pointwise, {{0, 1}}};
-    for (const char* name : {"neg", "clone", "_to_copy", "zeros_like", "zero"}) rows[name] = {pointwise, {{0}}};
+    for (const char* name : {"neg", "clone", "zeros_like", "zero"}) rows[name] = {pointwise, {{0}}};
     for (const char* name :
          {"transpose", "permute", "unsqueeze", "squeeze", "select", "slice", "split", "split_with_sizes", "unbind"})
       rows[name] = {view, {{0}}};
-    for (const char* name :
-         {"abs",  "addcdiv", "addcmul",     "ceil",    "clamp", "cos",       "div",         "empty_like",
-          "eq",   "erf",     "exp",         "fill",    "floor", "full_like", "ge",          "gelu",
-          "gt",   "isinf",   "isnan",       "le",      "lerp",  "log",       "logical_and", "logical_not",
-          "lt",   "maximum", "masked_fill", "minimum", "ne",    "ones_like", "pow",         "reciprocal",
-          "relu", "rsqrt",   "sigmoid",     "sign",    "silu",  "sin",       "sqrt",        "tanh"})
-      rows[name] = {pointwise};
+    constexpr std::string_view kElementWise =
+        "_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
+        "isnan le lerp log logical_and logical_not lt masked_fill maximum minimum ne ones_like pow reciprocal relu "
+        "rsqrt sigmoid sign silu sin sqrt tanh ";
+    for (size_t at = 0; at < kElementWise.size(); at = kElementWise.find(' ', at) + 1)
+      rows[kElementWise.substr(at, kElementWise.find(' ', at) - at)] = {pointwise};
     return rows;
   }();
   return table;

@@ -12,6 +12,7 @@
 #include "core/distributed/device_mesh.h"
 #include "core/iterator/tensor_iterator.h"
 #include "nn/parallel/context_parallel.h"
+#include "nn/parallel/distribute_module.h"
 #include "nn/parallel/fully_shard.h"
 #include "nn/parallel/pipeline.h"
 #include "nn/parallel/tensor_parallel.h"
