@@ -7,6 +7,7 @@
 #include "core/geometry.h"
 #include "core/io/array_bytes.h"
 #include "core/io/read_file.h"
+#include "core/memory/has_data.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::distributed {
@@ -46,7 +47,7 @@ TensorPart TensorPart::whole(std::string name, Tensor tensor) {
 
 std::string detail::problem_of(const TensorPart& part) {
   const auto& [name, local, sizes, offsets] = part;
-  if (!local.defined() || local.is_meta()) return str("the part of '", name, "' has no data");
+  if (!local.defined() || !rush::detail::has_data(local)) return str("the part of '", name, "' has no data");
   if (local.layout() != kStrided)
     return str("the part of '", name, "' is ", local.layout(), ", expected a dense tensor");
   bool fits = io::array_bytes(sizes, local.scalar_type()).has_value() && local.sizes().size() == sizes.size() &&

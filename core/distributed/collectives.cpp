@@ -6,6 +6,7 @@
 
 #include "core/debug/stack_trace.h"
 #include "core/distributed/flight_recorder.h"
+#include "core/memory/has_data.h"
 #include "core/ops/basic.h"
 
 namespace rush::distributed {
@@ -67,6 +68,8 @@ class Call {
   void check(const Tensor& tensor) {
     RUSH_CHECK_TYPE(tensor.defined(), who_, ": a tensor is undefined");
     RUSH_CHECK_TYPE(tensor.layout() == kStrided, who_, ": expected a dense tensor, got one that is ", tensor.layout());
+    RUSH_CHECK_TYPE(tensor.is_meta() || rush::detail::has_data(tensor), who_,
+                    ": expected a tensor with memory of its own, got a DTensor; DTensor::to_local has a local tensor");
     RUSH_CHECK_TYPE(!dtype_ || *dtype_ == tensor.scalar_type(), who_, ": tensors are of ", *dtype_, " and ",
                     tensor.scalar_type());
     dtype_ = tensor.scalar_type();

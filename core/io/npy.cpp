@@ -12,6 +12,7 @@
 #include "core/io/byte_source.h"
 #include "core/io/little_endian.h"
 #include "core/io/zip_archive.h"
+#include "core/memory/has_data.h"
 
 namespace rush::io {
 namespace {
@@ -227,7 +228,7 @@ std::string make_header(std::string_view dtype, bool fortran_order, IntArrayRef 
 }
 
 Array make_array(const char* who, const std::string& name, const Tensor& tensor) {
-  RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), who, ": tensor '", name, "' has no data");
+  RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor), who, ": tensor '", name, "' has no data");
   const std::string_view dtype = traits_of(tensor.scalar_type()).npy;
   RUSH_CHECK_TYPE(!dtype.empty(), who, ": NumPy has no dtype for ", tensor.scalar_type(), " (tensor '", name, "')");
   // The transpose of a column-major matrix is row-major.

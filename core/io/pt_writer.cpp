@@ -8,6 +8,7 @@
 #include "core/io/pickle.h"
 #include "core/io/pt.h"
 #include "core/io/zip_archive.h"
+#include "core/memory/has_data.h"
 
 namespace rush::io {
 
@@ -82,7 +83,7 @@ void save_pt_values(const std::string& path, const NamedValues& values) {
     if (is_dict) put_text(pickle, name);
     if (value.is<Tensor>()) {
       const Tensor& tensor = value.as<Tensor>();
-      RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta() && tensor.layout() == kStrided, "save_pt: '", name,
+      RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor) && tensor.layout() == kStrided, "save_pt: '", name,
                        "' is undefined, sparse or has no data");
       put_tensor(pickle, tensor, tensors.size());
       tensors.push_back(tensor);

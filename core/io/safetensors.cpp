@@ -13,6 +13,7 @@
 #include "core/io/crc32.h"
 #include "core/io/little_endian.h"
 #include "core/io/safetensors_layout.h"
+#include "core/memory/has_data.h"
 
 namespace rush::io {
 namespace {
@@ -253,7 +254,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
                       Checksum checksum) {
   std::vector<Entry> entries;
   for (const auto& [name, tensor] : tensors) {
-    RUSH_CHECK_VALUE(tensor.defined() && !tensor.is_meta(), "save_safetensors: tensor '", name, "' has no data");
+    RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor), "save_safetensors: tensor '", name, "' has no data");
     entries.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0});
   }
   // The last of the narrowest: it ends the file.

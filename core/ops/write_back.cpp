@@ -1,6 +1,7 @@
 #include "core/ops/write_back.h"
 
 #include "core/device/guard.h"
+#include "core/memory/has_data.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
 
@@ -13,6 +14,8 @@ Tensor WriteBack::copy(const Tensor& target) {
   RUSH_CHECK_VALUE(!may_overlap(target.sizes(), target.strides()), "a tensor of sizes ", target.sizes(),
                    " and strides ", target.strides(),
                    " cannot be written: several of its elements share memory; clone it first");
+  RUSH_CHECK_NOT_IMPLEMENTED(target.is_meta() || detail::has_data(target), "a tensor of sizes ", target.sizes(),
+                             " is a DTensor, whose elements cannot be copied here");
   const Tensor made = clone_contiguous(target);
   auto loop = std::make_unique<TensorIterator>("copy_", target, made, Promotion::None, target.scalar_type());
   copies_.push_back({target, std::move(loop)});

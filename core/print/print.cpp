@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dispatch/key.h"
+#include "core/memory/has_data.h"
 #include "core/ops/basic.h"
 #include "core/print/stream_output.h"
 #include "core/print/tensor_printer.h"
@@ -193,8 +194,8 @@ class Layouter {
 };
 
 std::string contents(const Tensor& tensor, size_t indent) {
-  if (tensor.numel() == 0 && !tensor.is_meta()) return "[]";
-  if (!tensor.storage()->data()) return "...";  // on meta, or a DTensor, whose elements lie in its local tensors
+  if (!detail::has_data(tensor)) return "...";
+  if (tensor.numel() == 0) return "[]";
   const bool summarised = tensor.numel() > kThreshold;
   const auto format = format_of((summarised ? edges_of(tensor) : tensor).cpu());
   return Layouter(*format, tensor.sizes(), summarised).write(0, indent);

@@ -161,6 +161,9 @@ void append(std::string& out, const Placements& placements) {
 DTensor::DTensor(const Tensor& tensor) : Tensor(tensor) {
   RUSH_CHECK_TYPE(is_dtensor(tensor),
                   "DTensor: the tensor is not distributed; distribute_tensor and DTensor::from_local make one that is");
+  const DimVector& whole = detail::spec_of(tensor).sizes;
+  RUSH_CHECK_VALUE(sizes() == IntArrayRef(whole), "DTensor: one of sizes ", whole, " was given the sizes ", sizes(),
+                   " in place; call the function that returns a new tensor");
 }
 
 bool DTensor::is_dtensor(const Tensor& tensor) { return detail::dtensor_state(tensor) != nullptr; }

@@ -105,7 +105,7 @@ class DTensorCall {
       follow_parameters();
     } else if (!rule) {
       throw_no_rule();
-    } else if (rule->names) {
+    } else if (rule->pattern) {
       choose(*rule);
     }
     for (size_t i = 0; i < args_.size(); ++i) args_[i] = args_[i].redistribute(placed_.args[i]);

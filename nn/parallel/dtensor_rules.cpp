@@ -13,116 +13,68 @@ namespace rush::nn::parallel::detail {
 
 namespace {
 
-constexpr int64_t kNone = 0, kRow = -1, kColumn = -2, kInner = -3;
+constexpr int64_t kNone = 0;  // dimensions that must be whole; those of size 1, which may be broadcast
 
 bool contains(const Names& names, int64_t name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 // ---- names of dimensions
 
-// Of a tensor that is broadcast to one of the sizes `to`, whose dimensions are called 1, 2, ...
-Names broadcast(IntArrayRef sizes, IntArrayRef to) {
-  Names names(sizes.size(), kNone);
-  const size_t lead = to.size() - sizes.size();
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (sizes[i] > 1 || to[lead + i] == 1) names[i] = static_cast<int64_t>(lead + i) + 1;
+// Of a tensor that `term` describes. Letters name themselves; the dimensions of "..." are called 1, 2, ... from the
+// last one on, so that the same ones agree where tensors are broadcast.
+Names names_of(const Tensor& t, std::string_view term) {
+  const size_t dots = term.find("..."), dims = t.sizes().size();
+  const size_t letters = dots == term.npos ? term.size() : term.size() - 3;
+  Names names;
+  for (const char letter : term.substr(0, dots)) names.push_back(letter == '_' ? kNone : letter);
+  if (dots != term.npos) {
+    for (size_t i = dims > letters ? dims - letters : 0; i > 0; --i) names.push_back(static_cast<int64_t>(i));
+    for (const char letter : term.substr(dots + 3)) names.push_back(letter == '_' ? kNone : letter);
+  }
+  names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(dims));  // a vector that is broadcast to rows
+  for (size_t i = 0; i < dims; ++i) {
+    if (t.sizes()[i] == 1) names[i] = kNone;
   }
   return names;
 }
 
-Names own_names(const Tensor& t) { return broadcast(t.sizes(), t.sizes()); }
-
-// Element-wise, where `keep` does not say that a dimension is whole.
-template <class Keep>
-IndexNames element_wise(const RuleCall& call, const Keep& keep) {
-  IndexNames all;
-  const auto named = [&](const Tensor& t) {
-    Names names = broadcast(t.sizes(), call.results[0].sizes());
-    std::replace_if(
-        names.begin(), names.end(), [&](int64_t name) { return !keep(name); }, kNone);
-    return names;
-  };
-  for (const Tensor& each : call.args) all.args.push_back(named(each));
-  for (const Tensor& each : call.results) all.results.push_back(named(each));
-  return all;
+// "...k,nk,n->...n" of linear(input, weight, bias). The last term before the arrow also describes further arguments.
+IndexNames by_pattern(std::string_view pattern, const RuleCall& call) {
+  const size_t arrow = pattern.find("->");
+  std::string_view terms = pattern.substr(0, arrow);
+  IndexNames names;
+  for (const Tensor& each : call.args) {
+    names.args.push_back(names_of(each, terms.substr(0, terms.find(','))));
+    if (const size_t comma = terms.find(','); comma != terms.npos) terms.remove_prefix(comma + 1);
+  }
+  for (const Tensor& each : call.results) names.results.push_back(names_of(each, pattern.substr(arrow + 2)));
+  return names;
 }
 
-IndexNames pointwise(const RuleCall& call) {
-  return element_wise(call, [](int64_t) { return true; });
+// Element-wise, except that dimensions are whole whose name, counted from the last one, `is_whole`.
+template <class IsWhole>
+IndexNames element_wise(const RuleCall& call, const IsWhole& is_whole) {
+  IndexNames names = by_pattern("...->...", call);
+  for (std::vector<Names>* all : {&names.args, &names.results}) {
+    for (Names& each : *all) std::replace_if(each.begin(), each.end(), is_whole, kNone);
+  }
+  return names;
 }
 
 // softmax(self, dim), cat(tensors, dim)
 IndexNames in_rows(const RuleCall& call) {
-  const int64_t dim = wrap_dim(call.stack[1].as<int64_t>(), call.results[0].dim(), "a DTensor's rule");
-  return element_wise(call, [&](int64_t name) { return name != dim + 1; });
+  const int64_t dims = call.results[0].dim(), dim = wrap_dim(call.stack[1].as<int64_t>(), dims, "a DTensor's rule");
+  return element_wise(call, [&](int64_t name) { return name == dims - dim; });
 }
 
-// layer_norm(input, normalized_shape, weight, bias): the leading dimensions.
+// layer_norm(input, normalized_shape, weight, bias)
 IndexNames normalization(const RuleCall& call) {
-  const int64_t normalized = static_cast<int64_t>(call.stack[1].as<std::vector<int64_t>>().size());
-  return element_wise(call, [&](int64_t name) { return name <= call.results[0].dim() - normalized; });
-}
-
-// query (..., l, e), key (..., s, e), value (..., s, v), mask (..., l, s) -> (..., l, v): batches and heads. Where
-// several heads of the query share one of the key, these are of the same name, and chunks agree that divide evenly.
-IndexNames attention(const RuleCall& call) {
-  return element_wise(call, [&](int64_t name) { return name <= call.results[0].dim() - 2; });
-}
-
-// (..., m, k) (..., k, n) -> (..., m, n); m or n is missing where a vector is multiplied.
-IndexNames product(const RuleCall& call) {
-  const int64_t a = call.args[0].dim(), b = call.args[1].dim();
-  IntArrayRef batch = call.results[0].sizes();
-  batch = batch.slice(0, batch.size() - (a > 1) - (b > 1));
-  const auto named = [&](IntArrayRef sizes, const Names& matrix) {
-    Names names = broadcast(sizes.slice(0, sizes.size() - matrix.size()), batch);
-    names.insert(names.end(), matrix.begin(), matrix.end());
-    return names;
-  };
-  const Names rows = a > 1 ? Names{kRow} : Names{}, columns = b > 1 ? Names{kColumn} : Names{};
-  Names left = rows, right{kInner}, result = rows;
-  left.push_back(kInner);
-  right.insert(right.end(), columns.begin(), columns.end());
-  result.insert(result.end(), columns.begin(), columns.end());
-  return {{named(call.args[0].sizes(), left), named(call.args[1].sizes(), right)},
-          {named(call.results[0].sizes(), result)}};
-}
-
-// addmm(self, mat1, mat2), where self is broadcast to (m, n).
-IndexNames added_product(const RuleCall& call) {
-  Names self = broadcast(call.args[0].sizes(), call.results[0].sizes());
-  std::replace(self.begin(), self.end(), int64_t{1}, kRow);
-  std::replace(self.begin(), self.end(), int64_t{2}, kColumn);
-  return {{self, {kRow, kInner}, {kInner, kColumn}}, {{kRow, kColumn}}};
-}
-
-// linear(input (..., k), weight (n, k), bias (n)) -> (..., n)
-IndexNames linear(const RuleCall& call) {
-  Names input = own_names(call.args[0]), result = input;
-  input.back() = kInner;
-  result.back() = kColumn;
-  IndexNames names{{input, {kColumn, kInner}}, {result}};
-  if (call.args.size() == 3) names.args.push_back({kColumn});
-  return names;
-}
-
-// embedding(weight (rows, width), indices (...)) -> (..., width)
-IndexNames embedding(const RuleCall& call) {
-  Names result = own_names(call.results[0]), indices = result;
-  indices.pop_back();
-  return {{{kNone, result.back()}, indices}, {result}};
-}
-
-// Scores (n, classes, ...) and targets (n, ...) -> a loss for each target.
-IndexNames class_loss(const RuleCall& call) {
-  const Names targets = own_names(call.args[1]);
-  Names scores = targets;
-  scores.insert(scores.begin() + (targets.empty() ? 0 : 1), kNone);
-  return {{scores, targets}, {targets}};
+  const size_t normalized = call.stack[1].as<std::vector<int64_t>>().size();
+  return element_wise(call, [&](int64_t name) { return name <= static_cast<int64_t>(normalized); });
 }
 
 // sum(self, dim, keepdim)
 IndexNames sum(const RuleCall& call) {
-  const Names self = own_names(call.args[0]);
+  const Names self = names_of(call.args[0], "...");
   std::vector<int64_t> dims;
   if (call.stack[1].is<std::vector<int64_t>>()) dims = call.stack[1].as<std::vector<int64_t>>();
   for (int64_t& each : dims) each = wrap_dim(each, call.args[0].dim(), "a DTensor's rule");
@@ -135,7 +87,7 @@ IndexNames sum(const RuleCall& call) {
   return {{self}, {result}};
 }
 
-// Indices that no result has are those of dimensions that must be whole.
+// What no result has must be whole.
 IndexNames without_lost(IndexNames names) {
   for (int64_t& each : names.args[0]) {
     const auto has = [&](const Names& result) { return contains(result, each); };
@@ -166,42 +118,49 @@ IndexNames view(const RuleCall& call) {
 // By names without overload and final underscore: one rule serves add, add_ and their overloads.
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule> table = [] {
+    const Rule element_wise{"...->..."}, linear{"...->...", nullptr, {{0}}}, seen{"", view, {{0}}};
     std::map<std::string_view, Rule> rows{
-        {"mul", {pointwise, {{0}, {1}}}},
-        {"where", {pointwise, {{1, 2}}}},
-        {"view", {view, {{0}}, SIZE_MAX, 1}},
-        {"expand", {view, {{0}}, SIZE_MAX, 1}},
-        {"sum", {sum, {{0}}}},
-        {"amax", {extremum}},
-        {"amin", {extremum}},
-        {"softmax", {in_rows}},
-        {"log_softmax", {in_rows}},
-        {"cat", {in_rows}},
-        {"layer_norm", {normalization}},
-        {"rms_norm", {normalization}},
-        {"mm", {product}},
-        {"bmm", {product}},
-        {"matmul", {product}},
-        {"addmm", {added_product, {}, 0}},
-        {"linear", {linear, {}, 2}},
-        {"embedding", {embedding}},
-        {"scaled_dot_product_attention", {attention}},
-        {"cross_entropy_loss", {class_loss}},
-        {"nll_loss", {class_loss}},
+        {"add", {"...->...", nullptr, {{0, 1}}}},
+        {"sub", {"...->...", nullptr, {{0, 1}}}},
+        {"copy", {"...->...", nullptr, {{0, 1}}}},
+        {"mul", {"...->...", nullptr, {{0}, {1}}}},
+        {"where", {"...->...", nullptr, {{1, 2}}}},
+        {"mm", {"mk,kn->mn"}},
+        {"mv", {"mk,k->m"}},
+        {"dot", {"k,k->"}},
+        {"bmm", {"bmk,bkn->bmn"}},
+        {"matmul", {"...mk,...kn->...mn"}},
+        {"addmm", {"mn,mk,kn->mn", nullptr, {}, 0}},
+        {"linear", {"...k,nk,n->...n", nullptr, {}, 2}},
+        {"embedding", {"_w,...->...w"}},
+        {"scaled_dot_product_attention", {"...__->...__"}},  // heads that share keys have their name
+        {"cross_entropy_loss", {"n_...,n...->n..."}},
+        {"nll_loss", {"n_...,n...->n..."}},
+        {"softmax", {"", in_rows}},
+        {"log_softmax", {"", in_rows}},
+        {"cat", {"", in_rows}},
+        {"layer_norm", {"", normalization}},
+        {"rms_norm", {"", normalization}},
+        {"sum", {"", sum, {{0}}}},
+        {"amax", {"", extremum}},
+        {"amin", {"", extremum}},
+        {"view", {"", view, {{0}}, SIZE_MAX, 1}},
+        {"expand", {"", view, {{0}}, SIZE_MAX, 1}},
         {"_local_scalar_dense", {}},
         {"equal", {}},
     };
-    for (const char* name : {"add", "sub", "copy"}) rows[name] = {pointwise, {{0, 1}}};
-    for (const char* name : {"neg", "clone", "zeros_like", "zero"}) rows[name] = {pointwise, {{0}}};
-    for (const char* name :
-         {"transpose", "permute", "unsqueeze", "squeeze", "select", "slice", "split", "split_with_sizes", "unbind"})
-      rows[name] = {view, {{0}}};
-    constexpr std::string_view kElementWise =
-        "_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
+    const auto add = [&](std::string_view names, const Rule& rule) {
+      for (size_t end = names.find(' '); !names.empty(); end = names.find(' ')) {
+        rows[names.substr(0, end)] = rule;
+        names.remove_prefix(std::min(end, names.size() - 1) + 1);
+      }
+    };
+    add("neg clone zeros_like zero", linear);
+    add("transpose permute unsqueeze squeeze select slice split split_with_sizes unbind", seen);
+    add("_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
         "isnan le lerp log logical_and logical_not lt masked_fill maximum minimum ne ones_like pow reciprocal relu "
-        "rsqrt sigmoid sign silu sin sqrt tanh ";
-    for (size_t at = 0; at < kElementWise.size(); at = kElementWise.find(' ', at) + 1)
-      rows[kElementWise.substr(at, kElementWise.find(' ', at) - at)] = {pointwise};
+        "rsqrt sigmoid sign silu sin sqrt tanh",
+        element_wise);
     return rows;
   }();
   return table;
@@ -317,7 +276,9 @@ bool has_probabilities(const Stack& stack) { return stack[0].as<Tensor>().sizes(
 const Rule* rule_of(const OpBase& op, const Stack& stack) {
   const std::string_view name = rule_name(op);
   const auto found = rules().find(name);
-  const bool has_none = found == rules().end() || (name == "cross_entropy_loss" && has_probabilities(stack));
+  const auto is_vector = [&](size_t i) { return stack[i].as<Tensor>().dim() == 1; };
+  const bool has_none = found == rules().end() || (name == "cross_entropy_loss" && has_probabilities(stack)) ||
+                        (name == "matmul" && is_vector(0)) || ((name == "matmul" || name == "linear") && is_vector(1));
   return has_none ? nullptr : &found->second;
 }
 
@@ -350,7 +311,7 @@ bool compute_by_others(const OpBase& op, Stack& stack) {
 std::optional<CallPlacements> choose_placements(const Rule& rule, const RuleCall& call,
                                                 const std::vector<Placements>& given,
                                                 const distributed::DeviceMesh& mesh, bool is_written) {
-  const IndexNames names = rule.names(call);
+  const IndexNames names = rule.names ? rule.names(call) : by_pattern(rule.pattern, call);
   const size_t args = call.args.size(), results = call.results.size();
   SizesOfAll sizes = sizes_of(call.args);
   for (const Tensor& each : call.results) sizes.emplace_back(each.sizes());

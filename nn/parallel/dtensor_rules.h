@@ -11,10 +11,10 @@
 namespace rush::nn::parallel::detail {
 
 // Note [Rules of operators]
-// A rule names the dimensions of an operator's tensors by numbers, as einsum does by letters: in (m, k) (k, n) ->
-// (m, n), the same name stands for the same index. The names say how a call can be split in a dimension of the mesh:
-// tensors that have a certain index are sharded in it, and the others replicated. So are the results; where none has
-// the index, as k, they are Partial. A dimension that must not be split, as that of a softmax, is called 0.
+// A rule names the dimensions of an operator's tensors, as einsum does: mk,kn->mn. The same name stands for the same
+// index, and the names say how a call can be split in a dimension of the mesh: tensors that have a certain index are
+// sharded in it, and the others replicated. So are the results; where none has the index, as k, they are Partial. A
+// dimension without a name must be whole, as that of a softmax.
 //
 // A function that is linear in some arguments also computes with summands: where these are Partial and the others
 // replicated, its results are Partial.
@@ -35,9 +35,10 @@ struct IndexNames {
 };
 
 struct Rule {
-  IndexNames (*names)(const RuleCall&) = nullptr;  // null where the operator takes replicated tensors, and gets them
+  const char* pattern = nullptr;                   // null where the operator is given replicated tensors
+  IndexNames (*names)(const RuleCall&) = nullptr;  // in place of a pattern, for what depends on other arguments
   std::vector<std::vector<size_t>> linear = {};    // sets of arguments, in which it is linear together
-  size_t addend = SIZE_MAX;                        // an argument that is added to a sum over an index, as a bias is
+  size_t addend = SIZE_MAX;                        // an argument that is added to a sum over an index, a bias
   size_t size_list = 0;                            // where the stack has the sizes of the result
 };
 

@@ -11,6 +11,7 @@
 #include "core/distributed/collectives.h"
 #include "core/distributed/flight_recorder.h"
 #include "core/error/error.h"
+#include "core/io/safetensors.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
 #include "nn/clip_grad.h"
@@ -201,6 +202,10 @@ TEST_CASE("what a transformer needs") {
                  [](const auto& t) { return nn::functional::embedding(t[1], t[0]); });
   check_operator("cross_entropy", {values({4, 8}, 9), ids.select(1, 0).contiguous()},
                  [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
+  check_operator("cross_entropy of one sample", {values({8}, 9), ids.select(1, 0).select(0, 0).clone()},
+                 [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
+  check_operator("cross_entropy of rows", {values({4, 8, 3}, 9), ids},
+                 [](const auto& t) { return nn::functional::cross_entropy(t[0], t[1]); });
   check_operator("mse_loss", {x, values({4, 6, 8}, 10)},
                  [](const auto& t) { return nn::functional::mse_loss(t[0], t[1]); });
 }
@@ -316,6 +321,23 @@ TEST_CASE("what cannot be is refused, by name") {
       "under NoGradGuard", [&] { (leaf * 2).mul_(2); }, NotImplementedError(""));
   check(
       "6 columns against 4 rows", [&] { x.mm(x); }, ValueError(""));
+  check(
+      "DTensor::to_local has a local tensor", [&] { all_reduce(x); }, TypeError(""));
+  check(
+      "has no data",
+      [&] {
+        io::save_safetensors("dtensor.safetensors", {{"x", x}});
+      },
+      ValueError(""));
+  check(
+      "was given the sizes (6, 4) in place", [&] { x.detach().transpose_(0, 1) + 1; }, ValueError(""));
+  check(
+      "whose elements cannot be copied",
+      [&] {
+        leaf.sum().backward();
+        optim::Adafactor({leaf}).step();
+      },
+      NotImplementedError(""));
   nn::Sequential net(nn::Linear(2, 2), nn::LayerNorm(nn::LayerNormOptions({2})));
   check(
       "no module is named 'up'",
