@@ -190,9 +190,10 @@ class DTensorCall {
   std::vector<DTensorSpec> results_;  // empty where all is replicated
 };
 
-void serve(const OpBase& op, KeySet, Stack& stack) {
+void serve(const OpBase& op, KeySet keys, Stack& stack) {
   const DTensorState* state = first_state(stack);
   if (!state) return op.call_boxed(stack, dtensor_key());
+  RUSH_CHECK_NOT_IMPLEMENTED(!keys.has(DispatchKey::Tracer), op.name(), ": DTensors cannot be traced and compiled");
   if (compute_by_others(op, stack)) return;
   const Rule* rule = rule_of(op, stack);
   if (!rule && op.is_composite()) return op.call_boxed(stack, dtensor_key());  // the calls that it is made of stop here

@@ -76,7 +76,9 @@ IndexNames normalization(const RuleCall& call) {
 IndexNames sum(const RuleCall& call) {
   const Names self = names_of(call.args[0], "...");
   std::vector<int64_t> dims;
-  if (call.stack[1].is<std::vector<int64_t>>()) dims = call.stack[1].as<std::vector<int64_t>>();
+  const Value dim = call.stack.size() > 1 ? call.stack[1] : Value();
+  if (dim.is<std::vector<int64_t>>()) dims = dim.as<std::vector<int64_t>>();
+  if (dim.is<int64_t>()) dims = {dim.as<int64_t>()};
   for (int64_t& each : dims) each = wrap_dim(each, call.args[0].dim(), "a DTensor's rule");
   Names result;
   for (size_t i = 0; i < self.size(); ++i) {
@@ -144,6 +146,8 @@ const std::map<std::string_view, Rule>& rules() {
         {"sum", {"", sum, {{0}}}},
         {"amax", {"", extremum}},
         {"amin", {"", extremum}},
+        {"any", {"", extremum}},
+        {"all", {"", extremum}},
         {"view", {"", view, {{0}}, SIZE_MAX, 1}},
         {"expand", {"", view, {{0}}, SIZE_MAX, 1}},
         {"_local_scalar_dense", {}},
@@ -278,6 +282,7 @@ const Rule* rule_of(const OpBase& op, const Stack& stack) {
   const auto found = rules().find(name);
   const auto is_vector = [&](size_t i) { return stack[i].as<Tensor>().dim() == 1; };
   const bool has_none = found == rules().end() || (name == "cross_entropy_loss" && has_probabilities(stack)) ||
+                        (name == "view" && !stack[1].is<std::vector<int64_t>>()) ||
                         (name == "matmul" && is_vector(0)) || ((name == "matmul" || name == "linear") && is_vector(1));
   return has_none ? nullptr : &found->second;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <sstream>
 
+#include "autograd/compile/compile.h"
 #include "autograd/engine.h"
 #include "autograd/grad_mode.h"
 #include "core/distributed/collectives.h"
@@ -167,6 +168,9 @@ TEST_CASE("reductions") {
   check_operator("mean", {values({5, 3}, 2)}, [](const auto& t) { return t[0].mean(); });
   check_operator("mean of rows", {x}, [](const auto& t) { return t[0].mean({1}); });
   check_operator("amax", {x}, [](const auto& t) { return t[0].amax({1}); });
+  check_operator("all", {x}, [](const auto& t) {
+    return (t[0] > -3).all(1).logical_and((t[0] > 9).any()).to(kFloat64) * t[0].sum();
+  });
   check_operator("norm", {x}, [](const auto& t) { return t[0].norm(); });
 }
 
