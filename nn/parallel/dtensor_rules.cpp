@@ -234,14 +234,13 @@ std::vector<Split> splits(const Rule& rule, const IndexNames& names, const Sizes
   return all;
 }
 
-// In elements that are sent. To be placed otherwise costs a little even where nothing is sent.
-double cost(Placement from, Placement to, const DimVector& sizes, int64_t processes) {
+// What it costs to give up placements: the elements that an all_gather sends, or an all_reduce. To scatter a sum, or to
+// exchange shards, sends less, but what is split otherwise than the program has placed it has to be gathered later.
+double cost(Placement from, Placement to, const DimVector& sizes) {
   if (from == to) return 0;
-  if (from.is_replicate()) return 1;
-  double elements = 1;
+  double elements = from.is_partial() ? 2 : 1;
   for (const int64_t size : sizes) elements *= static_cast<double>(size);
-  if (from.is_partial()) return 1 + elements * (to.is_shard() ? 1 : 2);
-  return 1 + (to.is_shard() ? elements / static_cast<double>(processes) : elements * (to.is_partial() ? 2 : 1));
+  return from.is_replicate() ? 1 : 1 + elements;
 }
 
 // ---- operators that are computed by others
@@ -326,7 +325,7 @@ std::optional<CallPlacements> choose_placements(const Rule& rule, const RuleCall
     const auto total_cost = [&](const Split& split) {
       if (is_written && split.args[0] != given[0][m]) return std::numeric_limits<double>::infinity();
       double total = 0;
-      for (size_t i = 0; i < args; ++i) total += cost(given[i][m], split.args[i], sizes[i], processes);
+      for (size_t i = 0; i < args; ++i) total += cost(given[i][m], split.args[i], sizes[i]);
       return total;
     };
     const auto is_cheaper = [&](const Split& a, const Split& b) { return total_cost(a) < total_cost(b); };

@@ -19,8 +19,8 @@ namespace rush::nn::parallel::detail {
 // A function that is linear in some arguments also computes with summands: where these are Partial and the others
 // replicated, its results are Partial.
 //
-// Of all ways to split a call, the one is taken for which it costs the least to redistribute the arguments, for one
-// dimension of the mesh after the other. On replicated tensors every operator computes, without a rule. On others it
+// Of all ways to split a call, the one is taken for which the least has to be redistributed, for one dimension of the
+// mesh after the other. On replicated tensors every operator computes, without a rule. On others it
 // throws NotImplementedError, as in PyTorch: gathering them would be right, and hide that a program does not scale.
 
 /// The tensors of a call with the sizes of the whole, and without values.
