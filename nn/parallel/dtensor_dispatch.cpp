@@ -68,9 +68,9 @@ class DTensorCall {
     const DispatchStateGuard plain{KeySet(dtensor_key())};
     size_t arg = 0;
     replace_tensors(stack_, [&](const Tensor&) { return local_of(arg++); });
-    // Reshape, since a local tensor may have other strides than the whole.
-    const OpBase& op = &op_ == &ops::view ? static_cast<const OpBase&>(ops::reshape) : op_;
-    op.call_boxed(stack_);
+    // A local tensor may have other strides than the whole, and sizes of 1 where the whole has none.
+    const bool is_reshape = &op_ == &ops::view || (!results_.empty() && rule->sizes == SizeList::Reshape);
+    (is_reshape ? static_cast<const OpBase&>(ops::reshape) : op_).call_boxed(stack_);
     size_t result = 0;
     replace_tensors(stack_, [&](const Tensor& local) { return writes_ ? written() : wrapped(local, result++); });
   }
@@ -133,7 +133,8 @@ class DTensorCall {
     placed_ = *chosen;
     for (size_t i = 0; i < call.results.size(); ++i)
       results_.push_back({mesh_, placed_.results[i], DimVector(call.results[i].sizes())});
-    if (rule.size_list > 0) stack_[rule.size_list] = IntArrayRef(local_sizes(results_[0])).vec();
+    if (rule.sizes == SizeList::Reshape) stack_.resize(2);
+    if (rule.sizes != SizeList::None) stack_[1] = IntArrayRef(local_sizes(results_[0])).vec();
   }
 
   // The sizes of the whole, without memory.

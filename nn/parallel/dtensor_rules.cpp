@@ -148,8 +148,9 @@ const std::map<std::string_view, Rule>& rules() {
         {"amin", {"", extremum}},
         {"any", {"", extremum}},
         {"all", {"", extremum}},
-        {"view", {"", view, {{0}}, SIZE_MAX, 1}},
-        {"expand", {"", view, {{0}}, SIZE_MAX, 1}},
+        {"view", {"", view, {{0}}, SIZE_MAX, SizeList::Reshape}},
+        {"squeeze", {"", view, {{0}}, SIZE_MAX, SizeList::Reshape}},
+        {"expand", {"", view, {{0}}, SIZE_MAX, SizeList::Second}},
         {"_local_scalar_dense", {}},
         {"equal", {}},
     };
@@ -160,7 +161,7 @@ const std::map<std::string_view, Rule>& rules() {
       }
     };
     add("neg clone zeros_like zero", linear);
-    add("transpose permute unsqueeze squeeze select slice split split_with_sizes unbind", seen);
+    add("transpose permute unsqueeze select slice split split_with_sizes unbind", seen);
     add("_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
         "isnan le lerp log logical_and logical_not lt masked_fill maximum minimum ne ones_like pow reciprocal relu "
         "rsqrt sigmoid sign silu sin sqrt tanh",
@@ -279,11 +280,14 @@ bool has_probabilities(const Stack& stack) { return stack[0].as<Tensor>().sizes(
 const Rule* rule_of(const OpBase& op, const Stack& stack) {
   const std::string_view name = rule_name(op);
   const auto found = rules().find(name);
+  if (found == rules().end()) return nullptr;
   const auto is_vector = [&](size_t i) { return stack[i].as<Tensor>().dim() == 1; };
-  const bool has_none = found == rules().end() || (name == "cross_entropy_loss" && has_probabilities(stack)) ||
-                        (name == "view" && !stack[1].is<std::vector<int64_t>>()) ||
-                        (name == "matmul" && is_vector(0)) || ((name == "matmul" || name == "linear") && is_vector(1));
-  return has_none ? nullptr : &found->second;
+  const bool is_another_function = (name == "cross_entropy_loss" && has_probabilities(stack)) ||
+                                   (name == "view" && !stack[1].is<std::vector<int64_t>>()) ||
+                                   (name == "scaled_dot_product_attention" && stack[4].as<double>() > 0) ||
+                                   (name == "matmul" && (is_vector(0) || is_vector(1))) ||
+                                   (name == "linear" && is_vector(1));
+  return is_another_function ? nullptr : &found->second;
 }
 
 bool compute_by_others(const OpBase& op, Stack& stack) {
@@ -291,14 +295,14 @@ bool compute_by_others(const OpBase& op, Stack& stack) {
   const auto is_reduced = [&](size_t i) { return stack[i].as<int64_t>() != rush::Reduction::None; };
   const bool is_class_loss = name == "nll_loss" || (name == "cross_entropy_loss" && !has_probabilities(stack));
   Tensor result;
-  if (name == "mean") {
+  if (name == "mean" && stack.back().is_none()) {
     result = mean(stack[0].as<Tensor>(), stack[1], stack.size() == 4 && stack[2].as<bool>());
   } else if (is_class_loss && is_reduced(3)) {
     result = mean_or_sum_of_losses(op, stack);
   } else if (name == "mse_loss" && is_reduced(2)) {
     const Tensor squares = (stack[0].as<Tensor>() - stack[1].as<Tensor>()).square();
     result = stack[2].as<int64_t>() == rush::Reduction::Sum ? squares.sum() : squares.mean();
-  } else if (name == "linalg_vector_norm" && is_two(stack[1]) && stack[2].is_none()) {
+  } else if (name == "linalg_vector_norm" && is_two(stack[1]) && stack[2].is_none() && stack[4].is_none()) {
     result = total_norm({stack[0].as<Tensor>()});
   } else if (name == "rush::foreach_total_norm" && is_two(stack[1])) {
     result = total_norm(stack[0].as<std::vector<Tensor>>());

@@ -34,12 +34,19 @@ struct IndexNames {
   std::vector<Names> args, results;
 };
 
+// What the call of a view needs besides a local tensor: the local sizes of its result.
+enum class SizeList : uint8_t {
+  None,
+  Second,
+  Reshape
+};  // as its second argument; as the one of a reshape, in its place
+
 struct Rule {
   const char* pattern = nullptr;                   // null where the operator is given replicated tensors
-  IndexNames (*names)(const RuleCall&) = nullptr;  // in place of a pattern, for what depends on other arguments
+  IndexNames (*names)(const RuleCall&) = nullptr;  // in place of a pattern, where other arguments say which dimensions
   std::vector<std::vector<size_t>> linear = {};    // sets of arguments, in which it is linear together
-  size_t addend = SIZE_MAX;                        // an argument that is added to a sum over an index, a bias
-  size_t size_list = 0;                            // where the stack has the sizes of the result
+  size_t addend = SIZE_MAX;                        // an argument that is added to a sum over an index, as a bias is
+  SizeList sizes = SizeList::None;
 };
 
 /// Null where the operator has none.

@@ -16,6 +16,7 @@
 #include "core/io/safetensors.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/attention.h"
+#include "core/ops/nn/dropout.h"
 #include "nn/clip_grad.h"
 #include "nn/functional.h"
 #include "nn/parallel/distribute_module.h"
@@ -181,6 +182,8 @@ TEST_CASE("views") {
   check_operator("merged", {x}, [](const auto& t) { return t[0].transpose(0, 1).reshape({8, -1}); });
   check_operator("flatten", {x}, [](const auto& t) { return t[0].flatten(0, 1); });
   check_operator("permute", {x}, [](const auto& t) { return t[0].permute({2, 0, 1}).unsqueeze(1); });
+  check_operator("squeeze", {values({4, 1, 2}, 2)}, [](const auto& t) { return t[0].squeeze() + t[0].squeeze(1); });
+  check_operator("steps", {x}, [](const auto& t) { return t[0].slice(1, 1, 8, 2).slice(2, 0, 4, 3); });
   check_operator("chunk", {x}, [](const auto& t) { return t[0].chunk(2, 2)[1] * 2; });
   check_operator("slices", {x}, [](const auto& t) { return t[0].narrow(1, 2, 4).select(0, 1); });
   check_operator("expand", {values({4, 1}, 2)}, [](const auto& t) { return t[0].expand({4, 3}) * 2; });
