@@ -113,10 +113,11 @@ class DTensorCall {
 
   void follow_parameters() {
     const size_t parameters = tensors_of(stack_[0]).size();
+    const auto is_partial = [](const Placement& each) { return each.is_partial(); };
     for (size_t i = 0; i < args_.size(); ++i) {
       const size_t parameter = i % parameters;
-      if (!args_[i].is_same_size(args_[parameter]) || given_[parameter][0].is_partial()) throw_no_rule();
       placed_.args[i] = given_[parameter];
+      if (!args_[i].is_same_size(args_[parameter]) || std::ranges::any_of(placed_.args[i], is_partial)) throw_no_rule();
     }
   }
 

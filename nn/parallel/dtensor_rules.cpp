@@ -184,12 +184,6 @@ struct Split {
 };
 using SizesOfAll = std::vector<DimVector>;
 
-SizesOfAll sizes_of(const std::vector<Tensor>& tensors) {
-  SizesOfAll sizes;
-  for (const Tensor& each : tensors) sizes.emplace_back(each.sizes());
-  return sizes;
-}
-
 // Chunks agree where an index has the same size in all tensors, or all of its sizes divide evenly.
 bool can_be_split(int64_t index, const std::vector<Names>& names, const SizesOfAll& sizes, int64_t processes) {
   std::set<int64_t> seen;
@@ -321,8 +315,10 @@ std::optional<CallPlacements> choose_placements(const Rule& rule, const RuleCall
                                                 const distributed::DeviceMesh& mesh, bool is_written) {
   const IndexNames names = rule.names ? rule.names(call) : by_pattern(rule.pattern, call);
   const size_t args = call.args.size(), results = call.results.size();
-  SizesOfAll sizes = sizes_of(call.args);
-  for (const Tensor& each : call.results) sizes.emplace_back(each.sizes());
+  SizesOfAll sizes;
+  for (const std::vector<Tensor>* all : {&call.args, &call.results}) {
+    for (const Tensor& each : *all) sizes.emplace_back(each.sizes());
+  }
   CallPlacements chosen{std::vector<Placements>(args), std::vector<Placements>(results)};
   for (size_t m = 0; m < mesh.dims().size(); ++m) {
     const int64_t processes = mesh.dims()[m].size;

@@ -324,6 +324,16 @@ TEST_CASE("what cannot be is refused, by name") {
       },
       ValueError(""));
   check(
+      "rush::sgd_step_: there is no rule",
+      [&] {
+        const DTensor summands = distribute_tensor(whole.clone().requires_grad_(), mesh, {Partial()});
+        summands.sum().backward();
+        optim::SGD({summands}, 0.1).step();
+      },
+      NotImplementedError(""));
+  check(
+      "native_dropout: there is no rule", [&] { dropout(x, 0.5, true); }, NotImplementedError(""));
+  check(
       "a plain tensor of", [&] { x + whole; }, TypeError(""));
   check(
       "on different meshes", [&] { x + distribute_tensor(whole, other, {Shard(0)}); }, ValueError(""));
