@@ -86,7 +86,8 @@ class Step {
     m.temporaries = kBytes * (b_ * C_ * (2 * s_ + 4 * features + gathered) + 4 * C_ * C_ / tp_);
     m.products = 24 * b_ * t_ * C_ * C_ / tp_;
     m.attention = 2 * b_ * t_ * T_ * C_ / tp_;
-    m.traffic = kBytes * b_ * C_ * (30 * s_ + (mesh.sequence_parallel ? 30 : 12) * t_ + 38 * features);
+    m.traffic =
+        kBytes * b_ * C_ * (30 * s_ + (mesh.sequence_parallel ? 30 : 12) * t_ + (38 + 24 * (cp_ - 1)) * features);
     m.exposed = others() * whole() * (mesh.sequence_parallel ? 6 : 4);
     m.hidden = others() * whole() * 4;
     m.collectives = mesh.sequence_parallel ? 10 : 4;
