@@ -35,10 +35,11 @@ std::string failure_text(Failure kind, const std::string& message) { return stat
 // What each member says, in the order of the members.
 std::vector<std::string> all_gather_texts(const std::string& own, const Group& group) {
   const auto count = static_cast<int64_t>(group->size());
-  const Tensor lengths = empty({count}, kInt64);
-  all_gather_into_tensor(lengths, full({1}, static_cast<int64_t>(own.size()), kInt64), group);
+  const auto on_cpu = [](ScalarType dtype) { return TensorOptions(dtype).device(kCPU); };
+  const Tensor lengths = empty({count}, on_cpu(kInt64));
+  all_gather_into_tensor(lengths, full({1}, static_cast<int64_t>(own.size()), on_cpu(kInt64)), group);
   const int64_t most = lengths.max().item<int64_t>();
-  const Tensor padded = zeros({most}, kUInt8), all = empty({count, most}, kUInt8);
+  const Tensor padded = zeros({most}, on_cpu(kUInt8)), all = empty({count, most}, on_cpu(kUInt8));
   if (most > 0) {
     std::memcpy(padded.data_ptr(), own.data(), own.size());
     all_gather_into_tensor(all, padded, group);

@@ -39,7 +39,7 @@ class Announcement {
 void check_agreement(ProcessGroup& group, const CollectiveRecord& record) {
   const auto bytes = static_cast<int64_t>(sizeof(Announcement));
   const Announcement own(record);
-  const Tensor said = empty({bytes}, kUInt8),
+  const Tensor said = empty({bytes}, TensorOptions(kUInt8).device(kCPU)),
                all = empty({group.size(), bytes}, TensorOptions(kUInt8).device(group.device()));
   std::memcpy(said.data_ptr(), &own, sizeof(own));
   group.all_gather(all, said.to(group.device()))->wait();

@@ -33,7 +33,7 @@ Join::~Join() noexcept(false) {
 // Every process has one number of the roll. That of an action counts from 1 on, over all joinables.
 Attendance Join::call_roll(int action) {
   const int size = group_->size();
-  const Tensor roll = zeros({size}, kInt32);
+  const Tensor roll = zeros({size}, TensorOptions(kInt32).device(kCPU));
   int32_t* numbers = roll.data_ptr<int32_t>();
   numbers[group_->rank()] = action;
   all_reduce(roll, ReduceOp::SUM, group_);

@@ -260,7 +260,7 @@ void Reducer::finish() {
 }
 
 std::vector<bool> Reducer::used_anywhere() const {
-  Tensor counts = zeros({static_cast<int64_t>(parameters_.size())}, kInt32);
+  Tensor counts = zeros({static_cast<int64_t>(parameters_.size())}, TensorOptions(kInt32).device(kCPU));
   int32_t* each = counts.data_ptr<int32_t>();
   for (const Parameter& parameter : parameters_) *each++ = !parameter.is_unused;
   distributed::all_reduce(counts, ReduceOp::SUM, group_);
@@ -273,7 +273,7 @@ void Reducer::make_buckets_in_order_of_arrival() {
   for (size_t i = parameters_.size(); i-- > 0;) {
     if (parameters_[i].is_unused) arrivals_.push_back(i);
   }
-  Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kInt64);
+  Tensor order = empty({static_cast<int64_t>(parameters_.size())}, TensorOptions(kInt64).device(kCPU));
   std::copy(arrivals_.begin(), arrivals_.end(), order.data_ptr<int64_t>());
   distributed::broadcast(order, group_->ranks()[0], group_);
   const int64_t* numbers = order.data_ptr<int64_t>();

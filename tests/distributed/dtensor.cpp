@@ -31,7 +31,7 @@ using namespace rush::testing;
 
 Tensor values(IntArrayRef sizes, uint64_t seed) {
   Generator generator = make_generator<CPUGeneratorImpl>(seed);
-  return randn(sizes, generator, kFloat64);
+  return here(randn(sizes, generator, TensorOptions(kFloat64).device(kCPU)));
 }
 
 void check_close(const Tensor& a, const Tensor& b) {
@@ -205,7 +205,7 @@ TEST_CASE("what a transformer needs") {
     return scaled_dot_product_attention(t[0], t[1], t[1], {}, 0.0, true, std::nullopt, /*enable_gqa=*/true);
   });
   Generator generator = make_generator<CPUGeneratorImpl>(7);
-  const Tensor ids = randint(0, 8, {4, 3}, generator, kInt64);
+  const Tensor ids = here(randint(0, 8, {4, 3}, generator, TensorOptions(kInt64).device(kCPU)));
   check_operator("embedding", {values({8, 6}, 8), ids},
                  [](const auto& t) { return nn::functional::embedding(t[1], t[0]); });
   check_operator("cross_entropy", {values({4, 8}, 9), ids.select(1, 0).contiguous()},

@@ -95,7 +95,7 @@ struct Reference {
 
   Matrix step(std::vector<Matrix> all) {
     for (size_t i = 0; i < errors.size(); ++i) all[i] = sum(all[i], errors[i], 1);
-    if (!q || !is_warm) q = matrix_of(randn({kColumns, kRank}, generator));
+    if (!q || !is_warm) q = matrix_of(testing::here(randn({kColumns, kRank}, generator, TensorOptions(kCPU))));
     std::vector<Matrix> ps, qs;
     for (const Matrix& m : all) ps.push_back(product(m, gram_schmidt(*q)));
     const Matrix p = gram_schmidt(mean(ps));
@@ -126,7 +126,9 @@ struct GivenImpl : nn::Module {
 RUSH_MODULE(Given);
 
 Tensor gradient_of(int rank, int64_t step, IntArrayRef sizes) {
-  return randn(sizes, make_generator<CPUGeneratorImpl>(static_cast<uint64_t>(100 * step + rank + sizes[0])));
+  return testing::here(randn(sizes,
+                             make_generator<CPUGeneratorImpl>(static_cast<uint64_t>(100 * step + rank + sizes[0])),
+                             TensorOptions(kCPU)));
 }
 
 Tensor mean_of(int64_t step, IntArrayRef sizes) {
