@@ -97,13 +97,13 @@ class NcclGroup final : public ProcessGroup {
 
   WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
     return run("all_reduce", {tensor}, [&](cudaStream_t stream) {
-      const Elements e = elements_of(tensor, op, "all_reduce");
+      const Elements e = elements(tensor, op, "all_reduce");
       RUSH_NCCL_CALL(ncclAllReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, comm_, stream);
     });
   }
   WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
     return run("reduce", {tensor}, [&](cudaStream_t stream) {
-      const Elements e = elements_of(tensor, op, "reduce");
+      const Elements e = elements(tensor, op, "reduce");
       RUSH_NCCL_CALL(ncclReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, root, comm_, stream);
     });
   }
@@ -135,7 +135,7 @@ class NcclGroup final : public ProcessGroup {
   }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
     return run("reduce_scatter", {output, input}, [&](cudaStream_t stream) {
-      const Elements e = elements_of(output, op, "reduce_scatter");
+      const Elements e = elements(output, op, "reduce_scatter");
       RUSH_NCCL_CALL(ncclReduceScatter, data_of(input), data_of(output), e.count, e.type, e.op, comm_, stream);
     });
   }
@@ -187,6 +187,10 @@ class NcclGroup final : public ProcessGroup {
   }
 
  private:
+  // A mean over one process is a copy, which NCCL makes without a kernel of its own.
+  Elements elements(const Tensor& tensor, ReduceOp op, const char* who) const {
+    return elements_of(tensor, size() == 1 && op == ReduceOp::AVG ? ReduceOp::SUM : op, who);
+  }
   template <class Collective>
   WorkPtr run(const char* who, std::initializer_list<Tensor> tensors, const Collective& collective) {
     check_alive(who);

@@ -70,6 +70,11 @@ TEST_CASE("nccl: a group of one has every collective, dtype and layout" * doctes
     broadcast(x, 0);
     barrier();
   }
+  for (const int64_t numel : {6151, 100'003}) {  // more than one block of threads, and no multiple of their number
+    const Tensor x = numbers({numel}, kFloat64), block = empty_like(x);
+    reduce_scatter_tensor(block, x, ReduceOp::AVG);
+    CHECK(same_bits(block.cpu(), x.cpu()));
+  }
   const Tensor turned = numbers({4, 6}).t(), before = turned.clone(), on_cpu = randn({7}),
                nothing = zeros({0, 2}, on_gpu());
   all_reduce(turned);
