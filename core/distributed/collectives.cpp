@@ -58,6 +58,7 @@ class Call {
  public:
   Call(const char* who, const Group& group, bool async_op) : who_(who), group_(group.get()), async_op_(async_op) {
     RUSH_CHECK_DISTRIBUTED(group, who, ": this process is no member of the group");
+    device_ = group->device();
   }
 
   const char* who() const { return who_; }
@@ -74,6 +75,7 @@ class Call {
                     tensor.scalar_type());
     dtype_ = tensor.scalar_type();
     is_meta_ |= tensor.is_meta();
+    if (group_->takes_any_device()) device_ = tensor.device();
   }
   void check(TensorList tensors) {
     for (const Tensor& tensor : tensors) check(tensor);
@@ -99,7 +101,7 @@ class Call {
   // What the group reads: the tensor itself, or a copy.
   Tensor read(const Tensor& tensor) const {
     const Tensor plain = tensor.detach();
-    return (is_meta_ ? plain : plain.to(group_->device())).contiguous();
+    return (is_meta_ ? plain : plain.to(device_)).contiguous();
   }
   // What it writes, and reads before: the values go to `tensor` at the end.
   Tensor updated(const Tensor& tensor) {
@@ -109,7 +111,7 @@ class Call {
   }
   // What it only writes.
   Tensor written(const Tensor& tensor) {
-    if (tensor.is_contiguous() && tensor.device() == group_->device()) return updated(tensor);
+    if (tensor.is_contiguous() && tensor.device() == device_) return updated(tensor);
     Tensor staged = block(tensor.numel());
     write_back(tensor, staged.view(tensor.sizes()));
     return staged;
@@ -179,7 +181,7 @@ class Call {
     return work;
   }
   Tensor block(int64_t count) const {
-    return empty({count}, TensorOptions(*dtype_).device(is_meta_ ? Device(kMeta) : group_->device()));
+    return empty({count}, TensorOptions(*dtype_).device(is_meta_ ? Device(kMeta) : device_));
   }
   void write_back(const Tensor& tensor, const Tensor& staged) {
     if (staged.data_ptr() == tensor.data_ptr()) {
@@ -193,6 +195,7 @@ class Call {
   ProcessGroup* const group_;
   const bool async_op_;
   bool is_meta_ = false;
+  Device device_;  // where the group reads and writes
   std::optional<ScalarType> dtype_;
   CollectiveRecord record_;
   std::vector<std::pair<Tensor, Tensor>> copies_;

@@ -13,6 +13,7 @@ class FakeGroup final : public ProcessGroup {
  public:
   using ProcessGroup::ProcessGroup;
   const char* backend() const override { return "fake"; }
+  bool takes_any_device() const override { return true; }
 
   WorkPtr all_reduce(const Tensor&, ReduceOp) override { return Work::completed(); }
   WorkPtr reduce(const Tensor&, ReduceOp, int) override { return Work::completed(); }

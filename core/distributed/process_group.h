@@ -37,8 +37,9 @@ class ProcessGroup {
   /// is no member.
   int rank_of(const char* who, int global_rank) const;
 
-  virtual const char* backend() const = 0;        // "mpi", "nccl" or "fake"
-  virtual Device device() const { return kCPU; }  // where it reads and writes tensors
+  virtual const char* backend() const = 0;                 // "mpi", "nccl" or "fake"
+  virtual Device device() const { return kCPU; }           // where it reads and writes tensors
+  virtual bool takes_any_device() const { return false; }  // whether it does so wherever they are
 
   /// In place, on every process.
   virtual WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) = 0;

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "autograd/grad_mode.h"
+#include "backends/cpu/memory/memory.h"
 #include "core/device/backend.h"
 #include "core/distributed/collectives.h"
+#include "core/distributed/fake.h"
 #include "nn/parallel/fully_shard.h"
 #include "optim/optim.h"
 #include "tests/distributed/rank_inputs.h"
@@ -98,6 +100,15 @@ TEST_CASE("between steps nothing of a net whose shards are on the CPU is on the 
   set_requires_gradient_sync(*net, true);
   net(ones({4, 6}).to(simulated())).sum().backward();
   CHECK(memory.stats().allocated == before);
+}
+
+TEST_CASE("the tensors of a dry run stay where they are") {
+  const Group fake = make_fake_group(0, 2);
+  const Tensor x = ones({1000}).to(simulated());
+  cpu::reset_peak_memory_stats();
+  const int64_t before = cpu::memory_allocated();
+  all_reduce(x, ReduceOp::SUM, fake);
+  CHECK(cpu::max_memory_allocated() == before);
 }
 
 }  // namespace
