@@ -140,6 +140,12 @@ rush::nn::parallel::TrainingMesh MeshTrainingOptions::mesh() const {
   return mesh;
 }
 
+void MeshTrainingOptions::set_shape(const rush::nn::parallel::TransformerShape& shape) {
+  model.vocab_size = shape.vocabulary, model.block_size = shape.sequence;
+  model.n_layer = shape.layers, model.n_head = shape.heads, model.n_embd = shape.width;
+  batch_size = shape.batch;
+}
+
 void MeshTrainingOptions::set_mesh(const rush::nn::parallel::TrainingMesh& mesh) {
   dp = mesh.dp, fsdp = mesh.fsdp, tp = mesh.tp, cp = mesh.cp, pp = mesh.pp;
   stages_per_process = mesh.stages_per_process, micro_batches = mesh.micro_batches;

@@ -28,6 +28,7 @@ struct MeshTrainingOptions {
   /// The same for the planner, where `dp` of 0 is 1.
   rush::nn::parallel::TransformerShape shape() const;
   rush::nn::parallel::TrainingMesh mesh() const;
+  void set_shape(const rush::nn::parallel::TransformerShape& shape);
   void set_mesh(const rush::nn::parallel::TrainingMesh& mesh);
 };
 

@@ -45,7 +45,8 @@ struct Settings {
       model = argv[1];
       --argc, ++argv;
     }
-    use(known_models().at(model));
+    training.set_shape(known_models().at(model));
+    training.dp = 1;
     Options options("plan",
                     "Says what a step of a GPT takes on many processes, and which mesh is best. The first "
                     "argument is a model, mesh_gpt, gpt2, gpt2-xl or gpt3, whose sizes are then the defaults.");
@@ -60,17 +61,6 @@ struct Settings {
     options.add("--device", &training.device, "cpu or cuda: what is measured, and whose allocator counts");
     options.add("--json", &json_file, "file for the plans");
     options.parse_or_exit(argc, argv, [this] { check_device(training.device, /*graph=*/false); });
-  }
-
- private:
-  void use(const parallel::TransformerShape& shape) {
-    training.model = {.vocab_size = shape.vocabulary,
-                      .block_size = shape.sequence,
-                      .n_layer = shape.layers,
-                      .n_head = shape.heads,
-                      .n_embd = shape.width};
-    training.batch_size = shape.batch;
-    training.dp = 1;
   }
 };
 

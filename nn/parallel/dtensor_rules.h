@@ -34,12 +34,9 @@ struct IndexNames {
   std::vector<Names> args, results;
 };
 
-// What the call of a view needs besides a local tensor: the local sizes of its result.
-enum class SizeList : uint8_t {
-  None,
-  Second,
-  Reshape
-};  // as its second argument; as the one of a reshape, in its place
+// Where the call of a view takes the local sizes of its result: nowhere, as its second argument, or as that of a
+// reshape, which is called in its place.
+enum class SizeList : uint8_t { None, Second, Reshape };
 
 struct Rule {
   const char* pattern = nullptr;                   // null where the operator is given replicated tensors

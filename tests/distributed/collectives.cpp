@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "backends/cuda/devices.h"
 #include "tests/distributed/rank_inputs.h"
 
 namespace {

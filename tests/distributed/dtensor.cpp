@@ -20,6 +20,7 @@
 #include "nn/clip_grad.h"
 #include "nn/functional.h"
 #include "nn/parallel/distribute_module.h"
+#include "tests/distributed/numbers.h"
 #include "tests/distributed/small_gpt.h"
 
 namespace {
@@ -29,15 +30,7 @@ using namespace rush::distributed;
 using namespace rush::nn::parallel;
 using namespace rush::testing;
 
-Tensor values(IntArrayRef sizes, uint64_t seed) {
-  Generator generator = make_generator<CPUGeneratorImpl>(seed);
-  return here(randn(sizes, generator, TensorOptions(kFloat64).device(kCPU)));
-}
-
-void check_close(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.sizes() == b.sizes());
-  if (a.numel() > 0) CHECK((a - b).abs().max().item<double>() < 1e-12);
-}
+Tensor values(IntArrayRef sizes, uint64_t seed) { return seeded_randn(sizes, seed, kFloat64); }
 
 // Of all processes in one dimension, and in two.
 std::vector<DeviceMesh> meshes() {

@@ -13,7 +13,7 @@
 #include "nn/parallel/distributed_data_parallel.h"
 #include "optim/optim.h"
 #include "optim/zero_redundancy.h"
-#include "tests/distributed/on_gpus.h"
+#include "tests/distributed/numbers.h"
 
 namespace {
 
@@ -41,8 +41,7 @@ TwoHeads make_net() {
 // Process r has more batches than process r - 1; the first one has few, or none.
 int64_t batches_of(int64_t rank, int64_t fewest) { return fewest + 2 * rank; }
 Tensor batch_of(int64_t rank, int64_t step) {
-  return testing::here(
-      randn({4, 3}, make_generator<CPUGeneratorImpl>(static_cast<uint64_t>(100 * rank + step)), TensorOptions(kCPU)));
+  return testing::seeded_randn({4, 3}, static_cast<uint64_t>(100 * rank + step));
 }
 
 struct Plan {

@@ -1,7 +1,6 @@
 // The tests of several processes once more, with a GPU for each and over NCCL: RUSH_TEST_DEVICE=cuda. The default
 // device is then that GPU.
 #pragma once
-#include "backends/cuda/devices.h"
 #include "core/ops/basic.h"
 
 namespace rush::testing {

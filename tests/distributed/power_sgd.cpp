@@ -14,6 +14,7 @@
 #include "nn/modules.h"
 #include "nn/parallel/distributed_data_parallel.h"
 #include "optim/optim.h"
+#include "tests/distributed/numbers.h"
 #include "tests/distributed/rank_inputs.h"
 
 namespace {
@@ -126,9 +127,7 @@ struct GivenImpl : nn::Module {
 RUSH_MODULE(Given);
 
 Tensor gradient_of(int rank, int64_t step, IntArrayRef sizes) {
-  return testing::here(randn(sizes,
-                             make_generator<CPUGeneratorImpl>(static_cast<uint64_t>(100 * step + rank + sizes[0])),
-                             TensorOptions(kCPU)));
+  return testing::seeded_randn(sizes, static_cast<uint64_t>(100 * step + rank + sizes[0]));
 }
 
 Tensor mean_of(int64_t step, IntArrayRef sizes) {

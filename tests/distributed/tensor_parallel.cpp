@@ -11,7 +11,7 @@
 #include "core/error/error.h"
 #include "nn/parallel/context_parallel.h"
 #include "nn/parallel/distributed_data_parallel.h"
-#include "tests/distributed/on_gpus.h"
+#include "tests/distributed/numbers.h"
 #include "tests/distributed/parallel_gpt.h"
 
 namespace {
@@ -21,15 +21,7 @@ using namespace rush::distributed;
 using namespace rush::nn::parallel;
 using namespace rush::testing;
 
-Tensor leaf(IntArrayRef sizes, uint64_t seed) {
-  Generator generator = make_generator<CPUGeneratorImpl>(seed);
-  return here(randn(sizes, generator, TensorOptions(kFloat64).device(kCPU))).requires_grad_();
-}
-
-void check_close(const Tensor& a, const Tensor& b, double tolerance = 1e-12) {
-  REQUIRE(a.sizes() == b.sizes());
-  CHECK((a - b).abs().max().item<double>() < tolerance);
-}
+Tensor leaf(IntArrayRef sizes, uint64_t seed) { return seeded_randn(sizes, seed, kFloat64).requires_grad_(); }
 
 // This process's part of a whole tensor.
 Tensor part(const Tensor& whole, int64_t dim) { return nn::parallel::detail::own_part("part", whole, dim, world()); }

@@ -15,12 +15,7 @@ using examples::MeshTrainingOptions;
 
 MeshTrainingOptions options_of(const TransformerShape& shape, const TrainingMesh& mesh) {
   MeshTrainingOptions options;
-  options.model = {.vocab_size = shape.vocabulary,
-                   .block_size = shape.sequence,
-                   .n_layer = shape.layers,
-                   .n_head = shape.heads,
-                   .n_embd = shape.width};
-  options.batch_size = shape.batch;
+  options.set_shape(shape);
   options.set_mesh(mesh);
   return options;
 }
