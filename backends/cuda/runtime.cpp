@@ -84,6 +84,7 @@ class CudaBackend final : public Backend {
 
   void synchronize(int device) override {
     check_not_capturing("waiting for the GPU");
+    if (device < 0) device = current_device();
     const DeviceGuard guard(Device(kCUDA, device));
     RUSH_CUDA_CHECK(cudaDeviceSynchronize());
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited_for_device(device);

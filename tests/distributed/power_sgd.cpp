@@ -38,7 +38,7 @@ struct Matrix {
 
 Matrix matrix_of(const Tensor& tensor) {
   Matrix result{tensor.size(0), tensor.numel() / tensor.size(0)};
-  const Tensor values = tensor.to(kFloat64).contiguous();
+  const Tensor values = tensor.to(kFloat64).cpu().contiguous();
   std::copy_n(values.data_ptr<double>(), values.numel(), result.values.begin());
   return result;
 }

@@ -189,7 +189,9 @@ class NcclGroup final : public ProcessGroup {
  private:
   // A mean over one process is a copy, which NCCL makes without a kernel of its own.
   Elements elements(const Tensor& tensor, ReduceOp op, const char* who) const {
-    return elements_of(tensor, size() == 1 && op == ReduceOp::AVG ? ReduceOp::SUM : op, who);
+    Elements result = elements_of(tensor, op, who);
+    if (size() == 1 && op == ReduceOp::AVG) result.op = ncclSum;
+    return result;
   }
   template <class Collective>
   WorkPtr run(const char* who, std::initializer_list<Tensor> tensors, const Collective& collective) {
