@@ -195,7 +195,9 @@ struct CompiledFunction::State {
     std::optional<Graph> unfused;
     if (options.check) unfused = graph;
     pass("replace_calls", replace_calls);
+    if (is_on_accelerator(graph)) pass("pad_products", [&](Graph& g) { pad_products(g, options.pads_outputs); });
     pass("decompose_calls", decompose_calls);
+    if (is_on_accelerator(graph)) pass("split_concatenations", split_concatenations);
     pass("fuse_element_wise_calls", [&](Graph& g) { fuse_element_wise_calls(g, options.fewest_kernels); });
     pass("gather_casts", gather_casts);
     return std::make_shared<Program>(std::move(graph), std::move(unfused));

@@ -21,6 +21,9 @@ struct CompileOptions {
   /// some are let go in the forward pass and computed again in the backward pass: Note [Rematerialisation]. The
   /// numbers stay the same; 0 is the least memory. torch._functorch.config.activation_memory_budget.
   double memory_budget = 1;
+  /// The rows of a result may begin at multiples of 16 bytes, with a gap between them, on accelerators: such as the
+  /// scores of a vocabulary of 30,522, which are copied together otherwise. torch.compile's results may, too.
+  bool pads_outputs = false;
   /// Each run is compared with the calls before they were fused; so it is in a program under RUSH_COMPILE_CHECK=1.
   bool check = false;
 };

@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "autograd/compile/fusion_group.h"
-#include "autograd/compile/graph_module.h"
 #include "autograd/compile/passes.h"
+#include "autograd/compile/traced_part.h"
 #include "autograd/compile/uses.h"
-#include "autograd/grad_mode.h"
 #include "core/ops/basic.h"
 #include "core/ops/nn/norm.h"
 
@@ -71,56 +70,28 @@ Decomposition decomposition_of(const OpBase* op) {
   return nullptr;
 }
 
-// The calls of `part` in `graph`, where `ids` has the numbers of its inputs and outputs there.
-std::vector<Graph::Call> moved(Graph part, Graph& graph, Device device, std::map<Graph::Id, Graph::Id> ids) {
-  for (size_t i = 0; i < part.tensors.size(); ++i) {
-    Graph::TensorInfo info = part.tensors[i];
-    const Graph::Id memory = info.memory;
-    if (info.device.is_meta()) info.device = device;
-    const auto [known, is_new] = ids.try_emplace(static_cast<Graph::Id>(i), Graph::kNone);
-    if (!is_new) continue;
-    known->second = graph.add(std::move(info));
-    if (memory != static_cast<Graph::Id>(i)) share_memory(graph, known->second, ids.at(memory));
-  }
-  for (const auto& [id, tensor] : part.constants) graph.constants.push_back({ids.at(id), tensor});
-  for (Graph::Call& call : part.calls) {
-    call.rename(ids);
-    for (Graph::Argument& argument : call.arguments) {
-      if (argument.value.is<Device>()) argument.value = device;
-    }
-    for (Graph::Argument& result : call.results) {
-      for (Graph::Id& id : result.tensors) id = ids.at(id);
-    }
-  }
-  return std::move(part.calls);
-}
-
 // What the call consists of, as calls of the graph; nothing where it stays whole.
 std::vector<Graph::Call> parts_of(Graph& graph, const Graph::Call& call) {
   const Decomposition decomposition = decomposition_of(call.op);
   if (!decomposition) return {};
-  Stack arguments;
-  std::vector<Tensor> inputs;
-  for (const Graph::Argument& each : call.arguments) {
-    arguments.push_back(on_meta(each, graph));
-    if (each.id() != Graph::kNone) inputs.push_back(arguments.back().as<Tensor>());
-  }
-  const NoGradGuard no_grad;
-  const DispatchStateGuard below(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast);
-  Graph part = make_fx([&](const std::vector<Tensor>&) { return decomposition(arguments); }, inputs);
+  std::vector<Graph::Id> results;
+  for (const Graph::Argument& each : call.results) results.push_back(each.id());
+  size_t made = 0;
+  const auto parts = [&](const std::vector<Tensor>& tensors) {
+    Stack arguments;
+    for (auto next = tensors.begin(); const Graph::Argument& each : call.arguments) {
+      arguments.push_back(each.id() == Graph::kNone ? on_meta(each, graph) : Value(*next++));
+    }
+    std::vector<Tensor> outputs = decomposition(arguments);
+    made = outputs.size();
+    return outputs;
+  };
+  std::vector<Graph::Call> calls = traced_calls(graph, Graph::tensors_of(call.arguments), results, parts);
   const Uses uses(graph);
-  for (size_t i = 0; i < call.results.size(); ++i) {
-    const Graph::Id result = call.result(i);
-    const bool is_made = i < part.outputs.size();
-    if (is_made ? part.info(part.outputs[i]).strides != graph.info(result).strides
-                : !uses.readers(result).empty() || uses.is_seen_outside(result))
-      return {};
+  for (size_t i = made; i < results.size(); ++i) {
+    if (!uses.readers(results[i]).empty() || uses.is_seen_outside(results[i])) return {};
   }
-  std::map<Graph::Id, Graph::Id> ids;
-  const std::vector<Graph::Id> given = Graph::tensors_of(call.arguments);
-  for (size_t i = 0; i < given.size(); ++i) ids[part.inputs[i]] = given[i];
-  for (size_t i = 0; i < part.outputs.size(); ++i) ids[part.outputs[i]] = call.result(i);
-  return moved(std::move(part), graph, graph.info(call.argument(0)).device, std::move(ids));
+  return calls;
 }
 
 // Whether the call goes into a loop, and its sums of rows into one with the others.

@@ -7,19 +7,44 @@
 #include <optional>
 
 #include "autograd/compile/fusion_group.h"
+#include "core/ops/view/view.h"
 
 namespace rush::compiler {
+
+namespace {
+
+// Whether they are parts of one tensor that have no element in common.
+bool are_apart(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
+  if (a.storage_offset > b.storage_offset) return are_apart(b, a);
+  if (a.strides != b.strides) return false;
+  const int64_t distance = b.storage_offset - a.storage_offset;
+  for (size_t d = 0; d < a.sizes.size(); ++d) {
+    const int64_t start = a.strides[d] > 0 ? distance / a.strides[d] : 0;
+    if (start < a.sizes[d] || start * a.strides[d] != distance) continue;
+    DimVector both = a.sizes;
+    both[d] = b.sizes[d];
+    const bool are_alike = both == b.sizes;
+    both[d] += start;
+    if (are_alike && !may_overlap(both, a.strides)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 bool FusionGroup::fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const {
   // What the loop writes is read at the same place of the loop alone.
   const auto fits = [&](Graph::Id id) {
     const auto [first, last] = written_.equal_range(info(id).memory);
-    return std::all_of(first, last, [&](const auto& each) { return each.second == made_by_loop(id); });
+    return std::all_of(first, last, [&](const auto& each) {
+      return each.second == made_by_loop(id) || are_apart(info(each.second), info(id));
+    });
   };
   // And what it reads at another place it does not write: an element may be written before it is read.
   const auto is_apart = [&](Graph::Id read) {
-    return std::ranges::none_of(written,
-                                [&](Graph::Id id) { return id != read && info(id).memory == info(read).memory; });
+    return std::ranges::none_of(written, [&](Graph::Id id) {
+      return id != read && info(id).memory == info(read).memory && !are_apart(info(id), info(read));
+    });
   };
   return std::ranges::all_of(used, fits) && std::ranges::all_of(used, is_apart) && std::ranges::all_of(read_, is_apart);
 }

@@ -7,10 +7,10 @@ namespace rush::compiler {
 // Note [Replacements]
 // Some operators of core/ops/nn/fused.h do what several others do, with hand-written kernels. A program need not call
 // them: where a graph has the others, they are replaced.
-//   - A sum, its layer norm, and the cast of that which autocast makes before a product: rush::add_layer_norm, whose
-//     weights are not of 16 bits, which it would cast first.
-//   - The gradient of a layer norm or an RMS norm, the sum with the gradient that comes past it, and the casts before
-//     and after: the gradient of that operator.
+//   - A sum, the dropout of an addend before it, its layer norm, and the cast of that which autocast makes before a
+//     product: rush::add_layer_norm, whose weights are not of 16 bits, which it would cast first.
+//   - The gradient of a layer norm or an RMS norm, the sum with the gradient that comes past it, the casts before and
+//     after, the dropout's gradient and then that of the bias that was added before: the gradient of that operator.
 //   - linear and GELU: rush::linear_gelu. GELU's gradient and the sum of its rows, the bias's: gelu_bias_backward_.
 //   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other
 //   (channels
@@ -36,6 +36,26 @@ void decompose_calls(Graph& graph);
 /// Puts what call `at` consists of in its place. False, with the call as it was, where there is no decomposition of it
 /// that its backend can fuse, or where another result is read than that gives.
 bool decompose(Graph& graph, size_t at);
+
+// Note [Concatenations]
+// What follows a concatenation element by element, as in rotary embeddings, can be computed of each part alone, and
+// written to where that lies in the result: the concatenated tensor is never made, and of equal parts one loop makes
+// all. So cat goes as far down as its readers are element-wise, with what is computed for those readers alone; what is
+// computed for a part alone, and what a part is a range of, is part of that, too.
+
+/// Computes part by part what is made of concatenated tensors: see Note [Concatenations].
+void split_concatenations(Graph& graph);
+
+// Note [Padded rows]
+// Tensor cores want rows of whole 16 bytes. Where a layer has another number of outputs, such as a vocabulary of 50,257
+// or 30,522, Note [Padded products] has each product make copies of what it reads and writes. In a graph one copy of
+// the weight will do: its rows are made up by zeros, the result is the first columns of a wider one, whose last stay
+// zeros while the loss leaves its gradient there, and the products that follow read the whole of it. So it is done
+// where the readers of the result are these alone. A result that the function returns keeps its rows next to each
+// other, and is copied there, unless CompileOptions::pads_outputs lets them be apart.
+
+/// Pads products in 16 bits: see Note [Padded rows].
+void pad_products(Graph& graph, bool pads_outputs);
 
 // Note [Rematerialisation]
 // A training step holds most when its forward pass is done: what the backward pass will read. Where a budget asks for

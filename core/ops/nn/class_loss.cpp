@@ -200,15 +200,17 @@ static Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, con
   return result;
 }
 
-void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& scores, const Tensor& target,
+void cross_entropy_gradient_by_parts(const Tensor& output, const Tensor& given, const Tensor& target,
                                      int64_t ignore_index, const Tensor& scale) {
-  const DeviceType device = scores.device().type;
+  const DeviceType device = given.device().type;
+  const Tensor scores = contiguous(given);
   const CrossEntropyOptions sum{rush::Reduction::Sum, ignore_index, 0};
   const Tensor lse = detail::empty_contiguous(scores.size(0), output.scalar_type(), scores.device());
   const Tensor total = detail::empty_contiguous({}, output.scalar_type(), scores.device());
   const Tensor factor = scale.defined() ? scale : ones({}, output.options());
   kernels::cross_entropy(device, output, lse, total, scores, target, Tensor(), sum);
   kernels::cross_entropy_backward(device, scores, factor, scores, target, Tensor(), lse, total, sum);
+  if (Tensor to = given; !scores.is_same(given)) copy_(to, scores, false);
 }
 
 static Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_t ignore_index,
@@ -221,11 +223,10 @@ static Tensor cross_entropy_gradient_(Tensor& self, const Tensor& target, int64_
                    ": several elements of self share memory; clone it first");
   RUSH_CHECK_VALUE(!given(scale) || (scale->numel() == 1 && scale->device() == self.device()), op,
                    ": scale must be one number on ", self.device());
-  const Tensor y = class_indices(op, target, self), scores = contiguous(self);
+  const Tensor y = class_indices(op, target, self);
   const Tensor out = detail::empty_contiguous({}, math_type(self), self.device());
   const Tensor factor = given(scale) ? as_dtype(*scale, math_type(self)) : Tensor();
-  kernels::cross_entropy_gradient(self.device().type, out, scores, y, ignore_index, factor);
-  if (!scores.is_same(self)) copy_(self, scores, false);
+  kernels::cross_entropy_gradient(self.device().type, out, self, y, ignore_index, factor);
   return out;
 }
 

@@ -45,6 +45,29 @@ __device__ auto logsumexp_of(const Acc& acc) {
 template <class T>
 inline constexpr int kBatch = sizeof(T) == 8 ? 2 : 4;  // vectors of a row that a thread has in flight
 
+// The vector of a row of n scores that starts at c; beyond its end the lowest number.
+template <class T, int kLanes>
+__device__ Lanes<T, kLanes> vector_at(const T* x, int64_t c, int64_t n) {
+  if (c + kLanes <= n) return *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
+  Lanes<T, kLanes> vector;
+#pragma unroll
+  for (int l = 0; l < kLanes; ++l) {
+    vector.lane[l] = c + l < n ? x[c + l] : static_cast<T>(functors::lowest_of<opmath_t<T>>());
+  }
+  return vector;
+}
+template <class T, int kLanes>
+__device__ void store_vector(T* x, int64_t c, int64_t n, const Lanes<T, kLanes>& vector) {
+  if (c + kLanes <= n) {
+    *reinterpret_cast<Lanes<T, kLanes>*>(x + c) = vector;
+    return;
+  }
+#pragma unroll
+  for (int l = 0; l < kLanes; ++l) {
+    if (c + l < n) x[c + l] = vector.lane[l];
+  }
+}
+
 // What the calling thread reads of a row of n scores; keep(vector, c) is called for each vector, which starts at c.
 template <class T, int kLanes, class Keep>
 __device__ typename ScoreSum<T>::Acc take_row(const T* x, int64_t n, const Keep& keep) {
@@ -54,15 +77,7 @@ __device__ typename ScoreSum<T>::Acc take_row(const T* x, int64_t n, const Keep&
   for (int64_t first = static_cast<int64_t>(threadIdx.x) * kLanes; first < n; first += kBatch<T> * across) {
     Lanes<T, kLanes> vectors[kBatch<T>];
 #pragma unroll
-    for (int v = 0; v < kBatch<T>; ++v) {
-      const int64_t c = first + v * across;
-      if (c < n) {
-        vectors[v] = *reinterpret_cast<const Lanes<T, kLanes>*>(x + c);
-      } else {
-#pragma unroll
-        for (int l = 0; l < kLanes; ++l) vectors[v].lane[l] = static_cast<T>(functors::lowest_of<opmath_t<T>>());
-      }
-    }
+    for (int v = 0; v < kBatch<T>; ++v) vectors[v] = vector_at<T, kLanes>(x, first + v * across, n);
 #pragma unroll
     for (int v = 0; v < kBatch<T>; ++v) {
       if (first + v * across < n) keep(vectors[v], first + v * across);
@@ -169,20 +184,20 @@ inline constexpr int kStaticShared = 1024;  // the most shared memory that the k
 
 template <class T>
 __global__ void __launch_bounds__(kRowThreads, 2)
-    gradient_kernel(T* scores, const int64_t* target, int n, int64_t ignore_index, const opmath_t<T>* scale,
-                    LossShare<opmath_t<T>>* shares, DeviceCheck check) {
+    gradient_kernel(T* scores, int64_t row_stride, const int64_t* target, int n, int64_t ignore_index,
+                    const opmath_t<T>* scale, LossShare<opmath_t<T>>* shares, DeviceCheck check) {
   using Math = opmath_t<T>;
   constexpr int kLanes = RowAccess<T, true>::kLanes;
   using Vector = Lanes<T, kLanes>;
   extern __shared__ float4 row_memory[];
   T* held = reinterpret_cast<T*>(row_memory);
   const int64_t i = blockIdx.x;
-  T* row = scores + i * n;
+  T* row = scores + i * row_stride;
   const int begin = static_cast<int>(threadIdx.x) * kLanes;
   constexpr int kAcross = kRowThreads * kLanes;
   const int64_t y = target[i];
   if (y == ignore_index || y < 0 || y >= n) {
-    for (int c = begin; c < n; c += kAcross) *reinterpret_cast<Vector*>(row + c) = {};
+    for (int c = begin; c < n; c += kAcross) store_vector(row, c, n, Vector{});
     if (threadIdx.x != 0) return;
     if (y != ignore_index) RUSH_DEVICE_CHECK(false, check, y, n);
     shares[i] = {Math(0), Math(0)};
@@ -207,7 +222,7 @@ __global__ void __launch_bounds__(kRowThreads, 2)
     Vector out;
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) out.lane[l] = static_cast<T>(value[l]);
-    *reinterpret_cast<Vector*>(row + c) = out;
+    store_vector(row, c, n, out);
   }
 }
 
@@ -219,10 +234,12 @@ struct CrossEntropyGradientLoop {
     const char* op = kernels::cross_entropy_gradient.name();
     const int64_t count = scores.size(0), classes = scores.size(1);
     T* x = scores.data_ptr<T>();
-    const int64_t row_bytes = classes * static_cast<int64_t>(sizeof(T));
+    constexpr int64_t kLanes = RowAccess<T, true>::kLanes;
+    const int64_t vectors = (classes + kLanes - 1) / kLanes, row_bytes = 16 * vectors;
     const auto most = static_cast<int64_t>(current_properties().sharedMemPerBlockOptin) - kStaticShared;
+    const bool is_wide = scores.stride(1) == 1 && rows_are_wide<T>(scores.stride(0), x);
     // With short rows, most threads of a block would be idle; and the cache holds the rows between the two passes.
-    const bool fits = rows_are_wide<T>(classes, x) && classes >= 4 * kRowThreads && row_bytes <= most;
+    const bool fits = is_wide && classes >= 4 * kRowThreads && row_bytes <= most;
     if (!fits || count == 0 || count > std::numeric_limits<int32_t>::max()) {
       return native::cross_entropy_gradient_by_parts(output, scores, target, ignore_index, scale);
     }
@@ -234,8 +251,8 @@ struct CrossEntropyGradientLoop {
     RUSH_CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
     launch_kernel(op, kernel, {static_cast<unsigned>(count), kRowThreads, static_cast<size_t>(bytes)}, x,
-                  target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index, data_or_null<Math>(scale), each,
-                  device_check(op));
+                  scores.stride(0), target.data_ptr<int64_t>(), static_cast<int>(classes), ignore_index,
+                  data_or_null<Math>(scale), each, device_check(op));
     store_losses<Math>(op, each, count, output, total.as<Math>(), Reduction::Sum, true);
   }
 };
